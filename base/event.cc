@@ -1,0 +1,113 @@
+#include "base/event.h"
+
+namespace vramstow {
+
+const char* EventKindName(EventKind kind) {
+  switch (kind) {
+    case EventKind::kNone:
+      return "none";
+    case EventKind::kAllocate:
+      return "allocate";
+    case EventKind::kFree:
+      return "free";
+    case EventKind::kRefused:
+      return "refused";
+    case EventKind::kReserve:
+      return "reserve";
+    case EventKind::kUnreserve:
+      return "unreserve";
+    case EventKind::kMap:
+      return "map";
+    case EventKind::kUnmap:
+      return "unmap";
+    case EventKind::kAccess:
+      return "access";
+    case EventKind::kRetain:
+      return "retain";
+    case EventKind::kRegister:
+      return "register";
+    case EventKind::kUnregister:
+      return "unregister";
+    case EventKind::kExport:
+      return "export";
+    case EventKind::kImport:
+      return "import";
+    case EventKind::kCloseImport:
+      return "close_import";
+    case EventKind::kPoolCreate:
+      return "pool_create";
+    case EventKind::kPoolDestroy:
+      return "pool_destroy";
+    case EventKind::kPoolTrim:
+      return "pool_trim";
+    case EventKind::kAdvise:
+      return "advise";
+    case EventKind::kMemoryInfo:
+      return "memory_info";
+    case EventKind::kContextCreate:
+      return "context_create";
+    case EventKind::kContextDestroy:
+      return "context_destroy";
+    case EventKind::kDeviceReset:
+      return "device_reset";
+    case EventKind::kGraphAllocate:
+      return "graph_allocate";
+    case EventKind::kGraphFree:
+      return "graph_free";
+    case EventKind::kGraphTrim:
+      return "graph_trim";
+    case EventKind::kPeerAccess:
+      return "peer_access";
+    case EventKind::kMark:
+      return "mark";
+    case EventKind::kGap:
+      return "gap";
+  }
+  return "unknown";
+}
+
+const char* MemoryKindName(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kNone:
+      return "none";
+    case MemoryKind::kDevice:
+      return "device";
+    case MemoryKind::kDevicePitched:
+      return "device_pitched";
+    case MemoryKind::kDeviceStream:
+      return "device_stream";
+    case MemoryKind::kPhysical:
+      return "physical";
+    case MemoryKind::kManaged:
+      return "managed";
+    case MemoryKind::kHostPinned:
+      return "host_pinned";
+    case MemoryKind::kHostRegistered:
+      return "host_registered";
+    case MemoryKind::kArray:
+      return "array";
+    case MemoryKind::kMipmappedArray:
+      return "mipmapped_array";
+    case MemoryKind::kAddressRange:
+      return "address_range";
+    case MemoryKind::kMulticast:
+      return "multicast";
+    case MemoryKind::kHostPhysical:
+      return "host_physical";
+  }
+  return "unknown";
+}
+
+const char* LayerName(Layer layer) {
+  switch (layer) {
+    case Layer::kDriver:
+      return "driver";
+    case Layer::kPool:
+      return "pool";
+    case Layer::kFramework:
+      return "framework";
+  }
+  return "unknown";
+}
+
+}  // namespace vramstow

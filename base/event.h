@@ -1,0 +1,110 @@
+// The event model: one Event is one thing that happened to memory, told by whoever saw it.
+//
+// Idea: interpose (the driver layer), the pool and the framework adapter all speak these words, the
+// tracer stores them, the analyzer explains them. An event is a plain value with no pointers, so it
+// can be stored and sent as it is.
+//
+// What gives memory away (kFree, kUnmap, kUnreserve, kUnregister) is recorded *before* the driver
+// is asked, because the address may be handed to another thread while the call is still on its way
+// back. If the driver then refuses, a kRefused event follows that names the first by its sequence.
+// Everything else is recorded after the call, with its result; a failed call has result != 0.
+// Thus the order of sequence numbers is always a legal history: free before reuse.
+//
+// Ownership: none. Threads: values. Errors: none. Units: bytes; nanoseconds; addresses as integers.
+#ifndef VRAMSTOW_BASE_EVENT_H_
+#define VRAMSTOW_BASE_EVENT_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+// Numbers are stored in traces: never change one, only append.
+enum class EventKind : uint8_t {
+  kNone = 0,
+  kAllocate = 1,      // memory came into being: address, size, requested
+  kFree = 2,          // memory was given back: address (for kPhysical: the handle)
+  kRefused = 3,       // the driver refused what event number `object` announced; result says why
+  kReserve = 4,       // address range reserved: address, size
+  kUnreserve = 5,     // address range given back: address, size
+  kMap = 6,           // physical memory `object` mapped at address: size, offset
+  kUnmap = 7,         // mapping removed: address, size
+  kAccess = 8,        // access rights set: address, size, device
+  kRetain = 9,        // one more reference to the physical memory `object`, found by address
+  kRegister = 10,     // host memory of the application pinned: address, size
+  kUnregister = 11,   // and unpinned: address
+  kExport = 12,       // memory `object` or address shared with another process
+  kImport = 13,       // memory of another process opened: address (or `object`), size
+  kCloseImport = 14,  // an import closed: address
+  kPoolCreate = 15,   // stream-ordered pool `object`
+  kPoolDestroy = 16,
+  kPoolTrim = 17,       // pool `object` cut down to `size` bytes
+  kAdvise = 18,         // advice or prefetch for address, size
+  kMemoryInfo = 19,     // the driver was asked: `size` bytes free of `requested` in total
+  kContextCreate = 20,  // context `object` on `device`
+  kContextDestroy = 21,
+  kDeviceReset = 22,
+  kGraphAllocate = 23,  // a graph node that will allocate: `object` is the node, size
+  kGraphFree = 24,      // a graph node that will free: address
+  kGraphTrim = 25,
+  kPeerAccess = 26,  // context may reach device `object`
+  kMark = 27,        // an annotation of the application; text in the annotation table, `object`
+  kGap = 28,         // `size` events were lost here (buffers full, disk full)
+};
+
+// What kind of memory an event speaks of. Stored in traces: only append.
+enum class MemoryKind : uint8_t {
+  kNone = 0,
+  kDevice = 1,          // cuMemAlloc and kin
+  kDevicePitched = 2,   // cuMemAllocPitch
+  kDeviceStream = 3,    // stream-ordered: cuMemAllocAsync and kin
+  kPhysical = 4,        // cuMemCreate: a handle, no address
+  kManaged = 5,         // cuMemAllocManaged
+  kHostPinned = 6,      // cuMemHostAlloc, cuMemAllocHost
+  kHostRegistered = 7,  // cuMemHostRegister
+  kArray = 8,           // cuArray*, `address` is the array's handle
+  kMipmappedArray = 9,
+  kAddressRange = 10,  // cuMemAddressReserve
+  kMulticast = 11,     // cuMulticastCreate
+  kHostPhysical = 12,  // cuMemCreate with a host location
+};
+
+// Who asked. Stored in traces: only append.
+enum class Layer : uint8_t {
+  kDriver = 0,     // the driver's own entry points
+  kPool = 1,       // the pool's dealings with the driver
+  kFramework = 2,  // tensors
+};
+
+inline constexpr uint64_t kUnknownStream = ~uint64_t{0};
+inline constexpr int16_t kNoDevice = -1;
+inline constexpr uint16_t kUnknownName = 0;  // of `call` and `library`
+
+// One event. Fields that do not apply are zero, device kNoDevice, stream kUnknownStream.
+struct Event {
+  uint64_t sequence = 0;   // order over all threads of the process, from 1; set by the recorder
+  uint64_t time_ns = 0;    // since the trace began, monotonic; set by the recorder
+  uint64_t address = 0;    // device or host address, or handle where the kind says so
+  uint64_t size = 0;       // bytes of the block after rounding
+  uint64_t requested = 0;  // bytes that were asked for; 0 means: as size
+  uint64_t object = 0;     // handle of physical memory, pool, context, graph node; or a sequence
+  uint64_t offset = 0;     // bytes into `object`
+  uint64_t stream = kUnknownStream;  // the driver's stream handle; 0 is the default stream
+  uint32_t thread = 0;               // the operating system's thread id; set by the recorder
+  int32_t result = 0;                // CUresult; 0 is success
+  int16_t device = kNoDevice;
+  uint16_t call = kUnknownName;     // which entry point, an index into the trace's call names
+  uint16_t library = kUnknownName;  // who called, an index into the trace's library names
+  EventKind kind = EventKind::kNone;
+  MemoryKind memory = MemoryKind::kNone;
+  Layer layer = Layer::kDriver;
+};
+
+// The names above in lower case with underscores ("host_pinned"), for reports and JSON.
+// "unknown" for a number that this version does not know. Never null.
+const char* EventKindName(EventKind kind);
+const char* MemoryKindName(MemoryKind kind);
+const char* LayerName(Layer layer);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_EVENT_H_

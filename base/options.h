@@ -1,0 +1,66 @@
+// The settings of vramstow: what the table in options.def says, read from the environment.
+//
+// Idea: the same table serves the preloaded library (which reads the environment) and `vramstow
+// run` (which has flags, checks them the same way and sets the environment).
+//
+// Ownership: Options copies nothing; its texts point into the environment block or into literals
+// and live as long as these. Threads: no shared state. Errors: false, and one sentence that says
+// which variable, what was wrong and what would be right. No heap. Units: see each option's help.
+#ifndef VRAMSTOW_BASE_OPTIONS_H_
+#define VRAMSTOW_BASE_OPTIONS_H_
+
+#include <cstddef>
+
+namespace vramstow {
+
+// A value that is not set through the table, but by `vramstow run` for its children: which run a
+// process belongs to. Stored in the trace, so that the run finds its files again.
+inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
+
+enum class OptionType { kBool, kText, kPath };
+
+// One row of the table, as data: for help texts, flags and documentation.
+struct OptionRow {
+  const char* field;
+  OptionType type;
+  bool default_bool;         // of a kBool
+  const char* default_text;  // of the others
+  const char* flag;
+  const char* metavar;
+  const char* environment;
+  const char* help;
+};
+
+struct OptionTable {
+  const OptionRow* rows;
+  size_t count;
+};
+OptionTable AllOptions();
+
+// How a value of each type is held.
+using BoolValue = bool;
+using TextValue = const char*;
+using PathValue = const char*;
+
+// The values: one member for each row of the table.
+struct Options {
+#define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
+  type##Value field = default_value;
+#include "base/options.def"
+#undef VRAMSTOW_OPTION
+};
+
+struct OptionError {
+  char sentence[512];
+};
+
+// getenv, or a test's own. Returns null for a variable that is not set.
+using EnvironmentLookup = const char* (*)(const char* name);
+
+// Fills *options from the environment. False: *error has one sentence, *options has the defaults in
+// place of what was wrong.
+bool ReadOptions(EnvironmentLookup lookup, Options* options, OptionError* error);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_OPTIONS_H_

@@ -1,0 +1,138 @@
+#include "base/units.h"
+
+#include <cstdio>
+#include <limits>
+
+namespace vramstow {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (Lower(text[i]) != lower[i]) return false;
+  }
+  return true;
+}
+
+// Reads a decimal number with an optional fraction off the front of *text: whole part and fraction
+// in billionths, exactly, so that "1.5GiB" has no rounding error.
+bool TakeNumber(std::string_view* text, uint64_t* whole, uint64_t* billionths) {
+  size_t i = 0;
+  uint64_t value = 0;
+  while (i < text->size() && IsDigit((*text)[i])) {
+    const uint64_t digit = static_cast<uint64_t>((*text)[i] - '0');
+    if (value > (std::numeric_limits<uint64_t>::max() - digit) / 10) return false;
+    value = value * 10 + digit;
+    ++i;
+  }
+  if (i == 0) return false;
+  uint64_t fraction = 0;
+  if (i < text->size() && (*text)[i] == '.') {
+    ++i;
+    const size_t first = i;
+    uint64_t scale = 100000000;
+    while (i < text->size() && IsDigit((*text)[i])) {
+      fraction += static_cast<uint64_t>((*text)[i] - '0') * scale;
+      scale /= 10;
+      ++i;
+    }
+    if (i == first) return false;
+  }
+  *whole = value;
+  *billionths = fraction;
+  text->remove_prefix(i);
+  while (!text->empty() && text->front() == ' ') text->remove_prefix(1);
+  return true;
+}
+
+// whole.billionths × unit; false where it does not fit into 63 bits.
+bool Scale(uint64_t whole, uint64_t billionths, uint64_t unit, uint64_t* result) {
+  const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (whole > limit / unit) return false;
+  __extension__ using Wide = unsigned __int128;
+  const uint64_t part = static_cast<uint64_t>(Wide{billionths} * unit / 1000000000u);
+  const uint64_t value = whole * unit;
+  if (value > limit - part) return false;
+  *result = value + part;
+  return true;
+}
+
+}  // namespace
+
+bool ParseBytes(std::string_view text, uint64_t* bytes) {
+  uint64_t whole = 0;
+  uint64_t billionths = 0;
+  if (!TakeNumber(&text, &whole, &billionths)) return false;
+  struct Unit {
+    const char* letter;
+    const char* with_b;
+    const char* with_ib;
+    uint64_t bytes;
+  };
+  constexpr Unit kUnits[] = {{"", "b", "b", 1},
+                             {"k", "kb", "kib", kKiB},
+                             {"m", "mb", "mib", kMiB},
+                             {"g", "gb", "gib", kGiB},
+                             {"t", "tb", "tib", kTiB}};
+  for (const Unit& unit : kUnits) {
+    if (EqualsIgnoringCase(text, unit.letter) || EqualsIgnoringCase(text, unit.with_b) ||
+        EqualsIgnoringCase(text, unit.with_ib)) {
+      return Scale(whole, billionths, unit.bytes, bytes);
+    }
+  }
+  return false;
+}
+
+bool ParseDuration(std::string_view text, uint64_t* nanoseconds) {
+  uint64_t whole = 0;
+  uint64_t billionths = 0;
+  if (!TakeNumber(&text, &whole, &billionths)) return false;
+  if (text.empty() && whole == 0 && billionths == 0) {
+    *nanoseconds = 0;
+    return true;
+  }
+  struct Unit {
+    const char* name;
+    uint64_t nanoseconds;
+  };
+  constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+  for (const Unit& unit : kUnits) {
+    if (EqualsIgnoringCase(text, unit.name)) {
+      return Scale(whole, billionths, unit.nanoseconds, nanoseconds);
+    }
+  }
+  return false;
+}
+
+ByteText FormatBytes(uint64_t bytes) {
+  ByteText result;
+  if (bytes < kKiB) {
+    std::snprintf(result.text, sizeof result.text, "%u B", static_cast<unsigned>(bytes));
+    return result;
+  }
+  constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024.0;
+  size_t unit = 0;
+  // 999.5 would be written with four digits; go to the next unit a little early instead.
+  while (value >= 999.5 && unit + 1 < sizeof kNames / sizeof kNames[0]) {
+    value /= 1024.0;
+    ++unit;
+  }
+  // Not "%.2f": the host process's locale may write a comma.
+  const unsigned decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  const unsigned scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+  const unsigned scaled = static_cast<unsigned>(value * scale + 0.5);
+  if (decimals == 0) {
+    std::snprintf(result.text, sizeof result.text, "%u %s", scaled, kNames[unit]);
+  } else {
+    std::snprintf(result.text, sizeof result.text, "%u.%0*u %s", scaled / scale,
+                  static_cast<int>(decimals), scaled % scale, kNames[unit]);
+  }
+  return result;
+}
+
+}  // namespace vramstow

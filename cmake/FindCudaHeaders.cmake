@@ -1,0 +1,56 @@
+# Finds the CUDA headers (13.0 or newer): first an installed CUDA Toolkit, then the PyPI packages
+# that the PyTorch wheel brings into .venv. Only headers are needed; nothing of NVIDIA is linked.
+#
+# Gives the target CudaHeaders::CudaHeaders, and CudaHeaders_DIRECTORY, CudaHeaders_VERSION.
+set(VRAMSTOW_CUDA_INCLUDE "" CACHE PATH "Folder with cuda.h; empty: look in the usual places")
+
+file(GLOB _venv_cuda ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/nvidia/cu13/include)
+file(GLOB _venv_triton
+     ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/triton/backends/nvidia/include)
+set(_places)
+if(VRAMSTOW_CUDA_INCLUDE)
+  set(_places ${VRAMSTOW_CUDA_INCLUDE})
+else()
+  foreach(_root $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda /opt/cuda)
+    list(APPEND _places ${_root}/include)
+  endforeach()
+  list(APPEND _places ${_venv_cuda} ${_venv_triton})
+endif()
+
+foreach(_place ${_places})
+  # crt/ is not in every package that has cuda_runtime_api.h, and that header needs it.
+  if(EXISTS ${_place}/cuda.h AND EXISTS ${_place}/cuda_runtime_api.h
+     AND EXISTS ${_place}/crt/host_defines.h)
+    file(STRINGS ${_place}/cuda.h _line REGEX "#define CUDA_VERSION ")
+    string(REGEX MATCH "[0-9]+" _version "${_line}")
+    if(_version GREATER_EQUAL 13000)
+      set(CudaHeaders_DIRECTORY ${_place})
+      set(CudaHeaders_VERSION ${_version})
+      break()
+    endif()
+  endif()
+endforeach()
+
+# The libraries' headers may lie elsewhere: a toolkit has no cudnn.h, and PyPI has one package each.
+set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
+file(GLOB _venv_libraries ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/nvidia/*/include)
+foreach(_header cublas_v2.h cublasLt.h cudnn.h)
+  string(MAKE_C_IDENTIFIER ${_header} _name)
+  find_path(CudaHeaders_${_name} ${_header} HINTS ${CudaHeaders_DIRECTORY}
+            PATHS ${_places} ${_venv_libraries})
+  list(APPEND CudaHeaders_DIRECTORIES ${CudaHeaders_${_name}})
+endforeach()
+list(REMOVE_DUPLICATES CudaHeaders_DIRECTORIES)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(
+  CudaHeaders REQUIRED_VARS CudaHeaders_DIRECTORY CudaHeaders_cublas_v2_h CudaHeaders_cublasLt_h
+              CudaHeaders_cudnn_h
+  VERSION_VAR CudaHeaders_VERSION
+  REASON_FAILURE_MESSAGE
+  "the headers of CUDA 13.0 or newer (cuda.h, cublas_v2.h, cudnn.h) are not there. Install the CUDA Toolkit, or run tests/run, which puts the headers into .venv from PyPI.")
+if(CudaHeaders_FOUND AND NOT TARGET CudaHeaders::CudaHeaders)
+  add_library(CudaHeaders::CudaHeaders INTERFACE IMPORTED)
+  target_include_directories(CudaHeaders::CudaHeaders SYSTEM INTERFACE
+                             ${CudaHeaders_DIRECTORIES})
+endif()

@@ -1,0 +1,44 @@
+# A room is a folder of the source tree with a target of its own. Code includes headers by their path
+# from the top of the tree ("base/event.h"), so every room gets that one include directory; which
+# rooms it may look into is said by the targets it links, and proved by tests/structure.
+set(VRAMSTOW_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+                      -Wold-style-cast -Wimplicit-fallthrough -Wundef -Werror)
+
+function(vramstow_options target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${VRAMSTOW_WARNINGS}>)
+endfunction()
+
+# vramstow_room(name SOURCES … LINKS …): a static library, one per room.
+function(vramstow_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  vramstow_options(${name})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                           VISIBILITY_INLINES_HIDDEN ON)
+  target_link_libraries(${name} PUBLIC ${ROOM_LINKS})
+endfunction()
+
+# vramstow_test(name SOURCES … LINKS … [LABELS …] [TIMEOUT seconds]): a GoogleTest program, known to
+# ctest as one test. Debian's GoogleTest is used.
+function(vramstow_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${TEST_SOURCES})
+  vramstow_options(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${TEST_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+endfunction()
+
+# What goes into a foreign process must not need, or show, a C++ runtime: libstdc++ and libgcc are
+# linked in, and a version script hides all but the names that are meant.
+function(vramstow_preloaded target version_script)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
+                                        -Wl,--version-script=${version_script})
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${version_script})
+endfunction()

@@ -1,0 +1,7 @@
+# VRAMSTOW_SANITIZE=address,undefined or thread: everything is built with these sanitizers.
+set(VRAMSTOW_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
+if(VRAMSTOW_SANITIZE)
+  add_compile_options(-fsanitize=${VRAMSTOW_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${VRAMSTOW_SANITIZE})
+endif()

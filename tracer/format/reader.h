@@ -1,0 +1,85 @@
+// TraceReader: reads a .stow file, whole or damaged, and gives its events in the order in which
+// they happened.
+//
+// Idea: the file is mapped and its chunks are found by their magic number, wherever they lie, so
+// that a truncated or damaged file gives all that is readable. Threads' chunks are merged by
+// sequence number. Everything read from the file is checked before it is used: the file may come
+// from a stranger.
+//
+// Ownership: the reader owns the mapping; texts that it returns live as long as the reader.
+// Threads: one thread at a time. Errors: Open fails only for what is no trace at all (or cannot be
+// read); damage is told by report(). Memory: bounded by the number of chunks, not of events.
+// Units: bytes, nanoseconds. Source of the format: docs/trace-format.md.
+#ifndef VRAMSTOW_TRACER_FORMAT_READER_H_
+#define VRAMSTOW_TRACER_FORMAT_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+enum class ReadError {
+  kOk,
+  kCannotOpen,    // errno says why
+  kNotATrace,     // the file does not begin as a trace does
+  kNewerVersion,  // written by a version of vramstow that this one does not know
+};
+
+struct TraceLibrary {
+  std::string path;
+  uint64_t base = 0;
+  std::string build_id;  // lower-case hex, or empty
+};
+
+// What was read and what was not. Complete after Next() has returned false.
+struct ReadReport {
+  uint64_t events = 0;
+  uint64_t chunks = 0;
+  uint64_t damaged_chunks = 0;  // magic found, but the contents are inconsistent
+  uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
+  uint64_t missing_events = 0;  // sequence numbers between the first and last that did not appear
+  uint64_t dropped_events = 0;  // said by the recorder itself (kGap)
+  bool closed = false;          // the process closed the trace; false: it was killed or is running
+};
+
+class TraceReader {
+ public:
+  TraceReader();
+  ~TraceReader();
+  TraceReader(const TraceReader&) = delete;
+  TraceReader& operator=(const TraceReader&) = delete;
+
+  // Reads the tables. May be called once.
+  ReadError Open(const char* path);
+  // The same for bytes in memory, which must outlive the reader. For tests and fuzzing.
+  ReadError OpenBytes(std::string_view bytes);
+
+  // The next event in order; false at the end.
+  bool Next(Event* event);
+  // Starts again from the first event.
+  void Rewind();
+
+  // Recorder::Describe's pairs.
+  const std::map<std::string, std::string>& facts() const;
+  // Names of the entry points and libraries; index 0 is "unknown". An index that an event has and
+  // the table has not (damage) reads as "unknown".
+  std::string_view CallName(uint16_t call) const;
+  const TraceLibrary& Library(uint16_t library) const;
+  const std::vector<TraceLibrary>& libraries() const;
+
+  const ReadReport& report() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_READER_H_
