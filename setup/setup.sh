@@ -1,0 +1,89 @@
+# Sourced by examples/run and tests/run: installs what is missing, then builds into build/.
+# Does nothing where nothing is missing. Needs bash; the caller has set -euo pipefail and stands in the
+# top folder of the repository.
+
+say() { printf '%s\n' "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# package_names FILE…: the lists without comments.
+package_names() { grep -hv '^ *\(#\|$\)' "$@"; }
+
+# install_packages FILE…: the Debian packages of these lists that are not there yet.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    say "This is not a Debian machine: the tools in $* are taken as they are."
+    return
+  fi
+  local missing=() name
+  while read -r name; do
+    # "installed" exactly: a removed package with leftover settings is known to dpkg, too.
+    if [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" != installed ]; then
+      missing+=("$name")
+    fi
+  done < <(package_names "$@")
+  [ ${#missing[@]} -eq 0 ] && return
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; } ||
+      fail "These Debian packages are missing and need root to install: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "Installing Debian packages: ${missing[*]}"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
+    fail "The Debian packages could not be installed; see above. Wanted: ${missing[*]}"
+}
+
+# prepare_python FILE…: .venv with these pinned requirements. A mark in .venv says for which lists that
+# was done last, so that a second run asks nothing of the network.
+prepare_python() {
+  local file mark
+  if ! [ -x .venv/bin/python ]; then
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+      fail "Python 3.10 or newer is needed; python3 is $(python3 --version 2>&1)."
+    python3 -m venv .venv || fail "python3 -m venv .venv failed; see above."
+  fi
+  for file in "$@"; do
+    mark=".venv/.done-$(basename "$file" .txt)"
+    cmp -s "$file" "$mark" && continue
+    say "Installing the Python packages of $file into .venv (the first time this downloads much)"
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r "$file" >&2 ||
+      fail "The Python packages of $file could not be installed; see above."
+    cp "$file" "$mark"
+  done
+}
+
+# have_header PATTERN…: is there a file that matches one of them?
+have_header() { compgen -G "$1" >/dev/null; }
+
+# The CUDA headers: an installed toolkit of 13.0 or newer, or the packages of requirements-cuda.txt.
+# The rule is the one of cmake/FindCudaHeaders.cmake, which has the last word.
+prepare_cuda_headers() {
+  local root version
+  for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /opt/cuda; do
+    [ -n "$root" ] && [ -f "$root/include/cuda.h" ] || continue
+    version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$root/include/cuda.h")
+    if [ "${version:-0}" -ge 13000 ] && [ -x "$root/bin/nvcc" ] &&
+      [ -f "$root/include/crt/host_defines.h" ] && [ -f "$root/include/cublasLt.h" ] &&
+      { [ -f "$root/include/cudnn.h" ] || [ -f /usr/include/cudnn.h ]; }; then
+      return
+    fi
+  done
+  prepare_python setup/requirements-cuda.txt
+}
+
+# build: configures where that was not done, and builds what changed.
+build() {
+  [ -f build/build.ninja ] || cmake --preset release "$@" >build-log.txt 2>&1 || {
+    cat build-log.txt >&2
+    fail "The build could not be configured; see above."
+  }
+  ninja -C build >build-log.txt 2>&1 || {
+    tail -n 60 build-log.txt >&2
+    fail "The build failed; the end of build-log.txt is above."
+  }
+}

@@ -1,0 +1,99 @@
+#include "base/options.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace vramstow {
+namespace {
+
+std::map<std::string, std::string>& Environment() {
+  static auto* environment = new std::map<std::string, std::string>();
+  return *environment;
+}
+
+const char* Lookup(const char* name) {
+  const auto found = Environment().find(name);
+  return found == Environment().end() ? nullptr : found->second.c_str();
+}
+
+class OptionsTest : public testing::Test {
+ protected:
+  void SetUp() override { Environment().clear(); }
+  Options options_;
+  OptionError error_;
+};
+
+TEST_F(OptionsTest, NothingSetGivesTheDefaultsOfTheTable) {
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_TRUE(options_.trace);
+  EXPECT_STREQ(options_.trace_dir, ".");
+  EXPECT_STREQ(options_.simulate, "");
+  EXPECT_FALSE(options_.coverage);
+}
+
+TEST_F(OptionsTest, AnEmptyVariableCountsAsNotSet) {
+  Environment()["VRAMSTOW_TRACE"] = "";
+  Environment()["VRAMSTOW_TRACE_DIR"] = "";
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_TRUE(options_.trace);
+  EXPECT_STREQ(options_.trace_dir, ".");
+}
+
+TEST_F(OptionsTest, ValuesAreReadFromTheEnvironment) {
+  Environment()["VRAMSTOW_TRACE"] = "off";
+  Environment()["VRAMSTOW_TRACE_DIR"] = "/";
+  Environment()["VRAMSTOW_SIMULATE"] = "h200,memory=1GiB";
+  Environment()["VRAMSTOW_COVERAGE"] = "yes";
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_FALSE(options_.trace);
+  EXPECT_STREQ(options_.trace_dir, "/");
+  EXPECT_STREQ(options_.simulate, "h200,memory=1GiB");
+  EXPECT_TRUE(options_.coverage);
+}
+
+TEST_F(OptionsTest, AWrongBoolGetsASentenceAndTheDefault) {
+  Environment()["VRAMSTOW_TRACE"] = "maybe";
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_TRUE(options_.trace);
+  EXPECT_STREQ(error_.sentence,
+               "VRAMSTOW_TRACE is 'maybe', which is neither on nor off: set it to 1 or 0.");
+}
+
+TEST_F(OptionsTest, ADirectoryThatIsNotThereGetsASentence) {
+  Environment()["VRAMSTOW_TRACE_DIR"] = "/no/such/folder";
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_STREQ(options_.trace_dir, ".");
+  EXPECT_NE(std::string(error_.sentence).find("/no/such/folder"), std::string::npos);
+}
+
+TEST_F(OptionsTest, OfTwoErrorsTheFirstIsTold) {
+  Environment()["VRAMSTOW_TRACE"] = "maybe";
+  Environment()["VRAMSTOW_COVERAGE"] = "perhaps";
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_NE(std::string(error_.sentence).find("VRAMSTOW_TRACE "), std::string::npos);
+}
+
+TEST_F(OptionsTest, AnOverlongValueIsCutNotOverrun) {
+  Environment()["VRAMSTOW_TRACE"] = std::string(10000, 'x');
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_LT(std::string(error_.sentence).size(), sizeof error_.sentence);
+}
+
+TEST(OptionTable, FlagsVariablesAndFieldsAreUnique) {
+  std::set<std::string> seen;
+  const OptionTable table = AllOptions();
+  ASSERT_GT(table.count, 0u);
+  for (size_t i = 0; i < table.count; ++i) {
+    EXPECT_TRUE(seen.insert(table.rows[i].field).second);
+    EXPECT_TRUE(seen.insert(table.rows[i].flag).second);
+    EXPECT_TRUE(seen.insert(table.rows[i].environment).second);
+    EXPECT_EQ(std::string(table.rows[i].environment).rfind("VRAMSTOW_", 0), 0u);
+    EXPECT_NE(table.rows[i].help[0], '\0');
+  }
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,100 @@
+"""Who may include whom: the table of docs/architecture.md, proved on every #include."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import tree
+
+# room -> rooms whose headers it may include, beside its own. Longest matching room wins.
+RULE: dict[str, set[str]] = {
+    "include/vramstow": set(),
+    "base": set(),
+    "interpose/shim": {"base", "include/vramstow"},
+    "interpose/core": {"interpose", "interpose/shim", "tracer", "tracer/capture", "base"},
+    "interpose": {"base"},
+    "tracer": {"tracer/format", "base"},
+    "tracer/format": {"base"},
+    "tracer/capture": {"base"},
+    "simulator/device": {"base"},
+    "simulator/driver": {"simulator/device", "base"},
+    "simulator/runtime": {"base"},
+    "tools": {"tools/analysis", "tools/report", "tracer/format", "base"},
+    "tools/analysis": {"tracer/format", "base"},
+    "tools/report": {"tools/analysis", "base"},
+}
+ANYTHING = ("tests/", "bench/", "examples/")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def room_of(path: str) -> str | None:
+    rooms = [room for room in RULE if path.startswith(room + "/")]
+    return max(rooms, key=len) if rooms else None
+
+
+def violations_in(path: str, text: str) -> list[str]:
+    room = room_of(path)
+    if room is None:
+        return []
+    found = []
+    for included in INCLUDE.findall(text):
+        if included.startswith("vramstow/"):
+            included = "include/" + included
+        other = room_of(included)
+        if other is None:
+            # Not ours: a header of CUDA, or a file of the build. Those are written with <>.
+            found.append(f"{path} includes {included}, which is in no room")
+        elif other != room and other not in RULE[room] and not room.startswith(other + "/"):
+            found.append(f"{path} includes {included}: {room} may not look into {other}")
+    return found
+
+
+def test_every_include_stays_within_the_rule() -> None:
+    found = []
+    for path in tree.code(".h", ".cc", ".c", ".def", ".S"):
+        name = tree.relative(path)
+        if not name.startswith(ANYTHING):
+            found += violations_in(name, path.read_text())
+    assert not found, "\n".join(found)
+
+
+def test_every_source_file_is_in_a_room() -> None:
+    strangers = [
+        name
+        for name in map(tree.relative, tree.code())
+        if room_of(name) is None and not name.startswith(ANYTHING)
+    ]
+    assert not strangers, "no room has: " + ", ".join(strangers)
+
+
+@pytest.mark.parametrize(
+    ("path", "included"),
+    [
+        ("base/units.h", "tracer/recorder.h"),
+        ("simulator/device/memory.h", "simulator/driver/entry.h"),
+        ("simulator/runtime/cudart/stream.cc", "simulator/device/clock.h"),
+        ("tracer/recorder.h", "interpose/core/core.h"),
+        ("tools/run.cc", "simulator/device/spec.h"),
+        ("tools/analysis/peak.h", "tools/report/text.h"),
+    ],
+)
+def test_the_rule_notices(path: str, included: str) -> None:
+    assert violations_in(path, f'#include "{included}"\n')
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    page = (tree.ROOT / "docs/architecture.md").read_text()
+    for room in RULE:
+        if any(tree.relative(path).startswith(room + "/") for path in tree.files()):
+            assert f"`{room}/" in page or f"`{room}`" in page, f"docs/architecture.md lacks {room}"
+
+
+def test_every_room_has_a_readme_of_about_ten_lines() -> None:
+    for room in RULE:
+        if room in ("include/vramstow", "interpose"):
+            continue
+        readme = tree.ROOT / room / "README.md"
+        assert readme.exists(), f"{room} has no README.md"
+        lines = readme.read_text().splitlines()
+        assert 3 <= len(lines) <= 40, f"{room}/README.md has {len(lines)} lines"

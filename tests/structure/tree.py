@@ -1,0 +1,34 @@
+"""The files of the repository, as the structure tests see them."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CODE_SUFFIXES = {".h", ".cc", ".c", ".S", ".def"}
+
+
+@cache
+def files() -> tuple[Path, ...]:
+    """All files that belong to the repository: tracked ones, and new ones that are not ignored."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    paths = (ROOT / line for line in sorted(set(listing.stdout.splitlines())))
+    return tuple(path for path in paths if path.is_file())
+
+
+def code(*suffixes: str) -> list[Path]:
+    wanted = set(suffixes) or CODE_SUFFIXES
+    return [path for path in files() if path.suffix in wanted]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
