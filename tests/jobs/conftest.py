@@ -1,0 +1,83 @@
+"""What the job tests share: the built program, and rehearsals with their traces and ledgers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger import differences, read_ledger, read_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+EXAMPLES = ROOT / "examples"
+
+
+@dataclass
+class Rehearsal:
+    """A command that ran under `vramstow run --simulate`, and what it left."""
+
+    status: int
+    out: str
+    err: str
+    traces: list[Path]
+    ledgers: list[Path]
+
+    def analysis(self) -> dict[str, Any]:
+        listing = subprocess.run(
+            [VRAMSTOW, "analyze", "--json", *self.traces],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return json.loads(listing.stdout)
+
+    def assert_trace_equals_ledger(self) -> int:
+        """Holds every process's trace against its ledger; returns the number of steps compared."""
+        by_process = {path.stem.rpartition("-")[2]: path for path in self.ledgers}
+        compared = 0
+        for trace in self.traces:
+            witnessed = read_ledger(by_process.pop(trace.stem.rpartition("-")[2]))
+            found = differences(witnessed, read_trace(VRAMSTOW, trace))
+            assert not found, f"{trace.name}: {len(found)} differ:\n" + "\n".join(found[:20])
+            compared += len(witnessed)
+        untraced = [path.name for path in by_process.values() if read_ledger(path)]
+        assert not untraced, f"processes with a ledger and no trace: {untraced}"
+        assert compared, "the ledgers are empty: nothing was compared"
+        return compared
+
+
+@pytest.fixture
+def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
+    def run(
+        *command: str | Path,
+        card: str = "h200",
+        env: dict[str, str] | None = None,
+        timeout: int = 300,
+    ) -> Rehearsal:
+        simulate = f"--simulate={card},ledger={tmp_path}/ledger-%p.csv"
+        result = subprocess.run(
+            [VRAMSTOW, "run", simulate, "--trace-dir", tmp_path, "--", *command],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=os.environ | (env or {}),
+        )
+        traces = sorted(tmp_path.glob("*.stow"))
+        ledgers = sorted(tmp_path.glob("ledger-*.csv"))
+        return Rehearsal(result.returncode, result.stdout, result.stderr, traces, ledgers)
+
+    return run
+
+
+@pytest.fixture
+def python() -> str:
+    return sys.executable

@@ -1,0 +1,120 @@
+"""Holds a trace against the simulator's ledger, the witness of what the driver really served."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# call -> what it does to its address. Calls that change no ownership of memory are not compared.
+GIVES = {
+    "cuMemAlloc",
+    "cuMemAllocPitch",
+    "cuMemAllocManaged",
+    "cuMemAllocAsync",
+    "cuMemAllocFromPoolAsync",
+    "cuMemHostAlloc",
+    "cuMemAllocHost",
+    "cuMemHostRegister",
+    "cuMemCreate",
+    "cuMemAddressReserve",
+    "cuMemMap",
+    "cuArrayCreate",
+    "cuArray3DCreate",
+    "cuMipmappedArrayCreate",
+}
+TAKES = {
+    "cuMemFree",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemHostUnregister",
+    "cuMemRelease",
+    "cuMemAddressFree",
+    "cuMemUnmap",
+    "cuArrayDestroy",
+    "cuMipmappedArrayDestroy",
+}
+TRACED_KINDS = {
+    "allocate",
+    "free",
+    "reserve",
+    "unreserve",
+    "map",
+    "unmap",
+    "register",
+    "unregister",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One successful call: what it did to which address, and for how many bytes."""
+
+    call: str
+    address: int
+    size: int | None  # None for a free: only the ledger says how large the block was
+
+
+def read_ledger(path: Path) -> list[Step]:
+    steps = []
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            call = row["call"]
+            if call not in GIVES and call not in TAKES:
+                raise AssertionError(f"{path}: the comparison does not know {call}")
+            if int(row["result"]) == 0:
+                size = int(row["bytes"]) if call in GIVES else None
+                steps.append(Step(call, int(row["address"], 0), size))
+    return steps
+
+
+def read_trace(vramstow: Path, path: Path) -> list[Step]:
+    listing = subprocess.run(
+        [vramstow, "export", path, "--to", "csv"], check=True, capture_output=True, text=True
+    )
+    return steps_of(csv.DictReader(listing.stdout.splitlines()))
+
+
+def steps_of(rows: Iterable[dict[str, str]]) -> list[Step]:
+    """The successful calls of an exported trace, without frees that the driver refused."""
+    steps: dict[int, Step] = {}
+    for row in rows:
+        if row["kind"] == "refused":
+            steps.pop(int(row["object"], 0))
+        elif row["kind"] in TRACED_KINDS and int(row["result"]) == 0 and row["call"] != "unknown":
+            gives = row["call"] in GIVES
+            size = int(row["requested"]) or int(row["size"])
+            step = Step(row["call"], int(row["address"], 0), size if gives else None)
+            steps[int(row["sequence"])] = step
+    return [steps[sequence] for sequence in sorted(steps)]
+
+
+def differences(ledger: list[Step], trace: list[Step]) -> list[str]:
+    """What is in one and not in the other, or in another order at the same address.
+
+    Between addresses the order may differ: driver and tracer number calls under different locks.
+    """
+    by_address: dict[int, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
+    for step in ledger:
+        by_address[step.address][0].append(step)
+    for step in trace:
+        by_address[step.address][1].append(step)
+    found = []
+    for address, (witnessed, traced) in by_address.items():
+        if witnessed != traced:
+            position = next(
+                (
+                    i
+                    for i, pair in enumerate(zip(witnessed, traced, strict=False))
+                    if len(set(pair)) > 1
+                ),
+                min(len(witnessed), len(traced)),
+            )
+            found.append(
+                f"{address:#x}: ledger has {witnessed[position : position + 3]}, "
+                f"trace has {traced[position : position + 3]} (from step {position})"
+            )
+    return found

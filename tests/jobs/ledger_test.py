@@ -1,0 +1,59 @@
+"""The comparison with the ledger notices what it is there to notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ledger import Step, differences, read_ledger, steps_of
+
+ALLOCATE = Step("cuMemAlloc", 0x1000, 512)
+FREE = Step("cuMemFree", 0x1000, None)
+
+
+def test_equal_histories_have_no_differences() -> None:
+    assert differences([ALLOCATE, FREE, ALLOCATE], [ALLOCATE, FREE, ALLOCATE]) == []
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        [ALLOCATE],
+        [ALLOCATE, FREE, FREE],
+        [FREE, ALLOCATE],
+        [Step("cuMemAlloc", 0x1000, 513), FREE],
+        [Step("cuMemAlloc", 0x2000, 512), FREE],
+        [Step("cuMemAllocManaged", 0x1000, 512), FREE],
+        [],
+    ],
+)
+def test_a_missing_an_invented_and_a_changed_step_are_found(trace: list[Step]) -> None:
+    assert differences([ALLOCATE, FREE], trace)
+
+
+def row(**values: str) -> dict[str, str]:
+    empty = dict.fromkeys(("size", "requested", "object", "result", "address"), "0")
+    return empty | {"call": "cuMemFree"} | values
+
+
+def test_a_refused_free_did_not_happen() -> None:
+    rows = [
+        row(sequence="1", kind="allocate", call="cuMemAlloc", address="0x1000", size="512"),
+        row(sequence="2", kind="free", address="0x1000"),
+        row(sequence="3", kind="refused", object="2", result="1"),
+    ]
+    assert steps_of(rows) == [ALLOCATE]
+
+
+def test_a_failed_allocation_did_not_happen() -> None:
+    rows = [row(sequence="1", kind="allocate", call="cuMemAlloc", requested="512", result="2")]
+    assert steps_of(rows) == []
+
+
+def test_a_call_that_the_comparison_does_not_know_is_an_error(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.csv"
+    ledger.write_text(
+        "sequence,time_ns,device,call,address,bytes,result\n1,0,0,cuMemConjure,0x1000,512,0\n"
+    )
+    with pytest.raises(AssertionError, match="cuMemConjure"):
+        read_ledger(ledger)

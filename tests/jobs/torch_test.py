@@ -1,0 +1,76 @@
+"""Unmodified PyTorch training jobs, rehearsed: they work, and the trace equals the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from conftest import EXAMPLES, Rehearsal
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+Rehearse = Callable[..., Rehearsal]
+
+
+def assert_well(job: Rehearsal, steps: int) -> None:
+    assert job.status == 0, job.err[-4000:]
+    assert len([line for line in job.out.splitlines() if line.startswith("step ")]) == steps
+    compared = job.assert_trace_equals_ledger()
+    analysis = job.analysis()
+    assert 0 < analysis["counts"]["frees"] + analysis["counts"]["allocations"] <= compared
+    assert analysis["peak"]["allocated_bytes"] > 0
+    assert analysis["input"]["report"]["missing_events"] == 0
+
+
+def test_a_transformer_with_autocast_adamw_clipping_and_pinned_data_workers(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, EXAMPLES / "transformer.py", "--steps", "4")
+    assert_well(job, steps=4)
+    assert "libc10_cuda.so" in str(job.analysis()["by_library"])
+
+
+def test_the_same_with_expandable_segments(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(
+        python,
+        EXAMPLES / "transformer.py",
+        "--steps",
+        "4",
+        env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    )
+    assert_well(job, steps=4)
+    calls = job.analysis()["by_call"]
+    assert "cuMemCreate" in str(calls) and "cuMemMap" in str(calls)
+
+
+def test_an_mlp_with_adam(rehearse: Rehearse, python: str) -> None:
+    assert_well(rehearse(python, EXAMPLES / "mlp.py", "--steps", "5"), steps=5)
+
+
+def test_a_conv_net_through_cudnn(rehearse: Rehearse, python: str) -> None:
+    assert_well(rehearse(python, EXAMPLES / "convnet.py", "--steps", "3"), steps=3)
+
+
+def test_out_of_memory_is_torchs_own_error_and_the_job_recovers(
+    rehearse: Rehearse, python: str
+) -> None:
+    job = rehearse(python, EXAMPLES / "out_of_memory.py", card="h200,memory=512MiB")
+    assert job.status == 0, job.err[-4000:]
+    assert "OutOfMemoryError" in job.out
+    assert "recovered" in job.out
+    job.assert_trace_equals_ledger()
+    analysis = job.analysis()
+    assert analysis["counts"]["out_of_memory"] > 0
+    assert analysis["peak"]["allocated_bytes"] <= 512 * 2**20
+
+
+def test_a_hundred_gibibytes_cost_only_what_is_written(rehearse: Rehearse, python: str) -> None:
+    program = (
+        "import resource, torch\n"
+        "blocks = [torch.empty(2**30, dtype=torch.uint8, device='cuda') for _ in range(100)]\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
+    )
+    job = rehearse(python, "-c", program)
+    assert job.status == 0, job.err[-4000:]
+    assert int(job.out) < 3 * 2**30
+    assert job.analysis()["peak"]["allocated_bytes"] >= 100 * 2**30
