@@ -1,0 +1,94 @@
+"""A process killed at any moment leaves a trace with everything that had been committed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import VRAMSTOW
+from ledger import Step, read_ledger, read_trace
+
+PROGRAMS = Path(__file__).parent / "programs"
+KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 100
+
+
+def kill_after(program: Path, folder: Path, seconds: float) -> tuple[list[Step], Path]:
+    """Runs the program, kills it, and returns the calls that it had acknowledged, and its trace."""
+    simulate = f"--simulate=h200,ledger={folder}/ledger.csv"
+    command = [
+        VRAMSTOW,
+        "run",
+        simulate,
+        "--trace-dir",
+        folder,
+        "--",
+        program,
+        "3",
+        "1000000",
+        "ack",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        first = run.stdout.readline()
+        assert first, "the program ended before it did anything: " + run.stderr.read()
+        trace = next(folder.glob("*.stow"))
+        time.sleep(seconds)
+        os.kill(int(trace.stem.rpartition("-")[2]), signal.SIGKILL)
+        rest, err = run.communicate(timeout=60)
+    assert run.returncode == -signal.SIGKILL, err
+    # A last line without its end was being written when the process died.
+    lines = (first + rest).splitlines(keepends=True)
+    return [step_of(line) for line in lines if line.endswith("\n")], trace
+
+
+def step_of(line: str) -> Step:
+    kind, address, *size = line.split()
+    if kind == "A":
+        return Step("cuMemAlloc", int(address), int(size[0]))
+    return Step("cuMemFree", int(address), None)
+
+
+def by_address(steps: list[Step]) -> dict[int, list[Step]]:
+    table: dict[int, list[Step]] = {}
+    for step in steps:
+        table.setdefault(step.address, []).append(step)
+    return table
+
+
+def check(acknowledged: list[Step], trace: list[Step], ledger: list[Step]) -> None:
+    """Every acknowledged call is in the trace; trace and ledger differ by calls under way at most."""
+    traced = by_address(trace)
+    for address, steps in by_address(acknowledged).items():
+        assert traced.get(address, [])[: len(steps)] == steps, f"lost at {address:#x}"
+    witnessed = by_address(ledger)
+    under_way = 0
+    for address in traced.keys() | witnessed.keys():
+        one, other = traced.get(address, []), witnessed.get(address, [])
+        common = min(len(one), len(other))
+        assert one[:common] == other[:common], f"{address:#x}: {one} against {other}"
+        under_way += len(one) + len(other) - 2 * common
+    assert under_way <= 3, f"{under_way} calls differ, but only three threads were running"
+
+
+def test_no_committed_event_is_lost_by_sigkill(tmp_path: Path) -> None:
+    program = tmp_path / "driver_by_dlsym"
+    source = PROGRAMS / "driver_by_dlsym.c"
+    subprocess.run(["gcc", "-O1", "-pthread", source, "-o", program, "-ldl"], check=True)
+    moments = random.Random(20)
+    events = 0
+    for kill in range(KILLS):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        acknowledged, trace = kill_after(program, folder, moments.random() * 0.1)
+        steps = read_trace(VRAMSTOW, trace)
+        check(acknowledged, steps, read_ledger(folder / "ledger.csv"))
+        events += len(steps)
+        for file in folder.iterdir():
+            file.unlink()
+    assert events > 100 * KILLS, "the runs were too short to prove anything"
