@@ -1,4 +1,4 @@
-"""Plain CUDA programs: one by nvcc over the shared runtime, one that gets everything through dlsym."""
+"""Plain CUDA programs: one by nvcc over the shared runtime, one that gets all through dlsym."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def find_nvcc() -> str | None:
 def compile_with_nvcc(source: Path, program: Path) -> None:
     nvcc = find_nvcc()
     if nvcc is None:
-        pytest.skip("no nvcc: neither a CUDA Toolkit nor the package nvidia-cuda-nvcc is installed")
-    # The shared runtime by name: nvcc's own -cudart shared wants libcudart.so, which the packages of
-    # PyPI do not have.
+        pytest.skip("no nvcc: neither a CUDA Toolkit nor nvidia-cuda-nvcc is installed")
+    # The shared runtime by its file: -cudart shared wants libcudart.so, which PyPI's packages lack.
     runtime = BUILD / "lib/vramstow/simulator/libcudart.so.13"
     command = [nvcc, "-std=c++17", "-cudart", "none", source, "-o", program, runtime]
     subprocess.run(command, check=True, timeout=300)

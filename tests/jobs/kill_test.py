@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 from conftest import VRAMSTOW
@@ -62,10 +63,11 @@ def by_address(steps: list[Step]) -> dict[int, list[Step]]:
 
 
 def check(acknowledged: list[Step], trace: list[Step], ledger: list[Step]) -> None:
-    """Every acknowledged call is in the trace; trace and ledger differ by calls under way at most."""
+    """All acknowledged calls are traced; trace and ledger differ by calls under way at most."""
+    # As a bag: two threads may acknowledge in another order than they were served in.
+    lost = Counter(acknowledged) - Counter(trace)
+    assert not lost, f"acknowledged, but not in the trace: {lost}"
     traced = by_address(trace)
-    for address, steps in by_address(acknowledged).items():
-        assert traced.get(address, [])[: len(steps)] == steps, f"lost at {address:#x}"
     witnessed = by_address(ledger)
     under_way = 0
     for address in traced.keys() | witnessed.keys():
