@@ -76,12 +76,21 @@ prepare_cuda_headers() {
   prepare_python setup/requirements-cuda.txt
 }
 
-# build: configures where that was not done, and builds what changed.
+# has_setting NAME VALUE: does build/ have this CMake setting?
+has_setting() { grep -qx "$1:[A-Z]*=$2" build/CMakeCache.txt 2>/dev/null; }
+
+# build product|all: configures where that was not done, and builds what changed. `product` leaves the tests
+# and the packages that they need aside, unless build/ was already configured for the tests.
 build() {
-  [ -f build/build.ninja ] || cmake --preset release "$@" >build-log.txt 2>&1 || {
-    cat build-log.txt >&2
-    fail "The build could not be configured; see above."
-  }
+  local tests=ON
+  [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF
+  if ! [ -f build/build.ninja ] || ! has_setting VRAMSTOW_TESTS $tests; then
+    cmake --preset release -DVRAMSTOW_TESTS=$tests >build-log.txt 2>&1 || {
+      cat build-log.txt >&2
+      fail "The build could not be configured; see above."
+    }
+  fi
+  say "Building into build/"
   ninja -C build >build-log.txt 2>&1 || {
     tail -n 60 build-log.txt >&2
     fail "The build failed; the end of build-log.txt is above."
