@@ -1,0 +1,26 @@
+// What a stand-in does with the calls that it does not simulate: it refuses, with the library's own
+// status "not supported", and says so once on stderr for each function.
+//
+// The entry points themselves come from common/refusals.S, one weak definition for each name in the
+// library's symbols.def; a function that a source file of the library defines takes its place.
+//
+// Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is allocated.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_
+
+namespace vramstow::simulator {
+
+// What a library says of itself; each stand-in defines the one object.
+struct LibraryIdentity {
+  const char* name;          // as people call it: "cuBLAS"
+  int refusal;               // the status of a call that is not simulated
+  const char* refusal_name;  // the same as the header spells it
+};
+extern const LibraryIdentity kLibrary;
+
+// Writes one line on stderr: a stand-in's only way to speak, for what it cannot do as asked.
+void SayOnStderr(const char* sentence);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_

@@ -1,0 +1,81 @@
+// The entry points of what a stand-in exports and does not simulate: one per name in the library's
+// symbols.def (VRAMSTOW_SYMBOLS, a compile definition). Each hands its record to VramstowRefuse and
+// returns what that returns.
+//
+// They are weak: a function of the same name that a source file of the library defines takes their
+// place at link time, so the table is a plain list of names and nobody keeps two lists in step.
+//
+// Some old functions return float, double or a complex number instead of a status. The registers of
+// such a result are cleared as well: the refused call gives 0.
+
+        .hidden VramstowRefuse
+
+#if defined(__x86_64__)
+
+        .text
+        .type   vramstow_refuse_common, @function
+vramstow_refuse_common:
+        .cfi_startproc
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    VramstowRefuse
+        xorps   %xmm0, %xmm0
+        xorps   %xmm1, %xmm1
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   vramstow_refuse_common, . - vramstow_refuse_common
+
+#define SYMBOL(entry)                                                                        \
+        .pushsection .data.refusals, "aw", %progbits;                                        \
+.Lrecord_##entry:                                                                            \
+        .byte   0;                                                                           \
+        .asciz  #entry;                                                                      \
+        .popsection;                                                                         \
+        .weak   entry;                                                                       \
+        .type   entry, @function;                                                            \
+entry:                                                                                       \
+        endbr64;                                                                             \
+        leaq    .Lrecord_##entry(%rip), %rdi;                                                \
+        jmp     vramstow_refuse_common;                                                      \
+        .size   entry, . - entry;
+
+#elif defined(__aarch64__)
+
+        .text
+        .type   vramstow_refuse_common, %function
+vramstow_refuse_common:
+        .cfi_startproc
+        stp     x29, x30, [sp, #-16]!
+        .cfi_adjust_cfa_offset 16
+        bl      VramstowRefuse
+        movi    v0.2d, #0
+        movi    v1.2d, #0
+        ldp     x29, x30, [sp], #16
+        .cfi_adjust_cfa_offset -16
+        ret
+        .cfi_endproc
+        .size   vramstow_refuse_common, . - vramstow_refuse_common
+
+#define SYMBOL(entry)                                                                        \
+        .pushsection .data.refusals, "aw", %progbits;                                        \
+.Lrecord_##entry:                                                                            \
+        .byte   0;                                                                           \
+        .asciz  #entry;                                                                      \
+        .popsection;                                                                         \
+        .weak   entry;                                                                       \
+        .type   entry, %function;                                                            \
+entry:                                                                                       \
+        adrp    x0, .Lrecord_##entry;                                                        \
+        add     x0, x0, :lo12:.Lrecord_##entry;                                              \
+        b       vramstow_refuse_common;                                                      \
+        .size   entry, . - entry;
+
+#else
+#error "refusals.S knows x86-64 and arm64; add this machine's entry sequence."
+#endif
+
+#include VRAMSTOW_SYMBOLS
+
+        .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,55 @@
+// The state behind a cublasHandle_t.
+//
+// Modelled: a handle owns a default workspace in device memory, allocated when the handle is
+// created and given back when it is destroyed. Source: the documentation of cublasSetWorkspace,
+// which has the default pool allocated during the creation of the context, and names a size per
+// architecture; see DefaultWorkspaceBytes. Adjustable, as with cuBLAS, by CUBLAS_WORKSPACE_CONFIG.
+//
+// Ownership: cublasCreate allocates, cublasDestroy frees. Threads: as with cuBLAS, one handle is
+// used by one thread at a time. Errors: cuBLAS's status codes. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_HANDLE_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_HANDLE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "simulator/runtime/libraries/common/blas_handle.h"
+#include "simulator/runtime/libraries/cublas/cublas.h"
+
+struct cublasContext : vramstow::simulator::BlasHandleHead {
+  CUstream stream = nullptr;
+  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
+  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+  int sm_count_target = 0;  // 0: all of them
+  // Emulation of floating point by other formats: kept as set, without effect here.
+  cublasEmulationStrategy_t emulation_strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
+  cudaEmulationSpecialValuesSupport special_values = CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT;
+  cudaEmulationMantissaControl mantissa_control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
+  int max_mantissa_bits = 0;
+  int mantissa_bit_offset = 0;
+  int* mantissa_bit_count = nullptr;
+
+  CUdeviceptr default_workspace = 0;
+  size_t default_workspace_bytes = 0;
+  CUdeviceptr user_workspace = 0;  // 0: the default one is used
+  size_t user_workspace_bytes = 0;
+};
+
+namespace vramstow::simulator {
+
+// The handle if it is one, else null (the call then returns CUBLAS_STATUS_NOT_INITIALIZED).
+cublasContext* CheckedHandle(cublasHandle_t handle);
+
+// The size of the default workspace. `configuration` is CUBLAS_WORKSPACE_CONFIG, ":SIZE:COUNT"
+// pairs with SIZE in KiB (":4096:2:16:8"), or null; what is not of that form is ignored. Without
+// it: 32 MiB for compute capability 9.0 and 10.x, 12 MiB for 12.x, 4 MiB for the others.
+size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration);
+
+// What a failed driver call means to a cuBLAS caller.
+cublasStatus_t StatusOf(CUresult result);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_HANDLE_H_
