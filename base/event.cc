@@ -62,6 +62,8 @@ const char* EventKindName(EventKind kind) {
       return "mark";
     case EventKind::kGap:
       return "gap";
+    case EventKind::kPoolSelect:
+      return "pool_select";
   }
   return "unknown";
 }

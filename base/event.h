@@ -4,11 +4,11 @@
 // tracer stores them, the analyzer explains them. An event is a plain value with no pointers, so it
 // can be stored and sent as it is.
 //
-// What gives memory away (kFree, kUnmap, kUnreserve, kUnregister) is recorded *before* the driver
-// is asked, because the address may be handed to another thread while the call is still on its way
-// back. If the driver then refuses, a kRefused event follows that names the first by its sequence.
-// Everything else is recorded after the call, with its result; a failed call has result != 0.
-// Thus the order of sequence numbers is always a legal history: free before reuse.
+// What gives memory away (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
+// *before* the driver is asked, because the address may be handed to another thread while the call
+// is still on its way back. If the driver then refuses, a kRefused event follows that names the
+// first by its sequence. Everything else is recorded after the call, with its result; a failed call
+// has result != 0. Thus the order of sequence numbers is always a legal history: free before reuse.
 //
 // Ownership: none. Threads: values. Errors: none. Units: bytes; nanoseconds; addresses as integers.
 #ifndef VRAMSTOW_BASE_EVENT_H_
@@ -49,6 +49,7 @@ enum class EventKind : uint8_t {
   kPeerAccess = 26,  // context may reach device `object`
   kMark = 27,        // an annotation of the application; text in the annotation table, `object`
   kGap = 28,         // `size` events were lost here (buffers full, disk full)
+  kPoolSelect = 29,  // stream-ordered pool `object` became the current one of `device`
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.
