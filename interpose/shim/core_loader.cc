@@ -1,0 +1,135 @@
+#include "interpose/shim/core_loader.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "interpose/shim/fingerprint.h"
+#include "interpose/shim/objects.h"
+#include "interpose/shim/text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kCoreFile[] = "libvramstow-core.so";
+
+constexpr unsigned kMaxDeepbindFiles = 32;
+constexpr unsigned kMaxDeepbindPath = 256;
+
+// No value here needs a constructor; zero is right for all.
+struct State {
+  const VramstowCore* core;  // all fields: __atomic access
+  bool failed;
+  void* (*dlsym)(void*, const char*);
+  void* (*dlopen)(const char*, int);
+  unsigned deepbind_count;
+  char deepbind[kMaxDeepbindFiles][kMaxDeepbindPath];
+};
+State state;
+
+__attribute__((tls_model("initial-exec"))) thread_local VramstowThread this_thread;
+
+VramstowThread* ThisThread() { return &this_thread; }
+
+const char* DeepbindFile(unsigned index) {
+  unsigned count = __atomic_load_n(&state.deepbind_count, __ATOMIC_ACQUIRE);
+  if (count > kMaxDeepbindFiles) count = kMaxDeepbindFiles;
+  return index < count ? state.deepbind[index] : nullptr;
+}
+
+constexpr VramstowShim kShim = {HooksFingerprint(), FindSymbol, OpenLibrary, ThisThread,
+                                DeepbindFile};
+
+// Says it once, however many threads come here.
+void SayFailure(const char* why) {
+  if (__atomic_exchange_n(&state.failed, true, __ATOMIC_ACQ_REL)) return;
+  char sentence[600];
+  char* limit = sentence + sizeof sentence - 1;
+  char* end = AppendText(sentence, limit, "vramstow: the core cannot be loaded (");
+  end = AppendText(end, limit - 100, why);
+  end = AppendText(end, limit,
+                   "), so nothing is traced here: put libvramstow-core.so beside libvramstow.so.");
+  *end++ = '\n';
+  // There is nowhere to report a failed write to.
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, sentence, static_cast<size_t>(end - sentence));
+}
+
+template <typename Function>
+Function LibcFunction(Function* cache, const char* name) {
+  Function function = __atomic_load_n(cache, __ATOMIC_RELAXED);
+  if (function == nullptr) {
+    function = reinterpret_cast<Function>(LibcDefinition(name));
+    __atomic_store_n(cache, function, __ATOMIC_RELAXED);
+  }
+  return function;
+}
+
+}  // namespace
+
+void* FindSymbol(void* handle, const char* name) {
+  auto* function = LibcFunction(&state.dlsym, "dlsym");
+  void* volatile result = function == nullptr ? nullptr : function(handle, name);
+  return result;  // volatile: no tail call, or the caller would be taken for ours
+}
+
+void* OpenLibrary(const char* file, int mode) {
+  auto* function = LibcFunction(&state.dlopen, "dlopen");
+  void* volatile result = function == nullptr ? nullptr : function(file, mode);
+  return result;  // as above: the search path that counts is this library's
+}
+
+const VramstowCore* OpenedCore() { return __atomic_load_n(&state.core, __ATOMIC_ACQUIRE); }
+
+const VramstowCore* OpenCore() {
+  if (const VramstowCore* core = OpenedCore()) return core;
+  if (__atomic_load_n(&state.failed, __ATOMIC_ACQUIRE)) return nullptr;
+  // Found through this library's DT_RPATH, which is $ORIGIN.
+  void* handle = OpenLibrary(kCoreFile, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    SayFailure(why == nullptr ? "no reason given" : why);
+    return nullptr;
+  }
+  auto* attach = reinterpret_cast<VramstowAttachFunction>(FindSymbol(handle, VRAMSTOW_ATTACH));
+  const VramstowCore* core = attach == nullptr ? nullptr : attach(&kShim);
+  if (core == nullptr) {
+    SayFailure("it is not of this version");
+    return nullptr;
+  }
+  __atomic_store_n(&state.core, core, __ATOMIC_RELEASE);
+  return core;
+}
+
+const char* Environment(const char* name) {
+  if (environ == nullptr) return nullptr;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const char* text = *entry;
+    const char* wanted = name;
+    while (*wanted != '\0' && *text == *wanted) {
+      ++text;
+      ++wanted;
+    }
+    if (*wanted == '\0' && *text == '=') return text + 1;
+  }
+  return nullptr;
+}
+
+bool EnvironmentIsOn(const char* name) {
+  const char* value = Environment(name);
+  return value != nullptr && (EqualText(value, "1") || EqualText(value, "on") ||
+                              EqualText(value, "true") || EqualText(value, "yes"));
+}
+
+void NoteDeepbind(const char* file) {
+  if (file == nullptr) return;
+  for (unsigned i = 0; const char* known = DeepbindFile(i); ++i) {
+    if (EqualText(known, file)) return;
+  }
+  const unsigned place = __atomic_load_n(&state.deepbind_count, __ATOMIC_RELAXED);
+  if (place >= kMaxDeepbindFiles) return;
+  // Two threads may write the same row; then one of the two names is lost, and the row stays text.
+  AppendText(state.deepbind[place], state.deepbind[place] + kMaxDeepbindPath, file);
+  __atomic_store_n(&state.deepbind_count, place + 1, __ATOMIC_RELEASE);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,109 @@
+// Writes docs/hooks.md from the table of hooks. Usage: hooks-page-writer FILE
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Row {
+  const char* symbol;
+  const char* name;
+  int version;
+  const char* stream;
+  const char* group;
+  const char* what;
+};
+
+constexpr Row kHooks[] = {
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+  {#symbol, #name, version, #stream, #group, what},
+#include "interpose/shim/hooks.def"
+};
+
+constexpr Row kForwarded[] = {
+#define VRAMSTOW_FORWARDED(name, group, what) {"", #name, 0, "", #group, what},
+#include "interpose/shim/hooks.def"
+};
+
+struct Group {
+  const char* group;
+  const char* title;
+};
+constexpr Group kGroups[] = {
+    {"start", "Start and look-up"},
+    {"alloc", "Device memory"},
+    {"stream_ordered", "Stream-ordered memory and its pools"},
+    {"host", "Host and managed memory"},
+    {"arrays", "Arrays"},
+    {"virtual_memory", "The application's own virtual memory"},
+    {"queries", "Queries"},
+    {"sharing", "Sharing"},
+    {"graph_memory", "Memory of graphs"},
+    {"lifetime", "Lifetime"},
+    {"by_address", "By address"},
+};
+
+constexpr char kIntroduction[] =
+    "# The hooked functions\n"
+    "\n"
+    "This page is written from `interpose/shim/hooks.def` by the build target `hooks-page`; do not "
+    "edit it.\n"
+    "\n"
+    "vramstow stands in front of these functions of the CUDA driver, whichever way a caller comes "
+    "to them: a\n"
+    "direct link, `dlsym`, `dlvsym`, `cuGetProcAddress` (and with it `cudaGetDriverEntryPoint` and "
+    "every copy of\n"
+    "the CUDA runtime). *Since* is the CUDA version from which `cuGetProcAddress` gives this form "
+    "of the\n"
+    "function; *stream* says what a null stream means. The driver's answer is never changed. In "
+    "the event names,\n"
+    "what comes after the comma is the kind of memory. Every call is counted, recorded or not.\n";
+
+std::string Version(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string Page() {
+  std::string page = kIntroduction;
+  for (const Group& group : kGroups) {
+    std::string rows;
+    for (const Row& row : kHooks) {
+      if (std::strcmp(row.group, group.group) != 0) continue;
+      rows += std::string("| ") + row.name + " | `" + row.symbol + "` | " + Version(row.version) +
+              " | " + (std::strcmp(row.stream, "ptsz") == 0 ? "per thread" : "") + " | " +
+              row.what + " |\n";
+    }
+    page += std::string("\n## ") + group.title + "\n\n";
+    if (!rows.empty()) {
+      page +=
+          "| function | symbol | since | stream | what vramstow does |\n|---|---|---|---|---|\n";
+      page += rows;
+    }
+    std::string forwarded;
+    for (const Row& row : kForwarded) {
+      if (std::strcmp(row.group, group.group) != 0) continue;
+      forwarded += std::string("| `") + row.name + "` | " + row.what + " |\n";
+    }
+    if (!forwarded.empty()) page += "| function | what vramstow does |\n|---|---|\n" + forwarded;
+  }
+  return page;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "hooks-page-writer: one argument is needed, the file to write.\n");
+    return 2;
+  }
+  std::FILE* file = std::fopen(argv[1], "w");
+  const std::string page = Page();
+  if (file == nullptr || std::fwrite(page.data(), 1, page.size(), file) != page.size() ||
+      std::fclose(file) != 0) {
+    std::fprintf(stderr, "hooks-page-writer: %s cannot be written: choose another place.\n",
+                 argv[1]);
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,148 @@
+#include "interpose/shim/objects.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interpose/shim/text.h"
+
+// The dynamic linker's list of libraries. Weak, so that the shim does not get a DT_NEEDED for the
+// dynamic linker, too; it is always there.
+#pragma weak _r_debug
+
+namespace vramstow {
+namespace {
+
+const link_map* FirstObject() { return &_r_debug == nullptr ? nullptr : _r_debug.r_map; }
+
+// The parts of a library's dynamic section that a look-up needs.
+struct SymbolTable {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+  const uint32_t* gnu_hash = nullptr;
+  const uint32_t* old_hash = nullptr;
+};
+
+// glibc has turned the addresses in the dynamic section of most libraries into absolute ones; those
+// of the vdso, which it must not write to, are still relative.
+template <typename T>
+const T* Absolute(const link_map* object, ElfW(Addr) value) {
+  return reinterpret_cast<const T*>(value < object->l_addr ? value + object->l_addr : value);
+}
+
+SymbolTable ReadDynamicSection(const link_map* object) {
+  SymbolTable table;
+  if (object->l_ld == nullptr) return table;
+  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    switch (entry->d_tag) {
+      case DT_SYMTAB:
+        table.symbols = Absolute<ElfW(Sym)>(object, entry->d_un.d_ptr);
+        break;
+      case DT_STRTAB:
+        table.names = Absolute<char>(object, entry->d_un.d_ptr);
+        break;
+      case DT_GNU_HASH:
+        table.gnu_hash = Absolute<uint32_t>(object, entry->d_un.d_ptr);
+        break;
+      case DT_HASH:
+        table.old_hash = Absolute<uint32_t>(object, entry->d_un.d_ptr);
+        break;
+      default:
+        break;
+    }
+  }
+  return table;
+}
+
+bool IsDefinition(const SymbolTable& table, const ElfW(Sym) & symbol, const char* name) {
+  return symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 0xf) == STT_FUNC &&
+         EqualText(table.names + symbol.st_name, name);
+}
+
+// Source of the layout: the GNU hash section as the dynamic linker reads it: four words (buckets,
+// first symbol, words of the filter, shift), the filter, the buckets, the chains.
+const ElfW(Sym) * FindByGnuHash(const SymbolTable& table, const char* name) {
+  uint32_t hash = 5381;
+  for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+  const uint32_t bucket_count = table.gnu_hash[0];
+  const uint32_t first_symbol = table.gnu_hash[1];
+  const uint32_t filter_words = table.gnu_hash[2];
+  if (bucket_count == 0) return nullptr;
+  const uint32_t* buckets = table.gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
+  const uint32_t* chains = buckets + bucket_count;
+  uint32_t index = buckets[hash % bucket_count];
+  if (index < first_symbol) return nullptr;
+  for (;; ++index) {
+    const uint32_t chain = chains[index - first_symbol];
+    if ((chain | 1) == (hash | 1) && IsDefinition(table, table.symbols[index], name)) {
+      return &table.symbols[index];
+    }
+    if ((chain & 1) != 0) return nullptr;
+  }
+}
+
+// The hash section of the System V ABI, for libraries linked with --hash-style=sysv.
+const ElfW(Sym) * FindByOldHash(const SymbolTable& table, const char* name) {
+  uint32_t hash = 0;
+  for (const char* c = name; *c != '\0'; ++c) {
+    hash = (hash << 4) + static_cast<unsigned char>(*c);
+    const uint32_t top = hash & 0xf0000000u;
+    hash = (hash ^ (top >> 24)) & ~top;
+  }
+  const uint32_t bucket_count = table.old_hash[0];
+  if (bucket_count == 0) return nullptr;
+  const uint32_t* buckets = table.old_hash + 2;
+  const uint32_t* chains = buckets + bucket_count;
+  for (uint32_t index = buckets[hash % bucket_count]; index != STN_UNDEF; index = chains[index]) {
+    if (IsDefinition(table, table.symbols[index], name)) return &table.symbols[index];
+  }
+  return nullptr;
+}
+
+void* DefinitionIn(const link_map* object, const char* name) {
+  const SymbolTable table = ReadDynamicSection(object);
+  if (table.symbols == nullptr || table.names == nullptr) return nullptr;
+  const ElfW(Sym)* symbol = nullptr;
+  if (table.gnu_hash != nullptr) {
+    symbol = FindByGnuHash(table, name);
+  } else if (table.old_hash != nullptr) {
+    symbol = FindByOldHash(table, name);
+  }
+  if (symbol == nullptr) return nullptr;
+  return reinterpret_cast<void*>(object->l_addr + symbol->st_value);
+}
+
+}  // namespace
+
+// The linker gives every library one of its own: where its file begins in memory.
+extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
+
+void* NextDefinition(const char* name) {
+  const ElfW(Addr) own_base = reinterpret_cast<ElfW(Addr)>(&__ehdr_start);
+  bool passed_own = false;
+  for (const link_map* object = FirstObject(); object != nullptr; object = object->l_next) {
+    if (!passed_own) {
+      passed_own = object->l_addr == own_base;
+      continue;
+    }
+    if (void* definition = DefinitionIn(object, name)) return definition;
+  }
+  return nullptr;
+}
+
+void* LibcDefinition(const char* name) {
+  for (const link_map* object = FirstObject(); object != nullptr; object = object->l_next) {
+    const char* file = BaseName(object->l_name);
+    if (!StartsWith(file, "libc.so.") && !StartsWith(file, "libdl.so.")) continue;
+    if (void* definition = DefinitionIn(object, name)) return definition;
+  }
+  return nullptr;
+}
+
+bool IsDriverPath(const char* path) {
+  const char* file = BaseName(path);
+  if (!StartsWith(file, "libcuda.so")) return false;
+  return file[10] == '\0' || file[10] == '.';
+}
+
+}  // namespace vramstow

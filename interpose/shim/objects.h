@@ -1,0 +1,28 @@
+// Finds functions in the loaded libraries without the dynamic linker's help.
+//
+// Idea: the shim exports dlsym itself, so it cannot ask dlsym for the real one. It reads the list
+// of loaded libraries and their symbol tables, as the dynamic linker does: the libraries that were
+// there when the process started stand first in the list, in the order in which symbols are
+// searched, and are never unloaded.
+//
+// Ownership: none. Threads: safe; no lock, no heap, no libc call, so also from other libraries'
+// constructors. Errors: null for what is not there. Units: addresses.
+#ifndef VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
+#define VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
+
+#include <link.h>
+
+namespace vramstow {
+
+// The definition that comes next in search order after this library.
+void* NextDefinition(const char* name);
+
+// glibc's own definition.
+void* LibcDefinition(const char* name);
+
+// Whether `path` names the library of the CUDA driver.
+bool IsDriverPath(const char* path);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_

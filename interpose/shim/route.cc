@@ -1,0 +1,188 @@
+// What the assembly stubs ask: where does this call go? See entry_*.S.
+//
+// In every function here, the way of what is not ours comes first and makes no libc call, touches
+// no thread-local storage and allocates nothing: dlsym is called by sanitizers and allocators
+// before they can stand any of it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+
+#include "include/vramstow/vramstow.h"
+#include "interpose/shim/core_loader.h"
+#include "interpose/shim/names.h"
+#include "interpose/shim/objects.h"
+#include "interpose/shim/seam.h"
+
+namespace vramstow {
+namespace {
+
+using Dlsym = void* (*)(void*, const char*);
+using Dlvsym = void* (*)(void*, const char*, const char*);
+
+// The functions that come next after ours in search order: glibc's, or another wrapper's.
+struct NextFunctions {
+  void* dlsym;  // all fields: __atomic access
+  void* dlvsym;
+  void* dlopen;
+};
+NextFunctions next_functions;
+
+void* Next(void** cache, const char* name) {
+  void* function = __atomic_load_n(cache, __ATOMIC_RELAXED);
+  if (function == nullptr) {
+    function = NextDefinition(name);
+    // Not preloaded but opened later: then glibc comes before us.
+    if (function == nullptr) function = LibcDefinition(name);
+    __atomic_store_n(cache, function, __ATOMIC_RELAXED);
+  }
+  return function;
+}
+
+// Keeps errno as the caller left it.
+class KeepErrno {
+ public:
+  KeepErrno() : value_(errno) {}
+  ~KeepErrno() { errno = value_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  const int value_;
+};
+
+// The driver library that holds `function`, or null if it is somebody else's.
+link_map* DriverOf(void* function) {
+  Dl_info info;
+  link_map* object = nullptr;
+  if (dladdr1(function, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) {
+    return nullptr;
+  }
+  return object != nullptr && IsDriverPath(object->l_name) ? object : nullptr;
+}
+
+// The replacement for `real`, or `real` itself.
+void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
+  link_map* driver = DriverOf(real);
+  if (driver == nullptr) return real;
+  const VramstowCore* core = OpenCore();
+  void* replacement = core == nullptr ? real : core->replace(hook, real, driver, way, caller);
+  dlerror();  // the caller's look-up succeeded, whatever the core looked for in vain
+  return replacement;
+}
+
+}  // namespace
+
+// Where the stubs jump: one slot for each row of the table, at first its resolver. Made in
+// entry_*.S.
+extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_slots[];
+// The exported stubs themselves, in the order of the table. Made in entry_*.S.
+extern "C" __attribute__((visibility("hidden"))) void* const vramstow_shim_stubs[];
+
+namespace {
+
+// Looks past our own exports for what the global scope holds. Null, and dlerror() set, if no
+// driver is there.
+void* FindGlobally(unsigned hook, const void* caller) {
+  const char* name = kHookSymbols[hook];
+  // First, because the last look-up decides what dlerror() says.
+  const bool driver_is_loaded = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  if (void* real = FindSymbol(RTLD_NEXT, name)) {
+    return Replace(hook, real, kVramstowDlsymGlobal, caller);
+  }
+  // In nobody's global scope, but perhaps in the caller's own: our stub finds it when it is called.
+  return driver_is_loaded ? vramstow_shim_stubs[hook] : nullptr;
+}
+
+}  // namespace
+
+// In two registers: rax and rdx, or x0 and x1.
+struct Route {
+  void* address;
+  uintptr_t is_answer;  // 1: give the address to the caller; 0: jump to it
+};
+
+extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym(
+    void* handle, const char* name, const void* caller) {
+  void* next = Next(&next_functions.dlsym, "dlsym");
+  if (name == nullptr || handle == RTLD_NEXT) return {next, 0};
+  const unsigned hook = FindHook(name);
+  if (hook == kNotHooked) return {next, 0};
+  KeepErrno keep_errno;
+  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, caller), 1};
+  // For a handle, the caller plays no part in what glibc finds.
+  void* real = reinterpret_cast<Dlsym>(next)(handle, name);
+  if (real == nullptr) return {nullptr, 1};
+  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
+  return {Replace(hook, real, kVramstowDlsym, caller), 1};
+}
+
+extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlvsym(
+    void* handle, const char* name, const char* version, const void* caller) {
+  void* next = Next(&next_functions.dlvsym, "dlvsym");
+  if (name == nullptr || handle == RTLD_NEXT) return {next, 0};
+  const unsigned hook = FindHook(name);
+  if (hook == kNotHooked) return {next, 0};
+  KeepErrno keep_errno;
+  if (handle == RTLD_DEFAULT) return {FindGlobally(hook, caller), 1};
+  void* real = reinterpret_cast<Dlvsym>(next)(handle, name, version);
+  if (real == nullptr) return {nullptr, 1};
+  if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
+  return {Replace(hook, real, kVramstowDlsym, caller), 1};
+}
+
+// Called for RTLD_DEEPBIND only. Gives the mode to open the file with.
+extern "C" __attribute__((visibility("hidden"))) int vramstow_shim_route_deepbind(const char* file,
+                                                                                  int mode) {
+  if (EnvironmentIsOn("VRAMSTOW_CLEAR_DEEPBIND")) return mode & ~RTLD_DEEPBIND;
+  NoteDeepbind(file);
+  return mode;
+}
+
+// The real dlopen, to jump to.
+extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_next_dlopen() {
+  return Next(&next_functions.dlopen, "dlopen");
+}
+
+namespace {
+
+// CUDA_ERROR_SHARED_OBJECT_INIT_FAILED and CUDA_ERROR_NOT_FOUND, for a program that calls a
+// function of the driver where no driver is, or where this driver does not have it.
+int NoDriver() { return 303; }
+int NotInDriver() { return 500; }
+
+}  // namespace
+
+// The first call of an exported stub: gives the function to jump to, and keeps it in the slot.
+extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(void** slot,
+                                                                             const void* caller) {
+  KeepErrno keep_errno;
+  const unsigned hook = static_cast<unsigned>(slot - vramstow_shim_slots);
+  void* real = FindSymbol(RTLD_NEXT, kHookSymbols[hook]);
+  if (real == nullptr) {
+    void* driver = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver == nullptr) return reinterpret_cast<void*>(NoDriver);
+    real = FindSymbol(driver, kHookSymbols[hook]);
+    if (real == nullptr) return reinterpret_cast<void*>(NotInDriver);
+  }
+  void* target = Replace(hook, real, kVramstowLinked, caller);
+  __atomic_store_n(slot, target, __ATOMIC_RELEASE);
+  return target;
+}
+
+// Runs after the program's exit handlers and destructors of static objects.
+__attribute__((destructor)) static void Finish() {
+  const VramstowCore* core = OpenedCore();
+  // A process that got past us has not opened the core; it is just what the report is about.
+  if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") &&
+      OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) {
+    core = OpenCore();
+  }
+  if (core != nullptr) core->finish();
+}
+
+}  // namespace vramstow
+
+extern "C" __attribute__((visibility("default"))) const char* vramstow_version(void) {
+  return VRAMSTOW_VERSION;
+}

@@ -1,0 +1,47 @@
+// The few text functions that the shim needs. It does not call libc's: under AddressSanitizer they
+// are wrapped, and the wrappers crash when they are called before the sanitizer has started.
+//
+// Ownership: none. Threads: pure functions. Errors: none. Units: characters.
+#ifndef VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
+#define VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
+
+namespace vramstow {
+
+// <0, 0, >0, as strcmp.
+constexpr int CompareText(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) {
+    ++a;
+    ++b;
+  }
+  return static_cast<unsigned char>(*a) - static_cast<unsigned char>(*b);
+}
+
+constexpr bool EqualText(const char* a, const char* b) { return CompareText(a, b) == 0; }
+
+constexpr bool StartsWith(const char* text, const char* prefix) {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return false;
+  }
+  return true;
+}
+
+// What comes after the last slash.
+constexpr const char* BaseName(const char* path) {
+  const char* name = path;
+  for (const char* p = path; *p != '\0'; ++p) {
+    if (*p == '/') name = p + 1;
+  }
+  return name;
+}
+
+// Appends `text` at `end` as far as it fits before `limit`, ends it with a zero byte, and gives the
+// new end.
+constexpr char* AppendText(char* end, char* limit, const char* text) {
+  while (end + 1 < limit && *text != '\0') *end++ = *text++;
+  *end = '\0';
+  return end;
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
