@@ -64,6 +64,8 @@ const char* EventKindName(EventKind kind) {
       return "gap";
     case EventKind::kPoolSelect:
       return "pool_select";
+    case EventKind::kFreeCompleted:
+      return "free_completed";
   }
   return "unknown";
 }

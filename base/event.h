@@ -46,10 +46,11 @@ enum class EventKind : uint8_t {
   kGraphAllocate = 23,  // a graph node that will allocate: `object` is the node, size
   kGraphFree = 24,      // a graph node that will free: address
   kGraphTrim = 25,
-  kPeerAccess = 26,  // context may reach device `object`
-  kMark = 27,        // an annotation of the application; text in the annotation table, `object`
-  kGap = 28,         // `size` events were lost here (buffers full, disk full)
-  kPoolSelect = 29,  // stream-ordered pool `object` became the current one of `device`
+  kPeerAccess = 26,     // context may reach device `object`
+  kMark = 27,           // an annotation of the application; text in the annotation table, `object`
+  kGap = 28,            // `size` events were lost here (buffers full, disk full)
+  kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
+  kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.
