@@ -1,0 +1,17 @@
+// CUDA's public headers, included so that the functions they declare are exported by this library;
+// everything else in it is hidden by the version script (symbols.def).
+//
+// Files that hold functions with a per-thread variant are compiled twice, the second time with
+// CUDA_API_PER_THREAD_DEFAULT_STREAM: the header then renames cudaMemcpy to cudaMemcpy_ptds and so
+// on, and Driver() gives the table whose stream 0 is the thread's own. No suffix is written by
+// hand.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+#pragma GCC visibility pop
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_

@@ -1,0 +1,241 @@
+// Copies in two and three dimensions, and to and from arrays. Compiled twice (see api.h).
+#include <utility>
+
+#include "simulator/runtime/cudart/copy_shapes.h"
+#include "simulator/runtime/cudart/runtime.h"
+
+using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+CUarray Array(cudaArray_const_t array) {
+  return reinterpret_cast<CUarray>(const_cast<cudaArray*>(array));
+}
+
+// Linear memory as one side of a copy.
+Side Linear(const void* pointer, size_t pitch) { return {pointer, pitch, nullptr, 0, 0}; }
+
+// An array as one side of a copy: from byte `x` of row `y` on.
+Side InArray(cudaArray_const_t array, size_t x, size_t y) {
+  return {nullptr, 0, Array(array), x, y};
+}
+
+// The driver's aligned copies demand more of pitches than the runtime promises, hence "unaligned".
+cudaError_t Copy2D(const DriverTable& driver, const Side& destination, const Side& source,
+                   size_t width, size_t height, cudaMemcpyKind kind) {
+  CUDA_MEMCPY2D copy;
+  cudaError_t error = Make2D(destination, source, width, height, kind, &copy);
+  if (error != cudaSuccess || width == 0 || height == 0) {
+    return error;
+  }
+  return FromDriver(driver.Memcpy2DUnaligned(&copy));
+}
+
+cudaError_t Copy2DAsync(const DriverTable& driver, const Side& destination, const Side& source,
+                        size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  CUDA_MEMCPY2D copy;
+  cudaError_t error = Make2D(destination, source, width, height, kind, &copy);
+  if (error != cudaSuccess || width == 0 || height == 0) {
+    return error;
+  }
+  return FromDriver(driver.Memcpy2DAsync(&copy, stream));
+}
+
+// Bytes in a row between an array and linear memory fill the array's rows one after another: a
+// first part of a row, whole rows, and a rest. `copy(linear_offset, x, y, width, height)` copies
+// one part.
+template <typename Copy>
+cudaError_t InRows(cudaArray_const_t array, size_t x, size_t y, size_t bytes, Copy copy) {
+  CUDA_ARRAY3D_DESCRIPTOR description = {};
+  size_t element = 0;
+  if (cudaError_t error = ElementSize(Array(array), &element); error != cudaSuccess) {
+    return error;
+  }
+  CUresult result = Driver().Array3DGetDescriptor(&description, Array(array));
+  if (result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  const size_t row = description.Width * element;
+  const size_t rows = description.Height == 0 ? 1 : description.Height;
+  if (x >= row || y >= rows || bytes > (rows - y) * row - x) {
+    return bytes == 0 ? cudaSuccess : cudaErrorInvalidValue;
+  }
+  size_t done = 0;
+  while (done < bytes) {
+    size_t left = bytes - done;
+    bool whole = x == 0 && left >= row;
+    size_t width = whole ? row : (left < row - x ? left : row - x);
+    size_t height = whole ? left / row : 1;
+    if (cudaError_t error = copy(done, x, y, width, height, row); error != cudaSuccess) {
+      return error;
+    }
+    done += width * height;
+    y += height;
+    x = 0;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source,
+                         size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2D(driver, Linear(destination, destination_pitch), Linear(source, source_pitch),
+                  width, height, kind);
+  });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source,
+                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2DAsync(driver, Linear(destination, destination_pitch), Linear(source, source_pitch),
+                       width, height, kind, stream);
+  });
+}
+
+cudaError_t cudaMemcpy2DToArray(cudaArray_t destination, size_t x, size_t y, const void* source,
+                                size_t source_pitch, size_t width, size_t height,
+                                cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2D(driver, InArray(destination, x, y), Linear(source, source_pitch), width, height,
+                  kind);
+  });
+}
+
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t destination, size_t x, size_t y,
+                                     const void* source, size_t source_pitch, size_t width,
+                                     size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2DAsync(driver, InArray(destination, x, y), Linear(source, source_pitch), width,
+                       height, kind, stream);
+  });
+}
+
+cudaError_t cudaMemcpy2DFromArray(void* destination, size_t destination_pitch,
+                                  cudaArray_const_t source, size_t x, size_t y, size_t width,
+                                  size_t height, cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2D(driver, Linear(destination, destination_pitch), InArray(source, x, y), width,
+                  height, kind);
+  });
+}
+
+cudaError_t cudaMemcpy2DFromArrayAsync(void* destination, size_t destination_pitch,
+                                       cudaArray_const_t source, size_t x, size_t y, size_t width,
+                                       size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2DAsync(driver, Linear(destination, destination_pitch), InArray(source, x, y), width,
+                       height, kind, stream);
+  });
+}
+
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t destination, size_t destination_x,
+                                     size_t destination_y, cudaArray_const_t source,
+                                     size_t source_x, size_t source_y, size_t width, size_t height,
+                                     cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return Copy2D(driver, InArray(destination, destination_x, destination_y),
+                  InArray(source, source_x, source_y), width, height, kind);
+  });
+}
+
+cudaError_t cudaMemcpyToArray(cudaArray_t destination, size_t x, size_t y, const void* source,
+                              size_t bytes, cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return InRows(
+        destination, x, y, bytes,
+        [&](size_t offset, size_t to_x, size_t to_y, size_t width, size_t height, size_t pitch) {
+          return Copy2D(driver, InArray(destination, to_x, to_y),
+                        Linear(static_cast<const char*>(source) + offset, pitch), width, height,
+                        kind);
+        });
+  });
+}
+
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t destination, size_t x, size_t y, const void* source,
+                                   size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return InRows(
+        destination, x, y, bytes,
+        [&](size_t offset, size_t to_x, size_t to_y, size_t width, size_t height, size_t pitch) {
+          return Copy2DAsync(driver, InArray(destination, to_x, to_y),
+                             Linear(static_cast<const char*>(source) + offset, pitch), width,
+                             height, kind, stream);
+        });
+  });
+}
+
+cudaError_t cudaMemcpyFromArray(void* destination, cudaArray_const_t source, size_t x, size_t y,
+                                size_t bytes, cudaMemcpyKind kind) {
+  return Call([&](const DriverTable& driver) {
+    return InRows(source, x, y, bytes,
+                  [&](size_t offset, size_t from_x, size_t from_y, size_t width, size_t height,
+                      size_t pitch) {
+                    return Copy2D(driver, Linear(static_cast<char*>(destination) + offset, pitch),
+                                  InArray(source, from_x, from_y), width, height, kind);
+                  });
+  });
+}
+
+cudaError_t cudaMemcpyFromArrayAsync(void* destination, cudaArray_const_t source, size_t x,
+                                     size_t y, size_t bytes, cudaMemcpyKind kind,
+                                     cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return InRows(source, x, y, bytes,
+                  [&](size_t offset, size_t from_x, size_t from_y, size_t width, size_t height,
+                      size_t pitch) {
+                    return Copy2DAsync(
+                        driver, Linear(static_cast<char*>(destination) + offset, pitch),
+                        InArray(source, from_x, from_y), width, height, kind, stream);
+                  });
+  });
+}
+
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t destination, size_t destination_x,
+                                   size_t destination_y, cudaArray_const_t source, size_t source_x,
+                                   size_t source_y, size_t bytes, cudaMemcpyKind) {
+  return Call([&](const DriverTable& driver) {
+    // The driver's copy between arrays goes by the byte and cannot begin in another row than the
+    // first of a one-dimensional array.
+    return destination_y != 0 || source_y != 0
+               ? cudaErrorNotSupported
+               : FromDriver(driver.MemcpyAtoA(Array(destination), destination_x, Array(source),
+                                              source_x, bytes));
+  });
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
+  return Call([&](const DriverTable& driver) {
+    CUDA_MEMCPY3D copy;
+    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
+    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3D(&copy));
+  });
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    CUDA_MEMCPY3D copy;
+    cudaError_t error = parameters == nullptr ? cudaErrorInvalidValue : Make3D(*parameters, &copy);
+    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DAsync(&copy, stream));
+  });
+}
+
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* parameters) {
+  return Call([&](const DriverTable& driver) {
+    CUDA_MEMCPY3D_PEER copy;
+    cudaError_t error =
+        parameters == nullptr ? cudaErrorInvalidValue : MakePeer3D(*parameters, &copy);
+    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DPeer(&copy));
+  });
+}
+
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    CUDA_MEMCPY3D_PEER copy;
+    cudaError_t error =
+        parameters == nullptr ? cudaErrorInvalidValue : MakePeer3D(*parameters, &copy);
+    return error != cudaSuccess ? error : FromDriver(driver.Memcpy3DPeerAsync(&copy, stream));
+  });
+}

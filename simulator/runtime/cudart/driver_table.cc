@@ -1,0 +1,56 @@
+#include "simulator/runtime/cudart/driver_table.h"
+
+#include <atomic>
+
+#include "simulator/runtime/cudart/message.h"
+
+namespace vramstow::simulator::cudart {
+
+namespace {
+
+CUresult SayMissing(std::atomic<bool>* said, const char* name) {
+  if (!said->exchange(true)) {
+    Say("the driver has no function ", name, "; calls that need it fail as not supported");
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+DriverTable* Make(DefaultStream stream) {
+  const DriverAccess& access = DriverAccess::Get();
+  auto* table = new DriverTable;
+// One function per missing entry, made from a lambda of its own, so that it knows its name.
+#define STUB(name)                           \
+  if (table->name == nullptr) {              \
+    table->name = [](auto...) -> CUresult {  \
+      static std::atomic<bool> said = false; \
+      return SayMissing(&said, "cu" #name);  \
+    };                                       \
+  }
+#define DRIVER_FUNCTION(name, version)                                                     \
+  table->name =                                                                            \
+      access.Find<PFN_cu##name##_v##version>("cu" #name, version, DefaultStream::kLegacy); \
+  STUB(name)
+#define DRIVER_STREAM_FUNCTION(name, version, per_thread_version)                           \
+  table->name = access.Find<PFN_cu##name##_v##version>(                                     \
+      "cu" #name, stream == DefaultStream::kLegacy ? version : per_thread_version, stream); \
+  STUB(name)
+#include "simulator/runtime/cudart/driver_functions.def"
+#undef DRIVER_FUNCTION
+#undef DRIVER_STREAM_FUNCTION
+#undef STUB
+  return table;
+}
+
+}  // namespace
+
+const DriverTable& DriverTable::Get(DefaultStream stream) {
+  // Leaked, like all state of this library: it is used until the very end of the process.
+  if (stream == DefaultStream::kLegacy) {
+    static const DriverTable* legacy = Make(DefaultStream::kLegacy);
+    return *legacy;
+  }
+  static const DriverTable* per_thread = Make(DefaultStream::kPerThread);
+  return *per_thread;
+}
+
+}  // namespace vramstow::simulator::cudart

@@ -1,0 +1,33 @@
+// The driver functions that the runtime calls, as one table of pointers (driver_functions.def).
+//
+// Idea: filled once, on first use, by cuGetProcAddress queries, twice: once with CUDA's ordinary
+// meaning of stream 0 and once with the per-thread one. Members are named as the driver's functions
+// without "cu", because cuda.h turns many of those names into macros.
+// Threads: read-only once made. Errors: a function that the driver does not have is replaced by one
+// that returns CUDA_ERROR_NOT_SUPPORTED and says the name once on stderr, so no member is null.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
+
+#include <cuda.h>
+#include <cudaProfilerTypedefs.h>
+#include <cudaTypedefs.h>
+
+#include "simulator/runtime/driver_access.h"
+
+namespace vramstow::simulator::cudart {
+
+struct DriverTable {
+#define DRIVER_FUNCTION(name, version) PFN_cu##name##_v##version name = nullptr;
+#define DRIVER_STREAM_FUNCTION(name, version, per_thread_version) \
+  PFN_cu##name##_v##version name = nullptr;
+#include "simulator/runtime/cudart/driver_functions.def"
+#undef DRIVER_FUNCTION
+#undef DRIVER_STREAM_FUNCTION
+
+  // The table for this meaning of stream 0. Valid (if useless) without a driver, too.
+  static const DriverTable& Get(DefaultStream stream);
+};
+
+}  // namespace vramstow::simulator::cudart
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_

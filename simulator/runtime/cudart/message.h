@@ -1,0 +1,13 @@
+// What the runtime says to the user: single lines on stderr, "vramstow simulator: …". Nothing is
+// ever written to stdout, and nothing is said twice (the callers see to that).
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_
+
+namespace vramstow::simulator::cudart {
+
+// Writes the three parts and a newline with one write(); up to 500 characters.
+void Say(const char* before, const char* name, const char* after);
+
+}  // namespace vramstow::simulator::cudart
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_

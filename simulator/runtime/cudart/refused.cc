@@ -1,0 +1,33 @@
+// Public functions that this runtime does not have yet: each returns cudaErrorNotSupported and says
+// its name once on stderr. They are defined without their parameters, which they do not look at, so
+// that functions newer than the headers can be named, too.
+#include <atomic>
+
+#include "simulator/runtime/cudart/message.h"
+
+namespace vramstow::simulator::cudart {
+
+// In refusal.cc: this file must not see the functions' true declarations.
+int RefuseCall();
+
+namespace {
+
+int Refuse(std::atomic<bool>* said, const char* name) {
+  if (!said->exchange(true)) {
+    Say("", name, " is not simulated; it fails with cudaErrorNotSupported");
+  }
+  return RefuseCall();
+}
+
+}  // namespace
+
+}  // namespace vramstow::simulator::cudart
+
+#define CUDART_SERVED(name)
+#define CUDART_REFUSED(name)                                    \
+  extern "C" __attribute__((visibility("default"))) int name(); \
+  extern "C" int name() {                                       \
+    static constinit std::atomic<bool> said = false;            \
+    return vramstow::simulator::cudart::Refuse(&said, #name);   \
+  }
+#include "simulator/runtime/cudart/symbols.def"

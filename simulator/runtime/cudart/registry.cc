@@ -1,0 +1,234 @@
+#include "simulator/runtime/cudart/registry.h"
+
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace vramstow::simulator::cudart {
+
+namespace {
+
+// What nvcc emits for a fat binary and passes to the registration; the first member is
+// kFatBinaryMagic. Source: fatbinary_section.h of the CUDA Toolkit (the packages on PyPI do not
+// have that header).
+struct FatBinaryWrapper {
+  int magic;
+  int version;
+  const void* data;
+  const void* name_or_prelinked;
+};
+constexpr int kFatBinaryMagic = 0x466243b1;
+
+enum class Kind { kKernel, kVariable, kManaged };
+
+struct Entry {
+  const void* host;
+  const char* name;
+  size_t size;
+  Kind kind;
+};
+
+struct Place {
+  FatBinary* binary;
+  const char* name;
+  size_t size;
+  Kind kind;
+  CUkernel kernel;  // Once found.
+};
+
+}  // namespace
+
+struct FatBinary {
+  const void* image = nullptr;
+  CUlibrary library = nullptr;
+  std::vector<Entry> entries;
+  // How many of the entries the index below knows.
+  size_t indexed = 0;
+  bool managed_ready = false;
+};
+
+namespace {
+
+// Guarded by `lock` in whole. Leaked: exit handlers of other libraries still come here.
+struct Registry {
+  std::timed_mutex lock;
+  std::vector<FatBinary*> binaries;
+  // Something was registered that is not in the index yet.
+  bool stale = false;
+  std::unordered_map<const void*, Place> index;
+  std::unordered_set<const void*> kernels;
+};
+
+Registry& TheRegistry() {
+  static Registry* registry = new Registry;
+  return *registry;
+}
+
+using Guard = std::lock_guard<std::timed_mutex>;
+
+void IndexEntries(Registry& registry) {
+  if (!registry.stale) {
+    return;
+  }
+  registry.stale = false;
+  for (FatBinary* binary : registry.binaries) {
+    if (binary == nullptr) {
+      continue;
+    }
+    for (; binary->indexed < binary->entries.size(); ++binary->indexed) {
+      const Entry& entry = binary->entries[binary->indexed];
+      registry.index[entry.host] = {binary, entry.name, entry.size, entry.kind, nullptr};
+    }
+  }
+}
+
+Place* Find(Registry& registry, const void* host) {
+  auto found = registry.index.find(host);
+  if (found == registry.index.end()) {
+    IndexEntries(registry);
+    found = registry.index.find(host);
+  }
+  return found == registry.index.end() ? nullptr : &found->second;
+}
+
+cudaError_t Load(FatBinary* binary) {
+  if (binary->library != nullptr) {
+    return cudaSuccess;
+  }
+  if (binary->image == nullptr) {
+    return cudaErrorInvalidKernelImage;
+  }
+  return FromDriver(Driver().LibraryLoadData(&binary->library, binary->image, nullptr, nullptr, 0,
+                                             nullptr, nullptr, 0));
+}
+
+}  // namespace
+
+FatBinary* RegisterFatBinary(const void* wrapper) {
+  auto* binary = new (std::nothrow) FatBinary;
+  if (binary == nullptr) {
+    return nullptr;
+  }
+  const auto* control = static_cast<const FatBinaryWrapper*>(wrapper);
+  if (control != nullptr && control->magic == kFatBinaryMagic) {
+    binary->image = control->data;
+  }
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  registry.binaries.push_back(binary);
+  return binary;
+}
+
+void RegisterKernel(FatBinary* binary, const void* host_function, const char* name) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  binary->entries.push_back({host_function, name, 0, Kind::kKernel});
+  registry.stale = true;
+}
+
+void RegisterVariable(FatBinary* binary, const void* host_variable, const char* name, size_t size,
+                      bool managed) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  binary->entries.push_back(
+      {host_variable, name, size, managed ? Kind::kManaged : Kind::kVariable});
+  registry.stale = true;
+}
+
+void UnregisterFatBinary(FatBinary* binary) {
+  Registry& registry = TheRegistry();
+  // A forked child may have inherited the lock as taken; its exit must not hang on that.
+  std::unique_lock<std::timed_mutex> guard(registry.lock, std::chrono::milliseconds(100));
+  if (!guard.owns_lock()) {
+    return;
+  }
+  for (size_t i = 0; i < binary->indexed; ++i) {
+    auto found = registry.index.find(binary->entries[i].host);
+    if (found != registry.index.end() && found->second.binary == binary) {
+      registry.index.erase(found);
+    }
+  }
+  for (FatBinary*& known : registry.binaries) {
+    if (known == binary) {
+      known = nullptr;
+    }
+  }
+  // The object stays: a launch on another thread may be using it.
+}
+
+cudaError_t InitialiseManaged(FatBinary* binary) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  if (binary->managed_ready) {
+    return cudaSuccess;
+  }
+  if (cudaError_t error = Load(binary); error != cudaSuccess) {
+    return error;
+  }
+  for (const Entry& entry : binary->entries) {
+    if (entry.kind != Kind::kManaged) {
+      continue;
+    }
+    CUdeviceptr address = 0;
+    CUresult result = Driver().LibraryGetManaged(&address, nullptr, binary->library, entry.name);
+    if (result != CUDA_SUCCESS) {
+      return FromDriver(result);
+    }
+    *static_cast<void**>(const_cast<void*>(entry.host)) = reinterpret_cast<void*>(address);
+  }
+  binary->managed_ready = true;
+  return cudaSuccess;
+}
+
+cudaError_t FindKernel(const void* function, CUkernel* kernel) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  Place* place = Find(registry, function);
+  if (place == nullptr || place->kind != Kind::kKernel) {
+    if (registry.kernels.count(function) == 0) {
+      return cudaErrorInvalidDeviceFunction;
+    }
+    *kernel = static_cast<CUkernel>(const_cast<void*>(function));
+    return cudaSuccess;
+  }
+  if (place->kernel == nullptr) {
+    if (cudaError_t error = Load(place->binary); error != cudaSuccess) {
+      return error;
+    }
+    CUresult result =
+        Driver().LibraryGetKernel(&place->kernel, place->binary->library, place->name);
+    if (result != CUDA_SUCCESS) {
+      place->kernel = nullptr;
+      return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : FromDriver(result);
+    }
+    registry.kernels.insert(place->kernel);
+  }
+  *kernel = place->kernel;
+  return cudaSuccess;
+}
+
+void RememberKernel(CUkernel kernel) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  registry.kernels.insert(kernel);
+}
+
+cudaError_t FindVariable(const void* host_variable, CUdeviceptr* address, size_t* size) {
+  Registry& registry = TheRegistry();
+  Guard guard(registry.lock);
+  Place* place = Find(registry, host_variable);
+  if (place == nullptr || place->kind == Kind::kKernel) {
+    return cudaErrorInvalidSymbol;
+  }
+  if (cudaError_t error = Load(place->binary); error != cudaSuccess) {
+    return error;
+  }
+  auto get = place->kind == Kind::kManaged ? Driver().LibraryGetManaged : Driver().LibraryGetGlobal;
+  CUresult result = get(address, size, place->binary->library, place->name);
+  return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : FromDriver(result);
+}
+
+}  // namespace vramstow::simulator::cudart

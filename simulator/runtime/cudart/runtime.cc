@@ -1,0 +1,238 @@
+#include "simulator/runtime/cudart/runtime.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+namespace vramstow::simulator::cudart {
+
+namespace {
+
+constexpr int kMaxDevices = 256;
+constexpr int kNoDevice = -1;
+
+struct Device {
+  CUdevice handle = 0;
+  CUcontext primary = nullptr;
+  bool retained = false;
+};
+
+struct ThreadState {
+  cudaError_t last_error = cudaSuccess;
+  int device = kNoDevice;
+  // The context that was current, and usable, at generation `generation`.
+  CUcontext context = nullptr;
+  unsigned generation = 0;
+};
+
+constinit thread_local ThreadState thread_state;
+
+// Guards the arrays below while they are filled or a primary context is retained or reset.
+constinit std::mutex lock;
+constinit Device devices[kMaxDevices];
+constinit int valid_devices[kMaxDevices] = {};
+constinit int valid_count = 0;
+constinit std::atomic<int> device_count = 0;
+constinit std::atomic<bool> initialised = false;
+// Counts resets: what a thread knows about its context holds for one generation only.
+constinit std::atomic<unsigned> generation = 1;
+
+cudaError_t Initialise() {
+  const DriverAccess& access = DriverAccess::Get();
+  // A runtime refuses drivers older than its own major version.
+  if (!access.present() || access.version() < 13000) {
+    return cudaErrorInsufficientDriver;
+  }
+  const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
+  if (CUresult result = driver.Init(0); result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  std::lock_guard<std::mutex> guard(lock);
+  if (initialised.load(std::memory_order_relaxed)) {
+    return cudaSuccess;
+  }
+  int count = 0;
+  if (CUresult result = driver.DeviceGetCount(&count); result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  count = std::min(count, kMaxDevices);
+  for (int i = 0; i < count; ++i) {
+    if (CUresult result = driver.DeviceGet(&devices[i].handle, i); result != CUDA_SUCCESS) {
+      return FromDriver(result);
+    }
+  }
+  device_count.store(count, std::memory_order_relaxed);
+  initialised.store(true, std::memory_order_release);
+  return count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+// The device of a thread that has chosen none.
+int DefaultDevice() {
+  std::lock_guard<std::mutex> guard(lock);
+  return valid_count > 0 ? valid_devices[0] : 0;
+}
+
+// True, and the device's number, if `context` is the primary context of one.
+bool IsPrimary(CUcontext context, int* device, bool* retained) {
+  std::lock_guard<std::mutex> guard(lock);
+  for (int i = 0; i < device_count.load(std::memory_order_relaxed); ++i) {
+    if (devices[i].primary == context) {
+      *device = i;
+      *retained = devices[i].retained;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+cudaError_t EnterDriver() {
+  if (initialised.load(std::memory_order_acquire)) [[likely]] {
+    return device_count.load(std::memory_order_relaxed) > 0 ? cudaSuccess : cudaErrorNoDevice;
+  }
+  return Initialise();
+}
+
+cudaError_t EnterContext() {
+  if (cudaError_t error = EnterDriver(); error != cudaSuccess) {
+    return error;
+  }
+  const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
+  ThreadState& state = thread_state;
+  CUcontext current = nullptr;
+  if (CUresult result = driver.CtxGetCurrent(&current); result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  unsigned now = generation.load(std::memory_order_acquire);
+  if (current != nullptr && current == state.context && state.generation == now) [[likely]] {
+    return cudaSuccess;
+  }
+  int device = state.device == kNoDevice ? DefaultDevice() : state.device;
+  if (current != nullptr) {
+    bool retained = false;
+    // A foreign context is used as it is. A primary one may have been reset by another thread.
+    if (!IsPrimary(current, &device, &retained) || retained) {
+      state.context = current;
+      state.generation = now;
+      return cudaSuccess;
+    }
+  }
+  return SelectDevice(device);
+}
+
+cudaError_t Leave(cudaError_t error) {
+  if (error != cudaSuccess) [[unlikely]] {
+    thread_state.last_error = error;
+  }
+  return error;
+}
+
+cudaError_t LastError() { return thread_state.last_error; }
+
+cudaError_t TakeLastError() {
+  cudaError_t error = thread_state.last_error;
+  thread_state.last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t FindDevice(int device, CUdevice* handle) {
+  if (device < 0 || device >= device_count.load(std::memory_order_acquire)) {
+    return cudaErrorInvalidDevice;
+  }
+  *handle = devices[device].handle;
+  return cudaSuccess;
+}
+
+cudaError_t CurrentDevice(int* device) {
+  const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
+  CUcontext current = nullptr;
+  CUdevice handle = 0;
+  if (CUresult result = driver.CtxGetCurrent(&current); result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  if (current == nullptr) {
+    *device = thread_state.device == kNoDevice ? DefaultDevice() : thread_state.device;
+    return cudaSuccess;
+  }
+  if (CUresult result = driver.CtxGetDevice(&handle); result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  for (int i = 0; i < device_count.load(std::memory_order_relaxed); ++i) {
+    if (devices[i].handle == handle) {
+      *device = i;
+      return cudaSuccess;
+    }
+  }
+  return cudaErrorInvalidDevice;
+}
+
+cudaError_t RetainPrimary(int device, CUcontext* context) {
+  CUdevice handle = 0;
+  if (cudaError_t error = FindDevice(device, &handle); error != cudaSuccess) {
+    return error;
+  }
+  std::lock_guard<std::mutex> guard(lock);
+  Device& entry = devices[device];
+  if (!entry.retained) {
+    const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
+    CUresult result = driver.DevicePrimaryCtxRetain(&entry.primary, handle);
+    if (result != CUDA_SUCCESS) {
+      return FromDriver(result);
+    }
+    entry.retained = true;
+  }
+  *context = entry.primary;
+  return cudaSuccess;
+}
+
+cudaError_t SelectDevice(int device) {
+  CUcontext context = nullptr;
+  if (cudaError_t error = RetainPrimary(device, &context); error != cudaSuccess) {
+    return error;
+  }
+  unsigned now = generation.load(std::memory_order_acquire);
+  CUresult result = DriverTable::Get(DefaultStream::kLegacy).CtxSetCurrent(context);
+  if (result == CUDA_SUCCESS) {
+    thread_state.device = device;
+    thread_state.context = context;
+    thread_state.generation = now;
+  }
+  return FromDriver(result);
+}
+
+cudaError_t ResetDevice(int device) {
+  CUdevice handle = 0;
+  if (cudaError_t error = FindDevice(device, &handle); error != cudaSuccess) {
+    return error;
+  }
+  const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
+  std::lock_guard<std::mutex> guard(lock);
+  CUresult result = driver.DevicePrimaryCtxReset(handle);
+  if (result != CUDA_SUCCESS) {
+    return FromDriver(result);
+  }
+  if (devices[device].retained) {
+    devices[device].retained = false;
+    result = driver.DevicePrimaryCtxRelease(handle);
+  }
+  generation.fetch_add(1, std::memory_order_release);
+  CUresult unbound = driver.CtxSetCurrent(nullptr);
+  thread_state.device = device;
+  return FromDriver(result != CUDA_SUCCESS ? result : unbound);
+}
+
+cudaError_t SetValidDevices(const int* chosen, int count) {
+  for (int i = 0; i < count; ++i) {
+    CUdevice handle = 0;
+    if (cudaError_t error = FindDevice(chosen[i], &handle); error != cudaSuccess) {
+      return error;
+    }
+  }
+  std::lock_guard<std::mutex> guard(lock);
+  std::copy(chosen, chosen + count, valid_devices);
+  valid_count = count;
+  return cudaSuccess;
+}
+
+}  // namespace vramstow::simulator::cudart

@@ -1,0 +1,148 @@
+// Memory operations that are ordered by a stream: pools, prefetch, discard, external semaphores;
+// and the driver's entry points, which have a per-thread variant as well. Compiled twice (see
+// api.h).
+#include "simulator/runtime/cudart/runtime.h"
+
+using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+CUmemLocation Location(const cudaMemLocation& location) {
+  CUmemLocation result = {};
+  result.type = static_cast<CUmemLocationType>(location.type);
+  result.id = location.id;
+  return result;
+}
+
+cudaError_t FindEntryPoint(const char* symbol, void** function, int version, uint64_t flags,
+                           cudaDriverEntryPointQueryResult* status) {
+  if (symbol == nullptr || function == nullptr) {
+    return cudaErrorInvalidValue;
+  }
+  // Asking needs a driver, but does not initialise it.
+  if (!vramstow::simulator::DriverAccess::Get().present()) {
+    return cudaErrorInsufficientDriver;
+  }
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+  if (flags == cudaEnableDefault) {
+    flags = cudaEnablePerThreadDefaultStream;
+  }
+#endif
+  // The flags, and the answers below, have the driver's numbers.
+  int answer = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  auto result = static_cast<CUresult>(
+      vramstow::simulator::DriverAccess::Get().Query(symbol, function, version, flags, &answer));
+  if (status != nullptr) {
+    *status = static_cast<cudaDriverEntryPointQueryResult>(answer);
+  }
+  if (result == CUDA_ERROR_NOT_FOUND) {
+    *function = nullptr;
+    // With a place for the answer a missing symbol is an answer, not an error.
+    return status != nullptr ? cudaSuccess : cudaErrorSymbolNotFound;
+  }
+  return FromDriver(result);
+}
+
+}  // namespace
+
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    if (pointer == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes == 0) {
+      *pointer = nullptr;
+      return CUDA_SUCCESS;
+    }
+    return driver.MemAllocAsync(reinterpret_cast<CUdeviceptr*>(pointer), bytes, stream);
+  });
+}
+
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return pointer == nullptr ? CUDA_SUCCESS : driver.MemFreeAsync(Address(pointer), stream);
+  });
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    if (pointer == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes == 0) {
+      *pointer = nullptr;
+      return CUDA_SUCCESS;
+    }
+    return driver.MemAllocFromPoolAsync(reinterpret_cast<CUdeviceptr*>(pointer), bytes, pool,
+                                        stream);
+  });
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location,
+                                 unsigned flags, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.MemPrefetchAsync(Address(pointer), bytes, Location(location), flags, stream);
+  });
+}
+
+cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
+                                      cudaMemLocation* locations, size_t* location_indices,
+                                      size_t location_count, unsigned long long flags,
+                                      cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.MemPrefetchBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes, count,
+                                        SameLayout<CUmemLocation>(locations), location_indices,
+                                        location_count, flags, stream);
+  });
+}
+
+cudaError_t cudaMemDiscardBatchAsync(void** pointers, size_t* sizes, size_t count,
+                                     unsigned long long flags, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.MemDiscardBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes, count,
+                                       flags, stream);
+  });
+}
+
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
+                                                cudaMemLocation* locations,
+                                                size_t* location_indices, size_t location_count,
+                                                unsigned long long flags, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.MemDiscardAndPrefetchBatchAsync(reinterpret_cast<CUdeviceptr*>(pointers), sizes,
+                                                  count, SameLayout<CUmemLocation>(locations),
+                                                  location_indices, location_count, flags, stream);
+  });
+}
+
+cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t* semaphores,
+                                              const cudaExternalSemaphoreSignalParams* parameters,
+                                              unsigned count, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.SignalExternalSemaphoresAsync(
+        SameLayout<const CUexternalSemaphore>(semaphores),
+        SameLayout<const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>(parameters), count, stream);
+  });
+}
+
+cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t* semaphores,
+                                            const cudaExternalSemaphoreWaitParams* parameters,
+                                            unsigned count, cudaStream_t stream) {
+  return Call([&](const DriverTable& driver) {
+    return driver.WaitExternalSemaphoresAsync(
+        SameLayout<const CUexternalSemaphore>(semaphores),
+        SameLayout<const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>(parameters), count, stream);
+  });
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* status) {
+  return Leave(FindEntryPoint(symbol, function, CUDART_VERSION, flags, status));
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* status) {
+  return Leave(FindEntryPoint(symbol, function, static_cast<int>(version), flags, status));
+}
