@@ -14,6 +14,7 @@
 #ifndef VRAMSTOW_TRACER_RECORDER_H_
 #define VRAMSTOW_TRACER_RECORDER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -40,7 +41,7 @@ struct RecorderConfig {
   ThreadSlot thread_slot;
 };
 
-class RecorderState;  // tracer/recorder.cc
+class RecorderState;  // tracer/recorder_state.h
 
 class Recorder {
  public:
@@ -81,7 +82,7 @@ class Recorder {
   const char* path() const;
 
  private:
-  RecorderState* state_ = nullptr;
+  std::atomic<RecorderState*> state_{nullptr};
 };
 
 }  // namespace vramstow

@@ -1,0 +1,248 @@
+// The recorder's promises, one process, seen through the reader.
+#include "tracer/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+
+namespace vramstow {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+// What one thread recorded, with the numbers that it got.
+std::vector<Event> RecordRandomly(Recorder* recorder, uint64_t seed, int count) {
+  EventMaker maker(seed);
+  std::vector<Event> recorded;
+  for (int i = 0; i < count; ++i) {
+    Event event = maker.Next();
+    event.sequence = recorder->Record(event);
+    event.thread = static_cast<uint32_t>(syscall(SYS_gettid));
+    recorded.push_back(event);
+  }
+  return recorded;
+}
+
+TEST(RecorderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads) {
+  for (int threads = 1; threads <= 8; ++threads) {
+    TestRecorder recorder;
+    std::vector<std::vector<Event>> recorded(threads);
+    std::vector<std::thread> running;
+    for (int i = 0; i < threads; ++i) {
+      running.emplace_back([&recorder, &recorded, threads, i] {
+        recorded[i] = RecordRandomly(&*recorder, 100 * threads + i, 20000);
+      });
+    }
+    for (std::thread& thread : running) thread.join();
+    recorder->Close();
+
+    std::vector<Event> expected(20000 * threads);
+    for (const std::vector<Event>& one : recorded) {
+      for (const Event& event : one) {
+        ASSERT_GE(event.sequence, 1u);
+        ASSERT_LE(event.sequence, expected.size());
+        expected[event.sequence - 1] = event;
+      }
+    }
+    const ReadTrace trace = ReadFile(recorder.File());
+    ASSERT_EQ(trace.error, ReadError::kOk);
+    ASSERT_EQ(trace.events.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Event& event = trace.events[i];
+      ASSERT_EQ(event.sequence, i + 1);
+      ASSERT_TRUE(SameStory(event, expected[i]))
+          << ToText(event) << " instead of " << ToText(expected[i]);
+      ASSERT_EQ(event.thread, expected[i].thread);
+    }
+    EXPECT_EQ(trace.report.events, expected.size());
+    EXPECT_EQ(trace.report.damaged_chunks, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    EXPECT_EQ(trace.report.missing_events, 0u);
+    EXPECT_EQ(trace.report.dropped_events, 0u);
+    EXPECT_TRUE(trace.report.closed);
+  }
+}
+
+TEST(RecorderTest, TimesOfAThreadNeverGoBackAndLieWithinTheRun) {
+  timespec begin;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  TestRecorder recorder;
+  // Long enough for the processor's counter to take over from the kernel.
+  for (int i = 0; i < 3000; ++i) {
+    recorder->Record(Allocation(0x1000, 512));
+    if (i % 30 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  recorder->Close();
+  const ReadTrace trace = ReadFile(recorder.File());
+  ASSERT_EQ(trace.events.size(), 3000u);
+  for (size_t i = 1; i < trace.events.size(); ++i) {
+    ASSERT_GE(trace.events[i].time_ns, trace.events[i - 1].time_ns);
+  }
+  const uint64_t elapsed_ns =
+      (end.tv_sec - begin.tv_sec) * uint64_t{1000000000} + end.tv_nsec - begin.tv_nsec;
+  EXPECT_LE(trace.events.back().time_ns, elapsed_ns + 20000);
+  // 99 sleeps of a millisecond lie between the first and the last event.
+  EXPECT_GE(trace.events.back().time_ns - trace.events.front().time_ns, 99u * 1000000u);
+}
+
+TEST(RecorderTest, KeepsFactsNamesAndLibraries) {
+  TestRecorder recorder;
+  recorder->Describe("process.command", "python train.py");
+  recorder->Describe("device.0.name", "first");
+  recorder->Describe("device.0.name", "second");
+  recorder->Describe("empty", "");
+  const uint16_t alloc = recorder->InternCall("cuMemAlloc");
+  const uint16_t free_call = recorder->InternCall("cuMemFree");
+  EXPECT_NE(alloc, kUnknownName);
+  EXPECT_NE(free_call, alloc);
+  EXPECT_EQ(recorder->InternCall("cuMemAlloc"), alloc);
+  const uint16_t torch = recorder->InternLibrary("/lib/libtorch.so", 0x7F1234560000, "0123abcd");
+  const uint16_t again = recorder->InternLibrary("/lib/libtorch.so", 0x7F1234560000, "0123abcd");
+  const uint16_t moved = recorder->InternLibrary("/lib/libtorch.so", 0x7F9999990000, "0123abcd");
+  EXPECT_EQ(again, torch);
+  EXPECT_NE(moved, torch);
+  Event event = Allocation(0x1000, 512);
+  event.call = alloc;
+  event.library = torch;
+  recorder->Record(event);
+  recorder->Close();
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+  EXPECT_THAT(reader.facts(),
+              UnorderedElementsAre(Pair("process.command", "python train.py"),
+                                   Pair("device.0.name", "second"), Pair("empty", "")));
+  EXPECT_EQ(reader.CallName(alloc), "cuMemAlloc");
+  EXPECT_EQ(reader.CallName(free_call), "cuMemFree");
+  EXPECT_EQ(reader.CallName(0), "unknown");
+  EXPECT_EQ(reader.CallName(9999), "unknown");
+  EXPECT_EQ(reader.Library(torch).path, "/lib/libtorch.so");
+  EXPECT_EQ(reader.Library(torch).base, 0x7F1234560000u);
+  EXPECT_EQ(reader.Library(torch).build_id, "0123abcd");
+  EXPECT_EQ(reader.Library(moved).base, 0x7F9999990000u);
+  EXPECT_EQ(reader.Library(9999).path, "unknown");
+  EXPECT_EQ(reader.libraries().size(), 3u);
+}
+
+TEST(RecorderTest, CanReadWhatIsCommittedWhileItIsStillOpen) {
+  TestRecorder recorder;
+  recorder->Describe("run.id", "7");
+  for (int i = 0; i < 100000; ++i) {
+    recorder->Record(Allocation(0x1000, 512));
+    if (i % 9973 != 0) continue;
+    const ReadTrace trace = ReadFile(recorder.File());
+    ASSERT_EQ(trace.events.size(), i + 1u);
+    EXPECT_EQ(trace.report.missing_events, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    EXPECT_FALSE(trace.report.closed);
+    EXPECT_EQ(trace.facts.at("run.id"), "7");
+  }
+  recorder->Close();
+}
+
+TEST(RecorderTest, ReadsTheSameAgainAfterRewind) {
+  TestRecorder recorder;
+  const std::vector<Event> recorded = RecordRandomly(&*recorder, 5, 30000);
+  recorder->Close();
+  TraceReader reader;
+  ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+  for (int round = 0; round < 3; ++round) {
+    Event event;
+    // The second round is broken off in the middle.
+    const size_t count = round == 1 ? recorded.size() / 2 : recorded.size();
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(reader.Next(&event));
+      ASSERT_TRUE(SameStory(event, recorded[i]));
+    }
+    if (round != 1) {
+      EXPECT_FALSE(reader.Next(&event));
+      EXPECT_FALSE(reader.Next(&event));
+      EXPECT_EQ(reader.report().events, recorded.size());
+    }
+    reader.Rewind();
+  }
+}
+
+TEST(RecorderTest, IsClosedBeforeOpenAndAfterClose) {
+  static constinit Recorder recorder;
+  EXPECT_FALSE(recorder.is_open());
+  EXPECT_STREQ(recorder.path(), "");
+  EXPECT_EQ(recorder.Record(Allocation(1, 1)), 0u);
+  EXPECT_EQ(recorder.InternCall("cuMemAlloc"), kUnknownName);
+  EXPECT_EQ(recorder.InternLibrary("/lib/a.so", 1, ""), kUnknownName);
+  recorder.Describe("a", "b");
+  recorder.Close();
+  recorder.AbandonAfterFork();
+
+  TemporaryFolder folder;
+  OpenIn(&recorder, folder.path(), "one");
+  EXPECT_TRUE(recorder.is_open());
+  EXPECT_EQ(recorder.path(), folder.path() + "/one.stow");
+  EXPECT_EQ(recorder.Open({folder.path().c_str(), "two", TestThreadSlot}),
+            RecorderError::kAlreadyOpen);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/two.stow"));
+  EXPECT_EQ(recorder.Record(Allocation(1, 1)), 1u);
+  recorder.Close();
+  recorder.Close();
+  EXPECT_FALSE(recorder.is_open());
+  EXPECT_STREQ(recorder.path(), "");
+  EXPECT_EQ(recorder.Record(Allocation(1, 1)), 0u);
+  EXPECT_EQ(ReadFile(folder.path() + "/one.stow").events.size(), 1u);
+}
+
+TEST(RecorderTest, TakesTheNextNameWhereAFileExists) {
+  TemporaryFolder folder;
+  WriteFileBytes(folder.path() + "/job-1.stow", "somebody's");
+  static constinit Recorder second;
+  static constinit Recorder third;
+  OpenIn(&second, folder.path(), "job-1");
+  OpenIn(&third, folder.path(), "job-1");
+  EXPECT_EQ(second.path(), folder.path() + "/job-1-2.stow");
+  EXPECT_EQ(third.path(), folder.path() + "/job-1-3.stow");
+  second.Close();
+  third.Close();
+  EXPECT_EQ(FileBytes(folder.path() + "/job-1.stow"), "somebody's");
+}
+
+TEST(RecorderTest, AFileOfAShortJobIsShort) {
+  TestRecorder recorder;
+  recorder->Describe("process.pid", "1");
+  recorder->Close();
+  EXPECT_LT(std::filesystem::file_size(recorder.File()), 5000u);
+  TestRecorder with_events;
+  with_events->Record(Allocation(0x1000, 512));
+  with_events->Close();
+  EXPECT_LT(std::filesystem::file_size(with_events.File()), 66000u);
+}
+
+TEST(RecorderTest, StoresAnOrdinaryEventInAtMostEightBytes) {
+  TestRecorder recorder;
+  EventMaker maker(1);
+  constexpr int kEvents = 200000;
+  for (int i = 0; i < kEvents;) {
+    const Event event = maker.Next();
+    if (event.memory != MemoryKind::kDevice || event.library != 2) continue;
+    recorder->Record(event);
+    ++i;
+  }
+  recorder->Close();
+  const double bytes = static_cast<double>(std::filesystem::file_size(recorder.File()));
+  EXPECT_LE(bytes / kEvents, 9.0);
+  RecordProperty("bytes_per_event", std::to_string(bytes / kEvents));
+}
+
+}  // namespace
+}  // namespace vramstow

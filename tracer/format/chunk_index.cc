@@ -1,0 +1,163 @@
+#include "tracer/format/chunk_index.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "tracer/format/crc32c.h"
+#include "tracer/format/event_decoder.h"
+
+namespace vramstow {
+namespace {
+
+std::string_view MagicText() {
+  return {reinterpret_cast<const char*>(kChunkMagic), sizeof kChunkMagic};
+}
+
+bool HasMagic(const ChunkHeader& header) {
+  return std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) == 0;
+}
+
+// Whether its constant part can be believed. What it says may still make no sense.
+bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
+  return (trace_id == 0 || header.trace_id == trace_id) && header.capacity >= sizeof(ChunkHeader) &&
+         header.capacity <= kMaxChunkBytes && header.header_bytes >= sizeof(ChunkHeader) &&
+         header.header_bytes <= header.capacity &&
+         header.checksum == Crc32c(&header, offsetof(ChunkHeader, checksum));
+}
+
+bool IsUsable(const ChunkHeader& header) {
+  return (header.state == kChunkOpen || header.state == kChunkSealed) &&
+         (header.kind == static_cast<uint8_t>(ChunkKind::kEvents) ||
+          header.kind == static_cast<uint8_t>(ChunkKind::kTables)) &&
+         header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain) &&
+         header.committed <= header.capacity - header.header_bytes;
+}
+
+}  // namespace
+
+void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id,
+                       ReadReport* report) {
+  report_ = report;
+  const uint64_t size = bytes.size();
+  uint64_t at = begin;
+  while (at < size) {
+    ChunkHeader header = {};
+    const size_t count = bytes.Read(at, &header, sizeof header);
+    const bool has_magic = count == sizeof header && HasMagic(header);
+    if (has_magic && header.state == kChunkPreparing && header.capacity >= kMinChunkBytes &&
+        header.capacity <= size - at) {
+      at += header.capacity;  // killed between two chunks of this slot
+      continue;
+    }
+    if (has_magic && IsBelievable(header, trace_id)) {
+      at = Take(at, header, size);
+      continue;
+    }
+    if (has_magic) ++report_->damaged_chunks;
+    // Nothing here, unless bytes were lost and the next chunk lies within the last one.
+    if (!found_.empty()) {
+      const uint64_t from = found_.back().offset + sizeof(ChunkHeader);
+      const uint64_t inside = bytes.Find(from, at, MagicText());
+      if (inside < at && inside > found_.back().offset + found_.back().header.header_bytes +
+                                      found_.back().available) {
+        // Behind what counts in it: an older chunk of the same slot left this. Not to be believed.
+      } else if (inside < at) {
+        CutLastAt(inside);
+        at = inside;
+        continue;
+      }
+    }
+    const uint64_t first = bytes.FindNonZero(at);
+    if (first == size) break;
+    if (first > at && !has_magic) {
+      at = first;
+      ChunkHeader next = {};
+      if (bytes.Read(at, &next, sizeof next) == sizeof next && HasMagic(next)) continue;
+    }
+    const uint64_t next = bytes.Find(at + 1, size, MagicText());
+    report_->damaged_bytes += next - at;
+    at = next;
+  }
+  KeepOneOfEachNumber(bytes);
+}
+
+// Enters the chunk; returns where the next one should be.
+uint64_t ChunkIndex::Take(uint64_t offset, const ChunkHeader& header, uint64_t size) {
+  const uint64_t next = std::min(size, offset + header.capacity);
+  ChunkEntry entry;
+  entry.offset = offset;
+  entry.header = header;
+  if (!IsUsable(header)) {
+    ++report_->damaged_chunks;
+    report_->damaged_bytes += next - offset;
+    return next;
+  }
+  const uint64_t payload = std::min(size, offset + header.header_bytes);
+  entry.available = static_cast<uint32_t>(std::min<uint64_t>(header.committed, size - payload));
+  entry.is_cut = entry.available < header.committed;
+  found_.push_back(entry);
+  return next;
+}
+
+// Another chunk begins within the last one that was found.
+void ChunkIndex::CutLastAt(uint64_t offset) {
+  ChunkEntry& last = found_.back();
+  const uint64_t payload = std::min(offset, last.offset + last.header.header_bytes);
+  if (last.available <= offset - payload) return;
+  last.available = static_cast<uint32_t>(offset - payload);
+  last.is_cut = true;
+}
+
+void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
+  std::stable_sort(found_.begin(), found_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.header.number < b.header.number;
+  });
+  std::vector<uint8_t> payload;
+  for (size_t begin = 0; begin < found_.size();) {
+    size_t end = begin + 1;
+    while (end < found_.size() && found_[end].header.number == found_[begin].header.number) ++end;
+    size_t best = begin;
+    // How good a copy is: sealed and proved right, or open, or sealed and wrong.
+    uint64_t best_rank = 0;
+    for (size_t i = begin; i < end && end - begin > 1; ++i) {
+      const ChunkEntry& entry = found_[i];
+      const bool is_sealed = entry.header.state == kChunkSealed;
+      const bool is_proved = is_sealed && !entry.is_cut && Load(bytes, entry, &payload);
+      const uint64_t rank = uint64_t{is_proved ? 3u : is_sealed ? 1u : 2u} << 32 | entry.available;
+      if (rank > best_rank) {
+        best = i;
+        best_rank = rank;
+      }
+    }
+    const ChunkEntry& entry = found_[best];
+    ++report_->chunks;
+    if (entry.is_cut) ++report_->damaged_chunks;
+    const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
+    if (entry.available > 0) (is_table ? tables_ : events_).push_back(entry);
+    begin = end;
+  }
+  found_.clear();
+  found_.shrink_to_fit();
+  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.header.base_sequence < b.header.base_sequence;
+  });
+}
+
+bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
+                      std::vector<uint8_t>* payload) {
+  payload->resize(entry.available + kDecodePadding);
+  const size_t count =
+      bytes.Read(entry.offset + entry.header.header_bytes, payload->data(), entry.available);
+  if (count < entry.available) return false;
+  std::memset(payload->data() + entry.available, 0, kDecodePadding);
+  if (entry.header.state == kChunkSealed) {
+    return entry.is_cut || Crc32c(payload->data(), count) == entry.header.payload_checksum;
+  }
+  // The process may be running, and may have used the slot for its next chunk meanwhile.
+  ChunkHeader now = {};
+  return bytes.Read(entry.offset, &now, sizeof now) == sizeof now && now.state != kChunkPreparing &&
+         now.number == entry.header.number;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,55 @@
+// ChunkIndex: where the chunks of a trace are.
+//
+// Idea: chunks follow each other, and each says where the next one begins. Where that does not hold
+// the next magic number is looked for. Of two chunks with the same number (the process was killed
+// after it had appended a chunk and before it had cleared the slot it came from) one is taken.
+//
+// Ownership: values. Threads: one at a time. Errors: counted in ReadReport. Memory: one entry of
+// 96 bytes for each chunk, and a chunk has at least 64. Units: bytes.
+#ifndef VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
+#define VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tracer/format/layout.h"
+#include "tracer/format/reader.h"
+#include "tracer/format/trace_bytes.h"
+
+namespace vramstow {
+
+struct ChunkEntry {
+  uint64_t offset = 0;     // of its header
+  uint32_t available = 0;  // bytes of its payload that count and are there
+  bool is_cut = false;     // some that count are not there
+  ChunkHeader header = {};
+};
+
+class ChunkIndex {
+ public:
+  // Looks through the whole file. `trace_id` 0: not known, any will do.
+  void Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, ReadReport* report);
+
+  // In the order of their numbers.
+  const std::vector<ChunkEntry>& tables() const { return tables_; }
+  // In the order of their base_sequence. Without those that have no events.
+  const std::vector<ChunkEntry>& events() const { return events_; }
+
+  // Reads the payload of a chunk into *payload, followed by kDecodePadding zeros. False: its
+  // checksum says that it is damaged, or it has gone in the meantime.
+  static bool Load(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload);
+
+ private:
+  uint64_t Take(uint64_t offset, const ChunkHeader& header, uint64_t size);
+  void CutLastAt(uint64_t offset);
+  void KeepOneOfEachNumber(const TraceBytes& bytes);
+
+  ReadReport* report_ = nullptr;
+  std::vector<ChunkEntry> found_;
+  std::vector<ChunkEntry> tables_;
+  std::vector<ChunkEntry> events_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_

@@ -1,0 +1,175 @@
+#include "tracer/format/event_decoder.h"
+
+#include <cstring>
+#include <limits>
+
+#include "tracer/format/varint.h"
+
+namespace vramstow {
+namespace {
+
+// A number that must not be over `limit`; null if it is, or if it does not end before `end`.
+const uint8_t* ReadUpTo(const uint8_t* in, const uint8_t* end, uint64_t limit, uint64_t* value) {
+  in = ReadVarint(in, end, value);
+  return in != nullptr && *value <= limit ? in : nullptr;
+}
+
+// A number divided by 2^shift; null if multiplied again it is too great.
+const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
+  in = ReadVarint(in, value);
+  if (in == nullptr || *value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;
+  *value <<= shift;
+  return in;
+}
+
+}  // namespace
+
+void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size_t size) {
+  begin_ = next_ = payload;
+  end_ = payload + size;
+  last_sequence_ = header.base_sequence;
+  last_time_ns_ = header.base_time_ns;
+  last_address_ = 0;
+  last_object_ = 0;
+  thread_ = header.thread;
+  for (Shape& shape : shapes_) shape.defined = false;
+  std::memset(recent_, 0, sizeof recent_);
+}
+
+DecodeResult EventDecoder::Next(Event* event) {
+  if (next_ < end_ && *next_ < kEventBit && !SkipRecords()) return DecodeResult::kDamaged;
+  if (next_ == end_) return DecodeResult::kEnd;
+  const uint8_t tag = *next_;
+  const Shape& shape = shapes_[tag & kShapeMask];
+  if (!shape.defined) return DecodeResult::kDamaged;
+  *event = shape.event;
+  const uint8_t* in = next_ + 1;
+  uint64_t step = 1;
+  if ((tag & kSequenceBit) != 0) {
+    in = ReadVarint(in, &step);
+    if (in == nullptr || step == 0) return DecodeResult::kDamaged;
+  }
+  event->sequence = last_sequence_ + step;
+  if (event->sequence <= last_sequence_) return DecodeResult::kDamaged;
+  uint64_t elapsed_ns;
+  in = ReadVarint(in, &elapsed_ns);
+  if (in == nullptr) return DecodeResult::kDamaged;
+  event->time_ns = last_time_ns_ + elapsed_ns;
+  if (event->time_ns < last_time_ns_) return DecodeResult::kDamaged;
+  event->thread = thread_;
+  in = DecodeFields(in, shape, event);
+  if (in == nullptr || in > end_) return DecodeResult::kDamaged;
+  last_sequence_ = event->sequence;
+  last_time_ns_ = event->time_ns;
+  next_ = in;
+  return DecodeResult::kEvent;
+}
+
+const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape, Event* event) {
+  const AddressField address_field = static_cast<AddressField>(shape.fields & 3);
+  if (address_field == AddressField::kRecent) {
+    event->address = last_address_ = recent_[*in++];
+  } else if (address_field != AddressField::kZero) {
+    const unsigned shift = address_field == AddressField::kPageDifference ? kPageShift : 0;
+    uint64_t difference;
+    in = ReadVarint(in, &difference);
+    if (in == nullptr) return nullptr;
+    event->address = last_address_ = ((last_address_ >> shift) + UnZigZag(difference)) << shift;
+    recent_[RecentPlace(last_address_)] = last_address_;
+  }
+  const SizeField size_field = static_cast<SizeField>(shape.fields >> kSizeFieldShift & 3);
+  if (size_field != SizeField::kZero) {
+    const unsigned shift = size_field == SizeField::kPages      ? kPageShift
+                           : size_field == SizeField::kTwoMebis ? kTwoMebiShift
+                                                                : 0;
+    in = ReadShifted(in, shift, &event->size);
+    if (in == nullptr) return nullptr;
+  }
+  switch (static_cast<RequestedField>(shape.fields >> kRequestedFieldShift & 3)) {
+    case RequestedField::kZero:
+      break;
+    case RequestedField::kAsSize:
+      event->requested = event->size;
+      break;
+    case RequestedField::kDifference: {
+      uint64_t difference;
+      in = ReadVarint(in, &difference);
+      if (in == nullptr) return nullptr;
+      event->requested = event->size - UnZigZag(difference);
+      break;
+    }
+    default:
+      return nullptr;
+  }
+  if ((shape.fields & kObjectFieldBit) != 0) {
+    uint64_t difference;
+    in = ReadVarint(in, &difference);
+    if (in == nullptr) return nullptr;
+    event->object = last_object_ = last_object_ + UnZigZag(difference);
+  }
+  if ((shape.fields & kOffsetFieldBit) != 0) {
+    in = ReadVarint(in, &event->offset);
+    if (in == nullptr) return nullptr;
+  }
+  // Only a later version's events get here; there may be more of these than the padding allows.
+  for (unsigned i = 0; i < shape.more; ++i) {
+    uint64_t ignored;
+    in = in < end_ ? ReadVarint(in, end_, &ignored) : nullptr;
+    if (in == nullptr) return nullptr;
+  }
+  return in;
+}
+
+// Takes all records up to the next event or the end.
+bool EventDecoder::SkipRecords() {
+  while (next_ < end_ && *next_ < kEventBit) {
+    const RecordType type = static_cast<RecordType>(*next_);
+    uint64_t length;
+    const uint8_t* in = ReadVarint(next_ + 1, end_, &length);
+    if (type == RecordType::kNone || in == nullptr || length > static_cast<uint64_t>(end_ - in)) {
+      return false;
+    }
+    const uint8_t* const record_end = in + length;
+    if (type == RecordType::kShape && !DefineShape(in, record_end)) return false;
+    if (type == RecordType::kThread) {
+      uint64_t thread;
+      if (ReadUpTo(in, record_end, ~uint32_t{0}, &thread) == nullptr) return false;
+      thread_ = static_cast<uint32_t>(thread);
+    }
+    next_ = record_end;
+  }
+  return true;
+}
+
+bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
+  if (end - in < 5 || in[0] >= kShapes) return false;
+  Shape& shape = shapes_[in[0]];
+  shape.defined = false;
+  shape.fields = in[1];
+  shape.more = 0;
+  Event& event = shape.event;
+  event = Event();
+  // Numbers that this version does not know are passed on: base/event.h names them "unknown".
+  event.kind = static_cast<EventKind>(in[2]);
+  event.memory = static_cast<MemoryKind>(in[3]);
+  event.layer = static_cast<Layer>(in[4]);
+  uint64_t device, call, library, result, stream;
+  in = ReadUpTo(in + 5, end, 0xFFFF, &device);
+  if (in != nullptr) in = ReadUpTo(in, end, 0xFFFF, &call);
+  if (in != nullptr) in = ReadUpTo(in, end, 0xFFFF, &library);
+  if (in != nullptr) in = ReadUpTo(in, end, 0xFFFFFFFF, &result);
+  if (in != nullptr) in = ReadVarint(in, end, &stream);
+  if (in == nullptr) return false;
+  event.device = static_cast<int16_t>(static_cast<uint16_t>(device - 1));
+  event.call = static_cast<uint16_t>(call);
+  event.library = static_cast<uint16_t>(library);
+  event.result = static_cast<int32_t>(static_cast<uint32_t>(result));
+  event.stream = stream - 1;
+  uint64_t more = 0;
+  if (in < end && ReadUpTo(in, end, 0xFF, &more) == nullptr) return false;
+  shape.more = static_cast<uint8_t>(more);
+  shape.defined = true;
+  return true;
+}
+
+}  // namespace vramstow

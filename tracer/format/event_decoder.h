@@ -1,0 +1,63 @@
+// EventDecoder: turns the bytes of a chunk into events again, and trusts none of them.
+//
+// Idea: see event_coding.h. The bytes must be followed by kDecodePadding bytes that may be read,
+// so that one check per event is enough.
+//
+// Ownership: looks at the caller's bytes, which stay where they are while it is used. Threads: one
+// at a time. Errors: kDamaged, once and for all, at the first byte that cannot be right. No heap.
+// Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TRACER_FORMAT_EVENT_DECODER_H_
+#define VRAMSTOW_TRACER_FORMAT_EVENT_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+#include "tracer/format/event_coding.h"
+#include "tracer/format/layout.h"
+
+namespace vramstow {
+
+inline constexpr size_t kDecodePadding = 128;
+static_assert(kDecodePadding >= kMaxEventBytes);
+
+enum class DecodeResult { kEvent, kEnd, kDamaged };
+
+class EventDecoder {
+ public:
+  // Starts with the payload of a chunk, of which `size` bytes count.
+  void Begin(const ChunkHeader& header, const uint8_t* payload, size_t size);
+
+  // The next event, all fields set. After another result than kEvent, *event is meaningless.
+  DecodeResult Next(Event* event);
+
+  // Bytes of the payload that were understood so far.
+  size_t consumed() const { return static_cast<size_t>(next_ - begin_); }
+
+ private:
+  struct Shape {
+    Event event;     // what events of this shape have in common
+    uint8_t fields;  // how the others are written
+    bool defined;
+    uint8_t more;  // fields after these, which a later version wrote: numbers to skip
+  };
+
+  bool SkipRecords();
+  bool DefineShape(const uint8_t* in, const uint8_t* end);
+  const uint8_t* DecodeFields(const uint8_t* in, const Shape& shape, Event* event);
+
+  const uint8_t* begin_ = nullptr;
+  const uint8_t* next_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  uint64_t last_sequence_ = 0;
+  uint64_t last_time_ns_ = 0;
+  uint64_t last_address_ = 0;
+  uint64_t last_object_ = 0;
+  uint32_t thread_ = 0;
+  Shape shapes_[kShapes];
+  uint64_t recent_[kRecentAddresses];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_EVENT_DECODER_H_

@@ -1,0 +1,122 @@
+// The fixed parts of a .stow file: its header, the header of a chunk, and the numbers in both.
+//
+// Idea: a file is one FileHeader and then chunks, found by their magic number. What is constant in
+// a header is covered by a checksum; what the recorder changes while it runs (state, committed
+// length, counts of losses) is not, because a killed process could not have kept both in step.
+// docs/trace-format.md says all of this byte by byte.
+//
+// Ownership: none. Threads: plain values; the recorder reaches the changing fields through
+// std::atomic_ref. Errors: none. Units: bytes, nanoseconds. All numbers are little-endian.
+#ifndef VRAMSTOW_TRACER_FORMAT_LAYOUT_H_
+#define VRAMSTOW_TRACER_FORMAT_LAYOUT_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow {
+
+static_assert(std::endian::native == std::endian::little,
+              "the recorder writes its structures as they lie in memory");
+
+// As in PNG: the first byte is no text, and line ends are there to be spoilt by a text-mode copy.
+inline constexpr uint8_t kFileMagic[8] = {0x89, 'S', 'T', 'O', 'W', '\r', '\n', 0x1A};
+inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0x5A};
+
+// A reader refuses a greater major version. A greater minor version only adds what an older reader
+// can leave out: record types, fields at the end of a record, chunk kinds.
+inline constexpr uint16_t kFormatMajor = 1;
+inline constexpr uint16_t kFormatMinor = 0;
+
+inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
+inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
+inline constexpr uint32_t kMinChunkBytes = 4096;    // of a slot; bounds a reader's memory
+inline constexpr uint32_t kMaxChunkBytes = 16 * 1024 * 1024;
+inline constexpr uint32_t kChunkAlignment = 8;  // where a chunk may begin, in bytes
+
+// Chosen far apart, so that damage to one does not make another.
+enum ChunkState : uint32_t {
+  kChunkPreparing = 0x50455250,  // "PREP": no contents yet; ignore the chunk
+  kChunkOpen = 0x4E45504F,       // "OPEN": `committed` bytes count, not checked by a checksum
+  kChunkSealed = 0x4C414553,     // "SEAL": `committed` bytes count, payload_checksum covers them
+};
+
+enum class ChunkKind : uint8_t {
+  kEvents = 1,
+  kTables = 2,  // facts, names of calls, libraries
+};
+
+enum class ChunkEncoding : uint8_t {
+  kPlain = 0,
+};
+
+enum class TraceState : uint32_t {
+  kRunning = 0,  // or killed
+  kClosed = 1,
+};
+
+struct FileHeader {
+  uint8_t magic[8];
+  uint16_t major;
+  uint16_t minor;
+  uint32_t header_bytes;    // where the first chunk begins
+  uint32_t slot_bytes;      // chunk size that the recorder used
+  uint32_t process;         // process id
+  uint64_t trace_id;        // random; in every chunk of the file, too
+  uint64_t start_unix_ns;   // the moment of time_ns 0, by the clock on the wall
+  uint64_t start_clock_ns;  // the same moment by CLOCK_MONOTONIC
+  uint32_t reserved[3];
+  uint32_t checksum;  // CRC-32C of the bytes before it
+
+  // From here on changed while the trace is written.
+  uint32_t state;           // TraceState
+  uint32_t latch_error;     // errno of the write that failed and ended the recording, or 0
+  uint64_t file_bytes;      // when closed: the length of the file
+  uint64_t last_sequence;   // when closed or latched off: the last number that was given out
+  uint64_t dropped_events;  // before latching off; most of them are told by kGap events, too
+  uint64_t latch_sequence;  // the first number that was lost after latching off, or 0
+  uint64_t latch_time_ns;   // when that was
+};
+static_assert(offsetof(FileHeader, checksum) == 60);
+static_assert(offsetof(FileHeader, state) == 64);
+static_assert(offsetof(FileHeader, latch_time_ns) == 104);
+static_assert(sizeof(FileHeader) == 112);
+
+struct ChunkHeader {
+  uint8_t magic[8];
+  uint64_t trace_id;
+  uint32_t number;    // 1, 2, … in the order in which chunks were begun
+  uint32_t capacity;  // bytes from this chunk's first to the next one's first
+  uint32_t thread;    // whose events come first
+  uint8_t kind;       // ChunkKind
+  uint8_t encoding;   // ChunkEncoding
+  uint16_t header_bytes;
+  uint64_t base_sequence;  // one less than the first event's, or less
+  uint64_t base_time_ns;   // the first event's, or less
+  uint32_t checksum;       // CRC-32C of the bytes before it
+
+  uint32_t state;      // ChunkState
+  uint32_t committed;  // bytes after the header that count
+  uint32_t payload_checksum;
+};
+static_assert(offsetof(ChunkHeader, checksum) == 48);
+static_assert(sizeof(ChunkHeader) == 64);
+
+// The first byte of a record. At or over kEventBit it is an event, with the number of its shape in
+// the low bits; below it is a record with a length, which a reader can skip.
+inline constexpr uint8_t kEventBit = 0x80;
+inline constexpr uint8_t kSequenceBit = 0x40;  // a sequence difference other than 1 follows
+inline constexpr uint8_t kShapeMask = 0x3F;
+
+enum class RecordType : uint8_t {
+  kNone = 0,     // never written: zeros are not records
+  kShape = 1,    // in kEvents: gives a number to what many events have in common
+  kThread = 2,   // in kEvents: the events from here on are of another thread
+  kFact = 3,     // in kTables
+  kCall = 4,     // in kTables
+  kLibrary = 5,  // in kTables
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_FORMAT_LAYOUT_H_

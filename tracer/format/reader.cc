@@ -1,0 +1,276 @@
+#include "tracer/format/reader.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tracer/format/chunk_index.h"
+#include "tracer/format/crc32c.h"
+#include "tracer/format/event_decoder.h"
+#include "tracer/format/layout.h"
+#include "tracer/format/table_decoder.h"
+#include "tracer/format/trace_bytes.h"
+
+namespace vramstow {
+namespace {
+
+// As many threads as a recorder lets record at the same time. A true trace needs no more chunks at
+// once; without a bound a small file made on purpose could need a lot of memory.
+constexpr size_t kMaxActiveChunks = 16384;
+
+}  // namespace
+
+class TraceReader::Impl {
+ public:
+  ReadError OpenFile(const char* path);
+  ReadError OpenBytes(std::string_view bytes);
+  bool Next(Event* event);
+  void Rewind();
+
+  TraceTables tables;
+  ReadReport report;
+
+ private:
+  // A chunk of which the next event is known.
+  struct Active {
+    Event next;
+    EventDecoder decoder;
+    std::vector<uint8_t> payload;
+    size_t size = 0;
+    bool is_cut = false;
+  };
+  static bool IsLater(const Active* a, const Active* b) {
+    return a->next.sequence > b->next.sequence;
+  }
+
+  ReadError ReadTables();
+  bool SelectChunk();
+  void ActivateNext();
+  void Advance();
+  void CountDamage(const Active& chunk);
+  bool TellUntoldGap(Event* event);
+  void Finish();
+
+  TraceBytes bytes_;
+  FileHeader header_ = {};
+  ChunkIndex index_;
+  ReadReport report_at_open_;
+
+  std::vector<std::unique_ptr<Active>> pool_;
+  std::vector<Active*> unused_;
+  std::vector<Active*> heap_;  // the one with the least sequence first
+  size_t pending_ = 0;         // chunks of the index before this one were activated
+  Active* current_ = nullptr;  // not in the heap
+  uint64_t limit_ = 0;         // current_ may go on while its next sequence is below
+  uint64_t first_sequence_ = 0;
+  uint64_t last_sequence_ = 0;
+  uint64_t last_time_ns_ = 0;
+  uint64_t told_events_ = 0;         // dropped ones, by kGap events
+  uint64_t events_after_latch_ = 0;  // recorded by threads that did not yet know
+  bool is_finished_ = false;
+};
+
+ReadError TraceReader::Impl::OpenFile(const char* path) {
+  const int error = bytes_.OpenFile(path);
+  if (error != 0) {
+    errno = error;
+    return ReadError::kCannotOpen;
+  }
+  return ReadTables();
+}
+
+ReadError TraceReader::Impl::OpenBytes(std::string_view bytes) {
+  bytes_.OpenMemory(bytes);
+  return ReadTables();
+}
+
+ReadError TraceReader::Impl::ReadTables() {
+  const size_t count = bytes_.Read(0, &header_, sizeof header_);
+  if (count < sizeof header_.magic ||
+      std::memcmp(header_.magic, kFileMagic, sizeof kFileMagic) != 0) {
+    return ReadError::kNotATrace;
+  }
+  if (header_.major > kFormatMajor) return ReadError::kNewerVersion;
+  const bool is_right = header_.checksum == Crc32c(&header_, offsetof(FileHeader, checksum)) &&
+                        header_.header_bytes >= sizeof(FileHeader);
+  if (!is_right) {
+    report.damaged_bytes += std::min<uint64_t>(count, offsetof(FileHeader, state));
+    header_.header_bytes = kFileHeaderBytes;
+    header_.trace_id = 0;
+  }
+  report.closed = header_.state == static_cast<uint32_t>(TraceState::kClosed);
+  index_.Build(bytes_, header_.header_bytes, header_.trace_id, &report);
+  std::vector<uint8_t> payload;
+  for (const ChunkEntry& entry : index_.tables()) {
+    size_t consumed = 0;
+    const bool is_loaded = ChunkIndex::Load(bytes_, entry, &payload);
+    if (is_loaded && tables.Decode(payload.data(), entry.available, &consumed)) continue;
+    if (!entry.is_cut) ++report.damaged_chunks;
+    report.damaged_bytes += entry.available - consumed;
+  }
+  report_at_open_ = report;
+  Rewind();
+  return ReadError::kOk;
+}
+
+void TraceReader::Impl::Rewind() {
+  report = report_at_open_;
+  heap_.clear();
+  unused_.clear();
+  for (const std::unique_ptr<Active>& chunk : pool_) unused_.push_back(chunk.get());
+  pending_ = 0;
+  current_ = nullptr;
+  first_sequence_ = last_sequence_ = last_time_ns_ = 0;
+  told_events_ = events_after_latch_ = 0;
+  is_finished_ = false;
+}
+
+bool TraceReader::Impl::Next(Event* event) {
+  while (current_ != nullptr || SelectChunk()) {
+    if (current_->next.sequence <= last_sequence_) [[unlikely]] {
+      // Two chunks with the same numbers: this one is not what it says.
+      CountDamage(*current_);
+      unused_.push_back(current_);
+      current_ = nullptr;
+      continue;
+    }
+    *event = current_->next;
+    last_sequence_ = event->sequence;
+    last_time_ns_ = std::max(last_time_ns_, event->time_ns);
+    if (report.events++ == 0) first_sequence_ = last_sequence_;
+    if (event->kind == EventKind::kGap) [[unlikely]]
+      told_events_ += event->size;
+    if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
+    Advance();
+    return true;
+  }
+  if (is_finished_) return false;
+  is_finished_ = true;
+  Finish();
+  return TellUntoldGap(event);
+}
+
+// Makes that chunk the current one whose event is next. False: there is none.
+bool TraceReader::Impl::SelectChunk() {
+  const std::vector<ChunkEntry>& chunks = index_.events();
+  while (pending_ < chunks.size() &&
+         (heap_.empty() || chunks[pending_].header.base_sequence < heap_.front()->next.sequence)) {
+    ActivateNext();
+  }
+  if (heap_.empty()) return false;
+  std::pop_heap(heap_.begin(), heap_.end(), IsLater);
+  current_ = heap_.back();
+  heap_.pop_back();
+  limit_ = std::numeric_limits<uint64_t>::max();
+  if (!heap_.empty()) limit_ = heap_.front()->next.sequence;
+  // An event of the next chunk can come from here on; base_sequence is at least one less.
+  if (pending_ < chunks.size()) {
+    limit_ = std::min(limit_, chunks[pending_].header.base_sequence);
+  }
+  return true;
+}
+
+void TraceReader::Impl::ActivateNext() {
+  const ChunkEntry& entry = index_.events()[pending_++];
+  if (unused_.empty()) {
+    if (pool_.size() == kMaxActiveChunks) {
+      ++report.damaged_chunks;
+      report.damaged_bytes += entry.available;
+      return;
+    }
+    pool_.push_back(std::make_unique<Active>());
+    unused_.push_back(pool_.back().get());
+  }
+  Active* const chunk = unused_.back();
+  chunk->size = entry.available;
+  chunk->is_cut = entry.is_cut;
+  if (!ChunkIndex::Load(bytes_, entry, &chunk->payload)) {
+    ++report.damaged_chunks;
+    report.damaged_bytes += entry.available;
+    return;
+  }
+  chunk->decoder.Begin(entry.header, chunk->payload.data(), chunk->size);
+  const DecodeResult result = chunk->decoder.Next(&chunk->next);
+  if (result == DecodeResult::kDamaged) CountDamage(*chunk);
+  if (result != DecodeResult::kEvent) return;
+  unused_.pop_back();
+  heap_.push_back(chunk);
+  std::push_heap(heap_.begin(), heap_.end(), IsLater);
+}
+
+// Takes the next event of the current chunk. Afterwards it may not be the current one any more.
+void TraceReader::Impl::Advance() {
+  const DecodeResult result = current_->decoder.Next(&current_->next);
+  if (result == DecodeResult::kEvent) [[likely]] {
+    if (current_->next.sequence <= limit_) [[likely]]
+      return;
+    heap_.push_back(current_);
+    std::push_heap(heap_.begin(), heap_.end(), IsLater);
+  } else {
+    if (result == DecodeResult::kDamaged) CountDamage(*current_);
+    unused_.push_back(current_);
+  }
+  current_ = nullptr;
+}
+
+// The chunk cannot be used from here on.
+void TraceReader::Impl::CountDamage(const Active& chunk) {
+  // That a chunk was cut short has been counted already.
+  if (!chunk.is_cut) ++report.damaged_chunks;
+  report.damaged_bytes += chunk.size - chunk.decoder.consumed();
+}
+
+void TraceReader::Impl::Finish() {
+  // These fields have no checksum: a killed process could not have kept it right.
+  report.dropped_events = std::max(header_.dropped_events, told_events_);
+  if (header_.latch_sequence != 0 && header_.last_sequence >= header_.latch_sequence) {
+    const uint64_t given_out = header_.last_sequence - header_.latch_sequence + 1;
+    report.dropped_events += given_out - std::min(given_out, events_after_latch_);
+  }
+  uint64_t last = last_sequence_;
+  if (report.closed) last = std::max(last, header_.last_sequence);
+  const uint64_t first = report.events == 0 ? 1 : first_sequence_;
+  const uint64_t numbers = last < first ? 0 : last - first + 1;
+  const uint64_t explained = report.events + report.dropped_events;
+  report.missing_events = numbers - std::min(numbers, explained);
+}
+
+// What was lost after the last event that could be recorded, as one more event.
+bool TraceReader::Impl::TellUntoldGap(Event* event) {
+  const uint64_t untold = report.dropped_events - std::min(report.dropped_events, told_events_);
+  if (untold == 0 || last_sequence_ == std::numeric_limits<uint64_t>::max()) return false;
+  *event = Event();
+  event->kind = EventKind::kGap;
+  event->size = untold;
+  event->sequence = std::max(last_sequence_ + 1, header_.latch_sequence);
+  event->time_ns = std::max(last_time_ns_, header_.latch_time_ns);
+  return true;
+}
+
+TraceReader::TraceReader() : impl_(std::make_unique<Impl>()) {}
+TraceReader::~TraceReader() = default;
+
+ReadError TraceReader::Open(const char* path) { return impl_->OpenFile(path); }
+ReadError TraceReader::OpenBytes(std::string_view bytes) { return impl_->OpenBytes(bytes); }
+bool TraceReader::Next(Event* event) { return impl_->Next(event); }
+void TraceReader::Rewind() { impl_->Rewind(); }
+
+const std::map<std::string, std::string>& TraceReader::facts() const { return impl_->tables.facts; }
+
+std::string_view TraceReader::CallName(uint16_t call) const {
+  const std::vector<std::string>& calls = impl_->tables.calls;
+  return call < calls.size() ? calls[call] : calls[0];
+}
+
+const TraceLibrary& TraceReader::Library(uint16_t library) const {
+  const std::vector<TraceLibrary>& libraries = impl_->tables.libraries;
+  return library < libraries.size() ? libraries[library] : libraries[0];
+}
+
+const std::vector<TraceLibrary>& TraceReader::libraries() const { return impl_->tables.libraries; }
+
+const ReadReport& TraceReader::report() const { return impl_->report; }
+
+}  // namespace vramstow

@@ -1,0 +1,90 @@
+#include "tracer/format/trace_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+
+}  // namespace
+
+TraceBytes::~TraceBytes() {
+  if (fd_ >= 0) close(fd_);
+}
+
+int TraceBytes::OpenFile(const char* path) {
+  // Not to wait for the other end if it is a pipe.
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return errno;
+  struct stat status;
+  int error = fstat(fd, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+  if (error == 0 && S_ISREG(status.st_mode)) {
+    // Said here and not as "no trace": the file could not be read at all.
+    uint8_t first;
+    if (pread(fd, &first, 1, 0) < 0) error = errno;
+  }
+  if (error != 0) {
+    close(fd);
+    return error;
+  }
+  fd_ = fd;
+  file_size_ = S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
+  return 0;
+}
+
+size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
+  if (offset >= this->size()) return 0;
+  size = static_cast<size_t>(std::min<uint64_t>(size, this->size() - offset));
+  if (fd_ < 0) {
+    memcpy(to, memory_.data() + offset, size);
+    return size;
+  }
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        pread(fd_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+uint64_t TraceBytes::Find(uint64_t from, uint64_t to, std::string_view pattern) const {
+  to = std::min(to, size());
+  buffer_.resize(kBufferBytes);
+  while (from < to) {
+    const size_t want = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, to - from));
+    const size_t count = Read(from, buffer_.data(), want);
+    if (count < pattern.size()) break;
+    const void* const found = memmem(buffer_.data(), count, pattern.data(), pattern.size());
+    if (found != nullptr) {
+      return from + static_cast<uint64_t>(static_cast<const uint8_t*>(found) - buffer_.data());
+    }
+    from += count - (pattern.size() - 1);  // it may lie across the end of this piece
+  }
+  return to;
+}
+
+uint64_t TraceBytes::FindNonZero(uint64_t from) const {
+  buffer_.resize(kBufferBytes);
+  while (from < size()) {
+    const size_t count = Read(from, buffer_.data(), kBufferBytes);
+    if (count == 0) break;
+    const uint8_t* const begin = buffer_.data();
+    const uint8_t* const found =
+        std::find_if(begin, begin + count, [](uint8_t byte) { return byte != 0; });
+    if (found != begin + count) return from + static_cast<uint64_t>(found - begin);
+    from += count;
+  }
+  return size();
+}
+
+}  // namespace vramstow

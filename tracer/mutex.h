@@ -1,0 +1,84 @@
+// Mutex: a small lock for code that runs inside a foreign process.
+//
+// Idea: one word with the holder in it, and the kernel's futex to wait. Unlike pthread_mutex_t it
+// tells a thread that already holds it so, instead of waiting forever: a signal handler may have
+// interrupted the holder. The tracer takes it on slow paths only.
+//
+// Ownership: none. Threads: that is its purpose; Lock may be called in a signal handler. Errors:
+// see Lock. No heap, no destructor work. After fork the child must not use a parent's Mutex.
+#ifndef VRAMSTOW_TRACER_MUTEX_H_
+#define VRAMSTOW_TRACER_MUTEX_H_
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+// Clang's thread safety analysis.
+#if defined(__clang__)
+#define VRAMSTOW_CAPABILITY(name) __attribute__((capability(name)))
+#define VRAMSTOW_GUARDED_BY(lock) __attribute__((guarded_by(lock)))
+#define VRAMSTOW_REQUIRES(lock) __attribute__((requires_capability(lock)))
+#define VRAMSTOW_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
+#define VRAMSTOW_RELEASE() __attribute__((release_capability()))
+#else
+#define VRAMSTOW_CAPABILITY(name)
+#define VRAMSTOW_GUARDED_BY(lock)
+#define VRAMSTOW_REQUIRES(lock)
+#define VRAMSTOW_TRY_ACQUIRE(...)
+#define VRAMSTOW_RELEASE()
+#endif
+
+namespace vramstow {
+
+class VRAMSTOW_CAPABILITY("mutex") Mutex {
+ public:
+  constexpr Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  // Waits until the lock is free and takes it. `me` is an address that no other thread gives, a
+  // multiple of 2. False, and nothing is taken, if `me` holds it already.
+  [[nodiscard]] bool Lock(const void* me) VRAMSTOW_TRY_ACQUIRE(true) {
+    const uint64_t holder = reinterpret_cast<uintptr_t>(me);
+    uint64_t seen = 0;
+    if (word_.compare_exchange_strong(seen, holder, std::memory_order_acquire)) return true;
+    for (;;) {
+      if ((seen & ~kWaiters) == holder) return false;
+      if (seen == 0) {
+        // Others may be waiting, too: keep saying so.
+        if (word_.compare_exchange_weak(seen, holder | kWaiters, std::memory_order_acquire)) {
+          return true;
+        }
+        continue;
+      }
+      if ((seen & kWaiters) == 0 &&
+          !word_.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed)) {
+        continue;
+      }
+      syscall(SYS_futex, FutexWord(), FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen | kWaiters),
+              nullptr);
+      seen = word_.load(std::memory_order_relaxed);
+    }
+  }
+
+  void Unlock() VRAMSTOW_RELEASE() {
+    if ((word_.exchange(0, std::memory_order_release) & kWaiters) != 0) {
+      syscall(SYS_futex, FutexWord(), FUTEX_WAKE_PRIVATE, 1);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kWaiters = 1;
+
+  // The kernel compares 32 bits: the low half, where the mark for waiters is.
+  uint32_t* FutexWord() { return reinterpret_cast<uint32_t*>(&word_); }
+
+  std::atomic<uint64_t> word_{0};  // the holder, and kWaiters
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_MUTEX_H_

@@ -1,0 +1,49 @@
+// NameTable: gives a text the same small number each time.
+//
+// Idea: open addressing over texts that lie one after the other in a fixed arena; nothing is ever
+// taken out. It is made to lie in memory that is zero from the start and of which only the touched
+// part costs anything.
+//
+// Ownership: copies the texts. Threads: one at a time. Errors: see Intern. No heap.
+#ifndef VRAMSTOW_TRACER_NAME_TABLE_H_
+#define VRAMSTOW_TRACER_NAME_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vramstow {
+
+class NameTable {
+ public:
+  static constexpr size_t kMaxNames = 8191;  // numbers 1 to kMaxNames
+  static constexpr size_t kArenaBytes = 1024 * 1024;
+
+  struct Result {
+    uint16_t number;  // 0: the table is full
+    bool is_new;
+  };
+  Result Intern(std::string_view text);
+
+  // Takes the name that was added last out again: its number could not be made known.
+  void ForgetLast();
+
+ private:
+  struct Place {
+    uint32_t begin;  // in the arena
+    uint32_t length;
+    uint32_t hash;
+    uint32_t number;  // 0: nothing here
+  };
+  static constexpr size_t kPlaces = 16384;  // a power of two, twice as many as names
+
+  Place places_[kPlaces];
+  char arena_[kArenaBytes];
+  uint32_t names_;
+  uint32_t used_bytes_;
+  uint32_t last_place_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_NAME_TABLE_H_

@@ -1,0 +1,52 @@
+#include "tracer/recorder.h"
+
+#include "tracer/recorder_state.h"
+
+namespace vramstow {
+
+RecorderError Recorder::Open(const RecorderConfig& config) {
+  if (is_open()) return RecorderError::kAlreadyOpen;
+  RecorderError error = RecorderError::kOk;
+  RecorderState* const state = RecorderState::Create(config, &error);
+  if (state != nullptr) state_.store(state, std::memory_order_release);
+  return error;
+}
+
+uint64_t Recorder::Record(const Event& event) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->Record(event);
+}
+
+void Recorder::Describe(std::string_view key, std::string_view value) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  if (state != nullptr) state->Describe(key, value);
+}
+
+uint16_t Recorder::InternCall(std::string_view name) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? kUnknownName : state->InternCall(name);
+}
+
+uint16_t Recorder::InternLibrary(std::string_view path, uint64_t base, std::string_view build_id) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? kUnknownName : state->InternLibrary(path, base, build_id);
+}
+
+void Recorder::Close() {
+  RecorderState* const state = state_.exchange(nullptr, std::memory_order_acq_rel);
+  if (state != nullptr) state->Close();
+}
+
+void Recorder::AbandonAfterFork() {
+  RecorderState* const state = state_.exchange(nullptr, std::memory_order_acq_rel);
+  if (state != nullptr) state->AbandonAfterFork();
+}
+
+bool Recorder::is_open() const { return state_.load(std::memory_order_acquire) != nullptr; }
+
+const char* Recorder::path() const {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? "" : state->path();
+}
+
+}  // namespace vramstow

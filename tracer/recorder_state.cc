@@ -1,0 +1,204 @@
+// A trace begins and ends.
+#include "tracer/recorder_state.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "tracer/format/crc32c.h"
+
+namespace vramstow {
+namespace {
+
+// How long Close waits for threads that are recording. One that takes longer was interrupted, or
+// the disk hangs; its chunk is complete up to its last event anyway.
+constexpr int kCloseRounds = 1000;
+constexpr long kCloseRoundNs = 100'000;
+
+uint64_t RandomNumber() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  // Early at boot. The number only has to tell this trace from others on the same disk.
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_nsec) * 0x9E3779B97F4A7C15u ^
+         static_cast<uint64_t>(now.tv_sec) ^ static_cast<uint64_t>(getpid()) << 32;
+}
+
+// A page that is zero in a child after fork. An older kernel does not offer that; then
+// AbandonAfterFork alone has to do it.
+void* WipedOnFork(size_t size) {
+  void* const page =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  madvise(page, size, MADV_WIPEONFORK);
+  return page;
+}
+
+}  // namespace
+
+RecorderState* RecorderState::Create(const RecorderConfig& config, RecorderError* error) {
+  // Zeroed, and only what is touched becomes memory. The constructor leaves the large parts alone.
+  void* const memory = mmap(nullptr, sizeof(RecorderState), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    *error = RecorderError::kCannotMap;
+    return nullptr;
+  }
+  RecorderState* const state = new (memory) RecorderState;
+  *error = state->OpenFile(config);
+  if (*error == RecorderError::kOk) return state;
+  const int saved_errno = errno;
+  if (state->condition_ != nullptr) munmap(state->condition_, sizeof *state->condition_);
+  munmap(memory, sizeof(RecorderState));
+  errno = saved_errno;
+  return nullptr;
+}
+
+RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
+  thread_slot_ = config.thread_slot;
+  void* const page = WipedOnFork(sizeof *condition_);
+  if (page == nullptr) return RecorderError::kCannotMap;
+  condition_ = new (page) std::atomic<uint32_t>(kRecording);
+  int error = file_.Create(config.directory, config.stem);
+  if (error != 0) {
+    errno = error;
+    return RecorderError::kCannotCreate;
+  }
+  first_slot_ = file_.NewSlot(&error);
+  if (first_slot_.bytes == nullptr) {
+    file_.Remove();
+    errno = error;
+    if (error == ENOSPC) return RecorderError::kNoSpace;
+    return error == ENOMEM ? RecorderError::kCannotMap : RecorderError::kCannotCreate;
+  }
+  trace_id_ = RandomNumber();
+  clock_.Start();
+  WriteFileHeader();
+  tables_.SetPlace({&file_, first_slot_.bytes + kFileHeaderBytes, kFileHeaderBytes,
+                    kSlotBytes - kFileHeaderBytes, trace_id_});
+  BeginTables();
+  if (!file_.is_shared()) {
+    error = file_.WriteFront(first_slot_.bytes, kFileHeaderBytes + tables_.used_bytes());
+    if (error != 0) {
+      munmap(first_slot_.bytes, kSlotBytes);
+      file_.Remove();
+      errno = error;
+      return error == ENOSPC ? RecorderError::kNoSpace : RecorderError::kCannotCreate;
+    }
+  }
+  return RecorderError::kOk;
+}
+
+void RecorderState::WriteFileHeader() {
+  FileHeader* const to = header();
+  std::memcpy(to->magic, kFileMagic, sizeof kFileMagic);
+  to->major = kFormatMajor;
+  to->minor = kFormatMinor;
+  to->header_bytes = kFileHeaderBytes;
+  to->slot_bytes = kSlotBytes;
+  to->process = static_cast<uint32_t>(getpid());
+  to->trace_id = trace_id_;
+  to->start_unix_ns = clock_.start_unix_ns();
+  to->start_clock_ns = clock_.start_clock_ns();
+  to->checksum = Crc32c(to, offsetof(FileHeader, checksum));
+}
+
+bool RecorderState::AwaitQuietBuffers() {
+  for (int round = 0; round < kCloseRounds; ++round) {
+    bool quiet = true;
+    const uint32_t count = buffer_count_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count && quiet; ++i) {
+      quiet = !buffers_[i]->busy.load(std::memory_order_acquire);
+    }
+    if (quiet) return true;
+    const timespec pause = {0, kCloseRoundNs};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+void RecorderState::Close() {
+  uint32_t before = condition();
+  while (before != kForked &&
+         !condition_->compare_exchange_weak(before, kClosed, std::memory_order_acq_rel)) {
+  }
+  if (before == kForked) return;
+  // Every Record from here on sees kClosed; every earlier one is seen by AwaitQuietBuffers.
+  const uint64_t last_sequence = sequence_.fetch_add(0, std::memory_order_acq_rel);
+  const bool all_quiet = AwaitQuietBuffers();
+  const void* const self = Self();
+  int stand_in;  // a thread without a slot may close as well
+  if (!lock_.Lock(self != nullptr ? self : &stand_in)) return;
+  FileHeader* const to = header();
+  to->last_sequence = last_sequence;
+  SealAll(all_quiet);
+  lock_.Unlock();
+}
+
+// The chunks that are begun become the end of the file, and the file gets its length.
+void RecorderState::SealAll(bool all_quiet) {
+  const bool shared = file_.is_shared();
+  uint64_t end_of_last_slot = 0;
+  uint64_t end_of_its_contents = 0;
+  const uint32_t count = buffer_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    ThreadBuffer* const buffer = buffers_[i];
+    ChunkWriter& chunk = buffer->chunk;
+    const bool quiet = !buffer->busy.load(std::memory_order_acquire);
+    if (shared && chunk.place().offset + kSlotBytes > end_of_last_slot) {
+      end_of_last_slot = chunk.place().offset + kSlotBytes;
+      // A slot in use by a thread that hangs is left as it is.
+      end_of_its_contents = !quiet              ? end_of_last_slot
+                            : chunk.has_chunk() ? chunk.place().offset + chunk.used_bytes()
+                                                : chunk.place().offset;
+    }
+    if (!quiet || !chunk.has_chunk()) continue;
+    if (shared) {
+      chunk.SealInPlace();
+    } else {
+      chunk.Append();
+    }
+  }
+  tables_.SealInPlace();
+  FileHeader* const to = header();
+  uint64_t length = file_.end();
+  if (end_of_last_slot == length) length = end_of_its_contents;
+  if (length == kSlotBytes) length = kFileHeaderBytes + tables_.used_bytes();
+  const uint64_t on_disk = file_.LengthOnDisk();
+  if (shared && length > on_disk) length = on_disk;
+  to->file_bytes = length;
+  std::atomic_ref<uint32_t>(to->state).store(static_cast<uint32_t>(TraceState::kClosed),
+                                             std::memory_order_release);
+  if (!shared) file_.WriteFront(first_slot_.bytes, kFileHeaderBytes + tables_.used_bytes());
+  // Whoever still stores something, at any time later, stores it into plain memory.
+  for (uint32_t i = 0; shared && i < count; ++i) {
+    TraceFile::Detach(buffers_[i]->chunk.place().bytes);
+  }
+  if (shared) TraceFile::Detach(first_slot_.bytes);
+  file_.Cut(length);
+  // A thread that hangs in a write has the descriptor's number in its hands: it must stay ours.
+  if (all_quiet) file_.Close();
+}
+
+void RecorderState::AbandonAfterFork() {
+  condition_->store(kForked, std::memory_order_relaxed);
+  void** const slot = thread_slot_();
+  if (slot != nullptr) {
+    const ThreadBuffer* const buffer = static_cast<ThreadBuffer*>(*slot);
+    if (buffer != nullptr && buffer->owner == this) *slot = nullptr;
+  }
+  // If fork was called by a signal handler that interrupted Record, that Record goes on in the
+  // child, too: what it still stores must not reach the parent's file.
+  const uint32_t count = buffer_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) TraceFile::Detach(buffers_[i]->chunk.place().bytes);
+  TraceFile::Detach(first_slot_.bytes);
+  file_.Close();
+}
+
+}  // namespace vramstow

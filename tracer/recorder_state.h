@@ -1,0 +1,116 @@
+// RecorderState: all that belongs to one open trace.
+//
+// Idea: Record must not race with Close, with a fork and with a full disk, and must not pay for
+// that either. All of these change one word, the condition, that Record reads after it has taken
+// its sequence number. That number comes from an atomic counter which Close touches as well, after
+// it has changed the condition: so each Record either comes before Close's touch, and Close sees
+// its buffer's `busy`, or after it and sees the condition changed. No fence is needed for it. The
+// condition lies in a page that a forked child finds zeroed, so that even a child of which nobody
+// told us records nothing.
+//
+// Ownership: made by Create in memory of its own that is never given back: a late thread may still
+// look at it. Threads: as Recorder. Errors: as Recorder. Locks: lock_ guards the tables, the list
+// of buffers and the free list; nothing else is taken while it is held, but the file is written.
+// No heap. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TRACER_RECORDER_STATE_H_
+#define VRAMSTOW_TRACER_RECORDER_STATE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/event.h"
+#include "tracer/clock.h"
+#include "tracer/mutex.h"
+#include "tracer/name_table.h"
+#include "tracer/recorder.h"
+#include "tracer/thread_buffer.h"
+#include "tracer/trace_file.h"
+
+namespace vramstow {
+
+class RecorderState {
+ public:
+  // Null on an error, with the reason in *error, and nothing is left behind.
+  static RecorderState* Create(const RecorderConfig& config, RecorderError* error);
+
+  uint64_t Record(const Event& event);
+  void Describe(std::string_view key, std::string_view value);
+  uint16_t InternCall(std::string_view name);
+  uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
+  void Close();
+  void AbandonAfterFork();
+  const char* path() const { return file_.path(); }
+
+ private:
+  // Zero is what a forked child finds.
+  enum Condition : uint32_t { kForked = 0, kRecording, kGapPending, kLatched, kClosed };
+
+  static constexpr size_t kMaxBuffers = 16384;  // threads that record at the same time
+  static constexpr size_t kMaxLibraryText = 8192;
+
+  RecorderState() = default;
+  RecorderError OpenFile(const RecorderConfig& config);
+  void WriteFileHeader();
+
+  // recorder_events.cc: the way of an event.
+  uint64_t TakeNumber() { return sequence_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  bool Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence);
+  bool NextChunk(ThreadBuffer* buffer, uint64_t sequence, uint64_t time_ns);
+  uint64_t RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence);
+  void TellGap(ThreadBuffer* buffer);
+  uint64_t Drop();
+  void DropLatched(uint64_t sequence);
+  void Latch(uint64_t time_ns, int error);
+
+  // recorder_threads.cc: threads come and go.
+  ThreadBuffer* Attach(void** slot);
+  ThreadBuffer* NewBuffer() VRAMSTOW_REQUIRES(lock_);
+  void TakeOver(ThreadBuffer* buffer) VRAMSTOW_REQUIRES(lock_);
+  void Detach(ThreadBuffer* buffer);
+  static void OnThreadExit(void* buffer);
+  static bool WatchThreadExit(ThreadBuffer* buffer);
+
+  // recorder_tables.cc
+  bool AppendTableRecord(uint8_t type, const std::string_view* parts, size_t count)
+      VRAMSTOW_REQUIRES(lock_);
+  void BeginTables() VRAMSTOW_REQUIRES(lock_);
+
+  bool AwaitQuietBuffers();
+  void SealAll(bool all_quiet) VRAMSTOW_REQUIRES(lock_);
+
+  uint32_t condition() const { return condition_->load(std::memory_order_relaxed); }
+  bool IsRecording() const { return condition() == kRecording || condition() == kGapPending; }
+  FileHeader* header() const { return reinterpret_cast<FileHeader*>(first_slot_.bytes); }
+  // What tells this thread from all others; null if the thread has no slot.
+  const void* Self() const { return thread_slot_(); }
+
+  // Written by each event, so on a cache line of its own.
+  alignas(64) std::atomic<uint64_t> sequence_{0};
+  // Read by each event.
+  alignas(64) std::atomic<uint32_t>* condition_ = nullptr;
+  ThreadSlot thread_slot_ = nullptr;
+  TraceClock clock_;
+
+  alignas(64) Mutex lock_;
+  std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap
+  std::atomic<uint32_t> chunks_{0};      // begun so far
+  std::atomic<uint32_t> buffer_count_{0};
+  TraceFile file_;
+  TraceFile::Slot first_slot_;
+  uint64_t trace_id_ = 0;
+  ChunkWriter tables_ VRAMSTOW_GUARDED_BY(lock_);
+  ThreadBuffer* free_ VRAMSTOW_GUARDED_BY(lock_) = nullptr;
+
+  // Large, and not initialised on purpose: this object lies in memory that is zero, and what is not
+  // touched costs nothing.
+  NameTable calls_ VRAMSTOW_GUARDED_BY(lock_);
+  NameTable libraries_ VRAMSTOW_GUARDED_BY(lock_);
+  char library_text_[kMaxLibraryText] VRAMSTOW_GUARDED_BY(lock_);
+  ThreadBuffer* buffers_[kMaxBuffers];  // written under lock_, read up to buffer_count_ by all
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_RECORDER_STATE_H_

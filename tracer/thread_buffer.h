@@ -1,0 +1,37 @@
+// ThreadBuffer: where one thread at a time records its events.
+//
+// Idea: a thread gets one at its first event and keeps it until it ends; then it, and what is left
+// of its chunk, goes to the next thread that comes. So a thousand threads that come and go need as
+// many buffers as there are of them at once.
+//
+// Ownership: RecorderState owns all of them, for the life of the process. Threads: `owner` and
+// `busy` may be read by all, the rest belongs to the thread that has the buffer. No heap.
+#ifndef VRAMSTOW_TRACER_THREAD_BUFFER_H_
+#define VRAMSTOW_TRACER_THREAD_BUFFER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "tracer/chunk_writer.h"
+#include "tracer/clock.h"
+#include "tracer/format/event_encoder.h"
+
+namespace vramstow {
+
+class RecorderState;
+
+struct ThreadBuffer {
+  RecorderState* owner;
+  // True while the thread records. A signal handler that finds it true has interrupted that.
+  std::atomic<bool> busy;
+  uint32_t thread;        // the operating system's id
+  uint32_t chunk_thread;  // the thread that the chunk was last said to be of
+  ChunkWriter chunk;
+  ThreadClock clock;
+  EventEncoder encoder;
+  ThreadBuffer* next_free;  // under the recorder's lock
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_THREAD_BUFFER_H_

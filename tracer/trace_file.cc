@@ -1,0 +1,278 @@
+#include "tracer/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "tracer/format/layout.h"
+#include "tracer/system_calls.h"
+
+namespace vramstow {
+namespace {
+
+constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
+
+// Descriptors below are left to the host: programs count on small numbers, and close them in loops.
+constexpr int kLowestDescriptor = 1000;
+
+// Writes `text` at `out`, false if that would reach `end`.
+bool AppendText(char** out, const char* end, const char* text) {
+  const size_t length = std::strlen(text);
+  if (length >= static_cast<size_t>(end - *out)) return false;
+  std::memcpy(*out, text, length + 1);
+  *out += length;
+  return true;
+}
+
+bool AppendNumber(char** out, const char* end, unsigned number) {
+  char digits[12];
+  char* first = digits + sizeof digits - 1;
+  *first = '\0';
+  do {
+    *--first = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  return AppendText(out, end, first);
+}
+
+// A file that copies on write needs new room each time the kernel writes a mapped page back, and
+// has no other way to refuse than SIGBUS. Btrfs can be told not to, while a file is empty.
+void ForbidCopyOnWrite(int fd) {
+  struct statfs where;
+  if (fstatfs(fd, &where) != 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
+  int flags = 0;
+  if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_NOCOW_FL;
+  ioctl(fd, FS_IOC_SETFLAGS, &flags);
+}
+
+// Beyond this limit a write does not just fail: it raises SIGXFSZ, which kills.
+bool OverFileSizeLimit(uint64_t end) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  return limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
+bool MeansNoRoom(int error) { return error == EDQUOT || error == EFBIG; }
+
+// pwritev until all is written; changes the parts. 0 or an errno.
+int WriteAll(int fd, iovec* parts, int count, uint64_t offset) {
+  for (;;) {
+    while (count > 0 && parts->iov_len == 0) ++parts, --count;
+    if (count == 0) return 0;
+    const ssize_t written =
+        CurrentSystemCalls().write_at(fd, parts, count, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return MeansNoRoom(errno) ? ENOSPC : errno;
+    if (written == 0) return ENOSPC;
+    offset += static_cast<uint64_t>(written);
+    for (size_t rest = static_cast<size_t>(written); rest > 0;) {
+      const size_t step = rest < parts->iov_len ? rest : parts->iov_len;
+      parts->iov_base = static_cast<char*>(parts->iov_base) + step;
+      parts->iov_len -= step;
+      rest -= step;
+      if (parts->iov_len == 0) ++parts, --count;
+    }
+  }
+}
+
+}  // namespace
+
+int TraceFile::CreateNew(const char* directory, const char* stem, unsigned attempt) {
+  char* out = path_;
+  const char* const end = path_ + sizeof path_;
+  *out = '\0';
+  if (directory[0] != '/' && getcwd(path_, sizeof path_) != nullptr) {
+    out += std::strlen(path_);
+    if (!AppendText(&out, end, "/")) return ENAMETOOLONG;
+  }
+  bool fits =
+      AppendText(&out, end, directory) && AppendText(&out, end, "/") && AppendText(&out, end, stem);
+  if (attempt > 1) {
+    fits = fits && AppendText(&out, end, "-") && AppendNumber(&out, end, attempt);
+  }
+  if (!fits || !AppendText(&out, end, ".stow")) return ENAMETOOLONG;
+  int fd;
+  do {
+    fd = open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return errno;
+  fd_.store(fd, std::memory_order_relaxed);
+  return 0;
+}
+
+int TraceFile::Create(const char* directory, const char* stem) {
+  int error = EEXIST;
+  for (unsigned attempt = 1; attempt <= kMaxAttempts && error == EEXIST; ++attempt) {
+    error = CreateNew(directory, stem, attempt);
+  }
+  if (error != 0) {
+    path_[0] = '\0';
+    return error;
+  }
+  int fd = fd_.load(std::memory_order_relaxed);
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  if (high >= 0) {
+    close(fd);
+    fd = high;
+    fd_.store(fd, std::memory_order_relaxed);
+  }
+  struct stat status;
+  if (fstat(fd, &status) != 0) {
+    error = errno;
+    Remove();
+    return error;
+  }
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  ForbidCopyOnWrite(fd);
+  return 0;
+}
+
+bool TraceFile::IsOurs(int fd) const {
+  struct stat status;
+  return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+// The descriptor, or -1 and errno.
+int TraceFile::Descriptor() {
+  int fd = fd_.load(std::memory_order_acquire);
+  if (IsOurs(fd)) [[likely]]
+    return fd;
+  const int again = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (again < 0) return -1;
+  if (!IsOurs(again)) {
+    close(again);
+    errno = ESTALE;
+    return -1;
+  }
+  // The old number is not ours any more: not to be closed by us. Another thread may have been
+  // faster.
+  if (fd_.compare_exchange_strong(fd, again, std::memory_order_acq_rel)) return again;
+  close(again);
+  return fd;
+}
+
+uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment) {
+  uint64_t end = end_.load(std::memory_order_relaxed);
+  uint64_t begin;
+  do {
+    begin = (end + alignment - 1) / alignment * alignment;
+  } while (!end_.compare_exchange_weak(end, begin + bytes, std::memory_order_relaxed));
+  return begin;
+}
+
+// Sees to it that a slot's bytes have room on disk. 0 or an errno.
+int TraceFile::ProvideRoom(int fd, uint64_t offset) {
+  if (OverFileSizeLimit(offset + kSlotBytes)) return ENOSPC;
+  int error;
+  do {
+    error =
+        CurrentSystemCalls().allocate(fd, static_cast<off_t>(offset), kSlotBytes) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error != EOPNOTSUPP && error != ENOSYS) return MeansNoRoom(error) ? ENOSPC : error;
+  // No such call here: written zeros take room as well.
+  alignas(64) static constexpr uint8_t kZeros[4096] = {};
+  for (uint64_t done = 0; done < kSlotBytes; done += sizeof kZeros) {
+    iovec part = {const_cast<uint8_t*>(kZeros), sizeof kZeros};
+    const int write_error = WriteAll(fd, &part, 1, offset + done);
+    if (write_error != 0) return write_error;
+  }
+  return 0;
+}
+
+uint8_t* TraceFile::PlainSlot() {
+  void* const bytes =
+      mmap(nullptr, kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return bytes == MAP_FAILED ? nullptr : static_cast<uint8_t*>(bytes);
+}
+
+TraceFile::Slot TraceFile::NewSlot(int* error) {
+  Slot slot;
+  const bool first = end() == 0;
+  if (shared_) {
+    const int fd = Descriptor();
+    if (fd < 0) {
+      *error = errno;
+      return slot;
+    }
+    // A multiple of the largest page size that Linux uses.
+    static_assert(kSlotBytes % 65536 == 0);
+    slot.offset = Reserve(kSlotBytes, kSlotBytes);
+    *error = ProvideRoom(fd, slot.offset);
+    if (*error != 0) return slot;
+    void* const bytes =
+        CurrentSystemCalls().map_shared(nullptr, kSlotBytes, fd, static_cast<off_t>(slot.offset));
+    if (bytes != MAP_FAILED) {
+      slot.bytes = static_cast<uint8_t*>(bytes);
+      return slot;
+    }
+    *error = errno;
+    if (!first || *error == ENOMEM) return slot;
+    shared_ = false;
+  } else if (first) {
+    Reserve(kSlotBytes, kSlotBytes);
+  }
+  slot.bytes = PlainSlot();
+  *error = slot.bytes == nullptr ? ENOMEM : 0;
+  return slot;
+}
+
+int TraceFile::Append(iovec* parts, int count) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  const int fd = Descriptor();
+  if (fd < 0) return errno;
+  const uint64_t offset = Reserve(bytes, kChunkAlignment);
+  if (OverFileSizeLimit(offset + bytes)) return ENOSPC;
+  return WriteAll(fd, parts, count, offset);
+}
+
+int TraceFile::WriteFront(const void* bytes, size_t size) {
+  const int fd = Descriptor();
+  if (fd < 0) return errno;
+  iovec part = {const_cast<void*>(bytes), size};
+  return WriteAll(fd, &part, 1, 0);
+}
+
+void TraceFile::Detach(uint8_t* slot) {
+  // One call puts the new memory in the old one's place: there is no moment without either.
+  mmap(slot, kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+uint64_t TraceFile::LengthOnDisk() {
+  const int fd = Descriptor();
+  struct stat status;
+  return fd >= 0 && fstat(fd, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
+int TraceFile::Cut(uint64_t length) {
+  const int fd = Descriptor();
+  if (fd < 0) return errno;
+  // Making it longer could raise SIGXFSZ.
+  if (LengthOnDisk() <= length) return 0;
+  return ftruncate(fd, static_cast<off_t>(length)) == 0 ? 0 : errno;
+}
+
+void TraceFile::Close() {
+  const int fd = fd_.exchange(-1);
+  if (IsOurs(fd)) close(fd);
+}
+
+void TraceFile::Remove() {
+  if (path_[0] != '\0') unlink(path_);
+  path_[0] = '\0';
+  const int fd = fd_.exchange(-1);
+  if (fd >= 0) close(fd);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,85 @@
+// TraceFile: the file that a recorder writes, as slots that are mapped and chunks that are
+// appended.
+//
+// Idea: a slot is a piece of the file that has room on disk before it is mapped (a full disk would
+// otherwise be a SIGBUS in the host process) and stays mapped: what a thread stores there is kept
+// when the process is killed. Sealed chunks are appended with a plain write, which can say that the
+// disk is full. Where a file system cannot share mappings, slots are plain memory instead and
+// only appended chunks are safe.
+//
+// The host process may close our descriptor, or all it finds, and open something else under its
+// number. So each use first asks whether the descriptor still is our file, and opens it again if
+// not. Ownership: the file and its slots, which stay mapped for the life of the process. Threads:
+// Create and Finish once; NewSlot and Append by any thread at any time between. Errors: errno
+// values. No heap, no signals (not even SIGXFSZ). Units: bytes.
+#ifndef VRAMSTOW_TRACER_TRACE_FILE_H_
+#define VRAMSTOW_TRACER_TRACE_FILE_H_
+
+#include <limits.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow {
+
+class TraceFile {
+ public:
+  struct Slot {
+    uint8_t* bytes = nullptr;  // kSlotBytes of zeros; null on an error
+    uint64_t offset = 0;       // in the file; meaningless where slots are plain memory
+  };
+
+  // Creates DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … where that exists. 0 or an errno.
+  int Create(const char* directory, const char* stem);
+
+  // The first slot of a file lies at its beginning. An error is in *error.
+  Slot NewSlot(int* error);
+
+  // Writes the parts one after the other behind all else, and changes the array on the way. 0 or an
+  // errno; ENOSPC for all that means "no room". On an error part of them may have been written.
+  int Append(iovec* parts, int count);
+
+  // Writes at the beginning of the file: for plain slots, whose first one has to get there.
+  int WriteFront(const void* bytes, size_t size);
+
+  // Puts plain memory in the place of a slot: what is stored there no longer reaches the file.
+  static void Detach(uint8_t* slot);
+
+  // Where the file ends now, with all that was given out.
+  uint64_t end() const { return end_.load(std::memory_order_relaxed); }
+  // Whether slots are part of the file.
+  bool is_shared() const { return shared_; }
+
+  // The file's length on disk now, less than end() where room was refused; 0 if it cannot be seen.
+  uint64_t LengthOnDisk();
+  // Makes the file `length` bytes long, if it is longer. 0 or an errno.
+  int Cut(uint64_t length);
+  void Close();
+  // Takes the file away again.
+  void Remove();
+
+  // Absolute if the working directory could be found out.
+  const char* path() const { return path_; }
+
+ private:
+  int CreateNew(const char* directory, const char* stem, unsigned attempt);
+  bool IsOurs(int fd) const;
+  int Descriptor();
+  uint64_t Reserve(uint64_t bytes, uint64_t alignment);
+  int ProvideRoom(int fd, uint64_t offset);
+  static uint8_t* PlainSlot();
+
+  std::atomic<int> fd_{-1};
+  std::atomic<uint64_t> end_{0};
+  bool shared_ = true;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  char path_[PATH_MAX] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_TRACE_FILE_H_
