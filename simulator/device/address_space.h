@@ -1,0 +1,82 @@
+// The device's addresses, and the bytes behind them.
+//
+// Idea: device addresses are one large reservation without any access, so the host faults when it
+// dereferences one. The bytes lie in a second reservation, the shadow, at a constant distance, and
+// are pages of one sparse file in memory per device: a page that nobody wrote costs nothing,
+// several mappings of one offset show the same bytes, and a file can be shared with another
+// process. One more file, host_file(), holds physical memory that an application places on the
+// host. Each device has a plain area, whose addresses are file offsets plus a constant (no system
+// call per allocation), and all share one area for mappings made by the application.
+//
+// Ownership: holds the mappings and files for the life of the process. Threads: the owner's lock;
+// Shadow() is a sum. Errors: false and one sentence; nothing is left behind then. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_ADDRESS_SPACE_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_ADDRESS_SPACE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vramstow::simulator {
+
+inline constexpr uint64_t kDevicePage = 2ull << 20;  // granularity of device memory
+
+class AddressSpace {
+ public:
+  AddressSpace() = default;
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+
+  // Reserves addresses for `devices` devices of `device_bytes` each.
+  bool Reserve(int devices, uint64_t device_bytes, std::string* error);
+
+  bool Contains(uint64_t address) const { return address - base_ < size_; }
+  char* Shadow(uint64_t address) const {
+    return reinterpret_cast<char*>(static_cast<uintptr_t>(address + delta_));
+  }
+
+  uint64_t plain_base(int device) const { return base_ + device * plain_size_; }
+  uint64_t plain_size() const { return plain_size_; }
+  uint64_t mapped_base() const { return base_ + devices_ * plain_size_; }
+  uint64_t mapped_size() const { return size_ - devices_ * plain_size_; }
+  int host_file() const { return devices_; }
+
+  // A file is named by its device's number, or by host_file().
+
+  // A run of fresh offsets in the file, never given out before: physical memory.
+  uint64_t NewOffsets(int file, uint64_t bytes);
+
+  // Shows file bytes [offset, offset + bytes) at `address` of the mapped area.
+  bool Map(uint64_t address, uint64_t bytes, int file, uint64_t offset);
+  void Unmap(uint64_t address, uint64_t bytes);
+
+  // The bytes read as zeros again and their pages are given back. Whole pages are a must.
+  void Punch(uint64_t address, uint64_t bytes);
+  void PunchFile(int file, uint64_t offset, uint64_t bytes);
+
+  int descriptor(int file) const { return files_[file]; }
+
+  // The next run of written bytes within [offset, end) of the open file. False: none.
+  static bool NextWritten(int descriptor, uint64_t offset, uint64_t end, uint64_t* start,
+                          uint64_t* stop);
+
+ private:
+  bool ReserveAddresses(uint64_t size);
+  bool MakeFiles(std::string* error);
+  void Release();
+
+  uint64_t base_ = 0;
+  uint64_t size_ = 0;
+  uint64_t delta_ = 0;
+  uint64_t plain_size_ = 0;
+  int devices_ = 0;
+  void* address_range_ = nullptr;  // as mmap gave them, before alignment
+  void* shadow_range_ = nullptr;
+  std::vector<int> files_;
+  std::vector<uint64_t> next_offset_;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_ADDRESS_SPACE_H_

@@ -1,0 +1,156 @@
+#include "simulator/device/contents.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kSmallPage = 4096;
+constexpr uint64_t kSparseMin =
+    64 * 1024;  // below this, looking for holes costs more than it saves
+
+char* HostPointer(uint64_t address) {
+  return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
+}
+
+}  // namespace
+
+Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
+                       bool peer_ok) const {
+  if (!IsDevice(address) || size == 0) return Result::kSuccess;
+  if (const Block* block = memory_->FindAround(address)) {
+    const bool inside = size <= block->size - (address - block->address);
+    if (!inside) return Result::kIllegalAddress;
+    if (write && block->read_only) return Result::kIllegalAddress;
+    return block->device == device || peer_ok ? Result::kSuccess : Result::kIllegalAddress;
+  }
+  return virtual_->Check(address, size, device, write);
+}
+
+bool Contents::Locate(uint64_t address, uint64_t size, Extent* extent) const {
+  if (const Block* block = memory_->FindAround(address)) {
+    extent->file = space_->descriptor(block->device);
+    extent->offset = address - space_->plain_base(block->device);
+    extent->size = size;
+    return true;
+  }
+  const Mapping* mapping = virtual_->FindMapping(address);
+  if (mapping == nullptr) return false;
+  const Physical* physical = virtual_->Find(mapping->physical);
+  const uint64_t inside = address - mapping->address;
+  const int own = physical->device == kHost ? space_->host_file() : physical->device;
+  extent->file = physical->file >= 0 ? physical->file : space_->descriptor(own);
+  extent->offset = physical->offset + inside;
+  extent->size = std::min(size, mapping->size - inside);
+  return true;
+}
+
+void Contents::Touch(uint64_t address) {
+  if (Block* block = memory_->FindAround(address)) block->touched = true;
+}
+
+bool Contents::IsUntouched(uint64_t address) const {
+  const Block* block = memory_->FindAround(address);
+  return block != nullptr && !block->touched && block->size > kSmallMax;
+}
+
+void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address) {
+  if (to_device && IsUntouched(to_address)) return;
+  if (!to_device || size < kSparseMin) {
+    memset(to, 0, size);
+    return;
+  }
+  const uint64_t start = (to_address + kSmallPage - 1) & ~(kSmallPage - 1);
+  const uint64_t stop = (to_address + size) & ~(kSmallPage - 1);
+  memset(to, 0, start - to_address);
+  space_->Punch(start, stop - start);
+  memset(to + (stop - to_address), 0, to_address + size - stop);
+}
+
+void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device,
+                              uint64_t to_address) {
+  if (IsUntouched(from)) {
+    Zero(to, size, to_device, to_address);
+    return;
+  }
+  uint64_t done = 0;
+  while (done < size) {
+    Extent extent;
+    if (!Locate(from + done, size - done, &extent)) return;
+    const uint64_t end = extent.offset + extent.size;
+    uint64_t at = extent.offset;
+    while (at < end) {
+      uint64_t start = end;
+      uint64_t stop = end;
+      if (!space_->NextWritten(extent.file, at, end, &start, &stop)) start = stop = end;
+      if (start > at) {
+        const uint64_t gap = done + (at - extent.offset);
+        Zero(to + gap, start - at, to_device, to_address + gap);
+      }
+      if (stop > start) {
+        const uint64_t run = done + (start - extent.offset);
+        memcpy(to + run, space_->Shadow(from + run), stop - start);
+        if (to_device) Touch(to_address);
+      }
+      at = std::max(stop, at + 1);
+    }
+    done += extent.size;
+  }
+}
+
+void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
+  const bool to_device = IsDevice(to);
+  const bool from_device = IsDevice(from);
+  if (size == 0) return;
+  if (!keep_) {
+    if (to_device) return;
+    if (from_device) {
+      memset(HostPointer(to), 0, size);
+      return;
+    }
+  }
+  char* destination = to_device ? space_->Shadow(to) : HostPointer(to);
+  const bool overlap = to < from + size && from < to + size;
+  if (from_device && size >= kSparseMin && !overlap) {
+    CopyFromDevice(destination, from, size, to_device, to);
+    return;
+  }
+  if (to_device) Touch(to);
+  memmove(destination, from_device ? space_->Shadow(from) : HostPointer(from), size);
+}
+
+void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
+  const bool to_device = IsDevice(to);
+  const uint64_t size = count * width;
+  if (size == 0 || (to_device && !keep_)) return;
+  char* bytes = to_device ? space_->Shadow(to) : HostPointer(to);
+  if (value == 0) {
+    Zero(bytes, size, to_device, to);
+    return;
+  }
+  if (to_device) Touch(to);
+  if (width == 1) {
+    memset(bytes, static_cast<int>(value), size);
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) memcpy(bytes + i * width, &value, width);
+}
+
+void* Contents::Translate(uint64_t address, uint64_t size, bool write) {
+  if (!IsDevice(address)) return HostPointer(address);
+  if (const Block* block = memory_->FindAround(address)) {
+    if (size > block->size - (address - block->address)) return nullptr;
+  } else {
+    for (uint64_t at = address; at < address + std::max<uint64_t>(size, 1);) {
+      const Mapping* mapping = virtual_->FindMapping(at);
+      if (mapping == nullptr) return nullptr;
+      at = mapping->address + mapping->size;
+    }
+  }
+  if (write) Touch(address);
+  return space_->Shadow(address);
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,60 @@
+// The bytes of device memory: copied, filled and read where a block or a mapping allows it.
+//
+// Idea: the one place that touches shadow memory. Large copies go by what was written (holes of the
+// sparse files stay holes), so a big block that holds nothing costs nothing to copy either.
+// With contents=discard nothing is stored and everything reads as zeros.
+//
+// Ownership: none. Threads: the owner's lock. Errors: Result. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_
+
+#include <cstdint>
+
+#include "simulator/device/memory.h"
+#include "simulator/device/virtual_memory.h"
+
+namespace vramstow::simulator {
+
+class Contents {
+ public:
+  Contents(AddressSpace* space, Memory* memory, VirtualMemory* virtual_memory, bool keep)
+      : space_(space), memory_(memory), virtual_(virtual_memory), keep_(keep) {}
+
+  bool IsDevice(uint64_t address) const { return space_->Contains(address); }
+
+  // May `device` use [address, address + size)? Host addresses are let through: the host's own
+  // protection speaks for them. `peer_ok`: a copy, which reaches other devices' blocks as well.
+  Result Check(uint64_t address, uint64_t size, int device, bool write, bool peer_ok) const;
+
+  // Any address to any other; both checked before. Overlap is allowed.
+  void Copy(uint64_t to, uint64_t from, uint64_t size);
+
+  // Repeats a value of `width` bytes (1, 2 or 4) `count` times.
+  void Fill(uint64_t to, uint32_t value, int width, uint64_t count);
+
+  // Where the bytes of a device address lie, for a kernel that writes or reads them: null if
+  // [address, address + size) is no memory of any device. Marks it as written if `write`.
+  void* Translate(uint64_t address, uint64_t size, bool write);
+
+ private:
+  // Where a run of device addresses lies in its file, and how far that goes.
+  struct Extent {
+    int file = 0;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+  };
+  bool Locate(uint64_t address, uint64_t size, Extent* extent) const;
+  void Touch(uint64_t address);
+  void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
+  void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
+  bool IsUntouched(uint64_t address) const;
+
+  AddressSpace* space_;
+  Memory* memory_;
+  VirtualMemory* virtual_;
+  bool keep_;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_CONTENTS_H_

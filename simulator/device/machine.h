@@ -1,0 +1,49 @@
+// The simulated machine: its devices' memory, its clock and its ledger, made from one SPEC.
+//
+// Ownership: owns every part; lives as long as the process. Threads: none of it is thread safe, the
+// driver room holds one lock around all of it. Errors: Start says false and one sentence.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_
+
+#include <memory>
+#include <string>
+
+#include "simulator/device/contents.h"
+#include "simulator/device/ledger.h"
+#include "simulator/device/memory.h"
+#include "simulator/device/random.h"
+#include "simulator/device/spec.h"
+#include "simulator/device/timeline.h"
+#include "simulator/device/virtual_memory.h"
+
+namespace vramstow::simulator {
+
+class Machine {
+ public:
+  // Null: *error has one sentence.
+  static std::unique_ptr<Machine> Start(const Spec& spec, std::string* error);
+
+  const Spec& spec() const { return spec_; }
+  const Card& card() const { return *spec_.card; }
+  int devices() const { return spec_.count; }
+
+  const AddressSpace& space() const { return *space_; }
+
+ private:
+  Machine(const Spec& spec, std::unique_ptr<AddressSpace> reserved);
+
+  Spec spec_;
+  std::unique_ptr<AddressSpace> space_;
+
+ public:
+  Memory memory;
+  VirtualMemory virtual_memory;
+  Contents contents;
+  Timeline timeline;
+  Ledger ledger;
+  Random random;  // for faults; the timeline has its own
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_MACHINE_H_

@@ -1,0 +1,175 @@
+#include "simulator/device/memory.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace vramstow::simulator {
+namespace {
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
+
+uint64_t PageOf(uint64_t address) { return address & ~(kDevicePage - 1); }
+
+// Pooled memory is charged by its pool.
+bool IsCharged(const Block& block) { return block.kind != BlockKind::kPool; }
+
+bool IsSmall(const Block& block) { return IsCharged(block) && block.size <= kSmallMax; }
+
+}  // namespace
+
+Memory::Memory(AddressSpace* space, int devices, uint64_t device_bytes)
+    : space_(space), devices_(devices) {
+  for (int device = 0; device < devices; ++device) {
+    devices_[device].total = device_bytes;
+    // The first page stays unused, so that no block sits at an area's very edge.
+    devices_[device].pages.Add(space->plain_base(device) + kDevicePage,
+                               space->plain_size() - kDevicePage);
+  }
+}
+
+bool Memory::Charge(int device, uint64_t bytes) {
+  if (bytes > free(device)) return false;
+  devices_[device].used += bytes;
+  return true;
+}
+
+void Memory::Discharge(int device, uint64_t bytes) { devices_[device].used -= bytes; }
+
+uint64_t Memory::TakeSmall(Device* device, uint64_t size) {
+  uint64_t address = device->small.Take(size, kSmallUnit);
+  if (address == 0) {
+    if (kDevicePage > device->total - device->used) return 0;
+    const uint64_t page = device->pages.Take(kDevicePage, kDevicePage);
+    if (page == 0) return 0;
+    device->used += kDevicePage;
+    device->small.Add(page, kDevicePage);
+    device->shared[page] = SharedPage();
+    address = device->small.Take(size, kSmallUnit);
+  }
+  // Neighbouring shared pages join in the allocator, so a block may cross from one to the next.
+  for (uint64_t at = address; at < address + size;) {
+    const uint64_t stop = std::min(PageOf(at) + kDevicePage, address + size);
+    device->shared[PageOf(at)].bytes += stop - at;
+    at = stop;
+  }
+  return address;
+}
+
+void Memory::ReleaseSmall(Device* device, const Block& block) {
+  device->small.Add(block.address, block.size);
+  for (uint64_t at = block.address; at < block.address + block.size;) {
+    const uint64_t page = PageOf(at);
+    const uint64_t stop = std::min(page + kDevicePage, block.address + block.size);
+    SharedPage& shared = device->shared[page];
+    shared.bytes -= stop - at;
+    shared.touched |= block.touched;
+    at = stop;
+    if (shared.bytes != 0 || !device->small.TakeAt(page, kDevicePage)) continue;
+    if (shared.touched) space_->Punch(page, kDevicePage);
+    device->shared.erase(page);
+    device->pages.Add(page, kDevicePage);
+    device->used -= kDevicePage;
+  }
+}
+
+Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner,
+                        Block** block) {
+  Device& memory = devices_[device];
+  if (bytes > memory.total) return Result::kOutOfMemory;
+  const bool small = bytes <= kSmallMax;
+  const uint64_t size = RoundUp(bytes, small ? kSmallUnit : kDevicePage);
+  uint64_t address = 0;
+  if (small) {
+    address = TakeSmall(&memory, size);
+  } else if (size <= memory.total - memory.used) {
+    address = memory.pages.Take(size, kDevicePage);
+    if (address != 0) memory.used += size;
+  }
+  if (address == 0) return Result::kOutOfMemory;
+  *block = &blocks_[address];
+  **block = Block{.address = address,
+                  .size = size,
+                  .requested = bytes,
+                  .id = NewId(),
+                  .owner = owner,
+                  .device = device,
+                  .kind = kind};
+  return Result::kSuccess;
+}
+
+Result Memory::AllocateUncharged(int device, uint64_t bytes, BlockKind kind, const void* owner,
+                                 Block** block) {
+  Device& memory = devices_[device];
+  if (bytes > memory.total) return Result::kOutOfMemory;
+  const uint64_t size = RoundUp(bytes, kSmallUnit);
+  // Whole pages of addresses, so that a page never belongs to two blocks.
+  const uint64_t address = memory.pages.Take(RoundUp(size, kDevicePage), kDevicePage);
+  if (address == 0) return Result::kOutOfMemory;
+  *block = &blocks_[address];
+  **block = Block{.address = address,
+                  .size = size,
+                  .requested = bytes,
+                  .id = NewId(),
+                  .owner = owner,
+                  .device = device,
+                  .kind = kind};
+  return Result::kSuccess;
+}
+
+Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner) {
+  Block* block = &blocks_[address];
+  *block = Block{.address = address,
+                 .size = bytes,
+                 .requested = bytes,
+                 .id = NewId(),
+                 .owner = owner,
+                 .kind = kind,
+                 .touched = true};
+  return block;
+}
+
+void Memory::Release(Block* block) {
+  if (block->OnDevice()) {
+    Device& memory = devices_[block->device];
+    if (IsSmall(*block)) {
+      // Bytes of a shared page stay until the page goes, as they do on a card.
+      ReleaseSmall(&memory, *block);
+    } else {
+      const uint64_t pages = RoundUp(block->size, kDevicePage);
+      if (block->touched) space_->Punch(block->address, pages);
+      memory.pages.Add(block->address, pages);
+      if (IsCharged(*block)) memory.used -= pages;
+    }
+  }
+  blocks_.erase(block->address);
+}
+
+Block* Memory::FindExact(uint64_t address) {
+  const auto found = blocks_.find(address);
+  return found == blocks_.end() ? nullptr : &found->second;
+}
+
+Block* Memory::FindAround(uint64_t address) {
+  auto next = blocks_.upper_bound(address);
+  if (next == blocks_.begin()) return nullptr;
+  Block& block = std::prev(next)->second;
+  return address - block.address < block.size ? &block : nullptr;
+}
+
+bool Memory::Overlaps(uint64_t address, uint64_t bytes) const {
+  auto next = blocks_.lower_bound(address);
+  if (next != blocks_.end() && next->first < address + bytes) return true;
+  if (next == blocks_.begin()) return false;
+  const Block& before = std::prev(next)->second;
+  return before.address + before.size > address;
+}
+
+std::vector<Block*> Memory::BlocksOf(const void* owner) {
+  std::vector<Block*> blocks;
+  for (auto& [address, block] : blocks_) {
+    if (block.owner == owner) blocks.push_back(&block);
+  }
+  return blocks;
+}
+
+}  // namespace vramstow::simulator

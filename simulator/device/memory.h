@@ -1,0 +1,118 @@
+// Blocks: what the application holds, on every device and on the host, and what each device has
+// left.
+//
+// Idea: a table of blocks by address, over a first-fit allocator of addresses per device. Capacity
+// is a counter: contexts, blocks and physical handles are charged to it. Small blocks share 2 MiB
+// pages in units of 512 bytes, larger ones take whole pages: a model of what cudaMalloc does, with
+// which the documented alignment (256 bytes at least) holds and small allocations do not cost a
+// page each.
+//
+// Ownership: blocks are owned here, pointers to them last until the block is released.
+// Threads: the owner's lock. Errors: Result; a refused call changes nothing. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_MEMORY_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/device/address_space.h"
+#include "simulator/device/range_allocator.h"
+#include "simulator/device/result.h"
+
+namespace vramstow::simulator {
+
+inline constexpr int kHost = -1;
+inline constexpr uint64_t kSmallUnit = 512;
+inline constexpr uint64_t kSmallMax = 1ull << 20;  // the largest block that shares a page
+
+enum class BlockKind : uint8_t {
+  kDevice,          // cuMemAlloc
+  kPitched,         // cuMemAllocPitch
+  kPool,            // from a stream-ordered pool
+  kGlobal,          // a module's variable
+  kManaged,         // cuMemAllocManaged
+  kHostPinned,      // cuMemHostAlloc
+  kHostRegistered,  // cuMemHostRegister
+  kArray,           // behind a CUarray
+};
+
+struct Block {
+  uint64_t address = 0;
+  uint64_t size = 0;            // after rounding
+  uint64_t requested = 0;       // as asked for
+  uint64_t id = 0;              // never used twice
+  const void* owner = nullptr;  // the context
+  void* pool = nullptr;         // of kPool
+  int device = kHost;
+  unsigned flags = 0;  // as the caller gave them, for host and managed memory
+  BlockKind kind = BlockKind::kDevice;
+  bool touched = false;      // its bytes may be other than zero
+  bool sync_memops = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  bool read_only = false;
+
+  bool OnDevice() const { return device != kHost && kind != BlockKind::kManaged; }
+};
+
+class Memory {
+ public:
+  Memory(AddressSpace* space, int devices, uint64_t device_bytes);
+
+  uint64_t total(int device) const { return devices_[device].total; }
+  uint64_t used(int device) const { return devices_[device].used; }
+  uint64_t free(int device) const { return total(device) - used(device); }
+
+  // Device memory without an address: a context, a physical handle. False: not enough left.
+  bool Charge(int device, uint64_t bytes);
+  void Discharge(int device, uint64_t bytes);
+
+  // Device memory at an address. `bytes` > 0.
+  Result Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner, Block** block);
+
+  // Addresses only, no charge: for a pool, which charges what it holds itself.
+  Result AllocateUncharged(int device, uint64_t bytes, BlockKind kind, const void* owner,
+                           Block** block);
+
+  // Host memory that the caller has mapped or that belongs to the application.
+  Block* AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner);
+
+  // The block ends; device memory is given back. Host memory is the caller's business.
+  void Release(Block* block);
+
+  Block* FindExact(uint64_t address);   // the block that begins at `address`, or null
+  Block* FindAround(uint64_t address);  // the block that holds `address`, or null
+  bool Overlaps(uint64_t address, uint64_t bytes) const;
+
+  // All blocks of an owner, for the end of a context.
+  std::vector<Block*> BlocksOf(const void* owner);
+
+  uint64_t NewId() { return ++last_id_; }
+
+ private:
+  // A page that small blocks share.
+  struct SharedPage {
+    uint64_t bytes = 0;  // of live blocks
+    bool touched = false;
+  };
+
+  struct Device {
+    uint64_t total = 0;
+    uint64_t used = 0;
+    RangeAllocator pages;                             // whole pages
+    RangeAllocator small;                             // units of pages that small blocks share
+    std::unordered_map<uint64_t, SharedPage> shared;  // by page
+  };
+
+  uint64_t TakeSmall(Device* device, uint64_t size);
+  void ReleaseSmall(Device* device, const Block& block);
+
+  AddressSpace* space_;
+  std::vector<Device> devices_;
+  std::map<uint64_t, Block> blocks_;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_MEMORY_H_

@@ -1,0 +1,205 @@
+#include "simulator/device/spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/units.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kMemoryMin = 64 * kMiB;
+constexpr uint64_t kMemoryMax = 1 * kTiB;
+
+bool ParseNumber(std::string_view text, uint64_t* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool ParseProbability(std::string_view text, double* probability) {
+  const std::string copy(text);
+  char* end = nullptr;
+  *probability = std::strtod(copy.c_str(), &end);
+  return !copy.empty() && *end == '\0' && *probability >= 0 && *probability <= 1;
+}
+
+// "cuMemCreate:3", "cuMemCreate:3+", "cuMemMap:p0.01".
+bool ParseFault(std::string_view text, FaultRule* rule) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos || !text.starts_with("cu") || colon < 3) return false;
+  rule->call = std::string(text.substr(0, colon));
+  std::string_view when = text.substr(colon + 1);
+  if (when.starts_with("p")) return ParseProbability(when.substr(1), &rule->probability);
+  if (when.ends_with("+")) {
+    rule->persistent = true;
+    when.remove_suffix(1);
+  }
+  return ParseNumber(when, &rule->nth) && rule->nth > 0;
+}
+
+bool ParseWithout(std::string_view value, Spec* spec) {
+  static constexpr struct {
+    const char* name;
+    uint32_t bit;
+  } kNames[] = {{"vmm", kVmm}, {"host-vmm", kHostVmm}, {"event-context", kEventContext},
+                {"ipc", kIpc}, {"peer", kPeer},        {"mempool", kMemoryPools}};
+  for (const auto& entry : kNames) {
+    if (value == entry.name) {
+      spec->without |= entry.bit;
+      return true;
+    }
+  }
+  return false;
+}
+
+struct OptionParser {
+  const char* name;
+  const char* right;  // what a right value is, for the sentence
+  const char* help;
+  bool (*parse)(std::string_view value, Spec* spec);
+};
+
+constexpr OptionParser kOptions[] = {
+    {"memory", "a size from 64MiB to 1TiB, such as 24GiB", "device memory; default: the card's",
+     [](std::string_view value, Spec* spec) {
+       return ParseBytes(value, &spec->memory_bytes) && spec->memory_bytes >= kMemoryMin &&
+              spec->memory_bytes <= kMemoryMax;
+     }},
+    {"count", "a number from 1 to 16", "how many such cards; default 1",
+     [](std::string_view value, Spec* spec) {
+       uint64_t count = 0;
+       if (!ParseNumber(value, &count) || count < 1 || count > kDevicesMax) return false;
+       spec->count = static_cast<int>(count);
+       return true;
+     }},
+    {"seed", "a whole number", "chooses among the legal orders of pending work; default 1",
+     [](std::string_view value, Spec* spec) { return ParseNumber(value, &spec->seed); }},
+    {"kernel-time", "a time such as 10us or 0", "how long an unknown kernel runs; default 0",
+     [](std::string_view value, Spec* spec) {
+       return ParseDuration(value, &spec->kernel_time_ns);
+     }},
+    {"contents", "keep or discard", "discard: device memory holds nothing and reads as zeros",
+     [](std::string_view value, Spec* spec) {
+       spec->keep_contents = value == "keep";
+       return value == "keep" || value == "discard";
+     }},
+    {"context", "a size such as 500MiB",
+     "device memory that a context takes; default: the card's, at most 1/8 of memory=",
+     [](std::string_view value, Spec* spec) { return ParseBytes(value, &spec->context_bytes); }},
+    {"ledger", "a file name", "write every memory call to this CSV file; %p is the process id",
+     [](std::string_view value, Spec* spec) {
+       spec->ledger = std::string(value);
+       return !value.empty();
+     }},
+    {"order", "normal or adversarial", "adversarial: work completes as late as allowed",
+     [](std::string_view value, Spec* spec) {
+       spec->adversarial = value == "adversarial";
+       return value == "normal" || value == "adversarial";
+     }},
+    {"fail", "CALL:N, CALL:N+ or CALL:pX, such as cuMemCreate:3 or cuMemMap:p0.01",
+     "the Nth call fails (N+: and all later ones; pX: each with probability X)",
+     [](std::string_view value, Spec* spec) {
+       spec->faults.emplace_back();
+       return ParseFault(value, &spec->faults.back());
+     }},
+    {"without", "one of vmm, host-vmm, event-context, ipc, peer, mempool",
+     "a capability that the card lacks; may be given again", ParseWithout},
+};
+
+std::string CardList() {
+  std::string list;
+  const CardTable cards = AllCards();
+  for (size_t i = 0; i < cards.count; ++i) {
+    if (i > 0) list += i + 1 < cards.count ? ", " : " or ";
+    list += cards.rows[i].key;
+  }
+  return list;
+}
+
+bool ParseOption(std::string_view item, Spec* spec, bool* context_given, std::string* error) {
+  const size_t equals = item.find('=');
+  const std::string_view name = item.substr(0, equals);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
+  for (const OptionParser& option : kOptions) {
+    if (name != option.name) continue;
+    if (name == "context") *context_given = true;
+    if (equals != std::string_view::npos && option.parse(value, spec)) return true;
+    *error = "simulated card: " + std::string(name) + "=" + std::string(value) +
+             " is not understood; it takes " + option.right + ".";
+    return false;
+  }
+  *error = "simulated card: there is no option \"" + std::string(name) + "\"; there are";
+  for (const OptionParser& option : kOptions) *error += std::string(" ") + option.name;
+  *error += ".";
+  return false;
+}
+
+}  // namespace
+
+bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
+  *spec = Spec();
+  const size_t comma = text.find(',');
+  const std::string_view card = text.substr(0, comma);
+  spec->card = FindCard(card);
+  if (spec->card == nullptr) {
+    *error = "simulated card: there is no card \"" + std::string(card) +
+             "\"; the SPEC begins with " + CardList() + ".";
+    return false;
+  }
+  spec->memory_bytes = spec->card->memory_bytes;
+  bool context_given = false;
+  std::string_view rest = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  while (comma != std::string_view::npos) {
+    const size_t next = rest.find(',');
+    if (!ParseOption(rest.substr(0, next), spec, &context_given, error)) return false;
+    if (next == std::string_view::npos) break;
+    rest = rest.substr(next + 1);
+  }
+  if (!context_given) {
+    spec->context_bytes = spec->card->context_bytes;
+    if (spec->memory_bytes != spec->card->memory_bytes) {
+      spec->context_bytes = std::min(spec->context_bytes, spec->memory_bytes / 8);
+    }
+  }
+  if (spec->context_bytes >= spec->memory_bytes) {
+    *error = "simulated card: context=" + std::string(FormatBytes(spec->context_bytes).text) +
+             " leaves nothing of " + FormatBytes(spec->memory_bytes).text +
+             " device memory; give less.";
+    return false;
+  }
+  return true;
+}
+
+std::string DescribeSpec(const Spec& spec) {
+  std::string text = spec.count > 1 ? std::to_string(spec.count) + " x " : std::string();
+  text += std::string(spec.card->name) + " (simulated), " + FormatBytes(spec.memory_bytes).text;
+  if (spec.count > 1) text += " each";
+  text += ", seed " + std::to_string(spec.seed);
+  if (!spec.keep_contents) text += ", contents discarded";
+  if (spec.adversarial) text += ", adversarial order";
+  return text;
+}
+
+std::string SpecHelp() {
+  std::string text =
+      "SPEC is CARD[,option=value]…, for example h200 or a100,memory=24GiB,count=2.\nCards:\n";
+  const CardTable cards = AllCards();
+  for (size_t i = 0; i < cards.count; ++i) {
+    const Card& card = cards.rows[i];
+    std::string row = std::string("  ") + card.key;
+    row.resize(std::max<size_t>(row.size() + 2, 16), ' ');
+    text += row + card.name + ", " + FormatBytes(card.memory_bytes).text + ", compute capability " +
+            std::to_string(card.major) + "." + std::to_string(card.minor) + "\n";
+  }
+  text += "Options:\n";
+  for (const OptionParser& option : kOptions) {
+    std::string row = std::string("  ") + option.name + "=";
+    row.resize(std::max<size_t>(row.size() + 2, 16), ' ');
+    text += row + option.help + " (" + option.right + ")\n";
+  }
+  return text;
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,66 @@
+// The SPEC: which card is simulated, and how. Read from VRAMSTOW_SIMULATE.
+//
+// Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7".
+//
+// Ownership: a value. Threads: no shared state. Errors: false, and one sentence that says which
+// part is wrong and what would be right. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_SPEC_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/device/cards.h"
+
+namespace vramstow::simulator {
+
+inline constexpr char kSpecVariable[] = "VRAMSTOW_SIMULATE";
+inline constexpr char kDefaultSpec[] = "h200";
+inline constexpr int kDevicesMax = 16;
+
+// What a card or driver may lack; without=vmm switches one off.
+enum Capability : uint32_t {
+  kVmm = 1u << 0,           // cuMemCreate and kin
+  kHostVmm = 1u << 1,       // cuMemCreate at host locations
+  kEventContext = 1u << 2,  // cuCtxRecordEvent
+  kIpc = 1u << 3,           // cuIpc*
+  kPeer = 1u << 4,          // peer access
+  kMemoryPools = 1u << 5,   // stream-ordered allocation
+};
+
+// One fail= option: which call fails, and when.
+struct FaultRule {
+  std::string call;         // without ABI suffix
+  uint64_t nth = 0;         // the nth call of this name, from 1; 0: by probability
+  bool persistent = false;  // and every later one
+  double probability = 0;
+};
+
+struct Spec {
+  const Card* card = nullptr;
+  uint64_t memory_bytes = 0;
+  uint64_t context_bytes = 0;
+  int count = 1;
+  uint64_t seed = 1;
+  uint64_t kernel_time_ns = 0;
+  bool keep_contents = true;
+  bool adversarial = false;
+  uint32_t without = 0;  // Capability bits
+  std::string ledger;    // path, %p stands for the process id; empty: none
+  std::vector<FaultRule> faults;
+};
+
+// False: *error has one sentence, *spec is unspecified.
+bool ParseSpec(std::string_view text, Spec* spec, std::string* error);
+
+// One line: "2 x NVIDIA A100-SXM4-80GB (simulated), 24 GiB each, seed 7".
+std::string DescribeSpec(const Spec& spec);
+
+// Every card and option, for people.
+std::string SpecHelp();
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_SPEC_H_

@@ -1,0 +1,172 @@
+#include "simulator/device/timeline.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace vramstow::simulator {
+namespace {
+
+// An operation starts between 1 and 5 microseconds after it could: what a launch takes, and room
+// for the seed to choose.
+constexpr uint64_t kStartMinNs = 1000;
+constexpr uint64_t kStartSpreadNs = 4000;
+constexpr uint64_t kAskNs = 2000;
+// In adversarial order, one in so many questions lets something happen.
+constexpr uint64_t kAsksPerStep = 16;
+
+}  // namespace
+
+Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
+                       std::vector<Mark> waits, uint64_t duration_ns) {
+  if (work != nullptr && work->OnHost()) ++pending_host_work_;
+  std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
+  if (queue->operations_.empty()) queue->self_ = queue;
+  queue->operations_.push_back(Queue::Operation{.work = std::move(work),
+                                                .waits = std::move(waits),
+                                                .enqueue_time = now_,
+                                                .duration = duration_ns});
+  ++queue->enqueued_;
+  if (queue->operations_.size() == 1) TryStart(queue, now_);
+  return {queue, queue->enqueued_};
+}
+
+void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
+  if (queue->started_ || queue->operations_.empty()) return;
+  Queue::Operation& operation = queue->operations_.front();
+  while (!operation.waits.empty()) {
+    const Mark& mark = operation.waits.back();
+    if (!mark.Reached()) {
+      mark.queue->blocked_.emplace_back(mark.sequence, queue);
+      return;
+    }
+    operation.waits.pop_back();
+  }
+  queue->started_ = true;
+  if (operation.work != nullptr && operation.work->OnHost()) {
+    host_work_.push_back({operation.work, queue});
+    return;
+  }
+  const uint64_t start = std::max({not_before, operation.enqueue_time, queue->last_end_});
+  const uint64_t delay = kStartMinNs + random_.Below(kStartSpreadNs);
+  ends_.push_back({start + delay + operation.duration, ++order_, queue});
+  std::push_heap(ends_.begin(), ends_.end(), std::greater<>());
+}
+
+void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
+  // The queue may lose its last owner here; `keep` holds it to the end of this function.
+  const QueuePointer keep = queue;
+  const std::shared_ptr<Work> work = std::move(keep->operations_.front().work);
+  keep->operations_.pop_front();
+  keep->started_ = false;
+  keep->last_end_ = time;
+  if (work != nullptr && !work->OnHost()) work->Run(time);
+  ++keep->completed_;
+  if (keep->operations_.empty()) keep->self_.reset();
+  TryStart(keep, time);
+  if (keep->blocked_.empty()) return;
+  std::vector<std::pair<uint64_t, QueuePointer>> blocked = std::move(keep->blocked_);
+  keep->blocked_.clear();
+  for (auto& [sequence, waiter] : blocked) {
+    if (keep->completed_ >= sequence) {
+      TryStart(waiter, time);
+    } else {
+      keep->blocked_.emplace_back(sequence, std::move(waiter));
+    }
+  }
+}
+
+bool Timeline::StepOne(size_t index) {
+  End end = std::move(ends_[index]);
+  if (index == 0) {
+    std::pop_heap(ends_.begin(), ends_.end(), std::greater<>());
+    ends_.pop_back();
+  } else {
+    ends_.erase(ends_.begin() + static_cast<ptrdiff_t>(index));
+    std::make_heap(ends_.begin(), ends_.end(), std::greater<>());
+  }
+  now_ = std::max(now_, end.time);
+  Complete(end.queue, end.time);
+  return true;
+}
+
+void Timeline::RunDue() {
+  while (!ends_.empty() && ends_.front().time <= now_) {
+    std::pop_heap(ends_.begin(), ends_.end(), std::greater<>());
+    End end = std::move(ends_.back());
+    ends_.pop_back();
+    Complete(end.queue, end.time);
+  }
+}
+
+void Timeline::Advance(uint64_t duration_ns) {
+  now_ += duration_ns;
+  if (!adversarial_ && !ends_.empty() && ends_.front().time <= now_) RunDue();
+}
+
+bool Timeline::Ask(const Mark& mark) {
+  if (mark.Reached()) return true;
+  Advance(kAskNs);
+  if (adversarial_ && ++asked_ % kAsksPerStep == 0) StepTowards(mark);
+  return mark.Reached();
+}
+
+bool Timeline::Step() { return !ends_.empty() && StepOne(0); }
+
+// Does reaching `mark` need the first operation of `queue`? Follows what heads of queues wait for.
+bool Timeline::Needs(const Mark& mark, const Queue* queue) const {
+  std::vector<const Queue*> open = {mark.queue.get()};
+  std::unordered_set<const Queue*> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    const Queue* at = open.back();
+    open.pop_back();
+    if (at == queue) return true;
+    if (at->operations_.empty()) continue;
+    for (const Mark& wait : at->operations_.front().waits) {
+      if (!wait.Reached() && seen.insert(wait.queue.get()).second) open.push_back(wait.queue.get());
+    }
+  }
+  return false;
+}
+
+bool Timeline::StepTowards(const Mark& mark) {
+  if (!adversarial_) return Step();
+  size_t best = ends_.size();
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    if ((best == ends_.size() || ends_[best] > ends_[i]) && Needs(mark, ends_[i].queue.get())) {
+      best = i;
+    }
+  }
+  return best < ends_.size() && StepOne(best);
+}
+
+Timeline::HostWork Timeline::TakeHostWork() {
+  if (host_work_.empty()) return {};
+  HostWork work = std::move(host_work_.front());
+  host_work_.pop_front();
+  return work;
+}
+
+void Timeline::FinishHostWork(const QueuePointer& queue) {
+  --pending_host_work_;
+  if (!queue->operations_.empty()) Complete(queue, now_);
+}
+
+void Timeline::Abandon(const QueuePointer& queue) {
+  const QueuePointer keep = queue;
+  std::erase_if(ends_, [&](const End& end) { return end.queue == keep; });
+  std::make_heap(ends_.begin(), ends_.end(), std::greater<>());
+  for (const Queue::Operation& operation : keep->operations_) {
+    if (operation.work != nullptr && operation.work->OnHost()) --pending_host_work_;
+  }
+  std::erase_if(host_work_, [&](const HostWork& work) { return work.queue == keep; });
+  keep->operations_.clear();
+  keep->started_ = false;
+  keep->completed_ = keep->enqueued_;
+  keep->self_.reset();
+  std::vector<std::pair<uint64_t, QueuePointer>> blocked = std::move(keep->blocked_);
+  keep->blocked_.clear();
+  for (auto& [sequence, waiter] : blocked) TryStart(waiter, now_);
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,145 @@
+// Time and order: queues of pending work on a virtual clock.
+//
+// Idea: a small discrete-event simulation. A queue is a stream: its operations run in order. An
+// operation starts when it is the first of its queue and all marks that it waits for are reached,
+// takes its duration, and has its effect at the end: never at enqueue. The host has a clock of its
+// own that moves a little with each call (Advance); whatever ends before the host's time has
+// happened. Waiting moves the host's clock to the end of what is waited for. Start delays drawn
+// from the seed choose among the legal orders. In adversarial order nothing happens until something
+// is waited for or asked about repeatedly, and then only what has to.
+//
+// Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
+// out with TakeHostWork and goes on in that queue when FinishHostWork is called.
+//
+// Ownership: queues are shared between the stream and the marks that name them; work is shared with
+// graphs. Threads: the owner's lock for every call; Run() is called with it held.
+// Errors: none; work that fails tells its context. Units: virtual nanoseconds.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "simulator/device/random.h"
+
+namespace vramstow::simulator {
+
+// What an operation does. Immutable once enqueued: graphs enqueue the same work many times.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // The effect, at the virtual time of the end.
+  virtual void Run(uint64_t time_ns) = 0;
+  virtual uint64_t DurationNs() const { return 0; }
+  virtual bool OnHost() const { return false; }
+};
+
+class Queue;
+using QueuePointer = std::shared_ptr<Queue>;
+
+// A point in a queue: reached when its first `sequence` operations have ended. A mark without a
+// queue is always reached.
+struct Mark {
+  QueuePointer queue;
+  uint64_t sequence = 0;
+  bool Reached() const;
+};
+
+class Queue {
+ public:
+  uint64_t enqueued() const { return enqueued_; }
+  uint64_t completed() const { return completed_; }
+  bool idle() const { return enqueued_ == completed_; }
+
+ private:
+  friend class Timeline;
+  struct Operation {
+    std::shared_ptr<Work> work;  // null: only takes time
+    std::vector<Mark> waits;
+    uint64_t enqueue_time = 0;
+    uint64_t duration = 0;
+  };
+
+  std::deque<Operation> operations_;
+  std::vector<std::pair<uint64_t, QueuePointer>> blocked_;  // queues that wait for a sequence here
+  QueuePointer self_;                                       // while there are operations
+  uint64_t enqueued_ = 0;
+  uint64_t completed_ = 0;
+  uint64_t last_end_ = 0;
+  bool started_ = false;  // the first operation has its end time, or is on the host
+};
+
+class Timeline {
+ public:
+  Timeline(uint64_t seed, bool adversarial) : random_(seed), adversarial_(adversarial) {}
+
+  uint64_t now_ns() const { return now_; }
+  static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
+
+  // Appends work that waits for `waits` as well as for what is before it in the queue.
+  // `duration_ns` is without the start delay.
+  Mark Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work, std::vector<Mark> waits,
+               uint64_t duration_ns);
+
+  // The host spends time; what ends meanwhile happens.
+  void Advance(uint64_t duration_ns);
+
+  // Somebody asks whether `mark` is reached. Asking takes time, so that polling ends.
+  bool Ask(const Mark& mark);
+
+  // Moves on by one end of an operation (in adversarial order: one that `mark` needs).
+  // False: nothing can end until the host thread finishes something, or ever.
+  bool StepTowards(const Mark& mark);
+
+  // The earliest end happens, whatever it is. False: nothing is running.
+  bool Step();
+
+  // Work of the host kind whose turn has come. Null: none.
+  struct HostWork {
+    std::shared_ptr<Work> work;
+    QueuePointer queue;
+  };
+  HostWork TakeHostWork();
+  void FinishHostWork(const QueuePointer& queue);
+
+  // Host work enqueued and not finished.
+  uint64_t pending_host_work() const { return pending_host_work_; }
+
+  // Drops all that is pending in the queue, as the end of a context does.
+  void Abandon(const QueuePointer& queue);
+
+ private:
+  struct End {
+    uint64_t time;
+    uint64_t order;
+    QueuePointer queue;
+    bool operator>(const End& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  void TryStart(const QueuePointer& queue, uint64_t not_before);
+  void Complete(const QueuePointer& queue, uint64_t time);
+  void RunDue();
+  bool Needs(const Mark& mark, const Queue* queue) const;
+  bool StepOne(size_t index);
+
+  Random random_;
+  bool adversarial_;
+  uint64_t now_ = 0;
+  uint64_t order_ = 0;
+  uint64_t asked_ = 0;
+  uint64_t pending_host_work_ = 0;
+  std::vector<End> ends_;  // a heap, earliest first
+  std::deque<HostWork> host_work_;
+};
+
+inline bool Mark::Reached() const { return queue == nullptr || queue->completed() >= sequence; }
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_

@@ -1,0 +1,212 @@
+#include "simulator/device/virtual_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace vramstow::simulator {
+namespace {
+
+// Handles are numbers that are no addresses and no small integers.
+constexpr uint64_t kFirstHandle = 0x70000001;
+
+bool IsPaged(uint64_t value) { return value % kDevicePage == 0; }
+
+template <typename Map>
+auto FindHolding(Map& map, uint64_t address) -> decltype(&map.begin()->second) {
+  auto next = map.upper_bound(address);
+  if (next == map.begin()) return nullptr;
+  auto& entry = std::prev(next)->second;
+  return address - entry.address < entry.size ? &entry : nullptr;
+}
+
+}  // namespace
+
+VirtualMemory::VirtualMemory(AddressSpace* space, Memory* memory, int devices)
+    : space_(space), memory_(memory), devices_(devices), last_handle_(kFirstHandle) {
+  addresses_.Add(space->mapped_base(), space->mapped_size());
+}
+
+Result VirtualMemory::Reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t* address) {
+  if (size == 0 || !IsPaged(size)) return Result::kInvalidValue;
+  if ((alignment & (alignment - 1)) != 0) return Result::kInvalidValue;
+  const uint64_t step = std::max(alignment, kDevicePage);
+  uint64_t start = 0;
+  if (hint != 0 && hint % step == 0 && addresses_.TakeAt(hint, size)) start = hint;
+  if (start == 0) start = addresses_.Take(size, step);
+  if (start == 0) return Result::kOutOfMemory;
+  reservations_[start] = {start, size};
+  *address = start;
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::Unreserve(uint64_t address, uint64_t size) {
+  const auto found = reservations_.find(address);
+  if (found == reservations_.end() || found->second.size != size) return Result::kInvalidValue;
+  const auto mapping = mappings_.lower_bound(address);
+  if (mapping != mappings_.end() && mapping->first < address + size) return Result::kInvalidValue;
+  reservations_.erase(found);
+  addresses_.Add(address, size);
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
+  if (wish.size == 0 || !IsPaged(wish.size)) return Result::kInvalidValue;
+  if (wish.device != kHost && !memory_->Charge(wish.device, wish.size)) {
+    return Result::kOutOfMemory;
+  }
+  Physical physical = wish;
+  physical.offset =
+      space_->NewOffsets(wish.device == kHost ? space_->host_file() : wish.device, wish.size);
+  physical.handle = ++last_handle_;
+  physical.id = memory_->NewId();
+  physical.handles = 1;
+  physical.mappings = 0;
+  *handle = physical.handle;
+  physical_[physical.handle] = physical;
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::Import(const Physical& wish, int file, uint64_t* handle) {
+  Physical physical = wish;
+  physical.handle = ++last_handle_;
+  physical.id = memory_->NewId();
+  physical.file = file;
+  physical.handles = 1;
+  physical.mappings = 0;
+  *handle = physical.handle;
+  physical_[physical.handle] = physical;
+  return Result::kSuccess;
+}
+
+Physical* VirtualMemory::Find(uint64_t handle) {
+  const auto found = physical_.find(handle);
+  return found == physical_.end() ? nullptr : &found->second;
+}
+
+// Memory without handles may still be mapped; a handle without mappings is memory all the same.
+void VirtualMemory::Drop(Physical* physical) {
+  if (physical->handles > 0 || physical->mappings > 0) return;
+  if (physical->file >= 0) {
+    close(physical->file);
+  } else {
+    const bool host = physical->device == kHost;
+    space_->PunchFile(host ? space_->host_file() : physical->device, physical->offset,
+                      physical->size);
+    if (!host) memory_->Discharge(physical->device, physical->size);
+  }
+  physical_.erase(physical->handle);
+}
+
+Result VirtualMemory::Release(uint64_t handle) {
+  Physical* physical = Find(handle);
+  if (physical == nullptr || physical->handles == 0) return Result::kInvalidValue;
+  --physical->handles;
+  Drop(physical);
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::Retain(uint64_t address, uint64_t* handle) {
+  const Mapping* mapping = FindMapping(address);
+  if (mapping == nullptr) return Result::kInvalidValue;
+  Physical* physical = Find(mapping->physical);
+  ++physical->handles;
+  *handle = physical->handle;
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle) {
+  Physical* physical = Find(handle);
+  if (physical == nullptr || physical->handles == 0) return Result::kInvalidValue;
+  // The offset is documented as "must be zero"; the size as that of the allocation.
+  if (offset != 0 || size == 0 || !IsPaged(size) || !IsPaged(address)) {
+    return Result::kInvalidValue;
+  }
+  if (size != physical->size) return Result::kInvalidValue;
+  const Reservation* range = FindReservation(address);
+  if (range == nullptr || address + size > range->address + range->size) {
+    return Result::kInvalidValue;
+  }
+  const auto next = mappings_.lower_bound(address);
+  if (next != mappings_.end() && next->first < address + size) return Result::kInvalidValue;
+  if (FindMapping(address) != nullptr) return Result::kInvalidValue;
+  if (physical->file >= 0) {
+    if (mmap(space_->Shadow(address), size, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->file,
+             static_cast<off_t>(physical->offset)) == MAP_FAILED) {
+      return Result::kOutOfMemory;
+    }
+  } else if (!space_->Map(address, size,
+                          physical->device == kHost ? space_->host_file() : physical->device,
+                          physical->offset)) {
+    return Result::kOutOfMemory;
+  }
+  ++physical->mappings;
+  mappings_[address] = {address, size, handle, std::vector<Access>(devices_ + 1, Access::kNone)};
+  return Result::kSuccess;
+}
+
+bool VirtualMemory::Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles) {
+  uint64_t at = address;
+  while (at < address + size) {
+    const auto found = mappings_.find(at);
+    if (found == mappings_.end() || at + found->second.size > address + size) return false;
+    tiles->push_back(&found->second);
+    at += found->second.size;
+  }
+  return size != 0;
+}
+
+Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
+  std::vector<Mapping*> tiles;
+  if (!Tile(address, size, &tiles)) return Result::kInvalidValue;
+  space_->Unmap(address, size);
+  for (Mapping* tile : tiles) {
+    Physical* physical = Find(tile->physical);
+    --physical->mappings;
+    Drop(physical);
+    mappings_.erase(tile->address);
+  }
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::SetAccess(uint64_t address, uint64_t size, int device, Access access) {
+  std::vector<Mapping*> tiles;
+  if (!Tile(address, size, &tiles)) return Result::kInvalidValue;
+  for (Mapping* tile : tiles) tile->access[AccessIndex(device)] = access;
+  return Result::kSuccess;
+}
+
+Result VirtualMemory::GetAccess(uint64_t address, int device, Access* access) {
+  const Mapping* mapping = FindMapping(address);
+  if (mapping == nullptr) return Result::kInvalidValue;
+  *access = mapping->access[AccessIndex(device)];
+  return Result::kSuccess;
+}
+
+const Mapping* VirtualMemory::FindMapping(uint64_t address) const {
+  return FindHolding(mappings_, address);
+}
+
+const Reservation* VirtualMemory::FindReservation(uint64_t address) const {
+  return FindHolding(reservations_, address);
+}
+
+Result VirtualMemory::Check(uint64_t address, uint64_t size, int device, bool write) const {
+  const Access needed = write ? Access::kReadWrite : Access::kRead;
+  uint64_t at = address;
+  while (at < address + size) {
+    const Mapping* mapping = FindMapping(at);
+    if (mapping == nullptr) return Result::kIllegalAddress;
+    const auto have = static_cast<uint8_t>(mapping->access[AccessIndex(device)]);
+    if ((have & static_cast<uint8_t>(needed)) != static_cast<uint8_t>(needed)) {
+      return Result::kIllegalAddress;
+    }
+    at = mapping->address + mapping->size;
+  }
+  return Result::kSuccess;
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,100 @@
+// Memory management in parts: address ranges, physical memory, mappings, access rights.
+//
+// Idea: the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and their
+// opposites as the driver's documentation states it: a mapping covers whole physical handles from
+// offset 0, is removed whole, and gives no access until asked for. Physical memory lives as long as
+// a handle or a mapping holds it.
+//
+// Ownership: everything is held here; callers hold numbers. Threads: the owner's lock.
+// Errors: Result; a refused call changes nothing. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_VIRTUAL_MEMORY_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_VIRTUAL_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/device/memory.h"
+
+namespace vramstow::simulator {
+
+enum class Access : uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
+
+// Physical memory: a handle, no address.
+struct Physical {
+  uint64_t handle = 0;
+  uint64_t size = 0;
+  uint64_t offset = 0;    // in its file
+  uint64_t id = 0;        // never used twice
+  int device = kHost;     // kHost: on the host
+  int location_type = 0;  // as the caller gave it, and told back
+  int location_id = 0;
+  unsigned handle_types = 0;                         // what it may be exported as
+  unsigned char allocation_flags[4] = {0, 0, 0, 0};  // compression, RDMA; told back
+  uint16_t usage = 0;
+  int handles = 0;  // references by the application
+  int mappings = 0;
+  int file = -1;  // of another process, for imported memory; -1: our own
+};
+
+struct Mapping {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t physical = 0;       // handle
+  std::vector<Access> access;  // by device; the last entry is the host's
+};
+
+struct Reservation {
+  uint64_t address = 0;
+  uint64_t size = 0;
+};
+
+class VirtualMemory {
+ public:
+  VirtualMemory(AddressSpace* space, Memory* memory, int devices);
+
+  // A range of addresses. `alignment` 0: a page. `hint` 0: anywhere; a hint that is not free is
+  // not an error.
+  Result Reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t* address);
+  Result Unreserve(uint64_t address, uint64_t size);
+
+  // Physical memory of `wish.device`; wish.size must be a multiple of a page.
+  Result Create(const Physical& wish, uint64_t* handle);
+  // Physical memory that another process made: no charge here.
+  Result Import(const Physical& wish, int file, uint64_t* handle);
+  Result Release(uint64_t handle);
+  Result Retain(uint64_t address, uint64_t* handle);
+  Physical* Find(uint64_t handle);
+
+  Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
+  Result Unmap(uint64_t address, uint64_t size);
+  // `device` may be kHost.
+  Result SetAccess(uint64_t address, uint64_t size, int device, Access access);
+  Result GetAccess(uint64_t address, int device, Access* access);
+
+  const Mapping* FindMapping(uint64_t address) const;          // that holds `address`, or null
+  const Reservation* FindReservation(uint64_t address) const;  // that holds `address`, or null
+
+  // kIllegalAddress unless [address, address + size) is mapped and `device` may use it.
+  Result Check(uint64_t address, uint64_t size, int device, bool write) const;
+
+ private:
+  // The whole mappings that tile [address, address + size). False: a hole or a part of a mapping.
+  bool Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles);
+  void Drop(Physical* physical);
+  size_t AccessIndex(int device) const { return device == kHost ? devices_ : device; }
+
+  AddressSpace* space_;
+  Memory* memory_;
+  size_t devices_;
+  RangeAllocator addresses_;
+  std::map<uint64_t, Reservation> reservations_;
+  std::map<uint64_t, Mapping> mappings_;
+  std::unordered_map<uint64_t, Physical> physical_;
+  uint64_t last_handle_ = 0;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_VIRTUAL_MEMORY_H_

@@ -1,0 +1,69 @@
+#include "simulator/driver/call.h"
+
+#include <string_view>
+
+namespace vramstow::simulator {
+namespace {
+
+// What one call costs the host in virtual time.
+constexpr uint64_t kCallNs = 300;
+
+}  // namespace
+
+Call::Call(const char* name, Needs needs) : state_(GlobalState()), name_(name) {
+  const ThreadState& thread = CurrentThread();
+  if (state_.forked.load(std::memory_order_relaxed)) {
+    refused_ = CUDA_ERROR_NOT_INITIALIZED;
+  } else if (state_.shut_down.load(std::memory_order_relaxed)) {
+    refused_ = CUDA_ERROR_DEINITIALIZED;
+  } else if (!state_.initialized.load(std::memory_order_acquire)) {
+    refused_ = CUDA_ERROR_NOT_INITIALIZED;
+  } else if (thread.inside_callback) {
+    refused_ = CUDA_ERROR_NOT_PERMITTED;
+  }
+  if (refused_ != CUDA_SUCCESS) return;
+
+  lock_ = std::unique_lock<std::mutex>(state_.mutex);
+  ++state_.calls;
+  state_.machine->timeline.Advance(kCallNs);
+  if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
+  if (needs != Needs::kInit) {
+    if (context_ == nullptr) {
+      refused_ = CUDA_ERROR_INVALID_CONTEXT;
+    } else if (!context_->alive) {
+      refused_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    } else if (needs == Needs::kContext) {
+      refused_ = context_->sticky;
+    }
+  }
+  if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty() && IsFaulted()) {
+    refused_ = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+bool Call::IsFaulted() {
+  bool faulted = false;
+  for (const FaultRule& rule : state_.machine->spec().faults) {
+    if (rule.call != name_) continue;
+    if (rule.nth == 0) {
+      constexpr uint64_t kParts = 1u << 30;
+      const auto below = static_cast<uint64_t>(rule.probability * kParts);
+      faulted |= state_.machine->random.Below(kParts) < below;
+      continue;
+    }
+    const uint64_t count = ++state_.fault_counts[rule.call];
+    faulted |= rule.persistent ? count >= rule.nth : count == rule.nth;
+  }
+  return faulted;
+}
+
+void Call::Note(const Line& line, CUresult result) {
+  // Refused before the lock was taken: no ledger yet, or none of its business any more.
+  if (!lock_.owns_lock() || !state_.machine->ledger.is_open()) return;
+  int device = line.device;
+  if (device == kUnknownDevice) device = context_ == nullptr ? 0 : context_->device;
+  state_.machine->ledger.Write(state_.machine->timeline.now_ns(), device, name_, line.address,
+                               line.bytes, static_cast<int>(result));
+}
+
+}  // namespace vramstow::simulator

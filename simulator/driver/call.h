@@ -1,0 +1,120 @@
+// The way in: what every entry point does before and after its own part.
+//
+// Serve(name, needs, body) refuses calls in a forked child, after shutdown, before cuInit, from
+// inside a host function, without a context or on a broken one; takes the lock, lets a little
+// virtual time pass, applies fail= rules, and keeps exceptions from leaving the C ABI. ServeMemory
+// also writes the ledger's line, before the call returns.
+//
+// Ownership: none. Threads: any; the body runs with State::mutex held. Errors: CUresult.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
+
+#include <mutex>
+#include <new>
+
+#include "simulator/driver/state.h"
+
+namespace vramstow::simulator {
+
+enum class Needs {
+  kInit,        // cuInit has succeeded
+  kContext,     // and a living context is current
+  kAnyContext,  // a context, broken or not
+};
+
+class Call {
+ public:
+  Call(const char* name, Needs needs);
+
+  CUresult refused() const { return refused_; }
+  const char* name() const { return name_; }
+  State& state() { return state_; }
+  Machine& machine() { return *state_.machine; }
+  ThreadState& thread() { return CurrentThread(); }
+  std::unique_lock<std::mutex>& lock() { return lock_; }
+  // The current context; null if the call needs none and there is none.
+  Context* context() { return context_; }
+  int device() { return context_->device; }
+
+  CUresult Wait(const Mark& mark) {
+    const CUresult result = WaitFor(&state_, &lock_, mark);
+    return result == CUDA_SUCCESS && context_ != nullptr ? context_->sticky : result;
+  }
+
+  // One line of the ledger, of the call in progress or of `name`.
+  struct Line {
+    int device = kUnknownDevice;  // the current context's
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    bool skip = false;  // this call turned out to be none that the ledger knows
+  };
+  static constexpr int kUnknownDevice = -2;
+  void Note(const Line& line, CUresult result);
+
+ private:
+  bool IsFaulted();
+
+  State& state_;
+  const char* name_;
+  CUresult refused_ = CUDA_SUCCESS;
+  Context* context_ = nullptr;
+  std::unique_lock<std::mutex> lock_;
+};
+
+inline CUresult ToDriver(Result result) { return static_cast<CUresult>(result); }
+
+template <typename Body>
+CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
+  try {
+    Call call(name, needs);
+    if (call.refused() != CUDA_SUCCESS) return call.refused();
+    return body(call);
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+// As Serve, for a call that gives or takes memory: the ledger gets a line whatever comes of it. The
+// body fills in what it learns.
+template <typename Body>
+CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body) noexcept {
+  try {
+    Call call(name, needs);
+    CUresult result = call.refused();
+    if (result == CUDA_SUCCESS) {
+      try {
+        result = body(call, line);
+      } catch (const std::bad_alloc&) {
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+      }
+    }
+    if (!line.skip) call.Note(line, result);
+    return result;
+  } catch (...) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+// The stream that a handle means, with the per-thread flag of the call in progress. Null: no such
+// stream in this process.
+Stream* FindStream(Call& call, CUstream handle);
+
+// The per-thread variants of entry points run their plain twin inside this.
+class PerThreadDefault {
+ public:
+  PerThreadDefault() : before_(CurrentThread().per_thread_default) {
+    CurrentThread().per_thread_default = true;
+  }
+  ~PerThreadDefault() { CurrentThread().per_thread_default = before_; }
+  PerThreadDefault(const PerThreadDefault&) = delete;
+  PerThreadDefault& operator=(const PerThreadDefault&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_CALL_H_

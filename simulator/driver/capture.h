@@ -1,0 +1,44 @@
+// Stream capture: what a stream records instead of doing, and which calls a capture forbids.
+//
+// Rules (CUDA programming guide, "Prohibited and Unhandled Operations"; cuda.h): while a stream is
+// captured it cannot be asked or waited for; calls that are potentially unsafe are forbidden by
+// captures in global mode in any thread and in thread-local mode in this one, unless this thread is
+// relaxed; a forbidden call invalidates the capture.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
+
+#include "simulator/driver/call.h"
+#include "simulator/driver/copy.h"
+#include "simulator/driver/fill.h"
+
+namespace vramstow::simulator {
+
+struct Launch;
+
+// A potentially unsafe call (allocating, freeing, …) is about to be made by this thread.
+CUresult RefuseUnsafe(Call& call);
+
+// `stream` is about to be asked or waited for, or used synchronously.
+CUresult RefuseCapturing(Call& call, Stream* stream);
+
+// The whole context is about to be waited for.
+CUresult RefuseWhileCapturing(Call& call, Context* context);
+
+// `event` is about to be asked or waited for by the host.
+CUresult RefuseCapturedEvent(Call& call, Event* event);
+
+// Makes captures of `context` invalid. True: there was one.
+bool InvalidateCapturesOf(Call& call, Context* context);
+void InvalidateCapture(Stream* stream, CUresult why);
+
+// What a capturing stream records.
+CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
+CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
+CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
+CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
+CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned flags);
+CUresult CaptureEventWait(Call& call, Event* event, Stream* stream, unsigned flags);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_

@@ -1,0 +1,383 @@
+#include "simulator/driver/context.h"
+
+#include <algorithm>
+
+#include "simulator/driver/host_memory.h"
+#include "simulator/driver/module.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr unsigned kKnownFlags = CU_CTX_FLAGS_MASK;
+
+void SetDefaultLimits(Context* context) {
+  context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 6291456;
+  context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
+  context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+  context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+  context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+  context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+}
+
+}  // namespace
+
+CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Context** context) {
+  Machine& machine = *state->machine;
+  if (!machine.memory.Charge(device, machine.spec().context_bytes)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  auto made = std::make_unique<Context>();
+  made->id = ++state->next_id;
+  made->device = device;
+  made->flags = flags;
+  made->primary = primary;
+  SetDefaultLimits(made.get());
+  made->legacy = std::make_unique<Stream>();
+  made->legacy->context = made.get();
+  made->legacy->legacy = true;
+  made->legacy->id = ++state->next_id;
+  *context = state->contexts.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+void EndContext(Call& call, Context* context) {
+  State& state = call.state();
+  Machine& machine = call.machine();
+  if (context->sticky == CUDA_SUCCESS) WaitForContext(&state, &call.lock(), *context);
+  for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
+  UnloadModules(&state, context);
+  for (Block* block : machine.memory.BlocksOf(context)) {
+    ReleaseHostPages(*block);
+    machine.memory.Release(block);
+  }
+  const std::vector<Stream*> streams(context->streams.begin(), context->streams.end());
+  for (Stream* stream : streams) EndStream(&state, stream);
+  const std::vector<Event*> events(context->events.begin(), context->events.end());
+  for (Event* event : events) state.events.Remove(event);
+  context->events.clear();
+  context->per_thread.clear();
+  context->alive = false;
+  machine.memory.Discharge(context->device, machine.spec().context_bytes);
+}
+
+Context* FindContext(State* state, CUcontext handle) {
+  Context* context = state->contexts.Find(handle);
+  return context != nullptr && context->alive ? context : nullptr;
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+bool IsDevice(Call& call, CUdevice device) {
+  return device >= 0 && device < call.machine().devices();
+}
+
+CUresult Push(Call& call, Context* context) {
+  ThreadState& thread = call.thread();
+  if (thread.depth == kContextStackMax) return CUDA_ERROR_INVALID_VALUE;
+  thread.stack[thread.depth++] = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult CreateContext(CUcontext* handle, unsigned flags, CUdevice device, unsigned api_version) {
+  return Serve("cuCtxCreate", Needs::kInit, [&](Call& call) {
+    if (handle == nullptr || (flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    Context* context = nullptr;
+    const CUresult result = MakeContext(&call.state(), device, flags, false, &context);
+    if (result != CUDA_SUCCESS) return result;
+    context->api_version = api_version;
+    *handle = ToHandle(context);
+    return Push(call, context);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
+  return Serve("cuDevicePrimaryCtxRetain", Needs::kInit, [&](Call& call) {
+    if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    DeviceState& state = call.state().devices[device];
+    if (state.primary == nullptr || !state.primary->alive) {
+      Context* context = nullptr;
+      const CUresult result =
+          MakeContext(&call.state(), device, state.primary_flags, true, &context);
+      if (result != CUDA_SUCCESS) return result;
+      state.primary = context;
+      state.primary_references = 0;
+    }
+    ++state.primary_references;
+    *handle = ToHandle(state.primary);
+    return CUDA_SUCCESS;
+  });
+}
+
+#undef cuDevicePrimaryCtxRelease
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return Serve("cuDevicePrimaryCtxRelease", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    DeviceState& state = call.state().devices[device];
+    if (state.primary == nullptr || !state.primary->alive || state.primary_references == 0) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (--state.primary_references == 0) EndContext(call, state.primary);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
+
+#undef cuDevicePrimaryCtxReset
+// References survive a reset: the next retain makes a fresh context.
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return Serve("cuDevicePrimaryCtxReset", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    DeviceState& state = call.state().devices[device];
+    if (state.primary != nullptr && state.primary->alive) EndContext(call, state.primary);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
+
+#undef cuDevicePrimaryCtxSetFlags
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
+  return Serve("cuDevicePrimaryCtxSetFlags", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if ((flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    DeviceState& state = call.state().devices[device];
+    state.primary_flags = flags;
+    if (state.primary != nullptr && state.primary->alive) state.primary->flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
+  return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
+  return Serve("cuDevicePrimaryCtxGetState", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    const DeviceState& state = call.state().devices[device];
+    if (flags != nullptr) *flags = state.primary_flags;
+    if (active != nullptr) *active = state.primary != nullptr && state.primary->alive;
+    return CUDA_SUCCESS;
+  });
+}
+
+#undef cuCtxCreate
+CUresult cuCtxCreate_v2(CUcontext* handle, unsigned int flags, CUdevice device) {
+  return CreateContext(handle, flags, device, 3020);
+}
+
+CUresult cuCtxCreate_v3(CUcontext* handle, CUexecAffinityParam* affinity, int affinities,
+                        unsigned int flags, CUdevice device) {
+  if (affinity != nullptr && affinities > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return CreateContext(handle, flags, device, 3020);
+}
+
+CUresult cuCtxCreate_v4(CUcontext* handle, CUctxCreateParams* parameters, unsigned int flags,
+                        CUdevice device) {
+  if (parameters != nullptr && parameters->numExecAffinityParams > 0) {
+    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  }
+  return CreateContext(handle, flags, device, 3020);
+}
+
+#undef cuCtxDestroy
+CUresult cuCtxDestroy_v2(CUcontext handle) {
+  return Serve("cuCtxDestroy", Needs::kInit, [&](Call& call) {
+    Context* context = FindContext(&call.state(), handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    EndContext(call, context);
+    // Documented: popped from the calling thread's stack if it is current there.
+    ThreadState& thread = call.thread();
+    if (thread.depth > 0 && thread.stack[thread.depth - 1] == context) --thread.depth;
+    return CUDA_SUCCESS;
+  });
+}
+
+#undef cuCtxPushCurrent
+CUresult cuCtxPushCurrent_v2(CUcontext handle) {
+  return Serve("cuCtxPushCurrent", Needs::kInit, [&](Call& call) {
+    Context* context = FindContext(&call.state(), handle);
+    return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Push(call, context);
+  });
+}
+
+#undef cuCtxPopCurrent
+CUresult cuCtxPopCurrent_v2(CUcontext* handle) {
+  return Serve("cuCtxPopCurrent", Needs::kInit, [&](Call& call) {
+    ThreadState& thread = call.thread();
+    if (thread.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    Context* context = thread.stack[--thread.depth];
+    if (handle != nullptr) *handle = ToHandle(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetCurrent(CUcontext handle) {
+  return Serve("cuCtxSetCurrent", Needs::kInit, [&](Call& call) {
+    ThreadState& thread = call.thread();
+    if (handle == nullptr) {
+      if (thread.depth > 0) --thread.depth;
+      return CUDA_SUCCESS;
+    }
+    Context* context = FindContext(&call.state(), handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (thread.depth == 0) return Push(call, context);
+    thread.stack[thread.depth - 1] = context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetCurrent(CUcontext* handle) {
+  return Serve("cuCtxGetCurrent", Needs::kInit, [&](Call& call) {
+    if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *handle = ToHandle(call.context());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+  return Serve("cuCtxGetDevice", Needs::kAnyContext, [&](Call& call) {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = call.device();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext handle) {
+  return Serve("cuCtxGetDevice", Needs::kInit, [&](Call& call) {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Context* context = handle == nullptr ? call.context() : FindContext(&call.state(), handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetId(CUcontext handle, unsigned long long* id) {
+  return Serve("cuCtxGetId", Needs::kInit, [&](Call& call) {
+    if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Context* context = handle == nullptr ? call.context() : FindContext(&call.state(), handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *id = context->id;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetFlags(unsigned int* flags) {
+  return Serve("cuCtxGetFlags", Needs::kAnyContext, [&](Call& call) {
+    if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = call.context()->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetFlags(unsigned int flags) {
+  return Serve("cuCtxSetFlags", Needs::kContext, [&](Call& call) {
+    if ((flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    call.context()->flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int* version) {
+  return Serve("cuCtxGetApiVersion", Needs::kInit, [&](Call& call) {
+    if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Context* context = handle == nullptr ? call.context() : FindContext(&call.state(), handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *version = context->api_version;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSynchronize(void) {
+  return Serve("cuCtxSynchronize", Needs::kContext,
+               [&](Call& call) { return SynchronizeContext(call, call.context()); });
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext handle) {
+  return Serve("cuCtxSynchronize", Needs::kInit, [&](Call& call) {
+    Context* context = handle == nullptr ? call.context() : FindContext(&call.state(), handle);
+    return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : SynchronizeContext(call, context);
+  });
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return Serve("cuCtxGetStreamPriorityRange", Needs::kContext, [&](Call&) {
+    if (least != nullptr) *least = kPriorityLeast;
+    if (greatest != nullptr) *greatest = kPriorityGreatest;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return Serve("cuCtxSetLimit", Needs::kContext, [&](Call& call) {
+    if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) {
+      value = std::min<size_t>(value, call.machine().card().persisting_l2_bytes);
+    }
+    call.context()->limits[limit] = value;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  return Serve("cuCtxGetLimit", Needs::kContext, [&](Call& call) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = call.context()->limits[limit];
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
+  return Serve("cuCtxGetCacheConfig", Needs::kContext, [&](Call& call) {
+    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *config = call.context()->cache;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
+  return Serve("cuCtxSetCacheConfig", Needs::kContext, [&](Call& call) {
+    call.context()->cache = config;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) {
+  return Serve("cuCtxGetSharedMemConfig", Needs::kContext, [&](Call& call) {
+    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *config = call.context()->shared;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config) {
+  return Serve("cuCtxSetSharedMemConfig", Needs::kContext, [&](Call& call) {
+    call.context()->shared = config;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxResetPersistingL2Cache(void) {
+  return Serve("cuCtxResetPersistingL2Cache", Needs::kContext, [](Call&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuCtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
+  (void)affinity, (void)type;
+  return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
+}  // extern "C"

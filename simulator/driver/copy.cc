@@ -1,0 +1,189 @@
+#include "simulator/driver/copy.h"
+
+#include <string.h>
+
+#include "simulator/driver/capture.h"
+#include "simulator/driver/host_memory.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+class CopyWork : public Work {
+ public:
+  CopyWork(State* state, Context* context, const CopyBox& box,
+           std::shared_ptr<std::vector<char>> staged)
+      : state_(state), context_(context), box_(box), staged_(std::move(staged)) {
+    if (staged_ != nullptr) {
+      box_.from = {reinterpret_cast<uintptr_t>(staged_->data()), box_.width,
+                   box_.width * box_.height};
+    }
+  }
+
+  void Run(uint64_t /*time_ns*/) override {
+    if (context_->sticky != CUDA_SUCCESS) return;
+    Contents& contents = state_->machine->contents;
+    // The memory was there when this was enqueued; it may have gone since.
+    if (contents.Check(box_.to.address, box_.Reach(box_.to), context_->device, true, true) !=
+            Result::kSuccess ||
+        contents.Check(box_.from.address, box_.Reach(box_.from), context_->device, false, true) !=
+            Result::kSuccess) {
+      context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+      return;
+    }
+    for (uint64_t slice = 0; slice < box_.depth; ++slice) {
+      for (uint64_t row = 0; row < box_.height; ++row) {
+        contents.Copy(box_.to.address + slice * box_.to.slice + row * box_.to.pitch,
+                      box_.from.address + slice * box_.from.slice + row * box_.from.pitch,
+                      box_.width);
+      }
+    }
+  }
+
+  uint64_t DurationNs() const override {
+    const Machine& machine = *state_->machine;
+    const bool local =
+        machine.contents.IsDevice(box_.to.address) && machine.contents.IsDevice(box_.from.address);
+    const Card& card = machine.card();
+    const uint64_t speed = local ? card.local_bytes_per_us : card.link_bytes_per_us;
+    return box_.Bytes() * 1000 / speed;
+  }
+
+ private:
+  State* state_;
+  Context* context_;
+  CopyBox box_;
+  std::shared_ptr<std::vector<char>> staged_;
+};
+
+std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
+  auto bytes = std::make_shared<std::vector<char>>(box.Bytes());
+  char* to = bytes->data();
+  for (uint64_t slice = 0; slice < box.depth; ++slice) {
+    for (uint64_t row = 0; row < box.height; ++row) {
+      const uint64_t from = box.from.address + slice * box.from.slice + row * box.from.pitch;
+      memcpy(to, reinterpret_cast<const void*>(from), box.width);
+      to += box.width;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+uint64_t CopyBox::Reach(const CopySide& side) const {
+  if (Bytes() == 0) return 0;
+  return (depth - 1) * side.slice + (height - 1) * side.pitch + width;
+}
+
+std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,
+                                   std::shared_ptr<std::vector<char>> staged) {
+  return std::make_shared<CopyWork>(state, context, box, std::move(staged));
+}
+
+CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode) {
+  Machine& machine = call.machine();
+  const Contents& contents = machine.contents;
+  const uint64_t to_reach = box.Reach(box.to);
+  const uint64_t from_reach = box.Reach(box.from);
+  if (stream->capture != nullptr) {
+    if (mode == CopyMode::kSynchronous) return RefuseCapturing(call, stream);
+    if (box.Bytes() == 0) return CUDA_SUCCESS;
+    return CaptureCopy(call, stream, box);
+  }
+  if (mode == CopyMode::kSynchronous) {
+    const CUresult refused = RefuseUnsafe(call);
+    if (refused != CUDA_SUCCESS) return refused;
+  }
+  if (box.Bytes() == 0) return CUDA_SUCCESS;
+  const int device = stream->context->device;
+  if (box.to.address == 0 || box.from.address == 0 ||
+      contents.Check(box.to.address, to_reach, device, true, true) != Result::kSuccess ||
+      contents.Check(box.from.address, from_reach, device, false, true) != Result::kSuccess) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool to_device = contents.IsDevice(box.to.address);
+  const bool from_device = contents.IsDevice(box.from.address);
+  const bool to_pageable = !to_device && !IsPinned(machine.memory.FindAround(box.to.address));
+  const bool from_pageable = !from_device && !IsPinned(machine.memory.FindAround(box.from.address));
+
+  std::shared_ptr<std::vector<char>> staged;
+  if (from_pageable && to_device && machine.spec().keep_contents) staged = Stage(box);
+  const Mark mark =
+      Submit(call, stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)));
+  const bool host_only = !to_device && !from_device;
+  const bool wait =
+      mode == CopyMode::kSynchronous ? !(to_device && from_device) : to_pageable || host_only;
+  return wait ? call.Wait(mark) : CUDA_SUCCESS;
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+uint64_t Address(const void* host) { return reinterpret_cast<uintptr_t>(host); }
+
+CUresult CopyRow(const char* name, uint64_t to, uint64_t from, size_t bytes, CUstream handle,
+                 CopyMode mode) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    Stream* stream = FindStream(call, handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    return SubmitCopy(call, stream, CopyBox::Row(to, from, bytes), mode);
+  });
+}
+
+constexpr CopyMode kNow = CopyMode::kSynchronous;
+constexpr CopyMode kLater = CopyMode::kAsynchronous;
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return CopyRow("cuMemcpy", to, from, bytes, nullptr, kNow);
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return CopyRow("cuMemcpyHtoD", to, Address(from), bytes, nullptr, kNow);
+}
+
+CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return CopyRow("cuMemcpyDtoH", Address(to), from, bytes, nullptr, kNow);
+}
+
+CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return CopyRow("cuMemcpyDtoD", to, from, bytes, nullptr, kNow);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return CopyRow("cuMemcpyAsync", to, from, bytes, stream, kLater);
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return CopyRow("cuMemcpyHtoDAsync", to, Address(from), bytes, stream, kLater);
+}
+
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return CopyRow("cuMemcpyDtoHAsync", Address(to), from, bytes, stream, kLater);
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return CopyRow("cuMemcpyDtoDAsync", to, from, bytes, stream, kLater);
+}
+
+// Addresses say which device they belong to, so the contexts need only exist.
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t bytes) {
+  (void)to_context, (void)from_context;
+  return CopyRow("cuMemcpyPeer", to, from, bytes, nullptr, kNow);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream) {
+  (void)to_context, (void)from_context;
+  return CopyRow("cuMemcpyPeerAsync", to, from, bytes, stream, kLater);
+}
+
+}  // extern "C"

@@ -1,0 +1,44 @@
+// Copies: one shape for all of them.
+//
+// Idea: every copy is a box of `depth` slices of `height` rows of `width` bytes, with a pitch and a
+// slice pitch on either side; a plain copy is one row.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
+
+#include "simulator/driver/call.h"
+
+namespace vramstow::simulator {
+
+struct CopySide {
+  uint64_t address = 0;  // of the first byte of the box
+  uint64_t pitch = 0;    // from row to row
+  uint64_t slice = 0;    // from slice to slice
+};
+
+struct CopyBox {
+  CopySide to;
+  CopySide from;
+  uint64_t width = 0;
+  uint64_t height = 1;
+  uint64_t depth = 1;
+
+  static CopyBox Row(uint64_t to, uint64_t from, uint64_t bytes) {
+    return {.to = {to, bytes, bytes}, .from = {from, bytes, bytes}, .width = bytes};
+  }
+  uint64_t Bytes() const { return width * height * depth; }
+  uint64_t Reach(const CopySide& side) const;  // from the first byte to the last, and one
+};
+
+enum class CopyMode { kSynchronous, kAsynchronous };
+
+// Checks, then copies in stream order. What the documentation says about pageable memory holds:
+// its bytes are taken at the call, and a copy into it has ended when the call returns.
+CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode);
+
+// The work of a copy; `staged` are the bytes of a pageable source, or null.
+std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox& box,
+                                   std::shared_ptr<std::vector<char>> staged);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_COPY_H_

@@ -1,0 +1,243 @@
+// cuInit and what can be asked of a device.
+#include <cuda.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/driver/attributes.h"
+#include "simulator/driver/call.h"
+#include "simulator/driver/simulator_api.h"
+
+namespace vramstow::simulator {
+namespace {
+
+bool IsDevice(Call& call, CUdevice device) {
+  return device >= 0 && device < call.machine().devices();
+}
+
+// The same for the same card in every process, different for each: what a UUID must be.
+CUuuid DeviceUuid(const Spec& spec, int device) {
+  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card->pci_device_id) * 4096 + device);
+  CUuuid uuid;
+  for (size_t i = 0; i < sizeof(uuid.bytes); i += sizeof(uint64_t)) {
+    const uint64_t part = random.Next();
+    memcpy(uuid.bytes + i, &part, sizeof(part));
+  }
+  return uuid;
+}
+
+CUresult CopyText(const char* text, char* to, int size) {
+  if (to == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
+  snprintf(to, static_cast<size_t>(size), "%s", text);
+  return CUDA_SUCCESS;
+}
+
+CUresult GetUuid(const char* name, CUuuid* uuid, CUdevice device) {
+  return Serve(name, Needs::kInit, [&](Call& call) {
+    if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    *uuid = DeviceUuid(call.machine().spec(), device);
+    return CUDA_SUCCESS;
+  });
+}
+
+void PciBusId(int device, char* text, size_t size) {
+  snprintf(text, size, "0000:%02X:00.0", device + 1);
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+extern "C" {
+
+CUresult cuInit(unsigned int flags) {
+  State& state = GlobalState();
+  if (state.forked) return CUDA_ERROR_NOT_INITIALIZED;
+  if (state.shut_down) return CUDA_ERROR_DEINITIALIZED;
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (state.initialized) return CUDA_SUCCESS;
+  try {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.initialized) return CUDA_SUCCESS;
+    // A wrong SPEC stays wrong, and is said once.
+    if (state.init_result == CUDA_SUCCESS) state.init_result = StartMachine(&state);
+    if (state.init_result == CUDA_SUCCESS) state.initialized = true;
+    return state.init_result;
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  return Serve("cuDeviceGetCount", Needs::kInit, [&](Call& call) {
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = call.machine().devices();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  return Serve("cuDeviceGet", Needs::kInit, [&](Call& call) {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+    *device = ordinal;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
+  return Serve("cuDeviceGetName", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    return CopyText(call.machine().card().name, name, size);
+  });
+}
+
+#undef cuDeviceGetUuid
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return GetUuid("cuDeviceGetUuid", uuid, device);
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  return GetUuid("cuDeviceGetUuid", uuid, device);
+}
+
+CUresult cuDeviceGetLuid(char* luid, unsigned int* node_mask, CUdevice device) {
+  (void)luid, (void)node_mask, (void)device;
+  return CUDA_ERROR_NOT_SUPPORTED;  // of Windows only
+}
+
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
+  return Serve("cuDeviceTotalMem", Needs::kInit, [&](Call& call) {
+    if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    *bytes = call.machine().memory.total(device);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  return Serve("cuDeviceGetAttribute", Needs::kInit, [&](Call& call) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    return DeviceAttribute(call.machine().spec(), device, attribute, value)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  return Serve("cuDeviceComputeCapability", Needs::kInit, [&](Call& call) {
+    if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    *major = call.machine().card().major;
+    *minor = call.machine().card().minor;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetProperties(CUdevprop* properties, CUdevice device) {
+  return Serve("cuDeviceGetProperties", Needs::kInit, [&](Call& call) {
+    if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    const Spec& spec = call.machine().spec();
+    const auto get = [&](int attribute) {
+      int value = 0;
+      DeviceAttribute(spec, device, attribute, &value);
+      return value;
+    };
+    properties->maxThreadsPerBlock = get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    for (int i = 0; i < 3; ++i) {
+      properties->maxThreadsDim[i] = get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
+      properties->maxGridSize[i] = get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i);
+    }
+    properties->sharedMemPerBlock = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    properties->totalConstantMemory = get(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+    properties->SIMDWidth = get(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    properties->memPitch = get(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+    properties->regsPerBlock = get(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+    properties->clockRate = get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    properties->textureAlign = get(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
+  return Serve("cuDeviceGetPCIBusId", Needs::kInit, [&](Call& call) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    char id[32];
+    PciBusId(device, id, sizeof(id));
+    return CopyText(id, text, size);
+  });
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
+  return Serve("cuDeviceGetByPCIBusId", Needs::kInit, [&](Call& call) {
+    if (device == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (int candidate = 0; candidate < call.machine().devices(); ++candidate) {
+      char id[32];
+      PciBusId(candidate, id, sizeof(id));
+      // The domain may be left out.
+      if (strcasecmp(id, text) != 0 && strcasecmp(id + 5, text) != 0) continue;
+      *device = candidate;
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* width, CUarray_format format, unsigned channels,
+                                            CUdevice device) {
+  (void)format;
+  return Serve("cuDeviceGetTexture1DLinearMaxWidth", Needs::kInit, [&](Call& call) {
+    if (width == nullptr || channels == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    *width = 268435456 / channels;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int* supported, CUexecAffinityType type, CUdevice device) {
+  (void)type;
+  return Serve("cuDeviceGetExecAffinitySupport", Needs::kInit, [&](Call& call) {
+    if (supported == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    *supported = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+int vramstowSimulatorCheck(const char* spec, char* text, size_t size) {
+  try {
+    std::string answer;
+    int result = 0;
+    Spec parsed;
+    if (spec != nullptr && strcmp(spec, "help") == 0) {
+      answer = SpecHelp();
+    } else if (spec != nullptr && ParseSpec(spec, &parsed, &answer)) {
+      answer = DescribeSpec(parsed);
+    } else {
+      result = 1;
+      if (spec == nullptr) answer = "simulated card: no SPEC was given.";
+    }
+    if (text != nullptr && size > 0) snprintf(text, size, "%s", answer.c_str());
+    return result;
+  } catch (...) {
+    return 1;
+  }
+}
+
+const char* vramstowSimulatorDescription(void) {
+  static char text[256];
+  State& state = GlobalState();
+  if (state.forked) return text;
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.machine == nullptr) {
+    snprintf(text, sizeof(text), "a simulated card, not initialized");
+  } else {
+    snprintf(text, sizeof(text), "%s", DescribeSpec(state.machine->spec()).c_str());
+  }
+  return text;
+}
+
+}  // extern "C"

@@ -1,0 +1,206 @@
+// Events: recording, waiting, asking, timing.
+#include <cuda.h>
+
+#include <algorithm>
+
+#include "simulator/driver/capture.h"
+#include "simulator/driver/context.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr unsigned kEventFlags =
+    CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+
+// Stamps the virtual time at which a record is reached.
+class Stamp : public Work {
+ public:
+  explicit Stamp(std::shared_ptr<uint64_t> time) : time_(std::move(time)) {}
+  void Run(uint64_t time_ns) override { *time_ = time_ns; }
+
+ private:
+  std::shared_ptr<uint64_t> time_;
+};
+
+bool Reached(const Event& event) {
+  return event.mark.Reached() && std::all_of(event.more.begin(), event.more.end(),
+                                             [](const Mark& mark) { return mark.Reached(); });
+}
+
+CUresult Record(Call& call, Event* event, Stream* stream, unsigned flags) {
+  if (stream->capture != nullptr) return CaptureEventRecord(call, event, stream, flags);
+  if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  event->capture.reset();
+  event->capture_fronts.clear();
+  event->more.clear();
+  event->time = std::make_shared<uint64_t>(0);
+  event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
+  return CUDA_SUCCESS;
+}
+
+CUresult RecordEvent(const char* name, CUevent handle, CUstream stream_handle, unsigned flags) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    if ((flags & ~CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
+    Event* event = call.state().events.Find(handle);
+    Stream* stream = FindStream(call, stream_handle);
+    if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    return Record(call, event, stream, flags);
+  });
+}
+
+CUresult ElapsedTime(float* milliseconds, CUevent start_handle, CUevent end_handle) {
+  return Serve("cuEventElapsedTime", Needs::kContext, [&](Call& call) {
+    if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Event* start = call.state().events.Find(start_handle);
+    Event* end = call.state().events.Find(end_handle);
+    if (start == nullptr || end == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0 || !start->Recorded() ||
+        !end->Recorded()) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!Reached(*start) || !Reached(*end)) return CUDA_ERROR_NOT_READY;
+    const auto passed = static_cast<int64_t>(*end->time - *start->time);
+    *milliseconds = static_cast<float>(static_cast<double>(passed) / 1e6);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+extern "C" {
+
+CUresult cuEventCreate(CUevent* handle, unsigned int flags) {
+  return Serve("cuEventCreate", Needs::kContext, [&](Call& call) {
+    if (handle == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    // Documented: an event for other processes cannot time.
+    if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    auto event = std::make_unique<Event>();
+    event->context = call.context();
+    event->flags = flags;
+    Event* made = call.state().events.Add(std::move(event));
+    call.context()->events.insert(made);
+    *handle = reinterpret_cast<CUevent>(made);
+    return CUDA_SUCCESS;
+  });
+}
+
+#undef cuEventDestroy
+CUresult cuEventDestroy_v2(CUevent handle) {
+  return Serve("cuEventDestroy", Needs::kInit, [&](Call& call) {
+    Event* event = call.state().events.Find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    event->context->events.erase(event);
+    call.state().events.Remove(event);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventRecord(CUevent handle, CUstream stream) {
+  return RecordEvent("cuEventRecord", handle, stream, 0);
+}
+
+CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags) {
+  return RecordEvent("cuEventRecordWithFlags", handle, stream, flags);
+}
+
+CUresult cuEventQuery(CUevent handle) {
+  return Serve("cuEventQuery", Needs::kContext, [&](Call& call) {
+    Event* event = call.state().events.Find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult refused = RefuseCapturedEvent(call, event);
+    if (refused != CUDA_SUCCESS) return refused;
+    // An event that was never recorded is documented as complete.
+    bool reached = call.machine().timeline.Ask(event->mark);
+    for (const Mark& mark : event->more) reached &= call.machine().timeline.Ask(mark);
+    if (call.context()->sticky != CUDA_SUCCESS) return call.context()->sticky;
+    return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuEventSynchronize(CUevent handle) {
+  return Serve("cuEventSynchronize", Needs::kContext, [&](Call& call) {
+    Event* event = call.state().events.Find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult refused = RefuseCapturedEvent(call, event);
+    if (refused != CUDA_SUCCESS) return refused;
+    // While this waits, another thread may destroy or record the event: wait for what it is now.
+    std::vector<Mark> marks = event->more;
+    marks.push_back(event->mark);
+    for (const Mark& mark : marks) {
+      const CUresult result = call.Wait(mark);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return ElapsedTime(milliseconds, start, end);
+}
+
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  return ElapsedTime(milliseconds, start, end);
+}
+
+CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int flags) {
+  return Serve("cuStreamWaitEvent", Needs::kContext, [&](Call& call) {
+    if ((flags & ~CU_EVENT_WAIT_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
+    Event* event = call.state().events.Find(handle);
+    Stream* stream = FindStream(call, stream_handle);
+    if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->capture != nullptr || event->capture != nullptr) {
+      return CaptureEventWait(call, event, stream, flags);
+    }
+    std::vector<Mark> waits = event->more;
+    waits.push_back(event->mark);
+    std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
+    if (!waits.empty()) call.machine().timeline.Enqueue(stream->queue, nullptr, waits, 0);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxRecordEvent(CUcontext context_handle, CUevent handle) {
+  return Serve("cuCtxRecordEvent", Needs::kInit, [&](Call& call) {
+    if ((call.machine().spec().without & kEventContext) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    Context* context = FindContext(&call.state(), context_handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    Event* event = call.state().events.Find(handle);
+    if (event == nullptr || event->context != context) return CUDA_ERROR_INVALID_HANDLE;
+    // Documented: captures in progress in this context become invalid, and the call fails.
+    if (InvalidateCapturesOf(call, context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    event->more = MarksOf(*context);
+    event->time = std::make_shared<uint64_t>(call.machine().timeline.now_ns());
+    event->mark = {};
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxWaitEvent(CUcontext context_handle, CUevent handle) {
+  return Serve("cuCtxWaitEvent", Needs::kInit, [&](Call& call) {
+    if ((call.machine().spec().without & kEventContext) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    Context* context = FindContext(&call.state(), context_handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    Event* event = call.state().events.Find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    std::vector<Mark> waits = event->more;
+    waits.push_back(event->mark);
+    Timeline& timeline = call.machine().timeline;
+    timeline.Enqueue(context->legacy->queue, nullptr, waits, 0);
+    for (const auto& [thread, stream] : context->per_thread) {
+      timeline.Enqueue(stream->queue, nullptr, waits, 0);
+    }
+    for (const Stream* stream : context->streams) {
+      timeline.Enqueue(stream->queue, nullptr, waits, 0);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

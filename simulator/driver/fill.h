@@ -1,0 +1,27 @@
+// Fills: `height` rows of `width` elements.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
+
+#include "simulator/driver/call.h"
+
+namespace vramstow::simulator {
+
+struct FillBox {
+  uint64_t address = 0;
+  uint64_t pitch = 0;  // bytes from row to row
+  uint32_t value = 0;
+  int element = 1;  // bytes: 1, 2 or 4
+  uint64_t width = 0;
+  uint64_t height = 1;
+
+  uint64_t Reach() const {
+    return width == 0 || height == 0 ? 0 : (height - 1) * pitch + width * element;
+  }
+};
+
+CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchronous);
+std::shared_ptr<Work> MakeFillWork(State* state, Context* context, const FillBox& box);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_FILL_H_

@@ -1,0 +1,50 @@
+// Every symbol of functions.def exists: a weak one here, which says that it is not supported,
+// unless another file defines it. cuda.h is not included, because the weak ones have no parameters.
+#include "simulator/driver/functions.h"
+
+#include <stdio.h>
+
+#include <atomic>
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr int kNotSupported = 801;
+
+int RefuseUnsupported(const char* name, std::atomic<bool>* said) {
+  if (!said->exchange(true)) {
+    fprintf(stderr, "vramstow: the simulated card does not support %s.\n", name);
+  }
+  return kNotSupported;
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+#define VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream)    \
+  extern "C" __attribute__((weak)) int symbol() {                  \
+    static std::atomic<bool> said{false};                          \
+    return vramstow::simulator::RefuseUnsupported(#symbol, &said); \
+  }
+#include "simulator/driver/functions.def"
+#undef VRAMSTOW_DRIVER_FUNCTION
+
+namespace vramstow::simulator {
+namespace {
+
+using Symbol = void (*)();
+
+const DriverFunction kFunctions[] = {
+#define VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream) \
+  {#name, reinterpret_cast<Symbol>(&::symbol), version, DefaultStream::stream},
+#include "simulator/driver/functions.def"
+#undef VRAMSTOW_DRIVER_FUNCTION
+};
+
+}  // namespace
+
+DriverFunctions AllDriverFunctions() {
+  return {kFunctions, sizeof(kFunctions) / sizeof(kFunctions[0])};
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,28 @@
+// The public functions of the driver: name, exported symbol, the CUDA version that brought it.
+//
+// Ownership: a constant table, sorted by name and then by version. Threads: immutable.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
+
+#include <cstddef>
+
+namespace vramstow::simulator {
+
+enum class DefaultStream : unsigned char { kLegacy, kPerThread };
+
+struct DriverFunction {
+  const char* name;  // as documented and as cuGetProcAddress is asked for it
+  void (*symbol)();
+  int version;  // 12030 is CUDA 12.3
+  DefaultStream stream;
+};
+
+struct DriverFunctions {
+  const DriverFunction* rows;
+  size_t count;
+};
+DriverFunctions AllDriverFunctions();
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_

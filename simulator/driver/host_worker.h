@@ -1,0 +1,30 @@
+// The thread that runs the application's host functions.
+//
+// Idea: as the real driver does, a thread of our own calls them, in stream order. It is started
+// with the first such work and has all signals blocked. While host work is pending and the
+// application makes no calls, it also moves the virtual clock on, so that the work's turn comes.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
+
+#include "simulator/driver/state.h"
+
+namespace vramstow::simulator {
+
+// Host work was enqueued. Called with the lock held.
+void WakeHostWorker(State* state);
+
+// A call of the application's function, in stream order.
+class HostFunction : public Work {
+ public:
+  using Function = std::function<void()>;
+  explicit HostFunction(Function function) : function_(std::move(function)) {}
+  void Run(uint64_t time_ns) override;
+  bool OnHost() const override { return true; }
+
+ private:
+  Function function_;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_

@@ -1,0 +1,364 @@
+// Launching kernels and host functions; registered effects; occupancy.
+#include <string.h>
+
+#include <algorithm>
+
+#include "simulator/driver/capture.h"
+#include "simulator/driver/host_worker.h"
+#include "simulator/driver/module.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// Guarded by State::mutex; never destroyed.
+std::unordered_map<std::string, Effect>& Effects() {
+  static auto* effects = new std::unordered_map<std::string, Effect>;
+  return *effects;
+}
+
+// A kernel without an effect only takes time; one is shared by all launches.
+class IdleKernel : public Work {
+ public:
+  explicit IdleKernel(uint64_t duration_ns) : duration_ns_(duration_ns) {}
+  void Run(uint64_t /*time_ns*/) override {}
+  uint64_t DurationNs() const override { return duration_ns_; }
+
+ private:
+  uint64_t duration_ns_;
+};
+
+class EffectKernel : public Work {
+ public:
+  EffectKernel(Context* context, const Effect& effect, const Launch& launch)
+      : context_(context), effect_(effect) {
+    std::copy_n(launch.grid, 3, view_.grid);
+    std::copy_n(launch.block, 3, view_.block);
+    view_.shared_bytes = launch.shared_bytes;
+    view_.device = context->device;
+    view_.user = effect.user;
+    CopyParameters(launch);
+  }
+
+  void Run(uint64_t /*time_ns*/) override {
+    if (context_->sticky != CUDA_SUCCESS) return;
+    ThreadState& thread = CurrentThread();
+    const bool before = thread.inside_callback;
+    thread.inside_callback = true;
+    effect_.function(&view_);
+    thread.inside_callback = before;
+  }
+  uint64_t DurationNs() const override { return effect_.duration_ns; }
+
+ private:
+  static constexpr size_t kUnit = 16;  // every argument is aligned for any type
+
+  void CopyParameters(const Launch& launch) {
+    size_t total = 0;
+    for (const size_t size : effect_.parameter_sizes) total += (size + kUnit - 1) / kUnit * kUnit;
+    bytes_.resize(total + kUnit);
+    const auto start = reinterpret_cast<uintptr_t>(bytes_.data());
+    char* at = bytes_.data() + ((kUnit - start % kUnit) % kUnit);
+    const char* packed = PackedParameters(launch);
+    size_t packed_offset = 0;
+    for (size_t i = 0; i < effect_.parameter_sizes.size(); ++i) {
+      const size_t size = effect_.parameter_sizes[i];
+      pointers_.push_back(at);
+      if (launch.parameters != nullptr) {
+        memcpy(at, launch.parameters[i], size);
+      } else if (packed != nullptr) {
+        const size_t alignment = std::clamp<size_t>(size & (~size + 1), 1, kUnit);
+        packed_offset = (packed_offset + alignment - 1) / alignment * alignment;
+        memcpy(at, packed + packed_offset, size);
+        packed_offset += size;
+      }
+      at += (size + kUnit - 1) / kUnit * kUnit;
+    }
+    view_.parameters = pointers_.data();
+    view_.parameter_count = pointers_.size();
+  }
+
+  // Arguments given as one buffer with their natural alignment.
+  static const char* PackedParameters(const Launch& launch) {
+    if (launch.parameters != nullptr || launch.extra == nullptr) return nullptr;
+    for (void** item = launch.extra; *item != CU_LAUNCH_PARAM_END; item += 2) {
+      if (*item == CU_LAUNCH_PARAM_BUFFER_POINTER) return static_cast<const char*>(item[1]);
+    }
+    return nullptr;
+  }
+
+  Context* context_;
+  Effect effect_;
+  std::vector<char> bytes_;
+  std::vector<void*> pointers_;
+  vramstowSimulatorLaunch view_ = {};
+};
+
+}  // namespace
+
+std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch) {
+  const auto& effects = Effects();
+  if (!effects.empty()) {
+    const auto found = effects.find(launch.function->name);
+    if (found != effects.end()) {
+      return std::make_shared<EffectKernel>(context, found->second, launch);
+    }
+  }
+  static const auto* idle = new std::shared_ptr<Work>(
+      std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
+  return *idle;
+}
+
+CUresult CheckLaunch(Call& call, const Launch& launch) {
+  const Card& card = call.machine().card();
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0 || launch.block[i] == 0) return CUDA_ERROR_INVALID_VALUE;
+    threads *= launch.block[i];
+  }
+  constexpr unsigned kGridYz = 65535;
+  if (launch.grid[0] > 2147483647u || launch.grid[1] > kGridYz || launch.grid[2] > kGridYz ||
+      launch.block[0] > 1024 || launch.block[1] > 1024 || launch.block[2] > 64) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const int* attributes = launch.function->attributes;
+  if (threads > static_cast<uint64_t>(attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const auto shared =
+      static_cast<unsigned>(std::min(attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES],
+                                     card.shared_per_block_optin_bytes));
+  return launch.shared_bytes > shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+CUresult LaunchOn(const char* name, void* handle, Launch launch, CUstream stream_handle) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    launch.function = FindFunctionHandle(handle);
+    Stream* stream = FindStream(call, stream_handle);
+    if (launch.function == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult result = CheckLaunch(call, launch);
+    if (result != CUDA_SUCCESS) return result;
+    if (stream->capture != nullptr) return CaptureLaunch(call, stream, launch);
+    Submit(call, stream, MakeLaunchWork(&call.state(), stream->context, launch));
+    return CUDA_SUCCESS;
+  });
+}
+
+Launch Shape(const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared_bytes,
+             void** parameters, void** extra) {
+  Launch launch;
+  std::copy_n(grid, 3, launch.grid);
+  std::copy_n(block, 3, launch.block);
+  launch.shared_bytes = shared_bytes;
+  launch.parameters = parameters;
+  launch.extra = extra;
+  return launch;
+}
+
+// Blocks of a kernel that fit a multiprocessor: by threads, by registers, by shared memory.
+int BlocksPerMultiprocessor(const Card& card, const Function& function, int block_size,
+                            size_t shared_bytes) {
+  constexpr int kWarp = 32;
+  constexpr int kRegisters = 65536;
+  const int warps = (block_size + kWarp - 1) / kWarp;
+  int blocks =
+      std::min(card.blocks_per_multiprocessor, card.threads_per_multiprocessor / (warps * kWarp));
+  const int registers = function.attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] * warps * kWarp;
+  if (registers > 0) blocks = std::min(blocks, kRegisters / registers);
+  const size_t shared = shared_bytes + function.attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] +
+                        card.shared_reserved_per_block_bytes;
+  if (shared > 0) {
+    blocks = std::min<int>(blocks, static_cast<int>(card.shared_per_multiprocessor_bytes / shared));
+  }
+  return std::max(blocks, 0);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                        void** parameters, void** extra) {
+  return LaunchOn(
+      "cuLaunchKernel", function,
+      Shape({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, parameters, extra),
+      stream);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                          void** extra) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return LaunchOn("cuLaunchKernelEx", function,
+                  Shape({config->gridDimX, config->gridDimY, config->gridDimZ},
+                        {config->blockDimX, config->blockDimY, config->blockDimZ},
+                        config->sharedMemBytes, parameters, extra),
+                  config->hStream);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                   void** parameters) {
+  return LaunchOn("cuLaunchCooperativeKernel", function,
+                  Shape({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+                        parameters, nullptr),
+                  stream);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream_handle, CUhostFn function, void* user) {
+  return Serve("cuLaunchHostFunc", Needs::kContext, [&](Call& call) {
+    if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Stream* stream = FindStream(call, stream_handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->capture != nullptr) return CaptureHostFunction(call, stream, function, user);
+    Submit(call, stream, std::make_shared<HostFunction>([function, user] { function(user); }));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamAddCallback(CUstream stream_handle, CUstreamCallback callback, void* user,
+                             unsigned int flags) {
+  return Serve("cuStreamAddCallback", Needs::kContext, [&](Call& call) {
+    if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    Stream* stream = FindStream(call, stream_handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult refused = RefuseCapturing(call, stream);
+    if (refused != CUDA_SUCCESS) return refused;
+    const Context* context = stream->context;
+    Submit(call, stream,
+           std::make_shared<HostFunction>([=] { callback(stream_handle, context->sticky, user); }));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction handle,
+                                                              int block_size, size_t shared_bytes,
+                                                              unsigned int flags) {
+  (void)flags;
+  return Serve("cuOccupancyMaxActiveBlocksPerMultiprocessor", Needs::kContext, [&](Call& call) {
+    const Function* function = FindFunctionHandle(handle);
+    if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *blocks = block_size > 1024 ? 0
+                                : BlocksPerMultiprocessor(call.machine().card(), *function,
+                                                          block_size, shared_bytes);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function,
+                                                     int block_size, size_t shared_bytes) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
+                                                              shared_bytes, 0);
+}
+
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction handle,
+                                                   CUoccupancyB2DSize shared_of, size_t shared,
+                                                   int limit, unsigned int flags) {
+  (void)flags;
+  return Serve("cuOccupancyMaxPotentialBlockSize", Needs::kContext, [&](Call& call) {
+    const Function* function = FindFunctionHandle(handle);
+    if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const Card& card = call.machine().card();
+    const int most = limit > 0 ? std::min(limit, 1024) : 1024;
+    int best = 0;
+    for (int size = most; size > 0; size -= size % 32 == 0 ? 32 : size % 32) {
+      const size_t bytes = shared_of != nullptr ? shared_of(size) : shared;
+      const int blocks = BlocksPerMultiprocessor(card, *function, size, bytes);
+      if (blocks * size <= best) continue;
+      best = blocks * size;
+      *block = size;
+      *grid = blocks * card.multiprocessors;
+    }
+    return best > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction function,
+                                          CUoccupancyB2DSize shared_of, size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, shared_of, shared, limit,
+                                                   0);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handle, int blocks,
+                                                 int block_size) {
+  (void)block_size;
+  return Serve("cuOccupancyAvailableDynamicSMemPerBlock", Needs::kContext, [&](Call& call) {
+    const Function* function = FindFunctionHandle(handle);
+    if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const Card& card = call.machine().card();
+    const int each =
+        card.shared_per_multiprocessor_bytes / blocks - card.shared_reserved_per_block_bytes;
+    *bytes = static_cast<size_t>(std::clamp(each, 0, card.shared_per_block_optin_bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction function,
+                                            const CUlaunchConfig* config) {
+  (void)config;
+  return Serve("cuOccupancyMaxPotentialClusterSize", Needs::kContext, [&](Call& call) {
+    if (size == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (FindFunctionHandle(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *size = call.machine().card().major >= 9 ? 8 : 1;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
+                                      const CUlaunchConfig* config) {
+  (void)config;
+  return Serve("cuOccupancyMaxActiveClusters", Needs::kContext, [&](Call& call) {
+    if (clusters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (FindFunctionHandle(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *clusters = call.machine().card().major >= 9 ? call.machine().card().multiprocessors / 8 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel function,
+                                    const size_t* parameter_sizes, size_t parameter_count,
+                                    uint64_t duration_ns, void* user) {
+  if (name == nullptr || (parameter_count > 0 && parameter_sizes == nullptr)) return 1;
+  try {
+    const std::lock_guard<std::mutex> lock(GlobalState().mutex);
+    if (function == nullptr) {
+      Effects().erase(name);
+      return 0;
+    }
+    Effects()[name] = {function,
+                       std::vector<size_t>(parameter_sizes, parameter_sizes + parameter_count),
+                       duration_ns, user};
+    return 0;
+  } catch (...) {
+    return 1;
+  }
+}
+
+// Called by registered kernels, which run with the lock held.
+void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write) {
+  State& state = GlobalState();
+  if (state.machine == nullptr) return nullptr;
+  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
+  if (!CurrentThread().inside_callback) lock.lock();
+  return state.machine->contents.Translate(address, size, write != 0);
+}
+
+uint64_t vramstowSimulatorTime(void) {
+  State& state = GlobalState();
+  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
+  if (!CurrentThread().inside_callback) lock.lock();
+  return state.machine == nullptr ? 0 : state.machine->timeline.now_ns();
+}
+
+}  // extern "C"

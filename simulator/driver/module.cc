@@ -1,0 +1,399 @@
+#include "simulator/driver/module.h"
+
+#include <string.h>
+
+#include <iterator>
+
+namespace vramstow::simulator {
+namespace {
+
+// What a variable takes whose size nobody knows: images are not looked into.
+constexpr uint64_t kGlobalBytes = 4096;
+
+// Guarded by State::mutex; never destroyed.
+struct Tables {
+  Handles<Program> programs;
+  Handles<Function> functions;
+};
+Tables& GlobalTables() {
+  static Tables* tables = new Tables;
+  return *tables;
+}
+
+void SetDefaultAttributes(const Card& card, Function* function) {
+  int* attributes = function->attributes;
+  attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024;
+  attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = 32;
+  attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = card.major * 10 + card.minor;
+  attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] = card.major * 10 + card.minor;
+  attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 49152;
+  attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1;
+}
+
+Program* FindProgram(const void* handle) { return GlobalTables().programs.Find(handle); }
+
+CUresult Load(Call& call, const void* image, bool library, void** handle) {
+  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto program = std::make_unique<Program>();
+  program->library = library;
+  program->context = library ? nullptr : call.context();
+  *handle = GlobalTables().programs.Add(std::move(program));
+  return CUDA_SUCCESS;
+}
+
+CUresult GetFunction(Call& call, const void* handle, const char* name, void** function) {
+  if (function == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
+  Program* program = FindProgram(handle);
+  if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Function*& found = program->functions[name];
+  if (found == nullptr) {
+    auto made = std::make_unique<Function>();
+    made->name = name;
+    made->program = program;
+    SetDefaultAttributes(call.machine().card(), made.get());
+    found = GlobalTables().functions.Add(std::move(made));
+  }
+  *function = found;
+  return CUDA_SUCCESS;
+}
+
+CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr* address,
+                   size_t* bytes) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Program* program = FindProgram(handle);
+  if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Global& global = program->globals[{name, call.context()}];
+  if (global.address == 0) {
+    Block* block = nullptr;
+    const Result result = call.machine().memory.Allocate(
+        call.device(), kGlobalBytes, BlockKind::kGlobal, call.context(), &block);
+    if (result != Result::kSuccess) return ToDriver(result);
+    global = {block->address, kGlobalBytes};
+  }
+  if (address != nullptr) *address = global.address;
+  if (bytes != nullptr) *bytes = global.bytes;
+  return CUDA_SUCCESS;
+}
+
+void Unload(State* state, Program* program) {
+  for (const auto& [name, function] : program->functions) GlobalTables().functions.Remove(function);
+  for (const auto& [key, global] : program->globals) {
+    if (Block* block = state->machine->memory.FindExact(global.address)) {
+      state->machine->memory.Release(block);
+    }
+  }
+  GlobalTables().programs.Remove(program);
+}
+
+CUresult UnloadHandle(Call& call, const void* handle, bool library) {
+  Program* program = FindProgram(handle);
+  if (program == nullptr || program->library != library) return CUDA_ERROR_INVALID_HANDLE;
+  Unload(&call.state(), program);
+  return CUDA_SUCCESS;
+}
+
+// Which attributes a program may set, and what they allow.
+CUresult SetAttribute(Call& call, void* handle, int attribute, int value) {
+  Function* function = FindFunctionHandle(handle);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+      attribute >= CU_FUNC_ATTRIBUTE_MAX) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+      (value < 0 || value > call.machine().card().shared_per_block_optin_bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+      (value < -1 || value > 100)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  function->attributes[attribute] = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult GetAttribute(int* value, int attribute, const void* handle) {
+  const Function* function = FindFunctionHandle(handle);
+  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *value = function->attributes[attribute];
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Function* FindFunctionHandle(const void* handle) { return GlobalTables().functions.Find(handle); }
+
+void UnloadModules(State* state, Context* context) {
+  std::vector<Program*> mine;
+  for (const void* handle : GlobalTables().programs.all()) {
+    Program* program = FindProgram(handle);
+    if (program->context == context) mine.push_back(program);
+    std::erase_if(program->globals, [&](const auto& entry) {
+      if (!program->library || entry.first.second != context) return false;
+      if (Block* block = state->machine->memory.FindExact(entry.second.address)) {
+        state->machine->memory.Release(block);
+      }
+      return true;
+    });
+  }
+  for (Program* program : mine) Unload(state, program);
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+extern "C" {
+
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  return Serve("cuModuleLoadData", Needs::kContext, [&](Call& call) {
+    return Load(call, image, false, reinterpret_cast<void**>(module));
+  });
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int options,
+                            CUjit_option* names, void** values) {
+  (void)options, (void)names, (void)values;
+  return cuModuleLoadData(module, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return cuModuleLoadData(module, image);
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  return Serve("cuModuleLoad", Needs::kContext, [&](Call& call) {
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    FILE* file = fopen(path, "re");
+    if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
+    fclose(file);
+    return Load(call, path, false, reinterpret_cast<void**>(module));
+  });
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+  return Serve("cuModuleUnload", Needs::kContext,
+               [&](Call& call) { return UnloadHandle(call, module, false); });
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  return Serve("cuModuleGetLoadingMode", Needs::kInit, [&](Call&) {
+    if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const char* wish = getenv("CUDA_MODULE_LOADING");
+    *mode = wish != nullptr && strcmp(wish, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING
+                                                          : CU_MODULE_LAZY_LOADING;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  return Serve("cuModuleGetFunction", Needs::kContext, [&](Call& call) {
+    return GetFunction(call, module, name, reinterpret_cast<void**>(function));
+  });
+}
+
+CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
+  return Serve("cuModuleGetFunctionCount", Needs::kContext, [&](Call&) {
+    const Program* program = FindProgram(module);
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *count = static_cast<unsigned>(program->functions.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  return Serve("cuModuleGetGlobal", Needs::kContext,
+               [&](Call& call) { return GetGlobal(call, module, name, address, bytes); });
+}
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options,
+                           void** values, unsigned int option_count,
+                           CUlibraryOption* library_options, void** library_values,
+                           unsigned int library_option_count) {
+  (void)options, (void)values, (void)option_count;
+  (void)library_options, (void)library_values, (void)library_option_count;
+  return Serve("cuLibraryLoadData", Needs::kInit, [&](Call& call) {
+    return Load(call, code, true, reinterpret_cast<void**>(library));
+  });
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* options,
+                               void** values, unsigned int option_count,
+                               CUlibraryOption* library_options, void** library_values,
+                               unsigned int library_option_count) {
+  (void)options, (void)values, (void)option_count;
+  (void)library_options, (void)library_values, (void)library_option_count;
+  return Serve("cuLibraryLoadFromFile", Needs::kInit, [&](Call& call) {
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    FILE* file = fopen(path, "re");
+    if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
+    fclose(file);
+    return Load(call, path, true, reinterpret_cast<void**>(library));
+  });
+}
+
+CUresult cuLibraryUnload(CUlibrary library) {
+  return Serve("cuLibraryUnload", Needs::kInit,
+               [&](Call& call) { return UnloadHandle(call, library, true); });
+}
+
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  return Serve("cuLibraryGetKernel", Needs::kInit, [&](Call& call) {
+    return GetFunction(call, library, name, reinterpret_cast<void**>(kernel));
+  });
+}
+
+CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
+  return Serve("cuLibraryGetKernelCount", Needs::kInit, [&](Call&) {
+    const Program* program = FindProgram(library);
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *count = static_cast<unsigned>(program->functions.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count, CUlibrary library) {
+  return Serve("cuLibraryEnumerateKernels", Needs::kInit, [&](Call&) {
+    const Program* program = FindProgram(library);
+    if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    for (const auto& [name, function] : program->functions) {
+      if (count-- == 0) break;
+      *kernels++ = reinterpret_cast<CUkernel>(function);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
+  return Serve("cuLibraryGetModule", Needs::kContext, [&](Call&) {
+    if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (FindProgram(library) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *module = reinterpret_cast<CUmodule>(library);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                            const char* name) {
+  return Serve("cuLibraryGetGlobal", Needs::kContext,
+               [&](Call& call) { return GetGlobal(call, library, name, address, bytes); });
+}
+
+CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                             const char* name) {
+  (void)address, (void)bytes, (void)name;
+  return Serve("cuLibraryGetManaged", Needs::kContext, [&](Call&) {
+    return FindProgram(library) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_FOUND;
+  });
+}
+
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  return Serve("cuKernelGetFunction", Needs::kContext, [&](Call&) {
+    if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (FindFunctionHandle(kernel) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *function = reinterpret_cast<CUfunction>(kernel);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
+  return Serve("cuKernelGetLibrary", Needs::kInit, [&](Call&) {
+    const Function* function = FindFunctionHandle(kernel);
+    if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *library = reinterpret_cast<CUlibrary>(function->program);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
+  return Serve("cuFuncGetModule", Needs::kContext, [&](Call&) {
+    const Function* function = FindFunctionHandle(handle);
+    if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *module = reinterpret_cast<CUmodule>(function->program);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncGetName(const char** name, CUfunction handle) {
+  return Serve("cuFuncGetName", Needs::kInit, [&](Call&) {
+    const Function* function = FindFunctionHandle(handle);
+    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *name = function->name.c_str();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  return cuFuncGetName(name, reinterpret_cast<CUfunction>(kernel));
+}
+
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  return Serve("cuFuncGetAttribute", Needs::kContext,
+               [&](Call&) { return GetAttribute(value, attribute, function); });
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  return Serve("cuFuncSetAttribute", Needs::kContext,
+               [&](Call& call) { return SetAttribute(call, function, attribute, value); });
+}
+
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice device) {
+  (void)device;
+  return Serve("cuKernelGetAttribute", Needs::kInit,
+               [&](Call&) { return GetAttribute(value, attribute, kernel); });
+}
+
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice device) {
+  (void)device;
+  return Serve("cuKernelSetAttribute", Needs::kInit,
+               [&](Call& call) { return SetAttribute(call, kernel, attribute, value); });
+}
+
+CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+  (void)config;
+  return Serve("cuFuncSetCacheConfig", Needs::kContext, [&](Call&) {
+    return FindFunctionHandle(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
+}
+
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
+  (void)config, (void)device;
+  return Serve("cuKernelSetCacheConfig", Needs::kInit, [&](Call&) {
+    return FindFunctionHandle(kernel) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
+  (void)config;
+  return Serve("cuFuncSetSharedMemConfig", Needs::kContext, [&](Call&) {
+    return FindFunctionHandle(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncLoad(CUfunction function) {
+  return Serve("cuFuncLoad", Needs::kContext, [&](Call&) {
+    return FindFunctionHandle(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
+  return Serve("cuFuncIsLoaded", Needs::kContext, [&](Call&) {
+    if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (FindFunctionHandle(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

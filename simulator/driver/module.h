@@ -1,0 +1,65 @@
+// Modules, libraries, kernels, and kernels registered by tests.
+//
+// Idea: the simulator runs no device code. Any image is accepted, and a kernel of any name that is
+// asked for exists: launching it takes time and does nothing, unless somebody registered a host
+// function under its name. A module and a library are the same thing here, a kernel and a function
+// too: the driver lets one stand for the other.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
+
+#include <map>
+#include <string>
+
+#include "simulator/driver/call.h"
+#include "simulator/driver/simulator_api.h"
+
+namespace vramstow::simulator {
+
+struct Program;
+
+struct Function {
+  std::string name;
+  Program* program = nullptr;
+  int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
+};
+
+struct Global {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+};
+
+struct Program {
+  Context* context = nullptr;  // of a module; a library has none
+  bool library = false;
+  std::map<std::string, Function*> functions;
+  std::map<std::pair<std::string, Context*>, Global> globals;
+};
+
+// A host function that stands for a kernel.
+struct Effect {
+  vramstowSimulatorKernel function = nullptr;
+  std::vector<size_t> parameter_sizes;
+  uint64_t duration_ns = 0;
+  void* user = nullptr;
+};
+
+// One launch, ready to be enqueued or put into a graph.
+struct Launch {
+  Function* function = nullptr;
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;  // of the caller; copied when the work is made
+  void** extra = nullptr;
+};
+
+Function* FindFunctionHandle(const void* handle);
+CUresult CheckLaunch(Call& call, const Launch& launch);
+std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);
+
+// The end of a context's modules.
+void UnloadModules(State* state, Context* context);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_

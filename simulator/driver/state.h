@@ -1,0 +1,153 @@
+// What the simulated driver knows: the machine, contexts, streams, events, and the lock around
+// them.
+//
+// Idea: handles are addresses of these objects; each kind has a table of the living ones, so that a
+// stale handle is refused and never followed. Contexts are never deleted (threads may still have
+// them current), only marked dead.
+//
+// Ownership: State owns everything and is never destroyed, so calls at exit are safe.
+// Threads: State::mutex guards all of it but what is marked atomic; Serve() in call.h takes it.
+// Errors: CUresult. Units: bytes, virtual nanoseconds.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "simulator/device/machine.h"
+
+namespace vramstow::simulator {
+
+struct Capture;
+struct Context;
+struct GraphNode;
+struct Program;
+
+// The living objects of one kind.
+template <typename T>
+class Handles {
+ public:
+  bool Has(const void* handle) const { return living_.contains(handle); }
+  T* Find(const void* handle) const {
+    return Has(handle) ? static_cast<T*>(const_cast<void*>(handle)) : nullptr;
+  }
+  T* Add(std::unique_ptr<T> object) {
+    living_.insert(object.get());
+    return object.release();
+  }
+  void Remove(T* object) {
+    living_.erase(object);
+    delete object;
+  }
+  const std::unordered_set<const void*>& all() const { return living_; }
+
+ private:
+  std::unordered_set<const void*> living_;
+};
+
+struct Stream {
+  Context* context = nullptr;
+  QueuePointer queue = Timeline::NewQueue();
+  unsigned flags = CU_STREAM_DEFAULT;
+  int priority = 0;
+  uint64_t id = 0;
+  bool legacy = false;
+  CUstreamAttrValue window = {};
+  CUsynchronizationPolicy policy = CU_SYNC_POLICY_AUTO;
+  std::shared_ptr<Capture> capture;        // while capturing
+  std::vector<GraphNode*> capture_fronts;  // what the next captured node depends on
+
+  bool Blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
+};
+
+struct Event {
+  Context* context = nullptr;
+  unsigned flags = CU_EVENT_DEFAULT;
+  Mark mark;                               // of the latest record
+  std::vector<Mark> more;                  // cuCtxRecordEvent: further marks
+  std::shared_ptr<uint64_t> time;          // of the latest record, set when it is reached
+  std::shared_ptr<Capture> capture;        // recorded in a capture: where
+  std::vector<GraphNode*> capture_fronts;  // and after which nodes
+
+  bool Recorded() const { return time != nullptr; }
+};
+
+struct Context {
+  uint64_t id = 0;
+  int device = 0;
+  unsigned flags = 0;
+  unsigned api_version = 3020;
+  bool primary = false;
+  bool alive = true;
+  CUresult sticky = CUDA_SUCCESS;
+  std::unique_ptr<Stream> legacy;
+  std::unordered_map<uint64_t, std::unique_ptr<Stream>> per_thread;  // by thread
+  std::unordered_set<Stream*> streams;                               // made by the application
+  std::unordered_set<Event*> events;
+  std::unordered_set<Context*> peers;  // contexts whose memory may be used from here
+  size_t limits[CU_LIMIT_MAX] = {};
+  CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
+  CUsharedconfig shared = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
+};
+
+struct DeviceState {
+  Context* primary = nullptr;
+  int primary_references = 0;
+  unsigned primary_flags = 0;
+};
+
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;  // host work finished
+
+  std::atomic<bool> initialized{false};
+  std::atomic<bool> shut_down{false};
+  std::atomic<bool> forked{false};
+  CUresult init_result = CUDA_SUCCESS;
+
+  std::unique_ptr<Machine> machine;
+  std::vector<DeviceState> devices;
+  Handles<Context> contexts;
+  Handles<Stream> streams;
+  Handles<Event> events;
+  uint64_t next_id = 0;
+  uint64_t calls = 0;  // served, for the host thread to see whether the application is busy
+  std::unordered_map<std::string, uint64_t> fault_counts;
+};
+
+// What each thread has. No destructor: it is used until the very end of the thread.
+inline constexpr int kContextStackMax = 64;
+struct ThreadState {
+  Context* stack[kContextStackMax];
+  int depth;
+  uint64_t id;              // 0: not given yet
+  bool per_thread_default;  // the call in progress means the thread's own default stream
+  bool inside_callback;     // a host function or kernel of the application runs here
+  CUstreamCaptureMode capture_mode;
+};
+
+State& GlobalState();
+ThreadState& CurrentThread();
+
+// Reads the SPEC and makes the machine. Called with the lock held.
+CUresult StartMachine(State* state);
+
+// Waits until `mark` is reached, letting other threads in while work on the host runs.
+// `context` may get a sticky error meanwhile: the result says so.
+CUresult WaitFor(State* state, std::unique_lock<std::mutex>* lock, const Mark& mark);
+
+// All work submitted to a context up to now; of one stream.
+std::vector<Mark> MarksOf(const Context& context);
+CUresult WaitForContext(State* state, std::unique_lock<std::mutex>* lock, const Context& context);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_STATE_H_

@@ -1,0 +1,24 @@
+// Streams: what a handle means, and submitting work to one.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
+
+#include "simulator/driver/call.h"
+
+namespace vramstow::simulator {
+
+// What cards report; a lower number is a higher priority.
+inline constexpr int kPriorityLeast = 0;
+inline constexpr int kPriorityGreatest = -5;
+
+// Appends work to a stream that is not capturing. With the implicit order of the legacy stream: it
+// waits for all blocking streams of its context, and they wait for it.
+Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);
+
+// The end of a stream that the application made: pending work still runs.
+void EndStream(State* state, Stream* stream);
+
+CUresult SynchronizeContext(Call& call, Context* context);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
