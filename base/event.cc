@@ -66,6 +66,20 @@ const char* EventKindName(EventKind kind) {
       return "pool_select";
     case EventKind::kFreeCompleted:
       return "free_completed";
+    case EventKind::kCacheMiss:
+      return "cache_miss";
+    case EventKind::kCacheStitch:
+      return "cache_stitch";
+    case EventKind::kCacheGrow:
+      return "cache_grow";
+    case EventKind::kCacheTrim:
+      return "cache_trim";
+    case EventKind::kCacheHook:
+      return "cache_hook";
+    case EventKind::kCacheFenceWait:
+      return "cache_fence_wait";
+    case EventKind::kCacheOutOfMemory:
+      return "cache_out_of_memory";
   }
   return "unknown";
 }

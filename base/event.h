@@ -51,6 +51,15 @@ enum class EventKind : uint8_t {
   kGap = 28,            // `size` events were lost here (buffers full, disk full)
   kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
   kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
+  // Steps of our own pool, layer kPool. Blocks are kAllocate and kFree; how one was served is in
+  // the `object` of its kAllocate (allocator/events.h).
+  kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
+  kCacheStitch = 32,       // `size` bytes were mapped anew, `object` chunks taken from elsewhere
+  kCacheGrow = 33,         // `size` bytes more are reserved
+  kCacheTrim = 34,         // `size` bytes were given back to the device
+  kCacheHook = 35,         // hooks of the application ran; `size` bytes were lacking or given back
+  kCacheFenceWait = 36,    // waited for submitted work: `size` nanoseconds
+  kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.
