@@ -1,0 +1,176 @@
+#include "tools/analysis/address_space.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+uint64_t SizeOfRange(const std::pair<const uint64_t, uint64_t>& range) { return range.second; }
+uint64_t SizeOfMapping(const std::pair<const uint64_t, Mapping>& mapping) {
+  return mapping.second.size;
+}
+
+// Whether [address, address + size) is a range at all. The trace may come from a stranger.
+bool IsRange(uint64_t address, uint64_t size) { return size != 0 && address + size > address; }
+
+}  // namespace
+
+template <typename Tree, typename SizeOf>
+typename Tree::iterator AddressSpace::FirstEndingAfter(Tree* tree, uint64_t address,
+                                                       SizeOf size_of) {
+  auto place = tree->upper_bound(address);
+  if (place != tree->begin()) {
+    auto before = std::prev(place);
+    if (before->first + size_of(*before) > address) return before;
+  }
+  return place;
+}
+
+bool AddressSpace::Reserve(uint64_t address, uint64_t size) {
+  if (!IsRange(address, size)) return false;
+  const uint64_t end = address + size;
+  // Ranges that overlap were given back, or this could not be: it was not seen.
+  for (auto range = FirstEndingAfter(&ranges_, address, SizeOfRange);
+       range != ranges_.end() && range->first < end;
+       range = FirstEndingAfter(&ranges_, address, SizeOfRange)) {
+    Unreserve(range->first);
+  }
+  ranges_[address] = size;
+  ever_reserved_ = true;
+  reserved_bytes_ += size;
+  highest_reserved_bytes_ = std::max(highest_reserved_bytes_, reserved_bytes_);
+  AddHole(address, size);
+  for (auto mapping = FirstEndingAfter(&mappings_, address, SizeOfMapping);
+       mapping != mappings_.end() && mapping->first < end; ++mapping) {
+    CutHoles(mapping->first, mapping->first + mapping->second.size);
+  }
+  return true;
+}
+
+uint64_t AddressSpace::Unreserve(uint64_t address) {
+  auto range = ranges_.find(address);
+  if (range == ranges_.end()) return 0;
+  const uint64_t size = range->second;
+  ranges_.erase(range);
+  reserved_bytes_ -= size;
+  // Holes lie whole in one range.
+  for (auto hole = holes_.lower_bound(address);
+       hole != holes_.end() && hole->first < address + size; hole = holes_.lower_bound(address)) {
+    RemoveHole(hole);
+  }
+  return size;
+}
+
+bool AddressSpace::Map(const Mapping& mapping) {
+  if (!IsRange(mapping.address, mapping.size)) return false;
+  mappings_[mapping.address] = mapping;
+  mapped_bytes_ += mapping.size;
+  highest_mapped_bytes_ = std::max(highest_mapped_bytes_, mapped_bytes_);
+  CutHoles(mapping.address, mapping.address + mapping.size);
+  return true;
+}
+
+Mapping AddressSpace::TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping) {
+  const Mapping taken = (*mapping)->second;
+  *mapping = mappings_.erase(*mapping);
+  mapped_bytes_ -= taken.size;
+  OpenHoles(taken.address, taken.address + taken.size);
+  return taken;
+}
+
+std::vector<Mapping> AddressSpace::Unmap(uint64_t address, uint64_t size) {
+  std::vector<Mapping> removed;
+  if (!IsRange(address, size)) return removed;
+  auto mapping = mappings_.lower_bound(address);
+  while (mapping != mappings_.end() && mapping->first < address + size) {
+    if (mapping->first + mapping->second.size > address + size) break;
+    removed.push_back(TakeMapping(&mapping));
+  }
+  return removed;
+}
+
+std::vector<Mapping> AddressSpace::Displace(uint64_t address, uint64_t size) {
+  std::vector<Mapping> removed;
+  if (!IsRange(address, size)) return removed;
+  auto mapping = FirstEndingAfter(&mappings_, address, SizeOfMapping);
+  while (mapping != mappings_.end() && mapping->first < address + size) {
+    removed.push_back(TakeMapping(&mapping));
+  }
+  return removed;
+}
+
+uint64_t AddressSpace::MemoryAt(uint64_t address) const {
+  auto after = mappings_.upper_bound(address);
+  if (after == mappings_.begin()) return 0;
+  const Mapping& mapping = std::prev(after)->second;
+  return address - mapping.address < mapping.size ? mapping.memory : 0;
+}
+
+FreeRanges AddressSpace::Free(uint64_t request) const {
+  FreeRanges free;
+  free.free_bytes = hole_bytes_;
+  if (hole_sizes_.empty()) return free;
+  free.largest_bytes = std::prev(hole_sizes_.end())->first;
+  uint64_t usable = 0;
+  for (auto size = hole_sizes_.lower_bound(request); size != hole_sizes_.end(); ++size) {
+    usable += size->first * size->second;
+  }
+  free.unusable_bytes = hole_bytes_ - usable;
+  return free;
+}
+
+void AddressSpace::AddHole(uint64_t address, uint64_t size) {
+  holes_[address] = size;
+  ++hole_sizes_[size];
+  hole_bytes_ += size;
+}
+
+void AddressSpace::RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole) {
+  hole_bytes_ -= hole->second;
+  auto same_size = hole_sizes_.find(hole->second);
+  if (--same_size->second == 0) hole_sizes_.erase(same_size);
+  holes_.erase(hole);
+}
+
+void AddressSpace::CutHoles(uint64_t address, uint64_t end) {
+  auto hole = FirstEndingAfter(&holes_, address, SizeOfRange);
+  while (hole != holes_.end() && hole->first < end) {
+    const uint64_t hole_from = hole->first;
+    const uint64_t hole_to = hole_from + hole->second;
+    RemoveHole(hole);
+    if (hole_from < address) AddHole(hole_from, address - hole_from);
+    if (hole_to > end) AddHole(end, hole_to - end);
+    hole = FirstEndingAfter(&holes_, address, SizeOfRange);
+  }
+}
+
+void AddressSpace::OpenHoles(uint64_t address, uint64_t end) {
+  for (auto range = FirstEndingAfter(&ranges_, address, SizeOfRange);
+       range != ranges_.end() && range->first < end; ++range) {
+    const uint64_t range_to = range->first + range->second;
+    JoinHole(std::max(address, range->first), std::min(end, range_to), range->first, range_to);
+  }
+}
+
+void AddressSpace::JoinHole(uint64_t from, uint64_t to, uint64_t range_from, uint64_t range_to) {
+  if (from > range_from) {
+    auto after = holes_.lower_bound(from);
+    if (after != holes_.begin()) {
+      auto before = std::prev(after);
+      if (before->first >= range_from && before->first + before->second == from) {
+        from = before->first;
+        RemoveHole(before);
+      }
+    }
+  }
+  if (to < range_to) {
+    auto after = holes_.find(to);
+    if (after != holes_.end()) {
+      to += after->second;
+      RemoveHole(after);
+    }
+  }
+  AddHole(from, to - from);
+}
+
+}  // namespace vramstow

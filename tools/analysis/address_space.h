@@ -1,0 +1,83 @@
+// AddressSpace: the reserved address ranges of a process, what is mapped in them, and the free
+// ranges (holes) between.
+//
+// Idea: holes are kept with a count for each size, so that the largest one and the bytes in those
+// that are too small for a request are known without looking at all of them. Ranges that were
+// reserved before the trace began are not known; mappings in them are counted and make no holes.
+//
+// Ownership: copies. Threads: one at a time. Errors: what contradicts the history (an unmap of
+// nothing) has no effect and says so by its result. Units: bytes, addresses. Cost: O(log n) for
+// each change.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+struct Mapping {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t memory = 0;  // which physical memory; a number of PhysicalMemory's, 0 where unknown
+};
+
+class AddressSpace {
+ public:
+  // [address, address + size) is reserved. False, and no effect: size 0, or beyond the end of the
+  // address space.
+  bool Reserve(uint64_t address, uint64_t size);
+  // The range that begins at `address` is given back. Returns its size, 0: no such range.
+  uint64_t Unreserve(uint64_t address);
+
+  // False, and no effect: as Reserve. What is mapped there already must be removed first.
+  bool Map(const Mapping& mapping);
+  // Removes all mappings that lie whole in [address, address + size), and gives them.
+  std::vector<Mapping> Unmap(uint64_t address, uint64_t size);
+  // Removes all mappings that touch [address, address + size): their unmapping was not seen.
+  std::vector<Mapping> Displace(uint64_t address, uint64_t size);
+
+  // What is mapped at `address`: its `memory`; 0 where nothing is.
+  uint64_t MemoryAt(uint64_t address) const;
+
+  bool any_ranges() const { return ever_reserved_; }
+  uint64_t reserved_bytes() const { return reserved_bytes_; }
+  uint64_t highest_reserved_bytes() const { return highest_reserved_bytes_; }
+  uint64_t mapped_bytes() const { return mapped_bytes_; }
+  uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
+  // The free ranges, as they are for a request of `request` bytes. Cost: one step for each distinct
+  // size of hole that is large enough.
+  FreeRanges Free(uint64_t request) const;
+
+ private:
+  void AddHole(uint64_t address, uint64_t size);
+  // Takes [address, end) out of the holes, as far as it lies in them.
+  void CutHoles(uint64_t address, uint64_t end);
+  void RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole);
+  // Puts holes where nothing is mapped any more, as far as it lies in known ranges, joined with
+  // their neighbours in the same range.
+  void OpenHoles(uint64_t address, uint64_t end);
+  void JoinHole(uint64_t from, uint64_t to, uint64_t range_from, uint64_t range_to);
+  // The first element that ends after `address`.
+  template <typename Tree, typename SizeOf>
+  static typename Tree::iterator FirstEndingAfter(Tree* tree, uint64_t address, SizeOf size_of);
+  Mapping TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
+
+  absl::btree_map<uint64_t, uint64_t> ranges_;      // address → size
+  absl::btree_map<uint64_t, Mapping> mappings_;     // by address
+  absl::btree_map<uint64_t, uint64_t> holes_;       // address → size
+  absl::btree_map<uint64_t, uint64_t> hole_sizes_;  // size → how many
+  uint64_t reserved_bytes_ = 0;
+  uint64_t highest_reserved_bytes_ = 0;
+  uint64_t mapped_bytes_ = 0;
+  uint64_t highest_mapped_bytes_ = 0;
+  uint64_t hole_bytes_ = 0;
+  bool ever_reserved_ = false;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_

@@ -1,0 +1,29 @@
+// Block: what the analysis remembers of memory that is live. One of them for each live block, so it
+// is kept small.
+//
+// Ownership: a value. Threads: values. Errors: none. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_
+
+#include <cstdint>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+struct Block {
+  uint64_t address = 0;  // or handle
+  uint64_t size = 0;
+  uint64_t requested = 0;
+  uint64_t time_ns = 0;
+  uint64_t birth = 0;  // which event of the trace made it, counted from 1; never the same twice
+  uint16_t library = kUnknownName;
+  uint16_t call = kUnknownName;
+  int16_t device = kNoDevice;
+  MemoryKind memory = MemoryKind::kNone;
+  bool imported = false;  // belongs to another process
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_

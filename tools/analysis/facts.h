@@ -1,0 +1,208 @@
+// Facts: all that the analysis says about one trace, or about several together. Text, JSON and the
+// summary of `vramstow run` are made from this and from nothing else, so they tell the same
+// numbers.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes; nanoseconds since the trace
+// began. The meaning of every number is in docs/analyze.md, the words are those of
+// docs/architecture.md ("Numbers").
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "tracer/format/reader.h"
+
+namespace vramstow {
+
+// A number of bytes in a number of blocks.
+struct Amount {
+  uint64_t bytes = 0;
+  uint64_t blocks = 0;
+  bool operator==(const Amount&) const = default;
+};
+
+// What one library, one kind of memory or one entry point had to do with it.
+struct TallyFacts {
+  std::string name;          // of a library: the last part of its path
+  std::string path;          // of a library
+  uint64_t calls = 0;        // events of any kind
+  uint64_t allocations = 0;  // successful
+  uint64_t frees = 0;        // successful; by who freed, not by who had allocated
+  uint64_t failed = 0;       // calls that the driver refused
+  uint64_t total_bytes = 0;  // of all allocations over the whole time
+  // Device memory that it allocated:
+  Amount at_peak;              // live at the moment of the process's peak
+  Amount at_end;               // live at the end of the trace
+  uint64_t highest_bytes = 0;  // its own highest level, whenever that was
+  Amount other_at_end;         // the same of host and managed memory
+  uint64_t other_highest_bytes = 0;
+};
+
+struct Counts {
+  uint64_t allocations = 0;         // calls that gave memory of any kind
+  uint64_t frees = 0;               // calls that gave it back
+  uint64_t out_of_memory = 0;       // calls that failed with CUDA_ERROR_OUT_OF_MEMORY
+  uint64_t failed_allocations = 0;  // allocations that failed, for whatever reason
+  uint64_t refused_frees = 0;       // frees that the driver refused
+  uint64_t frees_of_unseen = 0;     // among `frees`: of blocks whose allocation is not in the trace
+  uint64_t frees_missed = 0;        // blocks whose address was given out again without a free
+  uint64_t freed_with_context = 0;  // blocks that went with their context, without a free
+  uint64_t unmatched_refusals = 0;  // refusals of something that is not in the trace
+  uint64_t other_layers = 0;        // events of the pool and of the framework, not analysed here
+  std::array<uint64_t, 256> by_kind{};  // events by EventKind
+};
+
+struct Peak {
+  uint64_t allocated_bytes = 0;
+  uint64_t reserved_bytes = 0;
+  uint64_t requested_bytes = 0;
+  uint64_t time_ns = 0;           // when allocated first was that high
+  uint64_t sequence = 0;          // the event that brought it there
+  uint64_t host_bytes = 0;        // pinned by the driver: highest level, whenever that was
+  uint64_t registered_bytes = 0;  // the application's host memory, pinned
+  uint64_t managed_bytes = 0;
+  uint64_t imported_bytes = 0;       // of other processes
+  uint64_t mapped_bytes = 0;         // device memory mapped into reserved address ranges
+  uint64_t address_range_bytes = 0;  // reserved addresses; they cost no memory
+};
+
+// A block, or several alike.
+struct BlockFacts {
+  uint64_t address = 0;  // of one block; of physical memory its handle
+  uint64_t size = 0;
+  uint64_t requested = 0;
+  uint64_t count = 1;
+  uint64_t time_ns = 0;  // when it was allocated; of several: the first
+  int device = kNoDevice;
+  MemoryKind memory = MemoryKind::kNone;
+  std::string call;
+  std::string library;
+};
+
+// Allocations of device memory of 2^k to 2^(k+1)-1 bytes.
+struct HistogramRow {
+  uint64_t from_bytes = 0;
+  uint64_t to_bytes = 0;  // inclusive
+  uint64_t allocations = 0;
+  uint64_t total_bytes = 0;
+  Amount at_peak;
+  Amount at_end;
+};
+
+// Free addresses inside the reserved address ranges.
+struct FreeRanges {
+  uint64_t free_bytes = 0;
+  uint64_t largest_bytes = 0;
+  uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far
+};
+
+struct FragmentationFacts {
+  bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
+  uint64_t largest_request_bytes = 0;
+  FreeRanges at_peak;
+  FreeRanges worst;  // the moment of the timeline with most unusable bytes
+  uint64_t worst_time_ns = 0;
+  FreeRanges at_end;
+};
+
+struct TimelinePoint {
+  uint64_t allocated_highest = 0;  // within the interval
+  uint64_t allocated_last = 0;     // at its end
+  uint64_t requested_last = 0;
+  uint64_t host_highest = 0;
+  uint64_t managed_highest = 0;
+  FreeRanges ranges;  // at its end, or at one of the ends of what was joined to it: the worst
+};
+
+// Intervals of one length, from the beginning of the trace.
+struct TimelineFacts {
+  uint64_t interval_ns = 0;
+  std::vector<TimelinePoint> points;
+};
+
+enum class FreeKnownFrom { kNothing, kStart, kMemoryInfo };
+
+struct OutOfMemoryFacts {
+  uint64_t time_ns = 0;
+  uint64_t sequence = 0;
+  uint64_t requested_bytes = 0;
+  int device = kNoDevice;
+  uint32_t thread = 0;
+  MemoryKind memory = MemoryKind::kNone;
+  std::string call;
+  std::string library;
+  uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
+  // What was free on the device when that was last known, less what this process has taken since.
+  FreeKnownFrom free_from = FreeKnownFrom::kNothing;
+  uint64_t free_bytes = 0;
+  uint64_t free_known_at_ns = 0;
+  std::optional<uint64_t> largest_free_range_bytes;  // of the reserved address ranges, if any
+};
+
+struct DeviceFacts {
+  int device = kNoDevice;
+  std::string name;
+  std::optional<uint64_t> total_bytes;
+  std::optional<uint64_t> free_bytes_at_start;
+  uint64_t peak_bytes = 0;
+  uint64_t end_bytes = 0;
+  uint64_t out_of_memory = 0;
+  std::optional<uint64_t> lowest_free_bytes;  // of the answers to the application's own questions
+  uint64_t lowest_free_time_ns = 0;
+};
+
+// Live when the trace ended.
+struct LiveFacts {
+  Amount device;
+  Amount other;                    // host and managed memory
+  std::vector<BlockFacts> groups;  // alike in library, call, kind and size; the largest first
+  uint64_t groups_left_out = 0;
+};
+
+struct Facts {
+  // Of one trace. Of several, what they have in common or nothing.
+  std::string file;
+  std::map<std::string, std::string> facts;
+  std::optional<int64_t> rank;
+  bool simulated = false;
+  ReadReport report;
+  uint64_t end_ns = 0;  // time of the last event
+
+  uint64_t traces = 1;
+  Counts counts;
+  Peak peak;
+  uint64_t largest_block_bytes = 0;  // of device memory
+  std::vector<TallyFacts> by_library;
+  std::vector<TallyFacts> by_kind;
+  std::vector<TallyFacts> by_call;
+  std::vector<DeviceFacts> devices;
+  std::vector<HistogramRow> histogram;
+  std::vector<BlockFacts> largest_at_peak;
+  TimelineFacts timeline;                       // of one trace only
+  FragmentationFacts fragmentation;             // of one trace only
+  std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMostOutOfMemory of each trace
+  LiveFacts live;
+};
+
+inline constexpr size_t kMostOutOfMemory = 100;
+inline constexpr size_t kMostBlocksAtPeak = 16;
+inline constexpr size_t kMostLiveGroups = 50;
+
+// What was asked for: facts of each trace, and of all together.
+struct FactSet {
+  Facts total;
+  std::vector<Facts> traces;
+};
+
+// Whether memory of this kind lies on a device and counts as allocated.
+bool IsDeviceMemory(MemoryKind kind);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_H_

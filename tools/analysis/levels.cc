@@ -1,0 +1,157 @@
+#include "tools/analysis/levels.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace vramstow {
+namespace {
+
+void Raise(uint64_t* highest, uint64_t value) { *highest = std::max(*highest, value); }
+
+}  // namespace
+
+bool IsDeviceMemory(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kDevice:
+    case MemoryKind::kDevicePitched:
+    case MemoryKind::kDeviceStream:
+    case MemoryKind::kPhysical:
+    case MemoryKind::kArray:
+    case MemoryKind::kMipmappedArray:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A few more than are told, because a block that dies and revives may push out another.
+Levels::Levels() : peak_blocks_(4 * kMostBlocksAtPeak) {}
+
+DeviceLevel& Levels::Device(int16_t device) {
+  const size_t index = device < 0 ? 0 : static_cast<size_t>(device) + 1;
+  if (index >= devices_.size()) devices_.resize(index + 1);
+  devices_[index].seen = true;
+  return devices_[index];
+}
+
+void Levels::CountAllocation(const Block& block) {
+  for (Tally* tally : {&Library(block.library), &Call(block.call), &Kind(block.memory)}) {
+    ++tally->allocations;
+    tally->total_bytes += block.size;
+  }
+  if (!IsDeviceMemory(block.memory)) return;
+  largest_block_ = std::max(largest_block_, block.size);
+  SizeClass& size_class = sizes_[static_cast<size_t>(std::bit_width(block.size))];
+  ++size_class.allocations;
+  size_class.total_bytes += block.size;
+}
+
+void Levels::Born(const Block& block, uint64_t sequence) {
+  if (block.imported || !IsDeviceMemory(block.memory)) {
+    BornElsewhere(block);
+  } else {
+    BornOnDevice(block, sequence);
+  }
+}
+
+void Levels::BornOnDevice(const Block& block, uint64_t sequence) {
+  Library(block.library).device.Add(block.size, epoch_);
+  Call(block.call).device.Add(block.size, epoch_);
+  Kind(block.memory).device.Add(block.size, epoch_);
+  sizes_[static_cast<size_t>(std::bit_width(block.size))].level.Add(block.size, epoch_);
+  DeviceLevel& device = Device(block.device);
+  device.allocated += block.size;
+  Raise(&device.highest, device.allocated);
+  allocated_ += block.size;
+  requested_ += block.requested;
+  Raise(&peak_.requested_bytes, requested_);
+  if (allocated_ <= peak_.allocated_bytes) return;
+  peak_.allocated_bytes = allocated_;
+  // Without the pool every block is its own reservation.
+  peak_.reserved_bytes = allocated_;
+  peak_.time_ns = block.time_ns;
+  peak_.sequence = sequence;
+  peak_birth_ = block.birth;
+  ++epoch_;
+  peak_blocks_.Forget();
+}
+
+void Levels::BornElsewhere(const Block& block) {
+  if (block.imported) {
+    imported_ += block.size;
+    Raise(&peak_.imported_bytes, imported_);
+    return;
+  }
+  switch (block.memory) {
+    case MemoryKind::kHostPinned:
+    case MemoryKind::kHostPhysical:
+      host_ += block.size;
+      Raise(&peak_.host_bytes, host_);
+      break;
+    case MemoryKind::kHostRegistered:
+      registered_ += block.size;
+      Raise(&peak_.registered_bytes, registered_);
+      break;
+    case MemoryKind::kManaged:
+      managed_ += block.size;
+      Raise(&peak_.managed_bytes, managed_);
+      break;
+    default:
+      return;  // a multicast object has a size, but no memory of its own
+  }
+  Library(block.library).other.Add(block.size, epoch_);
+  Call(block.call).other.Add(block.size, epoch_);
+  Kind(block.memory).other.Add(block.size, epoch_);
+}
+
+void Levels::Died(const Block& block) {
+  if (block.imported || !IsDeviceMemory(block.memory)) {
+    DiedElsewhere(block);
+    return;
+  }
+  Library(block.library).device.Remove(block.size, epoch_);
+  Call(block.call).device.Remove(block.size, epoch_);
+  Kind(block.memory).device.Remove(block.size, epoch_);
+  sizes_[static_cast<size_t>(std::bit_width(block.size))].level.Remove(block.size, epoch_);
+  Device(block.device).allocated -= block.size;
+  allocated_ -= block.size;
+  requested_ -= block.requested;
+  if (block.birth <= peak_birth_) peak_blocks_.Offer(block);
+}
+
+void Levels::DiedElsewhere(const Block& block) {
+  if (block.imported) {
+    imported_ -= block.size;
+    return;
+  }
+  switch (block.memory) {
+    case MemoryKind::kHostPinned:
+    case MemoryKind::kHostPhysical:
+      host_ -= block.size;
+      break;
+    case MemoryKind::kHostRegistered:
+      registered_ -= block.size;
+      break;
+    case MemoryKind::kManaged:
+      managed_ -= block.size;
+      break;
+    default:
+      return;
+  }
+  Library(block.library).other.Remove(block.size, epoch_);
+  Call(block.call).other.Remove(block.size, epoch_);
+  Kind(block.memory).other.Remove(block.size, epoch_);
+}
+
+Block Levels::Revived(const Block& block, uint64_t died, uint64_t now, uint64_t sequence) {
+  Block revived = block;
+  if (peak_birth_ > died) {
+    revived.birth = now;
+  } else if (block.birth <= peak_birth_) {
+    peak_blocks_.Withdraw(block.birth);
+  }
+  Born(revived, sequence);
+  return revived;
+}
+
+}  // namespace vramstow

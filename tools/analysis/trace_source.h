@@ -1,0 +1,38 @@
+// TraceSource: the events of a .stow file, as the analysis reads them.
+//
+// Ownership: owns its reader. Threads: one at a time. Errors: Open gives one sentence that names
+// the file, what is wrong with it and what to do. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_TRACE_SOURCE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_TRACE_SOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tools/analysis/event_source.h"
+#include "tracer/format/reader.h"
+
+namespace vramstow {
+
+class TraceSource : public EventSource {
+ public:
+  // kNotFound: cannot be opened; kInvalidArgument: is no trace, or a newer version's.
+  static absl::StatusOr<std::unique_ptr<TraceSource>> Open(const std::string& path);
+
+  bool Next(Event* event) override { return reader_.Next(event); }
+  std::string_view CallName(uint16_t call) const override { return reader_.CallName(call); }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return reader_.Library(library).path;
+  }
+  const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
+  ReadReport report() const override { return reader_.report(); }
+
+ private:
+  TraceSource() = default;
+
+  TraceReader reader_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_TRACE_SOURCE_H_

@@ -1,0 +1,34 @@
+#include "tools/arguments.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tools/command.h"
+#include "tools/output.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+
+std::optional<int> ReadArguments(CLI::App* app, const std::string& command,
+                                 const std::vector<std::string>& arguments) {
+  app->name("vramstow " + command);
+  app->set_help_flag("-h,--help", "This text");
+  // CLI11 takes them from the back.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  std::string what;
+  try {
+    app->parse(reversed);
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    return PrintResult(command, app->help() + "\n");
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extras = app->remaining();
+    what = absl::StrCat("unknown argument '", extras.empty() ? "" : Printable(extras.front()), "'");
+  } catch (const CLI::ParseError& error) {
+    what = Printable(error.what());
+  }
+  Complain(command, absl::StrCat(what, "; see vramstow ", command, " --help."));
+  return kExitUsage;
+}
+
+}  // namespace vramstow

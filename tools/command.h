@@ -1,0 +1,26 @@
+// The commands of the program, one file each.
+//
+// Each takes the arguments after its name and returns the program's exit status: 0; 2 for wrong
+// arguments and input that cannot be used, after one sentence on stderr; 1 where the result could
+// not be written. RunCommand ends as the command that it ran.
+#ifndef VRAMSTOW_TOOLS_COMMAND_H_
+#define VRAMSTOW_TOOLS_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+namespace vramstow {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitCannotWrite = 1;
+inline constexpr int kExitUsage = 2;
+
+int RunCommand(const std::vector<std::string>& arguments);
+int AnalyzeCommand(const std::vector<std::string>& arguments);
+int ExportCommand(const std::vector<std::string>& arguments);
+// Prints a page of the documentation that is made from the program's own tables. Not in --help.
+int DocsCommand(const std::vector<std::string>& arguments);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMAND_H_

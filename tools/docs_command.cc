@@ -1,0 +1,77 @@
+// vramstow docs configuration: docs/configuration.md, made from the table of options.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/options.h"
+#include "tools/command.h"
+#include "tools/flags.h"
+#include "tools/output.h"
+
+namespace vramstow {
+namespace {
+
+std::string DefaultOf(const OptionRow& row) {
+  if (row.type == OptionType::kBool) return row.default_bool ? "1" : "0";
+  return *row.default_text == '\0' ? "" : absl::StrCat("`", row.default_text, "`");
+}
+
+const char* ValuesOf(OptionType type) {
+  switch (type) {
+    case OptionType::kBool:
+      return "1 or 0; also on, off, true, false, yes, no";
+    case OptionType::kText:
+      return "a text";
+    case OptionType::kPath:
+      return "an existing directory";
+  }
+  return "";
+}
+
+std::string ConfigurationPage() {
+  std::string page =
+      "# Configuration\n"
+      "\n"
+      "<!-- Made by `vramstow docs configuration` from base/options.def; do not edit. -->\n"
+      "\n"
+      "Every setting is an environment variable, and a flag of `vramstow run`, which sets that "
+      "variable "
+      "for the command.\nA flag wins over the variable. An empty variable counts as not set. With "
+      "a wrong "
+      "value `vramstow run` says what is\nwrong and starts nothing; a library that was preloaded "
+      "by hand "
+      "says so once on stderr and stays dormant.\n"
+      "\n"
+      "| flag of `vramstow run` | variable | default | values |\n"
+      "|---|---|---|---|\n";
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const OptionRow& row = table.rows[i];
+    absl::StrAppend(&page, "| `", FlagWithValue(row), "` | `", row.environment, "` | ",
+                    DefaultOf(row), " | ", ValuesOf(row.type), " |\n");
+  }
+  for (size_t i = 0; i < table.count; ++i) {
+    const OptionRow& row = table.rows[i];
+    absl::StrAppend(&page, "\n## `", FlagWithValue(row), "`\n\n", row.help, "\n");
+  }
+  absl::StrAppend(
+      &page,
+      "\n## Set by `vramstow run`\n\n"
+      "`",
+      kRunIdVariable,
+      "` says which run a process belongs to; it is stored in the traces as `run.id`, so that the "
+      "run finds its files again.\n`docs/run.md` says what else is set.\n");
+  return page;
+}
+
+}  // namespace
+
+int DocsCommand(const std::vector<std::string>& arguments) {
+  if (arguments != std::vector<std::string>{"configuration"}) {
+    Complain("docs", "there is one page to make: vramstow docs configuration.");
+    return kExitUsage;
+  }
+  return PrintResult("docs", ConfigurationPage());
+}
+
+}  // namespace vramstow

@@ -1,0 +1,60 @@
+// Arena: memory that is handed out piece by piece and given back all at once, up to a budget.
+//
+// Idea: what a stranger's file makes us keep comes from here (or is at least booked here), so that
+// one number bounds what the file can cost.
+//
+// Ownership: the arena owns all pieces; it can be moved, pieces stay where they are. Threads: one
+// at a time. Errors: null or false where the budget is spent. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_FORMATS_ARENA_H_
+#define VRAMSTOW_TOOLS_FORMATS_ARENA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace vramstow {
+
+class Arena {
+ public:
+  explicit Arena(uint64_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // 16-byte aligned, not initialised. Null: the budget does not have it.
+  void* Allocate(size_t bytes) {
+    bytes = (bytes + 15) & ~size_t{15};
+    if (bytes > static_cast<size_t>(end_ - next_)) return AllocateSlowly(bytes);
+    char* piece = next_;
+    next_ += bytes;
+    return piece;
+  }
+  // A copy of the text; null `data` where the budget does not have it.
+  std::string_view Copy(std::string_view text);
+
+  // Counts memory that lies elsewhere. False: the budget does not have it.
+  bool Book(uint64_t bytes) {
+    if (bytes > max_bytes_ - bytes_used_) return false;
+    bytes_used_ += bytes;
+    return true;
+  }
+
+  uint64_t bytes_used() const { return bytes_used_; }
+  uint64_t max_bytes() const { return max_bytes_; }
+
+ private:
+  void* AllocateSlowly(size_t bytes);
+
+  struct Free {
+    void operator()(char* block) const { ::operator delete[](block, std::align_val_t{16}); }
+  };
+
+  uint64_t max_bytes_;
+  uint64_t bytes_used_ = 0;
+  char* next_ = nullptr;
+  char* end_ = nullptr;
+  std::vector<std::unique_ptr<char[], Free>> blocks_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_ARENA_H_

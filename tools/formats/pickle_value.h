@@ -1,0 +1,142 @@
+// PickleValue and PickleTree: what a pickle holds once it is read, as plain data.
+//
+// Idea: a value is eight bytes: its kind in the low four bits, the rest a small integer or a
+// pointer into the tree's arena. A snapshot of a gigabyte has some hundred million values, so that
+// their size is what reading costs. Texts are interned: equal texts have equal numbers, so that a
+// field's name is compared as an integer.
+//
+// A tree may contain itself (a list that holds a list that holds the first): whoever walks it goes
+// down a fixed number of levels, never by recursion over unknown depth.
+//
+// Ownership: values and the texts point into the tree, and short texts into the bytes that were
+// read; both must outlive them. Threads: const calls are free. Errors: none; a value of another
+// kind than asked for gives an empty answer. Units: none.
+#ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_VALUE_H_
+#define VRAMSTOW_TOOLS_FORMATS_PICKLE_VALUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/formats/arena.h"
+
+namespace vramstow {
+
+enum class PickleKind : uint8_t {
+  kNone = 0,
+  kFalse,
+  kTrue,
+  kInteger,      // 60 bits, in the value itself
+  kWideInteger,  // 64 bits, signed
+  kUnsigned,     // over 2^63 - 1
+  kHugeInteger,  // over 64 bits: its value is not kept
+  kFloat,
+  kText,
+  kBytes,
+  kList,
+  kTuple,
+  kDict,
+  kSet,
+};
+
+// "a number", "a text", "a list": for sentences.
+const char* PickleKindName(PickleKind kind);
+
+class PickleValue;
+
+// The items of a list, tuple or set; of a dict keys and values by turns.
+struct alignas(16) PickleItems {
+  PickleValue* items = nullptr;
+  uint32_t size = 0;
+  uint32_t capacity = 0;
+};
+
+class PickleValue {
+ public:
+  constexpr PickleValue() = default;
+  static PickleValue OfKind(PickleKind kind) { return PickleValue(Bits(kind)); }
+  // Only for numbers that FitsInline.
+  static PickleValue Integer(int64_t number) {
+    return PickleValue(static_cast<uint64_t>(number) << 4 | Bits(PickleKind::kInteger));
+  }
+  static bool FitsInline(int64_t number) { return number << 4 >> 4 == number; }
+  static PickleValue Text(uint32_t text) {
+    return PickleValue(uint64_t{text} << 4 | Bits(PickleKind::kText));
+  }
+  // `object` is 16-byte aligned: an int64_t, uint64_t, double or PickleItems.
+  static PickleValue Object(PickleKind kind, const void* object) {
+    return PickleValue(reinterpret_cast<uintptr_t>(object) | Bits(kind));
+  }
+
+  PickleKind kind() const { return static_cast<PickleKind>(bits_ & 15); }
+  bool is(PickleKind kind) const { return this->kind() == kind; }
+  bool is_sequence() const { return is(PickleKind::kList) || is(PickleKind::kTuple); }
+
+  // The number of an integer of up to 64 bits; a bool counts as 0 or 1, as in Python.
+  std::optional<int64_t> AsSigned() const;
+  // The same for numbers from 0 to 2^64 - 1.
+  std::optional<uint64_t> AsUnsigned() const;
+  std::optional<double> AsFloat() const;  // of an integer, too
+  // The text's number in the tree; kNotAText if it is none.
+  static constexpr uint32_t kNotAText = ~uint32_t{0};
+  uint32_t AsText() const {
+    return is(PickleKind::kText) ? static_cast<uint32_t>(bits_ >> 4) : kNotAText;
+  }
+  // Of a list or tuple, empty for everything else.
+  std::span<const PickleValue> AsSequence() const;
+  // Keys and values by turns, empty for everything but a dict.
+  std::span<const PickleValue> AsDict() const;
+  // What tells one list, tuple, dict or set from another; null for everything else.
+  const PickleItems* identity() const {
+    return kind() >= PickleKind::kList ? Pointer<PickleItems>() : nullptr;
+  }
+  PickleItems* items() const { return const_cast<PickleItems*>(identity()); }
+
+ private:
+  explicit constexpr PickleValue(uint64_t bits) : bits_(bits) {}
+  static constexpr uint64_t Bits(PickleKind kind) { return static_cast<uint64_t>(kind); }
+  template <typename T>
+  const T* Pointer() const {
+    return reinterpret_cast<const T*>(bits_ & ~uint64_t{15});
+  }
+
+  uint64_t bits_ = 0;  // kNone
+};
+static_assert(sizeof(PickleValue) == 8);
+
+class PickleTree {
+ public:
+  explicit PickleTree(uint64_t max_bytes) : arena_(max_bytes) {}
+
+  PickleValue root() const { return root_; }
+  std::string_view Text(uint32_t text) const {
+    return text < texts_.size() ? texts_[text] : std::string_view();
+  }
+  uint32_t text_count() const { return static_cast<uint32_t>(texts_.size()); }
+  // The number of a text that occurs in the tree; PickleValue::kNotAText if it does not.
+  uint32_t FindText(std::string_view text) const;
+
+  // False: the bytes end early or are damaged; `damage` says so in one sentence, and the tree has
+  // what was readable before that.
+  bool complete() const { return damage_.empty(); }
+  const std::string& damage() const { return damage_; }
+  uint64_t bytes_used() const { return arena_.bytes_used(); }
+
+ private:
+  friend class Unpickler;
+
+  Arena arena_;
+  std::vector<std::string_view> texts_;
+  absl::flat_hash_map<std::string_view, uint32_t> text_numbers_;
+  PickleValue root_;
+  std::string damage_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_PICKLE_VALUE_H_

@@ -1,0 +1,147 @@
+// Snapshot: a PyTorch memory snapshot (torch.cuda.memory._snapshot()) as plain data.
+//
+// Idea: one layout for all that PyTorch wrote since 2023. What a file does not have is marked as
+// absent, never invented; `missing` says it in sentences. Blocks of all segments lie in one vector,
+// texts and call stacks are kept once.
+//
+// Ownership: a value that owns all it holds; movable. Threads: const calls are free. Errors: none.
+// Units: bytes; microseconds since 1970 as PyTorch writes them.
+// Source of the format: the docstring of torch.cuda.memory._snapshot and files in the wild.
+#ifndef VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_H_
+#define VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tools/formats/tables.h"
+
+namespace vramstow {
+
+inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
+enum class BlockState : uint8_t { kInactive, kActiveAllocated, kActivePendingFree };
+enum class SegmentType : uint8_t { kUnknown, kSmall, kLarge };
+
+// PyTorch's names, "active_allocated", "large", … Never null.
+const char* BlockStateName(BlockState state);
+const char* SegmentTypeName(SegmentType type);
+
+struct PoolId {
+  uint64_t first = 0;
+  uint64_t second = 0;
+  bool operator==(const PoolId&) const = default;
+};
+
+struct SnapshotBlock {
+  uint64_t address = 0;  // where the file has none: counted from the segment's start
+  uint64_t size = 0;
+  uint64_t requested = 0;  // where the file has none: as size
+  StackId stack = kNoStack;
+  BlockState state = BlockState::kInactive;
+};
+
+struct SnapshotSegment {
+  uint64_t address = 0;
+  uint64_t total_size = 0;
+  uint64_t allocated_size = 0;
+  uint64_t active_size = 0;
+  uint64_t requested_size = 0;
+  uint64_t stream = 0;
+  PoolId pool;  // (0, 0), the default pool, where the file has none
+  uint64_t first_block = 0;
+  uint64_t block_count = 0;
+  int32_t device = 0;
+  StackId stack = kNoStack;
+  SegmentType type = SegmentType::kUnknown;
+  bool is_expandable = false;
+};
+
+enum class TraceAction : uint8_t {
+  kAlloc,
+  kFreeRequested,
+  kFreeCompleted,
+  kFree,  // before there were the two above
+  kSegmentAlloc,
+  kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
+  kSnapshot,
+  kOutOfMemory,
+  kAnnotate,
+};
+inline constexpr int kTraceActions = 11;
+
+// PyTorch's names, "free_requested", "oom", … Never null.
+const char* TraceActionName(TraceAction action);
+
+struct TraceEntry {
+  uint64_t address = 0;  // of kOutOfMemory: bytes that were free on the device
+  uint64_t size = 0;     // as requested, without rounding
+  uint64_t stream = 0;
+  int64_t time_us = kNoTime;
+  PoolId pool;
+  StackId stack = kNoStack;
+  TextId compile_context = kNoText;
+  TextId user_metadata = kNoText;
+  TraceAction action = TraceAction::kAlloc;
+};
+
+enum class AnnotationStage : uint8_t { kStart, kEnd };
+
+struct Annotation {
+  TextId name = kNoText;
+  int64_t time_us = kNoTime;
+  int32_t device = -1;
+  AnnotationStage stage = AnnotationStage::kStart;
+};
+
+// One of allocator_settings; of nested dicts the keys are joined by dots.
+struct AllocatorSetting {
+  std::string name;
+  std::variant<std::monostate, bool, int64_t, double, std::string> value;
+};
+
+// What one memory space has: the devices', or (as host_segments and host_traces) pinned memory.
+struct SnapshotSpace {
+  std::vector<SnapshotSegment> segments;
+  std::vector<SnapshotBlock> blocks;            // of all segments
+  std::vector<std::vector<TraceEntry>> traces;  // one for each device slot
+  std::span<const SnapshotBlock> BlocksOf(const SnapshotSegment& segment) const {
+    return {blocks.data() + segment.first_block, segment.block_count};
+  }
+};
+
+struct Snapshot {
+  SnapshotSpace device;
+  SnapshotSpace host;
+  std::vector<Annotation> annotations;
+  std::vector<AllocatorSetting> settings;
+  TextTable texts;
+  StackTable stacks;
+
+  // What the file does not have, or has and contradicts itself, one sentence each.
+  std::vector<std::string> missing;
+  bool complete = true;  // false: the file was damaged, and this is what was readable
+};
+
+// Sums over segments (of one device, or of all with kAllDevices), counted from the blocks where the
+// name says so.
+inline constexpr int32_t kAllDevices = -1;
+struct SnapshotTotals {
+  uint64_t segments = 0;
+  uint64_t blocks = 0;
+  uint64_t reserved = 0;          // sum of total_size
+  uint64_t allocated = 0;         // sum of allocated_size
+  uint64_t requested = 0;         // of live blocks
+  uint64_t pending_bytes = 0;     // of blocks in kActivePendingFree
+  uint64_t block_states[3] = {};  // how many blocks, by BlockState
+};
+SnapshotTotals TotalsOf(const SnapshotSpace& space, int32_t device = kAllDevices);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_H_

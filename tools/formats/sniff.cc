@@ -1,0 +1,105 @@
+#include "tools/formats/sniff.h"
+
+#include <iterator>
+
+#include "tools/formats/pickle_opcodes.h"
+#include "tools/formats/text.h"
+#include "tracer/format/layout.h"
+
+namespace vramstow {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+struct Magic {
+  std::string_view bytes;
+  Sniffed sniffed;
+};
+
+constexpr Magic kMagics[] = {
+    {"\x1f\x8b"sv, {FileFormat::kGzip, "a gzip file"}},
+    {"PK\x03\x04"sv, {FileFormat::kZip, "a zip file"}},
+    {"PK\x05\x06"sv, {FileFormat::kZip, "an empty zip file"}},
+    // Python's protocols 0 and 1 have no mark of their own; this is how a dict or list begins.
+    {"(dp"sv, {FileFormat::kPickle, "a Python pickle"}},
+    {"(lp"sv, {FileFormat::kPickle, "a Python pickle"}},
+    {"}q"sv, {FileFormat::kPickle, "a Python pickle"}},
+    {"]q"sv, {FileFormat::kPickle, "a Python pickle"}},
+    {"version https://git-lfs"sv,
+     {FileFormat::kForeign, "a Git LFS pointer (the file itself was not downloaded)"}},
+    {"SQLite format 3"sv, {FileFormat::kForeign, "an SQLite database"}},
+    {"\x7f"
+     "ELF"sv,
+     {FileFormat::kForeign, "a program or library"}},
+    {"memray"sv, {FileFormat::kForeign, "a memray capture"}},
+    {"\x28\xb5\x2f\xfd"sv, {FileFormat::kForeign, "packed with zstd: unpack it first"}},
+    {"\xfd"
+     "7zXZ"sv,
+     {FileFormat::kForeign, "packed with xz: unpack it first"}},
+    {"BZh"sv, {FileFormat::kForeign, "packed with bzip2: unpack it first"}},
+    {"PAR1"sv, {FileFormat::kForeign, "a Parquet file"}},
+    {"\x93NUMPY"sv, {FileFormat::kForeign, "a NumPy array"}},
+    {"\x89PNG"sv, {FileFormat::kForeign, "a PNG picture"}},
+    {"<!DOCTYPE"sv,
+     {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
+    {"<!doctype"sv,
+     {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
+    {"<html"sv, {FileFormat::kForeign, "an HTML page (the data that it was made from is read)"}},
+    {"<?xml"sv, {FileFormat::kForeign, "an XML file"}},
+};
+
+// Is there a column of this name?
+bool HasColumn(std::string_view header, std::string_view name) {
+  while (true) {
+    const size_t comma = header.find(',');
+    if (Stripped(header.substr(0, comma)) == name) return true;
+    if (comma == std::string_view::npos) return false;
+    header.remove_prefix(comma + 1);
+  }
+}
+
+Sniffed SniffText(std::string_view bytes) {
+  if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
+  const std::string_view text = Stripped(bytes);
+  if (text.empty()) return {FileFormat::kForeign, "nothing but empty lines"};
+  if (text.front() == '{') return {FileFormat::kProfilerTrace, "a JSON object"};
+  if (text.front() == '[') {
+    const std::string_view inner = Stripped(text.substr(1));
+    if (inner.starts_with('{')) return {FileFormat::kProfilerTrace, "a JSON list of objects"};
+    return {FileFormat::kMemoryTimeline, "a JSON list"};
+  }
+  const std::string_view header = text.substr(0, text.find('\n'));
+  if (HasColumn(header, "Action") && HasColumn(header, "Pointer") && HasColumn(header, "Size")) {
+    return {FileFormat::kRmmLog, "an RMM log"};
+  }
+  if (HasColumn(header, "lower") && HasColumn(header, "upper") && HasColumn(header, "size")) {
+    return {FileFormat::kMinimalloc, "a minimalloc problem"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Sniffed Sniff(std::string_view first_bytes) {
+  if (first_bytes.empty()) return {FileFormat::kEmpty, "empty"};
+  const std::string_view stow(reinterpret_cast<const char*>(kFileMagic), std::size(kFileMagic));
+  if (first_bytes.starts_with(stow)) return {FileFormat::kStow, "a vramstow trace"};
+  const auto first = static_cast<uint8_t>(first_bytes.front());
+  if (first == pickle::kProtocol && first_bytes.size() > 1 &&
+      static_cast<uint8_t>(first_bytes[1]) < ' ') {
+    return {FileFormat::kPickle, "a Python pickle"};
+  }
+  for (const Magic& magic : kMagics) {
+    if (first_bytes.starts_with(magic.bytes)) return magic.sniffed;
+  }
+  return SniffText(first_bytes.substr(0, 4096));
+}
+
+std::string NotReadable(std::string_view path, const Sniffed& sniffed) {
+  return Concat(path, " is ", sniffed.what,
+                "; what is read are vramstow traces (.stow), PyTorch memory snapshots, PyTorch "
+                "profiler traces with memory events and memory timelines (JSON, also .gz), RMM "
+                "logs and minimalloc problems (CSV)");
+}
+
+}  // namespace vramstow

@@ -1,0 +1,42 @@
+// What is this file? Told from its first bytes, never from its name.
+//
+// Ownership: values; texts are literals. Threads: pure. Errors: none; what is not recognised is
+// kUnknown. Units: none.
+#ifndef VRAMSTOW_TOOLS_FORMATS_SNIFF_H_
+#define VRAMSTOW_TOOLS_FORMATS_SNIFF_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vramstow {
+
+enum class FileFormat : uint8_t {
+  kUnknown,
+  kEmpty,
+  kStow,            // a trace of vramstow's own
+  kPickle,          // a PyTorch memory snapshot, if it is any of ours
+  kProfilerTrace,   // JSON: a PyTorch profiler trace (Chrome's format)
+  kMemoryTimeline,  // JSON: the PyTorch profiler's memory timeline
+  kRmmLog,
+  kMinimalloc,
+  kGzip,  // one of the above in it; Input looks inside
+  kZip,
+  kForeign,  // recognised, and nothing that is read here
+};
+
+struct Sniffed {
+  FileFormat format = FileFormat::kUnknown;
+  // With its article: "a PyTorch memory snapshot", "an HTML page".
+  std::string_view what = "nothing that is known here";
+};
+
+// Looks at the first 4 KiB; more does no harm.
+Sniffed Sniff(std::string_view first_bytes);
+
+// One sentence for a file that no reader takes: what it is, and what would be read.
+std::string NotReadable(std::string_view path, const Sniffed& sniffed);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_SNIFF_H_

@@ -1,0 +1,87 @@
+#include "tools/formats/pickle_opcodes.h"
+#include "tools/formats/text.h"
+#include "tools/formats/unpickler_machine.h"
+
+namespace vramstow {
+namespace {
+
+// What an opcode asks for beyond plain data; null for a byte that is no opcode.
+const char* WhatItAsksFor(uint8_t opcode) {
+  switch (opcode) {
+    case pickle::kGlobal:
+    case pickle::kStackGlobal:
+      return "to import";
+    case pickle::kInstance:
+      return "to build an instance of";
+    case pickle::kReduce:
+      return "to call a function (REDUCE)";
+    case pickle::kBuild:
+      return "to set an object's state (BUILD)";
+    case pickle::kObject:
+      return "to build an object (OBJ)";
+    case pickle::kNewObject:
+      return "to build an object (NEWOBJ)";
+    case pickle::kNewObjectEx:
+      return "to build an object (NEWOBJ_EX)";
+    case pickle::kPersistentId:
+    case pickle::kBinPersistentId:
+      return "for an object outside the file (a persistent id, as tensors have in a checkpoint)";
+    case pickle::kExtension1:
+    case pickle::kExtension2:
+    case pickle::kExtension4:
+      return "for an object by an extension code";
+    case pickle::kNextBuffer:
+    case pickle::kReadonlyBuffer:
+      return "for a buffer outside the file";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Unpickler::Step Unpickler::Refuse(uint8_t opcode) {
+  const char* what = WhatItAsksFor(opcode);
+  if (what == nullptr) {
+    return Damaged(Concat(HexText(opcode), " is nothing that a pickle has there"));
+  }
+  std::string name;
+  if (opcode == pickle::kGlobal || opcode == pickle::kInstance) {
+    std::string_view module;
+    std::string_view object;
+    if (!ReadLine(&module) || !ReadLine(&object)) return EndsEarly();
+    name = Concat(" ", Quoted(Concat(module, ".", object)));
+  } else if (opcode == pickle::kStackGlobal) {
+    std::string_view parts[2] = {"?", "?"};
+    for (size_t i = 0; i < 2 && Has(2); ++i) {
+      const uint32_t text = stack_[stack_.size() - 2 + i].AsText();
+      if (text != PickleValue::kNotAText) parts[i] = tree_.Text(text);
+    }
+    name = Concat(" ", Quoted(Concat(parts[0], ".", parts[1])));
+  }
+  refusal_ = absl::PermissionDeniedError(
+      Concat("at byte ", opcode_offset(), " the pickle asks ", what, name,
+             "; a memory snapshot is made of numbers, texts, lists and dicts only, so "
+             "nothing of the file was used"));
+  return Step::kFailed;
+}
+
+Unpickler::Step Unpickler::Damaged(std::string_view what) {
+  damage_ = Concat("the pickle is damaged at byte ", opcode_offset(), ": ", what);
+  return Step::kFailed;
+}
+
+Unpickler::Step Unpickler::EndsEarly() {
+  damage_ = Concat("the pickle ends early, after ", end_ - begin_,
+                   " bytes, in the middle of what begins at byte ", opcode_offset());
+  return Step::kFailed;
+}
+
+Unpickler::Step Unpickler::OutOfMemory() {
+  refusal_ = absl::ResourceExhaustedError(Concat(
+      "at byte ", opcode_offset(), " of ", end_ - begin_, " the pickle would take more than ",
+      tree_.arena_.max_bytes(), " bytes of memory, which no memory snapshot of its length does"));
+  return Step::kFailed;
+}
+
+}  // namespace vramstow

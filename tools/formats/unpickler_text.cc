@@ -1,0 +1,129 @@
+#include "tools/formats/pickle_opcodes.h"
+#include "tools/formats/text.h"
+#include "tools/formats/unpickler_machine.h"
+#include "tools/formats/utf8.h"
+
+namespace vramstow {
+namespace {
+
+// The character after a backslash, of those with one letter; 0 if it is none.
+char SimpleEscape(char letter) {
+  switch (letter) {
+    case '\\':
+    case '\'':
+    case '"':
+      return letter;
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'a':
+      return '\a';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'v':
+      return '\v';
+    default:
+      return 0;
+  }
+}
+
+// 'text' or "text" with the escapes of Python's repr().
+bool Unquote(std::string_view line, std::string* text) {
+  if (line.size() < 2 || (line.front() != '\'' && line.front() != '"') ||
+      line.back() != line.front()) {
+    return false;
+  }
+  line = line.substr(1, line.size() - 2);
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\\') {
+      *text += line[i];
+    } else if (++i == line.size()) {
+      return false;
+    } else if (line[i] == 'x') {
+      const std::string_view digits = line.substr(i + 1, 2);
+      const auto code = ParseNumber<uint8_t>(digits, 16);
+      if (digits.size() != 2 || !code) return false;
+      *text += static_cast<char>(*code);
+      i += 2;
+    } else if (const char c = SimpleEscape(line[i]); c != 0) {
+      *text += c;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX, everything else is Latin-1.
+bool UnescapeRawUnicode(std::string_view line, std::string* text) {
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c != '\\' || i + 1 >= line.size() || (line[i + 1] != 'u' && line[i + 1] != 'U')) {
+      AppendUtf8(static_cast<unsigned char>(c), text);
+      continue;
+    }
+    const size_t digits = line[i + 1] == 'u' ? 4 : 8;
+    const std::string_view number = line.substr(i + 2, digits);
+    const auto code = ParseNumber<uint32_t>(number, 16);
+    if (number.size() != digits || !code) return false;
+    AppendUtf8(*code, text);
+    i += 1 + digits;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Unpickler::ReadLine(std::string_view* line) {
+  const void* found = std::memchr(next_, '\n', static_cast<size_t>(end_ - next_));
+  if (found == nullptr) return false;
+  const char* line_end = static_cast<const char*>(found);
+  *line = {next_, static_cast<size_t>(line_end - next_)};
+  next_ = line_end + 1;
+  if (!line->empty() && line->back() == '\r') line->remove_suffix(1);
+  return true;
+}
+
+Unpickler::Step Unpickler::TextProtocol(uint8_t opcode) {
+  std::string_view line;
+  if (next_ == end_ || !ReadLine(&line)) return EndsEarly();
+  std::string text;
+  switch (opcode) {
+    case pickle::kIntText:
+      if (line == "00") return Push(PickleValue::OfKind(PickleKind::kFalse));
+      if (line == "01") return Push(PickleValue::OfKind(PickleKind::kTrue));
+      [[fallthrough]];
+    case pickle::kLongText: {
+      if (line.ends_with('L')) line.remove_suffix(1);
+      if (const auto number = ParseNumber<int64_t>(line)) return PushInteger(*number);
+      if (const auto number = ParseNumber<uint64_t>(line)) return PushUnsigned(*number);
+      const size_t first = line.starts_with('-') ? 1 : 0;
+      if (line.size() == first || line.find_first_not_of("0123456789", first) != line.npos) {
+        return Damaged("a number is expected");
+      }
+      return Push(PickleValue::OfKind(PickleKind::kHugeInteger));
+    }
+    case pickle::kFloatText: {
+      const auto number = ParseNumber<double>(line);
+      return number ? PushFloat(*number) : Damaged("a number is expected");
+    }
+    case pickle::kStringText:
+      if (!Unquote(line, &text)) return Damaged("a text in quotes is expected");
+      return PushText(text, /*stable=*/false);
+    case pickle::kUnicodeText:
+      if (!UnescapeRawUnicode(line, &text)) return Damaged("a text has a wrong escape");
+      return PushText(text, /*stable=*/false);
+    default: {
+      const auto index = ParseNumber<uint64_t>(line);
+      if (!index) return Damaged("a number is expected");
+      return opcode == pickle::kGetText ? Get(*index) : Put(*index);
+    }
+  }
+}
+
+}  // namespace vramstow

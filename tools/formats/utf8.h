@@ -1,0 +1,23 @@
+// Texts from strangers as valid UTF-8, so that every report can show them.
+//
+// Ownership: values. Threads: pure functions. Errors: none; what is not valid becomes U+FFFD.
+#ifndef VRAMSTOW_TOOLS_FORMATS_UTF8_H_
+#define VRAMSTOW_TOOLS_FORMATS_UTF8_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vramstow {
+
+// Appends one character; U+FFFD for a number that is none (surrogates, over 0x10FFFF).
+void AppendUtf8(uint32_t code, std::string* text);
+
+bool IsUtf8(std::string_view text);
+
+// The text with every wrong byte replaced by U+FFFD.
+std::string CleanUtf8(std::string_view text);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_UTF8_H_

@@ -1,0 +1,43 @@
+// Child: runs a command in place of this program, as far as anybody can see.
+//
+// Idea: the command runs in the same process group with the same standard streams. Signals that the
+// terminal sends go to the whole group and so to the command itself; what somebody sends to this
+// process alone is passed on. When the command stops, this process stops; when it is continued, so
+// is the command.
+//
+// Ownership: none. Threads: the caller's process must have one thread. Errors: told in ChildEnd.
+// Signals: all that can be passed on are blocked in this process from RunChild on, also after it
+// returned, so that nothing but SIGKILL keeps it from ending as the command did.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
+#define VRAMSTOW_TOOLS_LAUNCH_CHILD_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/launch/environment.h"
+
+namespace vramstow {
+
+struct ChildEnd {
+  enum class How {
+    kExited,      // with exit status `value`
+    kKilled,      // by signal `value`
+    kNotStarted,  // `value` is the errno of exec
+    kNoProcess,   // `value` is the errno of fork or pipe
+  };
+  How how = How::kNoProcess;
+  int value = 0;
+};
+
+// Runs `command` (not empty) and waits for its end.
+ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment);
+
+// Whether somebody asked this process to end since RunChild returned (SIGINT, SIGTERM, …).
+bool IsAskedToEnd();
+
+// Ends this process as the command ended, without a core dump of its own. For kExited and kKilled.
+[[noreturn]] void EndAs(const ChildEnd& end);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_CHILD_H_

@@ -1,0 +1,53 @@
+#include "tools/launch/driver.h"
+
+#include <dlfcn.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostText = 64 * 1024;
+using SimulatorCheck = int (*)(const char* spec, char* text, size_t size);
+
+}  // namespace
+
+absl::Status CheckDriver() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  // Left open: a driver need not survive being closed.
+  if (driver != nullptr && dlsym(driver, "cuInit") != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "there is no CUDA driver here (libcuda.so.1): run it on a machine with an NVIDIA driver, or "
+      "rehearse it on a simulated card with --simulate=h200.");
+}
+
+absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_directory,
+                                           const std::string& spec) {
+  const std::string path = absl::StrCat(simulator_directory, "/libcuda.so.1");
+  void* driver = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) {
+    const char* reason = dlerror();
+    return absl::NotFoundError(
+        absl::StrCat("cannot open the simulated driver ", path, " (",
+                     reason == nullptr ? "no reason given" : reason,
+                     "): build or install vramstow again, with the simulator."));
+  }
+  const auto check = reinterpret_cast<SimulatorCheck>(dlsym(driver, "vramstowSimulatorCheck"));
+  if (check == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     " is not vramstow's simulated driver, or one of another version: build or "
+                     "install vramstow again."));
+  }
+  std::vector<char> text(kMostText, '\0');
+  const int result = check(spec.c_str(), text.data(), text.size());
+  text.back() = '\0';
+  std::string said = text.data();
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  if (result == 0) return said;
+  return absl::InvalidArgumentError(absl::StrCat("--simulate: ", said));
+}
+
+}  // namespace vramstow

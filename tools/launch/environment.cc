@@ -1,0 +1,76 @@
+#include "tools/launch/environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kPreload[] = "LD_PRELOAD";
+constexpr char kLibraryPath[] = "LD_LIBRARY_PATH";
+constexpr char kTriton[] = "TRITON_LIBCUDA_PATH";
+
+bool IsVariable(const std::string& entry, std::string_view name) {
+  return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
+}
+
+}  // namespace
+
+Environment::Environment() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    entries_.emplace_back(*entry);
+  }
+}
+
+const char* Environment::Get(std::string_view name) const {
+  for (const std::string& entry : entries_) {
+    if (IsVariable(entry, name)) return entry.c_str() + name.size() + 1;
+  }
+  return nullptr;
+}
+
+void Environment::Set(std::string_view name, std::string_view value) {
+  std::string entry(name);
+  entry += '=';
+  entry += value;
+  for (std::string& known : entries_) {
+    if (!IsVariable(known, name)) continue;
+    known = std::move(entry);
+    return;
+  }
+  entries_.push_back(std::move(entry));
+}
+
+std::vector<char*> Environment::Pointers() {
+  std::vector<char*> pointers;
+  for (std::string& entry : entries_) pointers.push_back(entry.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void AddLibraries(const Installation& installation, bool rehearsal, Environment* environment) {
+  const char* before = environment->Get(kPreload);
+  std::string preload = before == nullptr ? "" : before;
+  // The dynamic linker takes spaces and colons between the names.
+  const std::vector<std::string> known = absl::StrSplit(preload, absl::ByAnyChar(" :"));
+  for (const std::string& library : PreloadedLibraries(installation, rehearsal)) {
+    if (std::find(known.begin(), known.end(), library) != known.end()) continue;
+    absl::StrAppend(&preload, preload.empty() ? "" : ":", library);
+  }
+  environment->Set(kPreload, preload);
+  if (!rehearsal) return;
+
+  const std::string& folder = installation.simulator_directory;
+  const char* path_before = environment->Get(kLibraryPath);
+  const std::string path = path_before == nullptr ? "" : path_before;
+  if (path != folder && !path.starts_with(folder + ":")) {
+    environment->Set(kLibraryPath, path.empty() ? folder : absl::StrCat(folder, ":", path));
+  }
+  environment->Set(kTriton, folder);
+}
+
+}  // namespace vramstow

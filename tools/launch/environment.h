@@ -1,0 +1,40 @@
+// Environment: what a command is given beside its arguments.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: none.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_ENVIRONMENT_H_
+#define VRAMSTOW_TOOLS_LAUNCH_ENVIRONMENT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/launch/installation.h"
+
+namespace vramstow {
+
+class Environment {
+ public:
+  // The program's own.
+  Environment();
+  explicit Environment(std::vector<std::string> entries) : entries_(std::move(entries)) {}
+
+  // Null where it is not set. Valid until the next change.
+  const char* Get(std::string_view name) const;
+  // Other variables stay as and where they are, also odd ones.
+  void Set(std::string_view name, std::string_view value);
+
+  const std::vector<std::string>& entries() const { return entries_; }
+  // As exec takes it. Valid until the next change.
+  std::vector<char*> Pointers();
+
+ private:
+  std::vector<std::string> entries_;
+};
+
+// LD_PRELOAD, and in a rehearsal LD_LIBRARY_PATH and TRITON_LIBCUDA_PATH. What is there already is
+// kept and comes first in LD_PRELOAD, last in LD_LIBRARY_PATH; nothing is entered twice.
+void AddLibraries(const Installation& installation, bool rehearsal, Environment* environment);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_ENVIRONMENT_H_

@@ -1,0 +1,62 @@
+#include "tools/launch/installation.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+
+namespace vramstow {
+namespace {
+
+constexpr const char* kSimulatorPreloads[] = {"libcudart.so.13", "libcublasLt.so.13",
+                                              "libcublas.so.13", "libcudnn.so.9"};
+
+}  // namespace
+
+Installation InstallationOf(const std::string& program) {
+  const std::filesystem::path lib =
+      std::filesystem::path(program).parent_path().parent_path() / "lib";
+  return {lib / "libvramstow.so", lib / "vramstow/simulator"};
+}
+
+absl::StatusOr<Installation> FindInstallation() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return absl::InternalError(
+        absl::StrCat("cannot find out where this program lies (/proc/self/exe: ", error.message(),
+                     "): is /proc mounted?"));
+  }
+  return InstallationOf(program);
+}
+
+std::vector<std::string> PreloadedLibraries(const Installation& installation, bool rehearsal) {
+  std::vector<std::string> libraries = {installation.shim};
+  if (!rehearsal) return libraries;
+  for (const char* name : kSimulatorPreloads) {
+    libraries.push_back(absl::StrCat(installation.simulator_directory, "/", name));
+  }
+  return libraries;
+}
+
+absl::Status CheckInstallation(const Installation& installation, bool rehearsal) {
+  for (const std::string& library : PreloadedLibraries(installation, rehearsal)) {
+    if (library.find_first_of(" :;$") != std::string::npos) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(library,
+                       " cannot be preloaded, because its path has a space, ':', ';' or '$': "
+                       "move vramstow to another folder."));
+    }
+    if (access(library.c_str(), R_OK) != 0) {
+      return absl::NotFoundError(
+          absl::StrCat("cannot read ", library, " (", strerror(errno),
+                       "): build or install vramstow again, with all its parts."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramstow

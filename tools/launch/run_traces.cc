@@ -1,0 +1,101 @@
+#include "tools/launch/run_traces.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/analysis/analyzer.h"
+#include "tools/analysis/trace_source.h"
+
+namespace vramstow {
+namespace {
+
+// The clock of a file server may be behind this machine's.
+constexpr time_t kClockSlack = 3600;
+constexpr uint64_t kEventsBetweenLooks = 1 << 16;
+
+// Ends early when it is told to.
+class StoppableSource : public EventSource {
+ public:
+  StoppableSource(EventSource* source, const std::function<bool()>& stop)
+      : source_(source), stop_(stop) {}
+
+  bool Next(Event* event) override {
+    if (++events_ % kEventsBetweenLooks == 0 && stop_()) stopped_ = true;
+    return !stopped_ && source_->Next(event);
+  }
+  std::string_view CallName(uint16_t call) const override { return source_->CallName(call); }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return source_->LibraryPath(library);
+  }
+  const std::map<std::string, std::string>& facts() const override { return source_->facts(); }
+  ReadReport report() const override { return source_->report(); }
+  bool stopped() const { return stopped_; }
+
+ private:
+  EventSource* source_;
+  const std::function<bool()>& stop_;
+  uint64_t events_ = 0;
+  bool stopped_ = false;
+};
+
+std::vector<std::string> TraceFiles(const std::string& directory) {
+  std::vector<std::string> files;
+  DIR* folder = opendir(directory.c_str());
+  if (folder == nullptr) return files;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.ends_with(".stow")) files.push_back(absl::StrCat(directory, "/", name));
+  }
+  closedir(folder);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::string NewRunId(const char* outer) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+    timespec now = {};
+    clock_gettime(CLOCK_REALTIME, &now);
+    number = static_cast<uint64_t>(now.tv_sec) * 1000000007u + static_cast<uint64_t>(now.tv_nsec);
+  }
+  const std::string id = absl::StrFormat("%d-%016x", getpid(), number);
+  return outer == nullptr || *outer == '\0' ? id : absl::StrCat(outer, "/", id);
+}
+
+bool BelongsToRun(const std::string& trace_run_id, const std::string& run_id) {
+  return trace_run_id.starts_with(run_id) &&
+         (trace_run_id.size() == run_id.size() || trace_run_id[run_id.size()] == '/');
+}
+
+RunTraces FindRunTraces(const std::string& directory, const std::string& run_id, time_t begin,
+                        const std::function<bool()>& stop) {
+  RunTraces traces;
+  for (const std::string& file : TraceFiles(directory)) {
+    if (stop()) traces.stopped = true;
+    if (traces.stopped) return traces;
+    struct stat status;
+    if (stat(file.c_str(), &status) != 0 || status.st_mtime < begin - kClockSlack) continue;
+    auto source = TraceSource::Open(file);
+    if (!source.ok()) {
+      traces.unread += status.st_mtime >= begin ? 1 : 0;
+      continue;
+    }
+    const auto id = (*source)->facts().find("run.id");
+    if (id == (*source)->facts().end() || !BelongsToRun(id->second, run_id)) continue;
+    StoppableSource stoppable(source->get(), stop);
+    traces.facts.push_back(Analyze(&stoppable, file));
+    traces.stopped = stoppable.stopped();
+  }
+  return traces;
+}
+
+}  // namespace vramstow

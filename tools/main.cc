@@ -1,0 +1,77 @@
+// The program `vramstow`: hands its arguments to the command that they name.
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/command.h"
+#include "tools/output.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kHelp[] =
+    "Usage: vramstow COMMAND …\n"
+    "\n"
+    "Sees where the GPU memory of an unmodified program goes.\n"
+    "\n"
+    "Commands:\n"
+    "  run      runs a command under vramstow and sums up what it did with device memory\n"
+    "  analyze  says where the memory of a recorded run went\n"
+    "  export   writes the events of a trace in another format\n"
+    "\n"
+    "  --help, --version\n"
+    "\n"
+    "Examples:\n"
+    "  vramstow run -- python train.py\n"
+    "  vramstow run --simulate=h200 -- python train.py\n"
+    "  vramstow analyze python-4711.stow\n"
+    "  vramstow export python-4711.stow --to csv\n"
+    "\n"
+    "vramstow COMMAND --help says more.\n";
+
+struct Command {
+  const char* name;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+constexpr Command kCommands[] = {{"run", RunCommand},
+                                 {"analyze", AnalyzeCommand},
+                                 {"export", ExportCommand},
+                                 {"docs", DocsCommand}};
+
+int Main(const std::vector<std::string>& arguments) {
+  OccupyStandardStreams();
+  if (arguments.empty()) {
+    Complain("", "no command: run, analyze or export; see vramstow --help.");
+    return kExitUsage;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") return PrintResult("", kHelp);
+  if (name == "--version") {
+    return PrintResult("", absl::StrCat("vramstow ", VRAMSTOW_VERSION, "\n"));
+  }
+  for (const Command& command : kCommands) {
+    if (name != command.name) continue;
+    return command.run({arguments.begin() + 1, arguments.end()});
+  }
+  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
+                            Printable(name),
+                            "': run, analyze and export are there; see vramstow --help."));
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int count, char** values) {
+  try {
+    return vramstow::Main({values + (count > 0 ? 1 : 0), values + count});
+  } catch (const std::exception& error) {
+    // Out of memory, in the first place.
+    vramstow::Complain("", std::string("cannot go on: ") + error.what() + ".");
+    return vramstow::kExitCannotWrite;
+  }
+}

@@ -1,0 +1,211 @@
+#include "tools/report/sections.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/report/chart.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Align = Table::Align;
+
+constexpr size_t kMostRows = 12;
+constexpr size_t kMostBlocks = 6;
+
+std::string AndMore(size_t left_out, const char* noun) {
+  return left_out == 0 ? "" : absl::StrCat("  … and ", Counted(left_out, noun), " more\n");
+}
+
+std::string AmountText(const Amount& amount) {
+  return absl::StrCat(Bytes(amount.bytes), " in ", Counted(amount.blocks, "block"));
+}
+
+// Neighbours in the list that are alike are told in one line.
+std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
+  Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
+  size_t rows = 0;
+  for (size_t i = 0; i < blocks.size() && rows < kMostBlocks; ++rows) {
+    size_t alike = i;
+    while (alike < blocks.size() && blocks[alike].size == blocks[i].size &&
+           blocks[alike].call == blocks[i].call && blocks[alike].library == blocks[i].library) {
+      ++alike;
+    }
+    const size_t count = alike - i;
+    // Where the list ends in a run of alike blocks, there may be more of them.
+    const bool open = alike == blocks.size() && blocks.size() == kMostBlocksAtPeak && count > 1;
+    table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
+                  Bytes(blocks[i].size), Printable(blocks[i].library), Printable(blocks[i].call),
+                  absl::StrCat(count == 1 ? "at " : "from ", Time(blocks[i].time_ns))});
+    i = alike;
+  }
+  return table.Text(4);
+}
+
+}  // namespace
+
+std::string PeakSection(const Facts& facts) {
+  const Peak& peak = facts.peak;
+  std::string text;
+  if (facts.counts.allocations == 0 && peak.allocated_bytes == 0) {
+    return "No memory was allocated.\n";
+  }
+  text += absl::StrFormat("%s allocated, %s reserved, %s requested", Bytes(peak.allocated_bytes),
+                          Bytes(peak.reserved_bytes), Bytes(peak.requested_bytes));
+  text += facts.traces == 1 ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
+                            : ": the sum of each process's own peak\n";
+  text += absl::StrFormat("%s, %s, largest block %s, out of memory %s\n",
+                          Counted(facts.counts.allocations, "allocation"),
+                          Counted(facts.counts.frees, "free"), Bytes(facts.largest_block_bytes),
+                          Counted(facts.counts.out_of_memory, "time"));
+  const std::pair<const char*, uint64_t> others[] = {
+      {"pinned host memory", peak.host_bytes},
+      {"registered host memory", peak.registered_bytes},
+      {"managed memory", peak.managed_bytes},
+      {"imported from other processes", peak.imported_bytes},
+      {"mapped into address ranges", peak.mapped_bytes}};
+  for (const auto& [name, bytes] : others) {
+    if (bytes > 0) text += absl::StrCat("  ", name, ": ", Bytes(bytes), " at the most\n");
+  }
+  if (facts.largest_at_peak.empty()) return text;
+  text += "  largest blocks at the peak:\n" + BlocksAtPeak(facts.largest_at_peak);
+  return text;
+}
+
+std::string LibrarySection(const Facts& facts, const TextStyle& style) {
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+               Align::kRight, Align::kRight});
+  table.AddRow({"", "at the peak", "", "highest", "at the end", "allocations", "frees"});
+  const size_t rows = std::min(facts.by_library.size(), kMostRows);
+  for (size_t i = 0; i < rows; ++i) {
+    const TallyFacts& tally = facts.by_library[i];
+    table.AddRow({Shortened(Printable(tally.name), style.width > 84 ? 32 : 24, style.utf8),
+                  Bytes(tally.at_peak.bytes),
+                  Share(tally.at_peak.bytes, facts.peak.allocated_bytes),
+                  Bytes(tally.highest_bytes), Bytes(tally.at_end.bytes), Count(tally.allocations),
+                  Count(tally.frees)});
+  }
+  if (rows == 0) return "";
+  return table.Text(0) + AndMore(facts.by_library.size() - rows, "library");
+}
+
+std::string KindSection(const Facts& facts) {
+  Table table(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"", "highest", "at the end", "allocated in all", "allocations", "frees"});
+  size_t rows = 0;
+  for (const TallyFacts& tally : facts.by_kind) {
+    if (tally.allocations == 0 && tally.highest_bytes == 0 && tally.other_highest_bytes == 0) {
+      continue;
+    }
+    table.AddRow({tally.name, Bytes(tally.highest_bytes + tally.other_highest_bytes),
+                  Bytes(tally.at_end.bytes + tally.other_at_end.bytes), Bytes(tally.total_bytes),
+                  Count(tally.allocations), Count(tally.frees)});
+    ++rows;
+  }
+  return rows == 0 ? "" : table.Text(0);
+}
+
+std::string CallSection(const Facts& facts) {
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"", "calls", "refused", "allocated in all"});
+  const size_t rows = std::min(facts.by_call.size(), kMostRows);
+  for (size_t i = 0; i < rows; ++i) {
+    const TallyFacts& tally = facts.by_call[i];
+    table.AddRow({Printable(tally.name), Count(tally.calls), Count(tally.failed),
+                  tally.total_bytes == 0 ? "" : Bytes(tally.total_bytes)});
+  }
+  if (rows == 0) return "";
+  return table.Text(0) + AndMore(facts.by_call.size() - rows, "call");
+}
+
+std::string SizeSection(const Facts& facts, const TextStyle& style) {
+  if (facts.histogram.empty()) return "";
+  uint64_t most = 0;
+  for (const HistogramRow& row : facts.histogram) most = std::max(most, row.at_peak.bytes);
+  Table table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"from", "allocations", "blocks at peak", "bytes at peak", ""});
+  const size_t bar = style.width > 70 ? std::min<size_t>(style.width - 56, 40) : 14;
+  for (const HistogramRow& row : facts.histogram) {
+    table.AddRow({Bytes(row.from_bytes), Count(row.allocations), Count(row.at_peak.blocks),
+                  Bytes(row.at_peak.bytes), Bar(row.at_peak.bytes, most, bar, style.utf8)});
+  }
+  return table.Text(0);
+}
+
+std::string FragmentationSection(const Facts& facts) {
+  const FragmentationFacts& fragmentation = facts.fragmentation;
+  const Peak& peak = facts.peak;
+  if (peak.allocated_bytes == 0 && !fragmentation.any_ranges) return "";
+  std::string text = absl::StrCat(
+      "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
+  if (!fragmentation.any_ranges) {
+    return text +
+           "No address range was reserved, so no free ranges can be seen: what is free inside the\n"
+           "blocks that a framework divides itself is not visible at the driver.\n";
+  }
+  text += absl::StrCat("free addresses in reserved ranges (largest request so far: ",
+                       Bytes(fragmentation.largest_request_bytes), "):\n");
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"", "free", "largest range", "largest ÷ free", "too small for the request"});
+  const auto add = [&table](const std::string& name, const FreeRanges& ranges) {
+    table.AddRow({name, Bytes(ranges.free_bytes), Bytes(ranges.largest_bytes),
+                  Ratio(ranges.largest_bytes, ranges.free_bytes), Bytes(ranges.unusable_bytes)});
+  };
+  add("at the peak", fragmentation.at_peak);
+  if (fragmentation.worst.unusable_bytes > 0) {
+    add("worst, at " + Time(fragmentation.worst_time_ns), fragmentation.worst);
+  }
+  add("at the end", fragmentation.at_end);
+  return text + table.Text(2);
+}
+
+std::string OutOfMemorySection(const FactSet& set) {
+  const uint64_t count = set.total.counts.out_of_memory;
+  if (count == 0) return "";
+  std::string text;
+  size_t told = 0;
+  for (const Facts& trace : set.traces) {
+    for (const OutOfMemoryFacts& failure : trace.out_of_memory) {
+      if (told == kMostRows) break;
+      ++told;
+      if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
+      text += absl::StrFormat("at %s %s asked %s for %s", Time(failure.time_ns),
+                              Printable(failure.library), Printable(failure.call),
+                              Bytes(failure.requested_bytes));
+      if (failure.device != kNoDevice) text += absl::StrCat(" on device ", failure.device);
+      text += absl::StrCat("; this process had ", Bytes(failure.allocated_bytes));
+      if (failure.free_from == FreeKnownFrom::kNothing) {
+        text += ", what was free is not known\n";
+      } else {
+        text += absl::StrFormat(", %s free (by what the driver said at %s)\n",
+                                Bytes(failure.free_bytes), Time(failure.free_known_at_ns));
+      }
+    }
+  }
+  return text + AndMore(count - std::min<uint64_t>(count, told), "time");
+}
+
+std::string LiveSection(const Facts& facts, const TextStyle& style) {
+  const LiveFacts& live = facts.live;
+  if (live.device.blocks == 0 && live.other.blocks == 0) return "";
+  std::string text = absl::StrCat(AmountText(live.device), " on devices");
+  if (live.other.blocks > 0) text += absl::StrCat(", ", AmountText(live.other), " on the host");
+  text += facts.report.closed ? "; the driver takes them back at exit\n" : "\n";
+  Table table(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
+  const size_t rows = std::min(live.groups.size(), kMostBlocks);
+  for (size_t i = 0; i < rows; ++i) {
+    const BlockFacts& group = live.groups[i];
+    table.AddRow({Bytes(group.size * group.count), absl::StrCat(Count(group.count), " x"),
+                  Bytes(group.size), MemoryKindName(group.memory),
+                  Shortened(Printable(group.library), 24, style.utf8), Printable(group.call)});
+  }
+  text += table.Text(2);
+  return text + AndMore(live.groups.size() - rows + live.groups_left_out, "group");
+}
+
+}  // namespace vramstow

@@ -1,0 +1,26 @@
+// Sections: the parts of the text report, each without its title; empty where there is nothing to
+// say.
+//
+// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
+#ifndef VRAMSTOW_TOOLS_REPORT_SECTIONS_H_
+#define VRAMSTOW_TOOLS_REPORT_SECTIONS_H_
+
+#include <string>
+
+#include "tools/analysis/facts.h"
+#include "tools/report/text.h"
+
+namespace vramstow {
+
+std::string PeakSection(const Facts& facts);
+std::string LibrarySection(const Facts& facts, const TextStyle& style);
+std::string KindSection(const Facts& facts);
+std::string CallSection(const Facts& facts);
+std::string SizeSection(const Facts& facts, const TextStyle& style);
+std::string FragmentationSection(const Facts& facts);
+std::string OutOfMemorySection(const FactSet& set);
+std::string LiveSection(const Facts& facts, const TextStyle& style);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPORT_SECTIONS_H_

@@ -1,0 +1,127 @@
+#include "tools/report/summary.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostLibraries = 4;
+
+std::string Line(const char* label, const std::string& text) {
+  return absl::StrFormat("  %-12s %s\n", label, text);
+}
+
+std::string WhoAllocated(const Facts& total) {
+  std::vector<std::string> parts;
+  uint64_t told = 0;
+  for (const TallyFacts& tally : total.by_library) {
+    if (parts.size() == kMostLibraries || tally.at_peak.bytes == 0) break;
+    parts.push_back(absl::StrCat(Printable(tally.name), " ", Bytes(tally.at_peak.bytes)));
+    told += tally.at_peak.bytes;
+  }
+  if (told < total.peak.allocated_bytes) {
+    parts.push_back(absl::StrCat("others ", Bytes(total.peak.allocated_bytes - told)));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Others(const Peak& peak) {
+  std::vector<std::string> parts;
+  const std::pair<const char*, uint64_t> others[] = {{"pinned", peak.host_bytes},
+                                                     {"registered", peak.registered_bytes},
+                                                     {"managed", peak.managed_bytes}};
+  for (const auto& [name, bytes] : others) {
+    if (bytes > 0) parts.push_back(absl::StrCat(Bytes(bytes), " ", name));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Processes(const FactSet& set) {
+  const Facts* highest = &set.traces.front();
+  size_t ranks = 0;
+  for (const Facts& trace : set.traces) {
+    if (trace.peak.allocated_bytes > highest->peak.allocated_bytes) highest = &trace;
+    ranks += trace.rank.has_value() ? 1 : 0;
+  }
+  const auto pid = highest->facts.find("process.pid");
+  std::string text = Counted(set.traces.size(), "process");
+  if (set.traces.size() > 1) text.insert(text.size() - 1, "e");  // processes
+  if (ranks > 0) text += absl::StrCat(" (", Counted(ranks, "rank"), ")");
+  text += absl::StrCat(", highest peak ", Bytes(highest->peak.allocated_bytes));
+  if (highest->rank.has_value()) return absl::StrCat(text, " in rank ", *highest->rank);
+  if (pid != highest->facts.end()) text += absl::StrCat(" in process ", Printable(pid->second));
+  return text;
+}
+
+// As one would type it into a shell.
+std::string Quoted(const std::string& path) {
+  const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::strchr("/._-+=:,@%", c) != nullptr;
+  });
+  if (plain && !path.empty()) return path;
+  std::string quoted = "'";
+  for (char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return Printable(quoted + "'");
+}
+
+std::string MissingInShort(const Facts& total, size_t unread) {
+  std::vector<std::string> parts;
+  const uint64_t events = total.report.missing_events + total.report.dropped_events;
+  if (events > 0) parts.push_back(Counted(events, "event"));
+  if (total.report.damaged_bytes > 0)
+    parts.push_back(Bytes(total.report.damaged_bytes) + " damaged");
+  if (unread > 0) parts.push_back(Counted(unread, "trace") + " that could not be read");
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
+  const Facts& total = set.total;
+  const Peak& peak = total.peak;
+  const bool one = set.traces.size() == 1;
+  const bool simulated = std::any_of(set.traces.begin(), set.traces.end(),
+                                     [](const Facts& trace) { return trace.simulated; });
+  const auto description = set.traces.front().facts.find("simulated");
+  std::string text = "vramstow: device memory of this run";
+  if (simulated) {
+    text = "vramstow: REHEARSAL on a simulated device";
+    if (description != set.traces.front().facts.end()) {
+      text += absl::StrCat(" (", Shortened(Printable(description->second), 60, true), ")");
+    }
+  }
+  text += "\n";
+  text += Line("peak", absl::StrFormat(
+                           "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes),
+                           Bytes(peak.reserved_bytes),
+                           one ? ", at " + Time(peak.time_ns) : ", the sum of each process's own"));
+  text += Line("allocations",
+               absl::StrFormat("%s, largest block %s, out of memory %s",
+                               Count(total.counts.allocations), Bytes(total.largest_block_bytes),
+                               Counted(total.counts.out_of_memory, "time")));
+  if (peak.allocated_bytes > 0) text += Line("at the peak", WhoAllocated(total));
+  if (const std::string others = Others(peak); !others.empty()) {
+    text += Line("host memory", others + " at the most");
+  }
+  if (!one) text += Line("processes", Processes(set));
+  if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
+    text += Line("missing", missing);
+  }
+  const std::string traces = one ? Quoted(set.traces.front().file) : Quoted(directory) + "/*.stow";
+  text += Line(one ? "trace" : "traces",
+               one ? Printable(set.traces.front().file)
+                   : absl::StrCat(Count(set.traces.size()), " in ", Printable(directory)));
+  text += Line("analyse", "vramstow analyze " + traces);
+  return text;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,21 @@
+// Summary: the few lines that `vramstow run` ends with.
+//
+// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: written out.
+#ifndef VRAMSTOW_TOOLS_REPORT_SUMMARY_H_
+#define VRAMSTOW_TOOLS_REPORT_SUMMARY_H_
+
+#include <string>
+
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+inline constexpr size_t kMostSummaryLines = 10;
+
+// At most kMostSummaryLines lines. `directory`: where the traces are. `unread`: how many traces of
+// the run could not be read.
+std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPORT_SUMMARY_H_

@@ -1,0 +1,180 @@
+#include "tools/report/text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/report/chart.h"
+#include "tools/report/sections.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Align = Table::Align;
+
+std::string Fact(const Facts& facts, const std::string& key) {
+  const auto fact = facts.facts.find(key);
+  return fact == facts.facts.end() ? "" : Printable(fact->second);
+}
+
+std::string Title(const std::string& text, const TextStyle& style) {
+  if (!style.utf8) return absl::StrCat("\n== ", text, " ==\n");
+  const size_t rest = style.width - std::min(style.width, Columns(text) + 4);
+  std::string line = absl::StrCat("\n── ", text, " ");
+  for (size_t i = 0; i < rest; ++i) line += "─";
+  return line + "\n";
+}
+
+std::string Identity(const Facts& facts, const TextStyle& style) {
+  std::string text;
+  const std::string command = Fact(facts, "process.command");
+  const std::string program = Fact(facts, "process.program");
+  text += Shortened(!command.empty()   ? command
+                    : !program.empty() ? program
+                                       : "unknown program",
+                    style.width, style.utf8) +
+          "\n";
+  std::vector<std::string> parts;
+  const auto add = [&](const char* label, const std::string& value) {
+    if (!value.empty()) parts.push_back(absl::StrCat(label, value));
+  };
+  add("process ", Fact(facts, "process.pid"));
+  add("rank ", Fact(facts, "process.rank"));
+  add("local rank ", Fact(facts, "process.local_rank"));
+  add("on ", Fact(facts, "process.host"));
+  add("", absl::StrCat(Count(facts.report.events), " events in ", Time(facts.end_ns)));
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
+  text += "\n";
+  if (facts.simulated) {
+    text += absl::StrCat("REHEARSAL on a simulated device: ", Fact(facts, "simulated"), "\n");
+  }
+  for (const DeviceFacts& device : facts.devices) {
+    if (device.device == kNoDevice) continue;
+    text += absl::StrCat("device ", device.device);
+    if (!device.name.empty()) text += ": " + Printable(device.name);
+    if (device.total_bytes.has_value()) text += ", " + Bytes(*device.total_bytes);
+    if (device.free_bytes_at_start.has_value()) {
+      text += absl::StrCat(", ", Bytes(*device.free_bytes_at_start), " free at the start");
+    }
+    if (device.lowest_free_bytes.has_value()) {
+      text +=
+          absl::StrCat(", ", Bytes(*device.lowest_free_bytes), " free at the least it said (at ",
+                       Time(device.lowest_free_time_ns), ")");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string TraceTable(const FactSet& set, const TextStyle& style) {
+  Table table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
+               Align::kRight, Align::kRight});
+  table.AddRow({"", "pid", "program", "peak", "allocations", "out of memory", "left at the end"});
+  for (const Facts& trace : set.traces) {
+    std::string program = Fact(trace, "process.program");
+    program.erase(0, program.rfind('/') + 1);
+    table.AddRow({trace.rank.has_value() ? NameOfTrace(trace) : "", Fact(trace, "process.pid"),
+                  Shortened(program, 20, style.utf8), Bytes(trace.peak.allocated_bytes),
+                  Count(trace.counts.allocations), Count(trace.counts.out_of_memory),
+                  Bytes(trace.live.device.bytes)});
+  }
+  return table.Text(0);
+}
+
+std::string Several(const FactSet& set, const TextStyle& style) {
+  std::string text = absl::StrCat(Counted(set.traces.size(), "trace"), ", ",
+                                  Counted(set.total.report.events, "event"), "\n");
+  const std::string command = Fact(set.total, "process.command");
+  if (!command.empty()) text += Shortened(command, style.width, style.utf8) + "\n";
+  const auto simulated = std::count_if(set.traces.begin(), set.traces.end(),
+                                       [](const Facts& trace) { return trace.simulated; });
+  if (simulated > 0) {
+    text += absl::StrCat("REHEARSAL on a simulated device",
+                         simulated < std::ssize(set.traces) ? ", in a part of them" : "", "\n");
+  }
+  text += Title("Processes", style) + TraceTable(set, style);
+  return text;
+}
+
+std::string MissingOfAll(const FactSet& set) {
+  std::string text;
+  for (const Facts& trace : set.traces) {
+    const std::string missing = MissingText(trace);
+    if (missing.empty()) continue;
+    if (set.traces.size() > 1) text += NameOfTrace(trace) + ":\n";
+    text += missing;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string NameOfTrace(const Facts& facts) {
+  if (facts.rank.has_value()) return absl::StrCat("rank ", *facts.rank);
+  const std::string pid = Fact(facts, "process.pid");
+  return pid.empty() ? Printable(facts.file) : absl::StrCat("process ", pid);
+}
+
+std::string MissingText(const Facts& facts) {
+  const ReadReport& report = facts.report;
+  const Counts& counts = facts.counts;
+  std::string text;
+  if (!report.closed) {
+    text +=
+        "The trace was not closed: the process was killed, or it is still running. All that it had "
+        "committed is here.\n";
+  }
+  if (report.damaged_chunks > 0 || report.damaged_bytes > 0) {
+    text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
+                         Bytes(report.damaged_bytes), " of the file could not be read.\n");
+  }
+  if (report.dropped_events > 0) {
+    text += absl::StrCat("Not recorded: ", Counted(report.dropped_events, "event"),
+                         " (buffers or disk were full).\n");
+  }
+  if (report.missing_events > 0) {
+    text += absl::StrCat("Missing: ", Counted(report.missing_events, "event"),
+                         " of the sequence. What they freed counts as live from there on.\n");
+  }
+  if (counts.frees_of_unseen > 0) {
+    text +=
+        absl::StrCat(Counted(counts.frees_of_unseen, "free"),
+                     " of blocks whose allocation is not in the trace; they are in no level.\n");
+  }
+  if (counts.frees_missed > 0) {
+    text += absl::StrCat(Counted(counts.frees_missed, "block"),
+                         " whose address was given out again without a free in the trace.\n");
+  }
+  if (counts.unmatched_refusals > 0) {
+    text += absl::StrCat(Counted(counts.unmatched_refusals, "refusal"),
+                         " of calls that are not in the trace.\n");
+  }
+  return text;
+}
+
+std::string TextReport(const FactSet& set, const TextStyle& style) {
+  const Facts& total = set.total;
+  const bool one = set.traces.size() == 1;
+  std::string text = one ? Identity(total, style) : Several(set, style);
+  const auto section = [&](const char* title, const std::string& body) {
+    if (!body.empty()) text += Title(title, style) + body;
+  };
+  if (one) {
+    section("Device memory over time",
+            Chart(total.timeline, total.end_ns, {style.width, 8, style.utf8}));
+  }
+  section("Peak", PeakSection(total));
+  section("By library", LibrarySection(total, style));
+  section("By kind of memory", KindSection(total));
+  section("By call", CallSection(total));
+  section("Sizes of device allocations", SizeSection(total, style));
+  if (one) section("Fragmentation", FragmentationSection(total));
+  section("Out of memory", OutOfMemorySection(set));
+  section("Live at the end", LiveSection(total, style));
+  section("What is missing", MissingOfAll(set));
+  return text;
+}
+
+}  // namespace vramstow
