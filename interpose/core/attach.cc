@@ -1,0 +1,36 @@
+// Where the shim comes in, and where the process ends. See interpose/shim/seam.h.
+#include "interpose/core/core.h"
+#include "interpose/core/routing.h"
+#include "interpose/shim/fingerprint.h"
+#include "interpose/shim/seam.h"
+
+namespace vramstow {
+
+constinit Core the_core;
+
+namespace {
+
+// Other threads may still be in the driver. No call of the driver is made here: it may be shutting
+// down, too.
+void Finish() {
+  Core& core = TheCore();
+  const bool is_forked_child = core.process.is_forked_child();
+  if (!core.process.Finish() || is_forked_child) return;
+  core.trace.Close();
+  if (core.process.options().coverage) core.coverage.Report();
+}
+
+constexpr VramstowCore kCore = {Replace, Finish};
+
+}  // namespace
+}  // namespace vramstow
+
+extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_core_attach(
+    const VramstowShim* shim) {
+  if (shim->hooks_fingerprint != vramstow::HooksFingerprint()) return nullptr;
+  // Every caller is the same shim, so a second one changes nothing.
+  __atomic_store_n(&vramstow::TheCore().shim, shim, __ATOMIC_RELEASE);
+  // Also where no look-up follows: the report at exit needs the settings.
+  vramstow::TheCore().process.Start();
+  return &vramstow::kCore;
+}

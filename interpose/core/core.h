@@ -1,0 +1,43 @@
+// All that the core holds, in one place.
+//
+// Idea: one object in static storage whose parts have constexpr constructors and no destructors, so
+// that it is ready before any constructor of the process has run and still there after the last
+// destructor.
+//
+// Ownership: static. Threads: each part says for itself. Errors: none. Units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_CORE_H_
+#define VRAMSTOW_INTERPOSE_CORE_CORE_H_
+
+#include "interpose/core/contexts.h"
+#include "interpose/core/coverage.h"
+#include "interpose/core/driver.h"
+#include "interpose/core/process.h"
+#include "interpose/core/trace.h"
+#include "interpose/shim/seam.h"
+#include "tracer/capture/caller.h"
+
+namespace vramstow {
+
+struct Core {
+  const VramstowShim* shim = nullptr;  // set at attach, always to the same value
+  Process process;
+  Driver driver;
+  Contexts contexts;
+  CallerTable callers;
+  Coverage coverage;
+  Trace trace;
+
+  // In a forked child, async-signal-safe: forgets what belongs to the parent.
+  void AbandonAfterFork() {
+    if (shim != nullptr) shim->thread()->recorder = nullptr;
+    trace.AbandonAfterFork();
+    contexts.Clear();
+  }
+};
+
+extern Core the_core;
+inline Core& TheCore() { return the_core; }
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_CORE_H_

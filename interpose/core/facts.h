@@ -1,0 +1,24 @@
+// What a trace says about the process, the settings, the driver and the devices: the list of facts
+// in docs/architecture.md.
+//
+// Ownership: the recorder copies. Threads: called by the one that made the trace. Errors: what
+// cannot be found out is left out. No heap; the driver is asked only what is legal directly after
+// cuInit. Units: in the facts' names.
+#ifndef VRAMSTOW_INTERPOSE_CORE_FACTS_H_
+#define VRAMSTOW_INTERPOSE_CORE_FACTS_H_
+
+#include "base/options.h"
+#include "interpose/core/driver.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+
+// The last part of the executable's name. Lives as long as the process.
+const char* ProgramName();
+
+void DescribeProcess(Recorder* recorder, const Options& options);
+void DescribeDriver(Recorder* recorder, const Driver& driver);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_FACTS_H_

@@ -1,0 +1,148 @@
+#include "interpose/core/trace.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/core/core.h"
+#include "interpose/core/facts.h"
+#include "interpose/core/keep_errno.h"
+#include "interpose/core/say.h"
+
+namespace vramstow {
+namespace {
+
+void** RecorderSlot() { return &TheCore().shim->thread()->recorder; }
+
+const char* Why(RecorderError error) {
+  switch (error) {
+    case RecorderError::kNoSpace:
+      return "the disk is full";
+    case RecorderError::kCannotMap:
+      return "its file cannot be mapped";
+    default:
+      return std::strerror(errno);
+  }
+}
+
+// Whether an event shows that there is memory to tell of: refusals, and frees of what was never
+// given out, do not make a file.
+bool IsWorthAFile(const Event& event) {
+  return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
+         event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
+         event.kind != EventKind::kCloseImport && event.kind != EventKind::kRefused;
+}
+
+}  // namespace
+
+void Trace::Open() {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kClosed) OpenAs(&state);
+}
+
+void Trace::OpenAs(State* state) {
+  if (!state_.compare_exchange_strong(*state, State::kOpening, std::memory_order_acq_rel)) return;
+  KeepErrno keep_errno;
+  Core& core = TheCore();
+  const Options& options = core.process.options();
+  if (!options.trace) {
+    state_.store(State::kOff, std::memory_order_release);
+    return;
+  }
+  char stem[300];
+  std::snprintf(stem, sizeof stem, "%.255s-%ld", ProgramName(), static_cast<long>(getpid()));
+  const RecorderError error = recorder_.Open({options.trace_dir, stem, RecorderSlot});
+  if (error != RecorderError::kOk) {
+    const char* why = Why(error);
+    state_.store(State::kOff, std::memory_order_release);
+    Say("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
+        "with "
+        "VRAMSTOW_TRACE_DIR.",
+        options.trace_dir, why);
+    return;
+  }
+  state_.store(State::kOpen, std::memory_order_release);
+  // Nobody waits for these.
+  DescribeProcess(&recorder_, options);
+  DescribeDriver(&recorder_, core.driver);
+}
+
+bool Trace::IsOpenFor(const Event& event) {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kOpen) return true;
+  if (state == State::kClosed && IsWorthAFile(event)) {
+    OpenAs(&state);
+    state = state_.load(std::memory_order_acquire);
+  }
+  // Another thread is making the file: nothing that it does there can wait for us.
+  constexpr int kMaxWaits = 2000;
+  for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
+    const timespec wait = {0, 1000000};
+    nanosleep(&wait, nullptr);
+    state = state_.load(std::memory_order_acquire);
+  }
+  return state == State::kOpen;
+}
+
+uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(event)) return 0;
+  event.call = NumberOfCall(hook);
+  event.library = NumberOfLibrary(return_address);
+  return recorder_.Record(event);
+}
+
+uint16_t Trace::NumberOfCall(Hook hook) {
+  std::atomic<uint32_t>& place = calls_[static_cast<size_t>(hook)];
+  uint32_t number = place.load(std::memory_order_relaxed);
+  if (number == 0) {
+    number = recorder_.InternCall(RowOf(hook).name) + 1u;
+    place.store(number, std::memory_order_relaxed);
+  }
+  return static_cast<uint16_t>(number - 1);
+}
+
+uint16_t Trace::NumberOfLibrary(const void* return_address) {
+  const CallerObject* caller = TheCore().callers.FindCaller(return_address);
+  if (caller == nullptr) return kUnknownName;
+  std::atomic<uint32_t>& place = libraries_[caller->index];
+  uint32_t number = place.load(std::memory_order_relaxed);
+  if (number == 0) {
+    number = recorder_.InternLibrary(caller->path, caller->base, caller->build_id) + 1u;
+    place.store(number, std::memory_order_relaxed);
+  }
+  return static_cast<uint16_t>(number - 1);
+}
+
+bool Trace::WantsFreeBytes(int device) {
+  if (device < 0 || device >= kMaxDevices) return false;
+  if (state_.load(std::memory_order_relaxed) != State::kOpen) return false;
+  const uint64_t bit = uint64_t{1} << device;
+  if ((described_devices_.load(std::memory_order_relaxed) & bit) != 0) return false;
+  return (described_devices_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+void Trace::DescribeFreeBytes(int device, uint64_t bytes) {
+  char key[48];
+  char value[24];
+  std::snprintf(key, sizeof key, "device.%d.free_bytes_at_start", device);
+  std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(bytes));
+  recorder_.Describe(key, value);
+}
+
+void Trace::Close() {
+  if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
+}
+
+void Trace::AbandonAfterFork() {
+  recorder_.AbandonAfterFork();
+  state_.store(State::kClosed, std::memory_order_relaxed);
+  described_devices_.store(0, std::memory_order_relaxed);
+  for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
+  for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,64 @@
+// The trace of this process: the recorder, and the numbers by which events name functions and
+// libraries.
+//
+// Idea: the file is made when CUDA has been initialised, or with the first memory that was
+// given out; a process that never gets that far leaves nothing behind.
+//
+// Ownership: static storage, never destroyed. Threads: any. While one thread makes the file, others
+// that have an event wait for it, for a bounded time. Errors: a file that cannot be made is told on
+// stderr once, and the process goes on without a trace. Units: as base/event.h.
+#ifndef VRAMSTOW_INTERPOSE_CORE_TRACE_H_
+#define VRAMSTOW_INTERPOSE_CORE_TRACE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/event.h"
+#include "interpose/core/hook_table.h"
+#include "tracer/capture/caller.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+
+class Trace {
+ public:
+  constexpr Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // Makes the file, if it is wanted and not there yet.
+  void Open();
+
+  // Stores an event under the function's name and the library that called it. Gives its sequence
+  // number, or 0 if nothing was stored.
+  uint64_t Record(Hook hook, const void* return_address, Event event);
+
+  // Tells the free bytes of a device when it is first used. `device` is current.
+  bool WantsFreeBytes(int device);
+  void DescribeFreeBytes(int device, uint64_t bytes);
+
+  void Close();
+  // In a forked child, async-signal-safe.
+  void AbandonAfterFork();
+
+ private:
+  enum class State : uint8_t { kClosed, kOpening, kOpen, kOff };
+
+  bool IsOpenFor(const Event& event);
+  void OpenAs(State* state);
+  uint16_t NumberOfCall(Hook hook);
+  uint16_t NumberOfLibrary(const void* return_address);
+
+  static constexpr int kMaxDevices = 64;
+
+  Recorder recorder_;
+  std::atomic<State> state_{State::kClosed};
+  std::atomic<uint64_t> described_devices_{0};  // one bit each
+  // Numbers, plus one; 0: not asked for yet.
+  std::atomic<uint32_t> calls_[kHookCount] = {};
+  std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_TRACE_H_
