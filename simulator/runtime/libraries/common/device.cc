@@ -132,26 +132,31 @@ CUresult EnsureContext() {
   return result == CUDA_SUCCESS ? driver.cuCtxSetCurrent(context) : result;
 }
 
-CUresult ComputeCapability(int* capability) {
+// An attribute of the current context's device.
+static CUresult Attribute(CUdevice_attribute attribute, int* value) {
   CUresult result = EnsureContext();
   CUdevice device = 0;
-  int major = 0;
-  int minor = 0;
   if (result == CUDA_SUCCESS) {
     result = Driver().cuCtxGetDevice(&device);
   }
+  return result == CUDA_SUCCESS ? Driver().cuDeviceGetAttribute(value, attribute, device) : result;
+}
+
+CUresult ComputeCapability(int* capability) {
+  int major = 0;
+  int minor = 0;
+  CUresult result = Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
   if (result == CUDA_SUCCESS) {
-    result =
-        Driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  }
-  if (result == CUDA_SUCCESS) {
-    result =
-        Driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    result = Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
   }
   if (result == CUDA_SUCCESS) {
     *capability = 10 * major + minor;
   }
   return result;
+}
+
+CUresult ProcessorCount(int* processors) {
+  return Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, processors);
 }
 
 CUresult LaunchWork(const char* name, CUstream stream, const WorkSize& size, const uint64_t* words,

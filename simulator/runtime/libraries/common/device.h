@@ -43,6 +43,9 @@ CUresult EnsureContext();
 // The compute capability of the current context's device, as 10 × major + minor (90 for 9.0).
 CUresult ComputeCapability(int* capability);
 
+// How many multiprocessors the current context's device has.
+CUresult ProcessorCount(int* processors);
+
 // Queues kernel `name` of kKernelModule on `stream`. `words` is copied; at most kArgumentWords.
 CUresult LaunchWork(const char* name, CUstream stream, const WorkSize& size, const uint64_t* words,
                     size_t count);

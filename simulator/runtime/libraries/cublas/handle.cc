@@ -36,23 +36,6 @@ size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration) 
   return compute_capability >= 90 ? 32 * kMebibyte : 4 * kMebibyte;
 }
 
-cublasStatus_t StatusOf(CUresult result) {
-  switch (result) {
-    case CUDA_SUCCESS:
-      return CUBLAS_STATUS_SUCCESS;
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    case CUDA_ERROR_NOT_INITIALIZED:
-    case CUDA_ERROR_DEINITIALIZED:
-    case CUDA_ERROR_NO_DEVICE:
-    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-    case CUDA_ERROR_INVALID_CONTEXT:
-      return CUBLAS_STATUS_NOT_INITIALIZED;
-    default:
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
-}
-
 }  // namespace vramstow::simulator
 
 using vramstow::simulator::CheckedHandle;

@@ -16,6 +16,7 @@
 
 #include "simulator/runtime/libraries/common/blas_handle.h"
 #include "simulator/runtime/libraries/cublas/cublas.h"
+#include "simulator/runtime/libraries/cublas/status.h"
 
 struct cublasContext : vramstow::simulator::BlasHandleHead {
   CUstream stream = nullptr;
@@ -46,9 +47,6 @@ cublasContext* CheckedHandle(cublasHandle_t handle);
 // pairs with SIZE in KiB (":4096:2:16:8"), or null; what is not of that form is ignored. Without
 // it: 32 MiB for compute capability 9.0 and 10.x, 12 MiB for 12.x, 4 MiB for the others.
 size_t DefaultWorkspaceBytes(int compute_capability, const char* configuration);
-
-// What a failed driver call means to a cuBLAS caller.
-cublasStatus_t StatusOf(CUresult result);
 
 }  // namespace vramstow::simulator
 

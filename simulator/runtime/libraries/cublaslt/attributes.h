@@ -1,0 +1,37 @@
+// Descriptors with numbered attributes, as cuBLASLt has four kinds of. A descriptor is a plain
+// struct that fits into the caller's opaque words; a table says which attribute lies where.
+//
+// Ownership: the caller's. Threads: as with cuBLASLt, no two threads change one descriptor at a
+// time. Errors: CUBLAS_STATUS_INVALID_VALUE for an unknown attribute or a size that is not the
+// attribute's. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_ATTRIBUTES_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_ATTRIBUTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "simulator/runtime/libraries/cublaslt/cublaslt.h"
+
+namespace vramstow::simulator {
+
+struct Attribute {
+  int id;  // as the header numbers it
+  uint16_t offset;
+  uint16_t size;
+};
+
+// An entry of a table: attribute `id` is stored in `field` of `Struct`.
+#define VRAMSTOW_ATTRIBUTE(id, Struct, field) \
+  { id, offsetof(Struct, field), sizeof(Struct::field) }
+
+cublasStatus_t SetAttribute(std::span<const Attribute> table, void* descriptor, int id,
+                            const void* value, size_t size);
+
+// With `size` 0 only tells how many bytes the attribute has.
+cublasStatus_t GetAttribute(std::span<const Attribute> table, const void* descriptor, int id,
+                            void* value, size_t size, size_t* written);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_ATTRIBUTES_H_

@@ -1,0 +1,10 @@
+// NVIDIA's cublasLt.h for the files that define its functions: what it declares is exported, the
+// rest of the library is hidden.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_CUBLASLT_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_CUBLASLT_H_
+
+#pragma GCC visibility push(default)
+#include <cublasLt.h>
+#pragma GCC visibility pop
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_CUBLASLT_H_

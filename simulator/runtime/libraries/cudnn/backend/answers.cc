@@ -1,0 +1,202 @@
+// What backend descriptors know without having been told: which engines fit a graph, and how much
+// workspace an engine needs.
+//
+// Modelled: see cudnn/workspace.h for convolutions. A graph with a matrix product and a normalising
+// reduction (attention) keeps nothing in its workspace when it runs forward; running backward it
+// sums the gradient of the queries in 32-bit floats. All other graphs need none. The lean engine
+// never needs any.
+#include <algorithm>
+#include <cstring>
+
+#include "simulator/runtime/libraries/cudnn/backend/descriptor.h"
+#include "simulator/runtime/libraries/cudnn/descriptors.h"
+#include "simulator/runtime/libraries/cudnn/workspace.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr int64_t kFastEngine = 0;
+constexpr int64_t kLeanEngine = 1;
+
+// The attributes that name a convolution's operands, by pass.
+struct ConvolutionOperands {
+  cudnnBackendDescriptorType_t operation;
+  ConvolutionPass pass;
+  cudnnBackendAttributeName_t x;
+  cudnnBackendAttributeName_t w;
+  cudnnBackendAttributeName_t y;
+};
+
+constexpr ConvolutionOperands kConvolutions[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, ConvolutionPass::kForward,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, ConvolutionPass::kBackwardData,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     ConvolutionPass::kBackwardFilter, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+};
+
+int64_t ElementsOf(const ContentsPointer& tensor) {
+  if (tensor == nullptr) {
+    return 0;
+  }
+  int64_t elements = 1;
+  for (int64_t dimension : tensor->Numbers(CUDNN_ATTR_TENSOR_DIMENSIONS)) {
+    elements *= dimension;
+  }
+  return elements;
+}
+
+cudnnDataType_t TypeOf(const ContentsPointer& tensor) {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  const Value* value = tensor != nullptr ? tensor->Find(CUDNN_ATTR_TENSOR_DATA_TYPE) : nullptr;
+  if (value != nullptr && value->bytes.size() >= sizeof(type)) {
+    memcpy(&type, value->bytes.data(), sizeof(type));
+  }
+  return type;
+}
+
+bool ChannelsLast(const ContentsPointer& tensor) {
+  const std::vector<int64_t> strides =
+      tensor != nullptr ? tensor->Numbers(CUDNN_ATTR_TENSOR_STRIDES) : std::vector<int64_t>{};
+  const std::vector<int64_t> dimensions =
+      tensor != nullptr ? tensor->Numbers(CUDNN_ATTR_TENSOR_DIMENSIONS) : std::vector<int64_t>{};
+  return strides.size() >= 3 && strides[1] == 1 && dimensions[1] > 1;
+}
+
+size_t OperationWorkspace(const Contents& operation) {
+  for (const ConvolutionOperands& operands : kConvolutions) {
+    if (operation.type == operands.operation) {
+      const ContentsPointer x = operation.Reference(operands.x);
+      const ContentsPointer w = operation.Reference(operands.w);
+      const ContentsPointer y = operation.Reference(operands.y);
+      return ConvolutionWorkspace(
+          operands.pass, {TypeOf(x), ChannelsLast(x), ElementsOf(x), ElementsOf(w), ElementsOf(y)});
+    }
+  }
+  return 0;
+}
+
+// The backward pass of attention has five matrix products; its largest left operand is as large as
+// the gradient of the queries.
+size_t AttentionWorkspace(const Value& operations) {
+  int products = 0;
+  int64_t largest = 0;
+  for (const ContentsPointer& operation : operations.descriptors) {
+    if (operation->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
+      ++products;
+      const ContentsPointer result = operation->Reference(CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+      const Value* is_virtual =
+          result != nullptr ? result->Find(CUDNN_ATTR_TENSOR_IS_VIRTUAL) : nullptr;
+      const bool stored =
+          is_virtual == nullptr || is_virtual->bytes.empty() || is_virtual->bytes[0] == 0;
+      largest = std::max(largest, stored ? ElementsOf(result) : 0);
+    }
+  }
+  return products >= 4 ? static_cast<size_t>(largest) * sizeof(float) : 0;
+}
+
+std::shared_ptr<Value> Numbers(std::vector<int64_t> numbers) {
+  auto value = std::make_shared<Value>();
+  value->type = CUDNN_TYPE_INT64;
+  value->count = static_cast<int64_t>(numbers.size());
+  value->bytes.resize(numbers.size() * sizeof(int64_t));
+  memcpy(value->bytes.data(), numbers.data(), value->bytes.size());
+  return value;
+}
+
+std::shared_ptr<Value> Nothing(cudnnBackendAttributeType_t type) {
+  auto value = std::make_shared<Value>();
+  value->type = type;
+  return value;
+}
+
+ContentsPointer MakeConfiguration(const ContentsPointer& graph, int64_t engine_index) {
+  auto engine = std::make_shared<Contents>();
+  engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+  engine->SetReference(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  engine->SetNumber(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, engine_index);
+  engine->finalized = true;
+  auto configuration = std::make_shared<Contents>();
+  configuration->type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
+  configuration->SetReference(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  configuration->finalized = true;
+  return configuration;
+}
+
+// The engine configurations for a graph, best first. The fallback mode knows the lean engine only.
+std::shared_ptr<Value> Configurations(const Contents& heuristics) {
+  const ContentsPointer graph = heuristics.Reference(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
+  const Value* wanted = heuristics.Find(CUDNN_ATTR_ENGINEHEUR_MODE);
+  if (wanted != nullptr && wanted->bytes.size() >= sizeof(mode)) {
+    memcpy(&mode, wanted->bytes.data(), sizeof(mode));
+  }
+  auto value = Nothing(CUDNN_TYPE_BACKEND_DESCRIPTOR);
+  if (mode != CUDNN_HEUR_MODE_FALLBACK) {
+    value->descriptors.push_back(MakeConfiguration(graph, kFastEngine));
+  }
+  value->descriptors.push_back(MakeConfiguration(graph, kLeanEngine));
+  value->count = static_cast<int64_t>(value->descriptors.size());
+  return value;
+}
+
+size_t ConfigurationWorkspace(const ContentsPointer& configuration) {
+  const ContentsPointer engine =
+      configuration != nullptr ? configuration->Reference(CUDNN_ATTR_ENGINECFG_ENGINE) : nullptr;
+  const ContentsPointer graph =
+      engine != nullptr ? engine->Reference(CUDNN_ATTR_ENGINE_OPERATION_GRAPH) : nullptr;
+  return graph != nullptr
+             ? GraphWorkspace(*graph, engine->Number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, kLeanEngine))
+             : 0;
+}
+
+}  // namespace
+
+size_t GraphWorkspace(const Contents& graph, int64_t engine) {
+  const Value* operations = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (operations == nullptr || engine == kLeanEngine) {
+    return 0;
+  }
+  size_t bytes = AttentionWorkspace(*operations);
+  for (const ContentsPointer& operation : operations->descriptors) {
+    bytes += OperationWorkspace(*operation);
+  }
+  return bytes;
+}
+
+std::shared_ptr<const Value> Answer(const ContentsPointer& contents,
+                                    cudnnBackendAttributeName_t name) {
+  switch (name) {
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      return Configurations(*contents);
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      return Numbers({static_cast<int64_t>(
+          ConfigurationWorkspace(contents->Reference(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)))});
+    case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
+      return Numbers({static_cast<int64_t>(ConfigurationWorkspace(contents))});
+    case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
+      return Numbers({0});
+    // Lists that are empty: no knobs, no notes, no intermediate results.
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      return Nothing(CUDNN_TYPE_NUMERICAL_NOTE);
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      return Nothing(CUDNN_TYPE_BEHAVIOR_NOTE);
+    case CUDNN_ATTR_ENGINE_KNOB_INFO:
+    case CUDNN_ATTR_ENGINE_LAYOUT_INFO:
+    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+    case CUDNN_ATTR_ENGINECFG_INTERMEDIATE_INFO:
+      return Nothing(CUDNN_TYPE_BACKEND_DESCRIPTOR);
+    case CUDNN_ATTR_EXECUTION_PLAN_COMPUTED_INTERMEDIATE_UIDS:
+    case CUDNN_ATTR_EXECUTION_PLAN_RUN_ONLY_INTERMEDIATE_UIDS:
+      return Nothing(CUDNN_TYPE_INT64);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,10 @@
+// NVIDIA's cudnn.h for the files that define its functions: what it declares is exported, the rest
+// of the library is hidden.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_CUDNN_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_CUDNN_H_
+
+#pragma GCC visibility push(default)
+#include <cudnn.h>
+#pragma GCC visibility pop
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_CUDNN_H_
