@@ -1,6 +1,9 @@
 #include "simulator/device/virtual_memory.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +16,37 @@ namespace {
 constexpr uint64_t kFirstHandle = 0x70000001;
 
 bool IsPaged(uint64_t value) { return value % kDevicePage == 0; }
+
+// A shareable file says in its name what it is: /memfd:vramstow-physical-DEVICE-TYPE-LOCATION, with
+// the device -1 for the host. Its length is the size of the memory.
+constexpr char kShareableName[] = "vramstow-physical-%d-%d-%d";
+
+int MakeShareableFile(const Physical& physical) {
+  char name[64];
+  snprintf(name, sizeof(name), kShareableName, physical.device, physical.location_type,
+           physical.location_id);
+  const int file = memfd_create(name, MFD_CLOEXEC);
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(physical.size)) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+bool ReadShareableFile(int descriptor, Physical* physical) {
+  char link[64];
+  char name[128] = {};
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+  struct stat state;
+  if (readlink(link, name, sizeof(name) - 1) < 0 || fstat(descriptor, &state) != 0) return false;
+  if (sscanf(name, "/memfd:vramstow-physical-%d-%d-%d", &physical->device, &physical->location_type,
+             &physical->location_id) != 3) {
+    return false;
+  }
+  physical->size = static_cast<uint64_t>(state.st_size);
+  physical->handle_types = 1;
+  return true;
+}
 
 template <typename Map>
 auto FindHolding(Map& map, uint64_t address) -> decltype(&map.begin()->second) {
@@ -58,26 +92,48 @@ Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
     return Result::kOutOfMemory;
   }
   Physical physical = wish;
-  physical.offset =
-      space_->NewOffsets(wish.device == kHost ? space_->host_file() : wish.device, wish.size);
-  physical.handle = ++last_handle_;
-  physical.id = memory_->NewId();
-  physical.handles = 1;
-  physical.mappings = 0;
-  *handle = physical.handle;
-  physical_[physical.handle] = physical;
+  physical.imported = false;
+  if (wish.handle_types != 0) {
+    physical.file = MakeShareableFile(wish);
+    if (physical.file < 0) {
+      if (wish.device != kHost) memory_->Discharge(wish.device, wish.size);
+      return Result::kOutOfMemory;
+    }
+    physical.offset = 0;
+  } else {
+    physical.offset =
+        space_->NewOffsets(wish.device == kHost ? space_->host_file() : wish.device, wish.size);
+  }
+  *handle = AddPhysical(physical);
   return Result::kSuccess;
 }
 
-Result VirtualMemory::Import(const Physical& wish, int file, uint64_t* handle) {
-  Physical physical = wish;
-  physical.handle = ++last_handle_;
+uint64_t VirtualMemory::AddPhysical(const Physical& wish) {
+  const uint64_t handle = ++last_handle_;
+  Physical& physical = physical_[handle];
+  physical = wish;
+  physical.handle = handle;
   physical.id = memory_->NewId();
-  physical.file = file;
   physical.handles = 1;
   physical.mappings = 0;
-  *handle = physical.handle;
-  physical_[physical.handle] = physical;
+  return handle;
+}
+
+Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
+  const Physical* physical = Find(handle);
+  if (physical == nullptr || physical->file < 0) return Result::kInvalidValue;
+  *descriptor = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
+  return *descriptor < 0 ? Result::kOutOfMemory : Result::kSuccess;
+}
+
+Result VirtualMemory::Import(int descriptor, uint64_t* handle) {
+  Physical physical;
+  if (!ReadShareableFile(descriptor, &physical)) return Result::kInvalidValue;
+  if (physical.device >= static_cast<int>(devices_)) return Result::kInvalidValue;
+  physical.file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (physical.file < 0) return Result::kOutOfMemory;
+  physical.imported = true;
+  *handle = AddPhysical(physical);
   return Result::kSuccess;
 }
 
@@ -89,14 +145,14 @@ Physical* VirtualMemory::Find(uint64_t handle) {
 // Memory without handles may still be mapped; a handle without mappings is memory all the same.
 void VirtualMemory::Drop(Physical* physical) {
   if (physical->handles > 0 || physical->mappings > 0) return;
+  const bool host = physical->device == kHost;
   if (physical->file >= 0) {
     close(physical->file);
   } else {
-    const bool host = physical->device == kHost;
     space_->PunchFile(host ? space_->host_file() : physical->device, physical->offset,
                       physical->size);
-    if (!host) memory_->Discharge(physical->device, physical->size);
   }
+  if (!host && !physical->imported) memory_->Discharge(physical->device, physical->size);
   physical_.erase(physical->handle);
 }
 
@@ -163,6 +219,7 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   std::vector<Mapping*> tiles;
   if (!Tile(address, size, &tiles)) return Result::kInvalidValue;
   space_->Unmap(address, size);
+  for (const Mapping* tile : tiles) ShowToHost(*tile, Access::kNone);
   for (Mapping* tile : tiles) {
     Physical* physical = Find(tile->physical);
     --physical->mappings;
@@ -172,10 +229,29 @@ Result VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   return Result::kSuccess;
 }
 
+// The one case in which the host may use a device address: host memory that it was given access to.
+void VirtualMemory::ShowToHost(const Mapping& mapping, Access access) {
+  const Physical* physical = Find(mapping.physical);
+  if (physical->device != kHost) return;
+  void* at = reinterpret_cast<void*>(static_cast<uintptr_t>(mapping.address));
+  if (access == Access::kNone) {
+    mmap(at, mapping.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+    return;
+  }
+  const int descriptor =
+      physical->file >= 0 ? physical->file : space_->descriptor(space_->host_file());
+  mmap(at, mapping.size, access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE,
+       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, descriptor, static_cast<off_t>(physical->offset));
+}
+
 Result VirtualMemory::SetAccess(uint64_t address, uint64_t size, int device, Access access) {
   std::vector<Mapping*> tiles;
   if (!Tile(address, size, &tiles)) return Result::kInvalidValue;
-  for (Mapping* tile : tiles) tile->access[AccessIndex(device)] = access;
+  for (Mapping* tile : tiles) {
+    tile->access[AccessIndex(device)] = access;
+    if (device == kHost) ShowToHost(*tile, access);
+  }
   return Result::kSuccess;
 }
 

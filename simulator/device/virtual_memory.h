@@ -35,7 +35,8 @@ struct Physical {
   uint16_t usage = 0;
   int handles = 0;  // references by the application
   int mappings = 0;
-  int file = -1;  // of another process, for imported memory; -1: our own
+  int file = -1;          // a file of its own, for memory that is shared; -1: its device's file
+  bool imported = false;  // made by another process, which it is charged to
 };
 
 struct Mapping {
@@ -61,8 +62,10 @@ class VirtualMemory {
 
   // Physical memory of `wish.device`; wish.size must be a multiple of a page.
   Result Create(const Physical& wish, uint64_t* handle);
-  // Physical memory that another process made: no charge here.
-  Result Import(const Physical& wish, int file, uint64_t* handle);
+  // A file descriptor that stands for shareable physical memory; the caller closes it.
+  Result Export(uint64_t handle, int* descriptor);
+  // Physical memory behind such a descriptor, made by this or another process.
+  Result Import(int descriptor, uint64_t* handle);
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
   Physical* Find(uint64_t handle);
@@ -83,6 +86,8 @@ class VirtualMemory {
   // The whole mappings that tile [address, address + size). False: a hole or a part of a mapping.
   bool Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles);
   void Drop(Physical* physical);
+  uint64_t AddPhysical(const Physical& wish);
+  void ShowToHost(const Mapping& mapping, Access access);
   size_t AccessIndex(int device) const { return device == kHost ? devices_ : device; }
 
   AddressSpace* space_;
