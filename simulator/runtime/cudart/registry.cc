@@ -34,6 +34,7 @@ struct Entry {
 struct Place {
   FatBinary* binary;
   const char* name;
+  const void* host;
   size_t size;
   Kind kind;
   CUkernel kernel;  // Once found.
@@ -80,7 +81,8 @@ void IndexEntries(Registry& registry) {
     }
     for (; binary->indexed < binary->entries.size(); ++binary->indexed) {
       const Entry& entry = binary->entries[binary->indexed];
-      registry.index[entry.host] = {binary, entry.name, entry.size, entry.kind, nullptr};
+      registry.index[entry.host] = {binary,     entry.name, entry.host,
+                                    entry.size, entry.kind, nullptr};
     }
   }
 }
@@ -103,6 +105,42 @@ cudaError_t Load(FatBinary* binary) {
   }
   return FromDriver(Driver().LibraryLoadData(&binary->library, binary->image, nullptr, nullptr, 0,
                                              nullptr, nullptr, 0));
+}
+
+// A managed variable is a pointer in the host's program. A driver that has no image of the variable
+// (a simulated one does not look into device code) gives no memory for it: then it gets its own,
+// zeroed like any managed memory, whatever value the source gives it.
+cudaError_t LoadManagedVariable(FatBinary* binary, const Entry& entry) {
+  CUdeviceptr address = 0;
+  CUresult result = Driver().LibraryGetManaged(&address, nullptr, binary->library, entry.name);
+  if (result == CUDA_ERROR_NOT_FOUND) {
+    result = Driver().MemAllocManaged(&address, entry.size, CU_MEM_ATTACH_GLOBAL);
+  }
+  if (result == CUDA_SUCCESS) {
+    void* memory = reinterpret_cast<void*>(address);
+    *static_cast<void**>(const_cast<void*>(entry.host)) = memory;
+    // Compiled code names the variable by its memory, not by the pointer that was registered.
+    TheRegistry().index[memory] = {binary, entry.name, entry.host, entry.size, entry.kind, nullptr};
+  }
+  return FromDriver(result);
+}
+
+cudaError_t LoadManaged(FatBinary* binary) {
+  if (binary->managed_ready) {
+    return cudaSuccess;
+  }
+  if (cudaError_t error = Load(binary); error != cudaSuccess) {
+    return error;
+  }
+  for (const Entry& entry : binary->entries) {
+    if (entry.kind == Kind::kManaged) {
+      if (cudaError_t error = LoadManagedVariable(binary, entry); error != cudaSuccess) {
+        return error;
+      }
+    }
+  }
+  binary->managed_ready = true;
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -145,10 +183,17 @@ void UnregisterFatBinary(FatBinary* binary) {
   if (!guard.owns_lock()) {
     return;
   }
-  for (size_t i = 0; i < binary->indexed; ++i) {
-    auto found = registry.index.find(binary->entries[i].host);
+  auto forget = [&](const void* host) {
+    auto found = registry.index.find(host);
     if (found != registry.index.end() && found->second.binary == binary) {
       registry.index.erase(found);
+    }
+  };
+  for (size_t i = 0; i < binary->indexed; ++i) {
+    const Entry& entry = binary->entries[i];
+    forget(entry.host);
+    if (entry.kind == Kind::kManaged && binary->managed_ready) {
+      forget(*static_cast<void* const*>(entry.host));
     }
   }
   for (FatBinary*& known : registry.binaries) {
@@ -162,25 +207,7 @@ void UnregisterFatBinary(FatBinary* binary) {
 cudaError_t InitialiseManaged(FatBinary* binary) {
   Registry& registry = TheRegistry();
   Guard guard(registry.lock);
-  if (binary->managed_ready) {
-    return cudaSuccess;
-  }
-  if (cudaError_t error = Load(binary); error != cudaSuccess) {
-    return error;
-  }
-  for (const Entry& entry : binary->entries) {
-    if (entry.kind != Kind::kManaged) {
-      continue;
-    }
-    CUdeviceptr address = 0;
-    CUresult result = Driver().LibraryGetManaged(&address, nullptr, binary->library, entry.name);
-    if (result != CUDA_SUCCESS) {
-      return FromDriver(result);
-    }
-    *static_cast<void**>(const_cast<void*>(entry.host)) = reinterpret_cast<void*>(address);
-  }
-  binary->managed_ready = true;
-  return cudaSuccess;
+  return LoadManaged(binary);
 }
 
 cudaError_t FindKernel(const void* function, CUkernel* kernel) {
@@ -223,11 +250,24 @@ cudaError_t FindVariable(const void* host_variable, CUdeviceptr* address, size_t
   if (place == nullptr || place->kind == Kind::kKernel) {
     return cudaErrorInvalidSymbol;
   }
+  if (place->kind == Kind::kManaged) {
+    cudaError_t error = LoadManaged(place->binary);
+    if (error == cudaSuccess) {
+      *address = Address(*static_cast<void* const*>(place->host));
+    }
+    if (error == cudaSuccess && size != nullptr) {
+      *size = place->size;
+    }
+    return error;
+  }
   if (cudaError_t error = Load(place->binary); error != cudaSuccess) {
     return error;
   }
-  auto get = place->kind == Kind::kManaged ? Driver().LibraryGetManaged : Driver().LibraryGetGlobal;
-  CUresult result = get(address, size, place->binary->library, place->name);
+  CUresult result =
+      Driver().LibraryGetGlobal(address, nullptr, place->binary->library, place->name);
+  if (result == CUDA_SUCCESS && size != nullptr) {
+    *size = place->size;
+  }
   return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : FromDriver(result);
 }
 

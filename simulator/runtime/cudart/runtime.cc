@@ -214,7 +214,9 @@ cudaError_t ResetDevice(int device) {
   }
   if (devices[device].retained) {
     devices[device].retained = false;
+    // The reset does not give our reference back, but may have taken the context away with it.
     result = driver.DevicePrimaryCtxRelease(handle);
+    result = result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : result;
   }
   generation.fetch_add(1, std::memory_order_release);
   CUresult unbound = driver.CtxSetCurrent(nullptr);
