@@ -14,17 +14,21 @@ uint64_t RecorderState::Record(const Event& event) {
   if (buffer->busy.load(std::memory_order_relaxed)) [[unlikely]]
     return Drop();
   buffer->busy.store(true, std::memory_order_relaxed);
+  // The clock comes before the number: the other way round the processor waits for the one to be
+  // done before it starts with the other, and an event takes half as long again.
+  const uint64_t time_ns = IsOff() ? 0 : buffer->clock.Now(&clock_);
   const uint64_t sequence = TakeNumber();
-  if (condition() != kRecording) [[unlikely]]
-    return RecordUnusually(buffer, event, sequence);
-  Commit(buffer, event, sequence);
+  if (condition() != kRecording) [[unlikely]] {
+    return RecordUnusually(buffer, event, sequence, time_ns);
+  }
+  Commit(buffer, event, sequence, time_ns);
   buffer->busy.store(false, std::memory_order_release);
   return sequence;
 }
 
-bool RecorderState::Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence) {
-  const uint64_t time_ns = buffer->clock.Now(&clock_);
-  if (buffer->chunk.room() < kMaxEncodedBytes) [[unlikely]] {
+bool RecorderState::Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
+                           uint64_t time_ns) {
+  if (buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack) [[unlikely]] {
     if (!NextChunk(buffer, sequence, time_ns)) return false;
   }
   buffer->chunk.Commit(buffer->encoder.Encode(buffer->chunk.next(), event, sequence, time_ns));
@@ -47,17 +51,17 @@ bool RecorderState::NextChunk(ThreadBuffer* buffer, uint64_t sequence, uint64_t 
   return true;
 }
 
-uint64_t RecorderState::RecordUnusually(ThreadBuffer* buffer, const Event& event,
-                                        uint64_t sequence) {
+uint64_t RecorderState::RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
+                                        uint64_t time_ns) {
   switch (condition()) {
     case kGapPending:
-      if (Commit(buffer, event, sequence)) TellGap(buffer);
+      if (Commit(buffer, event, sequence, time_ns)) TellGap(buffer, time_ns);
       break;
     case kLatched:
       DropLatched(sequence);
       break;
     case kRecording:  // in the meantime another thread told the gap
-      Commit(buffer, event, sequence);
+      Commit(buffer, event, sequence, time_ns);
       break;
     case kForked:
       sequence = 0;
@@ -69,13 +73,13 @@ uint64_t RecorderState::RecordUnusually(ThreadBuffer* buffer, const Event& event
   return sequence;
 }
 
-void RecorderState::TellGap(ThreadBuffer* buffer) {
+void RecorderState::TellGap(ThreadBuffer* buffer, uint64_t time_ns) {
   uint32_t expected = kGapPending;
   condition_->compare_exchange_strong(expected, kRecording, std::memory_order_acq_rel);
   Event gap;
   gap.kind = EventKind::kGap;
   gap.size = gap_events_.exchange(0, std::memory_order_acq_rel);
-  if (gap.size != 0) Commit(buffer, gap, TakeNumber());
+  if (gap.size != 0) Commit(buffer, gap, TakeNumber(), time_ns);
 }
 
 // The event of a thread that cannot record just now.

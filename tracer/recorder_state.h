@@ -56,10 +56,11 @@ class RecorderState {
 
   // recorder_events.cc: the way of an event.
   uint64_t TakeNumber() { return sequence_.fetch_add(1, std::memory_order_acq_rel) + 1; }
-  bool Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence);
+  bool Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence, uint64_t time_ns);
   bool NextChunk(ThreadBuffer* buffer, uint64_t sequence, uint64_t time_ns);
-  uint64_t RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence);
-  void TellGap(ThreadBuffer* buffer);
+  uint64_t RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
+                           uint64_t time_ns);
+  void TellGap(ThreadBuffer* buffer, uint64_t time_ns);
   uint64_t Drop();
   void DropLatched(uint64_t sequence);
   void Latch(uint64_t time_ns, int error);
@@ -81,19 +82,21 @@ class RecorderState {
   void SealAll(bool all_quiet) VRAMSTOW_REQUIRES(lock_);
 
   uint32_t condition() const { return condition_->load(std::memory_order_relaxed); }
+  bool IsOff() const { return condition() >= kLatched; }
   bool IsRecording() const { return condition() == kRecording || condition() == kGapPending; }
   FileHeader* header() const { return reinterpret_cast<FileHeader*>(first_slot_.bytes); }
   // What tells this thread from all others; null if the thread has no slot.
   const void* Self() const { return thread_slot_(); }
 
-  // Written by each event, so on a cache line of its own.
-  alignas(64) std::atomic<uint64_t> sequence_{0};
+  // Written by each event, so on a cache line of its own (and not on one of the pair that the
+  // processor fetches).
+  alignas(128) std::atomic<uint64_t> sequence_{0};
   // Read by each event.
-  alignas(64) std::atomic<uint32_t>* condition_ = nullptr;
+  alignas(128) std::atomic<uint32_t>* condition_ = nullptr;
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
 
-  alignas(64) Mutex lock_;
+  alignas(128) Mutex lock_;
   std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap
   std::atomic<uint32_t> chunks_{0};      // begun so far
   std::atomic<uint32_t> buffer_count_{0};

@@ -52,7 +52,9 @@ ThreadBuffer* RecorderState::Attach(void** slot) {
 void RecorderState::TakeOver(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
   // Without room for this, the next event begins a new chunk.
-  if (buffer->thread == buffer->chunk_thread || buffer->chunk.room() < kMaxEncodedBytes) return;
+  if (buffer->thread == buffer->chunk_thread ||
+      buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack)
+    return;
   buffer->chunk.Commit(EventEncoder::EncodeThread(buffer->chunk.next(), buffer->thread));
   buffer->chunk_thread = buffer->thread;
 }

@@ -28,8 +28,8 @@ enum class AddressField : uint8_t {
 enum class SizeField : uint8_t {
   kZero = 0,
   kBytes = 1,
-  kPages = 2,     // of 512 bytes
-  kTwoMebis = 3,  // of 2 MiB
+  kPages = 2,     // of 512 bytes; a multiple
+  kTwoMebis = 3,  // of 2 MiB; a multiple
 };
 enum class RequestedField : uint8_t {
   kZero = 0,
@@ -41,8 +41,10 @@ inline constexpr unsigned kRequestedFieldShift = 4;
 inline constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last object
 inline constexpr unsigned kOffsetFieldBit = 0x80;
 
-inline constexpr unsigned kPageShift = 9;      // 512 bytes
-inline constexpr unsigned kTwoMebiShift = 21;  // 2 MiB
+inline constexpr unsigned kPageShift = 9;
+inline constexpr unsigned kTwoMebiShift = 21;
+inline constexpr uint64_t kPageBytes = uint64_t{1} << kPageShift;        // 512 bytes
+inline constexpr uint64_t kTwoMebiBytes = uint64_t{1} << kTwoMebiShift;  // 2 MiB
 
 inline constexpr size_t kShapes = 64;
 inline constexpr size_t kRecentAddresses = 256;
@@ -58,6 +60,8 @@ static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 inline constexpr size_t kMaxShapeBytes = 2 + 5 + 3 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxEventBytes = 1 + 7 * kMaxVarintBytes;
 inline constexpr size_t kMaxEncodedBytes = kMaxShapeBytes + kMaxEventBytes;
+// What may be written behind an event, but does not count.
+inline constexpr size_t kEncodeSlack = 8;
 
 }  // namespace vramstow
 

@@ -17,7 +17,7 @@ const uint8_t* ReadUpTo(const uint8_t* in, const uint8_t* end, uint64_t limit, u
 // A number divided by 2^shift; null if multiplied again it is too great.
 const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
   in = ReadVarint(in, value);
-  if (in == nullptr || *value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;
+  if (*value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;
   *value <<= shift;
   return in;
 }
@@ -47,13 +47,11 @@ DecodeResult EventDecoder::Next(Event* event) {
   uint64_t step = 1;
   if ((tag & kSequenceBit) != 0) {
     in = ReadVarint(in, &step);
-    if (in == nullptr || step == 0) return DecodeResult::kDamaged;
   }
   event->sequence = last_sequence_ + step;
   if (event->sequence <= last_sequence_) return DecodeResult::kDamaged;
   uint64_t elapsed_ns;
   in = ReadVarint(in, &elapsed_ns);
-  if (in == nullptr) return DecodeResult::kDamaged;
   event->time_ns = last_time_ns_ + elapsed_ns;
   if (event->time_ns < last_time_ns_) return DecodeResult::kDamaged;
   event->thread = thread_;
@@ -73,7 +71,6 @@ const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape,
     const unsigned shift = address_field == AddressField::kPageDifference ? kPageShift : 0;
     uint64_t difference;
     in = ReadVarint(in, &difference);
-    if (in == nullptr) return nullptr;
     event->address = last_address_ = ((last_address_ >> shift) + UnZigZag(difference)) << shift;
     recent_[RecentPlace(last_address_)] = last_address_;
   }
@@ -94,7 +91,6 @@ const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape,
     case RequestedField::kDifference: {
       uint64_t difference;
       in = ReadVarint(in, &difference);
-      if (in == nullptr) return nullptr;
       event->requested = event->size - UnZigZag(difference);
       break;
     }
@@ -104,12 +100,10 @@ const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape,
   if ((shape.fields & kObjectFieldBit) != 0) {
     uint64_t difference;
     in = ReadVarint(in, &difference);
-    if (in == nullptr) return nullptr;
     event->object = last_object_ = last_object_ + UnZigZag(difference);
   }
   if ((shape.fields & kOffsetFieldBit) != 0) {
     in = ReadVarint(in, &event->offset);
-    if (in == nullptr) return nullptr;
   }
   // Only a later version's events get here; there may be more of these than the padding allows.
   for (unsigned i = 0; i < shape.more; ++i) {

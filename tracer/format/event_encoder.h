@@ -1,10 +1,12 @@
 // EventEncoder: turns events into the bytes of a chunk.
 //
-// Idea: see event_coding.h. One encoder per thread; Begin at the start of each chunk. It is on the
-// way of every event: no call, no loop but those over the bytes of a number.
+// Idea: see event_coding.h. One encoder per thread; Begin at the start of each chunk. Encode is on
+// the way of every event: it is the short way for the events that make up nearly all of a trace,
+// without loops and nearly without branches, because which event comes next is nothing that a
+// processor can guess. Whatever is unusual goes through EncodeAny, which can do everything.
 //
 // Ownership: writes to the caller's memory, keeps nothing of it. Threads: one at a time. Errors:
-// none; the caller provides kMaxEncodedBytes. Units: bytes, nanoseconds. No heap.
+// none; the caller provides kMaxEncodedBytes and kEncodeSlack. Units: bytes, nanoseconds. No heap.
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 #define VRAMSTOW_TRACER_FORMAT_EVENT_ENCODER_H_
 
@@ -40,9 +42,25 @@ class EventEncoder {
     uint64_t names;  // device, call, library, kind, memory
     uint64_t stream;
     uint64_t rest;  // result, layer, how the fields are written; never 0
-    bool operator==(const ShapeKey&) const = default;
-  };
 
+    bool Is(const ShapeKey& other) const {
+      return ((names ^ other.names) | (stream ^ other.stream) | (rest ^ other.rest)) == 0;
+    }
+    uint64_t Hash() const { return (names ^ stream ^ rest << 21) * 0x9E3779B97F4A7C15u; }
+  };
+  static ShapeKey KeyOf(const Event& event, unsigned fields);
+  // The two numbers that a shape may have. A second one makes it rare that two shapes in use drive
+  // each other out.
+  static unsigned FirstPlace(uint64_t hash) { return static_cast<unsigned>(hash >> 58); }
+  static unsigned SecondPlace(uint64_t hash) {
+    return FirstPlace(hash) ^ (1 + static_cast<unsigned>(hash >> 40 & 31));
+  }
+  static_assert(kShapes == size_t{1} << (64 - 58));
+
+  // All bits or none: for what a compiler would make a branch of.
+  static uint64_t All(bool condition) { return uint64_t{0} - uint64_t{condition}; }
+
+  uint8_t* EncodeAny(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time_ns);
   unsigned FindShape(const Event& event, unsigned fields, uint8_t** out);
   static uint8_t* EncodeShape(uint8_t* out, unsigned shape, const Event& event, unsigned fields);
 
@@ -54,95 +72,73 @@ class EventEncoder {
   uint64_t recent_[kRecentAddresses];
 };
 
-inline unsigned EventEncoder::FindShape(const Event& event, unsigned fields, uint8_t** out) {
-  const uint64_t names = uint64_t{static_cast<uint16_t>(event.device)} |
-                         uint64_t{event.call} << 16 | uint64_t{event.library} << 32 |
-                         uint64_t{static_cast<uint8_t>(event.kind)} << 48 |
-                         uint64_t{static_cast<uint8_t>(event.memory)} << 56;
-  const uint64_t rest = uint64_t{static_cast<uint32_t>(event.result)} |
-                        uint64_t{static_cast<uint8_t>(event.layer)} << 32 | uint64_t{fields} << 40 |
-                        uint64_t{1} << 63;
-  const ShapeKey key = {names, event.stream, rest};
-  const uint64_t hash = (names ^ event.stream ^ rest << 21) * 0x9E3779B97F4A7C15u;
-  const unsigned shape = static_cast<unsigned>(hash >> 58);
-  if (shapes_[shape] == key) [[likely]]
-    return shape;
-  // A second place makes it rare that two shapes in use drive each other out.
-  const unsigned other = shape ^ (1 + static_cast<unsigned>(hash >> 40 & 31));
-  if (shapes_[other] == key) return other;
-  const unsigned place = shapes_[shape].rest == 0 ? shape : other;
-  shapes_[place] = key;
-  *out = EncodeShape(*out, place, event, fields);
-  return place;
+inline EventEncoder::ShapeKey EventEncoder::KeyOf(const Event& event, unsigned fields) {
+  return {uint64_t{static_cast<uint16_t>(event.device)} | uint64_t{event.call} << 16 |
+              uint64_t{event.library} << 32 | uint64_t{static_cast<uint8_t>(event.kind)} << 48 |
+              uint64_t{static_cast<uint8_t>(event.memory)} << 56,
+          event.stream,
+          uint64_t{static_cast<uint32_t>(event.result)} |
+              uint64_t{static_cast<uint8_t>(event.layer)} << 32 | uint64_t{fields} << 40 |
+              uint64_t{1} << 63};
 }
 
 inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequence,
                                      uint64_t time_ns) {
-  // First how each field is going to be written, because that is part of the shape.
-  unsigned fields = 0;
+  // The short way is for: an address in whole pages, a size that is zero or in whole pages and was
+  // asked for like that, no object, and a shape that this chunk has.
   const uint64_t address = event.address;
-  const size_t place = RecentPlace(address);
-  AddressField address_field = AddressField::kZero;
-  if (address != 0) {
-    if (recent_[place] == address) {
-      address_field = AddressField::kRecent;
-    } else {
-      const bool whole_pages = (address & ((1u << kPageShift) - 1)) == 0;
-      address_field = whole_pages ? AddressField::kPageDifference : AddressField::kDifference;
-    }
-  }
-  SizeField size_field = SizeField::kZero;
-  unsigned size_shift = 0;
-  if (event.size != 0) {
-    size_field = SizeField::kBytes;
-    if ((event.size & ((1u << kPageShift) - 1)) == 0) {
-      const bool mebis = (event.size & ((1u << kTwoMebiShift) - 1)) == 0;
-      size_field = mebis ? SizeField::kTwoMebis : SizeField::kPages;
-      size_shift = mebis ? kTwoMebiShift : kPageShift;
-    }
-  }
-  RequestedField requested_field = RequestedField::kZero;
-  if (event.requested != 0) {
-    requested_field =
-        event.requested == event.size ? RequestedField::kAsSize : RequestedField::kDifference;
-  }
-  fields = static_cast<unsigned>(address_field) |
-           static_cast<unsigned>(size_field) << kSizeFieldShift |
-           static_cast<unsigned>(requested_field) << kRequestedFieldShift |
-           (event.object != 0 ? kObjectFieldBit : 0) | (event.offset != 0 ? kOffsetFieldBit : 0);
+  const uint64_t size = event.size;
+  const bool has_size = size != 0;
+  const bool is_unusual = ((address | size) & (kPageBytes - 1)) != 0 || address == 0 ||
+                          event.requested != size || (event.object | event.offset) != 0;
+  if (is_unusual) [[unlikely]]
+    return EncodeAny(out, event, sequence, time_ns);
 
-  const unsigned shape = FindShape(event, fields, &out);
+  const size_t place = RecentPlace(address);
+  const bool is_recent = recent_[place] == address;
+  const bool in_mebis = (size & (kTwoMebiBytes - 1)) == 0;
+  const unsigned address_field = 2 + unsigned{is_recent};
+  const unsigned size_fields =
+      (2 + unsigned{in_mebis}) << kSizeFieldShift | static_cast<unsigned>(RequestedField::kAsSize)
+                                                        << kRequestedFieldShift;
+  const unsigned fields = address_field | static_cast<unsigned>(size_fields & All(has_size));
+  const ShapeKey key = KeyOf(event, fields);
+  const uint64_t hash = key.Hash();
+  const unsigned first = FirstPlace(hash);
+  const bool is_first = shapes_[first].Is(key);
+  const bool is_second = shapes_[SecondPlace(hash)].Is(key);
+  const unsigned shape = is_first ? first : SecondPlace(hash);
+  const uint64_t elapsed_ns = time_ns - last_time_ns_;
+  const uint64_t difference = ZigZag((address >> kPageShift) - (last_address_ >> kPageShift));
+  // A number that takes nine bytes, and a time that went back, show in the top bits.
+  const bool is_long = (elapsed_ns | difference) >> kShortVarintBits != 0;
+  if (!(is_first | is_second) | is_long) [[unlikely]] {
+    return EncodeAny(out, event, sequence, time_ns);
+  }
+
   const uint64_t step = sequence - last_sequence_;
-  last_sequence_ = sequence;
   if (step == 1) [[likely]] {
     *out++ = static_cast<uint8_t>(kEventBit | shape);
   } else {
     *out++ = static_cast<uint8_t>(kEventBit | kSequenceBit | shape);
     out = WriteVarint(out, step);
   }
-  if (time_ns < last_time_ns_) time_ns = last_time_ns_;
-  out = WriteVarint(out, time_ns - last_time_ns_);
-  last_time_ns_ = time_ns;
+  out += WriteShortVarint(out, elapsed_ns);
+  // The place of a recent address, or the difference: eight bytes are written either way.
+  size_t address_bytes = WriteShortVarint(out, difference);
+  uint64_t word;
+  std::memcpy(&word, out, sizeof word);
+  word ^= (word ^ place) & All(is_recent);
+  std::memcpy(out, &word, sizeof word);
+  address_bytes ^= (address_bytes ^ 1) & All(is_recent);
+  out += address_bytes;
+  const size_t size_bytes = WriteShortVarint(out, size >> (in_mebis ? kTwoMebiShift : kPageShift));
+  out += size_bytes & All(has_size);
 
-  if (address_field == AddressField::kRecent) {
-    *out++ = static_cast<uint8_t>(place);
-    last_address_ = address;
-  } else if (address_field != AddressField::kZero) {
-    const bool pages = address_field == AddressField::kPageDifference;
-    const unsigned shift = pages ? kPageShift : 0;
-    out = WriteVarint(out, ZigZag((address >> shift) - (last_address_ >> shift)));
-    recent_[place] = address;
-    last_address_ = address;
-  }
-  if (size_field != SizeField::kZero) out = WriteVarint(out, event.size >> size_shift);
-  if (requested_field == RequestedField::kDifference) {
-    out = WriteVarint(out, ZigZag(event.size - event.requested));
-  }
-  if (event.object != 0) {
-    out = WriteVarint(out, ZigZag(event.object - last_object_));
-    last_object_ = event.object;
-  }
-  if (event.offset != 0) out = WriteVarint(out, event.offset);
+  recent_[place] = address;
+  last_address_ = address;
+  last_sequence_ = sequence;
+  last_time_ns_ = time_ns;
   return out;
 }
 

@@ -1,74 +1,81 @@
-// Numbers of variable length, as in Protocol Buffers: seven bits a byte, low bits first, the high
-// bit says that more follow. At most ten bytes.
+// Numbers of variable length, one to nine bytes, of which the first tells how many.
+//
+// Idea: as many zero bits as there are further bytes, a one bit, then the number, least significant
+// bits and bytes first: seven bits of number for each byte. Nine bytes begin with a zero byte. This
+// is as short as the numbers of Protocol Buffers, but needs no loop and no branch that the
+// processor could guess wrong: half the cost of an event was such guesses.
 //
 // Ownership: the caller's bytes. Threads: pure functions. Errors: see ReadVarint. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_VARINT_H_
 #define VRAMSTOW_TRACER_FORMAT_VARINT_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace vramstow {
 
-inline constexpr size_t kMaxVarintBytes = 10;
+inline constexpr size_t kMaxVarintBytes = 9;
 
-// Writes at most kMaxVarintBytes at `out`, returns the byte after them.
+// The number that takes one byte. Below 128.
+inline constexpr uint8_t OneByteVarint(size_t value) {
+  return static_cast<uint8_t>(value << 1 | 1);
+}
+
+// Numbers below 2^kShortVarintBits take at most eight bytes.
+inline constexpr unsigned kShortVarintBits = 56;
+
+// Writes a number below 2^kShortVarintBits at `out`, where eight bytes are written in any case.
+// Returns how many of them count.
+inline size_t WriteShortVarint(uint8_t* out, uint64_t value) {
+  const unsigned bits = static_cast<unsigned>(std::bit_width(value | 1));
+  const unsigned bytes = (bits * 37 + 222) >> 8;  // (bits + 6) / 7
+  const uint64_t word = (value << 1 | 1) << (bytes - 1);
+  std::memcpy(out, &word, sizeof word);
+  return bytes;
+}
+
+// Writes any number at `out`, where kMaxVarintBytes may be written; returns the byte after it.
 inline uint8_t* WriteVarint(uint8_t* out, uint64_t value) {
-  while (value >= 0x80) {
-    *out++ = static_cast<uint8_t>(value | 0x80);
-    value >>= 7;
+  if (value >> kShortVarintBits != 0) [[unlikely]] {
+    *out = 0;
+    std::memcpy(out + 1, &value, sizeof value);
+    return out + kMaxVarintBytes;
   }
-  *out++ = static_cast<uint8_t>(value);
-  return out;
+  return out + WriteShortVarint(out, value);
 }
 
-// Reads a number of more than one byte; see ReadVarint.
-inline const uint8_t* ReadLongVarint(const uint8_t* in, uint64_t* value) {
-  uint64_t result = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const uint64_t byte = *in++;
-    result |= (byte & 0x7F) << shift;
-    if (byte < 0x80) {
-      *value = result;
-      // The tenth byte has room for one bit only.
-      return shift == 63 && byte > 1 ? nullptr : in;
-    }
-  }
-  return nullptr;
-}
-
-// Returns the byte after the number, null if it is longer than a number can be. May look at
-// kMaxVarintBytes bytes: the caller sees to it that these may be read.
+// Reads a number; returns the byte after it. Looks at kMaxVarintBytes bytes, whatever they are: the
+// caller sees to it that these may be read. Every byte sequence is a number.
 inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
-  if (*in < 0x80) [[likely]] {
-    *value = *in;
-    return in + 1;
+  uint64_t word;
+  if (*in == 0) [[unlikely]] {
+    std::memcpy(value, in + 1, sizeof *value);
+    return in + kMaxVarintBytes;
   }
-  return ReadLongVarint(in, value);
+  std::memcpy(&word, in, sizeof word);
+  const unsigned bytes = static_cast<unsigned>(std::countr_zero(word)) + 1;
+  *value = (word << (64 - 8 * bytes)) >> (64 - 7 * bytes);
+  return in + bytes;
 }
 
-// The same where the bytes end at `end`; null if the number does not.
+// The same where the bytes end at `end`: looks no further, and returns null if the number does.
 inline const uint8_t* ReadVarint(const uint8_t* in, const uint8_t* end, uint64_t* value) {
-  uint64_t result = 0;
-  for (unsigned shift = 0; shift < 64 && in < end; shift += 7) {
-    const uint64_t byte = *in++;
-    result |= (byte & 0x7F) << shift;
-    if (byte < 0x80) {
-      *value = result;
-      return shift == 63 && byte > 1 ? nullptr : in;
-    }
-  }
-  return nullptr;
+  uint8_t bytes[kMaxVarintBytes] = {};
+  const size_t available = static_cast<size_t>(end - in);
+  if (available == 0) return nullptr;
+  std::memcpy(bytes, in, available < sizeof bytes ? available : sizeof bytes);
+  const size_t used = static_cast<size_t>(ReadVarint(bytes, value) - bytes);
+  return used <= available ? in + used : nullptr;
 }
 
 // Small numbers for differences of either sign. Differences wrap around at 2^64, so that every pair
 // of numbers has one.
 inline uint64_t ZigZag(uint64_t difference) {
-  return (difference << 1) ^ (difference >> 63 != 0 ? ~uint64_t{0} : 0);
+  return (difference << 1) ^ (uint64_t{0} - (difference >> 63));
 }
-inline uint64_t UnZigZag(uint64_t value) {
-  return (value >> 1) ^ ((value & 1) != 0 ? ~uint64_t{0} : 0);
-}
+inline uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (uint64_t{0} - (value & 1)); }
 
 }  // namespace vramstow
 

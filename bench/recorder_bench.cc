@@ -1,0 +1,168 @@
+// What recording costs: nanoseconds and bytes per event, by one thread and by two, and how fast a
+// trace is read. Each figure is of the recorder alone: what the benchmark itself does is told by
+// BM_MakingEvents and can be subtracted.
+#include <benchmark/benchmark.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "tracer/format/reader.h"
+#include "tracer/recorder.h"
+#include "tracer/system_calls.h"
+
+namespace vramstow {
+namespace {
+
+void** ThreadSlotOfBench() {
+  thread_local void* slot = nullptr;
+  return &slot;
+}
+
+// Pairs of an allocation and a free as a framework makes them: 97 live blocks, twelve sizes, eight
+// places in the code.
+std::vector<Event> MakeEvents() {
+  std::vector<Event> events;
+  uint64_t random = 1;
+  std::vector<uint64_t> live(97, 0);
+  for (int i = 0; i < 4096; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t draw = random >> 33;
+    uint64_t& address = live[draw % live.size()];
+    Event event;
+    event.device = 0;
+    event.memory = MemoryKind::kDevice;
+    event.library = static_cast<uint16_t>(1 + draw / 128 % 4);
+    if (address != 0) {
+      event.kind = EventKind::kFree;
+      event.call = 2;
+      event.address = address;
+      address = 0;
+    } else {
+      event.kind = EventKind::kAllocate;
+      event.call = 1;
+      event.address = address = 0x7F0000000000 + (draw % (1 << 20)) * 512;
+      event.size = event.requested = uint64_t{512} << (draw / 4096 % 12);
+    }
+    events.push_back(event);
+  }
+  return events;
+}
+
+struct Bench {
+  std::string folder;
+  Recorder* recorder = nullptr;
+
+  void Open() {
+    std::string name = (std::filesystem::temp_directory_path() / "vramstow-bench-XXXXXX").string();
+    folder = mkdtemp(name.data());
+    recorder = new Recorder;  // lives as long as the process
+    recorder->Open({folder.c_str(), "bench", ThreadSlotOfBench});
+  }
+  std::string File() const { return folder + "/bench.stow"; }
+  void Remove() { std::filesystem::remove_all(folder); }
+};
+Bench g_bench;
+
+void BM_MakingEvents(benchmark::State& state) {
+  const std::vector<Event> events = MakeEvents();
+  size_t i = 0;
+  for (auto _ : state) {
+    Event event = events[i++ % events.size()];
+    benchmark::DoNotOptimize(event);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_MakingEvents);
+
+void BM_Record(benchmark::State& state) {
+  if (state.thread_index() == 0) g_bench.Open();
+  const std::vector<Event> events = MakeEvents();
+  size_t i = 1000 * static_cast<size_t>(state.thread_index());
+  for (auto _ : state) {
+    Event event = events[i++ % events.size()];
+    g_bench.recorder->Record(event);
+  }
+  state.SetItemsProcessed(state.iterations());
+  if (state.thread_index() == 0) {
+    g_bench.recorder->Close();
+    const double bytes = static_cast<double>(std::filesystem::file_size(g_bench.File()));
+    state.counters["bytes_per_event"] =
+        bytes / static_cast<double>(state.iterations() * state.threads());
+    g_bench.Remove();
+  }
+}
+BENCHMARK(BM_Record)->Iterations(3'000'000)->Threads(1)->Threads(2)->UseRealTime();
+
+int NoRoom(int, off_t, off_t) {
+  errno = ENOSPC;
+  return -1;
+}
+ssize_t CannotWrite(int, const iovec*, int, off_t) {
+  errno = ENOSPC;
+  return -1;
+}
+
+void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
+  SystemCalls full = kRealSystemCalls;
+  g_bench.Open();
+  full.allocate = NoRoom;
+  full.write_at = CannotWrite;
+  SetSystemCallsForTest(full);
+  const std::vector<Event> events = MakeEvents();
+  size_t i = 0;
+  for (auto _ : state) {
+    Event event = events[i++ % events.size()];
+    g_bench.recorder->Record(event);
+  }
+  SetSystemCallsForTest(kRealSystemCalls);
+  g_bench.recorder->Close();
+  g_bench.Remove();
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_RecordAfterTheDiskIsFull);
+
+void BM_Read(benchmark::State& state) {
+  g_bench.Open();
+  const std::vector<Event> events = MakeEvents();
+  constexpr size_t kEvents = 2'000'000;
+  for (size_t i = 0; i < kEvents; ++i) g_bench.recorder->Record(events[i % events.size()]);
+  g_bench.recorder->Close();
+  for (auto _ : state) {
+    TraceReader reader;
+    reader.Open(g_bench.File().c_str());
+    Event event;
+    uint64_t bytes = 0;
+    while (reader.Next(&event)) bytes += event.size;
+    benchmark::DoNotOptimize(bytes);
+    if (reader.report().events != kEvents) state.SkipWithError("events are missing");
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kEvents));
+  g_bench.Remove();
+}
+BENCHMARK(BM_Read)->Unit(benchmark::kMillisecond);
+
+void BM_CloseATraceOf64MiB(benchmark::State& state) {
+  const std::vector<Event> events = MakeEvents();
+  for (auto _ : state) {
+    state.PauseTiming();
+    g_bench.Open();
+    for (size_t i = 0; std::filesystem::file_size(g_bench.File()) < (64u << 20);) {
+      for (int k = 0; k < 10000; ++k) g_bench.recorder->Record(events[i++ % events.size()]);
+    }
+    state.ResumeTiming();
+    g_bench.recorder->Close();
+    state.PauseTiming();
+    g_bench.Remove();
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(BM_CloseATraceOf64MiB)->Unit(benchmark::kMicrosecond)->Iterations(3);
+
+}  // namespace
+}  // namespace vramstow
+
+BENCHMARK_MAIN();
