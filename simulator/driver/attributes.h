@@ -11,6 +11,12 @@ namespace vramstow::simulator {
 // False: there is no such attribute.
 bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value);
 
+// The same for the same card in every process, different for each: what a UUID must be.
+CUuuid DeviceUuid(const Spec& spec, int device);
+
+// "0000:01:00.0" for the first device; at most 13 bytes.
+void PciBusId(int device, char* text, size_t size);
+
 }  // namespace vramstow::simulator
 
 #endif  // VRAMSTOW_SIMULATOR_DRIVER_ATTRIBUTES_H_

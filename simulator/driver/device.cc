@@ -8,13 +8,7 @@
 #include "simulator/driver/simulator_api.h"
 
 namespace vramstow::simulator {
-namespace {
 
-bool IsDevice(Call& call, CUdevice device) {
-  return device >= 0 && device < call.machine().devices();
-}
-
-// The same for the same card in every process, different for each: what a UUID must be.
 CUuuid DeviceUuid(const Spec& spec, int device) {
   Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card->pci_device_id) * 4096 + device);
   CUuuid uuid;
@@ -23,6 +17,16 @@ CUuuid DeviceUuid(const Spec& spec, int device) {
     memcpy(uuid.bytes + i, &part, sizeof(part));
   }
   return uuid;
+}
+
+void PciBusId(int device, char* text, size_t size) {
+  snprintf(text, size, "0000:%02X:00.0", device + 1);
+}
+
+namespace {
+
+bool IsDevice(Call& call, CUdevice device) {
+  return device >= 0 && device < call.machine().devices();
 }
 
 CUresult CopyText(const char* text, char* to, int size) {
@@ -38,10 +42,6 @@ CUresult GetUuid(const char* name, CUuuid* uuid, CUdevice device) {
     *uuid = DeviceUuid(call.machine().spec(), device);
     return CUDA_SUCCESS;
   });
-}
-
-void PciBusId(int device, char* text, size_t size) {
-  snprintf(text, size, "0000:%02X:00.0", device + 1);
 }
 
 }  // namespace

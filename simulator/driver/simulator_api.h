@@ -47,6 +47,34 @@ void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
 // The virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 
+// What a monitor (NVML) may know of a device. It is there before cuInit and in a forked child: asking
+// starts nothing and needs no context.
+struct vramstowSimulatorDeviceReport {
+  char name[96];
+  char pci_bus_id[16];  // "0000:01:00.0"
+  unsigned char uuid[16];
+  unsigned pci_device_id;  // the device's number at its vendor
+  int major;               // compute capability
+  int minor;
+  int multiprocessors;
+  int clock_khz;
+  int memory_clock_khz;
+  int memory_bus_bits;
+  int has_ecc;
+  int has_nvlink;
+  int has_context;         // of this process
+  uint64_t total_bytes;
+  uint64_t used_bytes;     // as cuMemGetInfo would have it
+  uint64_t process_bytes;  // of these, by this process
+};
+
+// How many devices there are; negative if the SPEC is wrong.
+int vramstowSimulatorDeviceCount(void);
+
+// Fills in `size` bytes of the report, so that the struct may grow at its end. 0: done.
+int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
+                                  size_t size);
+
 #ifdef __cplusplus
 }
 #endif

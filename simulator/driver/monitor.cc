@@ -1,0 +1,87 @@
+// What a monitor may know of the devices, without a context and without starting anything.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "simulator/driver/attributes.h"
+#include "simulator/driver/simulator_api.h"
+#include "simulator/driver/state.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// The SPEC of this process, whether the machine has been started or not. Null: it is wrong.
+const Spec* ProcessSpec() {
+  // Leaked: asked until the very end of the process.
+  static const Spec* spec = []() -> const Spec* {
+    const char* text = getenv(kSpecVariable);
+    if (text == nullptr || *text == '\0') text = kDefaultSpec;
+    auto parsed = std::make_unique<Spec>();
+    std::string error;
+    return ParseSpec(text, parsed.get(), &error) ? parsed.release() : nullptr;
+  }();
+  return spec;
+}
+
+// Memory in use is known once the machine runs. A forked child has a copy of its parent's machine,
+// perhaps in the middle of a change, and says nothing of it.
+void ReportUse(int device, vramstowSimulatorDeviceReport* report) {
+  State& state = GlobalState();
+  if (state.forked || !state.initialized) return;
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  report->used_bytes = state.machine->memory.used(device);
+  report->process_bytes = report->used_bytes;
+  for (const void* handle : state.contexts.all()) {
+    const auto* context = static_cast<const Context*>(handle);
+    if (context->alive && context->device == device) report->has_context = 1;
+  }
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+extern "C" {
+
+int vramstowSimulatorDeviceCount(void) {
+  try {
+    const Spec* spec = ProcessSpec();
+    return spec != nullptr ? spec->count : -1;
+  } catch (...) {
+    return -1;
+  }
+}
+
+int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
+                                  size_t size) {
+  if (report == nullptr || device < 0 || device >= vramstowSimulatorDeviceCount()) return 1;
+  try {
+    const Spec& spec = *ProcessSpec();
+    const Card& card = *spec.card;
+    vramstowSimulatorDeviceReport full = {};
+    snprintf(full.name, sizeof(full.name), "%s", card.name);
+    PciBusId(device, full.pci_bus_id, sizeof(full.pci_bus_id));
+    const CUuuid uuid = DeviceUuid(spec, device);
+    memcpy(full.uuid, uuid.bytes, sizeof(full.uuid));
+    full.pci_device_id = static_cast<unsigned>(card.pci_device_id);
+    full.major = card.major;
+    full.minor = card.minor;
+    full.multiprocessors = card.multiprocessors;
+    full.clock_khz = card.clock_khz;
+    full.memory_clock_khz = card.memory_clock_khz;
+    full.memory_bus_bits = card.memory_bus_bits;
+    full.has_ecc = card.ecc ? 1 : 0;
+    full.has_nvlink = card.nvlink ? 1 : 0;
+    full.total_bytes = spec.memory_bytes;
+    ReportUse(device, &full);
+    memcpy(report, &full, std::min(size, sizeof(full)));
+    return 0;
+  } catch (...) {
+    return 1;
+  }
+}
+
+}  // extern "C"
