@@ -25,7 +25,7 @@ def compile_with_nvcc(source: Path, program: Path) -> None:
         pytest.skip("no nvcc: neither a CUDA Toolkit nor nvidia-cuda-nvcc is installed")
     # The shared runtime by its file: -cudart shared wants libcudart.so, which PyPI's packages lack.
     runtime = BUILD / "lib/vramstow/simulator/libcudart.so.13"
-    command = [nvcc, "-std=c++17", "-cudart", "none", source, "-o", program, runtime]
+    command = [nvcc, "-cudart", "none", source, "-o", program, "-Xlinker", runtime]
     subprocess.run(command, check=True, timeout=300)
 
 

@@ -32,19 +32,21 @@ def kill_after(program: Path, folder: Path, seconds: float) -> tuple[list[Step],
         "1000000",
         "ack",
     ]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout is not None
-        first = run.stdout.readline()
-        assert first, "the program ended before it did anything: " + run.stderr.read()
+    said = folder / "acknowledged"
+    with (
+        said.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True) as run,
+    ):
+        while said.stat().st_size == 0:
+            assert run.poll() is None, f"it ended before it did anything: {run.stderr.read()}"
+            time.sleep(0.001)
         trace = next(folder.glob("*.stow"))
         time.sleep(seconds)
         os.kill(int(trace.stem.rpartition("-")[2]), signal.SIGKILL)
-        rest, err = run.communicate(timeout=60)
+        err = run.communicate(timeout=60)[1]
     assert run.returncode == -signal.SIGKILL, err
     # A last line without its end was being written when the process died.
-    lines = (first + rest).splitlines(keepends=True)
+    lines = said.read_text().splitlines(keepends=True)
     return [step_of(line) for line in lines if line.endswith("\n")], trace
 
 
