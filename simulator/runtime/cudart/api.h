@@ -10,8 +10,11 @@
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
-#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
+
+// From cuda_profiler_api.h, which the packages on PyPI do not have.
+extern "C" cudaError_t CUDARTAPI cudaProfilerStart(void);
+extern "C" cudaError_t CUDARTAPI cudaProfilerStop(void);
 #pragma GCC visibility pop
 
 #endif  // VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_

@@ -9,12 +9,15 @@
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
 
 #include <cuda.h>
-#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include "simulator/runtime/driver_access.h"
 
 namespace vramstow::simulator::cudart {
+
+// As cudaProfilerTypedefs.h has them, which needs a header that the packages on PyPI do not have.
+using PFN_cuProfilerStart_v4000 = CUresult(CUDAAPI*)();
+using PFN_cuProfilerStop_v4000 = CUresult(CUDAAPI*)();
 
 struct DriverTable {
 #define DRIVER_FUNCTION(name, version) PFN_cu##name##_v##version name = nullptr;
