@@ -15,14 +15,16 @@ void SetState(ChunkHeader* header, ChunkState state) {
 
 void ChunkWriter::Begin(const Start& start) {
   ChunkHeader* const to = header();
-  // First of all the chunk that was here must be seen to be gone: its header and the new one's must
-  // not mix.
+  // These two are the same for each chunk of the slot. In a new slot they come first, so that
+  // nothing is ever there that a reader cannot explain.
+  std::memcpy(to->magic, kChunkMagic, sizeof kChunkMagic);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  to->capacity = place_.capacity;
+  // The chunk that was here is gone from here on: its header and the new one's must not mix.
   SetState(to, kChunkPreparing);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::memcpy(to->magic, kChunkMagic, sizeof kChunkMagic);
   to->trace_id = place_.trace_id;
   to->number = start.number;
-  to->capacity = place_.capacity;
   to->thread = start.thread;
   to->kind = static_cast<uint8_t>(start.kind);
   to->encoding = static_cast<uint8_t>(ChunkEncoding::kPlain);

@@ -26,6 +26,15 @@ bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
          header.checksum == Crc32c(&header, offsetof(ChunkHeader, checksum));
 }
 
+// A slot between two chunks, or before its first: the process was killed just then. `room` is how
+// many bytes there are.
+bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
+  if (header.state == kChunkPreparing) {
+    return header.capacity >= kMinChunkBytes && header.capacity <= room;
+  }
+  return header.state == 0 && header.number == 0 && header.committed == 0;
+}
+
 bool IsUsable(const ChunkHeader& header) {
   return (header.state == kChunkOpen || header.state == kChunkSealed) &&
          (header.kind == static_cast<uint8_t>(ChunkKind::kEvents) ||
@@ -40,29 +49,28 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
                        ReadReport* report) {
   report_ = report;
   const uint64_t size = bytes.size();
+  bool may_look_back = false;  // into the last chunk that was found; once
   uint64_t at = begin;
   while (at < size) {
     ChunkHeader header = {};
     const size_t count = bytes.Read(at, &header, sizeof header);
     const bool has_magic = count == sizeof header && HasMagic(header);
-    if (has_magic && header.state == kChunkPreparing && header.capacity >= kMinChunkBytes &&
-        header.capacity <= size - at) {
-      at += header.capacity;  // killed between two chunks of this slot
+    if (has_magic && IsBeingPrepared(header, size - at)) {
+      at += std::max<uint64_t>(header.capacity, sizeof header);
       continue;
     }
     if (has_magic && IsBelievable(header, trace_id)) {
+      const size_t found_before = found_.size();
       at = Take(at, header, size);
+      may_look_back = found_.size() > found_before;
       continue;
     }
-    if (has_magic) ++report_->damaged_chunks;
-    // Nothing here, unless bytes were lost and the next chunk lies within the last one.
-    if (!found_.empty()) {
+    if (may_look_back) {
+      // Bytes may have been lost, so that the next chunk begins within the last one.
+      may_look_back = false;
       const uint64_t from = found_.back().offset + sizeof(ChunkHeader);
       const uint64_t inside = bytes.Find(from, at, MagicText());
-      if (inside < at && inside > found_.back().offset + found_.back().header.header_bytes +
-                                      found_.back().available) {
-        // Behind what counts in it: an older chunk of the same slot left this. Not to be believed.
-      } else if (inside < at) {
+      if (inside < at) {
         CutLastAt(inside);
         at = inside;
         continue;
@@ -71,10 +79,10 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     const uint64_t first = bytes.FindNonZero(at);
     if (first == size) break;
     if (first > at && !has_magic) {
-      at = first;
-      ChunkHeader next = {};
-      if (bytes.Read(at, &next, sizeof next) == sizeof next && HasMagic(next)) continue;
+      at = first;  // behind room that was not used
+      continue;
     }
+    if (has_magic) ++report_->damaged_chunks;
     const uint64_t next = bytes.Find(at + 1, size, MagicText());
     report_->damaged_bytes += next - at;
     at = next;

@@ -11,7 +11,8 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 20;
+constexpr uint64_t kBufferBytes = 1 << 20;
+constexpr uint64_t kFirstPieceBytes = 1 << 10;
 
 }  // namespace
 
@@ -57,32 +58,42 @@ size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
   return done;
 }
 
+// What is looked through at a time, in the buffer.
+size_t TraceBytes::ReadPiece(uint64_t from, uint64_t to) const {
+  if (buffer_.empty()) buffer_.resize(static_cast<size_t>(std::min(kBufferBytes, size())));
+  return Read(from, buffer_.data(),
+              static_cast<size_t>(std::min<uint64_t>(buffer_.size(), to - from)));
+}
+
 uint64_t TraceBytes::Find(uint64_t from, uint64_t to, std::string_view pattern) const {
   to = std::min(to, size());
-  buffer_.resize(kBufferBytes);
-  while (from < to) {
-    const size_t want = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, to - from));
-    const size_t count = Read(from, buffer_.data(), want);
+  // Little at first: in a file that was made to be slow there is a pattern every few bytes.
+  for (uint64_t piece = kFirstPieceBytes; from < to; piece = std::min(2 * piece, kBufferBytes)) {
+    const size_t count = ReadPiece(from, std::min(to, from + piece));
     if (count < pattern.size()) break;
     const void* const found = memmem(buffer_.data(), count, pattern.data(), pattern.size());
     if (found != nullptr) {
       return from + static_cast<uint64_t>(static_cast<const uint8_t*>(found) - buffer_.data());
     }
+    if (count == to - from) break;
     from += count - (pattern.size() - 1);  // it may lie across the end of this piece
   }
   return to;
 }
 
 uint64_t TraceBytes::FindNonZero(uint64_t from) const {
-  buffer_.resize(kBufferBytes);
   while (from < size()) {
-    const size_t count = Read(from, buffer_.data(), kBufferBytes);
+    const size_t count = ReadPiece(from, size());
     if (count == 0) break;
     const uint8_t* const begin = buffer_.data();
-    const uint8_t* const found =
-        std::find_if(begin, begin + count, [](uint8_t byte) { return byte != 0; });
-    if (found != begin + count) return from + static_cast<uint64_t>(found - begin);
-    from += count;
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= count; i += sizeof word) {
+      memcpy(&word, begin + i, sizeof word);
+      if (word != 0) break;
+    }
+    while (i < count && begin[i] == 0) ++i;
+    from += i;
+    if (i < count) return from;
   }
   return size();
 }

@@ -36,6 +36,8 @@ class TraceBytes {
   uint64_t FindNonZero(uint64_t from) const;
 
  private:
+  size_t ReadPiece(uint64_t from, uint64_t to) const;
+
   int fd_ = -1;
   uint64_t file_size_ = 0;
   std::string_view memory_;
