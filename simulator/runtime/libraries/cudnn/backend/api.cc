@@ -207,10 +207,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     if (value->type != attributeType) {
       return Fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "the attribute has another type");
     }
+    const bool only_count = arrayOfElements == nullptr || requestedElementCount == 0;
     if (elementCount != nullptr) {
-      *elementCount = value->count;
+      // Of a list of descriptors callers expect to be told how many of theirs were filled in.
+      const bool list = value->type == CUDNN_TYPE_BACKEND_DESCRIPTOR && !only_count;
+      *elementCount = list ? std::min(requestedElementCount, value->count) : value->count;
     }
-    if (arrayOfElements == nullptr || requestedElementCount == 0) {
+    if (only_count) {
       return CUDNN_STATUS_SUCCESS;
     }
     return Write(*value, requestedElementCount, arrayOfElements);

@@ -1,0 +1,122 @@
+// How a device is used: memory and processes. The figures are the simulated driver's own; of other
+// processes on the same simulated card it does not know.
+#include <unistd.h>
+
+#include "simulator/runtime/libraries/nvml/devices.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// Gives the processes in the caller's array: this one, if it has a context on the device.
+template <typename Info>
+nvmlReturn_t Processes(nvmlDevice_t device, unsigned* count, Info* infos) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  if (result != NVML_SUCCESS || count == nullptr) {
+    return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
+  }
+  const unsigned room = *count;
+  *count = report.has_context != 0 ? 1 : 0;
+  if (*count == 0) {
+    return NVML_SUCCESS;
+  }
+  if (room == 0) {
+    return NVML_ERROR_INSUFFICIENT_SIZE;
+  }
+  if (infos == nullptr) {
+    return NVML_ERROR_INVALID_ARGUMENT;
+  }
+  constexpr unsigned kNoInstance = 0xffffffff;
+  infos[0].pid = static_cast<unsigned>(getpid());
+  infos[0].usedGpuMemory = report.process_bytes;
+  if constexpr (sizeof(Info) == sizeof(nvmlProcessInfo_t)) {
+    infos[0].gpuInstanceId = kNoInstance;
+    infos[0].computeInstanceId = kNoInstance;
+  }
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t NoProcesses(nvmlDevice_t device, unsigned* count) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  return result == NVML_SUCCESS ? Store(count, 0) : result;
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
+
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  return result == NVML_SUCCESS ? Store(memory, nvmlMemory_t{report.total_bytes,
+                                                             report.total_bytes - report.used_bytes,
+                                                             report.used_bytes})
+                                : result;
+}
+
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
+                                                      nvmlMemory_v2_t* memory) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  if (result != NVML_SUCCESS || memory == nullptr) {
+    return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
+  }
+  constexpr unsigned kVersion = sizeof(nvmlMemory_v2_t) | 2u << 24;
+  if (memory->version != kVersion) {
+    return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  }
+  memory->total = report.total_bytes;
+  memory->reserved = 0;
+  memory->used = report.used_bytes;
+  memory->free = report.total_bytes - report.used_bytes;
+  return NVML_SUCCESS;
+}
+
+// The window through which the processor sees device memory: large enough for all of it.
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
+                                                       nvmlBAR1Memory_t* memory) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  unsigned long long window = 1;
+  while (result == NVML_SUCCESS && window < report.total_bytes) {
+    window *= 2;
+  }
+  return result == NVML_SUCCESS ? Store(memory, nvmlBAR1Memory_t{window, window, 0}) : result;
+}
+
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
+                                                                unsigned* count,
+                                                                nvmlProcessInfo_v1_t* infos) {
+  return Processes(device, count, infos);
+}
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
+                                                                   unsigned* count,
+                                                                   nvmlProcessInfo_t* infos) {
+  return Processes(device, count, infos);
+}
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
+                                                                   unsigned* count,
+                                                                   nvmlProcessInfo_t* infos) {
+  return Processes(device, count, infos);
+}
+
+#define VRAMSTOW_NO_PROCESSES(name)                                                        \
+  VRAMSTOW_NVML nvmlReturn_t name(nvmlDevice_t device, unsigned* count, void* /*infos*/) { \
+    return NoProcesses(device, count);                                                     \
+  }
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2)
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3)
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
+VRAMSTOW_NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
+
+// Not modelled: a simulated device is never busy in wall-clock time.
+VRAMSTOW_NVML nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
+                                                         nvmlUtilization_t* utilization) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  return result == NVML_SUCCESS ? Store(utilization, nvmlUtilization_t{0, 0}) : result;
+}
