@@ -99,7 +99,7 @@ int ReportDeepbind(const VramstowShim* shim) {
 
 // Driver libraries in name spaces other than the program's.
 int ReportNameSpaces() {
-#ifdef LM_ID_NEWLM
+#if __GLIBC_PREREQ(2, 35)
   if (&_r_debug == nullptr || _r_debug.r_version < 2) return 0;
   int lines = 0;
   // The object is larger than its declaration says; volatile keeps the compiler from knowing.

@@ -145,4 +145,23 @@ bool IsDriverPath(const char* path) {
   return file[10] == '\0' || file[10] == '.';
 }
 
+bool IsDriverLoadedAnywhere() {
+  if (&_r_debug == nullptr) return false;
+  // The object is larger than its declaration says; volatile keeps the compiler from knowing.
+  const r_debug* volatile space = &_r_debug;
+  while (space != nullptr) {
+    for (const link_map* object = space->r_map; object != nullptr; object = object->l_next) {
+      if (IsDriverPath(object->l_name)) return true;
+    }
+#if __GLIBC_PREREQ(2, 35)
+    if (space->r_version < 2) return false;
+    const auto* next = reinterpret_cast<const r_debug_extended*>(space)->r_next;
+    space = next == nullptr ? nullptr : &next->base;
+#else
+    return false;
+#endif
+  }
+  return false;
+}
+
 }  // namespace vramstow

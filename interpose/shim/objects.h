@@ -23,6 +23,10 @@ void* LibcDefinition(const char* name);
 // Whether `path` names the library of the CUDA driver.
 bool IsDriverPath(const char* path);
 
+// Whether a driver library is loaded, in the program's name space or in one that dlmopen made. Only
+// for the end of the process: a library that is closed meanwhile would be looked at.
+bool IsDriverLoadedAnywhere();
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_

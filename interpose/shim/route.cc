@@ -174,8 +174,7 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(voi
 __attribute__((destructor)) static void Finish() {
   const VramstowCore* core = OpenedCore();
   // A process that got past us has not opened the core; it is just what the report is about.
-  if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") &&
-      OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) {
+  if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") && IsDriverLoadedAnywhere()) {
     core = OpenCore();
   }
   if (core != nullptr) core->finish();

@@ -1,0 +1,74 @@
+// The report on who reached the driver in which way.
+#include <gmock/gmock.h>
+
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class CoverageReport : public Interposed {
+ protected:
+  std::string ReportOf(const std::vector<std::string>& command) {
+    const Outcome outcome = Run(command, {{"VRAMSTOW_COVERAGE", "1"}});
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    return outcome.error;
+  }
+};
+
+TEST_F(CoverageReport, NamesLibrariesWaysAndCalls) {
+  const std::string report = ReportOf({"host", "dlsym"});
+  EXPECT_THAT(report,
+              HasSubstr("/host: by dlsym (3 functions); called cuInit 1×, cuMemAlloc_v2 1×, "
+                        "cuMemFree_v2 1×\n"));
+  EXPECT_THAT(report, HasSubstr("nothing that is loaded now"));
+}
+
+TEST_F(CoverageReport, TellsAMiddlemanFromItsCaller) {
+  const std::string report = ReportOf({"host", "library", "libthrough_runtime.so"});
+  EXPECT_THAT(report, HasSubstr("/libcudart.so.13: by dlsym (2 functions), cuGetProcAddress (1 "
+                                "function); called"));
+  EXPECT_THAT(report, Not(HasSubstr("libthrough_runtime.so")));
+}
+
+TEST_F(CoverageReport, NamesALinkedProgram) {
+  EXPECT_THAT(ReportOf({"linked"}), AllOf(HasSubstr("/linked: by a direct link"),
+                                          HasSubstr("nothing that is loaded now")));
+}
+
+TEST_F(CoverageReport, NamesALibraryOpenedWithDeepbind) {
+  EXPECT_THAT(ReportOf({"host", "deepbind", "liblinked_library.so"}),
+              HasSubstr("liblinked_library.so: opened with RTLD_DEEPBIND"));
+}
+
+TEST_F(CoverageReport, NamesADriverInANameSpaceOfItsOwn) {
+  EXPECT_THAT(ReportOf({"host", "dlmopen", "liblinked_library.so"}),
+              HasSubstr("libcuda.so.1: opened once more by dlmopen"));
+}
+
+TEST_F(CoverageReport, NamesALibraryWithAnIdleRuntimeOfItsOwn) {
+  // Linked to the program, never asked to do anything.
+  EXPECT_THAT(ReportOf({"idle_runtime_host", "dlsym"}),
+              HasSubstr("libprivate_runtime.so: names the driver"));
+}
+
+TEST_F(CoverageReport, NamesAFormOfAFunctionThatItDoesNotKnow) {
+  EXPECT_THAT(ReportOf({"host", "versions"}), HasSubstr("cuMemAlloc of CUDA 99.0"));
+}
+
+TEST_F(CoverageReport, IsNotWrittenByProgramsWithoutCuda) {
+  EXPECT_THAT(ReportOf({"/bin/true"}), IsEmpty());
+}
+
+TEST_F(CoverageReport, IsWrittenOnceByAProcessThatForks) {
+  const std::string report = ReportOf({"host", "fork-dormant"});
+  EXPECT_EQ(report.find("coverage of process"), report.rfind("coverage of process"));
+}
+
+}  // namespace
+}  // namespace vramstow

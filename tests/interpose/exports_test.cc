@@ -1,0 +1,114 @@
+// What the two libraries show and need, and that the table of hooks says what CUDA's headers say.
+#include <gmock/gmock.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "interpose/core/cuda_abi.h"
+#include "interpose/core/hook_table.h"
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string OutputOf(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string output;
+  char buffer[4096];
+  for (size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    output.append(buffer, count);
+  }
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return output;
+}
+
+std::set<std::string> Lines(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::set<std::string> ExportsOf(const std::string& library) {
+  return Lines(OutputOf("nm -D --defined-only --format=just-symbols " + library));
+}
+
+std::set<std::string> NeedsOf(const std::string& library) {
+  return Lines(
+      OutputOf("readelf -dW " + library + " | sed -n 's/.*(NEEDED).*\\[\\(.*\\)\\]/\\1/p'"));
+}
+
+TEST(Exports, TheShimShowsTheTableAndNothingElse) {
+  std::set<std::string> expected = {"dlopen", "dlsym", "dlvsym", "vramstow_version"};
+  for (size_t i = 0; i < kHookCount; ++i) expected.insert(RowOf(static_cast<Hook>(i)).symbol);
+  EXPECT_EQ(ExportsOf(kShim), expected);
+}
+
+TEST(Exports, TheShimNeedsLibcOnly) { EXPECT_THAT(NeedsOf(kShim), ElementsAre("libc.so.6")); }
+
+TEST(Exports, TheCoreShowsItsSeamAndNeedsNoCxxRuntime) {
+  const std::string core = kLibraries + "/libvramstow-core.so";
+  EXPECT_THAT(ExportsOf(core), ElementsAre("vramstow_core_attach"));
+  for (const std::string& needed : NeedsOf(core)) {
+    EXPECT_EQ(needed.find("libstdc++"), std::string::npos);
+    EXPECT_EQ(needed.find("libgcc_s"), std::string::npos);
+  }
+}
+
+TEST(Exports, TheCoreBringsNoThreadLocalStorage) {
+  if (std::string(VRAMSTOW_TEST_SANITIZE).empty() == false) {
+    GTEST_SKIP() << "sanitizers bring some";
+  }
+  EXPECT_EQ(OutputOf("readelf -lW " + kLibraries + "/libvramstow-core.so").find(" TLS "),
+            std::string::npos);
+}
+
+TEST(Exports, ThePageAboutHooksIsUpToDate) {
+  const std::string written = testing::TempDir() + "vramstow-hooks-page.md";
+  ASSERT_EQ(OutputOf(std::string(VRAMSTOW_TEST_PAGE_WRITER) + " " + written), "");
+  EXPECT_EQ(FileText(VRAMSTOW_TEST_SOURCE "/docs/hooks.md"), FileText(written))
+      << "build the target hooks-page";
+  std::remove(written.c_str());
+}
+
+// CUDA's header of function types names each ABI of each function with the version that brought it:
+// PFN_cuMemAlloc_v3020. A hooked name must have a row for each, or some program gets past us.
+TEST(HookTable, KnowsEveryAbiOfEveryHookedNameThatTheHeadersKnow) {
+  std::set<std::string> hooked;
+  std::set<std::string> rows;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const HookRow& row = RowOf(static_cast<Hook>(i));
+    hooked.insert(row.name);
+    rows.insert(std::string(row.name) + "_v" + std::to_string(row.version) +
+                (row.per_thread_stream ? "_ptsz" : ""));
+  }
+  const std::string header = FileText(VRAMSTOW_TEST_CUDA_INCLUDE "/cudaTypedefs.h");
+  ASSERT_THAT(header, HasSubstr("PFN_cuMemAlloc_v3020"));
+  int checked = 0;
+  const std::string mark = "*PFN_";
+  for (size_t at = header.find(mark); at != std::string::npos; at = header.find(mark, at + 1)) {
+    const size_t begin = at + mark.size();
+    const std::string type = header.substr(begin, header.find(')', begin) - begin);
+    const std::string name = type.substr(0, type.find("_v"));
+    if (hooked.count(name) == 0) continue;
+    EXPECT_EQ(rows.count(type), 1u) << "the table has no row for " << type;
+    ++checked;
+  }
+  EXPECT_GT(checked, 100);
+}
+
+}  // namespace
+}  // namespace vramstow

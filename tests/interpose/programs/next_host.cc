@@ -1,0 +1,10 @@
+// Prints what the chain of preloaded libraries gives, see next_library.cc.
+#include <dlfcn.h>
+
+#include <cstdio>
+
+int main() {
+  auto* probe = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "NextProbe"));
+  std::printf("%d\n", probe == nullptr ? -1 : probe());
+  return 0;
+}

@@ -1,0 +1,11 @@
+// One link of a chain: adds its number to what the next library's function of the same name gives.
+// Works only if RTLD_NEXT is judged by this library, not by some wrapper of dlsym.
+#include <dlfcn.h>
+
+extern "C" __attribute__((visibility("default"))) int NextProbe() {
+  auto* next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "NextProbe"));
+  auto* versioned = reinterpret_cast<int (*)()>(dlvsym(RTLD_NEXT, "NextProbe", "NO_SUCH_VERSION"));
+  const int own = NEXT_NUMBER;
+  if (versioned != nullptr && versioned != next) return -1;
+  return next == nullptr ? own : own + next();
+}

@@ -1,0 +1,88 @@
+// What the tests of the interposer share: running a program under the preload with the fake driver
+// in the place of libcuda.so.1, and reading back what came of it.
+#ifndef VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
+#define VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+// Where the build has put things; set by CMake.
+inline const std::string kLibraries = VRAMSTOW_TEST_LIBRARIES;  // libvramstow.so and the core
+inline const std::string kPrograms = VRAMSTOW_TEST_PROGRAMS;    // the programs under test
+inline const std::string kDriverFolder = VRAMSTOW_TEST_PROGRAMS "/driver";
+inline const std::string kShim = kLibraries + "/libvramstow.so";
+// The same driver with a version on each of its symbols, for dlvsym.
+inline const std::string kVersionedDriverFolder = VRAMSTOW_TEST_PROGRAMS "/versioned_driver";
+
+// An event with the names that its numbers stand for.
+struct NamedEvent : Event {
+  std::string call_name;
+  std::string library_file;  // the last part of the path
+};
+
+struct ReadTrace {
+  std::string file;
+  std::map<std::string, std::string> facts;
+  std::vector<NamedEvent> events;
+  bool closed = false;
+};
+
+struct LedgerLine {
+  std::string symbol;
+  int result = 0;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+};
+
+// How a program ended. `status` is the exit status, or 128 + the signal.
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string error;
+};
+
+// One folder for one test, with everything a run leaves behind.
+class Interposed : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Runs a program (a path, or the name of one of kPrograms) in the test's folder, with
+  // `preload` as LD_PRELOAD and the fake driver found first. `environment` comes on top; an empty
+  // value removes a variable.
+  Outcome Run(const std::vector<std::string>& command,
+              const std::map<std::string, std::string>& environment = {},
+              const std::string& preload = kShim);
+
+  // All traces in the folder, in the order of their names.
+  std::vector<ReadTrace> Traces() const;
+  // The only one; a test failure if there is not exactly one.
+  ReadTrace OnlyTrace() const;
+
+  // What reached the fake driver.
+  std::vector<LedgerLine> Ledger() const;
+
+  const std::string& folder() const { return folder_; }
+  // The files in the folder, but for the ledger.
+  std::vector<std::string> Files() const;
+
+ private:
+  std::string folder_;
+};
+
+// The events of a kind.
+std::vector<NamedEvent> OfKind(const ReadTrace& trace, EventKind kind);
+
+// Sizes of the allocations that succeeded, in order.
+std::vector<uint64_t> AllocatedSizes(const ReadTrace& trace);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
