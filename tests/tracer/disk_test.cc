@@ -1,0 +1,310 @@
+// The disk says no: full, read-only, missing, without shared mappings; and a host that closes or
+// takes over our descriptor.
+#include <errno.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+#include "tracer/system_calls.h"
+
+namespace vramstow {
+namespace {
+
+// Lets calls fail: each from the nth on, or just the nth.
+struct Faults {
+  int allocate_at = 0;  // 0: never
+  int write_at = 0;
+  int map_at = 0;
+  int error = ENOSPC;
+  bool once = false;
+  bool torn = false;  // a write that fails writes half before
+  int allocated = 0;
+  int written = 0;
+  int mapped = 0;
+};
+Faults g_faults;
+
+bool Fails(int at, int count) { return at != 0 && (g_faults.once ? count == at : count >= at); }
+
+int FaultyAllocate(int fd, off_t offset, off_t bytes) {
+  if (Fails(g_faults.allocate_at, ++g_faults.allocated)) {
+    errno = g_faults.error;
+    return -1;
+  }
+  return kRealSystemCalls.allocate(fd, offset, bytes);
+}
+
+ssize_t FaultyWrite(int fd, const iovec* parts, int count, off_t offset) {
+  if (Fails(g_faults.write_at, ++g_faults.written)) {
+    if (g_faults.torn && parts[0].iov_len > 1) {
+      const iovec half = {parts[0].iov_base, parts[0].iov_len / 2};
+      (void)kRealSystemCalls.write_at(fd, &half, 1, offset);
+    }
+    errno = g_faults.error;
+    return -1;
+  }
+  return kRealSystemCalls.write_at(fd, parts, count, offset);
+}
+
+void* FaultyMap(void* address, size_t bytes, int fd, off_t offset) {
+  if (Fails(g_faults.map_at, ++g_faults.mapped)) {
+    errno = g_faults.error;
+    return MAP_FAILED;
+  }
+  return kRealSystemCalls.map_shared(address, bytes, fd, offset);
+}
+
+class DiskTest : public testing::Test {
+ protected:
+  void SetFaults(const Faults& faults) {
+    g_faults = faults;
+    SetSystemCallsForTest({FaultyAllocate, FaultyWrite, FaultyMap});
+  }
+  void TearDown() override { SetSystemCallsForTest(kRealSystemCalls); }
+
+  // A recorder that is not opened yet; lives on.
+  Recorder* NewRecorder() { return new Recorder; }
+  RecorderError Open(Recorder* recorder, const std::string& folder) {
+    return recorder->Open({folder.c_str(), "disk", TestThreadSlot});
+  }
+
+  TemporaryFolder folder_;
+  const std::string file_ = folder_.path() + "/disk.stow";
+};
+
+// Records from two threads, one after the other starting, and returns how many events that were.
+uint64_t RecordAlot(Recorder* recorder) {
+  constexpr uint64_t kEvents = 40000;
+  EventMaker maker(9);
+  for (uint64_t i = 0; i < kEvents; ++i) recorder->Record(maker.Next());
+  std::thread([recorder] {
+    for (uint64_t i = 0; i < kEvents; ++i) recorder->Record(Allocation(0x1000, 512));
+  }).join();
+  for (uint64_t i = 0; i < 100; ++i) recorder->Record(Allocation(0x2000, 512));
+  return 2 * kEvents + 100;
+}
+
+// Every event is there or counted as dropped, and a gap says so.
+void ExpectAllAccountedFor(const std::string& file, uint64_t recorded) {
+  const ReadTrace trace = ReadFile(file);
+  ASSERT_EQ(trace.error, ReadError::kOk);
+  uint64_t events = 0;
+  uint64_t told = 0;
+  for (const Event& event : trace.events) {
+    if (event.kind == EventKind::kGap) {
+      told += event.size;
+    } else {
+      ++events;
+    }
+  }
+  EXPECT_EQ(events + trace.report.dropped_events, recorded);
+  EXPECT_EQ(told, trace.report.dropped_events);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_EQ(trace.report.damaged_chunks, 0u);
+}
+
+TEST_F(DiskTest, WhicheverCallFailsNothingIsLostUncounted) {
+  const int kErrors[] = {ENOSPC, EIO, EDQUOT, ENODEV, EOPNOTSUPP, ENOMEM};
+  for (const int error : kErrors) {
+    for (const bool once : {true, false}) {
+      for (int which = 0; which < 3; ++which) {
+        for (int at = 1; at <= 6; ++at) {
+          SCOPED_TRACE(testing::Message() << "error " << error << (once ? " once" : " from")
+                                          << " at call " << at << " of kind " << which);
+          Faults faults;
+          (which == 0 ? faults.allocate_at : which == 1 ? faults.write_at : faults.map_at) = at;
+          faults.error = error;
+          faults.once = once;
+          faults.torn = at % 2 == 0;
+          SetFaults(faults);
+          Recorder* const recorder = NewRecorder();
+          const RecorderError opened = Open(recorder, folder_.path());
+          if (opened != RecorderError::kOk) {
+            EXPECT_FALSE(std::filesystem::exists(file_)) << "left behind";
+            EXPECT_FALSE(recorder->is_open());
+            continue;
+          }
+          recorder->Describe("a", "b");
+          const uint64_t recorded = RecordAlot(recorder);
+          recorder->Close();
+          ExpectAllAccountedFor(file_, recorded);
+          EXPECT_EQ(ReadFile(file_).facts.size(), 1u);
+          std::filesystem::remove(file_);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(DiskTest, AfterTheDiskIsFullItIsNotAskedAgain) {
+  Faults faults;
+  faults.write_at = 2;
+  SetFaults(faults);
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  RecordAlot(recorder);
+  EXPECT_EQ(g_faults.written, 2);
+  EXPECT_LE(g_faults.allocated, 3);
+  recorder->Close();
+  EXPECT_EQ(g_faults.written, 2);
+}
+
+TEST_F(DiskTest, WithoutSharedMappingsAWholeTraceIsWritten) {
+  Faults faults;
+  faults.map_at = 1;
+  faults.error = ENODEV;
+  SetFaults(faults);
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  recorder->Describe("a", "b");
+  const uint16_t call = recorder->InternCall("cuMemAlloc");
+  const uint64_t recorded = RecordAlot(recorder);
+  // What a kill would leave now: tables and full chunks.
+  const ReadTrace killed = ReadFile(file_);
+  EXPECT_EQ(killed.facts.at("a"), "b");
+  EXPECT_GT(killed.events.size(), recorded / 3);
+  EXPECT_EQ(killed.report.damaged_bytes, 0u);
+  recorder->Close();
+  ExpectAllAccountedFor(file_, recorded);
+  TraceReader reader;
+  ASSERT_EQ(reader.Open(file_.c_str()), ReadError::kOk);
+  EXPECT_EQ(reader.CallName(call), "cuMemAlloc");
+  EXPECT_TRUE(reader.report().closed);
+}
+
+TEST_F(DiskTest, ASmallFileSystemFillsUpWithoutASignal) {
+  const std::string mounted = folder_.path() + "/small";
+  ASSERT_EQ(mkdir(mounted.c_str(), 0700), 0);
+  if (mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=300k") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs here; the other tests let the calls fail instead";
+  }
+  Recorder* const recorder = NewRecorder();
+  EXPECT_EQ(Open(recorder, mounted), RecorderError::kOk);
+  const uint64_t recorded = RecordAlot(recorder);
+  recorder->Close();
+  ExpectAllAccountedFor(mounted + "/disk.stow", recorded);
+  // And one for which there is no room at all.
+  Recorder* const second = NewRecorder();
+  EXPECT_EQ(second->Open({mounted.c_str(), "second", TestThreadSlot}), RecorderError::kNoSpace);
+  EXPECT_FALSE(std::filesystem::exists(mounted + "/second.stow"));
+  EXPECT_EQ(umount2(mounted.c_str(), MNT_DETACH), 0);
+}
+
+TEST_F(DiskTest, ALimitOnFileSizesIsAFullDiskAndNotADeadlySignal) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // SIGXFSZ would end this process.
+    const rlimit limit = {200 * 1024, 200 * 1024};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    auto* const recorder = new Recorder;
+    if (recorder->Open({folder_.path().c_str(), "disk", TestThreadSlot}) != RecorderError::kOk) {
+      _exit(1);
+    }
+    RecordAlot(recorder);
+    recorder->Close();
+    auto* const none = new Recorder;
+    const rlimit tiny = {10 * 1024, 200 * 1024};
+    setrlimit(RLIMIT_FSIZE, &tiny);
+    const RecorderError error = none->Open({folder_.path().c_str(), "none", TestThreadSlot});
+    _exit(error == RecorderError::kNoSpace ? 0 : 2);
+  }
+  int status;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ExpectAllAccountedFor(file_, 80100);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/none.stow"));
+}
+
+TEST_F(DiskTest, AFolderThatIsMissingOrReadOnlyIsAnErrorWithItsReason) {
+  Recorder* const recorder = NewRecorder();
+  errno = 0;
+  EXPECT_EQ(Open(recorder, folder_.path() + "/missing"), RecorderError::kCannotCreate);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(Open(recorder, "/proc"), RecorderError::kCannotCreate);
+  WriteFileBytes(folder_.path() + "/plain", "");
+  EXPECT_EQ(Open(recorder, folder_.path() + "/plain"), RecorderError::kCannotCreate);
+  EXPECT_EQ(errno, ENOTDIR);
+  EXPECT_EQ(Open(recorder, std::string(5000, 'x')), RecorderError::kCannotCreate);
+  EXPECT_EQ(errno, ENAMETOOLONG);
+  if (geteuid() != 0) {  // permissions do not hold root back
+    chmod(folder_.path().c_str(), 0500);
+    EXPECT_EQ(Open(recorder, folder_.path()), RecorderError::kCannotCreate);
+    EXPECT_EQ(errno, EACCES);
+    chmod(folder_.path().c_str(), 0700);
+  }
+  EXPECT_FALSE(recorder->is_open());
+  EXPECT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  recorder->Close();
+}
+
+// Closes all descriptors that lead to the file, as a program does that closes all it has inherited.
+int CloseDescriptorsOf(const std::string& file) {
+  struct stat wanted;
+  EXPECT_EQ(stat(file.c_str(), &wanted), 0);
+  int last = -1;
+  for (int fd = 3; fd < 4096; ++fd) {
+    struct stat status;
+    if (fstat(fd, &status) != 0 || status.st_ino != wanted.st_ino) continue;
+    close(fd);
+    last = fd;
+  }
+  return last;
+}
+
+TEST_F(DiskTest, AHostThatClosesOurDescriptorAndTakesItsNumberIsNotWrittenTo) {
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  const int ours = CloseDescriptorsOf(file_);
+  ASSERT_GE(ours, 0);
+  const std::string theirs = folder_.path() + "/theirs";
+  WriteFileBytes(theirs, "precious");
+  const int fd = open(theirs.c_str(), O_RDWR);
+  ASSERT_EQ(dup2(fd, ours), ours);
+  const uint64_t recorded = RecordAlot(recorder);
+  recorder->Close();
+  EXPECT_EQ(FileBytes(theirs), "precious");
+  EXPECT_EQ(fcntl(ours, F_GETFD), 0) << "the host's descriptor was closed";
+  ExpectAllAccountedFor(file_, recorded);
+  close(fd);
+  close(ours);
+}
+
+TEST_F(DiskTest, AFileThatIsTakenAwayDoesNotHurt) {
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  CloseDescriptorsOf(file_);
+  std::filesystem::remove(file_);
+  RecordAlot(recorder);
+  recorder->Close();
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(DiskTest, DescriptorsStayOutOfTheWayAndAreNotInherited) {
+  Recorder* const recorder = NewRecorder();
+  const int before = dup(0);
+  close(before);
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  const int after = dup(0);
+  EXPECT_EQ(before, after) << "the lowest free number changed";
+  close(after);
+  const int ours = CloseDescriptorsOf(file_);
+  EXPECT_GE(ours, 1000);
+  recorder->Close();
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,183 @@
+// A forked child never touches the parent's trace, and can have its own.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+// Runs `what` in a forked child; 0 if that returned true.
+int InChild(const std::function<bool()>& what) {
+  const pid_t child = fork();
+  if (child == 0) _exit(what() ? 0 : 1);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+void RecordSome(Recorder* recorder, uint64_t address, int count) {
+  for (int i = 0; i < count; ++i) recorder->Record(Allocation(address, 512));
+}
+
+void ExpectOnly(const std::string& file, uint64_t address, size_t count) {
+  const ReadTrace trace = ReadFile(file);
+  ASSERT_EQ(trace.error, ReadError::kOk);
+  EXPECT_EQ(trace.events.size(), count);
+  for (const Event& event : trace.events) ASSERT_EQ(event.address, address);
+  EXPECT_EQ(trace.report.damaged_bytes, 0u);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_EQ(trace.facts.count("child"), 0u);
+}
+
+TEST(ForkTest, TheChildWritesItsOwnFileAndLeavesTheParentsAlone) {
+  TestRecorder recorder;
+  RecordSome(&*recorder, 0x1000, 30000);
+  const int status = InChild([&] {
+    recorder->AbandonAfterFork();
+    if (recorder->is_open() || recorder->Record(Allocation(0x2000, 512)) != 0) return false;
+    RecordSome(&*recorder, 0x2000, 1000);
+    const std::string folder = recorder.folder();
+    if (recorder->Open({folder.c_str(), "child", TestThreadSlot}) != RecorderError::kOk) {
+      return false;
+    }
+    recorder->Describe("child", "yes");
+    RecordSome(&*recorder, 0x3000, 30000);
+    std::thread([&] { RecordSome(&*recorder, 0x3000, 10); }).join();
+    recorder->Close();
+    return true;
+  });
+  EXPECT_EQ(status, 0);
+  RecordSome(&*recorder, 0x1000, 30000);
+  recorder->Close();
+  ExpectOnly(recorder.File(), 0x1000, 60000);
+  const ReadTrace of_child = ReadFile(recorder.folder() + "/child.stow");
+  EXPECT_EQ(of_child.events.size(), 30010u);
+  EXPECT_EQ(of_child.events.front().address, 0x3000u);
+  EXPECT_EQ(of_child.events.front().sequence, 1u);
+  EXPECT_EQ(of_child.facts.at("child"), "yes");
+}
+
+TEST(ForkTest, AChildOfWhichNobodyToldTheRecorderRecordsNothing) {
+  TestRecorder recorder;
+  RecordSome(&*recorder, 0x1000, 10);
+  const int status = InChild([&] {
+    // Enough to fill a chunk, if they were recorded.
+    for (int i = 0; i < 30000; ++i) {
+      if (recorder->Record(Allocation(0x2000, 512)) != 0) return false;
+    }
+    recorder->Describe("child", "yes");
+    if (recorder->InternCall("child") != kUnknownName) return false;
+    bool other = false;
+    std::thread([&] { other = recorder->Record(Allocation(0x2000, 512)) == 0; }).join();
+    recorder->Close();
+    return other;
+  });
+  EXPECT_EQ(status, 0);
+  RecordSome(&*recorder, 0x1000, 10);
+  recorder->Close();
+  ExpectOnly(recorder.File(), 0x1000, 20);
+}
+
+TEST(ForkTest, ForksWhileOtherThreadsRecordAndComeAndGo) {
+  TestRecorder recorder;
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> recorded{0};
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    while (!stop) {
+      RecordSome(&*recorder, 0x1000, 10);
+      recorded += 10;
+    }
+  });
+  threads.emplace_back([&] {
+    while (!stop) {
+      // Takes the recorder's lock twice each time.
+      std::thread([&] { RecordSome(&*recorder, 0x1000, 1); }).join();
+      ++recorded;
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const int status = InChild([&] {
+      recorder->AbandonAfterFork();
+      const std::string stem = "child-" + std::to_string(i);
+      if (recorder->Open({recorder.folder().c_str(), stem.c_str(), TestThreadSlot}) !=
+          RecorderError::kOk) {
+        return false;
+      }
+      RecordSome(&*recorder, 0x2000, 100);
+      recorder->Close();
+      return true;
+    });
+    ASSERT_EQ(status, 0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  recorder->Close();
+  ExpectOnly(recorder.File(), 0x1000, recorded.load());
+  for (int i = 0; i < 50; ++i) {
+    ExpectOnly(recorder.folder() + "/child-" + std::to_string(i) + ".stow", 0x2000, 100);
+  }
+}
+
+Recorder* g_recorder = nullptr;
+std::atomic<int> g_forks{0};
+std::atomic<int> g_bad_children{0};
+
+// Forks in the middle of whatever the thread was doing. The child goes back into that.
+void ForkInHandler(int) {
+  const pid_t child = fork();
+  if (child == 0) {
+    g_recorder->AbandonAfterFork();
+    // Goes on with the interrupted Record, and is stopped by the alarm below.
+    alarm(0);
+    g_forks = -1;
+    return;
+  }
+  int status;
+  if (waitpid(child, &status, 0) != child || status != 0) ++g_bad_children;
+  ++g_forks;
+}
+
+TEST(ForkTest, AForkInASignalHandlerInTheMiddleOfRecordDoesNotSpoilTheParentsFile) {
+  TestRecorder recorder;
+  g_recorder = &*recorder;
+  g_forks = 0;
+  g_bad_children = 0;
+  struct sigaction action = {};
+  action.sa_handler = ForkInHandler;
+  action.sa_flags = SA_RESTART;
+  struct sigaction before;
+  sigaction(SIGALRM, &action, &before);
+  const itimerval often = {{0, 500}, {0, 500}};
+  setitimer(ITIMER_REAL, &often, nullptr);  // children do not inherit it
+  size_t recorded = 0;
+  while (g_forks < 200) {
+    recorder->Record(Allocation(0x1000, 512));
+    ++recorded;
+    if (g_forks < 0) {
+      for (int i = 0; i < 20000; ++i) recorder->Record(Allocation(0x2000, 512));
+      _exit(0);
+    }
+  }
+  const itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(g_bad_children, 0);
+  recorder->Close();
+  ExpectOnly(recorder.File(), 0x1000, recorded);
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,286 @@
+// The small parts of the format and of the recorder, each for itself.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/clock.h"
+#include "tracer/format/crc32c.h"
+#include "tracer/format/event_decoder.h"
+#include "tracer/format/event_encoder.h"
+#include "tracer/format/varint.h"
+#include "tracer/mutex.h"
+#include "tracer/name_table.h"
+
+namespace vramstow {
+namespace {
+
+TEST(Crc32cTest, GivesTheValuesOfTheStandard) {
+  EXPECT_EQ(Crc32c("123456789", 9), 0xE3069283u);
+  EXPECT_EQ(Crc32cByTables("123456789", 9), 0xE3069283u);
+  // RFC 3720, B.4.
+  EXPECT_EQ(Crc32c(std::string(32, '\0').data(), 32), 0x8A9136AAu);
+  EXPECT_EQ(Crc32c(std::string(32, '\xFF').data(), 32), 0x62A8AB43u);
+  EXPECT_EQ(Crc32c(nullptr, 0), 0u);
+}
+
+TEST(Crc32cTest, IsTheSameByInstructionAndByTables) {
+  std::mt19937_64 random(1);
+  std::string bytes(1000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (size_t begin = 0; begin < 9; ++begin) {
+    for (size_t size = 0; size < 200; ++size) {
+      ASSERT_EQ(Crc32c(bytes.data() + begin, size), Crc32cByTables(bytes.data() + begin, size));
+    }
+  }
+}
+
+TEST(VarintTest, GivesBackEveryNumberInTheFewestBytes) {
+  for (unsigned bits = 0; bits <= 64; ++bits) {
+    const uint64_t top = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    for (const uint64_t value : {top, top / 2 + 1, top - top / 3}) {
+      uint8_t bytes[2 * kMaxVarintBytes] = {};
+      const size_t size = static_cast<size_t>(WriteVarint(bytes, value) - bytes);
+      const unsigned used_bits =
+          value == 0 ? 1 : 64 - static_cast<unsigned>(__builtin_clzll(value));
+      EXPECT_EQ(size, used_bits > 56 ? 9 : (used_bits + 6) / 7);
+      uint64_t read = 0;
+      EXPECT_EQ(ReadVarint(bytes, &read), bytes + size);
+      EXPECT_EQ(read, value);
+      EXPECT_EQ(ReadVarint(bytes, bytes + size, &read), bytes + size);
+      EXPECT_EQ(read, value);
+      EXPECT_EQ(ReadVarint(bytes, bytes + size - 1, &read), nullptr);
+      EXPECT_EQ(UnZigZag(ZigZag(value)), value);
+      EXPECT_EQ(UnZigZag(ZigZag(uint64_t{0} - value)), uint64_t{0} - value);
+    }
+  }
+}
+
+TEST(VarintTest, WritesWhatTheDocumentSays) {
+  const struct {
+    uint64_t value;
+    std::string bytes;
+  } kExamples[] = {{0, "\x01"}, {127, "\xFF"}, {128, "\x02\x02"}, {300, "\xB2\x04"}};
+  for (const auto& example : kExamples) {
+    uint8_t bytes[16];
+    const size_t size = static_cast<size_t>(WriteVarint(bytes, example.value) - bytes);
+    EXPECT_EQ(std::string(reinterpret_cast<char*>(bytes), size), example.bytes);
+  }
+}
+
+// One chunk's payload with the decoder over it.
+struct Payload {
+  std::vector<uint8_t> bytes = std::vector<uint8_t>(1 << 20);
+  size_t size = 0;
+  ChunkHeader header = {};
+
+  std::vector<Event> Decode(DecodeResult* last) {
+    EventDecoder decoder;
+    decoder.Begin(header, bytes.data(), size);
+    std::vector<Event> events;
+    Event event;
+    while ((*last = decoder.Next(&event)) == DecodeResult::kEvent) events.push_back(event);
+    return events;
+  }
+};
+
+TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
+  std::mt19937_64 random(3);
+  EventMaker maker(4);
+  Payload payload;
+  payload.header.base_sequence = 1000;
+  payload.header.base_time_ns = 5;
+  payload.header.thread = 77;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(1000, 5);
+  std::vector<Event> written;
+  uint64_t sequence = 1000;
+  uint64_t time_ns = 5;
+  uint8_t* out = payload.bytes.data();
+  for (int i = 0; i < 20000; ++i) {
+    Event event = maker.Next();
+    event.sequence = sequence += i % 5 == 0 ? 1 + random() % 100000 : 1;
+    // Now and then a long pause, now and then a clock that goes back.
+    time_ns += i % 1000 == 999 ? uint64_t{1} << (random() % 40) : random() % 3000;
+    event.time_ns = time_ns;
+    event.thread = 77;
+    uint8_t* const after =
+        encoder->Encode(out, event, sequence, i % 7 == 3 ? time_ns - 1 : time_ns);
+    ASSERT_LE(static_cast<size_t>(after - out), kMaxEncodedBytes);
+    if (i % 7 == 3) {
+      event.time_ns = time_ns =
+          written.empty() ? time_ns : std::max(time_ns - 1, written.back().time_ns);
+    }
+    out = after;
+    written.push_back(event);
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), written.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    ASSERT_TRUE(SameEvent(read[i], written[i])) << i << ": " << ToText(read[i]);
+  }
+}
+
+TEST(EventCodingTest, ManyMoreShapesThanNumbersForThemStillComeBack) {
+  Payload payload;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 0);
+  uint8_t* out = payload.bytes.data();
+  for (uint64_t i = 1; i <= 10000; ++i) {
+    Event event = Allocation(0x1000, 512);
+    event.call = static_cast<uint16_t>(i * 7919 % 300);
+    event.stream = i % 5;
+    out = encoder->Encode(out, event, i, i);
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), 10000u);
+  for (uint64_t i = 1; i <= 10000; ++i) {
+    ASSERT_EQ(read[i - 1].call, i * 7919 % 300);
+    ASSERT_EQ(read[i - 1].stream, i % 5);
+  }
+}
+
+TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
+  Payload payload;
+  uint8_t* out = payload.bytes.data();
+  // A record of a type that does not exist yet.
+  *out++ = 99;
+  *out++ = OneByteVarint(3);
+  out += 3;
+  // A shape of which each event ends with two more numbers, and a field that is not known.
+  *out++ = static_cast<uint8_t>(RecordType::kShape);
+  *out++ = OneByteVarint(12);
+  for (const int byte : {5, 0, 2, 1, 0})
+    *out++ = static_cast<uint8_t>(byte);  // shape 5: a free, no fields
+  for (const size_t value : {1, 2, 0, 0, 1}) *out++ = OneByteVarint(value);
+  *out++ = OneByteVarint(2);
+  *out++ = 0x55;
+  for (int i = 0; i < 2; ++i) {
+    *out++ = kEventBit | 5;
+    *out++ = OneByteVarint(10);
+    out = WriteVarint(out, 123456);
+    out = WriteVarint(out, ~uint64_t{0});
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].kind, EventKind::kFree);
+  EXPECT_EQ(read[1].call, 2u);
+  EXPECT_EQ(read[1].sequence, 2u);
+  EXPECT_EQ(read[1].time_ns, 20u);
+}
+
+TEST(EventCodingTest, RefusesWhatCannotBeRight) {
+  const std::vector<std::vector<uint8_t>> kWrong = {
+      {0x00, 0x01},              // a record of no type
+      {0x85, 0x01},              // a shape that was not defined
+      {0x01, 0x09, 0, 0, 0, 0},  // a definition that is too short
+      {0x63, 0xFF, 1},           // a record that is longer than the rest
+      {0x63, 0x00},              // a length that is cut
+      {0x02, 0x01},              // a thread without its number
+  };
+  for (const std::vector<uint8_t>& bytes : kWrong) {
+    Payload payload;
+    std::copy(bytes.begin(), bytes.end(), payload.bytes.begin());
+    payload.size = bytes.size();
+    DecodeResult last;
+    EXPECT_TRUE(payload.Decode(&last).empty());
+    EXPECT_EQ(last, DecodeResult::kDamaged);
+  }
+}
+
+TEST(NameTableTest, GivesTheSameTextTheSameNumberUntilItIsFull) {
+  auto table = std::make_unique<NameTable>();
+  std::memset(static_cast<void*>(table.get()), 0, sizeof *table);
+  EXPECT_EQ(table->Intern("").number, 1);
+  for (size_t i = 2; i <= NameTable::kMaxNames; ++i) {
+    const NameTable::Result result = table->Intern("name " + std::to_string(i));
+    ASSERT_EQ(result.number, i);
+    ASSERT_TRUE(result.is_new);
+  }
+  EXPECT_EQ(table->Intern("one too many").number, 0);
+  for (size_t i = 2; i <= NameTable::kMaxNames; ++i) {
+    const NameTable::Result result = table->Intern("name " + std::to_string(i));
+    ASSERT_EQ(result.number, i);
+    ASSERT_FALSE(result.is_new);
+  }
+  table->ForgetLast();
+  EXPECT_EQ(table->Intern("in its place").number, NameTable::kMaxNames);
+}
+
+TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
+  Mutex mutex;
+  int64_t count = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      uint64_t me;
+      for (int k = 0; k < 50000; ++k) {
+        if (!mutex.Lock(&me)) {
+          ADD_FAILURE() << "a lock that this thread does not hold";
+          continue;
+        }
+        ++count;
+        mutex.Unlock();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 200000);
+  uint64_t me;
+  ASSERT_TRUE(mutex.Lock(&me));
+  EXPECT_FALSE(mutex.Lock(&me));
+  mutex.Unlock();
+  ASSERT_TRUE(mutex.Lock(&me));
+  mutex.Unlock();
+}
+
+TEST(ClockTest, AgreesWithTheKernelWithOrWithoutTheCounter) {
+  for (const bool use_counter : {true, false}) {
+    TraceClock clock;
+    clock.Start();
+    if (!use_counter) clock.StopUsingCounter();
+    ThreadClock thread_clock;
+    uint64_t last = 0;
+    int far_off = 0;
+    for (int i = 0; i < 200; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const uint64_t before = clock.Read().time_ns;
+      const uint64_t now = thread_clock.Now(&clock);
+      const uint64_t after = clock.Read().time_ns;
+      EXPECT_GE(now + 5000, last);
+      last = now;
+      if (now + 5000 < before || now > after + 5000) ++far_off;
+    }
+    // A machine that is busy may take the processor away between two readings.
+    EXPECT_LE(far_off, 4) << (use_counter ? "with" : "without") << " the counter";
+  }
+}
+
+TEST(ClockTest, GivesUpACounterThatJumps) {
+  TraceClock clock;
+  clock.Start();
+  const TraceClock::Reading ok = {clock.Read().counter + 300'000'000, 100'000'000};
+  const uint64_t scale = clock.Scale(ok);
+  if (scale == 0) GTEST_SKIP() << "the kernel does not trust this machine's counter";
+  const TraceClock::Reading jumped = {ok.counter + 3'000'000'000, 200'000'000};
+  EXPECT_EQ(clock.Scale(jumped), 0u);
+  EXPECT_EQ(clock.Scale(ok), 0u) << "once given up is given up for good";
+}
+
+}  // namespace
+}  // namespace vramstow

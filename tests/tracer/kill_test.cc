@@ -1,0 +1,153 @@
+// A second process records and acknowledges; it is killed at a random moment; whatever it had
+// acknowledged is in the trace.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kThreads = 3;
+
+struct Acknowledgement {
+  uint64_t thread;
+  uint64_t count;  // this many events of the thread are committed
+};
+
+// In the child: each event carries its thread and its running number. New threads take the place of
+// old ones now and then, names and facts are told in between.
+void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  uint64_t count = 0;
+  for (;;) {
+    // Some acknowledge each event, some run far ahead and so fill many chunks.
+    const uint64_t burst = thread == 0 ? 1 : 1 + random() % 3000;
+    for (uint64_t i = 0; i < burst; ++i) {
+      Event event = random() % 2 == 0 ? Allocation(random(), random()) : FreeOf(random());
+      event.object = thread + 1;
+      event.offset = ++count;
+      recorder->Record(event);
+    }
+    const Acknowledgement ack = {thread, count};
+    if (write(pipe, &ack, sizeof ack) != sizeof ack) _exit(1);
+    if (thread == 1 && random() % 8 == 0) {
+      const std::string text = std::to_string(count);
+      recorder->Describe("progress", text + std::string(random() % 3000, '.'));
+      recorder->InternCall("call " + text);
+      std::thread([recorder] { recorder->Record(FreeOf(1)); }).join();
+    }
+  }
+}
+
+[[noreturn]] void BeTheChild(const std::string& folder, int pipe, uint64_t seed) {
+  auto* const recorder = new Recorder;
+  if (recorder->Open({folder.c_str(), "killed", TestThreadSlot}) != RecorderError::kOk) _exit(2);
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([=] { RecordUntilKilled(recorder, i, pipe, seed * kThreads + i); });
+  }
+  threads[0].join();
+  _exit(3);
+}
+
+// Reads acknowledgements until the other end is closed; kills after `delay_us`.
+std::vector<uint64_t> KillAfter(pid_t child, int pipe, int delay_us) {
+  std::vector<uint64_t> counts(kThreads, 0);
+  timespec start;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  bool is_killed = false;
+  for (;;) {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t elapsed_us =
+        (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000;
+    if (!is_killed && elapsed_us >= delay_us) {
+      kill(child, SIGKILL);
+      is_killed = true;
+    }
+    pollfd what = {pipe, POLLIN, 0};
+    if (poll(&what, 1, is_killed ? 1000 : 0) == 0) continue;
+    Acknowledgement acks[256];
+    const ssize_t size = read(pipe, acks, sizeof acks);
+    if (size <= 0) break;
+    for (size_t i = 0; i < static_cast<size_t>(size) / sizeof acks[0]; ++i) {
+      counts[acks[i].thread] = std::max(counts[acks[i].thread], acks[i].count);
+    }
+  }
+  return counts;
+}
+
+void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledged) {
+  const ReadTrace trace = ReadFile(file);
+  ASSERT_EQ(trace.error, ReadError::kOk);
+  EXPECT_FALSE(trace.report.closed);
+  EXPECT_EQ(trace.report.damaged_chunks, 0u);
+  EXPECT_EQ(trace.report.damaged_bytes, 0u);
+  EXPECT_EQ(trace.report.dropped_events, 0u);
+  // A number that was taken, and then the thread was killed, is nobody's event.
+  EXPECT_LE(trace.report.missing_events, kThreads + 1);
+  std::vector<uint64_t> counts(kThreads, 0);
+  uint64_t sequence = 0;
+  for (const Event& event : trace.events) {
+    ASSERT_GT(event.sequence, sequence);
+    sequence = event.sequence;
+    if (event.object == 0) continue;
+    ASSERT_LE(event.object, kThreads);
+    ASSERT_EQ(event.offset, ++counts[event.object - 1]) << "a hole in the thread's events";
+  }
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    EXPECT_GE(counts[i], acknowledged[i]) << "an acknowledged event of thread " << i << " is lost";
+  }
+}
+
+TEST(KillTest, NoAcknowledgedEventIsLostInAHundredKills) {
+  const char* const wanted = getenv("VRAMSTOW_TEST_KILLS");
+  const int kills = wanted != nullptr ? atoi(wanted) : 100;
+  std::mt19937_64 random(7);
+  uint64_t acknowledged_in_all = 0;
+  for (int round = 0; round < kills && !testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    TemporaryFolder folder;
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      close(ends[0]);
+      BeTheChild(folder.path(), ends[1], static_cast<uint64_t>(round));
+    }
+    close(ends[1]);
+    // Most live for some chunks, some are killed at once.
+    const int delay_us = static_cast<int>(random() % (round % 4 == 0 ? 2000 : 60000));
+    const std::vector<uint64_t> acknowledged = KillAfter(child, ends[0], delay_us);
+    close(ends[0]);
+    int status;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    for (const uint64_t count : acknowledged) acknowledged_in_all += count;
+    const std::string file = folder.path() + "/killed.stow";
+    if (!std::filesystem::exists(file) || std::filesystem::file_size(file) == 0) {
+      EXPECT_EQ(*std::max_element(acknowledged.begin(), acknowledged.end()), 0u);
+      continue;
+    }
+    CheckTrace(file, acknowledged);
+  }
+  EXPECT_GT(acknowledged_in_all, 1000u) << "the kills came too early to prove anything";
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,274 @@
+// Many threads, threads that come and go, signal handlers, and Close while others record.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kIsSlow = true;
+#else
+constexpr bool kIsSlow = false;
+#endif
+
+// Blocks that threads take and give back in any order.
+class Shelf {
+ public:
+  explicit Shelf(int blocks) {
+    for (int i = 0; i < blocks; ++i) blocks_.push_back(0x7F0000000000 + 0x200000 * uint64_t(i));
+  }
+  uint64_t Take() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (blocks_.empty()) return 0;
+    const uint64_t block = blocks_.back();
+    blocks_.pop_back();
+    return block;
+  }
+  void GiveBack(uint64_t block) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    blocks_.push_back(block);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<uint64_t> blocks_;
+};
+
+// Works as interpose does: a free is recorded before the block can be taken by another thread, an
+// allocation after it was taken.
+void PassBlocksAround(Recorder* recorder, Shelf* shelf, int rounds) {
+  for (int i = 0; i < rounds;) {
+    const uint64_t block = shelf->Take();
+    if (block == 0) {
+      std::this_thread::yield();
+      continue;
+    }
+    ++i;
+    recorder->Record(Allocation(block, 0x200000));
+    recorder->Record(FreeOf(block));
+    shelf->GiveBack(block);
+  }
+}
+
+TEST(ThreadsTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
+  TestRecorder recorder;
+  Shelf shelf(6);  // fewer than threads: each block goes from one to the next
+  constexpr int kRounds = kIsSlow ? 20000 : 625000;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { PassBlocksAround(&*recorder, &shelf, kRounds); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  recorder->Close();
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+  std::unordered_set<uint64_t> live;
+  Event event;
+  uint64_t sequence = 0;
+  while (reader.Next(&event)) {
+    ASSERT_EQ(event.sequence, ++sequence);
+    if (event.kind == EventKind::kAllocate) {
+      ASSERT_TRUE(live.insert(event.address).second) << "handed out twice at " << sequence;
+    } else {
+      ASSERT_EQ(live.erase(event.address), 1u) << "freed but not live at " << sequence;
+    }
+  }
+  EXPECT_TRUE(live.empty());
+  EXPECT_EQ(sequence, uint64_t{kRounds} * 2 * 8);
+  EXPECT_EQ(reader.report().missing_events, 0u);
+}
+
+TEST(ThreadsTest, AThousandThreadsThatComeAndGoShareOneChunk) {
+  TestRecorder recorder;
+  std::set<uint64_t> sequences;
+  for (int i = 0; i < 1000; ++i) {
+    std::thread([&recorder, &sequences, i] {
+      sequences.insert(recorder->Record(Allocation(0x1000 + 512 * uint64_t(i), 512)));
+    }).join();
+  }
+  recorder->Close();
+  const ReadTrace trace = ReadFile(recorder.File());
+  ASSERT_EQ(trace.events.size(), 1000u);
+  EXPECT_EQ(sequences.size(), 1000u);
+  std::set<uint32_t> threads;
+  for (const Event& event : trace.events) threads.insert(event.thread);
+  EXPECT_GT(threads.size(), 1u);
+  EXPECT_LE(trace.report.chunks, 3u);
+  EXPECT_LT(std::filesystem::file_size(recorder.File()), 200000u);
+}
+
+TEST(ThreadsTest, AThousandThreadsAtOnceInWavesNeedABufferForEachOfAWaveOnly) {
+  TestRecorder recorder;
+  constexpr int kWaves = 20;
+  constexpr int kThreads = 50;
+  for (int wave = 0; wave < kWaves; ++wave) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&recorder, wave] {
+        for (int k = 0; k < 20; ++k) recorder->Record(Allocation(0x1000, 512u * (wave + 1)));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  recorder->Close();
+  const ReadTrace trace = ReadFile(recorder.File());
+  EXPECT_EQ(trace.events.size(), size_t{kWaves * kThreads * 20});
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_LE(std::filesystem::file_size(recorder.File()), (kThreads + 2) * size_t{65536});
+}
+
+TEST(ThreadsTest, EventsOfAThreadsLastDestructorsAreRecorded) {
+  struct Late {
+    Recorder* recorder = nullptr;
+    ~Late() {
+      if (recorder != nullptr) recorder->Record(FreeOf(0x1000));
+    }
+  };
+  TestRecorder recorder;
+  std::thread([&recorder] {
+    static thread_local Late late;
+    late.recorder = &*recorder;
+    recorder->Record(Allocation(0x1000, 512));
+  }).join();
+  recorder->Close();
+  const ReadTrace trace = ReadFile(recorder.File());
+  ASSERT_EQ(trace.events.size(), 2u);
+  EXPECT_EQ(trace.events[1].kind, EventKind::kFree);
+}
+
+TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
+  for (int round = 0; round < 20; ++round) {
+    TestRecorder recorder;
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> before_close{0};
+    std::atomic<int> recording{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; !stop.load(std::memory_order_relaxed); ++k) {
+          const uint64_t sequence = recorder->Record(Allocation(0x1000, 512));
+          if (sequence != 0) before_close.fetch_add(1, std::memory_order_relaxed);
+          if (k == 100) recording.fetch_add(1);
+        }
+      });
+    }
+    while (recording.load() < 4) std::this_thread::yield();
+    const uint64_t certain = before_close.load();
+    recorder->Close();
+    // The others keep on trying a little.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    const ReadTrace trace = ReadFile(recorder.File());
+    ASSERT_EQ(trace.error, ReadError::kOk);
+    EXPECT_TRUE(trace.report.closed);
+    EXPECT_GE(trace.events.size(), certain);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    EXPECT_EQ(trace.report.damaged_chunks, 0u);
+    // What was on its way when the recorder closed is the only thing that may be missing.
+    EXPECT_LE(trace.report.missing_events, 4u);
+  }
+}
+
+TEST(ThreadsTest, ThreadsThatEndAfterCloseDoNoHarm) {
+  TestRecorder recorder;
+  std::atomic<int> recorded{0};
+  std::atomic<bool> closed{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      recorder->Record(Allocation(0x1000, 512));
+      recorded.fetch_add(1);
+      while (!closed.load()) std::this_thread::yield();
+      EXPECT_EQ(recorder->Record(Allocation(0x1000, 512)), 0u);
+    });
+  }
+  while (recorded.load() < 8) std::this_thread::yield();
+  recorder->Close();
+  closed = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ReadFile(recorder.File()).events.size(), 8u);
+}
+
+// What the signal handlers below work with.
+Recorder* g_recorder = nullptr;
+std::atomic<uint64_t> g_recorded_by_handler{0};
+
+void RecordInHandler(int) {
+  g_recorder->Record(FreeOf(0x2000));
+  g_recorded_by_handler.fetch_add(1, std::memory_order_relaxed);
+}
+
+TEST(ThreadsTest, ASignalHandlerThatRecordsLosesOnlyItsOwnEventsAndTheyAreCounted) {
+  TestRecorder recorder;
+  g_recorder = &*recorder;
+  g_recorded_by_handler = 0;
+  struct sigaction action = {};
+  action.sa_handler = RecordInHandler;
+  action.sa_flags = SA_RESTART;
+  struct sigaction before;
+  sigaction(SIGALRM, &action, &before);
+  const itimerval often = {{0, 50}, {0, 50}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  uint64_t recorded = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 1000; ++i, ++recorded) recorder->Record(Allocation(0x1000, 512));
+  }
+  const itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  recorder->Record(Allocation(0x3000, 512));  // tells the last gap
+  ++recorded;
+  recorder->Close();
+
+  const ReadTrace trace = ReadFile(recorder.File());
+  uint64_t mine = 0;
+  uint64_t of_handler = 0;
+  uint64_t told = 0;
+  for (const Event& event : trace.events) {
+    if (event.kind == EventKind::kAllocate) ++mine;
+    if (event.kind == EventKind::kFree) ++of_handler;
+    if (event.kind == EventKind::kGap) told += event.size;
+  }
+  EXPECT_EQ(mine, recorded) << "an event of the interrupted thread was lost";
+  EXPECT_EQ(of_handler + told, g_recorded_by_handler.load());
+  EXPECT_GT(g_recorded_by_handler.load(), 100u);
+  EXPECT_EQ(trace.report.dropped_events, told);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_EQ(trace.report.damaged_bytes, 0u);
+}
+
+// A slot function for a thread that has none.
+void** NoSlot() { return nullptr; }
+
+TEST(ThreadsTest, AThreadWithoutASlotIsCountedNotRecorded) {
+  TemporaryFolder folder;
+  static constinit Recorder recorder;
+  ASSERT_EQ(recorder.Open({folder.path().c_str(), "test", NoSlot}), RecorderError::kOk);
+  for (uint64_t i = 1; i <= 10; ++i) EXPECT_EQ(recorder.Record(FreeOf(1)), i);
+  recorder.Close();
+  const ReadTrace trace = ReadFile(folder.path() + "/test.stow");
+  ASSERT_EQ(trace.events.size(), 1u);
+  EXPECT_EQ(trace.events[0].kind, EventKind::kGap);
+  EXPECT_EQ(trace.events[0].size, 10u);
+  EXPECT_EQ(trace.report.dropped_events, 10u);
+  EXPECT_EQ(trace.report.missing_events, 0u);
+}
+
+}  // namespace
+}  // namespace vramstow
