@@ -156,7 +156,7 @@ Analyzer::BlockTable* Analyzer::Table(BlockPlace place) {
   }
 }
 
-void Analyzer::Insert(BlockPlace place, const Block& block, uint64_t sequence) {
+void Analyzer::Insert(BlockPlace place, const Block& block, const Moment& now) {
   const auto [known, inserted] = Table(place)->try_emplace(block.address, block);
   if (!inserted) {
     // The address was given out again, so what was there is gone; its free was not seen.
@@ -164,7 +164,7 @@ void Analyzer::Insert(BlockPlace place, const Block& block, uint64_t sequence) {
     levels_.Died(known->second);
     known->second = block;
   }
-  levels_.Born(block, sequence);
+  levels_.Born(block, now);
 }
 
 BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, Block* block) {
@@ -188,13 +188,13 @@ void Analyzer::AddAllocate(const Event& event) {
     largest_request_ = std::max(largest_request_, block.requested);
   }
   if (!IsHandleMemory(event.memory)) {
-    Insert(PlaceOf(event.memory), block, event.sequence);
+    Insert(PlaceOf(event.memory), block, Now(event));
     return;
   }
   const PhysicalChange displaced = physical_.Create(block);
   if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
   if (displaced.died) levels_.Died(displaced.block);
-  levels_.Born(block, event.sequence);
+  levels_.Born(block, Now(event));
 }
 
 void Analyzer::AddFree(const Event& event) {
@@ -232,21 +232,21 @@ void Analyzer::AddFree(const Event& event) {
 void Analyzer::AddRegister(const Event& event) {
   Block block = BlockOf(event);
   block.memory = MemoryKind::kHostRegistered;
-  Insert(BlockPlace::kRegistered, block, event.sequence);
+  Insert(BlockPlace::kRegistered, block, Now(event));
 }
 
 void Analyzer::AddImport(const Event& event) {
   Block block = BlockOf(event);
   block.imported = true;
   if (!IsHandleMemory(event.memory)) {
-    Insert(BlockPlace::kImports, block, event.sequence);
+    Insert(BlockPlace::kImports, block, Now(event));
     return;
   }
   block.address = event.object != 0 ? event.object : event.address;
   const PhysicalChange displaced = physical_.Create(block);
   if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
   if (displaced.died) levels_.Died(displaced.block);
-  levels_.Born(block, event.sequence);
+  levels_.Born(block, Now(event));
 }
 
 void Analyzer::ForgetMapping(const Mapping& mapping, RemovedMapping* removed) {
@@ -304,20 +304,20 @@ void Analyzer::AddRefused(const Event& event) {
   ++levels_.Kind(announcement->memory).failed;
   switch (announcement->kind) {
     case EventKind::kUnmap:
-      UndoUnmap(*announcement, event);
+      UndoUnmap(*announcement, Now(event));
       break;
     case EventKind::kUnreserve:
       KeepPeakFragmentation();
       address_space_.Reserve(announcement->address, announcement->range_size);
       break;
     default:
-      UndoFree(*announcement, event);
+      UndoFree(*announcement, Now(event));
       break;
   }
   announcement->sequence = 0;
 }
 
-void Analyzer::UndoFree(const Announcement& announcement, const Event& refusal) {
+void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
   if (announcement.kind == EventKind::kFree) {
     --counts_.frees;
     ++counts_.refused_frees;
@@ -330,8 +330,7 @@ void Analyzer::UndoFree(const Announcement& announcement, const Event& refusal) 
   }
   if (announcement.place == BlockPlace::kNowhere) return;
   if (announcement.place != BlockPlace::kPhysical) {
-    const Block block =
-        levels_.Revived(announcement.block, announcement.event, events_, refusal.sequence);
+    const Block block = levels_.Revived(announcement.block, announcement.event, now);
     auto [known, inserted] = Table(announcement.place)->try_emplace(block.address, block);
     if (inserted) return;
     // Somebody else was given the address in between: then it was free after all.
@@ -340,17 +339,15 @@ void Analyzer::UndoFree(const Announcement& announcement, const Event& refusal) 
   }
   const PhysicalChange& change = announcement.physical;
   if (!physical_.UndoRelease(change, announcement.address)) return;
-  physical_.Replace(change.memory,
-                    levels_.Revived(change.block, announcement.event, events_, refusal.sequence));
+  physical_.Replace(change.memory, levels_.Revived(change.block, announcement.event, now));
 }
 
-void Analyzer::UndoUnmap(const Announcement& announcement, const Event& refusal) {
+void Analyzer::UndoUnmap(const Announcement& announcement, const Moment& now) {
   KeepPeakFragmentation();
   for (const auto& [mapping, change] : announcement.mappings) {
     if (!address_space_.Map(mapping)) continue;
     if (!physical_.UndoUnmap(change)) continue;
-    physical_.Replace(change.memory,
-                      levels_.Revived(change.block, announcement.event, events_, refusal.sequence));
+    physical_.Replace(change.memory, levels_.Revived(change.block, announcement.event, now));
   }
 }
 
@@ -447,8 +444,8 @@ void Analyzer::CloseInterval(uint64_t time_ns) {
 }
 
 void Analyzer::KeepPeakFragmentation() {
-  if (peak_ranges_of_ == levels_.peak_birth()) return;
-  peak_ranges_of_ = levels_.peak_birth();
+  if (peak_ranges_of_ == levels_.peak_event()) return;
+  peak_ranges_of_ = levels_.peak_event();
   peak_ranges_ = address_space_.Free(largest_request_);
 }
 

@@ -60,15 +60,16 @@ class Analyzer {
   void AddMemoryInfo(const Event& event);
   void AddContextEnd(const Event& event);
 
-  void UndoFree(const Announcement& announcement, const Event& refusal);
-  void UndoUnmap(const Announcement& announcement, const Event& refusal);
+  void UndoFree(const Announcement& announcement, const Moment& now);
+  void UndoUnmap(const Announcement& announcement, const Moment& now);
 
+  Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
   Block BlockOf(const Event& event) const;
   BlockTable* Table(BlockPlace place);
   static BlockPlace PlaceOf(MemoryKind memory);
   // Takes the block away from where it is; place kNowhere where it is not known.
   BlockPlace Take(uint64_t address, MemoryKind memory, Block* block);
-  void Insert(BlockPlace place, const Block& block, uint64_t sequence);
+  void Insert(BlockPlace place, const Block& block, const Moment& now);
   void ForgetMapping(const Mapping& mapping, RemovedMapping* removed);
   void DropContext(int16_t device);
   void CloseInterval(uint64_t time_ns);
@@ -102,7 +103,7 @@ class Analyzer {
   uint64_t now_ns_ = 0;
   uint64_t largest_request_ = 0;
   FreeRanges peak_ranges_;
-  uint64_t peak_ranges_of_ = 0;  // the peak (Levels::peak_birth) that peak_ranges_ belongs to
+  uint64_t peak_ranges_of_ = 0;  // the peak (Levels::peak_event) that peak_ranges_ belongs to
   FreeRanges worst_ranges_;
   uint64_t worst_ranges_time_ns_ = 0;
 };

@@ -162,7 +162,7 @@ void Analyzer::FillDevices(const EventSource& source, Facts* facts) const {
 void Analyzer::FillPeakBlocks(const EventSource& source, Facts* facts) const {
   PeakBlocks largest = levels_.peak_blocks();
   ForEachLive([this, &largest](const Block& block) {
-    if (IsDeviceMemory(block.memory) && block.birth <= levels_.peak_birth() &&
+    if (IsDeviceMemory(block.memory) && block.birth <= levels_.peak_event() &&
         !largest.Contains(block.birth)) {
       largest.Offer(block);
     }

@@ -24,6 +24,13 @@ struct Block {
   bool imported = false;  // belongs to another process
 };
 
+// When something happened: at which event, counted as Block::birth is.
+struct Moment {
+  uint64_t event = 0;
+  uint64_t sequence = 0;
+  uint64_t time_ns = 0;
+};
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_

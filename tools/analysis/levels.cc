@@ -46,15 +46,15 @@ void Levels::CountAllocation(const Block& block) {
   size_class.total_bytes += block.size;
 }
 
-void Levels::Born(const Block& block, uint64_t sequence) {
+void Levels::Born(const Block& block, const Moment& now) {
   if (block.imported || !IsDeviceMemory(block.memory)) {
     BornElsewhere(block);
   } else {
-    BornOnDevice(block, sequence);
+    BornOnDevice(block, now);
   }
 }
 
-void Levels::BornOnDevice(const Block& block, uint64_t sequence) {
+void Levels::BornOnDevice(const Block& block, const Moment& now) {
   Library(block.library).device.Add(block.size, epoch_);
   Call(block.call).device.Add(block.size, epoch_);
   Kind(block.memory).device.Add(block.size, epoch_);
@@ -69,9 +69,9 @@ void Levels::BornOnDevice(const Block& block, uint64_t sequence) {
   peak_.allocated_bytes = allocated_;
   // Without the pool every block is its own reservation.
   peak_.reserved_bytes = allocated_;
-  peak_.time_ns = block.time_ns;
-  peak_.sequence = sequence;
-  peak_birth_ = block.birth;
+  peak_.time_ns = now.time_ns;
+  peak_.sequence = now.sequence;
+  peak_event_ = now.event;
   ++epoch_;
   peak_blocks_.Forget();
 }
@@ -116,7 +116,7 @@ void Levels::Died(const Block& block) {
   Device(block.device).allocated -= block.size;
   allocated_ -= block.size;
   requested_ -= block.requested;
-  if (block.birth <= peak_birth_) peak_blocks_.Offer(block);
+  if (block.birth <= peak_event_) peak_blocks_.Offer(block);
 }
 
 void Levels::DiedElsewhere(const Block& block) {
@@ -143,14 +143,14 @@ void Levels::DiedElsewhere(const Block& block) {
   Kind(block.memory).other.Remove(block.size, epoch_);
 }
 
-Block Levels::Revived(const Block& block, uint64_t died, uint64_t now, uint64_t sequence) {
+Block Levels::Revived(const Block& block, uint64_t died, const Moment& now) {
   Block revived = block;
-  if (peak_birth_ > died) {
-    revived.birth = now;
-  } else if (block.birth <= peak_birth_) {
+  if (peak_event_ > died) {
+    revived.birth = now.event;
+  } else if (block.birth <= peak_event_) {
     peak_blocks_.Withdraw(block.birth);
   }
-  Born(revived, sequence);
+  Born(revived, now);
   return revived;
 }
 

@@ -57,14 +57,14 @@ class Levels {
  public:
   Levels();
 
-  // `block` became live at event `block.birth`, with sequence number `sequence`.
-  void Born(const Block& block, uint64_t sequence);
+  // `block` becomes live.
+  void Born(const Block& block, const Moment& now);
   // `block` is not live any more.
   void Died(const Block& block);
-  // `block` died at event `died`, but at event `now` that turns out to be wrong: it is live.
-  // Returns the block as it is to be kept: its birth changes where a peak came in between, because
-  // at that peak it was not counted.
-  Block Revived(const Block& block, uint64_t died, uint64_t now, uint64_t sequence);
+  // `block` died at event `died`, but that turns out to be wrong: it is live. Returns the block as
+  // it is to be kept: its birth changes where a peak came in between, because at that peak it was
+  // not counted.
+  Block Revived(const Block& block, uint64_t died, const Moment& now);
 
   // Counts an allocation of `block`, born or (imported) only seen.
   void CountAllocation(const Block& block);
@@ -78,7 +78,8 @@ class Levels {
   uint64_t requested() const { return requested_; }
   uint64_t host() const { return host_; }
   uint64_t managed() const { return managed_; }
-  uint64_t peak_birth() const { return peak_birth_; }
+  // The event that brought the peak. What was live then has Block::birth up to this.
+  uint64_t peak_event() const { return peak_event_; }
   const Peak& peak() const { return peak_; }
   uint64_t largest_block() const { return largest_block_; }
 
@@ -98,7 +99,7 @@ class Levels {
   }
   void BornElsewhere(const Block& block);
   void DiedElsewhere(const Block& block);
-  void BornOnDevice(const Block& block, uint64_t sequence);
+  void BornOnDevice(const Block& block, const Moment& now);
 
   uint64_t allocated_ = 0;
   uint64_t requested_ = 0;
@@ -108,7 +109,7 @@ class Levels {
   uint64_t imported_ = 0;
   Peak peak_;
   uint64_t epoch_ = 0;
-  uint64_t peak_birth_ = 0;  // the event that brought the peak
+  uint64_t peak_event_ = 0;
   uint64_t largest_block_ = 0;
 
   std::vector<Tally> libraries_;

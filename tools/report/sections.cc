@@ -16,8 +16,8 @@ using Align = Table::Align;
 constexpr size_t kMostRows = 12;
 constexpr size_t kMostBlocks = 6;
 
-std::string AndMore(size_t left_out, const char* noun) {
-  return left_out == 0 ? "" : absl::StrCat("  … and ", Counted(left_out, noun), " more\n");
+std::string AndMore(uint64_t left_out) {
+  return left_out == 0 ? "" : absl::StrCat("  … and ", Count(left_out), " more\n");
 }
 
 std::string AmountText(const Amount& amount) {
@@ -76,26 +76,27 @@ std::string PeakSection(const Facts& facts) {
 }
 
 std::string LibrarySection(const Facts& facts, const TextStyle& style) {
+  const bool wide = style.width >= 92;
+  const size_t name_width = wide ? 26 : style.width >= 78 ? 20 : 12;
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                Align::kRight, Align::kRight});
-  table.AddRow({"", "at the peak", "", "highest", "at the end", "allocations", "frees"});
+  table.AddRow({"", "at peak", "", "highest", "at end", "allocations", wide ? "frees" : ""});
   const size_t rows = std::min(facts.by_library.size(), kMostRows);
   for (size_t i = 0; i < rows; ++i) {
     const TallyFacts& tally = facts.by_library[i];
-    table.AddRow({Shortened(Printable(tally.name), style.width > 84 ? 32 : 24, style.utf8),
-                  Bytes(tally.at_peak.bytes),
-                  Share(tally.at_peak.bytes, facts.peak.allocated_bytes),
-                  Bytes(tally.highest_bytes), Bytes(tally.at_end.bytes), Count(tally.allocations),
-                  Count(tally.frees)});
+    table.AddRow(
+        {Shortened(Printable(tally.name), name_width, style.utf8), Bytes(tally.at_peak.bytes),
+         Share(tally.at_peak.bytes, facts.peak.allocated_bytes), Bytes(tally.highest_bytes),
+         Bytes(tally.at_end.bytes), Count(tally.allocations), wide ? Count(tally.frees) : ""});
   }
   if (rows == 0) return "";
-  return table.Text(0) + AndMore(facts.by_library.size() - rows, "library");
+  return table.Text(0) + AndMore(facts.by_library.size() - rows);
 }
 
 std::string KindSection(const Facts& facts) {
   Table table(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow({"", "highest", "at the end", "allocated in all", "allocations", "frees"});
+  table.AddRow({"", "highest", "at end", "in all", "allocations", "frees"});
   size_t rows = 0;
   for (const TallyFacts& tally : facts.by_kind) {
     if (tally.allocations == 0 && tally.highest_bytes == 0 && tally.other_highest_bytes == 0) {
@@ -119,7 +120,7 @@ std::string CallSection(const Facts& facts) {
                   tally.total_bytes == 0 ? "" : Bytes(tally.total_bytes)});
   }
   if (rows == 0) return "";
-  return table.Text(0) + AndMore(facts.by_call.size() - rows, "call");
+  return table.Text(0) + AndMore(facts.by_call.size() - rows);
 }
 
 std::string SizeSection(const Facts& facts, const TextStyle& style) {
@@ -136,21 +137,22 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
   return table.Text(0);
 }
 
-std::string FragmentationSection(const Facts& facts) {
+std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   const FragmentationFacts& fragmentation = facts.fragmentation;
   const Peak& peak = facts.peak;
   if (peak.allocated_bytes == 0 && !fragmentation.any_ranges) return "";
   std::string text = absl::StrCat(
       "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
   if (!fragmentation.any_ranges) {
-    return text +
-           "No address range was reserved, so no free ranges can be seen: what is free inside the\n"
-           "blocks that a framework divides itself is not visible at the driver.\n";
+    text +=
+        "No address range was reserved, so no free ranges can be seen: what is free inside the "
+        "blocks that a framework divides itself is not visible at the driver.\n";
+    return WrappedLines(text, style.width);
   }
   text += absl::StrCat("free addresses in reserved ranges (largest request so far: ",
                        Bytes(fragmentation.largest_request_bytes), "):\n");
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow({"", "free", "largest range", "largest ÷ free", "too small for the request"});
+  table.AddRow({"", "free", "largest range", "largest ÷ free", "too small"});
   const auto add = [&table](const std::string& name, const FreeRanges& ranges) {
     table.AddRow({name, Bytes(ranges.free_bytes), Bytes(ranges.largest_bytes),
                   Ratio(ranges.largest_bytes, ranges.free_bytes), Bytes(ranges.unusable_bytes)});
@@ -163,7 +165,7 @@ std::string FragmentationSection(const Facts& facts) {
   return text + table.Text(2);
 }
 
-std::string OutOfMemorySection(const FactSet& set) {
+std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";
   std::string text;
@@ -186,7 +188,7 @@ std::string OutOfMemorySection(const FactSet& set) {
       }
     }
   }
-  return text + AndMore(count - std::min<uint64_t>(count, told), "time");
+  return WrappedLines(text, style.width) + AndMore(count - std::min<uint64_t>(count, told));
 }
 
 std::string LiveSection(const Facts& facts, const TextStyle& style) {
@@ -195,6 +197,7 @@ std::string LiveSection(const Facts& facts, const TextStyle& style) {
   std::string text = absl::StrCat(AmountText(live.device), " on devices");
   if (live.other.blocks > 0) text += absl::StrCat(", ", AmountText(live.other), " on the host");
   text += facts.report.closed ? "; the driver takes them back at exit\n" : "\n";
+  text = WrappedLines(text, style.width);
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   const size_t rows = std::min(live.groups.size(), kMostBlocks);
@@ -205,7 +208,7 @@ std::string LiveSection(const Facts& facts, const TextStyle& style) {
                   Shortened(Printable(group.library), 24, style.utf8), Printable(group.call)});
   }
   text += table.Text(2);
-  return text + AndMore(live.groups.size() - rows + live.groups_left_out, "group");
+  return text + AndMore(live.groups.size() - rows + live.groups_left_out);
 }
 
 }  // namespace vramstow

@@ -17,8 +17,8 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style);
 std::string KindSection(const Facts& facts);
 std::string CallSection(const Facts& facts);
 std::string SizeSection(const Facts& facts, const TextStyle& style);
-std::string FragmentationSection(const Facts& facts);
-std::string OutOfMemorySection(const FactSet& set);
+std::string FragmentationSection(const Facts& facts, const TextStyle& style);
+std::string OutOfMemorySection(const FactSet& set, const TextStyle& style);
 std::string LiveSection(const Facts& facts, const TextStyle& style);
 
 }  // namespace vramstow

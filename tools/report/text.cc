@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "tools/report/chart.h"
 #include "tools/report/sections.h"
 #include "tools/report/table.h"
@@ -50,33 +51,33 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
   if (facts.simulated) {
     text += absl::StrCat("REHEARSAL on a simulated device: ", Fact(facts, "simulated"), "\n");
   }
+  std::string devices;
   for (const DeviceFacts& device : facts.devices) {
     if (device.device == kNoDevice) continue;
-    text += absl::StrCat("device ", device.device);
-    if (!device.name.empty()) text += ": " + Printable(device.name);
-    if (device.total_bytes.has_value()) text += ", " + Bytes(*device.total_bytes);
+    devices += absl::StrCat("device ", device.device);
+    if (!device.name.empty()) devices += ": " + Printable(device.name);
+    if (device.total_bytes.has_value()) devices += ", " + Bytes(*device.total_bytes);
     if (device.free_bytes_at_start.has_value()) {
-      text += absl::StrCat(", ", Bytes(*device.free_bytes_at_start), " free at the start");
+      devices += absl::StrCat(", ", Bytes(*device.free_bytes_at_start), " free at the start");
     }
     if (device.lowest_free_bytes.has_value()) {
-      text +=
-          absl::StrCat(", ", Bytes(*device.lowest_free_bytes), " free at the least it said (at ",
-                       Time(device.lowest_free_time_ns), ")");
+      devices += absl::StrCat(", ", Bytes(*device.lowest_free_bytes), " free at the least (at ",
+                              Time(device.lowest_free_time_ns), ")");
     }
-    text += "\n";
+    devices += "\n";
   }
-  return text;
+  return text + WrappedLines(devices, style.width);
 }
 
 std::string TraceTable(const FactSet& set, const TextStyle& style) {
   Table table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
                Align::kRight, Align::kRight});
-  table.AddRow({"", "pid", "program", "peak", "allocations", "out of memory", "left at the end"});
+  table.AddRow({"", "pid", "program", "peak", "allocations", "out of memory", "at end"});
   for (const Facts& trace : set.traces) {
     std::string program = Fact(trace, "process.program");
     program.erase(0, program.rfind('/') + 1);
     table.AddRow({trace.rank.has_value() ? NameOfTrace(trace) : "", Fact(trace, "process.pid"),
-                  Shortened(program, 20, style.utf8), Bytes(trace.peak.allocated_bytes),
+                  Shortened(program, 12, style.utf8), Bytes(trace.peak.allocated_bytes),
                   Count(trace.counts.allocations), Count(trace.counts.out_of_memory),
                   Bytes(trace.live.device.bytes)});
   }
@@ -96,6 +97,22 @@ std::string Several(const FactSet& set, const TextStyle& style) {
   }
   text += Title("Processes", style) + TraceTable(set, style);
   return text;
+}
+
+// The report in plain ASCII: its own signs have a spelling, all else that came with the trace has
+// none.
+std::string Ascii(const std::string& text) {
+  const std::string spelled = absl::StrReplaceAll(text, {{"÷", "/"}, {"…", "..."}});
+  std::string ascii;
+  for (char c : spelled) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      ascii += c;
+    } else if (byte >= 0xc0) {
+      ascii += '?';
+    }
+  }
+  return ascii;
 }
 
 std::string MissingOfAll(const FactSet& set) {
@@ -170,11 +187,11 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
   section("By kind of memory", KindSection(total));
   section("By call", CallSection(total));
   section("Sizes of device allocations", SizeSection(total, style));
-  if (one) section("Fragmentation", FragmentationSection(total));
-  section("Out of memory", OutOfMemorySection(set));
+  if (one) section("Fragmentation", FragmentationSection(total, style));
+  section("Out of memory", OutOfMemorySection(set, style));
   section("Live at the end", LiveSection(total, style));
-  section("What is missing", MissingOfAll(set));
-  return text;
+  section("What is missing", WrappedLines(MissingOfAll(set), style.width));
+  return style.utf8 ? text : Ascii(text);
 }
 
 }  // namespace vramstow

@@ -11,7 +11,7 @@
 namespace vramstow {
 
 struct TextStyle {
-  size_t width = 80;  // columns; 60 at least
+  size_t width = 80;  // columns; tables take up to 80 in any case
   bool utf8 = true;   // false: plain ASCII
 };
 

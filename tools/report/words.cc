@@ -138,6 +138,17 @@ std::string Wrapped(std::string_view text, size_t width) {
   return wrapped;
 }
 
+std::string WrappedLines(std::string_view text, size_t width) {
+  std::string wrapped;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    wrapped += Wrapped(text.substr(0, end), width);
+    if (end < text.size()) wrapped += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return wrapped;
+}
+
 std::string Shortened(std::string_view text, size_t width, bool utf8) {
   const size_t columns = Columns(text);
   if (columns <= width) return std::string(text);

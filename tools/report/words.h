@@ -27,8 +27,10 @@ std::string Printable(std::string_view text);
 // At most `width` columns, the middle left out ("trans…ion.py", or with dots in ASCII).
 std::string Shortened(std::string_view text, size_t width, bool utf8);
 // The text with line breaks in place of spaces, so that lines have at most `width` columns where
-// words allow.
+// words allow. Spaces at the beginning are lost.
 std::string Wrapped(std::string_view text, size_t width);
+// The same for each line of a text that has lines.
+std::string WrappedLines(std::string_view text, size_t width);
 // Columns that a text takes on a terminal: its characters, each taken as one column wide.
 size_t Columns(std::string_view text);
 

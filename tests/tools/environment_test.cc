@@ -1,0 +1,75 @@
+#include "tools/launch/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/launch/run_traces.h"
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+
+const Installation kInstallation = InstallationOf("/opt/vramstow/bin/vramstow");
+
+TEST(Environment, OtherVariablesStayAsTheyAre) {
+  Environment environment({"A=1", "odd", "=C:=x", "B=2", "A=shadowed"});
+  environment.Set("B", "3");
+  environment.Set("C", "");
+  EXPECT_THAT(environment.entries(), ElementsAre("A=1", "odd", "=C:=x", "B=3", "A=shadowed", "C="));
+  EXPECT_STREQ(environment.Get("A"), "1");
+  EXPECT_STREQ(environment.Get("C"), "");
+  EXPECT_EQ(environment.Get("od"), nullptr);
+  EXPECT_EQ(environment.Pointers().back(), nullptr);
+}
+
+TEST(Environment, ARealRunPreloadsTheShimAfterWhatIsThere) {
+  Environment plain(std::vector<std::string>{});
+  AddLibraries(kInstallation, false, &plain);
+  EXPECT_THAT(plain.entries(), ElementsAre("LD_PRELOAD=/opt/vramstow/lib/libvramstow.so"));
+  Environment with_jemalloc({"LD_PRELOAD=libjemalloc.so.2"});
+  AddLibraries(kInstallation, false, &with_jemalloc);
+  EXPECT_STREQ(with_jemalloc.Get("LD_PRELOAD"),
+               "libjemalloc.so.2:/opt/vramstow/lib/libvramstow.so");
+}
+
+TEST(Environment, ARehearsalBringsTheSimulator) {
+  Environment environment({"LD_LIBRARY_PATH=/usr/local/lib"});
+  AddLibraries(kInstallation, true, &environment);
+  const std::string folder = "/opt/vramstow/lib/vramstow/simulator";
+  EXPECT_EQ(environment.Get("LD_PRELOAD"),
+            "/opt/vramstow/lib/libvramstow.so:" + folder + "/libcudart.so.13:" + folder +
+                "/libcublasLt.so.13:" + folder + "/libcublas.so.13:" + folder + "/libcudnn.so.9");
+  EXPECT_EQ(environment.Get("LD_LIBRARY_PATH"), folder + ":/usr/local/lib");
+  EXPECT_EQ(environment.Get("TRITON_LIBCUDA_PATH"), folder);
+}
+
+TEST(Environment, ARunInsideARunEntersNothingTwice) {
+  Environment environment(std::vector<std::string>{});
+  AddLibraries(kInstallation, true, &environment);
+  const std::vector<std::string> once = environment.entries();
+  AddLibraries(kInstallation, true, &environment);
+  EXPECT_EQ(environment.entries(), once);
+}
+
+TEST(Installation, PathsThatTheDynamicLinkerCannotReadAreRefused) {
+  for (const char* program : {"/a b/bin/vramstow", "/a:b/bin/vramstow", "/a$b/bin/vramstow"}) {
+    const absl::Status status = CheckInstallation(InstallationOf(program), false);
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("cannot be preloaded"));
+  }
+  const absl::Status missing = CheckInstallation(InstallationOf("/nowhere/bin/vramstow"), false);
+  EXPECT_THAT(std::string(missing.message()), testing::HasSubstr("/nowhere/lib/libvramstow.so"));
+}
+
+TEST(RunId, AnOuterRunFindsTheTracesOfAnInnerOne) {
+  const std::string outer = NewRunId(nullptr);
+  const std::string inner = NewRunId(outer.c_str());
+  EXPECT_NE(NewRunId(nullptr), outer);
+  EXPECT_TRUE(BelongsToRun(outer, outer));
+  EXPECT_TRUE(BelongsToRun(inner, outer));
+  EXPECT_FALSE(BelongsToRun(outer, inner));
+  EXPECT_FALSE(BelongsToRun(outer + "0", outer));
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,64 @@
+#include "tools/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(RunArguments, TheCommandBeginsAfterTheDashes) {
+  const RunArguments split =
+      SplitRunArguments({"--no-trace", "--simulate", "h200", "--", "python", "--", "-x"});
+  EXPECT_THAT(split.flags, ElementsAre("--no-trace", "--simulate", "h200"));
+  EXPECT_THAT(split.command, ElementsAre("python", "--", "-x"));
+}
+
+TEST(RunArguments, OrAtTheFirstThatIsNoFlag) {
+  const RunArguments split = SplitRunArguments({"--simulate=h200", "python", "--no-trace"});
+  EXPECT_THAT(split.flags, ElementsAre("--simulate=h200"));
+  EXPECT_THAT(split.command, ElementsAre("python", "--no-trace"));
+}
+
+TEST(RunArguments, AMissingValueDoesNotTakeTheDashes) {
+  const RunArguments split = SplitRunArguments({"--trace-dir", "--", "python"});
+  EXPECT_THAT(split.flags, ElementsAre("--trace-dir"));
+  EXPECT_THAT(split.command, ElementsAre("python"));
+  EXPECT_THAT(SplitRunArguments({}).command, IsEmpty());
+}
+
+TEST(Settings, AFlagWinsOverTheEnvironment) {
+  setenv("VRAMSTOW_SIMULATE", "a100", 1);
+  EXPECT_EQ(ReadSettings({})->simulate, "a100");
+  EXPECT_EQ(ReadSettings({{"VRAMSTOW_SIMULATE", "h200"}})->simulate, "h200");
+  unsetenv("VRAMSTOW_SIMULATE");
+  EXPECT_EQ(ReadSettings({})->simulate, "");
+  EXPECT_TRUE(ReadSettings({})->trace);
+  EXPECT_FALSE(ReadSettings({{"VRAMSTOW_TRACE", "0"}})->trace);
+}
+
+TEST(Settings, AnErrorNamesWhatTheUserHasWritten) {
+  const auto by_flag = ReadSettings({{"VRAMSTOW_TRACE_DIR", "/does/not/exist"}});
+  ASSERT_FALSE(by_flag.ok());
+  EXPECT_THAT(std::string(by_flag.status().message()), StartsWith("--trace-dir is '/does/not"));
+  setenv("VRAMSTOW_TRACE_DIR", "/does/not/exist", 1);
+  const auto by_variable = ReadSettings({});
+  unsetenv("VRAMSTOW_TRACE_DIR");
+  ASSERT_FALSE(by_variable.ok());
+  EXPECT_THAT(std::string(by_variable.status().message()), StartsWith("VRAMSTOW_TRACE_DIR is"));
+}
+
+TEST(Flags, AreWrittenWithTheirValues) {
+  const OptionTable table = AllOptions();
+  EXPECT_EQ(FlagWithValue(table.rows[0]), "--no-trace");
+  EXPECT_EQ(FlagWithValue(table.rows[1]), "--trace-dir DIR");
+}
+
+}  // namespace
+}  // namespace vramstow

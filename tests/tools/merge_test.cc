@@ -1,0 +1,65 @@
+#include "tools/analysis/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/list_source.h"
+
+namespace vramstow {
+namespace {
+
+using testing::SizeIs;
+
+Facts Rank(const char* rank, uint64_t bytes, uint16_t library = 1) {
+  History history;
+  history.Allocate(0x1000, bytes, MemoryKind::kDevice, library);
+  std::map<std::string, std::string> facts = {{"process.command", "train"}};
+  if (*rank != '\0') facts["process.rank"] = rank;
+  return history.Analyze(facts);
+}
+
+TEST(Merge, OneTraceIsItsOwnTotal) {
+  const FactSet set = MergeTraces({Rank("0", 10)});
+  EXPECT_EQ(set.total.file, "history.stow");
+  EXPECT_EQ(set.total.peak.allocated_bytes, 10u);
+  EXPECT_EQ(set.total.traces, 1u);
+  EXPECT_THAT(set.total.timeline.points, Not(testing::IsEmpty()));
+}
+
+TEST(Merge, RanksAddUpAndAreInOrder) {
+  const FactSet set = MergeTraces({Rank("", 1, 2), Rank("2", 10), Rank("0", 20)});
+  ASSERT_THAT(set.traces, SizeIs(3));
+  EXPECT_EQ(set.traces[0].rank, 0);
+  EXPECT_EQ(set.traces[1].rank, 2);
+  EXPECT_EQ(set.traces[2].rank, std::nullopt);
+  const Facts& total = set.total;
+  EXPECT_EQ(total.traces, 3u);
+  EXPECT_EQ(total.peak.allocated_bytes, 31u);
+  EXPECT_EQ(total.counts.allocations, 3u);
+  EXPECT_EQ(total.report.events, 3u);
+  EXPECT_EQ(total.live.device, (Amount{31, 3}));
+  ASSERT_THAT(total.by_library, SizeIs(2));
+  EXPECT_EQ(total.by_library[0].at_peak, (Amount{30, 2}));
+  EXPECT_EQ(total.by_library[1].at_peak, (Amount{1, 1}));
+  EXPECT_EQ(total.largest_block_bytes, 20u);
+  EXPECT_EQ(total.facts.at("process.command"), "train");
+  EXPECT_FALSE(total.facts.contains("process.rank")) << "it is not the same for all";
+  EXPECT_TRUE(total.timeline.points.empty());
+}
+
+TEST(Merge, SizesAreMergedInOrder) {
+  const FactSet set = MergeTraces({Rank("0", 1000), Rank("1", 3), Rank("2", 900)});
+  ASSERT_THAT(set.total.histogram, SizeIs(2));
+  EXPECT_EQ(set.total.histogram[0].allocations, 1u);
+  EXPECT_EQ(set.total.histogram[1].from_bytes, 512u);
+  EXPECT_EQ(set.total.histogram[1].at_peak, (Amount{1900, 2}));
+}
+
+TEST(Merge, OneTraceThatWasNotClosedLeavesTheTotalNotClosed) {
+  Facts open = Rank("1", 5);
+  open.report.closed = false;
+  EXPECT_FALSE(MergeTraces({Rank("0", 1), open}).total.report.closed);
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,201 @@
+// Text and JSON: made of the same facts, they tell the same numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/units.h"
+#include "tests/tools/list_source.h"
+#include "tools/analysis/merge.h"
+#include "tools/report/chart.h"
+#include "tools/report/json.h"
+#include "tools/report/summary.h"
+#include "tools/report/text.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+constexpr uint64_t kMega = 1 << 20;
+
+FactSet Sample(const std::map<std::string, std::string>& more = {}) {
+  History history;
+  history.Reserve(0x10000000, 64 * kMega);
+  history.Allocate(0x1000, 24 * kMega, MemoryKind::kDevice, 1);
+  history.Allocate(0x2000, 3 * kMega, MemoryKind::kDevice, 2);
+  history.Allocate(9, 2 * kMega, MemoryKind::kPhysical, 3);
+  history.Map(0x10000000, 2 * kMega, 9);
+  history.Allocate(0x5000, 7 * kMega, MemoryKind::kHostPinned, 1);
+  history.Add({.requested = 999 * kMega,
+               .result = 2,
+               .device = 0,
+               .call = 1,
+               .library = 1,
+               .kind = EventKind::kAllocate,
+               .memory = MemoryKind::kDevice});
+  history.Free(0x1000);
+  std::map<std::string, std::string> facts = {{"process.pid", "4711"},
+                                              {"process.command", "python train.py"},
+                                              {"device.0.name", "NVIDIA H200"},
+                                              {"device.0.total_bytes", "150000000000"}};
+  facts.insert(more.begin(), more.end());
+  return MergeTraces({history.Analyze(facts)});
+}
+
+TEST(JsonReport, HasTheKeysThatStay) {
+  const Json json = Json::parse(JsonReport(Sample()));
+  EXPECT_EQ(json["schema"]["name"], "vramstow.analysis");
+  EXPECT_EQ(json["schema"]["version"], 1);
+  EXPECT_EQ(json["input"]["kind"], "stow");
+  EXPECT_EQ(json["input"]["events"], 8);
+  EXPECT_EQ(json["counts"]["allocations"], 4);
+  EXPECT_EQ(json["counts"]["frees"], 1);
+  EXPECT_EQ(json["counts"]["out_of_memory"], 1);
+  EXPECT_EQ(json["peak"]["allocated_bytes"], 29 * kMega);
+  EXPECT_EQ(json["peak"]["reserved_bytes"], 29 * kMega);
+  EXPECT_EQ(json["peak"]["requested_bytes"], 29 * kMega);
+  EXPECT_EQ(json["peak"]["time_ns"], 4000000);
+  EXPECT_EQ(json["by_library"][0]["library"], "library-1.so");
+  EXPECT_EQ(json["by_library"][0]["bytes_at_peak"], 24 * kMega);
+  ASSERT_EQ(json["ranks"].size(), 1u);
+  EXPECT_EQ(json["ranks"][0]["peak"], json["peak"]);
+  EXPECT_EQ(json["fragmentation"]["peak_reserved_over_allocated"], 1.0);
+  EXPECT_EQ(json["fragmentation"]["unusable_bytes_at_peak"], 0);
+  EXPECT_EQ(json["out_of_memory"][0]["requested_bytes"], 999 * kMega);
+  EXPECT_EQ(json["out_of_memory"][0]["free_bytes"], nullptr);
+  EXPECT_EQ(json["out_of_memory"][0]["largest_free_range_bytes"], 62 * kMega);
+  EXPECT_EQ(json["leaks"]["device_bytes"], 5 * kMega);
+}
+
+TEST(JsonReport, SurvivesTextThatIsNotUtf8) {
+  const Json json = Json::parse(JsonReport(Sample({{"process.program", "\xff\xfe"}})));
+  EXPECT_TRUE(json["process"]["program"].is_string());
+}
+
+TEST(JsonReport, OfSeveralTracesHasThemAllUnderRanks) {
+  std::vector<Facts> traces = {Sample({{"process.rank", "1"}}).total,
+                               Sample({{"process.rank", "0"}}).total};
+  const Json json = Json::parse(JsonReport(MergeTraces(traces)));
+  EXPECT_EQ(json["ranks"].size(), 2u);
+  EXPECT_EQ(json["ranks"][0]["process"]["rank"], 0);
+  EXPECT_EQ(json["peak"]["allocated_bytes"], 58 * kMega);
+  EXPECT_EQ(json["peak"]["time_ns"], nullptr);
+  EXPECT_EQ(json["out_of_memory"].size(), 2u);
+  EXPECT_EQ(json["out_of_memory"][1]["rank"], 1);
+}
+
+TEST(TextReport, TellsTheNumbersOfTheJson) {
+  const FactSet set = Sample();
+  const Json json = Json::parse(JsonReport(set));
+  const std::string text = TextReport(set, {80, true});
+  const auto bytes = [](const Json& value) { return Bytes(value.get<uint64_t>()); };
+  EXPECT_THAT(text, HasSubstr(bytes(json["peak"]["allocated_bytes"]) + " allocated"));
+  EXPECT_THAT(text, HasSubstr(bytes(json["leaks"]["device_bytes"]) + " in 2 blocks on devices"));
+  EXPECT_THAT(text, HasSubstr("for " + bytes(json["out_of_memory"][0]["requested_bytes"])));
+  EXPECT_THAT(text, HasSubstr("python train.py"));
+  EXPECT_THAT(text, HasSubstr("process 4711"));
+  EXPECT_THAT(text, HasSubstr("NVIDIA H200"));
+  EXPECT_THAT(text, HasSubstr("pinned host memory: 7.00 MiB"));
+  EXPECT_THAT(text, Not(HasSubstr("REHEARSAL")));
+  for (const Json& library : json["by_library"]) {
+    EXPECT_THAT(text, HasSubstr(library["library"].get<std::string>()));
+  }
+}
+
+TEST(TextReport, StaysWithinTheWidth) {
+  const FactSet set = Sample({{"process.command", std::string(500, 'x')}});
+  for (size_t width : {80u, 90u, 100u}) {
+    std::istringstream lines(TextReport(set, {width, true}));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(Columns(line), width) << line;
+    }
+  }
+}
+
+TEST(TextReport, IsPlainAsciiWhereItHasToBe) {
+  const std::string text = TextReport(Sample(), {80, false});
+  for (const std::string& line : {text}) {
+    for (char c : line) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+  }
+}
+
+TEST(TextReport, MarksARehearsal) {
+  const FactSet set = Sample({{"simulated", "NVIDIA H200, seed 0"}});
+  EXPECT_THAT(TextReport(set, {}), HasSubstr("REHEARSAL on a simulated device: NVIDIA H200"));
+  EXPECT_THAT(RunSummary(set, "/tmp", 0), HasSubstr("REHEARSAL"));
+}
+
+TEST(TextReport, SaysWhatIsMissing) {
+  Facts facts = Sample().total;
+  EXPECT_EQ(MissingText(facts), "");
+  facts.report.closed = false;
+  facts.report.damaged_chunks = 2;
+  facts.report.dropped_events = 5;
+  facts.report.missing_events = 7;
+  facts.counts.frees_of_unseen = 3;
+  const std::string text = TextReport(MergeTraces({facts}), {});
+  EXPECT_THAT(text, AllOf(HasSubstr("killed"), HasSubstr("2 chunks"), HasSubstr("5 events"),
+                          HasSubstr("7 events"), HasSubstr("3 frees")));
+}
+
+TEST(TextReport, OfATraceCannotControlTheTerminal) {
+  const std::string text = TextReport(Sample({{"process.command", "\x1b[2Jevil"}}), {});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Chart, LosesNoPeakHoweverNarrow) {
+  TimelineFacts timeline;
+  timeline.interval_ns = 1000;
+  timeline.points.resize(512);
+  for (TimelinePoint& point : timeline.points) point.allocated_highest = 10;
+  timeline.points[301].allocated_highest = 1000;
+  const std::string chart = Chart(timeline, 512000, {40, 8, true});
+  const std::string first_line = chart.substr(0, chart.find('\n'));
+  EXPECT_THAT(first_line, AllOf(HasSubstr("1000 B"), HasSubstr("█")));
+  EXPECT_THAT(chart, HasSubstr("▁▁▁")) << "little is not nothing";
+  EXPECT_EQ(Chart({}, 0, {}), "");
+}
+
+TEST(Bar, IsEmptyOnlyForNothing) {
+  EXPECT_EQ(Bar(0, 10, 8, true), "");
+  EXPECT_EQ(Bar(1, 1000000, 8, false), "#");
+  EXPECT_EQ(Bar(10, 10, 8, false), "########");
+  EXPECT_EQ(Bar(1, 2, 3, true), "█▌");
+}
+
+size_t LinesOf(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(RunSummary, HasAtMostTenLinesAndAllThatIsWanted) {
+  const FactSet set = Sample();
+  const std::string text = RunSummary(set, "/tmp/x", 0);
+  EXPECT_LE(LinesOf(text), kMostSummaryLines);
+  EXPECT_THAT(text, AllOf(HasSubstr("29.0 MiB allocated, 29.0 MiB reserved"),
+                          HasSubstr("4, largest block 24.0 MiB, out of memory 1 time"),
+                          HasSubstr("library-1.so 24.0 MiB"), HasSubstr("history.stow"),
+                          HasSubstr("vramstow analyze history.stow")));
+}
+
+TEST(RunSummary, OfManyProcessesIsNoLonger) {
+  std::vector<Facts> traces;
+  for (int rank = 0; rank < 64; ++rank) {
+    traces.push_back(Sample({{"process.rank", std::to_string(rank)}, {"simulated", "card"}}).total);
+    traces.back().report.missing_events = 1;
+    traces.back().report.damaged_bytes = 10;
+  }
+  const std::string text = RunSummary(MergeTraces(traces), "/tmp/my traces", 3);
+  EXPECT_LE(LinesOf(text), kMostSummaryLines);
+  EXPECT_THAT(text, AllOf(HasSubstr("64 processes (64 ranks), highest peak 29.0 MiB in rank 0"),
+                          HasSubstr("64 events"), HasSubstr("3 traces that could not be read"),
+                          HasSubstr("vramstow analyze '/tmp/my traces'/*.stow")));
+}
+
+}  // namespace
+}  // namespace vramstow

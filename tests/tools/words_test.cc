@@ -1,0 +1,64 @@
+#include "tools/report/words.h"
+
+#include <gtest/gtest.h>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kSecond = 1000000000;
+
+TEST(Words, CountsHaveThousandsApart) {
+  EXPECT_EQ(Count(0), "0");
+  EXPECT_EQ(Count(999), "999");
+  EXPECT_EQ(Count(1000), "1,000");
+  EXPECT_EQ(Count(1234567), "1,234,567");
+  EXPECT_EQ(Counted(1, "block"), "1 block");
+  EXPECT_EQ(Counted(0, "block"), "0 blocks");
+}
+
+TEST(Words, TimesHaveAFittingUnit) {
+  EXPECT_EQ(Time(0), "0 ns");
+  EXPECT_EQ(Time(4200000), "4.20 ms");
+  EXPECT_EQ(Time(12300), "12.3 us");
+  EXPECT_EQ(Time(12 * kSecond), "12.0 s");
+  EXPECT_EQ(Time(119 * kSecond), "119 s");
+  EXPECT_EQ(Time(200 * kSecond), "3 min 20 s");
+  EXPECT_EQ(Time(7500 * kSecond), "2 h 05 min");
+}
+
+TEST(Words, OnlyAllIsAHundredPercentAndOnlyNothingIsNone) {
+  EXPECT_EQ(Share(0, 10), "0%");
+  EXPECT_EQ(Share(1, 1000), "<1%");
+  EXPECT_EQ(Share(999, 1000), "99%");
+  EXPECT_EQ(Share(10, 10), "100%");
+  EXPECT_EQ(Share(5, 0), "0%");
+  EXPECT_EQ(Ratio(145, 100), "1.45");
+}
+
+TEST(Words, WhatIsInATraceCannotControlATerminal) {
+  EXPECT_EQ(Printable("plain ünïcode …"), "plain ünïcode …");
+  EXPECT_EQ(Printable("\x1b[31mred\n\x7f"), "?[31mred??");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "2J"),
+            "?2J");
+  EXPECT_EQ(Printable("\xff\xc3"), "??");
+  EXPECT_EQ(Printable("\xe2\x82"), "??");
+}
+
+TEST(Words, TextIsShortenedInTheMiddle) {
+  EXPECT_EQ(Shortened("short", 10, true), "short");
+  EXPECT_EQ(Shortened("libtorch_cuda.so", 9, true), "libt…a.so");
+  EXPECT_EQ(Shortened("libtorch_cuda.so", 9, false), "libt...so");
+  EXPECT_EQ(Shortened("ööööö", 3, true), "ö…ö");
+  EXPECT_EQ(Columns(Shortened("ööööööööö", 6, true)), 6u);
+  EXPECT_EQ(Shortened("abcdef", 1, true), "a");
+}
+
+TEST(Words, LinesAreBrokenAtSpaces) {
+  EXPECT_EQ(Wrapped("one two three", 7), "one two\nthree");
+  EXPECT_EQ(Wrapped("unbreakable words", 4), "unbreakable\nwords");
+  EXPECT_EQ(Wrapped("", 4), "");
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,78 @@
+// Writes a trace as a process that uses CUDA would leave one. For the tests of the program.
+//
+//   write_trace SCENARIO [EXIT]    into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
+//
+// SCENARIO: small; many (100,000 events); killed (then kills itself). EXIT: the exit status.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMega = 1 << 20;
+Recorder recorder;
+
+void** Slot() {
+  thread_local void* slot = nullptr;
+  return &slot;
+}
+
+void DescribeFrom(const char* key, const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value != nullptr) recorder.Describe(key, value);
+}
+
+void Record(uint64_t address, uint64_t size, EventKind kind, int32_t result = 0) {
+  recorder.Record(
+      {.address = address,
+       .size = size,
+       .result = result,
+       .device = 0,
+       .call = recorder.InternCall(kind == EventKind::kFree ? "cuMemFree" : "cuMemAlloc"),
+       .library = recorder.InternLibrary("/usr/lib/libjob.so", 0x1000, ""),
+       .kind = kind,
+       .memory = MemoryKind::kDevice});
+}
+
+int Main(int count, char** values) {
+  const std::string scenario = count > 1 ? values[1] : "small";
+  const char* directory = std::getenv("VRAMSTOW_TRACE_DIR");
+  const std::string stem = "write_trace-" + std::to_string(getpid());
+  if (recorder.Open({directory == nullptr ? "." : directory, stem.c_str(), Slot}) !=
+      RecorderError::kOk) {
+    std::perror("write_trace");
+    return 99;
+  }
+  DescribeFrom("run.id", "VRAMSTOW_RUN_ID");
+  DescribeFrom("process.rank", "RANK");
+  DescribeFrom("simulated", "VRAMSTOW_SIMULATE");
+  recorder.Describe("process.pid", std::to_string(getpid()));
+  recorder.Describe("process.command", "write_trace " + scenario);
+  recorder.Describe("process.program", "/usr/bin/write_trace");
+  recorder.Describe("device.0.name", "Test card");
+  Record(0x10000, 3 * kMega, EventKind::kAllocate);
+  Record(0x20000, 5 * kMega, EventKind::kAllocate);
+  Record(0x10000, 0, EventKind::kFree);
+  Record(0, 900 * kMega, EventKind::kAllocate, 2);
+  if (scenario == "many") {
+    for (uint64_t i = 0; i < 50000; ++i) {
+      Record(0x100000 + i, 512, EventKind::kAllocate);
+      Record(0x100000 + i, 0, EventKind::kFree);
+    }
+  }
+  if (scenario == "killed") kill(getpid(), SIGKILL);
+  recorder.Close();
+  return count > 2 ? std::atoi(values[2]) : 0;
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int count, char** values) { return vramstow::Main(count, values); }
