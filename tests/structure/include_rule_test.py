@@ -20,8 +20,9 @@ RULE: dict[str, set[str]] = {
     "simulator/device": {"base"},
     "simulator/driver": {"simulator/device", "base"},
     "simulator/runtime": {"base"},
-    "tools": {"tools/analysis", "tools/report", "tracer/format", "base"},
+    "tools": {"tools/analysis", "tools/report", "tools/formats", "tracer/format", "base"},
     "tools/analysis": {"tracer/format", "base"},
+    "tools/formats": {"tracer/format", "base"},
     "tools/report": {"tools/analysis", "base"},
 }
 # Libraries that are included by quotes, as their own style has it. Nothing of them may come near a

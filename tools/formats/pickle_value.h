@@ -126,6 +126,8 @@ class PickleTree {
   bool complete() const { return damage_.empty(); }
   const std::string& damage() const { return damage_; }
   uint64_t bytes_used() const { return arena_.bytes_used(); }
+  // How long the pickle was: whoever unfolds what is shared in the tree measures by it.
+  uint64_t source_bytes() const { return source_bytes_; }
 
  private:
   friend class Unpickler;
@@ -135,6 +137,7 @@ class PickleTree {
   absl::flat_hash_map<std::string_view, uint32_t> text_numbers_;
   PickleValue root_;
   std::string damage_;
+  uint64_t source_bytes_ = 0;
 };
 
 }  // namespace vramstow

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/hash/hash.h"
+#include "absl/types/span.h"
 #include "tools/formats/utf8.h"
 
 namespace vramstow {

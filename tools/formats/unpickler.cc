@@ -45,6 +45,7 @@ absl::StatusOr<PickleTree> Unpickler::Run() {
     tree_.damage_ = damage_;
   }
   tree_.root_ = stack_.front();
+  tree_.source_bytes_ = static_cast<uint64_t>(end_ - begin_);
   return std::move(tree_);
 }
 
@@ -447,15 +448,33 @@ Unpickler::Step Unpickler::Get(uint64_t index) {
   return Damaged(Concat("number ", index, " was never remembered"));
 }
 
+// In a dict that is still open lie keys and values by turns. What is no text where a key is due
+// was about to be appended, one by one, to the list before it.
+void Unpickler::FoldOpenValues(size_t first) {
+  size_t kept = first;
+  for (size_t key = first; key + 1 < stack_.size();) {
+    size_t end = key + 2;
+    while (end < stack_.size() && !stack_[end].is(PickleKind::kText)) ++end;
+    for (size_t child = end - 1; child > key + 1; --child) {
+      const PickleValue parent = stack_[child - 1];
+      if (parent.is(PickleKind::kList)) Extend(parent.items(), &stack_[child], 1);
+    }
+    stack_[kept++] = stack_[key];
+    stack_[kept++] = stack_[key + 1];
+    key = end;
+  }
+  stack_.resize(kept);
+}
+
 bool Unpickler::Salvage() {
   while (!marks_.empty()) {
     const size_t first = marks_.back();
     marks_.pop_back();
-    size_t count = stack_.size() - first;
     if (first > fence()) {
       const PickleValue target = stack_[first - 1];
-      if (target.is(PickleKind::kDict)) count -= count % 2;
+      if (target.is(PickleKind::kDict)) FoldOpenValues(first);
       const bool open = target.is(PickleKind::kDict) || target.is(PickleKind::kList);
+      const size_t count = stack_.size() - first;
       if (open && !Extend(target.items(), stack_.data() + first, count)) return false;
     }
     stack_.resize(first);

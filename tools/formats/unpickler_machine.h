@@ -88,6 +88,7 @@ class Unpickler {
 
   // Closes what is still open, so that the bottom of the stack has all that was read.
   bool Salvage();
+  void FoldOpenValues(size_t first);
 
   // Room in a vector for one more, booked in the arena.
   template <typename T>

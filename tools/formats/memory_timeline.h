@@ -1,0 +1,61 @@
+// Reads the PyTorch profiler's memory timeline (JSON, also gzip).
+//
+// Idea: export_memory_timeline writes it in two forms. The raw one (".raw.json.gz") has a row for
+// each change: [time_ns, action, signed bytes, category]; time -1 is what was there before. The
+// summed one has two lists: times, and for each time the bytes by category. Neither has addresses,
+// so that this is a curve by category and no list of events.
+//
+// Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON of another shape;
+// a cut file gives what was readable. Units: bytes; nanoseconds (raw) or microseconds turned into
+// nanoseconds (summed), since 1970.
+// Source of the format: PyTorch's documentation of torch.profiler's export_memory_timeline.
+#ifndef VRAMSTOW_TOOLS_FORMATS_MEMORY_TIMELINE_H_
+#define VRAMSTOW_TOOLS_FORMATS_MEMORY_TIMELINE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/formats/input.h"
+
+namespace vramstow {
+
+enum class TimelineAction : uint8_t { kPreexisting = 1, kCreate, kIncrementVersion, kDestroy };
+
+// By the number in the file.
+inline constexpr size_t kTimelineCategories = 8;
+const char* TimelineCategoryName(size_t category);  // "parameter", …, "unknown"; never null
+
+struct TimelineRow {
+  int64_t time_ns = 0;  // -1: before the recording
+  int64_t bytes = 0;    // the change
+  TimelineAction action = TimelineAction::kCreate;
+  uint8_t category = 0;
+};
+
+// Bytes at a moment, after all changes of that moment.
+struct TimelineLevel {
+  int64_t time_ns = 0;
+  std::array<int64_t, kTimelineCategories> by_category = {};
+  int64_t total = 0;
+};
+
+struct MemoryTimeline {
+  bool is_raw = true;
+  std::vector<TimelineRow> rows;      // of the raw form
+  std::vector<TimelineLevel> levels;  // one for each moment, of both forms
+  int64_t start_bytes = 0;            // what was there before the recording
+  int64_t end_bytes = 0;
+  int64_t peak_bytes = 0;  // within a moment, too
+  int64_t peak_time_ns = 0;
+  std::vector<std::string> missing;
+  bool complete = true;
+};
+
+absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_MEMORY_TIMELINE_H_

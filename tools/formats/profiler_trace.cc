@@ -1,0 +1,227 @@
+#include "tools/formats/profiler_trace.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/formats/json_walk.h"
+#include "tools/formats/text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+
+int16_t SmallNumber(const JsonNumber& number) {
+  return static_cast<int16_t>(std::clamp<int64_t>(number.AsSigned(), -1, 32'767));
+}
+
+class TraceVisitor : public JsonVisitor {
+ public:
+  explicit TraceVisitor(ProfilerTrace* trace) : trace_(trace) {}
+
+  void Begin(bool is_object) override {
+    // Either the events are the outermost list, or they are the list "traceEvents" of an object.
+    if (depth() == 1 && !is_object) list_depth_ = 1;
+    if (depth() == 2 && !is_object && key(1) == "traceEvents") list_depth_ = 2;
+    if (list_depth_ != 0 && depth() == list_depth_ + 1 && is_object) {
+      sample_ = {};
+      is_memory_ = false;
+      has_bytes_ = false;
+      ++trace_->all_events;
+    }
+  }
+
+  void End() override {
+    if (list_depth_ != 0 && depth() == list_depth_ + 1 && is_memory_ && has_bytes_) {
+      trace_->samples.push_back(sample_);
+      is_memory_ = false;
+    }
+    if (depth() == list_depth_) list_depth_ = 0;
+  }
+
+  void Number(const JsonNumber& number) override {
+    if (list_depth_ == 0) return Fact(number);
+    if (depth() == list_depth_ + 1) {
+      if (key(depth()) == "ts") sample_.time_ns = number.Thousandths();
+      if (key(depth()) == "tid") sample_.thread = static_cast<uint32_t>(number.AsUnsigned());
+    } else if (depth() == list_depth_ + 2 && key(depth() - 1) == "args") {
+      Argument(key(depth()), number);
+    }
+  }
+
+  void Text(std::string_view text) override {
+    if (list_depth_ == 0) {
+      if (depth() == 3 && key(1) == "deviceProperties" && key(3) == "name") device_name_ = text;
+      return;
+    }
+    if (depth() != list_depth_ + 1 || key(depth()) != "name") return;
+    if (text == "[memory]") is_memory_ = true;
+    if (text == "[OutOfMemory]") is_memory_ = sample_.out_of_memory = true;
+  }
+
+ private:
+  void Argument(std::string_view name, const JsonNumber& number) {
+    if (name == "Addr") {
+      sample_.address = number.AsUnsigned();
+    } else if (name == "Bytes") {
+      sample_.bytes = number.AsSigned();
+      has_bytes_ = true;
+    } else if (name == "Device Type") {
+      sample_.device_type = SmallNumber(number);
+    } else if (name == "Device Id") {
+      sample_.device = SmallNumber(number);
+    } else if (name == "Total Allocated") {
+      sample_.total_allocated = number.AsUnsigned();
+      sample_.has_totals = true;
+    } else if (name == "Total Reserved") {
+      sample_.total_reserved = number.AsUnsigned();
+    }
+  }
+
+  void Fact(const JsonNumber& number) {
+    if (depth() == 2 && key(1) == "distributedInfo" && key(2) == "rank") {
+      trace_->facts["process.rank"] = std::to_string(number.AsSigned());
+    }
+    if (depth() != 3 || key(1) != "deviceProperties") return;
+    if (key(3) == "id") device_ = number.AsUnsigned();
+    if (key(3) == "totalGlobalMem") {
+      const std::string prefix = Concat("device.", device_, ".");
+      trace_->facts[prefix + "total_bytes"] = std::to_string(number.AsUnsigned());
+      if (!device_name_.empty()) trace_->facts[prefix + "name"] = device_name_;
+    }
+  }
+
+  ProfilerTrace* trace_;
+  int list_depth_ = 0;  // of the list of events; 0: not in it
+  ProfilerSample sample_;
+  bool is_memory_ = false;
+  bool has_bytes_ = false;
+  uint64_t device_ = 0;
+  std::string device_name_;
+};
+
+}  // namespace
+
+absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
+  ProfilerTrace trace;
+  TraceVisitor visitor(&trace);
+  const absl::Status walked = WalkJson(input, &visitor);
+  const bool readable = walked.ok() || walked.code() == absl::StatusCode::kDataLoss;
+  if (!readable || (!walked.ok() && trace.samples.empty())) {
+    return absl::Status(walked.code(), Concat(input.path(), ": ", std::string(walked.message())));
+  }
+  if (trace.all_events == 0) {
+    return absl::InvalidArgumentError(Concat(input.path(), " is ", input.sniffed().what,
+                                             " without trace events: no profiler trace"));
+  }
+  if (trace.samples.empty()) {
+    return absl::InvalidArgumentError(Concat(input.path(), " is a trace of ",
+                                             Counted(trace.all_events, "event"),
+                                             ", none of memory: record it with "
+                                             "torch.profiler.profile(profile_memory=True)"));
+  }
+  if (!walked.ok()) {
+    trace.complete = false;
+    trace.missing.emplace_back(walked.message());
+  }
+  std::ranges::stable_sort(trace.samples, {}, &ProfilerSample::time_ns);
+  trace.missing.emplace_back("no call stacks and no streams");
+  trace.missing.emplace_back("no requested sizes: the profiler tells sizes after rounding");
+  return trace;
+}
+
+namespace {
+
+// What is known of one device while its samples are turned into events.
+struct DeviceSamples {
+  absl::flat_hash_set<uint64_t> live;
+  absl::flat_hash_set<uint64_t> seen;
+  const ProfilerSample* first = nullptr;  // that tells totals
+  uint64_t opened_bytes = 0;
+};
+
+Event EventOf(const ProfilerSample& sample, EventKind kind) {
+  Event event;
+  event.kind = kind;
+  event.layer = Layer::kFramework;
+  event.memory = MemoryKind::kDevice;
+  event.address = sample.address;
+  event.size = static_cast<uint64_t>(sample.bytes < 0 ? -(sample.bytes + 1) : sample.bytes) +
+               (sample.bytes < 0 ? 1 : 0);
+  event.requested = event.size;
+  event.thread = sample.thread;
+  event.device = sample.device;
+  return event;
+}
+
+}  // namespace
+
+EventList ProfilerEvents(const ProfilerTrace& trace) {
+  EventList list;
+  list.facts = trace.facts;
+  list.missing = trace.missing;
+  list.complete = trace.complete;
+  const uint16_t opening_call = list.Call("window_start");
+  const uint16_t memory_call = list.Call("[memory]");
+  const uint16_t out_of_memory_call = list.Call("[OutOfMemory]");
+  const int64_t start_ns = trace.samples.empty() ? 0 : trace.samples.front().time_ns;
+  absl::flat_hash_map<int16_t, DeviceSamples> devices;
+  std::vector<Event> opening;
+  uint64_t cpu_samples = 0;
+  uint64_t contradictions = 0;
+  for (const ProfilerSample& sample : trace.samples) {
+    if (sample.device_type == kCpuDeviceType) {
+      ++cpu_samples;
+      continue;
+    }
+    DeviceSamples& device = devices[sample.device];
+    if (device.first == nullptr && sample.has_totals && !sample.out_of_memory) {
+      device.first = &sample;
+    }
+    const bool is_free = sample.bytes < 0 && !sample.out_of_memory;
+    Event event = EventOf(sample, is_free ? EventKind::kFree : EventKind::kAllocate);
+    event.call = memory_call;
+    event.time_ns = static_cast<uint64_t>(sample.time_ns) - static_cast<uint64_t>(start_ns);
+    if (sample.out_of_memory) {
+      event.call = out_of_memory_call;
+      event.result = kOutOfMemoryResult;
+    } else if (!is_free) {
+      contradictions += !device.live.insert(sample.address).second;
+      device.seen.insert(sample.address);
+    } else if (device.live.erase(sample.address) == 0) {
+      if (device.seen.insert(sample.address).second) {
+        Event born = EventOf(sample, EventKind::kAllocate);
+        born.call = opening_call;
+        device.opened_bytes += born.size;
+        opening.push_back(born);
+      } else {
+        ++contradictions;
+      }
+    }
+    list.events.push_back(event);
+  }
+  for (const auto& [number, device] : devices) {
+    if (device.first == nullptr) continue;
+    const auto change = static_cast<uint64_t>(device.first->bytes);
+    const uint64_t before = device.first->total_allocated - change;
+    if (before > device.opened_bytes) {
+      list.missing.push_back(
+          Concat(before - device.opened_bytes, " bytes on device ", number,
+                 " were allocated before the trace and never freed: they are in no event"));
+    }
+  }
+  if (cpu_samples != 0) {
+    list.missing.push_back(Concat(Counted(cpu_samples, "event"), " of CPU memory left out"));
+  }
+  if (contradictions != 0) {
+    list.missing.push_back(
+        Concat(Counted(contradictions, "event"), " contradict what was live before"));
+  }
+  list.events.insert(list.events.begin(), opening.begin(), opening.end());
+  for (size_t i = 0; i < list.events.size(); ++i) list.events[i].sequence = i + 1;
+  return list;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,56 @@
+// Reads a PyTorch profiler trace (Chrome's JSON, also gzip) for its memory events.
+//
+// Idea: profile_memory=True writes an instant event "[memory]" for each allocation and free, with
+// address, bytes (negative for a free) and the allocator's totals after it, and "[OutOfMemory]"
+// where one failed. They are written in no strict order and are sorted by time here.
+//
+// Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON without memory
+// events (it says how to record them); a damaged or cut trace gives what was readable. Units:
+// bytes; nanoseconds as the trace has them. Source of the format: PyTorch's profiler documentation
+// and traces in the wild.
+#ifndef VRAMSTOW_TOOLS_FORMATS_PROFILER_TRACE_H_
+#define VRAMSTOW_TOOLS_FORMATS_PROFILER_TRACE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/formats/event_list.h"
+#include "tools/formats/input.h"
+
+namespace vramstow {
+
+inline constexpr int kCpuDeviceType = 0;  // c10::DeviceType
+
+struct ProfilerSample {
+  int64_t time_ns = 0;
+  uint64_t address = 0;
+  int64_t bytes = 0;             // negative: freed
+  uint64_t total_allocated = 0;  // after it
+  uint64_t total_reserved = 0;
+  uint32_t thread = 0;
+  int16_t device_type = kCpuDeviceType;
+  int16_t device = 0;
+  bool has_totals = false;
+  bool out_of_memory = false;
+};
+
+struct ProfilerTrace {
+  std::vector<ProfilerSample> samples;  // by time
+  std::map<std::string, std::string> facts;
+  std::vector<std::string> missing;
+  bool complete = true;
+  uint64_t all_events = 0;  // of any kind
+};
+
+absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
+
+// The samples of devices (not of the CPU) as events at the framework layer. Blocks that are freed
+// without having been allocated in the trace are allocated at time 0 under the call "window_start".
+EventList ProfilerEvents(const ProfilerTrace& trace);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_PROFILER_TRACE_H_

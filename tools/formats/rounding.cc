@@ -1,0 +1,43 @@
+#include "tools/formats/rounding.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/units.h"
+#include "tools/formats/text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kSmallestBlock = 512;
+
+}  // namespace
+
+BlockRounding::BlockRounding(const std::vector<AllocatorSetting>& settings) {
+  for (int i = 0; i < kClasses; ++i) {
+    const std::string name = Concat("roundup_power2_divisions.", uint64_t{1} << i);
+    const auto found = std::ranges::find(settings, name, &AllocatorSetting::name);
+    if (found == settings.end()) continue;
+    const auto* divisions = std::get_if<int64_t>(&found->value);
+    // A number of divisions is a power of two; anything else is nothing that PyTorch accepts.
+    if (divisions != nullptr && *divisions > 1 && std::has_single_bit(uint64_t(*divisions))) {
+      divisions_[static_cast<size_t>(i)] = static_cast<uint64_t>(*divisions);
+    }
+  }
+}
+
+uint64_t BlockRounding::Round(uint64_t requested) const {
+  if (requested <= kSmallestBlock) return kSmallestBlock;
+  if (requested > ~uint64_t{0} / 4) return requested;  // no block is that large: leave it alone
+  // 0: under 1 MiB, 1: under 2 MiB, 2: under 4 MiB, …
+  const int log = static_cast<int>(std::bit_width(requested / kMiB));
+  const auto size_class = static_cast<size_t>(std::clamp(log - 1, 0, kClasses - 1));
+  const uint64_t divisions = divisions_[size_class];
+  if (divisions > 1 && requested > kSmallestBlock * divisions) {
+    const uint64_t step = std::bit_floor(requested) / divisions;
+    return (requested + step - 1) / step * step;
+  }
+  return (requested + kSmallestBlock - 1) / kSmallestBlock * kSmallestBlock;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,403 @@
+#include "tools/formats/snapshot_events.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tools/formats/mapped_ranges.h"
+#include "tools/formats/text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+
+// Numbers of Event::call: 0 is unknown, then the actions, then these.
+constexpr uint16_t kFirstAction = 1;
+constexpr uint16_t kWindowStart = kFirstAction + kTraceActions;
+constexpr uint16_t kAnnotationStart = kWindowStart + 1;
+constexpr uint16_t kAnnotationEnd = kWindowStart + 2;
+
+uint16_t CallOf(TraceAction action) {
+  return static_cast<uint16_t>(kFirstAction + static_cast<uint16_t>(action));
+}
+
+}  // namespace
+
+// What the events have said of one address so far.
+struct SnapshotEvents::Life {
+  enum State : uint8_t { kLive, kPending, kFreed };
+  State state;
+  bool opened;               // its allocation is not in the window
+  size_t alloc_entry = 0;    // valid unless opened
+  size_t request_entry = 0;  // valid where requested
+  bool requested = false;
+};
+
+std::string_view SnapshotEvents::CallName(uint16_t call) {
+  if (call == kWindowStart) return "window_start";
+  if (call == kAnnotationStart) return "annotation_start";
+  if (call == kAnnotationEnd) return "annotation_end";
+  if (call < kFirstAction || call > kAnnotationEnd) return "unknown";
+  return TraceActionName(static_cast<TraceAction>(call - kFirstAction));
+}
+
+SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, SnapshotPart part)
+    : snapshot_(*snapshot),
+      space_(part == SnapshotPart::kHost ? snapshot->host : snapshot->device),
+      host_(part == SnapshotPart::kHost),
+      rounding_(snapshot->settings) {
+  int32_t slot_count = static_cast<int32_t>(space_.traces.size());
+  static const std::vector<TraceEntry> kNoEntries;
+  for (const SnapshotSegment& segment : space_.segments) {
+    slot_count = std::max(slot_count, segment.device + 1);
+  }
+  for (int32_t slot = 0; slot < slot_count; ++slot) {
+    if (device != kAllDevices && device != slot) continue;
+    const bool has_entries = static_cast<size_t>(slot) < space_.traces.size();
+    slots_.push_back(
+        {.entries = has_entries ? &space_.traces[static_cast<size_t>(slot)] : &kNoEntries,
+         .device = slot,
+         .exact_sizes = {}});
+  }
+  if (!host_) {
+    for (const Annotation& annotation : snapshot_.annotations) {
+      if (annotation.time_us == kNoTime) continue;
+      if (device == kAllDevices || annotation.device == device) annotations_.push_back(&annotation);
+    }
+    std::ranges::stable_sort(annotations_, {}, &Annotation::time_us);
+  }
+  FindStart();
+  for (Slot& slot : slots_) OpenSegments(slot);
+  for (Slot& slot : slots_) Prepare(&slot);
+  SayWhatIsMissing();
+}
+
+void SnapshotEvents::FindStart() {
+  int64_t start = std::numeric_limits<int64_t>::max();
+  for (const Slot& slot : slots_) {
+    for (const TraceEntry& entry : *slot.entries) {
+      if (entry.time_us != kNoTime) start = std::min(start, entry.time_us);
+    }
+  }
+  if (!annotations_.empty()) start = std::min(start, annotations_.front()->time_us);
+  if (start != std::numeric_limits<int64_t>::max()) start_time_us_ = start;
+}
+
+// The segments of the end, less what the events brought and with what they took away, gives those
+// of the beginning: the events are played backwards.
+void SnapshotEvents::OpenSegments(const Slot& slot) {
+  std::map<uint64_t, const SnapshotSegment*> at_end;
+  std::map<uint64_t, uint64_t> fixed;  // address → size
+  MappedRanges mapped;
+  for (const SnapshotSegment& segment : space_.segments) {
+    if (segment.device != slot.device) continue;
+    at_end.emplace(segment.address, &segment);
+    if (segment.is_expandable) {
+      mapped.Add(segment.address, segment.total_size);
+    } else {
+      fixed.emplace(segment.address, segment.total_size);
+    }
+  }
+  for (size_t i = slot.entries->size(); i-- > 0;) {
+    const TraceEntry& entry = (*slot.entries)[i];
+    bool contradiction = false;
+    switch (entry.action) {
+      case TraceAction::kSegmentAlloc:
+        contradiction = fixed.erase(entry.address) == 0;
+        break;
+      case TraceAction::kSegmentFree:
+        contradiction = !fixed.emplace(entry.address, entry.size).second;
+        break;
+      case TraceAction::kSegmentMap:
+        contradiction = !mapped.Remove(entry.address, entry.size);
+        break;
+      case TraceAction::kSegmentUnmap:
+        mapped.Add(entry.address, entry.size);
+        break;
+      default:
+        break;
+    }
+    counts_.contradictory_segments += contradiction;
+  }
+  const auto open = [&](EventKind kind, uint64_t address, uint64_t size) {
+    const auto known = at_end.find(address);
+    const SnapshotSegment* segment = known == at_end.end() ? nullptr : known->second;
+    Event event = SegmentEvent(kind, address, size, segment ? segment->stream : kUnknownStream);
+    event.device = host_ ? kNoDevice : static_cast<int16_t>(slot.device);
+    event.call = kWindowStart;
+    opening_.push_back({event, segment ? segment->stack : kNoStack});
+    ++counts_.opening_segments;
+    counts_.opening_segment_bytes += size;
+  };
+  for (const auto& [address, size] : fixed) open(EventKind::kAllocate, address, size);
+  for (const auto& [from, to] : mapped.ranges()) open(EventKind::kMap, from, to - from);
+}
+
+void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream) {
+  Event event;
+  event.kind = EventKind::kAllocate;
+  event.layer = Layer::kFramework;
+  event.memory = host_ ? MemoryKind::kHostPinned : MemoryKind::kDevice;
+  event.address = block.address;
+  event.size = block.size;
+  event.requested = block.requested;
+  event.stream = stream;
+  event.device = host_ ? kNoDevice : static_cast<int16_t>(device);
+  event.call = kWindowStart;
+  opening_.push_back({event, block.stack});
+  ++counts_.opening_blocks;
+  counts_.opening_block_bytes += block.size;
+  if (block.state != BlockState::kActivePendingFree) return;
+  event.kind = EventKind::kFree;
+  opening_.push_back({event, block.stack});
+}
+
+void SnapshotEvents::Prepare(Slot* slot) {
+  absl::flat_hash_map<uint64_t, Life> lives;
+  const size_t first_opening = opening_.size();
+  const auto open = [&](const TraceEntry& entry, BlockState state) {
+    OpenBlock(slot->device,
+              {.address = entry.address,
+               .size = rounding_.Round(entry.size),
+               .requested = entry.size,
+               .stack = kNoStack,  // the entry's stack is the free's, not the allocation's
+               .state = state},
+              entry.stream);
+  };
+  for (size_t i = 0; i < slot->entries->size(); ++i) {
+    const TraceEntry& entry = (*slot->entries)[i];
+    ++counts_.entries[static_cast<size_t>(entry.action)];
+    const auto known = lives.find(entry.address);
+    const bool is_new = known == lives.end();
+    switch (entry.action) {
+      case TraceAction::kAlloc:
+        counts_.live_twice += !is_new && known->second.state != Life::kFreed;
+        lives.insert_or_assign(entry.address, Life{Life::kLive, false, i});
+        break;
+      case TraceAction::kFreeRequested:
+      case TraceAction::kFree: {
+        if (is_new) open(entry, BlockState::kActiveAllocated);
+        if (!is_new && known->second.state != Life::kLive) ++counts_.freed_twice;
+        Life& life = is_new ? lives[entry.address] : known->second;
+        if (is_new) life.opened = true;
+        life.state = entry.action == TraceAction::kFree ? Life::kFreed : Life::kPending;
+        life.request_entry = i;
+        life.requested = true;
+        break;
+      }
+      case TraceAction::kFreeCompleted: {
+        if (is_new) open(entry, BlockState::kActivePendingFree);
+        if (!is_new && known->second.state == Life::kFreed) ++counts_.freed_twice;
+        Life& life = is_new ? lives[entry.address] : known->second;
+        if (is_new) life.opened = true;
+        life.state = Life::kFreed;
+        counts_.unseen_frees_completed += life.opened;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  uint64_t live = 0;
+  for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
+
+  for (const SnapshotSegment& segment : space_.segments) {
+    if (segment.device != slot->device) continue;
+    for (const SnapshotBlock& block : space_.BlocksOf(segment)) {
+      if (block.state == BlockState::kInactive) continue;
+      const auto known = lives.find(block.address);
+      if (known == lives.end()) {
+        OpenBlock(slot->device, block, segment.stream);
+        continue;
+      }
+      const Life& life = known->second;
+      const Life::State expected =
+          block.state == BlockState::kActiveAllocated ? Life::kLive : Life::kPending;
+      if (life.state != expected) {
+        ++counts_.unexplained_blocks;
+        live -= life.state != Life::kFreed && live != 0;
+        continue;
+      }
+      if (live != 0) --live;
+      if (!life.opened) slot->exact_sizes[life.alloc_entry] = block.size;
+      if (life.requested) slot->exact_sizes[life.request_entry] = block.size;
+    }
+  }
+  // Without segments there is nothing that the blocks could be missing from.
+  if (!space_.segments.empty()) counts_.vanished_blocks += live;
+  std::stable_sort(
+      opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(),
+      [](const Ready& a, const Ready& b) { return a.event.address < b.event.address; });
+}
+
+void SnapshotEvents::SayWhatIsMissing() {
+  const auto say = [&](uint64_t count, std::string_view noun, std::string_view what) {
+    if (count != 0) missing_.push_back(Concat(Counted(count, noun), " ", what));
+  };
+  uint64_t entries = 0;
+  for (const uint64_t count : counts_.entries) entries += count;
+  if (entries == 0) return;
+  say(counts_.opening_blocks, "block",
+      "were live before the first event: when they were allocated is not known");
+  say(counts_.live_twice, "event", "allocates memory that is live already");
+  say(counts_.freed_twice, "event", "frees memory that was freed already");
+  say(counts_.vanished_blocks, "block",
+      "that the events leave live is not in the segments: the recording ended before the snapshot");
+  say(counts_.unexplained_blocks, "block",
+      "in the segments contradicts the last event of its address: the recording ended before the "
+      "snapshot");
+  say(counts_.contradictory_segments, "segment event",
+      "does not fit the segments: the recording ended before the snapshot");
+}
+
+bool SnapshotEvents::Choose(Slot** slot) {
+  *slot = nullptr;
+  int64_t earliest = std::numeric_limits<int64_t>::max();
+  bool found = false;
+  if (next_annotation_ < annotations_.size()) {
+    earliest = annotations_[next_annotation_]->time_us;
+    found = true;
+  }
+  for (Slot& candidate : slots_) {
+    if (candidate.next == candidate.entries->size()) continue;
+    const TraceEntry& entry = (*candidate.entries)[candidate.next];
+    // An entry without a time comes right after the one before it.
+    const int64_t time_us = entry.time_us == kNoTime ? candidate.time_us : entry.time_us;
+    if (!found || time_us < earliest) {
+      earliest = time_us;
+      *slot = &candidate;
+      found = true;
+    }
+  }
+  return found;
+}
+
+bool SnapshotEvents::Next(Event* event) {
+  if (next_opening_ < opening_.size()) {
+    *event = opening_[next_opening_].event;
+    stack_ = opening_[next_opening_++].stack;
+    event->sequence = ++sequence_;
+    return true;
+  }
+  while (ready_.empty()) {
+    Slot* slot;
+    if (!Choose(&slot)) return false;
+    if (slot == nullptr) {
+      AddAnnotation();
+    } else {
+      AddEntry(slot);
+    }
+    std::ranges::reverse(ready_);
+  }
+  *event = ready_.back().event;
+  stack_ = ready_.back().stack;
+  ready_.pop_back();
+  event->sequence = ++sequence_;
+  return true;
+}
+
+void SnapshotEvents::Add(Event event, StackId stack, int64_t time_us) {
+  if (time_us != kNoTime && time_us > start_time_us_) {
+    const uint64_t since = static_cast<uint64_t>(time_us) - static_cast<uint64_t>(start_time_us_);
+    constexpr uint64_t kMost = ~uint64_t{0} / 1000;
+    time_ns_ = std::max(time_ns_, std::min(since, kMost) * 1000);
+  }
+  event.time_ns = time_ns_;
+  ready_.push_back({event, stack});
+}
+
+Event SnapshotEvents::BlockEvent(EventKind kind, const TraceEntry& entry, uint64_t size) const {
+  Event event;
+  event.kind = kind;
+  event.layer = Layer::kFramework;
+  event.memory = host_ ? MemoryKind::kHostPinned : MemoryKind::kDevice;
+  event.address = entry.address;
+  event.size = size;
+  event.requested = entry.size;
+  event.stream = entry.stream;
+  return event;
+}
+
+Event SnapshotEvents::SegmentEvent(EventKind kind, uint64_t address, uint64_t size,
+                                   uint64_t stream) const {
+  Event event;
+  event.kind = kind;
+  event.layer = Layer::kPool;
+  event.memory = MemoryKind::kDevice;
+  if (kind == EventKind::kMap || kind == EventKind::kUnmap) event.memory = MemoryKind::kPhysical;
+  if (host_) event.memory = MemoryKind::kHostPinned;
+  event.address = address;
+  event.size = size;
+  event.requested = size;
+  event.stream = stream;
+  return event;
+}
+
+void SnapshotEvents::AddEntry(Slot* slot) {
+  const size_t index = slot->next++;
+  const TraceEntry& entry = (*slot->entries)[index];
+  if (entry.time_us != kNoTime) slot->time_us = entry.time_us;
+  const auto exact = slot->exact_sizes.find(index);
+  const uint64_t size =
+      exact == slot->exact_sizes.end() ? rounding_.Round(entry.size) : exact->second;
+  const auto add = [&](Event event) {
+    event.device = host_ ? kNoDevice : static_cast<int16_t>(slot->device);
+    event.call = CallOf(entry.action);
+    Add(event, entry.stack, entry.time_us);
+  };
+  const auto add_segment = [&](EventKind kind) {
+    add(SegmentEvent(kind, entry.address, entry.size, entry.stream));
+  };
+  switch (entry.action) {
+    case TraceAction::kAlloc:
+      return add(BlockEvent(EventKind::kAllocate, entry, size));
+    case TraceAction::kFreeRequested:
+      return add(BlockEvent(EventKind::kFree, entry, size));
+    case TraceAction::kFreeCompleted:
+      return add(BlockEvent(EventKind::kFreeCompleted, entry, size));
+    case TraceAction::kFree:
+      add(BlockEvent(EventKind::kFree, entry, size));
+      return add(BlockEvent(EventKind::kFreeCompleted, entry, size));
+    case TraceAction::kSegmentAlloc:
+      return add_segment(EventKind::kAllocate);
+    case TraceAction::kSegmentFree:
+      return add_segment(EventKind::kFree);
+    case TraceAction::kSegmentMap:
+      return add_segment(EventKind::kMap);
+    case TraceAction::kSegmentUnmap:
+      return add_segment(EventKind::kUnmap);
+    case TraceAction::kOutOfMemory: {
+      Event info;
+      info.kind = EventKind::kMemoryInfo;
+      info.layer = Layer::kPool;
+      info.size = entry.address;
+      add(info);
+      Event failed = BlockEvent(EventKind::kAllocate, entry, entry.size);
+      failed.address = 0;
+      failed.result = kOutOfMemoryResult;
+      return add(failed);
+    }
+    case TraceAction::kSnapshot:
+    case TraceAction::kAnnotate: {
+      Event mark;
+      mark.kind = EventKind::kMark;
+      mark.layer = Layer::kFramework;
+      mark.address = entry.address;
+      mark.object = entry.user_metadata;
+      return add(mark);
+    }
+  }
+}
+
+void SnapshotEvents::AddAnnotation() {
+  const Annotation& annotation = *annotations_[next_annotation_++];
+  Event mark;
+  mark.kind = EventKind::kMark;
+  mark.layer = Layer::kFramework;
+  mark.object = annotation.name;
+  mark.device = static_cast<int16_t>(annotation.device);
+  mark.call = annotation.stage == AnnotationStage::kStart ? kAnnotationStart : kAnnotationEnd;
+  Add(mark, kNoStack, annotation.time_us);
+}
+
+}  // namespace vramstow

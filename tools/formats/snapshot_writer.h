@@ -1,0 +1,30 @@
+// Writes a memory snapshot that PyTorch's own viewer (pytorch.org/memory_viz) and its script
+// _memory_viz.py open.
+//
+// Idea: the viewer takes much for granted, so what it needs is made so on the way: blocks tile
+// their segment (gaps become inactive blocks), a free_requested that never completes and whose
+// block is not pending is completed at once, a free_completed without request gets one directly
+// before it, every segment has a pool id and every record frames. Call stacks are written once.
+// Protocol 4 without globals, bytes or 8-byte text lengths.
+//
+// Ownership: none kept. Threads: no shared state. Errors: kInvalidArgument where blocks overlap or
+// leave their segment, kUnavailable where the sink fails; one sentence. Units: as in snapshot.h.
+#ifndef VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_WRITER_H_
+#define VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_WRITER_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "tools/formats/snapshot.h"
+
+namespace vramstow {
+
+absl::Status WriteSnapshot(const Snapshot& snapshot, std::ostream* sink);
+
+// To a file that appears whole or not at all.
+absl::Status WriteSnapshotFile(const Snapshot& snapshot, const std::string& path);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_SNAPSHOT_WRITER_H_
