@@ -93,7 +93,10 @@ ReadError TraceReader::Impl::ReadTables() {
     return ReadError::kNotATrace;
   }
   if (header_.major > kFormatMajor) return ReadError::kNewerVersion;
-  const bool is_right = header_.checksum == Crc32c(&header_, offsetof(FileHeader, checksum)) &&
+  const bool is_whole = count == sizeof header_;
+  if (!is_whole) std::memset(&header_.state, 0, sizeof header_ - offsetof(FileHeader, state));
+  const bool is_right = is_whole &&
+                        header_.checksum == Crc32c(&header_, offsetof(FileHeader, checksum)) &&
                         header_.header_bytes >= sizeof(FileHeader);
   if (!is_right) {
     report.damaged_bytes += std::min<uint64_t>(count, offsetof(FileHeader, state));

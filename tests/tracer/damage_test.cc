@@ -1,0 +1,283 @@
+// Files that are cut, damaged or made by a stranger: what is readable is read, the rest is told.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/tracer/golden.h"
+#include "tests/tracer/support.h"
+#include "tracer/format/crc32c.h"
+#include "tracer/format/layout.h"
+#include "tracer/format/reader.h"
+
+namespace vramstow {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr size_t kStride = 17;  // of what is tried for each byte elsewhere
+#else
+constexpr size_t kStride = 1;
+#endif
+
+std::string Golden(const std::string& name) {
+  return std::string(VRAMSTOW_GOLDEN_FOLDER) + "/" + name;
+}
+
+bool IsPrefix(const std::vector<Event>& part, const std::vector<Event>& all) {
+  if (part.size() > all.size()) return false;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (!SameEvent(part[i], all[i])) return false;
+  }
+  return true;
+}
+
+bool IsUndamaged(const ReadReport& report) {
+  return report.damaged_chunks == 0 && report.damaged_bytes == 0 && report.missing_events == 0 &&
+         report.dropped_events == 0;
+}
+
+TEST(GoldenTest, FilesOfVersion1AreReadAsTheyWereWritten) {
+  for (const char* name : {"v1.0-closed", "v1.0-killed"}) {
+    EXPECT_EQ(Describe(Golden(std::string(name) + ".stow")),
+              FileBytes(Golden(std::string(name) + ".txt")));
+  }
+}
+
+TEST(DamageTest, EveryTruncationReadsAsAPrefixAndSaysSo) {
+  const std::string whole = FileBytes(Golden("v1.0-closed.stow"));
+  const ReadTrace all = ReadBytes(whole);
+  ASSERT_EQ(all.events.size(), 120u);
+  size_t most = 0;
+  for (size_t size = 0; size < whole.size(); size += size < 6000 || size > 65000 ? 1 : kStride) {
+    const ReadTrace part = ReadBytes(std::string_view(whole).substr(0, size));
+    if (size < sizeof kFileMagic) {
+      ASSERT_EQ(part.error, ReadError::kNotATrace);
+      continue;
+    }
+    ASSERT_EQ(part.error, ReadError::kOk) << size;
+    ASSERT_TRUE(IsPrefix(part.events, all.events)) << size;
+    ASSERT_GE(part.events.size(), most) << "fewer events from more bytes, at " << size;
+    most = part.events.size();
+    // Of a trace that says that it was closed it is known what is missing. (Its first 64 bytes are
+    // there before that is said.)
+    if (part.report.closed && part.events.size() < all.events.size()) {
+      ASSERT_FALSE(IsUndamaged(part.report)) << size;
+    }
+  }
+  EXPECT_GE(most, all.events.size() - 1);
+}
+
+TEST(DamageTest, TruncatedTracesOfSeveralChunksKeepTheirOrder) {
+  const std::string whole = FileBytes(Golden("v1.0-killed.stow"));
+  const ReadTrace all = ReadBytes(whole);
+  ASSERT_EQ(all.events.size(), 2100u);
+  for (size_t size = 8; size < whole.size(); size += 1013 * kStride) {
+    const ReadTrace part = ReadBytes(std::string_view(whole).substr(0, size));
+    ASSERT_EQ(part.error, ReadError::kOk);
+    uint64_t sequence = 0;
+    for (const Event& event : part.events) {
+      ASSERT_GT(event.sequence, sequence);
+      sequence = event.sequence;
+      ASSERT_LE(sequence, all.events.size());
+      ASSERT_TRUE(SameEvent(event, all.events[sequence - 1]));
+    }
+  }
+}
+
+TEST(DamageTest, AFlippedBitIsReportedWhereverAnEventChanged) {
+  std::string bytes = FileBytes(Golden("v1.0-closed.stow"));
+  const ReadTrace all = ReadBytes(bytes);
+  const std::string original = bytes;
+  size_t reported = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    // All bits where there is something; one now and then where there is nothing.
+    const bool is_empty = original[i] == 0 && (i < 8 || original[i - 1] == 0);
+    if (i % (is_empty ? 64 : kStride) != 0) continue;
+    for (int bit = is_empty ? 7 : 0; bit < 8; ++bit) {
+      bytes[i] = static_cast<char>(original[i] ^ (1 << bit));
+      const ReadTrace read = ReadBytes(bytes);
+      bytes[i] = original[i];
+      if (read.error != ReadError::kOk) {
+        ASSERT_LT(i, 10u);  // the magic number and the major version
+        continue;
+      }
+      const bool is_same =
+          read.events.size() == all.events.size() && IsPrefix(read.events, all.events);
+      if (!IsUndamaged(read.report)) ++reported;
+      ASSERT_TRUE(is_same || !IsUndamaged(read.report)) << "byte " << i << " bit " << bit;
+      // Never an event that was not there, but one that says what was lost.
+      for (const Event& event : read.events) {
+        if (event.kind == EventKind::kGap) continue;
+        ASSERT_GE(event.sequence, 1u);
+        ASSERT_LE(event.sequence, all.events.size());
+        ASSERT_TRUE(SameEvent(event, all.events[event.sequence - 1])) << "byte " << i;
+      }
+    }
+  }
+  EXPECT_GT(reported, 5000u / kStride);
+}
+
+TEST(DamageTest, LostOrStrangeBytesInTheMiddleCostOnlyTheChunksTheyTouch) {
+  const std::string whole = FileBytes(Golden("v1.0-killed.stow"));
+  const ReadTrace all = ReadBytes(whole);
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = whole;
+    const size_t at = 4096 + random() % (bytes.size() - 4096);
+    const size_t size = 1 + random() % 1000;
+    std::string strange(size, '\0');
+    for (char& byte : strange) byte = static_cast<char>(random());
+    if (round % 3 == 0) {
+      bytes.erase(at, size);
+    } else if (round % 3 == 1) {
+      bytes.insert(at, strange);
+    } else {
+      bytes.replace(at, std::min(size, bytes.size() - at), strange.substr(0, bytes.size() - at));
+    }
+    const ReadTrace read = ReadBytes(bytes);
+    ASSERT_EQ(read.error, ReadError::kOk);
+    // The largest chunk has most of the events; all others are read in any case.
+    ASSERT_GE(read.events.size(), 250u) << "at " << at << ", " << size << " bytes, round " << round;
+  }
+}
+
+TEST(DamageTest, ChunksAreFoundInAnyOrderAndOnceEach) {
+  const std::string whole = FileBytes(Golden("v1.0-killed.stow"));
+  const ReadTrace all = ReadBytes(whole);
+  // Everything behind the header comes twice, in pieces that begin with a chunk.
+  const std::string magic(reinterpret_cast<const char*>(kChunkMagic), sizeof kChunkMagic);
+  std::vector<std::string> pieces;
+  for (size_t at = whole.find(magic); at != std::string::npos;) {
+    const size_t next = whole.find(magic, at + 1);
+    pieces.push_back(whole.substr(at, next == std::string::npos ? next : next - at));
+    at = next;
+  }
+  ASSERT_GE(pieces.size(), 3u);
+  std::string shuffled = whole.substr(0, kFileHeaderBytes);
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) shuffled += *piece + *piece;
+  const ReadTrace read = ReadBytes(shuffled);
+  EXPECT_EQ(read.events.size(), all.events.size());
+  EXPECT_TRUE(IsPrefix(read.events, all.events));
+  EXPECT_EQ(read.facts, all.facts);
+}
+
+TEST(DamageTest, ChunksOfAnotherTraceAreNotMixedIn) {
+  const std::string closed = FileBytes(Golden("v1.0-closed.stow"));
+  const std::string killed = FileBytes(Golden("v1.0-killed.stow"));
+  const ReadTrace alone = ReadBytes(closed);
+  const ReadTrace read = ReadBytes(closed + killed.substr(kFileHeaderBytes));
+  EXPECT_TRUE(IsPrefix(read.events, alone.events));
+  EXPECT_EQ(read.events.size(), alone.events.size());
+  EXPECT_GT(read.report.damaged_bytes, 0u);
+}
+
+TEST(DamageTest, WhatIsNoTraceIsToldApartFromWhatCannotBeRead) {
+  TemporaryFolder folder;
+  const std::string file = folder.path() + "/file.stow";
+  EXPECT_EQ(ReadFile(file).error, ReadError::kCannotOpen);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(ReadFile(folder.path()).error, ReadError::kCannotOpen);
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_EQ(ReadFile("/dev/zero").error, ReadError::kNotATrace);
+  WriteFileBytes(file, "");
+  EXPECT_EQ(ReadFile(file).error, ReadError::kNotATrace);
+  WriteFileBytes(file, std::string(100000, 'x'));
+  EXPECT_EQ(ReadFile(file).error, ReadError::kNotATrace);
+  std::string newer = FileBytes(Golden("v1.0-closed.stow"));
+  newer[8] = 2;
+  WriteFileBytes(file, newer);
+  EXPECT_EQ(ReadFile(file).error, ReadError::kNewerVersion);
+}
+
+TEST(DamageTest, AGreaterMinorVersionIsRead) {
+  std::string bytes = FileBytes(Golden("v1.0-closed.stow"));
+  const size_t events = ReadBytes(bytes).events.size();
+  FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.minor = 7;
+  header.checksum = Crc32c(&header, offsetof(FileHeader, checksum));
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const ReadTrace read = ReadBytes(bytes);
+  EXPECT_EQ(read.events.size(), events);
+  EXPECT_TRUE(IsUndamaged(read.report));
+}
+
+// A file of chunk headers that are right in themselves and promise a lot.
+std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_t committed,
+                    ChunkState state) {
+  std::string bytes = FileBytes(Golden("v1.0-closed.stow")).substr(0, kFileHeaderBytes);
+  FileHeader file;
+  std::memcpy(&file, bytes.data(), sizeof file);
+  bytes.resize(kFileHeaderBytes + size_t{chunks} * stride);
+  for (uint32_t i = 0; i < chunks; ++i) {
+    ChunkHeader header = {};
+    std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+    header.trace_id = file.trace_id;
+    header.number = i + 1;
+    header.capacity = capacity;
+    header.kind = static_cast<uint8_t>(i % 2 == 0 ? ChunkKind::kEvents : ChunkKind::kTables);
+    header.header_bytes = sizeof header;
+    header.base_sequence = i % 3 == 0 ? ~uint64_t{0} - i : i;
+    header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
+    header.state = state;
+    header.committed = committed;
+    std::memcpy(&bytes[kFileHeaderBytes + size_t{i} * stride], &header, sizeof header);
+  }
+  return bytes;
+}
+
+TEST(DamageTest, HugePromisesCostLittle) {
+  for (const ChunkState state : {kChunkOpen, kChunkSealed, kChunkPreparing}) {
+    for (const uint32_t capacity : {0u, 64u, 80u, 4096u, kMaxChunkBytes, ~0u}) {
+      for (const uint32_t committed : {0u, 1u, 16u, capacity - 64, ~0u}) {
+        const ReadTrace read = ReadBytes(Hostile(2000, 96, capacity, committed, state));
+        EXPECT_EQ(read.error, ReadError::kOk);
+        EXPECT_TRUE(read.events.empty());
+      }
+    }
+  }
+}
+
+TEST(DamageTest, MutationsOfGoldenFilesAreReadInOrderAndInBoundedTime) {
+  std::mt19937_64 random(2);
+  const std::string goldens[] = {FileBytes(Golden("v1.0-closed.stow")),
+                                 FileBytes(Golden("v1.0-killed.stow"))};
+  for (int round = 0; round < 3000 / static_cast<int>(kStride); ++round) {
+    std::string bytes = goldens[round % 4 == 3];
+    // Mostly where something is: around chunk headers and their first records.
+    const size_t begins[] = {64, 4096, 65536, 131072};
+    for (uint64_t changes = 1 + random() % 8; changes > 0; --changes) {
+      const size_t at = std::min(begins[random() % 4] + random() % (random() % 2 == 0 ? 64 : 2000),
+                                 bytes.size() - 9);
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1: {
+          const uint64_t number = random() >> random() % 64;
+          std::memcpy(&bytes[at], &number, 1 + random() % 8);
+          break;
+        }
+        case 2:
+          bytes.erase(at, random() % 200);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 200));
+          break;
+      }
+      if (bytes.size() < 140000) bytes.resize(140000);
+    }
+    const ReadTrace read = ReadBytes(bytes);
+    uint64_t sequence = 0;
+    for (const Event& event : read.events) {
+      ASSERT_GT(event.sequence, sequence);
+      sequence = event.sequence;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,91 @@
+// Makes the golden files of the current version, and writes down what is in them. Run once for each
+// version of the format, by hand; what it made is committed and never made again:
+//
+//   trace_golden_maker FOLDER
+//
+// Gives FOLDER/v1.0-closed.stow, a small trace that was closed, with FOLDER/v1.0-closed.txt, its
+// contents; and v1.0-killed.stow and .txt, one with full chunks as a kill leaves it.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/golden.h"
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+void TellTables(Recorder* recorder) {
+  recorder->Describe("process.command", "python train.py --size 3");
+  recorder->Describe("device.0.name", "first");
+  recorder->Describe("device.0.name", "NVIDIA H200");
+  recorder->InternCall("cuMemAlloc");
+  recorder->InternCall("cuMemFree");
+  recorder->InternLibrary("/usr/lib/libtorch_cuda.so", 0x7F0000000000, "00112233445566778899aabb");
+  recorder->InternLibrary("/usr/lib/libnccl.so.2", 0x7F1000000000, "");
+}
+
+void RecordMany(Recorder* recorder, uint64_t seed, int count) {
+  EventMaker maker(seed);
+  for (int i = 0; i < count; ++i) recorder->Record(maker.Next());
+}
+
+// Long events, and the same ones again and again: a chunk is full soon, and the repository's copy
+// of it is small.
+void RecordLong(Recorder* recorder, uint64_t seed, int count) {
+  EventMaker maker(seed);
+  std::vector<Event> events;
+  while (events.size() < 200) {
+    const Event event = maker.Next();
+    if (event.object > uint64_t{1} << 40) events.push_back(event);
+  }
+  for (int i = 0; i < count; ++i) recorder->Record(events[static_cast<size_t>(i) % 200]);
+}
+
+void MakeClosed(const std::string& folder) {
+  auto* const recorder = new Recorder;
+  OpenIn(recorder, folder, "v1.0-closed");
+  TellTables(recorder);
+  // One after the other in one chunk.
+  std::thread([recorder] { RecordMany(recorder, 1, 60); }).join();
+  std::thread([recorder] { RecordMany(recorder, 2, 60); }).join();
+  recorder->Close();
+}
+
+void MakeKilled(const std::string& folder) {
+  auto* const recorder = new Recorder;
+  OpenIn(recorder, folder, "open");
+  TellTables(recorder);
+  recorder->Describe("long", std::string(40000, '.'));
+  recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables
+  RecordLong(recorder, 4, 1500);                          // and this the second one of events
+  std::thread([recorder] { RecordMany(recorder, 5, 300); }).join();
+  RecordMany(recorder, 6, 300);
+  // A copy of a file that is being written is what a kill leaves.
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v1.0-killed.stow");
+  recorder->Close();
+  std::filesystem::remove(folder + "/open.stow");
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "Say into which folder the golden files are to go.\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  vramstow::MakeClosed(folder);
+  vramstow::MakeKilled(folder);
+  for (const char* name : {"v1.0-closed", "v1.0-killed"}) {
+    const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
+    vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
+  }
+  return 0;
+}
