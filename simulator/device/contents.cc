@@ -20,19 +20,24 @@ char* HostPointer(uint64_t address) {
 Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
                        bool peer_ok) const {
   if (!IsDevice(address) || size == 0) return Result::kSuccess;
-  if (const Block* block = memory_->FindAround(address)) {
+  const Block* block = memory_->FindAround(address);
+  // A pool's pages stay usable for work that was submitted before a block in them was freed.
+  if (block != nullptr && block->kind != BlockKind::kPool) {
     const bool inside = size <= block->size - (address - block->address);
     if (!inside) return Result::kIllegalAddress;
     if (write && block->read_only) return Result::kIllegalAddress;
     return block->device == device || peer_ok ? Result::kSuccess : Result::kIllegalAddress;
   }
+  if (memory_->PoolDevice(address, size) != kHost) return Result::kSuccess;
   return virtual_->Check(address, size, device, write);
 }
 
 bool Contents::Locate(uint64_t address, uint64_t size, Extent* extent) const {
-  if (const Block* block = memory_->FindAround(address)) {
-    extent->file = space_->descriptor(block->device);
-    extent->offset = address - space_->plain_base(block->device);
+  const Block* block = memory_->FindAround(address);
+  const int plain = block != nullptr ? block->device : memory_->PoolDevice(address, 1);
+  if (plain != kHost) {
+    extent->file = space_->descriptor(plain);
+    extent->offset = address - space_->plain_base(plain);
     extent->size = size;
     return true;
   }
@@ -140,9 +145,10 @@ void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
 
 void* Contents::Translate(uint64_t address, uint64_t size, bool write) {
   if (!IsDevice(address)) return HostPointer(address);
-  if (const Block* block = memory_->FindAround(address)) {
+  const Block* block = memory_->FindAround(address);
+  if (block != nullptr && block->kind != BlockKind::kPool) {
     if (size > block->size - (address - block->address)) return nullptr;
-  } else {
+  } else if (memory_->PoolDevice(address, size) == kHost) {
     for (uint64_t at = address; at < address + std::max<uint64_t>(size, 1);) {
       const Mapping* mapping = virtual_->FindMapping(at);
       if (mapping == nullptr) return nullptr;

@@ -10,10 +10,7 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(
 
 uint64_t PageOf(uint64_t address) { return address & ~(kDevicePage - 1); }
 
-// Pooled memory is charged by its pool.
-bool IsCharged(const Block& block) { return block.kind != BlockKind::kPool; }
-
-bool IsSmall(const Block& block) { return IsCharged(block) && block.size <= kSmallMax; }
+bool IsSmall(const Block& block) { return block.size <= kSmallMax; }
 
 }  // namespace
 
@@ -97,23 +94,47 @@ Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* 
   return Result::kSuccess;
 }
 
-Result Memory::AllocateUncharged(int device, uint64_t bytes, BlockKind kind, const void* owner,
-                                 Block** block) {
+uint64_t Memory::TakePages(int device, uint64_t bytes, bool charge) {
   Device& memory = devices_[device];
-  if (bytes > memory.total) return Result::kOutOfMemory;
-  const uint64_t size = RoundUp(bytes, kSmallUnit);
-  // Whole pages of addresses, so that a page never belongs to two blocks.
-  const uint64_t address = memory.pages.Take(RoundUp(size, kDevicePage), kDevicePage);
-  if (address == 0) return Result::kOutOfMemory;
-  *block = &blocks_[address];
-  **block = Block{.address = address,
-                  .size = size,
-                  .requested = bytes,
-                  .id = NewId(),
-                  .owner = owner,
-                  .device = device,
-                  .kind = kind};
-  return Result::kSuccess;
+  if (bytes > memory.total || (charge && bytes > memory.total - memory.used)) return 0;
+  const uint64_t size = RoundUp(bytes, kDevicePage);
+  if (charge && size > memory.total - memory.used) return 0;
+  const uint64_t address = memory.pages.Take(size, kDevicePage);
+  if (address == 0) return 0;
+  if (charge) memory.used += size;
+  pool_pages_[address] = {size, device};
+  return address;
+}
+
+void Memory::ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged) {
+  const uint64_t size = RoundUp(bytes, kDevicePage);
+  space_->Punch(address, size);
+  pool_pages_.erase(address);
+  devices_[device].pages.Add(address, size);
+  if (charged) devices_[device].used -= size;
+}
+
+Block* Memory::AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
+                            const void* owner, void* pool) {
+  Block* block = &blocks_[address];
+  *block = Block{.address = address,
+                 .size = size,
+                 .requested = bytes,
+                 .id = NewId(),
+                 .owner = owner,
+                 .pool = pool,
+                 .device = device,
+                 .kind = BlockKind::kPool,
+                 .touched = true};
+  return block;
+}
+
+int Memory::PoolDevice(uint64_t address, uint64_t size) const {
+  auto next = pool_pages_.upper_bound(address);
+  if (next == pool_pages_.begin()) return kHost;
+  const auto& [start, pages] = *std::prev(next);
+  const bool inside = address - start < pages.size && size <= pages.size - (address - start);
+  return inside ? pages.device : kHost;
 }
 
 Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner) {
@@ -129,7 +150,7 @@ Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const v
 }
 
 void Memory::Release(Block* block) {
-  if (block->OnDevice()) {
+  if (block->OnDevice() && block->kind != BlockKind::kPool) {
     Device& memory = devices_[block->device];
     if (IsSmall(*block)) {
       // Bytes of a shared page stay until the page goes, as they do on a card.
@@ -138,7 +159,7 @@ void Memory::Release(Block* block) {
       const uint64_t pages = RoundUp(block->size, kDevicePage);
       if (block->touched) space_->Punch(block->address, pages);
       memory.pages.Add(block->address, pages);
-      if (IsCharged(*block)) memory.used -= pages;
+      memory.used -= pages;
     }
   }
   blocks_.erase(block->address);

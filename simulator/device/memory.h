@@ -70,9 +70,15 @@ class Memory {
   // Device memory at an address. `bytes` > 0.
   Result Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner, Block** block);
 
-  // Addresses only, no charge: for a pool, which charges what it holds itself.
-  Result AllocateUncharged(int device, uint64_t bytes, BlockKind kind, const void* owner,
-                           Block** block);
+  // Whole pages for a pool, which cuts them up itself. Uncharged ones are addresses only: their
+  // bytes are charged by who takes them. 0: not enough left.
+  uint64_t TakePages(int device, uint64_t bytes, bool charge);
+  void ReturnPages(int device, uint64_t address, uint64_t bytes, bool charged);
+  // A block within such pages. It ends with Release; the pages stay.
+  Block* AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
+                      const void* owner, void* pool);
+  // The device whose pool pages hold all of [address, address + size), or kHost.
+  int PoolDevice(uint64_t address, uint64_t size) const;
 
   // Host memory that the caller has mapped or that belongs to the application.
   Block* AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner);
@@ -110,6 +116,11 @@ class Memory {
   AddressSpace* space_;
   std::vector<Device> devices_;
   std::map<uint64_t, Block> blocks_;
+  struct PoolPages {
+    uint64_t size = 0;
+    int device = 0;
+  };
+  std::map<uint64_t, PoolPages> pool_pages_;  // by address
   uint64_t last_id_ = 0;
 };
 

@@ -41,6 +41,12 @@ Call::Call(const char* name, Needs needs) : state_(GlobalState()), name_(name) {
   }
 }
 
+ThreadState& Call::thread() {
+  ThreadState& thread = CurrentThread();
+  if (thread.id == 0) thread.id = ++state_.next_id;
+  return thread;
+}
+
 bool Call::IsFaulted() {
   bool faulted = false;
   for (const FaultRule& rule : state_.machine->spec().faults) {

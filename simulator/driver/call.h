@@ -30,7 +30,8 @@ class Call {
   const char* name() const { return name_; }
   State& state() { return state_; }
   Machine& machine() { return *state_.machine; }
-  ThreadState& thread() { return CurrentThread(); }
+  // The calling thread, with its number.
+  ThreadState& thread();
   std::unique_lock<std::mutex>& lock() { return lock_; }
   // The current context; null if the call needs none and there is none.
   Context* context() { return context_; }

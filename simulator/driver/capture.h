@@ -13,10 +13,28 @@
 
 namespace vramstow::simulator {
 
+struct Graph;
 struct Launch;
+
+// One capture in progress.
+struct Capture {
+  Graph* graph = nullptr;
+  uint64_t id = 0;
+  uint64_t thread = 0;  // that began it
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  Stream* origin = nullptr;
+  std::unordered_set<Stream*> streams;
+  bool valid = true;
+  bool owns_graph = true;  // false: captured into a graph of the application
+  bool ended = false;
+};
 
 // A potentially unsafe call (allocating, freeing, …) is about to be made by this thread.
 CUresult RefuseUnsafe(Call& call);
+
+// Work is about to be put into `stream`, which is not capturing: the legacy stream must not come to
+// depend on a capture.
+CUresult RefuseImplicit(Call& call, Stream* stream, bool invalidate = true);
 
 // `stream` is about to be asked or waited for, or used synchronously.
 CUresult RefuseCapturing(Call& call, Stream* stream);
@@ -36,6 +54,8 @@ CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
 CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
 CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
+CUresult CaptureAllocate(Call& call, Stream* stream, uint64_t address, uint64_t bytes);
+CUresult CaptureFree(Call& call, Stream* stream, uint64_t address);
 CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned flags);
 CUresult CaptureEventWait(Call& call, Event* event, Stream* stream, unsigned flags);
 

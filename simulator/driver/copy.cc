@@ -95,6 +95,8 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
     const CUresult refused = RefuseUnsafe(call);
     if (refused != CUDA_SUCCESS) return refused;
   }
+  const CUresult implicit = RefuseImplicit(call, stream);
+  if (implicit != CUDA_SUCCESS) return implicit;
   if (box.Bytes() == 0) return CUDA_SUCCESS;
   const int device = stream->context->device;
   if (box.to.address == 0 || box.from.address == 0 ||

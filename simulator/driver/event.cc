@@ -5,6 +5,7 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
+#include "simulator/driver/pool.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -31,11 +32,9 @@ bool Reached(const Event& event) {
 CUresult Record(Call& call, Event* event, Stream* stream, unsigned flags) {
   if (stream->capture != nullptr) return CaptureEventRecord(call, event, stream, flags);
   if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
-  event->capture.reset();
-  event->capture_fronts.clear();
-  event->more.clear();
-  event->time = std::make_shared<uint64_t>(0);
-  event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
+  const CUresult refused = RefuseImplicit(call, stream);
+  if (refused != CUDA_SUCCESS) return refused;
+  RecordNow(call, event, stream);
   return CUDA_SUCCESS;
 }
 
@@ -67,6 +66,16 @@ CUresult ElapsedTime(float* milliseconds, CUevent start_handle, CUevent end_hand
 }
 
 }  // namespace
+
+Mark RecordNow(Call& call, Event* event, Stream* stream) {
+  event->capture.reset();
+  event->capture_fronts.clear();
+  event->more.clear();
+  event->time = std::make_shared<uint64_t>(0);
+  event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
+  return event->mark;
+}
+
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
@@ -136,6 +145,7 @@ CUresult cuEventSynchronize(CUevent handle) {
       const CUresult result = call.Wait(mark);
       if (result != CUDA_SUCCESS) return result;
     }
+    TrimPools(&call.state());
     return CUDA_SUCCESS;
   });
 }

@@ -145,6 +145,8 @@ CUresult LaunchOn(const char* name, void* handle, Launch launch, CUstream stream
     const CUresult result = CheckLaunch(call, launch);
     if (result != CUDA_SUCCESS) return result;
     if (stream->capture != nullptr) return CaptureLaunch(call, stream, launch);
+    const CUresult implicit = RefuseImplicit(call, stream);
+    if (implicit != CUDA_SUCCESS) return implicit;
     Submit(call, stream, MakeLaunchWork(&call.state(), stream->context, launch));
     return CUDA_SUCCESS;
   });

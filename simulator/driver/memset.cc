@@ -53,6 +53,8 @@ CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchr
     const CUresult refused = RefuseUnsafe(call);
     if (refused != CUDA_SUCCESS) return refused;
   }
+  const CUresult implicit = RefuseImplicit(call, stream);
+  if (implicit != CUDA_SUCCESS) return implicit;
   if (box.width == 0 || box.height == 0) return CUDA_SUCCESS;
   Machine& machine = call.machine();
   const Block* block = machine.memory.FindAround(box.address);

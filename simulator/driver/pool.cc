@@ -1,7 +1,427 @@
 #include "simulator/driver/pool.h"
 
-namespace vramstow::simulator {
+#include <string.h>
 
-void FreeToPool(Call& call, Block* block) { call.machine().memory.Release(block); }
+#include <algorithm>
+
+#include "simulator/driver/capture.h"
+#include "simulator/driver/context.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kChunkMin = 32ull << 20;
+
+// Guarded by State::mutex; never destroyed. A destroyed pool is kept: blocks may still name it.
+struct PoolTables {
+  Handles<Pool> pools;
+  std::map<int, Pool*> default_of;  // by device
+  std::map<int, Pool*> current_of;
+};
+PoolTables& Pools() {
+  static auto* tables = new PoolTables;
+  return *tables;
+}
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
+
+Pool* MakePool(int device, bool is_default) {
+  auto pool = std::make_unique<Pool>();
+  pool->device = device;
+  pool->is_default = is_default;
+  return Pools().pools.Add(std::move(pool));
+}
+
+Pool* DefaultPool(int device) {
+  Pool*& pool = Pools().default_of[device];
+  if (pool == nullptr) pool = MakePool(device, true);
+  return pool;
+}
+
+Pool* CurrentPool(int device) {
+  Pool*& pool = Pools().current_of[device];
+  if (pool == nullptr) pool = DefaultPool(device);
+  return pool;
+}
+
+void Sweep(Pool* pool) {
+  std::erase_if(pool->pending, [pool](const Pool::Pending& pending) {
+    if (!pending.mark.Reached()) return false;
+    pool->free.Add(pending.address, pending.size);
+    return true;
+  });
+}
+
+void Trim(State* state, Pool* pool, uint64_t keep) {
+  Sweep(pool);
+  for (auto chunk = pool->chunks.begin(); chunk != pool->chunks.end() && pool->reserved > keep;) {
+    const auto [address, size] = *chunk;
+    if (!pool->free.TakeAt(address, size)) {
+      ++chunk;
+      continue;
+    }
+    state->machine->memory.ReturnPages(pool->device, address, size, true);
+    pool->reserved -= size;
+    chunk = pool->chunks.erase(chunk);
+  }
+}
+
+bool Grow(State* state, Pool* pool, uint64_t size) {
+  const uint64_t exact = RoundUp(size, kDevicePage);
+  for (const uint64_t bytes : {std::max(exact, kChunkMin), exact}) {
+    if (pool->size_max != 0 && pool->reserved + bytes > pool->size_max) continue;
+    const uint64_t address = state->machine->memory.TakePages(pool->device, bytes, true);
+    if (address == 0) continue;
+    pool->chunks[address] = bytes;
+    pool->reserved += bytes;
+    pool->reserved_high = std::max(pool->reserved_high, pool->reserved);
+    pool->free.Add(address, bytes);
+    return true;
+  }
+  return false;
+}
+
+// A pending free that is large enough, of this stream or of any other. What is left of it stays
+// pending.
+uint64_t TakePending(Pool* pool, uint64_t size, const Queue* queue, Mark* mark) {
+  for (auto pending = pool->pending.begin(); pending != pool->pending.end(); ++pending) {
+    if (pending->size < size) continue;
+    if (queue != nullptr && pending->mark.queue.get() != queue) continue;
+    const uint64_t address = pending->address;
+    *mark = pending->mark;
+    pending->address += size;
+    pending->size -= size;
+    if (pending->size == 0) pool->pending.erase(pending);
+    return address;
+  }
+  return 0;
+}
+
+uint64_t TakeFrom(Call& call, Pool* pool, Stream* stream, uint64_t size) {
+  Mark mark;
+  uint64_t address = TakePending(pool, size, stream->queue.get(), &mark);
+  if (address != 0) return address;
+  if (pool->reuse_opportunistic != 0) Sweep(pool);
+  address = pool->free.Take(size, kSmallUnit);
+  if (address != 0) return address;
+  if (Grow(&call.state(), pool, size)) return pool->free.Take(size, kSmallUnit);
+  if (pool->reuse_internal != 0) {
+    address = TakePending(pool, size, nullptr, &mark);
+    if (address != 0) call.machine().timeline.Enqueue(stream->queue, nullptr, {mark}, 0);
+  }
+  return address;
+}
+
+CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wish,
+                  CUstream handle) {
+  return ServeMemory(
+      name, Needs::kContext, {.bytes = bytes}, [&](Call& call, Call::Line& line) -> CUresult {
+        if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+        Stream* stream = FindStream(call, handle);
+        if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+        if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        Pool* pool = wish != nullptr ? wish : CurrentPool(stream->context->device);
+        if (!Pools().pools.Has(pool) || pool->destroyed) return CUDA_ERROR_INVALID_VALUE;
+        line.device = pool->device;
+        Memory& memory = call.machine().memory;
+        if (bytes > memory.total(pool->device)) return CUDA_ERROR_OUT_OF_MEMORY;
+        const uint64_t size = RoundUp(bytes, kSmallUnit);
+        if (stream->capture != nullptr) {
+          const uint64_t start = memory.TakePages(pool->device, size, false);
+          if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+          const CUresult result = CaptureAllocate(call, stream, start, size);
+          if (result != CUDA_SUCCESS) {
+            memory.ReturnPages(pool->device, start, size, false);
+            return result;
+          }
+          memory.AddPoolBlock(pool->device, start, size, bytes, stream->context, nullptr);
+          line.address = *address = start;
+          return CUDA_SUCCESS;
+        }
+        const uint64_t start = TakeFrom(call, pool, stream, size);
+        if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+        memory.AddPoolBlock(pool->device, start, size, bytes, stream->context, pool);
+        pool->used += size;
+        pool->used_high = std::max(pool->used_high, pool->used);
+        line.address = *address = start;
+        return CUDA_SUCCESS;
+      });
+}
+
+CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line) {
+  Memory& memory = call.machine().memory;
+  Stream* stream = FindStream(call, handle);
+  Block* block = memory.FindExact(address);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (block == nullptr || block->kind != BlockKind::kPool) return CUDA_ERROR_INVALID_VALUE;
+  line->bytes = block->requested;
+  line->device = block->device;
+  if (stream->capture != nullptr) {
+    // The address belongs to the graph until that ends; only the node says that it is free.
+    if (block->pool != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return CaptureFree(call, stream, address);
+  }
+  auto* pool = static_cast<Pool*>(block->pool);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  // The free is reached with what is in the stream now.
+  const Mark mark = Submit(call, stream, nullptr);
+  pool->pending.push_back({mark, block->address, block->size});
+  pool->used -= block->size;
+  memory.Release(block);
+  if (pool->destroyed) Trim(&call.state(), pool, 0);
+  return CUDA_SUCCESS;
+}
+
+CUresult SetOne(Pool* pool, CUmemPool_attribute attribute, const void* value) {
+  uint64_t wide = 0;
+  int narrow = 0;
+  memcpy(&narrow, value, sizeof(narrow));
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      pool->reuse_follow_events = narrow;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      pool->reuse_opportunistic = narrow;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      pool->reuse_internal = narrow;
+      break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      memcpy(&pool->release_threshold, value, sizeof(uint64_t));
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      memcpy(&wide, value, sizeof(wide));
+      if (wide != 0) return CUDA_ERROR_INVALID_VALUE;  // documented: only reset
+      (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used_high : pool->reserved_high) =
+          attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used : pool->reserved;
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GetOne(const Pool& pool, CUmemPool_attribute attribute, void* value) {
+  const auto put = [value](auto number) { memcpy(value, &number, sizeof(number)); };
+  switch (static_cast<int>(attribute)) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      put(pool.reuse_follow_events);
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      put(pool.reuse_opportunistic);
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      put(pool.reuse_internal);
+      break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      put(pool.release_threshold);
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      put(pool.reserved);
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      put(pool.reserved_high);
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      put(pool.used);
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      put(pool.used_high);
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void FreeToPool(Call& call, Block* block) {
+  auto* pool = static_cast<Pool*>(block->pool);
+  if (pool != nullptr) {
+    pool->used -= block->size;
+    pool->free.Add(block->address, block->size);
+  }
+  call.machine().memory.Release(block);
+  if (pool != nullptr && pool->destroyed) Trim(&call.state(), pool, 0);
+}
+
+void TrimPools(State* state) {
+  for (const void* handle : Pools().pools.all()) {
+    Pool* pool = Pools().pools.Find(handle);
+    const uint64_t keep = pool->destroyed ? 0 : pool->release_threshold;
+    if (pool->reserved > keep) Trim(state, pool, keep);
+  }
+}
 
 }  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+bool IsDevice(Call& call, int device) { return device >= 0 && device < call.machine().devices(); }
+
+template <typename Body>
+CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
+  return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
+    Pool* pool = Pools().pools.Find(handle);
+    return pool == nullptr || pool->destroyed ? CUDA_ERROR_INVALID_VALUE : body(call, pool);
+  });
+}
+
+CUresult GivePool(const char* name, CUmemoryPool* out, int device, Pool* (*of)(int)) {
+  return Serve(name, Needs::kInit, [&](Call& call) {
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    *out = reinterpret_cast<CUmemoryPool>(of(device));
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  return Allocate("cuMemAllocAsync", address, bytes, nullptr, stream);
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                 CUstream stream) {
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return Allocate("cuMemAllocFromPoolAsync", address, bytes, reinterpret_cast<Pool*>(pool), stream);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return ServeMemory("cuMemFreeAsync", Needs::kContext, {.address = address, .skip = address == 0},
+                     [&](Call& call, Call::Line& line) -> CUresult {
+                       if (address == 0) return CUDA_SUCCESS;
+                       return Free(call, address, stream, &line);
+                     });
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  return GivePool("cuDeviceGetDefaultMemPool", pool, device, DefaultPool);
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  return GivePool("cuDeviceGetMemPool", pool, device, CurrentPool);
+}
+
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
+  return WithPool("cuDeviceSetMemPool", handle, [&](Call& call, Pool* pool) {
+    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+    Pools().current_of[device] = pool;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return GivePool("cuMemGetDefaultMemPool", pool, location->id, DefaultPool);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return GivePool("cuMemGetMemPool", pool, location->id, CurrentPool);
+}
+
+CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return cuDeviceSetMemPool(location->id, pool);
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
+  return Serve("cuMemPoolCreate", Needs::kInit, [&](Call& call) {
+    if (out == nullptr || properties == nullptr ||
+        properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    // Pools in host memory, and pools for other processes, are not simulated.
+    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (!IsDevice(call, properties->location.id)) return CUDA_ERROR_INVALID_DEVICE;
+    Pool* pool = MakePool(properties->location.id, false);
+    pool->size_max = properties->maxSize;
+    *out = reinterpret_cast<CUmemoryPool>(pool);
+    return CUDA_SUCCESS;
+  });
+}
+
+// Documented: blocks of a destroyed pool live on; the device's current pool becomes its default.
+CUresult cuMemPoolDestroy(CUmemoryPool handle) {
+  return WithPool("cuMemPoolDestroy", handle, [](Call& call, Pool* pool) {
+    if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+    pool->destroyed = true;
+    if (CurrentPool(pool->device) == pool) {
+      Pools().current_of[pool->device] = DefaultPool(pool->device);
+    }
+    Trim(&call.state(), pool, 0);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
+  return WithPool("cuMemPoolTrimTo", handle, [&](Call& call, Pool* pool) {
+    Trim(&call.state(), pool, keep);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  return WithPool("cuMemPoolSetAttribute", handle, [&](Call&, Pool* pool) {
+    return value == nullptr ? CUDA_ERROR_INVALID_VALUE : SetOne(pool, attribute, value);
+  });
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  return WithPool("cuMemPoolGetAttribute", handle, [&](Call&, Pool* pool) {
+    return value == nullptr ? CUDA_ERROR_INVALID_VALUE : GetOne(*pool, attribute, value);
+  });
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* wishes, size_t count) {
+  return WithPool("cuMemPoolSetAccess", handle, [&](Call& call, Pool* pool) {
+    if (wishes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i) {
+      const CUmemAccessDesc& wish = wishes[i];
+      if (wish.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+      if (!IsDevice(call, wish.location.id)) return CUDA_ERROR_INVALID_DEVICE;
+      // Documented: the pool's own device cannot lose its access.
+      if (wish.location.id == pool->device && wish.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      pool->access[wish.location.id] = wish.flags;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle,
+                            CUmemLocation* location) {
+  return WithPool("cuMemPoolGetAccess", handle, [&](Call& call, Pool* pool) {
+    if (flags == nullptr || location == nullptr || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        !IsDevice(call, location->id)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto found = pool->access.find(location->id);
+    *flags = location->id == pool->device  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : found == pool->access.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                                           : found->second;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

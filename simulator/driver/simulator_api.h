@@ -47,8 +47,8 @@ void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
 // The virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 
-// What a monitor (NVML) may know of a device. It is there before cuInit and in a forked child: asking
-// starts nothing and needs no context.
+// What a monitor (NVML) may know of a device. It is there before cuInit and in a forked child:
+// asking starts nothing and needs no context.
 struct vramstowSimulatorDeviceReport {
   char name[96];
   char pci_bus_id[16];  // "0000:01:00.0"
@@ -62,7 +62,7 @@ struct vramstowSimulatorDeviceReport {
   int memory_bus_bits;
   int has_ecc;
   int has_nvlink;
-  int has_context;         // of this process
+  int has_context;  // of this process
   uint64_t total_bytes;
   uint64_t used_bytes;     // as cuMemGetInfo would have it
   uint64_t process_bytes;  // of these, by this process

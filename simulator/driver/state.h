@@ -47,6 +47,9 @@ class Handles {
     living_.erase(object);
     delete object;
   }
+  // For objects that something else owns.
+  void Note(T* object) { living_.insert(object); }
+  void Forget(T* object) { living_.erase(object); }
   const std::unordered_set<const void*>& all() const { return living_; }
 
  private:
@@ -118,6 +121,7 @@ struct State {
   Handles<Context> contexts;
   Handles<Stream> streams;
   Handles<Event> events;
+  std::vector<std::shared_ptr<Capture>> captures;  // in progress
   uint64_t next_id = 0;
   uint64_t calls = 0;  // served, for the host thread to see whether the application is busy
   std::unordered_map<std::string, uint64_t> fault_counts;

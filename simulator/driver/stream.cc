@@ -5,6 +5,7 @@
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_worker.h"
+#include "simulator/driver/pool.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -33,7 +34,6 @@ Stream* FindStream(Call& call, CUstream handle) {
   if (handle == CU_STREAM_LEGACY) return context == nullptr ? nullptr : context->legacy.get();
   if (handle == CU_STREAM_PER_THREAD) {
     if (context == nullptr) return nullptr;
-    if (call.thread().id == 0) call.thread().id = ++call.state().next_id;
     return PerThreadStream(call, context);
   }
   return call.state().streams.Find(handle);
@@ -67,7 +67,9 @@ CUresult SynchronizeContext(Call& call, Context* context) {
   if (context->sticky != CUDA_SUCCESS) return context->sticky;
   const CUresult refused = RefuseWhileCapturing(call, context);
   if (refused != CUDA_SUCCESS) return refused;
-  return WaitForContext(&call.state(), &call.lock(), *context);
+  const CUresult result = WaitForContext(&call.state(), &call.lock(), *context);
+  TrimPools(&call.state());
+  return result;
 }
 
 }  // namespace vramstow::simulator
@@ -137,7 +139,9 @@ CUresult cuStreamSynchronize(CUstream handle) {
   return AskStream("cuStreamSynchronize", handle, [](Call& call, Stream& stream) {
     const CUresult refused = RefuseCapturing(call, &stream);
     if (refused != CUDA_SUCCESS) return refused;
-    return call.Wait({stream.queue, stream.queue->enqueued()});
+    const CUresult result = call.Wait({stream.queue, stream.queue->enqueued()});
+    TrimPools(&call.state());
+    return result;
   });
 }
 

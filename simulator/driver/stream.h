@@ -14,6 +14,9 @@ inline constexpr int kPriorityGreatest = -5;
 // waits for all blocking streams of its context, and they wait for it.
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);
 
+// Records an event in a stream that is not capturing.
+Mark RecordNow(Call& call, Event* event, Stream* stream);
+
 // The end of a stream that the application made: pending work still runs.
 void EndStream(State* state, Stream* stream);
 

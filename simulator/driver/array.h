@@ -1,0 +1,22 @@
+// CUDA arrays: here plain pitched memory behind a handle. Textures are not simulated.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
+
+#include "simulator/driver/call.h"
+
+namespace vramstow::simulator {
+
+struct Array {
+  uint64_t address = 0;
+  uint64_t pitch = 0;
+  uint64_t height = 0;  // rows of a slice, 1 at least
+  uint64_t bytes = 0;
+  int device = 0;
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+};
+
+Array* FindArray(const void* handle);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_

@@ -1,0 +1,205 @@
+// Copies of two and three dimensions, and in batches.
+#include "simulator/driver/copy_shapes.h"
+
+#include "simulator/driver/array.h"
+#include "simulator/driver/capture.h"
+
+namespace vramstow::simulator {
+namespace {
+
+struct ShapeSide {
+  CUmemorytype type;
+  const void* host;
+  CUdeviceptr device;
+  CUarray array;
+  size_t x_bytes, y, z;
+  size_t pitch, height;
+};
+
+// Where a side's box begins and how it steps. False: the side is not possible.
+bool ReadSide(const ShapeSide& side, const CUDA_MEMCPY3D& shape, CopySide* out) {
+  uint64_t base = 0;
+  uint64_t pitch = side.pitch != 0 ? side.pitch : side.x_bytes + shape.WidthInBytes;
+  uint64_t height = side.height != 0 ? side.height : side.y + shape.Height;
+  switch (side.type) {
+    case CU_MEMORYTYPE_HOST:
+      base = reinterpret_cast<uintptr_t>(side.host);
+      break;
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+      base = side.device;
+      break;
+    case CU_MEMORYTYPE_ARRAY: {
+      const Array* array = FindArray(side.array);
+      if (array == nullptr) return false;
+      base = array->address;
+      pitch = array->pitch;
+      height = array->height;
+      break;
+    }
+    default:
+      return false;
+  }
+  if (base == 0 || (shape.Height > 1 && pitch < side.x_bytes + shape.WidthInBytes)) return false;
+  out->pitch = pitch;
+  out->slice = pitch * height;
+  out->address = base + side.z * out->slice + side.y * pitch + side.x_bytes;
+  return true;
+}
+
+}  // namespace
+
+bool ReadShape(const CUDA_MEMCPY3D& shape, CopyBox* box) {
+  box->width = shape.WidthInBytes;
+  box->height = shape.Height;
+  box->depth = shape.Depth;
+  const ShapeSide from = {shape.srcMemoryType, shape.srcHost,     shape.srcDevice,
+                          shape.srcArray,      shape.srcXInBytes, shape.srcY,
+                          shape.srcZ,          shape.srcPitch,    shape.srcHeight};
+  const ShapeSide to = {shape.dstMemoryType, shape.dstHost,     shape.dstDevice,
+                        shape.dstArray,      shape.dstXInBytes, shape.dstY,
+                        shape.dstZ,          shape.dstPitch,    shape.dstHeight};
+  return ReadSide(from, shape, &box->from) && ReadSide(to, shape, &box->to);
+}
+
+CUDA_MEMCPY3D Widen(const CUDA_MEMCPY2D& flat) {
+  CUDA_MEMCPY3D shape = {};
+  shape.srcXInBytes = flat.srcXInBytes;
+  shape.srcY = flat.srcY;
+  shape.srcMemoryType = flat.srcMemoryType;
+  shape.srcHost = flat.srcHost;
+  shape.srcDevice = flat.srcDevice;
+  shape.srcArray = flat.srcArray;
+  shape.srcPitch = flat.srcPitch;
+  shape.dstXInBytes = flat.dstXInBytes;
+  shape.dstY = flat.dstY;
+  shape.dstMemoryType = flat.dstMemoryType;
+  shape.dstHost = flat.dstHost;
+  shape.dstDevice = flat.dstDevice;
+  shape.dstArray = flat.dstArray;
+  shape.dstPitch = flat.dstPitch;
+  shape.WidthInBytes = flat.WidthInBytes;
+  shape.Height = flat.Height;
+  shape.Depth = 1;
+  return shape;
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+CUresult CopyShape(const char* name, const CUDA_MEMCPY3D& shape, CUstream handle, CopyMode mode) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    Stream* stream = FindStream(call, handle);
+    CopyBox box;
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (shape.WidthInBytes == 0 || shape.Height == 0 || shape.Depth == 0) return CUDA_SUCCESS;
+    if (!ReadShape(shape, &box)) return CUDA_ERROR_INVALID_VALUE;
+    return SubmitCopy(call, stream, box, mode);
+  });
+}
+
+CUresult CopyFlat(const char* name, const CUDA_MEMCPY2D* flat, CUstream stream, CopyMode mode) {
+  if (flat == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape(name, Widen(*flat), stream, mode);
+}
+
+CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
+  CUDA_MEMCPY3D shape = {};
+  shape.srcXInBytes = peer.srcXInBytes;
+  shape.srcY = peer.srcY;
+  shape.srcZ = peer.srcZ;
+  shape.srcMemoryType = peer.srcMemoryType;
+  shape.srcHost = peer.srcHost;
+  shape.srcDevice = peer.srcDevice;
+  shape.srcArray = peer.srcArray;
+  shape.srcPitch = peer.srcPitch;
+  shape.srcHeight = peer.srcHeight;
+  shape.dstXInBytes = peer.dstXInBytes;
+  shape.dstY = peer.dstY;
+  shape.dstZ = peer.dstZ;
+  shape.dstMemoryType = peer.dstMemoryType;
+  shape.dstHost = peer.dstHost;
+  shape.dstDevice = peer.dstDevice;
+  shape.dstArray = peer.dstArray;
+  shape.dstPitch = peer.dstPitch;
+  shape.dstHeight = peer.dstHeight;
+  shape.WidthInBytes = peer.WidthInBytes;
+  shape.Height = peer.Height;
+  shape.Depth = peer.Depth;
+  return shape;
+}
+
+constexpr CopyMode kNow = CopyMode::kSynchronous;
+constexpr CopyMode kLater = CopyMode::kAsynchronous;
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D* shape) {
+  return CopyFlat("cuMemcpy2D", shape, nullptr, kNow);
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* shape) {
+  return CopyFlat("cuMemcpy2DUnaligned", shape, nullptr, kNow);
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* shape, CUstream stream) {
+  return CopyFlat("cuMemcpy2DAsync", shape, stream, kLater);
+}
+
+CUresult cuMemcpy3D(const CUDA_MEMCPY3D* shape) {
+  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape("cuMemcpy3D", *shape, nullptr, kNow);
+}
+
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* shape, CUstream stream) {
+  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape("cuMemcpy3DAsync", *shape, stream, kLater);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* shape) {
+  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape("cuMemcpy3DPeer", WithoutContexts(*shape), nullptr, kNow);
+}
+
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* shape, CUstream stream) {
+  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape("cuMemcpy3DPeerAsync", WithoutContexts(*shape), stream, kLater);
+}
+
+#undef cuMemcpyBatchAsync
+// The attributes are hints about the order in which sources may be read: in stream order is always
+// right.
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
+                               CUmemcpyAttributes* attributes, size_t* attribute_indexes,
+                               size_t attribute_count, CUstream handle) {
+  (void)attributes, (void)attribute_indexes, (void)attribute_count;
+  return Serve("cuMemcpyBatchAsync", Needs::kContext, [&](Call& call) {
+    if (to == nullptr || from == nullptr || sizes == nullptr || count == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    Stream* stream = FindStream(call, handle);
+    // Documented: not for the legacy stream.
+    if (stream == nullptr || stream->legacy) return CUDA_ERROR_INVALID_HANDLE;
+    for (size_t i = 0; i < count; ++i) {
+      const CUresult result =
+          SubmitCopy(call, stream, CopyBox::Row(to[i], from[i], sizes[i]), kLater);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
+                            CUmemcpyAttributes* attributes, size_t* attribute_indexes,
+                            size_t attribute_count, size_t* failed, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, attribute_indexes,
+                               attribute_count, stream);
+}
+
+}  // extern "C"

@@ -1,0 +1,273 @@
+#include "simulator/driver/graph.h"
+
+#include <algorithm>
+
+#include "simulator/driver/host_worker.h"
+#include "simulator/driver/stream.h"
+
+namespace vramstow::simulator {
+namespace {
+
+template <typename... Ts>
+struct Overload : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts>
+Overload(Ts...) -> Overload<Ts...>;
+
+// Flattens a graph with its child graphs: a child's nodes come between what the child node depends
+// on and what depends on it. Returns the indexes of its last nodes for each node of the source.
+class Flattener {
+ public:
+  Flattener(State* state, GraphExec* executable) : state_(state), executable_(executable) {}
+
+  // What runs before (entries) and, on return, what has to have run (exits) for the whole graph.
+  std::vector<size_t> Add(const Graph& graph, const std::vector<size_t>& entries) {
+    std::map<const GraphNode*, std::vector<size_t>> exits;
+    std::vector<size_t> last;
+    for (const GraphNode* node : InOrder(graph)) {
+      std::vector<size_t> before;
+      if (node->dependencies.empty()) before = entries;
+      for (const GraphNode* dependency : node->dependencies) {
+        const std::vector<size_t>& more = exits[dependency];
+        before.insert(before.end(), more.begin(), more.end());
+      }
+      if (const auto* child = std::get_if<ChildNode>(&node->parameters)) {
+        exits[node] = Add(*child->graph, before);
+      } else {
+        exits[node] = {AddOne(*node, before)};
+      }
+      if (node->dependents.empty()) {
+        last.insert(last.end(), exits[node].begin(), exits[node].end());
+      }
+    }
+    return graph.nodes.empty() ? entries : last;
+  }
+
+ private:
+  static std::vector<const GraphNode*> InOrder(const Graph& graph) {
+    std::vector<const GraphNode*> order;
+    std::map<const GraphNode*, size_t> open;
+    for (const auto& node : graph.nodes) {
+      open[node.get()] = node->dependencies.size();
+      if (node->dependencies.empty()) order.push_back(node.get());
+    }
+    for (size_t i = 0; i < order.size(); ++i) {
+      for (const GraphNode* dependent : order[i]->dependents) {
+        if (--open[dependent] == 0) order.push_back(dependent);
+      }
+    }
+    return order;
+  }
+
+  size_t AddOne(const GraphNode& node, const std::vector<size_t>& before) {
+    const size_t index = executable_->nodes.size();
+    ExecNode& made = executable_->nodes.emplace_back();
+    made.original = node.original;
+    made.type = node.Type();
+    made.work = MakeNodeWork(state_, node);
+    made.dependency_count = before.size();
+    if (const auto* event = std::get_if<EventNode>(&node.parameters)) made.event = event->event;
+    for (const size_t dependency : before)
+      executable_->nodes[dependency].dependents.push_back(index);
+    return index;
+  }
+
+  State* state_;
+  GraphExec* executable_;
+};
+
+// Device memory for the graph's allocations is held from here to the end of the executable.
+CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executable) {
+  for (const auto& node : graph.nodes) {
+    const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
+    if (allocation == nullptr) continue;
+    const uint64_t bytes = (allocation->bytes + kDevicePage - 1) & ~(kDevicePage - 1);
+    if (!state->machine->memory.Charge(allocation->device, bytes)) {
+      for (const auto& [device, charged] : executable->charged) {
+        state->machine->memory.Discharge(device, charged);
+      }
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    executable->charged.emplace_back(allocation->device, bytes);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+GraphTables& Graphs() {
+  static auto* tables = new GraphTables;
+  return *tables;
+}
+
+CUgraphNodeType GraphNode::Type() const {
+  return std::visit(Overload{[](const EmptyNode&) { return CU_GRAPH_NODE_TYPE_EMPTY; },
+                             [](const KernelNode&) { return CU_GRAPH_NODE_TYPE_KERNEL; },
+                             [](const CopyNode&) { return CU_GRAPH_NODE_TYPE_MEMCPY; },
+                             [](const FillNode&) { return CU_GRAPH_NODE_TYPE_MEMSET; },
+                             [](const HostNode&) { return CU_GRAPH_NODE_TYPE_HOST; },
+                             [](const ChildNode&) { return CU_GRAPH_NODE_TYPE_GRAPH; },
+                             [](const EventNode& node) {
+                               return node.record ? CU_GRAPH_NODE_TYPE_EVENT_RECORD
+                                                  : CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+                             },
+                             [](const AllocateNode&) { return CU_GRAPH_NODE_TYPE_MEM_ALLOC; },
+                             [](const FreeNode&) { return CU_GRAPH_NODE_TYPE_MEM_FREE; }},
+                    parameters);
+}
+
+Graph* NewGraph(State* state) {
+  auto graph = std::make_unique<Graph>();
+  graph->id = ++state->next_id;
+  return Graphs().graphs.Add(std::move(graph));
+}
+
+void ReleaseUserObject(UserObject* object, uint64_t count) {
+  object->references -= std::min(object->references, count);
+  if (object->references > 0) return;
+  // The destructor is the application's: like any host function it must not call the driver.
+  object->destroy(object->pointer);
+  Graphs().user_objects.Remove(object);
+}
+
+void DestroyGraph(State* state, Graph* graph) {
+  while (!graph->nodes.empty()) {
+    GraphNode* node = graph->nodes.back().get();
+    if (const auto* allocation = std::get_if<AllocateNode>(&node->parameters)) {
+      Memory& memory = state->machine->memory;
+      if (Block* block = memory.FindExact(allocation->address)) {
+        memory.Release(block);
+        memory.ReturnPages(allocation->device, allocation->address, allocation->bytes, false);
+      }
+    }
+    RemoveNode(node);
+  }
+  for (const auto& [object, count] : graph->user_objects) ReleaseUserObject(object, count);
+  Graphs().graphs.Remove(graph);
+}
+
+GraphNode* AddNode(State* state, Graph* graph, Context* context, NodeParameters parameters,
+                   const std::vector<GraphNode*>& dependencies) {
+  auto node = std::make_unique<GraphNode>();
+  GraphNode* made = node.get();
+  made->graph = graph;
+  made->id = made->original = ++state->next_id;
+  made->context = context;
+  made->parameters = std::move(parameters);
+  graph->nodes.push_back(std::move(node));
+  Graphs().nodes.Note(made);
+  for (GraphNode* dependency : dependencies) AddEdge(dependency, made);
+  return made;
+}
+
+void RemoveNode(GraphNode* node) {
+  for (GraphNode* from : std::vector<GraphNode*>(node->dependencies)) RemoveEdge(from, node);
+  for (GraphNode* to : std::vector<GraphNode*>(node->dependents)) RemoveEdge(node, to);
+  Graphs().nodes.Forget(node);
+  std::erase_if(node->graph->nodes, [&](const auto& owned) { return owned.get() == node; });
+}
+
+bool AddEdge(GraphNode* from, GraphNode* to) {
+  if (from == to || from->graph != to->graph) return false;
+  if (std::find(to->dependencies.begin(), to->dependencies.end(), from) != to->dependencies.end()) {
+    return false;
+  }
+  to->dependencies.push_back(from);
+  from->dependents.push_back(to);
+  return true;
+}
+
+bool RemoveEdge(GraphNode* from, GraphNode* to) {
+  if (std::erase(to->dependencies, from) == 0) return false;
+  std::erase(from->dependents, to);
+  return true;
+}
+
+void CloneInto(State* state, const Graph& source, Graph* target) {
+  std::map<const GraphNode*, GraphNode*> clones;
+  for (const auto& node : source.nodes) {
+    GraphNode* clone = AddNode(state, target, node->context, node->parameters, {});
+    clone->original = node->original;
+    clones[node.get()] = clone;
+  }
+  for (const auto& node : source.nodes) {
+    for (const GraphNode* dependency : node->dependencies) {
+      AddEdge(clones[dependency], clones[node.get()]);
+    }
+  }
+}
+
+KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch) {
+  KernelNode node;
+  node.launch = launch;
+  node.caller_parameters = launch.parameters;
+  node.launch.parameters = nullptr;
+  node.launch.extra = nullptr;
+  node.work = MakeLaunchWork(state, context, launch);
+  return node;
+}
+
+std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
+  using Made = std::shared_ptr<Work>;
+  return std::visit(
+      Overload{
+          [](const KernelNode& kernel) { return kernel.work; },
+          [&](const CopyNode& copy) -> Made {
+            return MakeCopyWork(state, node.context, copy.box, nullptr);
+          },
+          [&](const FillNode& fill) -> Made { return MakeFillWork(state, node.context, fill.box); },
+          [](const HostNode& host) -> Made {
+            return std::make_shared<HostFunction>(
+                [function = host.function, user = host.user] { function(user); });
+          },
+          [](const auto&) -> Made { return nullptr; }},
+      node.parameters);
+}
+
+CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable) {
+  auto made = std::make_unique<GraphExec>();
+  made->context = call.context();
+  made->flags = flags;
+  const CUresult result = ChargeAllocations(&call.state(), *graph, made.get());
+  if (result != CUDA_SUCCESS) return result;
+  Flattener(&call.state(), made.get()).Add(*graph, {});
+  *executable = Graphs().executables.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
+  Timeline& timeline = call.machine().timeline;
+  if (!executable->last.Reached()) {
+    timeline.Enqueue(stream->queue, nullptr, {executable->last}, 0);
+  }
+  std::vector<ExecNode>& nodes = executable->nodes;
+  std::vector<size_t> open(nodes.size());
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    open[i] = nodes[i].dependency_count;
+    if (open[i] == 0) ready.push_back(i);
+  }
+  Mark last = Submit(call, stream, nullptr);
+  while (!ready.empty()) {
+    const size_t pick = call.machine().random.Below(ready.size());
+    ExecNode& node = nodes[ready[pick]];
+    ready[pick] = ready.back();
+    ready.pop_back();
+    for (const size_t dependent : node.dependents) {
+      if (--open[dependent] == 0) ready.push_back(dependent);
+    }
+    if (!node.enabled) continue;
+    if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+      last = timeline.Enqueue(stream->queue, nullptr, {node.event->mark}, 0);
+    } else if (node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
+      last = RecordNow(call, node.event, stream);
+    } else if (node.work != nullptr) {
+      last = Submit(call, stream, node.work);
+    }
+  }
+  executable->last = last;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace vramstow::simulator

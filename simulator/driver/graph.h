@@ -1,0 +1,132 @@
+// Graphs: nodes with parameters and dependencies, and their executable form.
+//
+// Idea: a node's parameters are a plain variant; the work is made from them when the graph is
+// instantiated. A launch enqueues the nodes one by one into the stream, in an order that the seed
+// chooses among those that the dependencies allow. Nodes without a path between them thus run in
+// any order, never at the same time; what a missing dependency breaks shows all the same.
+//
+// Ownership: a graph owns its nodes and child graphs; the tables in Graphs() own graphs and
+// executables. Threads: State::mutex. Errors: CUresult.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
+
+#include <set>
+#include <variant>
+
+#include "simulator/driver/copy.h"
+#include "simulator/driver/fill.h"
+#include "simulator/driver/module.h"
+
+namespace vramstow::simulator {
+
+struct Graph;
+
+struct EmptyNode {};
+struct KernelNode {
+  Launch launch;                       // without pointers to arguments
+  std::shared_ptr<Work> work;          // made at once: the arguments are read when the node is made
+  void** caller_parameters = nullptr;  // as given, for who asks
+};
+struct CopyNode {
+  CopyBox box;
+  CUDA_MEMCPY3D shape = {};  // as given; a row for a captured copy
+};
+struct FillNode {
+  FillBox box;
+};
+struct HostNode {
+  CUhostFn function = nullptr;
+  void* user = nullptr;
+};
+struct ChildNode {
+  std::shared_ptr<Graph> graph;
+};
+struct EventNode {
+  Event* event = nullptr;
+  bool record = false;
+};
+struct AllocateNode {
+  uint64_t address = 0;  // pages without a charge: an executable charges them
+  uint64_t bytes = 0;
+  int device = 0;
+  CUDA_MEM_ALLOC_NODE_PARAMS given = {};
+};
+struct FreeNode {
+  uint64_t address = 0;
+};
+using NodeParameters = std::variant<EmptyNode, KernelNode, CopyNode, FillNode, HostNode, ChildNode,
+                                    EventNode, AllocateNode, FreeNode>;
+
+struct GraphNode {
+  Graph* graph = nullptr;
+  uint64_t id = 0;        // unique in the process
+  uint64_t original = 0;  // of the node that this is a clone of, or its own
+  Context* context = nullptr;
+  NodeParameters parameters;
+  std::vector<GraphNode*> dependencies;  // in the order they were added
+  std::vector<GraphNode*> dependents;
+
+  CUgraphNodeType Type() const;
+};
+
+struct UserObject {
+  CUhostFn destroy = nullptr;
+  void* pointer = nullptr;
+  uint64_t references = 0;
+};
+
+struct Graph {
+  std::vector<std::unique_ptr<GraphNode>> nodes;
+  std::map<UserObject*, uint64_t> user_objects;
+  uint64_t id = 0;
+};
+
+struct ExecNode {
+  uint64_t original = 0;
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  Event* event = nullptr;
+  std::shared_ptr<Work> work;
+  std::vector<size_t> dependents;
+  size_t dependency_count = 0;
+  bool enabled = true;
+};
+
+struct GraphExec {
+  Context* context = nullptr;
+  unsigned long long flags = 0;
+  std::vector<ExecNode> nodes;
+  Mark last;  // of the launch before: launches of one executable never overlap
+  std::vector<std::pair<int, uint64_t>> charged;  // device memory of allocation nodes
+};
+
+struct GraphTables {
+  Handles<Graph> graphs;
+  Handles<GraphNode> nodes;
+  Handles<GraphExec> executables;
+  Handles<UserObject> user_objects;
+};
+GraphTables& Graphs();
+
+inline CUgraph ToHandle(Graph* graph) { return reinterpret_cast<CUgraph>(graph); }
+inline CUgraphNode ToHandle(GraphNode* node) { return reinterpret_cast<CUgraphNode>(node); }
+
+Graph* NewGraph(State* state);
+void DestroyGraph(State* state, Graph* graph);
+// Null if `from` has a node that is not of the graph it says.
+GraphNode* AddNode(State* state, Graph* graph, Context* context, NodeParameters parameters,
+                   const std::vector<GraphNode*>& dependencies);
+void RemoveNode(GraphNode* node);
+bool AddEdge(GraphNode* from, GraphNode* to);
+bool RemoveEdge(GraphNode* from, GraphNode* to);
+void CloneInto(State* state, const Graph& source, Graph* target);
+
+CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable);
+// The work that a node means; null for one without an effect of its own.
+std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
+CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
+KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);
+void ReleaseUserObject(UserObject* object, uint64_t count);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
