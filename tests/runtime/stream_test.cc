@@ -109,6 +109,7 @@ TEST(Stream, WorkIsSubmittedByManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 50;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([i] {
       cudaStream_t stream = nullptr;

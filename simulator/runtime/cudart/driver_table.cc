@@ -30,9 +30,9 @@ DriverTable* Make(DefaultStream stream) {
   table->name =                                                                            \
       access.Find<PFN_cu##name##_v##version>("cu" #name, version, DefaultStream::kLegacy); \
   STUB(name)
-#define DRIVER_STREAM_FUNCTION(name, version, per_thread_version)                           \
-  table->name = access.Find<PFN_cu##name##_v##version>(                                     \
-      "cu" #name, stream == DefaultStream::kLegacy ? version : per_thread_version, stream); \
+#define DRIVER_STREAM_FUNCTION(name, version, per_thread_version)                               \
+  table->name = access.Find<PFN_cu##name##_v##version>(                                         \
+      "cu" #name, stream == DefaultStream::kLegacy ? (version) : (per_thread_version), stream); \
   STUB(name)
 #include "simulator/runtime/cudart/driver_functions.def"
 #undef DRIVER_FUNCTION

@@ -12,8 +12,8 @@ constexpr int kMaxDevices = 256;
 constexpr int kNoDevice = -1;
 
 struct Device {
-  CUdevice handle = 0;
   CUcontext primary = nullptr;
+  CUdevice handle = 0;
   bool retained = false;
 };
 
