@@ -11,6 +11,7 @@ import tree
 RULE: dict[str, set[str]] = {
     "include/vramstow": set(),
     "base": set(),
+    "allocator": {"base"},
     "interpose/shim": {"base", "include/vramstow"},
     "interpose/core": {"interpose", "interpose/shim", "tracer", "tracer/capture", "base"},
     "interpose": {"base"},

@@ -1,0 +1,112 @@
+#include "allocator/address_space.h"
+
+#include "allocator/host_memory.h"
+
+namespace vramstow {
+namespace {
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+void AddressSpace::Open(const DriverTable* driver, const PoolEvents* events, uint64_t page_bytes,
+                        uint64_t wanted, uint64_t least) {
+  driver_ = driver;
+  events_ = events;
+  page_bytes_ = page_bytes;
+  step_bytes_ = RoundUp(kStepBytes, page_bytes);
+  wanted_ = RoundUp(wanted, step_bytes_);
+  least_ = RoundUp(least, step_bytes_);
+}
+
+void AddressSpace::Close(bool alive) {
+  const int count = count_.exchange(0);
+  for (int i = 0; i < count; ++i) {
+    Arena& arena = arenas_[i];
+    if (alive) {
+      events_->Address(EventKind::kUnreserve, arena.address, arena.size);
+      driver_->unreserve(driver_->self, arena.address, arena.size);
+    }
+    FreeHostMemory(arena.heaps, arena.size / step_bytes_ * sizeof(uint16_t));
+    FreeHostMemory(arena.pages, arena.size / page_bytes_ * sizeof(uint32_t));
+    arena = Arena();
+  }
+}
+
+DriverResult AddressSpace::AddArena(uint64_t least) {
+  const int count = count_.load(std::memory_order_relaxed);
+  if (count == kMaxArenas) return kDriverOutOfMemory;
+  DriverResult result = kDriverOutOfMemory;
+  uint64_t size = wanted_ > least ? wanted_ : least;
+  uint64_t address = 0;
+  for (;;) {
+    result = driver_->reserve(driver_->self, size, page_bytes_, &address);
+    if (result == kDriverSuccess) break;
+    if (result != kDriverOutOfMemory || size / 2 < least) return result;
+    size = RoundUp(size / 2, step_bytes_);
+  }
+  Arena& arena = arenas_[count];
+  arena.heaps = static_cast<std::atomic<uint16_t>*>(
+      AllocateHostMemory(size / step_bytes_ * sizeof(uint16_t)));
+  arena.pages = static_cast<uint32_t*>(AllocateHostMemory(size / page_bytes_ * sizeof(uint32_t)));
+  if (arena.heaps == nullptr || arena.pages == nullptr) {
+    if (arena.heaps != nullptr) {
+      FreeHostMemory(arena.heaps, size / step_bytes_ * sizeof(uint16_t));
+    }
+    arena.heaps = nullptr;
+    driver_->unreserve(driver_->self, address, size);
+    return kDriverOutOfMemory;
+  }
+  arena.address = address;
+  arena.size = size;
+  arena.used = 0;
+  events_->Address(EventKind::kReserve, address, size);
+  count_.store(count + 1, std::memory_order_release);
+  return kDriverSuccess;
+}
+
+DriverResult AddressSpace::TakeRegion(uint64_t size, uint16_t heap, uint64_t* address,
+                                      uint64_t* region_size) {
+  size = RoundUp(size, step_bytes_);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const int count = count_.load(std::memory_order_relaxed);
+    for (int i = 0; i < count; ++i) {
+      Arena& arena = arenas_[i];
+      if (arena.size - arena.used < size) continue;
+      *address = arena.address + arena.used;
+      *region_size = size;
+      for (uint64_t at = 0; at < size; at += step_bytes_) {
+        arena.heaps[(arena.used + at) / step_bytes_].store(heap, std::memory_order_release);
+      }
+      arena.used += size;
+      return kDriverSuccess;
+    }
+    if (attempt == 1) break;
+    const DriverResult result = AddArena(size > least_ ? size : least_);
+    if (result != kDriverSuccess) return result;
+  }
+  return kDriverOutOfMemory;
+}
+
+bool AddressSpace::Owns(uint64_t address) const {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (address - arenas_[i].address < arenas_[i].size) return true;
+  }
+  return false;
+}
+
+uint32_t& AddressSpace::PageAt(uint64_t address) {
+  int i = 0;
+  while (address - arenas_[i].address >= arenas_[i].size) ++i;
+  return arenas_[i].pages[(address - arenas_[i].address) / page_bytes_];
+}
+
+uint64_t AddressSpace::reserved_bytes() const {
+  uint64_t total = 0;
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) total += arenas_[i].size;
+  return total;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,80 @@
+// AddressSpace: the large reserved address ranges (arenas) of one pool, and what lies where.
+//
+// Idea: addresses cost nothing, so a range many times as large as the device's memory is reserved
+// once and cut into regions, which heaps take and keep. Two flat tables say, without a lock, which
+// heap an address belongs to, and, under the device's lock, which chunk backs a page of it.
+//
+// Ownership: the ranges, until Close. Threads: HeapOf and Owns from any thread; all else under the
+// device's lock. Errors: DriverResult. Units: bytes; a page is as large as a chunk.
+#ifndef VRAMSTOW_ALLOCATOR_ADDRESS_SPACE_H_
+#define VRAMSTOW_ALLOCATOR_ADDRESS_SPACE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/driver.h"
+#include "allocator/events.h"
+
+namespace vramstow {
+
+class AddressSpace {
+ public:
+  static constexpr uint16_t kNoHeap = 0;
+
+  // `wanted` bytes per arena; less where the driver does not have it, but at least `least`.
+  void Open(const DriverTable* driver, const PoolEvents* events, uint64_t page_bytes,
+            uint64_t wanted, uint64_t least);
+  // Gives the ranges back; `alive` false: the context is gone and they with it.
+  void Close(bool alive);
+
+  // A region of at least `size` bytes for the heap, page aligned and rounded up to a step.
+  DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size);
+
+  // The heap whose region the address lies in, or kNoHeap.
+  uint16_t HeapOf(uint64_t address) const {
+    const int count = count_.load(std::memory_order_acquire);
+    for (int i = 0; i < count; ++i) {
+      const Arena& arena = arenas_[i];
+      if (address - arena.address < arena.size) {
+        return arena.heaps[(address - arena.address) / step_bytes_].load(std::memory_order_acquire);
+      }
+    }
+    return kNoHeap;
+  }
+  // Whether the address lies in a range of ours, in use or not.
+  bool Owns(uint64_t address) const;
+
+  // The chunk that backs the page at this address; 0: none. The address is in a region.
+  uint32_t& PageAt(uint64_t address);
+
+  uint64_t page_bytes() const { return page_bytes_; }
+  uint64_t reserved_bytes() const;
+
+ private:
+  static constexpr int kMaxArenas = 16;
+  // Regions are multiples of this.
+  static constexpr uint64_t kStepBytes = uint64_t{64} << 20;
+
+  struct Arena {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    uint64_t used = 0;  // from the start on
+    std::atomic<uint16_t>* heaps = nullptr;
+    uint32_t* pages = nullptr;
+  };
+
+  DriverResult AddArena(uint64_t least);
+
+  const DriverTable* driver_ = nullptr;
+  const PoolEvents* events_ = nullptr;
+  uint64_t page_bytes_ = 0;
+  uint64_t step_bytes_ = kStepBytes;
+  uint64_t wanted_ = 0;
+  uint64_t least_ = 0;
+  std::atomic<int> count_{0};
+  Arena arenas_[kMaxArenas];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_ADDRESS_SPACE_H_

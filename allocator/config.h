@@ -1,0 +1,53 @@
+// PoolConfig: what can be set about a pool, with the defaults.
+//
+// Ownership: values; the sink's context belongs to the caller. Threads: set before Open, not
+// changed after. Units: bytes; nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_CONFIG_H_
+#define VRAMSTOW_ALLOCATOR_CONFIG_H_
+
+#include <cstdint>
+
+#include "base/event.h"
+#include "base/units.h"
+
+namespace vramstow {
+
+// Takes the pool's events, under the pool's locks: it must be short, take no lock that is held
+// around a call of the pool, and not call the pool. Returns the sequence that it gave the event.
+struct EventSink {
+  uint64_t (*take)(void* context, const Event& event) = nullptr;
+  void* context = nullptr;
+};
+
+struct PoolConfig {
+  // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
+  // ones cost fewer driver calls: docs/pool.md has the comparison.
+  uint64_t chunk_bytes = 2 * kMiB;
+  // The pool may grow rather than move chunks while it holds no more than this many thousandths over
+  // what was allocated at the peak: a repeating loop then settles where no chunk moves any more.
+  uint32_t slack_permille = 10;
+  // Blocks up to this size share chunks of their own, apart from larger ones.
+  uint64_t small_bytes = kMiB;
+  // Most physical memory that the pool holds; 0: what the device has.
+  uint64_t limit_bytes = 0;
+  // Address space to reserve; 0: by the device's size.
+  uint64_t address_bytes = 0;
+  // Maintain() gives cached memory back when the device has less than this free; 0: never.
+  uint64_t watermark_bytes = 0;
+  // Maintain() gives back what was not used for this long; 0: never.
+  uint64_t decay_ns = 0;
+  // Chunks that another stream's cache has not used for this long may be stitched before the pool
+  // grows; younger ones only when it cannot grow.
+  uint64_t steal_after_ns = 200'000'000;
+  // How long one allocation may wait for work of its own stream, so that the pool need not grow…
+  uint64_t stitch_wait_ns = 20'000'000;
+  // …and to avoid an out-of-memory error.
+  uint64_t last_wait_ns = 10'000'000'000;
+  // Check all invariants after every slow step (VRAMSTOW_CHECK).
+  bool check = false;
+  EventSink sink;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_CONFIG_H_

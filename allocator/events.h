@@ -1,0 +1,131 @@
+// PoolEvents: what the pool tells the tracer, in the words of base/event.h.
+//
+// Idea: two families. Blocks: kAllocate and kFree of the layer that asked; `object` of a kAllocate
+// says how it was served (Served). Dealings with the driver, layer kPool: kReserve, kAllocate and
+// kFree of kPhysical, kMap, kUnmap, kAccess; and the steps kCacheMiss, kCacheStitch, …. Reserved
+// memory is the sum of the kPhysical events, allocated memory the sum of the blocks', free memory
+// the difference: exact after every event.
+//
+// As everywhere, what gives memory away is told before the driver is asked, and followed by
+// kRefused if the driver refuses.
+//
+// Ownership: none. Threads: as the sink's. Units: bytes; nanoseconds for the size of
+// kCacheFenceWait.
+#ifndef VRAMSTOW_ALLOCATOR_EVENTS_H_
+#define VRAMSTOW_ALLOCATOR_EVENTS_H_
+
+#include <cstdint>
+
+#include "allocator/config.h"
+#include "allocator/driver.h"
+#include "base/event.h"
+
+namespace vramstow {
+
+// How an allocation was served; the `object` of its event. Stored in traces: only append.
+enum class Served : uint8_t {
+  kUnknown = 0,
+  kHit = 1,     // from cached memory, no driver call
+  kFence = 2,   // from cached memory, after a look at fences
+  kStitch = 3,  // chunks were mapped anew, none was made
+  kGrow = 4,    // chunks were made
+  kPlain = 5,   // by the plain driver
+};
+
+class PoolEvents {
+ public:
+  void Open(const EventSink& sink, int16_t device) {
+    sink_ = sink;
+    device_ = device;
+  }
+  bool on() const { return sink_.take != nullptr; }
+
+  void Block(EventKind kind, Layer layer, uint64_t address, uint64_t size, uint64_t requested,
+             uint64_t stream, Served served) const {
+    if (!on()) return;
+    Event event;
+    event.kind = kind;
+    event.layer = layer;
+    event.memory = MemoryKind::kDevice;
+    event.device = device_;
+    event.address = address;
+    event.size = size;
+    event.requested = requested;
+    event.stream = stream;
+    event.object = static_cast<uint64_t>(served);
+    sink_.take(sink_.context, event);
+  }
+
+  // kReserve, kUnreserve.
+  void Address(EventKind kind, uint64_t address, uint64_t size) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kAddressRange;
+    event.address = address;
+    event.size = size;
+    sink_.take(sink_.context, event);
+  }
+
+  // kAllocate, kFree: physical memory. Its handle is the address.
+  uint64_t Physical(EventKind kind, uint64_t handle, uint64_t size, DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kPhysical;
+    event.address = handle;
+    event.size = size;
+    event.result = result;
+    return sink_.take(sink_.context, event);
+  }
+
+  // kMap, kUnmap, kAccess.
+  uint64_t Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle,
+                   DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.size = size;
+    event.object = handle;
+    event.result = result;
+    return sink_.take(sink_.context, event);
+  }
+
+  // The driver refused what the event of this sequence announced.
+  void Refused(uint64_t sequence, DriverResult result) const {
+    if (!on()) return;
+    Event event = PoolEvent(EventKind::kRefused);
+    event.memory = MemoryKind::kPhysical;
+    event.object = sequence;
+    event.result = result;
+    sink_.take(sink_.context, event);
+  }
+
+  // kCacheMiss and the others.
+  void Step(EventKind kind, uint64_t size, uint64_t requested, uint64_t object, uint64_t stream,
+            DriverResult result) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.size = size;
+    event.requested = requested;
+    event.object = object;
+    event.stream = stream;
+    event.result = result;
+    sink_.take(sink_.context, event);
+  }
+
+ private:
+  Event PoolEvent(EventKind kind) const {
+    Event event;
+    event.kind = kind;
+    event.layer = Layer::kPool;
+    event.device = device_;
+    return event;
+  }
+
+  EventSink sink_;
+  int16_t device_ = kNoDevice;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_EVENTS_H_

@@ -1,0 +1,308 @@
+#include "allocator/heap.h"
+
+namespace vramstow {
+
+bool Heap::Open(const Surroundings& around, const HeapKey& heap_key, uint16_t heap_number,
+                uint32_t heap_timeline) {
+  around_ = around;
+  key = heap_key;
+  number = heap_number;
+  timeline = heap_timeline;
+  // A stream that has no timeline of its own is treated as unknown: safe, only slower.
+  on_stream = heap_key.stream != kUnknownStream && heap_timeline != Fences::kEverything;
+  if (!spans_.Open(kMaxSpans)) return false;
+  if (!uses_.Open(kMaxUses) || !Prepare()) {
+    Close();
+    return false;
+  }
+  return true;
+}
+
+void Heap::Close() {
+  spans_.Close();
+  uses_.Close();
+  map_.Close();
+}
+
+// --- Bins ---------------------------------------------------------------------------------------
+
+uint32_t Heap::TakeFromBin(uint64_t size) {
+  Bin& bin = bins_[BinOf(size)];
+  const uint32_t index = bin.head;
+  Span& span = spans_[index];
+  bin.head = span.list_next;
+  --quick_count_;
+  quick_bytes_ -= size;
+  span.state = SpanState::kLive;
+  return index;
+}
+
+void Heap::EmptyBin(Bin* bin) {
+  while (bin->head != 0) {
+    const uint32_t index = bin->head;
+    Span& span = spans_[index];
+    bin->head = span.list_next;
+    --quick_count_;
+    quick_bytes_ -= span.size;
+    map_.Remove(span.address, index);
+    Join(index);
+  }
+}
+
+void Heap::EmptyBins() {
+  if (quick_count_ == 0) return;
+  for (Bin& bin : bins_) {
+    if (bin.head != 0) EmptyBin(&bin);
+  }
+}
+
+// --- Taking -------------------------------------------------------------------------------------
+
+uint32_t Heap::TakeFromIndex(uint64_t size) {
+  if (gated_) return 0;
+  if (quick_count_ != 0) EmptyBins();
+  // Cutting makes at most two records; where there is no room for them, the slow path makes it.
+  if (spans_.spare() < 2 || !map_.HasRoom(1)) return 0;
+  Zone& zone = zones_[ZoneOf(size)];
+  const uint32_t index =
+      ZoneOf(size) == kLargeZone ? FindLarge(size) : zone.free.Find(spans_, size);
+  if (index == 0) return 0;
+  zone.free.Remove(&spans_, index);
+  return Cut(index, size);
+}
+
+uint32_t Heap::TakeAnywhere(uint64_t size) {
+  EmptyBins();
+  for (Zone& zone : zones_) {
+    const uint32_t index = zone.free.Find(spans_, size);
+    if (index == 0) continue;
+    zone.free.Remove(&spans_, index);
+    return Cut(index, size);
+  }
+  return 0;
+}
+
+// Where in a free span a block opens the fewest whole pages: at its start, at its end, or at the
+// first page boundary. Whole free pages are what can be moved, so they are the thing to save.
+Heap::Fit Heap::FitIn(const Span& span, uint64_t size) const {
+  const uint64_t slack = span.size - size;
+  const uint64_t page = around_.page_bytes;
+  const uint64_t end = span.address + span.size;
+  const uint64_t first = PageUp(span.address);
+  const uint64_t last = PageDown(end);
+  if (first >= last) return {0, 0};
+  const uint64_t low_end = span.address + size < last ? span.address + size : last;
+  const uint64_t at_start = low_end > first ? (PageUp(low_end) - first) / page : 0;
+  const uint64_t high_start = end - size > first ? end - size : first;
+  const uint64_t at_end = last > high_start ? (last - PageDown(high_start)) / page : 0;
+  const uint64_t gap = first - span.address;
+  const uint64_t whole = size / page;
+  // A block of whole pages loses nothing at a boundary, and gives whole pages back.
+  if (gap <= slack && size % page == 0 && whole <= at_start && whole <= at_end) return {gap, whole};
+  return at_end < at_start ? Fit{slack, at_end} : Fit{0, at_start};
+}
+
+// Of the free spans that are large enough the one where the block opens the fewest whole pages; of
+// equals the smallest. Bounded: looks at a few of the smallest.
+uint32_t Heap::FindLarge(uint64_t size) const {
+  uint32_t best = 0;
+  uint64_t best_pages = 0;
+  int looks = 0;
+  zones_[kLargeZone].free.VisitFrom(spans_, size, [&](uint32_t index) {
+    const Span& span = spans_[index];
+    if (span.size == size) {
+      best = index;
+      return false;
+    }
+    const uint64_t pages = FitIn(span, size).pages;
+    if (best == 0 || pages < best_pages || (pages == best_pages && span.size < spans_[best].size)) {
+      best = index;
+      best_pages = pages;
+    }
+    return ++looks < kLooks;
+  });
+  return best;
+}
+
+// Makes a live block out of a free span that was taken out of the index; the rest goes back.
+uint32_t Heap::Cut(uint32_t index, uint64_t size) {
+  const bool choose = spans_[index].size != size && spans_[index].zone == kLargeZone;
+  const uint64_t offset = choose ? FitIn(spans_[index], size).offset : 0;
+  if (offset != 0) {
+    const uint32_t upper = SplitAt(index, offset);
+    zones_[spans_[index].zone].free.Insert(&spans_, index);
+    index = upper;
+  }
+  if (spans_[index].size != size) {
+    const uint32_t rest = SplitAt(index, size);
+    zones_[spans_[rest].zone].free.Insert(&spans_, rest);
+  }
+  Span& span = spans_[index];
+  span.state = SpanState::kLive;
+  map_.Insert(span.address, index);
+  return index;
+}
+
+// The span keeps the lower part, a new one gets the upper.
+uint32_t Heap::SplitAt(uint32_t index, uint64_t offset) {
+  const uint32_t upper = spans_.New();
+  Span& low = spans_[index];
+  Span& high = spans_[upper];
+  high.address = low.address + offset;
+  high.size = low.size - offset;
+  high.previous = index;
+  high.next = low.next;
+  high.tick = low.tick;
+  high.epoch = low.epoch;
+  high.state = low.state;
+  high.zone = low.zone;
+  if (low.next != 0) spans_[low.next].previous = upper;
+  low.next = upper;
+  low.size = offset;
+  return upper;
+}
+
+// --- Giving back --------------------------------------------------------------------------------
+
+void Heap::Give(uint32_t index, uint32_t epoch) {
+  Span& span = spans_[index];
+  span.epoch = epoch;
+  span.tick = around_.fences->OpenTick(timeline);
+  if (!on_stream || span.uses != 0) {
+    for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
+      uses_[use].tick = around_.fences->OpenTick(uses_[use].timeline);
+    }
+    span.state = SpanState::kPending;
+    Link(&pending_head_, index);
+    Bump(&stats.pending_bytes, span.size);
+    return;
+  }
+  Bin& bin = bins_[BinOf(span.size)];
+  if (bin.size != span.size) {
+    EmptyBin(&bin);
+    bin.size = span.size;
+  }
+  span.state = SpanState::kQuick;
+  span.list_next = bin.head;
+  bin.head = index;
+  ++quick_count_;
+  quick_bytes_ += span.size;
+}
+
+// Joins a span that is in no list with its free neighbours, and puts the result into the index.
+// The lowest of the joined spans keeps its number.
+void Heap::Join(uint32_t index) {
+  Zone& zone = zones_[spans_[index].zone];
+  spans_[index].state = SpanState::kFree;
+  const auto absorb = [this](uint32_t low, uint32_t high) {
+    Span& a = spans_[low];
+    const Span& b = spans_[high];
+    a.size += b.size;
+    a.next = b.next;
+    if (b.next != 0) spans_[b.next].previous = low;
+    if (b.tick > a.tick) a.tick = b.tick;
+    if (b.epoch > a.epoch) a.epoch = b.epoch;
+    spans_.Delete(high);
+  };
+  const uint32_t next = spans_[index].next;
+  if (next != 0 && spans_[next].state == SpanState::kFree) {
+    zone.free.Remove(&spans_, next);
+    absorb(index, next);
+  }
+  const uint32_t previous = spans_[index].previous;
+  if (previous != 0 && spans_[previous].state == SpanState::kFree) {
+    zone.free.Remove(&spans_, previous);
+    absorb(previous, index);
+    index = previous;
+  }
+  zone.free.Insert(&spans_, index);
+}
+
+void Heap::Link(uint32_t* head, uint32_t index) {
+  Span& span = spans_[index];
+  span.list_previous = 0;
+  span.list_next = *head;
+  if (*head != 0) spans_[*head].list_previous = index;
+  *head = index;
+}
+
+void Heap::Unlink(uint32_t* head, uint32_t index) {
+  const Span& span = spans_[index];
+  if (span.list_next != 0) spans_[span.list_next].list_previous = span.list_previous;
+  if (span.list_previous != 0) {
+    spans_[span.list_previous].list_next = span.list_next;
+  } else {
+    *head = span.list_next;
+  }
+}
+
+// --- Uses by other streams
+// ------------------------------------------------------------------------
+
+bool Heap::RecordUse(uint32_t index, uint32_t used_by) {
+  Span& span = spans_[index];
+  if (on_stream && used_by == timeline) return true;
+  for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
+    if (uses_[use].timeline == used_by) return true;
+  }
+  if (!uses_.EnsureSpare(1)) return false;
+  const uint32_t use = uses_.New();
+  uses_[use] = {span.uses, used_by, 0};
+  span.uses = use;
+  return true;
+}
+
+void Heap::DropUses(Span* span) {
+  while (span->uses != 0) {
+    const uint32_t use = span->uses;
+    span->uses = uses_[use].next;
+    uses_.Delete(use);
+  }
+}
+
+bool Heap::UsesPassed(const Span& span) const {
+  if (!on_stream && !around_.fences->Completed(timeline, span.tick)) return false;
+  for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
+    if (!around_.fences->Completed(uses_[use].timeline, uses_[use].tick)) return false;
+  }
+  return true;
+}
+
+// A pending block whose fences have passed becomes free.
+void Heap::Retire(uint32_t index) {
+  Span& span = spans_[index];
+  Unlink(&pending_head_, index);
+  DropUses(&span);
+  map_.Remove(span.address, index);
+  Bump(&stats.pending_bytes, ~span.size + 1);
+  around_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
+                        span.requested, key.stream, Served::kUnknown);
+  Join(index);
+}
+
+bool Heap::Settle() {
+  bool any = quick_count_ != 0;
+  EmptyBins();
+  for (uint32_t index = pending_head_; index != 0;) {
+    const uint32_t following = spans_[index].list_next;
+    if (UsesPassed(spans_[index])) {
+      Retire(index);
+      any = true;
+    }
+    index = following;
+  }
+  return any;
+}
+
+void Heap::EnsureFences() {
+  Fences* fences = around_.fences;
+  for (uint32_t index = pending_head_; index != 0; index = spans_[index].list_next) {
+    const Span& span = spans_[index];
+    fences->Ensure(timeline, span.tick);
+    for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
+      fences->Ensure(uses_[use].timeline, uses_[use].tick);
+    }
+  }
+}
+
+}  // namespace vramstow

@@ -1,0 +1,244 @@
+// Heap: the blocks of one stream (or of all callers without a stream), in regions of its own.
+//
+// Idea: two zones, one for small blocks and one for the others, each a set of regions tiled by
+// spans. A request is served, in this order, by a block of the same size that was freed a moment
+// ago (kept whole in a bin), or by the best span of the index, from which the block is cut where
+// that opens the fewest whole pages. Neither touches a page or a chunk. What needs chunks is in
+// heap_pages.cc, called by the pool with the device's lock held as well.
+//
+// A heap of one stream hands a freed block out again at once: the stream's own order protects it.
+// What other streams used (recorded uses), and every block of the heap without a stream, waits as
+// kPending until its fences have passed. Unmapping a free page always needs the fence, also on the
+// stream's own heap.
+//
+// Ownership: its records; the pool owns heaps, chunks and addresses. Threads: `mutex` guards all
+// but the constants; the functions expect it to be held. Errors: HeapError or 0. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/address_map.h"
+#include "allocator/chunk_store.h"
+#include "allocator/events.h"
+#include "allocator/fences.h"
+#include "allocator/mutex.h"
+#include "allocator/span.h"
+#include "allocator/span_index.h"
+
+namespace vramstow {
+
+struct HeapKey {
+  uint64_t stream;  // kUnknownStream: callers without a stream
+  uint64_t pool;    // a private pool of the framework; 0 is the common one
+};
+
+// What a heap counts. Written under its lock; read by anybody, each number by itself.
+struct HeapStats {
+  std::atomic<uint64_t> allocated_bytes{0};  // live blocks, rounded
+  std::atomic<uint64_t> requested_bytes{0};
+  std::atomic<uint64_t> live_blocks{0};
+  std::atomic<uint64_t> pending_bytes{0};
+  std::atomic<uint64_t> allocations{0};
+  std::atomic<uint64_t> frees{0};
+  std::atomic<uint64_t> misses{0};
+};
+
+// Adds to a number that only the holder of the heap's lock writes: no atomic instruction needed.
+inline void Bump(std::atomic<uint64_t>* value, uint64_t amount) {
+  value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+class Heap {
+ public:
+  static constexpr int kZones = 2;
+  static constexpr uint8_t kSmallZone = 0;
+  static constexpr uint8_t kLargeZone = 1;
+
+  // Everything that a heap needs of its pool.
+  struct Surroundings {
+    AddressSpace* space;
+    ChunkStore* chunks;
+    Fences* fences;
+    const PoolEvents* events;
+    uint64_t page_bytes;
+    uint64_t small_bytes;
+    uint64_t largest_region;  // a region is at most this large, unless one block needs more
+  };
+
+  bool Open(const Surroundings& around, const HeapKey& key, uint16_t number, uint32_t timeline);
+  void Close();
+
+  // --- Hits -----------------------------------------------------------------------------------
+  // A live span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
+  uint32_t Take(uint64_t size) {
+    const Bin& bin = bins_[BinOf(size)];
+    if (bin.size == size && bin.head != 0) return TakeFromBin(size);
+    return TakeFromIndex(size);
+  }
+  // The live block at this address, or 0.
+  uint32_t FindLive(uint64_t address) const {
+    const uint32_t index = map_.Find(address, spans_);
+    return index != 0 && spans_[index].state == SpanState::kLive ? index : 0;
+  }
+  // The live block that the address lies in, or 0. Slower: walks its zone's spans.
+  uint32_t FindAround(uint64_t address) const;
+  // Takes a live block back.
+  void Give(uint32_t index, uint32_t epoch);
+  // Work of another stream uses the live block. False: no memory for the record.
+  bool RecordUse(uint32_t index, uint32_t timeline);
+
+  Span& span(uint32_t index) { return spans_[index]; }
+
+  // --- Slow steps; the device's lock is held, too -----------------------------------------------
+  // Makes sure that the next Take finds room for its records. False: the system has no memory.
+  bool Prepare();
+  // Makes pending blocks whose fences have passed free; joins what the bins keep apart. True if
+  // something became free.
+  bool Settle();
+  // Makes sure that fences for all pending blocks and free spans are on their way.
+  void EnsureFences();
+  // Waits until all that was freed so far can be taken. False: not by the deadline.
+  bool WaitForFrees(uint64_t deadline_ns);
+
+  // The way to serve a block with the fewest chunks: `count` pages of a hole, from `address` on.
+  struct Plan {
+    uint64_t address = 0;
+    uint64_t count = 0;
+    uint64_t left = 0;      // bytes that stay over beside the block
+    uint32_t keep[2] = {};  // free spans beside it that are part of it: not to be stripped
+  };
+  DriverResult MakePlan(uint64_t size, Plan* plan);
+  // Maps idle chunks of the store at the plan's pages: they become a free span.
+  DriverResult Execute(const Plan& plan);
+
+  struct StripResult {
+    uint64_t pages = 0;    // now in the store
+    uint64_t waiting = 0;  // pages that only wait for a fence
+    DriverResult result = kDriverSuccess;
+  };
+  // Unmaps up to `count` whole free pages that no work touches any more and that were freed in an
+  // epoch before `before_epoch` or in it; their chunks go to the store.
+  StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan);
+
+  // Whole pages in free spans.
+  uint64_t FreePages() const;
+  // The largest cached range, and the largest free range counting joined neighbours only.
+  uint64_t LargestFree() const;
+  uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
+  uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
+  uint64_t quick_bytes() const { return quick_bytes_; }
+  uint64_t host_bytes() const {
+    return spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes();
+  }
+  // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
+  // out until the work submitted so far has passed.
+  void Gate();
+  // Whether the gate has opened, which needs a poll before.
+  bool GateOpen();
+  bool WaitForGate(uint64_t deadline_ns);
+  // Serves from the other zone, as a last resort: 0 if that cannot be either.
+  uint32_t TakeAnywhere(uint64_t size);
+  // Unmaps every chunk of the heap's regions, live blocks or not.
+  void UnmapAll();
+
+  // Calls visit(span) for all spans, in order of address within each region.
+  template <typename Visit>
+  void VisitSpans(Visit visit) const {
+    for (uint32_t r = 0; r < region_count_; ++r) {
+      for (uint32_t i = regions_[r].first; i != 0; i = spans_[i].next) visit(spans_[i]);
+    }
+  }
+  // Bytes of the pages of the heap's regions that a chunk backs.
+  uint64_t BackedBytes() const;
+  // Null if all invariants hold, else a sentence. See heap_check.cc.
+  const char* Check() const;
+
+  Mutex mutex;
+  HeapKey key{};
+  uint16_t number = 0;
+  uint32_t timeline = 0;
+  bool on_stream = false;
+  HeapStats stats;
+
+ private:
+  static constexpr uint32_t kBins = 64;
+  static constexpr int kLooks = 16;
+  static constexpr uint32_t kMaxRegions = 128;
+  static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
+  static constexpr uint32_t kMaxUses = uint32_t{1} << 22;
+
+  struct Use {
+    uint32_t next;
+    uint32_t timeline;
+    uint32_t tick;  // 0: while the block lives; set when it is freed
+  };
+  struct Bin {
+    uint64_t size = 0;
+    uint32_t head = 0;
+  };
+  struct Zone {
+    SpanIndex free;
+    SpanIndex holes;
+  };
+  struct Region {
+    uint64_t address;
+    uint64_t size;
+    uint32_t first;  // the span at the region's start, which never changes its number
+    uint8_t zone;
+  };
+
+  static uint32_t BinOf(uint64_t size) {
+    return static_cast<uint32_t>(size / kBlockBytes * 0x9E3779B1U >> 26 & (kBins - 1));
+  }
+  uint8_t ZoneOf(uint64_t size) const {
+    return size <= around_.small_bytes ? kSmallZone : kLargeZone;
+  }
+  uint64_t PageUp(uint64_t address) const {
+    return (address + around_.page_bytes - 1) & ~(around_.page_bytes - 1);
+  }
+  uint64_t PageDown(uint64_t address) const { return address & ~(around_.page_bytes - 1); }
+
+  uint32_t TakeFromBin(uint64_t size);
+  uint32_t TakeFromIndex(uint64_t size);
+  uint32_t Cut(uint32_t index, uint64_t size);
+  struct Fit {
+    uint64_t offset;
+    uint64_t pages;  // whole free pages that the block would open
+  };
+  Fit FitIn(const Span& span, uint64_t size) const;
+  uint32_t FindLarge(uint64_t size) const;
+  uint32_t SplitAt(uint32_t index, uint64_t offset);
+  void Join(uint32_t index);
+  void EmptyBin(Bin* bin);
+  void EmptyBins();
+  void Retire(uint32_t index);
+  void DropUses(Span* span);
+  bool UsesPassed(const Span& span) const;
+  void Link(uint32_t* head, uint32_t index);
+  void Unlink(uint32_t* head, uint32_t index);
+  DriverResult AddRegion(uint8_t zone, uint64_t size);
+  void Consider(uint32_t hole, uint64_t size, Plan* plan) const;
+  uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result);
+  void MakeHole(uint32_t index, uint64_t from, uint64_t to);
+
+  Surroundings around_{};
+  SpanSlab spans_;
+  Slab<Use> uses_;
+  AddressMap map_;
+  bool gated_ = false;
+  uint32_t gate_tick_ = 0;
+  uint32_t quick_count_ = 0;
+  uint32_t pending_head_ = 0;
+  uint64_t quick_bytes_ = 0;
+  uint32_t region_count_ = 0;
+  uint64_t next_region_ = 0;
+  Bin bins_[kBins];
+  Zone zones_[kZones];
+  Region regions_[kMaxRegions];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_H_

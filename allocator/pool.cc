@@ -1,0 +1,344 @@
+#include "allocator/pool.h"
+
+#include <new>
+
+#include "allocator/host_memory.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
+// Arenas are this many times the device's memory: every heap can have a region as large as it.
+constexpr uint64_t kArenaFactor = 16;
+constexpr uint64_t kLeastArena = uint64_t{1} << 40;
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+const char* PoolErrorName(PoolError error) {
+  switch (error) {
+    case PoolError::kOk:
+      return "ok";
+    case PoolError::kOutOfMemory:
+      return "out_of_memory";
+    case PoolError::kInvalid:
+      return "invalid";
+    case PoolError::kNotOurs:
+      return "not_ours";
+    case PoolError::kUnavailable:
+      return "unavailable";
+  }
+  return "unknown";
+}
+
+PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
+  driver_ = driver;
+  config_ = config;
+  if (driver->describe(driver->self, &device_) != kDriverSuccess || !device_.virtual_memory) {
+    return PoolError::kUnavailable;
+  }
+  // Chunks are powers of two, so that pages are found by masks.
+  uint64_t chunk = device_.granularity_bytes;
+  while (chunk < config.chunk_bytes) chunk *= 2;
+  config_.chunk_bytes = chunk;
+  events_.Open(config.sink, device_.ordinal);
+  uint64_t wanted = config.address_bytes;
+  if (wanted == 0) {
+    wanted = device_.total_bytes * kArenaFactor;
+    if (wanted < kLeastArena) wanted = kLeastArena;
+  }
+  space_.Open(driver, &events_, chunk, wanted, device_.total_bytes / 4);
+  fences_.Open(driver);
+  if (!chunks_.Open(driver, &events_, &space_, config.limit_bytes)) return PoolError::kUnavailable;
+  opened_ns_ = Now();
+  epochs_.Advance(opened_ns_);
+  return PoolError::kOk;
+}
+
+void Pool::Close(bool alive) {
+  MutexLock device_lock(&mutex_);
+  const uint32_t count = heap_count_.load();
+  for (std::atomic<Heap*>& entry : table_) entry.store(nullptr);
+  heap_count_.store(0);
+  for (uint32_t number = 1; number <= count; ++number) {
+    Heap* heap = heaps_[number];
+    if (alive) heap->UnmapAll();
+    heap->Close();
+    heap->~Heap();
+    FreeHostMemory(heap, sizeof(Heap));
+    heaps_[number] = nullptr;
+  }
+  fences_.Close(alive);
+  chunks_.Close(alive);
+  space_.Close(alive);
+}
+
+// --- Heaps --------------------------------------------------------------------------------------
+
+uint64_t Pool::HashOf(const HeapKey& key) {
+  const uint64_t mixed = (key.stream ^ (key.pool * 0x9E3779B97F4A7C15U)) * 0xD6E8FEB86659FD93U;
+  return mixed >> 53;  // 11 bits: 2 * kMaxHeaps places
+}
+
+Heap* Pool::FindHeap(const HeapKey& key) const {
+  static_assert(2 * kMaxHeaps == 1U << 11);
+  for (uint64_t place = HashOf(key);; place = (place + 1) & (2 * kMaxHeaps - 1)) {
+    Heap* heap = table_[place].load(std::memory_order_acquire);
+    if (heap == nullptr) return nullptr;
+    if (heap->key.stream == key.stream && heap->key.pool == key.pool) return heap;
+  }
+}
+
+// The device's lock is held.
+Heap* Pool::GetHeap(const HeapKey& key) {
+  Heap* heap = FindHeap(key);
+  if (heap != nullptr) return heap;
+  const uint32_t count = heap_count_.load(std::memory_order_relaxed);
+  if (count == kMaxHeaps) {
+    // Callers without a stream are served from a heap that waits for everything: always right.
+    const HeapKey common{kUnknownStream, key.pool};
+    Heap* fallback = FindHeap(common);
+    return fallback != nullptr ? fallback : FindHeap({kUnknownStream, 0});
+  }
+  void* memory = AllocateHostMemory(sizeof(Heap));
+  if (memory == nullptr) return nullptr;
+  heap = new (memory) Heap;
+  const uint32_t timeline =
+      key.stream == kUnknownStream ? Fences::kEverything : fences_.TimelineOf(key.stream);
+  Heap::Surroundings around;
+  around.space = &space_;
+  around.chunks = &chunks_;
+  around.fences = &fences_;
+  around.events = &events_;
+  around.page_bytes = config_.chunk_bytes;
+  around.small_bytes = config_.small_bytes;
+  around.largest_region = RoundUp(device_.total_bytes, config_.chunk_bytes);
+  if (!heap->Open(around, key, static_cast<uint16_t>(count + 1), timeline)) {
+    heap->~Heap();
+    FreeHostMemory(memory, sizeof(Heap));
+    return nullptr;
+  }
+  heaps_[count + 1] = heap;
+  heap_count_.store(count + 1, std::memory_order_release);
+  uint64_t place = HashOf(key);
+  while (table_[place].load(std::memory_order_relaxed) != nullptr) {
+    place = (place + 1) & (2 * kMaxHeaps - 1);
+  }
+  table_[place].store(heap, std::memory_order_release);
+  return heap;
+}
+
+// --- Blocks -------------------------------------------------------------------------------------
+
+PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
+  if (request.size == 0) return PoolError::kInvalid;
+  if (request.size > kLargestBlock) return PoolError::kOutOfMemory;
+  const uint64_t size = (request.size + kBlockBytes - 1) & ~(kBlockBytes - 1);
+  Heap* heap = FindHeap({request.stream, request.pool});
+  if (heap != nullptr) {
+    MutexLock lock(&heap->mutex);
+    const uint32_t index = heap->Take(size);
+    if (index != 0) {
+      FinishAllocation(heap, index, request, Served::kHit, block);
+      return PoolError::kOk;
+    }
+  }
+  return AllocateSlow(request, size, block);
+}
+
+// Under the heap's lock: the event is told before anybody else can see the block.
+void Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
+                            Block* block) {
+  Span& span = heap->span(index);
+  span.requested = request.size;
+  span.layer = request.layer;
+  Bump(&heap->stats.allocated_bytes, span.size);
+  Bump(&heap->stats.requested_bytes, request.size);
+  Bump(&heap->stats.live_blocks, 1);
+  Bump(&heap->stats.allocations, 1);
+  *block = {span.address, span.size, served};
+  UpdatePeak(heap->stats.allocated_bytes.load(std::memory_order_relaxed));
+  events_.Block(EventKind::kAllocate, request.layer, span.address, span.size, request.size,
+                request.stream, served);
+}
+
+// The peak over all heaps. The sum is read without a lock: each number is exact, and the thread
+// that makes the sum largest sees its own.
+void Pool::UpdatePeak(uint64_t own_allocated) {
+  const uint32_t count = heap_count_.load(std::memory_order_relaxed);
+  uint64_t sum = own_allocated;
+  if (count > 1) {
+    sum = 0;
+    for (uint32_t number = 1; number <= count; ++number) {
+      sum += heaps_[number]->stats.allocated_bytes.load(std::memory_order_relaxed);
+    }
+  }
+  uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
+  while (sum > peak && !peak_allocated_.compare_exchange_weak(peak, sum)) {
+  }
+}
+
+PoolError Pool::Free(uint64_t address) {
+  const uint16_t number = space_.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) {
+    return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
+  }
+  Heap* heap = heaps_[number];
+  MutexLock lock(&heap->mutex);
+  const uint32_t index = heap->FindLive(address);
+  if (index == 0) return PoolError::kInvalid;
+  const Span& span = heap->span(index);
+  events_.Block(EventKind::kFree, span.layer, address, span.size, span.requested, heap->key.stream,
+                Served::kUnknown);
+  Bump(&heap->stats.allocated_bytes, ~span.size + 1);
+  Bump(&heap->stats.requested_bytes, ~span.requested + 1);
+  Bump(&heap->stats.live_blocks, ~uint64_t{0});
+  Bump(&heap->stats.frees, 1);
+  heap->Give(index, epochs_.now());
+  return PoolError::kOk;
+}
+
+PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
+  const uint16_t number = space_.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) {
+    return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
+  }
+  uint32_t timeline = fences_.FindTimeline(stream);
+  if (timeline == Fences::kMaxTimelines) {
+    MutexLock device_lock(&mutex_);
+    timeline = fences_.TimelineOf(stream);
+  }
+  Heap* heap = heaps_[number];
+  MutexLock lock(&heap->mutex);
+  const uint32_t index = heap->FindLive(address);
+  if (index == 0) return PoolError::kInvalid;
+  return heap->RecordUse(index, timeline) ? PoolError::kOk : PoolError::kUnavailable;
+}
+
+PoolError Pool::Find(uint64_t address, BlockInfo* info) {
+  const uint16_t number = space_.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) {
+    return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
+  }
+  Heap* heap = heaps_[number];
+  MutexLock lock(&heap->mutex);
+  const uint32_t index = heap->FindAround(address);
+  if (index == 0) return PoolError::kInvalid;
+  const Span& span = heap->span(index);
+  *info = {span.address, span.size, span.requested, heap->key.stream, heap->key.pool, span.layer};
+  return PoolError::kOk;
+}
+
+// --- Streams ------------------------------------------------------------------------------------
+
+void Pool::NoteStream(uint64_t stream) {
+  if (fences_.FindTimeline(stream) != Fences::kMaxTimelines) return;
+  MutexLock device_lock(&mutex_);
+  fences_.TimelineOf(stream);
+}
+
+void Pool::StreamDestroyed(uint64_t stream) {
+  MutexLock device_lock(&mutex_);
+  const uint32_t timeline = fences_.FindTimeline(stream);
+  if (timeline == Fences::kMaxTimelines) return;
+  const uint32_t count = heap_count_.load();
+  for (uint32_t number = 1; number <= count; ++number) {
+    Heap* heap = heaps_[number];
+    if (heap->timeline != timeline || !heap->on_stream) continue;
+    MutexLock lock(&heap->mutex);
+    heap->Gate();
+  }
+  // Blocks that other heaps hold for this stream need its event now: later it has no name.
+  fences_.Ensure(timeline, fences_.OpenTick(timeline));
+}
+
+// --- Numbers ------------------------------------------------------------------------------------
+
+PoolStats Pool::Stats() const {
+  PoolStats stats{};
+  const uint32_t count = heap_count_.load(std::memory_order_acquire);
+  for (uint32_t number = 1; number <= count; ++number) {
+    const HeapStats& heap = heaps_[number]->stats;
+    stats.allocated_bytes += heap.allocated_bytes.load(std::memory_order_relaxed);
+    stats.requested_bytes += heap.requested_bytes.load(std::memory_order_relaxed);
+    stats.pending_bytes += heap.pending_bytes.load(std::memory_order_relaxed);
+    stats.live_blocks += heap.live_blocks.load(std::memory_order_relaxed);
+    stats.allocations += heap.allocations.load(std::memory_order_relaxed);
+    stats.frees += heap.frees.load(std::memory_order_relaxed);
+    stats.misses += heap.misses.load(std::memory_order_relaxed);
+    stats.host_bytes += heaps_[number]->host_bytes() + sizeof(Heap);
+  }
+  stats.host_bytes += chunks_.committed_bytes();
+  stats.reserved_bytes = chunks_.reserved_bytes();
+  stats.peak_reserved_bytes = chunks_.peak_reserved_bytes();
+  stats.peak_allocated_bytes = peak_allocated_.load(std::memory_order_relaxed);
+  stats.stitches = stitches_.load(std::memory_order_relaxed);
+  stats.grown_chunks = grown_.load(std::memory_order_relaxed);
+  stats.moved_chunks = moved_.load(std::memory_order_relaxed);
+  stats.released_chunks = released_.load(std::memory_order_relaxed);
+  stats.fence_waits = fence_waits_.load(std::memory_order_relaxed);
+  stats.fence_wait_ns = fence_wait_ns_.load(std::memory_order_relaxed);
+  stats.out_of_memory = out_of_memory_.load(std::memory_order_relaxed);
+  stats.hook_calls = hook_calls_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+void Pool::ResetPeaks() {
+  MutexLock device_lock(&mutex_);
+  peak_allocated_.store(Stats().allocated_bytes, std::memory_order_relaxed);
+  chunks_.ResetPeak();
+}
+
+void Pool::SetLimit(uint64_t bytes) {
+  MutexLock device_lock(&mutex_);
+  chunks_.set_limit_bytes(bytes);
+}
+
+DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
+  const DriverResult result = driver_->memory_info(driver_->self, free_bytes, total_bytes);
+  if (result != kDriverSuccess) return result;
+  MutexLock device_lock(&mutex_);
+  const PoolStats stats = Stats();
+  *free_bytes += stats.reserved_bytes - stats.allocated_bytes;
+  if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
+  const uint64_t limit = chunks_.limit_bytes();
+  if (limit == 0) return result;
+  if (*total_bytes > limit) *total_bytes = limit;
+  const uint64_t left = stats.allocated_bytes < limit ? limit - stats.allocated_bytes : 0;
+  if (*free_bytes > left) *free_bytes = left;
+  return result;
+}
+
+OutOfMemoryReport Pool::LastReport() {
+  MutexLock device_lock(&mutex_);
+  return report_;
+}
+
+const char* Pool::Check() {
+  MutexLock device_lock(&mutex_);
+  return CheckLocked();
+}
+
+const char* Pool::CheckLocked() {
+  uint64_t backed = chunks_.idle_chunks() * config_.chunk_bytes;
+  const uint32_t count = heap_count_.load();
+  for (uint32_t number = 1; number <= count; ++number) {
+    Heap* heap = heaps_[number];
+    MutexLock lock(&heap->mutex);
+    const char* found = heap->Check();
+    if (found != nullptr) return found;
+    backed += heap->BackedBytes();
+  }
+  if (backed != chunks_.reserved_bytes()) return "a chunk is neither mapped nor idle";
+  return nullptr;
+}
+
+void Pool::CheckIfAsked() {
+  if (!config_.check) return;
+  const char* found = CheckLocked();
+  const char* none = nullptr;
+  if (found != nullptr) check_failure_.compare_exchange_strong(none, found);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,247 @@
+// Pool: the caching allocator of one device, on the driver's virtual memory.
+//
+// Idea: a heap per stream serves hits under a lock of its own; all that needs the driver goes up
+// the pressure ladder under the device's lock (ladder.cc). Physical memory is fungible: chunks move
+// between heaps and addresses, so free memory in pieces is as good as free memory in one.
+// docs/pool.md tells the whole story.
+//
+// Ownership: the pool owns its arenas, chunks and events until Close; the driver table belongs to
+// the caller. A Pool is large: give it static storage or pages of its own. Threads: every function
+// but Open and Close may be called from any thread; hooks run without any lock of the pool and may
+// call it. Errors: PoolError; on an error nothing changed that the caller can see. No exceptions,
+// no heap of the process. Units: bytes; nanoseconds; streams as the driver's handles.
+//
+// Locks, in order: hook list; device (mutex_); one heap, or two where the device's is held.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_H_
+#define VRAMSTOW_ALLOCATOR_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/address_space.h"
+#include "allocator/chunk_store.h"
+#include "allocator/config.h"
+#include "allocator/driver.h"
+#include "allocator/epochs.h"
+#include "allocator/events.h"
+#include "allocator/fences.h"
+#include "allocator/heap.h"
+#include "allocator/mutex.h"
+#include "allocator/report.h"
+
+namespace vramstow {
+
+enum class PoolError {
+  kOk,
+  kOutOfMemory,  // last_report() says more
+  kInvalid,      // size 0, or an address that is no live block's start (freed twice?)
+  kNotOurs,      // the address is not the pool's: ask the plain driver
+  kUnavailable,  // the pool cannot work here: no virtual memory, no memory for its records
+};
+const char* PoolErrorName(PoolError error);
+
+struct BlockRequest {
+  uint64_t size;  // as asked; rounded up to kBlockBytes
+  uint64_t stream = kUnknownStream;
+  uint64_t pool = 0;  // a private pool; 0 is the common one
+  Layer layer = Layer::kDriver;
+};
+
+struct Block {
+  uint64_t address;
+  uint64_t size;  // after rounding
+  Served served;
+};
+
+struct BlockInfo {
+  uint64_t address;
+  uint64_t size;
+  uint64_t requested;
+  uint64_t stream;
+  uint64_t pool;
+  Layer layer;
+};
+
+struct PoolStats {
+  uint64_t allocated_bytes;
+  uint64_t requested_bytes;
+  uint64_t reserved_bytes;
+  uint64_t peak_allocated_bytes;
+  uint64_t peak_reserved_bytes;
+  uint64_t pending_bytes;
+  uint64_t live_blocks;
+  uint64_t allocations;
+  uint64_t frees;
+  uint64_t misses;        // allocations that were no hit
+  uint64_t stitches;      // allocations for which chunks were mapped
+  uint64_t grown_chunks;  // made, ever
+  uint64_t moved_chunks;  // unmapped to be mapped elsewhere, ever
+  uint64_t released_chunks;
+  uint64_t fence_waits;
+  uint64_t fence_wait_ns;
+  uint64_t out_of_memory;
+  uint64_t hook_calls;
+  uint64_t host_bytes;  // of the pool's own records
+};
+
+struct TrimRequest {
+  uint64_t bytes = ~uint64_t{0};  // at most this much
+  uint64_t wait_ns = 0;           // for work that still touches what was freed
+};
+
+struct TrimResult {
+  uint64_t released_bytes;
+  uint64_t duration_ns;
+};
+
+// Runs when an allocation cannot be served (kPressure: drop your caches; `bytes` are lacking) and
+// after cached memory was given back (kTrimmed: `bytes` were). No lock of the pool is held.
+enum class HookKind : uint8_t { kPressure, kTrimmed };
+using Hook = void (*)(void* context, HookKind kind, uint64_t bytes);
+
+class Pool {
+ public:
+  static constexpr uint32_t kMaxHeaps = 1024;
+  static constexpr int kMaxHooks = 32;
+
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // kUnavailable: nothing was taken, use the plain driver.
+  PoolError Open(const DriverTable* driver, const PoolConfig& config);
+  // `alive`: everything is given back, live blocks too; no work may touch them. Otherwise the
+  // context is gone and the records are forgotten without a driver call.
+  void Close(bool alive);
+
+  PoolError Allocate(const BlockRequest& request, Block* block);
+  PoolError Free(uint64_t address);
+  // Work of `stream` touches the block: after Free it waits for that work, too.
+  PoolError RecordUse(uint64_t address, uint64_t stream);
+
+  // Whether the address lies in one of the pool's arenas, in a block or not.
+  bool Owns(uint64_t address) const { return space_.Owns(address); }
+  // The live block that the address lies in.
+  PoolError Find(uint64_t address, BlockInfo* info);
+
+  // Gives cached memory back to the device; then hooks of kind kTrimmed run.
+  TrimResult Trim(const TrimRequest& request);
+  // To be called now and then: decay and watermark. Gives back how much was released.
+  uint64_t Maintain();
+  // The most that the pool may hold; 0: no limit. What it holds already stays until it is trimmed.
+  void SetLimit(uint64_t bytes);
+  // What cuMemGetInfo should say: free for this process, cached memory counted as free.
+  DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
+
+  // False: the table of hooks is full.
+  bool AddHook(Hook hook, void* context);
+  void RemoveHook(Hook hook, void* context);
+
+  // The process uses this stream: frees without a stream wait for it, too, where the driver has no
+  // event for the whole context.
+  void NoteStream(uint64_t stream);
+  // Before the stream is destroyed.
+  void StreamDestroyed(uint64_t stream);
+  // While any capture is in progress the pool makes no fence and waits for none.
+  void CaptureBegins() { fences_.CaptureBegins(); }
+  void CaptureEnds() { fences_.CaptureEnds(); }
+
+  PoolStats Stats() const;
+  void ResetPeaks();
+  // The last out-of-memory report; number 0 if there was none.
+  OutOfMemoryReport LastReport();
+  // Null if all invariants hold, else a sentence.
+  const char* Check();
+  // What the checks of PoolConfig::check have found first; null: nothing.
+  const char* check_failure() const { return check_failure_.load(std::memory_order_relaxed); }
+
+ private:
+  // Where an allocation stands on the ladder.
+  struct Climb {
+    BlockRequest request;
+    uint64_t size = 0;  // rounded
+    Heap* heap = nullptr;
+    uint32_t index = 0;  // the block, once there is one
+    Served served = Served::kUnknown;
+    uint64_t lacking = 0;  // chunks
+    uint64_t made = 0;     // chunks
+    bool last = false;     // every stream's memory, however young
+    OutOfMemoryReport::Tried tried[kLadderSteps] = {};
+    DriverResult result = kDriverSuccess;
+  };
+
+  static uint64_t HashOf(const HeapKey& key);
+  Heap* FindHeap(const HeapKey& key) const;
+  Heap* GetHeap(const HeapKey& key);
+  void FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
+                        Block* block);
+  void UpdatePeak(uint64_t own_allocated);
+
+  // ladder.cc
+  PoolError AllocateSlow(const BlockRequest& request, uint64_t size, Block* block);
+  bool ClimbOnce(Climb* climb);
+  bool TryFences(Climb* climb);
+  bool TryChunks(Climb* climb);
+  void Grow(Climb* climb, uint64_t chunks);
+  bool WithinSlack(const Climb& climb, uint64_t chunks) const;
+  void Gather(Climb* climb, const Heap::Plan& plan);
+  uint64_t StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch);
+  bool MayWait(uint64_t now) const;
+  bool WaitForOwnStream(Climb* climb);
+  void WaitForEverything(Climb* climb);
+  void ReportOutOfMemory(const Climb& climb);
+  void Note(Climb* climb, LadderStep step, uint64_t bytes, uint64_t since_ns);
+
+  // trim.cc
+  bool RunHooks(HookKind kind, uint64_t bytes);
+  uint64_t StripAll(uint64_t chunks, uint32_t before_epoch);
+  uint64_t ReleaseIdle(uint64_t chunks);
+  void EnsureAllFences();
+
+  uint64_t Now() const { return driver_->now(driver_->self); }
+  static uint64_t CurrentThread();
+  const char* CheckLocked();
+  void CheckIfAsked();
+
+  const DriverTable* driver_ = nullptr;
+  PoolConfig config_;
+  DriverDevice device_{};
+  PoolEvents events_;
+  AddressSpace space_;
+  ChunkStore chunks_;
+  Fences fences_;
+  Epochs epochs_;
+  Mutex mutex_;
+  uint64_t opened_ns_ = 0;
+
+  std::atomic<uint32_t> heap_count_{0};
+  Heap* heaps_[kMaxHeaps + 1] = {};               // by number, from 1
+  std::atomic<Heap*> table_[2 * kMaxHeaps] = {};  // by key
+  std::atomic<uint64_t> peak_allocated_{0};
+
+  // Counted under the device's lock.
+  std::atomic<uint64_t> stitches_{0};
+  std::atomic<uint64_t> grown_{0};
+  std::atomic<uint64_t> moved_{0};
+  std::atomic<uint64_t> released_{0};
+  std::atomic<uint64_t> fence_waits_{0};
+  std::atomic<uint64_t> fence_wait_ns_{0};
+  std::atomic<uint64_t> out_of_memory_{0};
+  std::atomic<uint64_t> hook_calls_{0};
+
+  struct HookEntry {
+    Hook hook;
+    void* context;
+  };
+  Mutex hook_mutex_;
+  HookEntry hooks_[kMaxHooks] = {};
+  int hook_count_ = 0;
+  uint64_t hook_threads_[kMaxHooks] = {};  // threads that run hooks right now
+
+  OutOfMemoryReport report_{};
+  std::atomic<const char*> check_failure_{nullptr};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_H_

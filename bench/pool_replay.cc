@@ -1,0 +1,123 @@
+// Replays request files (see pool_traces.py, pool_jobs.py) through the pool on a fake device, and
+// prints one line for each: peaks, their ratio, and the driver calls that it took.
+//
+// Usage: pool_replay [--chunk BYTES] [--small BYTES] [--limit RATIO] FILE…
+// Exit status 1 if a file's ratio is above --limit though its peak is at least 500 MiB.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "allocator/pool.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+namespace {
+
+struct Outcome {
+  PoolStats stats{};
+  uint64_t maps = 0;
+  uint64_t creates = 0;
+  uint64_t late_maps = 0;  // in the last third of the iterations
+  bool failed = false;
+};
+
+Outcome Replay(const std::string& path, const PoolConfig& config) {
+  FakeDevice::Options options;
+  options.total_bytes = 80 * kGiB;
+  FakeDevice device(options);
+  auto pool = std::make_unique<Pool>();
+  Outcome outcome;
+  if (pool->Open(device.table(), config) != PoolError::kOk) {
+    outcome.failed = true;
+    return outcome;
+  }
+  std::unordered_map<uint64_t, uint64_t> addresses;
+  std::vector<uint64_t> maps_at_iteration;
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    char kind = 0;
+    uint64_t id = 0;
+    uint64_t size = 0;
+    uint64_t stream = 0;
+    words >> kind >> id >> size >> stream;
+    if (kind == 'a') {
+      Block block{};
+      const BlockRequest request{size == 0 ? 1 : size, stream, 0, Layer::kFramework};
+      if (pool->Allocate(request, &block) != PoolError::kOk) outcome.failed = true;
+      addresses[id] = block.address;
+    } else if (kind == 'f') {
+      if (pool->Free(addresses[id]) != PoolError::kOk) outcome.failed = true;
+      addresses.erase(id);
+    } else if (kind == 'i') {
+      maps_at_iteration.push_back(device.Calls("map"));
+    }
+  }
+  const char* wrong = pool->Check();
+  if (wrong != nullptr || !device.violations().empty()) {
+    std::fprintf(stderr, "%s: %s\n", path.c_str(),
+                 wrong != nullptr ? wrong : device.violations().front().c_str());
+    outcome.failed = true;
+  }
+  outcome.stats = pool->Stats();
+  outcome.maps = device.Calls("map");
+  outcome.creates = device.Calls("create");
+  if (maps_at_iteration.size() >= 3) {
+    outcome.late_maps = outcome.maps - maps_at_iteration[maps_at_iteration.size() * 2 / 3];
+  }
+  pool->Close(true);
+  if (device.created_bytes() != 0 || !device.violations().empty()) outcome.failed = true;
+  return outcome;
+}
+
+int Main(int argc, char** argv) {
+  PoolConfig config;
+  double limit = 0;
+  std::vector<std::string> files;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--chunk") == 0 && i + 1 < argc) {
+      if (!ParseBytes(argv[++i], &config.chunk_bytes)) return 2;
+    } else if (std::strcmp(argv[i], "--small") == 0 && i + 1 < argc) {
+      if (!ParseBytes(argv[++i], &config.small_bytes)) return 2;
+    } else if (std::strcmp(argv[i], "--slack") == 0 && i + 1 < argc) {
+      config.slack_permille = static_cast<uint32_t>(std::atoi(argv[++i]));
+    } else if (std::strcmp(argv[i], "--limit") == 0 && i + 1 < argc) {
+      limit = std::atof(argv[++i]);
+    } else {
+      files.emplace_back(argv[i]);
+    }
+  }
+  int status = 0;
+  std::printf("%-34s %10s %10s %6s %9s %7s %7s %7s %7s\n", "requests", "allocated", "reserved",
+              "ratio", "allocs", "misses", "creates", "maps", "late");
+  for (const std::string& path : files) {
+    const Outcome outcome = Replay(path, config);
+    const PoolStats& stats = outcome.stats;
+    const double ratio = static_cast<double>(stats.peak_reserved_bytes) /
+                         static_cast<double>(stats.peak_allocated_bytes);
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const bool large = stats.peak_allocated_bytes >= 500 * kMiB;
+    const bool bad = outcome.failed || (limit != 0 && large && ratio > limit);
+    std::printf("%-34s %6.1f MiB %6.1f MiB %6.3f %9lu %7lu %7lu %7lu %7lu%s\n",
+                name.substr(0, name.rfind('.')).c_str(),
+                static_cast<double>(stats.peak_allocated_bytes) / static_cast<double>(kMiB),
+                static_cast<double>(stats.peak_reserved_bytes) / static_cast<double>(kMiB), ratio,
+                stats.allocations, stats.misses, outcome.creates, outcome.maps, outcome.late_maps,
+                bad ? "  FAILED" : "");
+    if (bad) status = 1;
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int argc, char** argv) { return vramstow::Main(argc, argv); }

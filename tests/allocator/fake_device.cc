@@ -1,0 +1,349 @@
+#include "tests/allocator/fake_device.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+FakeDevice* Self(void* self) { return static_cast<FakeDevice*>(self); }
+
+}  // namespace
+
+FakeDevice::FakeDevice(const Options& options) : options_(options) { FillTable(); }
+
+void FakeDevice::FailNth(const std::string& call, uint64_t nth, bool forever, DriverResult result) {
+  std::lock_guard lock(mutex_);
+  fail_call_ = call;
+  fail_nth_ = nth;
+  fail_forever_ = forever;
+  fail_result_ = result;
+  fail_seen_ = 0;
+}
+
+bool FakeDevice::Fails(const char* call, DriverResult* result) {
+  ++calls_[call];
+  ++all_calls_;
+  if (fail_nth_ == 0 || (!fail_call_.empty() && fail_call_ != call)) return false;
+  ++fail_seen_;
+  *result = fail_result_;
+  return fail_seen_ == fail_nth_ || (fail_forever_ && fail_seen_ > fail_nth_);
+}
+
+uint64_t FakeDevice::Calls(const std::string& call) const {
+  std::lock_guard lock(mutex_);
+  const auto found = calls_.find(call);
+  return found == calls_.end() ? 0 : found->second;
+}
+
+uint64_t FakeDevice::AllCalls() const {
+  std::lock_guard lock(mutex_);
+  return all_calls_;
+}
+
+void FakeDevice::Violate(const std::string& what) { violations_.push_back(what); }
+
+std::vector<std::string> FakeDevice::violations() const {
+  std::lock_guard lock(mutex_);
+  return violations_;
+}
+
+// --- Work ---------------------------------------------------------------------------------------
+
+void FakeDevice::Submit(uint64_t stream, uint64_t address, uint64_t size) {
+  std::lock_guard lock(mutex_);
+  Stream& entry = streams_[stream];
+  entry.destroyed = false;
+  entry.unfinished.push_back({++entry.submitted, address, size});
+}
+
+void FakeDevice::Finish(uint64_t stream, uint64_t count) {
+  std::lock_guard lock(mutex_);
+  std::vector<Work>& work = streams_[stream].unfinished;
+  const auto n = static_cast<std::ptrdiff_t>(std::min<uint64_t>(count, work.size()));
+  work.erase(work.begin(), work.begin() + n);
+}
+
+void FakeDevice::FinishAll() {
+  std::lock_guard lock(mutex_);
+  for (auto& [name, stream] : streams_) stream.unfinished.clear();
+}
+
+bool FakeDevice::Touched(uint64_t address, uint64_t size, uint64_t except) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, stream] : streams_) {
+    if (name == except) continue;
+    for (const Work& work : stream.unfinished) {
+      if (work.address < address + size && address < work.address + work.size) return true;
+    }
+  }
+  return false;
+}
+
+void FakeDevice::DestroyStream(uint64_t stream) {
+  std::lock_guard lock(mutex_);
+  streams_[stream].destroyed = true;
+}
+
+bool FakeDevice::Reached(const Reach& reach) const {
+  for (const auto& [name, number] : reach) {
+    const auto found = streams_.find(name);
+    if (found == streams_.end()) continue;
+    const std::vector<Work>& work = found->second.unfinished;
+    if (!work.empty() && work.front().number <= number) return false;
+  }
+  return true;
+}
+
+void FakeDevice::Advance(uint64_t nanoseconds) {
+  std::lock_guard lock(mutex_);
+  now_ += nanoseconds;
+}
+
+void FakeDevice::SetForeignBytes(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  foreign_ = bytes;
+}
+
+// --- Accounts -----------------------------------------------------------------------------------
+
+uint64_t FakeDevice::created_bytes() const {
+  std::lock_guard lock(mutex_);
+  return created_;
+}
+
+uint64_t FakeDevice::mapped_bytes() const {
+  std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [address, mapping] : mappings_) bytes += mapping.size;
+  return bytes;
+}
+
+uint64_t FakeDevice::events_alive() const {
+  std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
+uint64_t FakeDevice::ranges() const {
+  std::lock_guard lock(mutex_);
+  return ranges_.size();
+}
+
+bool FakeDevice::Accessible(uint64_t address, uint64_t size) const {
+  std::lock_guard lock(mutex_);
+  const uint64_t end = address + size;
+  auto at = mappings_.upper_bound(address);
+  if (at == mappings_.begin()) return false;
+  for (--at; address < end; ++at) {
+    if (at == mappings_.end() || at->first > address || !at->second.access) return false;
+    if (at->first + at->second.size <= address) return false;
+    address = at->first + at->second.size;
+  }
+  return true;
+}
+
+// --- Calls --------------------------------------------------------------------------------------
+
+DriverResult FakeDevice::MapHandle(uint64_t address, uint64_t size, uint64_t handle) {
+  const auto found = handles_.find(handle);
+  if (found == handles_.end() || found->second != size) {
+    Violate("map of no handle, or not of the whole");
+    return kDriverInvalidValue;
+  }
+  const auto range = ranges_.upper_bound(address);
+  if (range == ranges_.begin() ||
+      std::prev(range)->first + std::prev(range)->second < address + size) {
+    Violate("map outside of a reserved range");
+    return kDriverInvalidValue;
+  }
+  const auto next = mappings_.lower_bound(address);
+  const bool above = next != mappings_.end() && next->first < address + size;
+  const bool below =
+      next != mappings_.begin() && std::prev(next)->first + std::prev(next)->second.size > address;
+  if (above || below) {
+    Violate("map over another mapping");
+    return kDriverInvalidValue;
+  }
+  if (!mapped_.insert(handle).second) Violate("a chunk mapped twice");
+  mappings_[address] = {size, handle, false};
+  return kDriverSuccess;
+}
+
+DriverResult FakeDevice::UnmapRange(uint64_t address, uint64_t size) {
+  const auto found = mappings_.find(address);
+  if (found == mappings_.end() || found->second.size != size) {
+    Violate("unmap of something else than one whole mapping");
+    return kDriverInvalidValue;
+  }
+  for (const auto& [name, stream] : streams_) {
+    for (const Work& work : stream.unfinished) {
+      if (work.address < address + size && address < work.address + work.size) {
+        Violate("unmap under running work");
+      }
+    }
+  }
+  mapped_.erase(found->second.handle);
+  mappings_.erase(found);
+  return kDriverSuccess;
+}
+
+DriverResult FakeDevice::SetAccess(uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
+  for (auto at = mappings_.find(address); address < end; ++at) {
+    if (at == mappings_.end() || at->first != address) {
+      Violate("access to what is not mapped");
+      return kDriverInvalidValue;
+    }
+    at->second.access = true;
+    address += at->second.size;
+  }
+  return kDriverSuccess;
+}
+
+DriverResult FakeDevice::Record(uint64_t event, const uint64_t* stream) {
+  const auto found = events_.find(event);
+  if (found == events_.end()) {
+    Violate("record of no event");
+    return kDriverInvalidHandle;
+  }
+  Reach reach;
+  for (const auto& [name, entry] : streams_) {
+    if (stream == nullptr || *stream == name) reach[name] = entry.submitted;
+    if (stream != nullptr && *stream == name && entry.destroyed) return kDriverInvalidHandle;
+  }
+  found->second = reach;
+  return kDriverSuccess;
+}
+
+// What every entry does: take the lock, count, and fail if it is to.
+#define VRAMSTOW_FAKE_CALL(name)          \
+  FakeDevice* device = Self(self);        \
+  std::lock_guard lock(device->mutex_);   \
+  DriverResult injected = kDriverSuccess; \
+  if (device->Fails(name, &injected)) return injected
+
+void FakeDevice::FillTable() {
+  table_.self = this;
+  table_.describe = [](void* self, DriverDevice* out) -> DriverResult {
+    VRAMSTOW_FAKE_CALL("describe");
+    const Options& options = device->options_;
+    *out = {options.total_bytes, options.granularity, 0, options.virtual_memory};
+    return kDriverSuccess;
+  };
+  table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
+    VRAMSTOW_FAKE_CALL("memory_info");
+    const uint64_t used = device->created_ + device->foreign_;
+    *total = device->options_.total_bytes;
+    *free = used < *total ? *total - used : 0;
+    return kDriverSuccess;
+  };
+  table_.reserve = [](void* self, uint64_t size, uint64_t alignment, uint64_t* out) {
+    VRAMSTOW_FAKE_CALL("reserve");
+    if (size % device->options_.granularity != 0) device->Violate("reserve of an odd size");
+    if (size > device->options_.largest_reserve) return kDriverOutOfMemory;
+    *out = (device->next_address_ + alignment - 1) / alignment * alignment;
+    device->next_address_ = *out + size + alignment;
+    device->ranges_[*out] = size;
+    return kDriverSuccess;
+  };
+  table_.unreserve = [](void* self, uint64_t address, uint64_t size) {
+    VRAMSTOW_FAKE_CALL("unreserve");
+    const auto mapping = device->mappings_.lower_bound(address);
+    if (mapping != device->mappings_.end() && mapping->first < address + size) {
+      device->Violate("unreserve of a range with mappings");
+    }
+    if (device->ranges_.erase(address) == 0) device->Violate("unreserve of no range");
+    return kDriverSuccess;
+  };
+  table_.create = [](void* self, uint64_t size, uint64_t* handle) {
+    VRAMSTOW_FAKE_CALL("create");
+    if (size % device->options_.granularity != 0) device->Violate("create of an odd size");
+    if (device->created_ + device->foreign_ + size > device->options_.total_bytes) {
+      return kDriverOutOfMemory;
+    }
+    *handle = device->next_handle_++;
+    device->handles_[*handle] = size;
+    device->created_ += size;
+    return kDriverSuccess;
+  };
+  table_.release = [](void* self, uint64_t handle) {
+    VRAMSTOW_FAKE_CALL("release");
+    const auto found = device->handles_.find(handle);
+    if (found == device->handles_.end()) {
+      device->Violate("release of no handle");
+      return kDriverInvalidValue;
+    }
+    if (device->mapped_.count(handle) != 0) device->Violate("release of a mapped handle");
+    device->created_ -= found->second;
+    device->handles_.erase(found);
+    return kDriverSuccess;
+  };
+  table_.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) {
+    VRAMSTOW_FAKE_CALL("map");
+    return device->MapHandle(address, size, handle);
+  };
+  table_.unmap = [](void* self, uint64_t address, uint64_t size) {
+    VRAMSTOW_FAKE_CALL("unmap");
+    return device->UnmapRange(address, size);
+  };
+  table_.set_access = [](void* self, uint64_t address, uint64_t size) {
+    VRAMSTOW_FAKE_CALL("set_access");
+    return device->SetAccess(address, size);
+  };
+  table_.event_create = [](void* self, uint64_t* event) {
+    VRAMSTOW_FAKE_CALL("event_create");
+    *event = device->next_event_++;
+    device->events_[*event] = {};
+    return kDriverSuccess;
+  };
+  table_.event_destroy = [](void* self, uint64_t event) {
+    VRAMSTOW_FAKE_CALL("event_destroy");
+    if (device->events_.erase(event) == 0) device->Violate("destroy of no event");
+    return kDriverSuccess;
+  };
+  table_.event_record = [](void* self, uint64_t event, uint64_t stream) {
+    VRAMSTOW_FAKE_CALL("event_record");
+    return device->Record(event, &stream);
+  };
+  table_.event_record_all = [](void* self, uint64_t event) {
+    VRAMSTOW_FAKE_CALL("event_record_all");
+    if (!device->options_.context_events) return kDriverNotSupported;
+    return device->Record(event, nullptr);
+  };
+  table_.event_query = [](void* self, uint64_t event) {
+    VRAMSTOW_FAKE_CALL("event_query");
+    const auto found = device->events_.find(event);
+    if (found == device->events_.end()) {
+      device->Violate("query of no event");
+      return kDriverInvalidHandle;
+    }
+    return device->Reached(found->second) ? kDriverSuccess : kDriverNotReady;
+  };
+  table_.synchronize = [](void* self) {
+    VRAMSTOW_FAKE_CALL("synchronize");
+    for (auto& [name, stream] : device->streams_) stream.unfinished.clear();
+    return kDriverSuccess;
+  };
+  table_.relax_capture = [](void* self, int32_t* previous) {
+    VRAMSTOW_FAKE_CALL("relax_capture");
+    *previous = 0;
+    return kDriverSuccess;
+  };
+  table_.restore_capture = [](void* self, int32_t) {
+    VRAMSTOW_FAKE_CALL("restore_capture");
+    return kDriverSuccess;
+  };
+  table_.now = [](void* self) {
+    FakeDevice* device = Self(self);
+    std::lock_guard lock(device->mutex_);
+    return device->now_ += 1000;
+  };
+  table_.pause = [](void* self, uint64_t nanoseconds) {
+    FakeDevice* device = Self(self);
+    device->Advance(nanoseconds);
+    if (device->on_pause_) device->on_pause_();
+  };
+}
+
+#undef VRAMSTOW_FAKE_CALL
+
+}  // namespace vramstow

@@ -1,0 +1,124 @@
+// FakeDevice: a DriverTable over a few maps, as strict as the real driver and stricter.
+//
+// Idea: it keeps account of ranges, handles, mappings, streams, events and work, refuses what a
+// driver refuses, notes as a violation what DriverTable's preconditions forbid (an unmap under
+// running work above all), counts every call and can fail the Nth of any. Time is virtual: it
+// passes when the pool looks at the clock or pauses.
+//
+// Ownership: the test's. Threads: one lock around everything. Errors: as DriverTable; violations()
+// must be empty at the end of every test. Units: bytes; nanoseconds.
+#ifndef VRAMSTOW_TESTS_ALLOCATOR_FAKE_DEVICE_H_
+#define VRAMSTOW_TESTS_ALLOCATOR_FAKE_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator/driver.h"
+
+namespace vramstow {
+
+class FakeDevice {
+ public:
+  struct Options {
+    uint64_t total_bytes = uint64_t{1} << 30;
+    uint64_t granularity = uint64_t{2} << 20;
+    bool virtual_memory = true;
+    bool context_events = true;
+    uint64_t largest_reserve = ~uint64_t{0};
+  };
+
+  explicit FakeDevice(const Options& options);
+
+  const DriverTable* table() const { return &table_; }
+
+  // --- Faults: the Nth call (from 1) of this name, or of any if the name is empty.
+  void FailNth(const std::string& call, uint64_t nth, bool forever,
+               DriverResult result = kDriverOutOfMemory);
+  void FailNothing() { FailNth("", 0, false); }
+  uint64_t Calls(const std::string& call) const;
+  uint64_t AllCalls() const;
+
+  // --- Work: something on the stream touches [address, address + size) until it is finished.
+  void Submit(uint64_t stream, uint64_t address, uint64_t size);
+  void Finish(uint64_t stream, uint64_t count = ~uint64_t{0});  // the oldest ones
+  void FinishAll();
+  // What a pause does beside advancing the clock; by default nothing.
+  void set_on_pause(std::function<void()> on_pause) { on_pause_ = std::move(on_pause); }
+  // Whether unfinished work of a stream other than `except` touches the range.
+  bool Touched(uint64_t address, uint64_t size, uint64_t except) const;
+  void DestroyStream(uint64_t stream);
+
+  void Advance(uint64_t nanoseconds);
+  // Memory that another process takes.
+  void SetForeignBytes(uint64_t bytes);
+
+  uint64_t created_bytes() const;
+  uint64_t mapped_bytes() const;
+  uint64_t events_alive() const;
+  uint64_t ranges() const;
+  // Whether every byte of the range is mapped with access.
+  bool Accessible(uint64_t address, uint64_t size) const;
+  std::vector<std::string> violations() const;
+
+ private:
+  struct Mapping {
+    uint64_t size;
+    uint64_t handle;
+    bool access;
+  };
+  struct Work {
+    uint64_t number;
+    uint64_t address;
+    uint64_t size;
+  };
+  struct Stream {
+    uint64_t submitted = 0;
+    std::vector<Work> unfinished;
+    bool destroyed = false;
+  };
+  using Reach = std::map<uint64_t, uint64_t>;  // stream: number of its last work
+
+  // True if this call is to fail, with the result to give.
+  bool Fails(const char* call, DriverResult* result);
+  void Violate(const std::string& what);
+  bool Reached(const Reach& reach) const;
+  void FillTable();
+  DriverResult MapHandle(uint64_t address, uint64_t size, uint64_t handle);
+  DriverResult UnmapRange(uint64_t address, uint64_t size);
+  DriverResult SetAccess(uint64_t address, uint64_t size);
+  DriverResult Record(uint64_t event, const uint64_t* stream);
+
+  Options options_;
+  DriverTable table_{};
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> calls_;
+  uint64_t all_calls_ = 0;
+  std::string fail_call_;
+  uint64_t fail_nth_ = 0;
+  bool fail_forever_ = false;
+  DriverResult fail_result_ = kDriverOutOfMemory;
+  uint64_t fail_seen_ = 0;
+  std::map<uint64_t, uint64_t> ranges_;
+  std::map<uint64_t, uint64_t> handles_;  // handle: size
+  std::map<uint64_t, Mapping> mappings_;
+  std::set<uint64_t> mapped_;  // handles
+  std::map<uint64_t, Reach> events_;
+  std::map<uint64_t, Stream> streams_;
+  uint64_t next_address_ = uint64_t{0x7} << 44;
+  uint64_t next_handle_ = 1;
+  uint64_t next_event_ = 1;
+  uint64_t created_ = 0;
+  uint64_t foreign_ = 0;
+  uint64_t now_ = 1'000'000;
+  std::function<void()> on_pause_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_ALLOCATOR_FAKE_DEVICE_H_
