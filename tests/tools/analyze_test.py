@@ -1,0 +1,166 @@
+"""vramstow analyze: whole and broken traces, text and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from installation import VRAMSTOW, WRITE_TRACE
+
+
+def write(folder: Path, scenario: str = "small", **env: str) -> Path:
+    before = set(folder.glob("*.stow"))
+    subprocess.run(
+        [WRITE_TRACE, scenario],
+        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)} | env,
+        check=scenario != "killed",
+        timeout=60,
+    )
+    [trace] = set(folder.glob("*.stow")) - before
+    return trace
+
+
+def analyze(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload]
+        [VRAMSTOW, "analyze", *arguments],
+        **{"capture_output": True, "text": True, "timeout": 60, "check": False} | options,
+    )
+
+
+def test_text_and_json_tell_the_same(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    facts = json.loads(analyze("--json", trace).stdout)
+    assert facts["schema"] == {"name": "vramstow.analysis", "version": 1}
+    assert facts["input"]["kind"] == "stow"
+    assert facts["input"]["events"] == 4
+    assert facts["input"]["complete"] is True
+    assert facts["counts"]["allocations"] == 2
+    assert facts["peak"]["allocated_bytes"] == 8 * 2**20
+    assert facts["by_call"][0]["call"] == "cuMemAlloc"
+    text = analyze(trace)
+    assert text.returncode == 0
+    assert text.stderr == ""
+    assert "8.00 MiB allocated" in text.stdout
+    assert "libjob.so" in text.stdout
+    assert "What is missing" not in text.stdout
+
+
+def test_several_traces_are_ranks(tmp_path: Path) -> None:
+    traces = [write(tmp_path, RANK=rank) for rank in ("1", "0")]
+    facts = json.loads(analyze("--json", *traces).stdout)
+    assert [rank["process"]["rank"] for rank in facts["ranks"]] == [0, 1]
+    assert facts["peak"]["allocated_bytes"] == 16 * 2**20
+    assert "rank 0" in analyze(*traces).stdout
+
+
+def test_a_killed_process_has_a_trace_that_says_so(tmp_path: Path) -> None:
+    trace = write(tmp_path, "killed")
+    result = analyze(trace)
+    assert result.returncode == 0
+    assert "8.00 MiB allocated" in result.stdout
+    assert "was not closed" in result.stdout
+
+
+def test_any_truncation_gives_what_is_readable(tmp_path: Path) -> None:
+    data = write(tmp_path, "many").read_bytes()
+    part = tmp_path / "part.stow"
+    events = []
+    for size in sorted({0, 1, 8, 64, 4096, len(data) // 3, len(data) // 2, len(data) - 1}):
+        part.write_bytes(data[:size])
+        result = analyze("--json", part)
+        if result.returncode == 2:
+            assert size <= 4096, "too little is a trace"
+            assert "is not a vramstow trace" in result.stderr
+            assert result.stderr.count("\n") == 1
+            continue
+        assert result.returncode == 0, result.stderr
+        facts = json.loads(result.stdout)
+        events.append(facts["input"]["events"])
+    assert events == sorted(events)
+    assert events[-1] > 10000
+
+
+def test_any_damage_gives_what_is_readable(tmp_path: Path) -> None:
+    data = write(tmp_path, "many").read_bytes()
+    damaged = tmp_path / "damaged.stow"
+    dice = random.Random(4)
+    told = 0
+    for _ in range(30):
+        broken = bytearray(data)
+        for _ in range(20):
+            broken[dice.randrange(4096, len(broken))] ^= 1 << dice.randrange(8)
+        damaged.write_bytes(broken)
+        result = analyze("--json", damaged)
+        assert result.returncode == 0, result.stderr
+        facts = json.loads(result.stdout)
+        told += not facts["input"]["complete"]
+        assert "missing" in analyze(damaged).stdout or facts["input"]["complete"]
+    assert told > 15, "damage has to be said"
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x7fELF", b"PK\x03\x04" * 5000])
+def test_what_is_no_trace_gets_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    result = analyze(tmp_path / "file")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert "is not a vramstow trace" in result.stderr
+
+
+def test_what_cannot_be_read_gets_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "none", tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        result = analyze(path)
+        assert result.returncode == 2
+        assert result.stderr.count("\n") == 1
+        assert str(path) in result.stderr
+
+
+def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
+    for arguments in ([], ["--jsn", "x"], ["--json"]):
+        result = analyze(*arguments)
+        assert result.returncode == 2
+        assert result.stderr.count("\n") == 1
+        assert "vramstow analyze --help" in result.stderr
+
+
+def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    with open("/dev/full", "w") as full:
+        result = analyze(trace, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 1
+    assert "No space left" in result.stderr
+    closed = subprocess.run(
+        ["sh", "-c", f"{VRAMSTOW} analyze {trace} >&-"], capture_output=True, check=False
+    )
+    assert closed.returncode == 1
+
+
+def test_the_locale_decides_about_ascii(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    plain = analyze(trace, env={"LC_ALL": "C"})
+    assert plain.stdout.isascii()
+    assert "#" in plain.stdout
+    assert "█" in analyze(trace, env={"LANG": "en_US.UTF-8"}).stdout
+
+
+def test_the_program_itself() -> None:
+    def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([VRAMSTOW, *arguments], capture_output=True, text=True, check=False)
+
+    assert program("--version").stdout.startswith("vramstow ")
+    for command in ([], ["run"], ["analyze"], ["export"]):
+        text = program(*command, "--help")
+        assert text.returncode == 0
+        assert "Example" in text.stdout
+        assert text.stdout.endswith("\n")
+    for wrong in ([], ["conjure"], ["--frobnicate"]):
+        result = program(*wrong)
+        assert result.returncode == 2
+        assert result.stderr.count("\n") == 1
+        assert "vramstow --help" in result.stderr

@@ -1,0 +1,24 @@
+"""Fixtures of the program's process tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from installation import Installation, install
+
+
+@pytest.fixture(scope="session")
+def installation_of_session(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return install(tmp_path_factory.mktemp("installation"))
+
+
+@pytest.fixture
+def vramstow(installation_of_session: Installation, tmp_path: Path) -> Iterator[Installation]:
+    """An installation with an empty folder for traces."""
+    place = installation_of_session
+    shutil.rmtree(place.traces)
+    place.traces.mkdir()
+    yield place

@@ -1,0 +1,58 @@
+"""The pages of docs/ say what the program says."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from analyze_test import analyze, write
+from installation import ROOT, VRAMSTOW
+
+
+def test_the_configuration_page_is_up_to_date() -> None:
+    page = subprocess.run(
+        [VRAMSTOW, "docs", "configuration"], capture_output=True, text=True, check=True
+    ).stdout
+    assert (ROOT / "docs/configuration.md").read_text() == page, (
+        "build the target configuration-docs"
+    )
+
+
+def keys(value: object, path: str = "") -> set[str]:
+    """Every key of the JSON, lists as []; what has keys of the data's own is left alone."""
+    if path in ("facts", "counts.events_by_kind"):
+        return {path}
+    if isinstance(value, dict):
+        below = (keys(item, f"{path}.{name}" if path else name) for name, item in value.items())
+        return {path, *set().union(*below)} - {""}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return {path} | set().union(*(keys(item, path + "[]") for item in value))
+    return {path}
+
+
+def test_every_key_of_the_json_is_described(tmp_path: Path) -> None:
+    page = (ROOT / "docs/analyze.md").read_text()
+    facts = json.loads(analyze("--json", write(tmp_path)).stdout)
+    del facts["ranks"]
+    described = set(re.findall(r"`([a-z_.\[\]]+)`", page))
+    leaves = {key.replace("[]", "") for key in keys(facts)}
+    missing = {
+        key for key in leaves if key not in described and key.rpartition(".")[2] not in described
+    }
+    assert not missing
+
+
+def test_the_commands_pages_name_every_flag() -> None:
+    for command in ("run", "analyze", "export"):
+        text = subprocess.run(
+            [VRAMSTOW, command, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        pages = "".join(
+            (ROOT / "docs" / name).read_text()
+            for name in ("run.md", "analyze.md", "configuration.md")
+        )
+        options = [line for line in text.splitlines() if line.startswith("  -")]
+        for flag in re.findall(r"(?<![\w-])--[a-z-]+", " ".join(line[:28] for line in options)):
+            assert flag in pages or flag == "--help", f"{command} {flag}"

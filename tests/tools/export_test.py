@@ -1,0 +1,78 @@
+"""vramstow export: one line of CSV for each event."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from pathlib import Path
+
+from analyze_test import write
+from installation import VRAMSTOW
+
+
+def export(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload]
+        [VRAMSTOW, "export", *arguments],
+        **{"capture_output": True, "text": True, "timeout": 60, "check": False} | options,
+    )
+
+
+def test_every_event_has_its_line(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    result = export(trace, "--to", "csv")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [row["kind"] for row in rows] == ["allocate", "allocate", "free", "allocate"]
+    assert [row["sequence"] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[0]["address"] == "0x10000"
+    assert rows[0]["size"] == str(3 * 2**20)
+    assert rows[0]["call"] == "cuMemAlloc"
+    assert rows[0]["library"] == "/usr/lib/libjob.so"
+    assert rows[3]["result"] == "2"
+
+
+def test_a_file_gets_the_same(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    result = export(trace, "--to=csv", "-o", tmp_path / "events.csv")
+    assert result.returncode == 0
+    assert result.stdout == ""
+    text = (tmp_path / "events.csv").read_text()
+    assert text == export(trace, "--to", "csv").stdout
+    assert text.count("\n") == 100005
+
+
+def test_what_is_missing_is_said_beside(tmp_path: Path) -> None:
+    result = export(write(tmp_path, "killed"), "--to", "csv")
+    assert result.returncode == 0
+    assert result.stdout.count("\n") == 5
+    assert "was not closed" in result.stderr
+
+
+def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    for arguments in (
+        [trace],
+        [trace, "--to", "xml"],
+        ["--to", "csv"],
+        [tmp_path / "none", "--to", "csv"],
+        [trace, "--to", "csv", "-o", trace],
+    ):
+        result = export(*arguments)
+        assert result.returncode == 2, arguments
+        assert result.stderr.count("\n") == 1
+        assert result.stdout == ""
+    assert export(trace, "--to", "csv").returncode == 0, "and the trace is still whole"
+
+
+def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    for output in ("/dev/full", tmp_path / "no/such/folder"):
+        result = export(trace, "--to", "csv", "-o", output)
+        assert result.returncode == 1
+        assert str(output) in result.stderr
+    with open("/dev/full", "w") as full:
+        result = export(
+            trace, "--to", "csv", capture_output=False, stdout=full, stderr=subprocess.PIPE
+        )
+    assert result.returncode == 1

@@ -1,0 +1,94 @@
+"""The built program, and an installation of it with libraries that only look like the real ones.
+
+`vramstow run` is tested with these, so that its tests need neither a GPU nor the simulator.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+WRITE_TRACE = BUILD / "tests/write_trace"
+SIMULATOR_LIBRARIES = ("libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcudnn.so.9")
+
+DRIVER = "int cuInit(unsigned flags) { return (int)flags; }"
+SIMULATOR = r"""
+#include <stdio.h>
+#include <string.h>
+int cuInit(unsigned flags) { return (int)flags; }
+int vramstowSimulatorCheck(const char* spec, char* text, size_t size) {
+  if (strcmp(spec, "help") == 0) return snprintf(text, size, "Cards:\n  h200\n"), 0;
+  if (strncmp(spec, "h200", 4) == 0) return snprintf(text, size, "NVIDIA H200"), 0;
+  return snprintf(text, size, "there is no card '%s': h200 is one.", spec), 1;
+}
+"""
+
+
+def compile_library(path: Path, source: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", path],
+        input=source,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+
+@dataclass
+class Installation:
+    """bin/vramstow with its libraries, and a folder with a driver."""
+
+    prefix: Path
+    driver: Path
+    traces: Path
+
+    @property
+    def program(self) -> Path:
+        return self.prefix / "bin/vramstow"
+
+    @property
+    def simulator(self) -> Path:
+        return self.prefix / "lib/vramstow/simulator"
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        base = {name: value for name, value in os.environ.items() if "VRAMSTOW" not in name}
+        base["LD_LIBRARY_PATH"] = str(self.driver)
+        base["VRAMSTOW_TRACE_DIR"] = str(self.traces)
+        # Programs of a build with AddressSanitizer would insist on being loaded first.
+        base["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        return base | changes
+
+    def run(
+        self, *arguments: str | Path, env: dict[str, str] | None = None, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # type: ignore[call-overload]
+            [self.program, *arguments],
+            **{
+                "capture_output": True,
+                "text": True,
+                "timeout": 60,
+                "check": False,
+                "env": self.environment() | (env or {}),
+            }
+            | options,
+        )
+
+
+def install(folder: Path) -> Installation:
+    place = Installation(folder / "prefix", folder / "driver", folder / "traces")
+    place.traces.mkdir(parents=True)
+    place.program.parent.mkdir(parents=True)
+    shutil.copy(VRAMSTOW, place.program)
+    compile_library(place.driver / "libcuda.so.1", DRIVER)
+    compile_library(place.prefix / "lib/libvramstow.so", "int vramstow_marker;")
+    for name in SIMULATOR_LIBRARIES:
+        compile_library(place.simulator / name, "int vramstow_simulator_marker;")
+    compile_library(place.simulator / "libcuda.so.1", SIMULATOR)
+    return place

@@ -1,0 +1,316 @@
+"""vramstow run: the command is started as it would be without, and summed up at the end."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from installation import SIMULATOR_LIBRARIES, WRITE_TRACE, Installation, install
+
+PRINT_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
+
+
+def environment_of_command(place: Installation, *flags: str, **env: str) -> dict[str, str]:
+    result = place.run("run", *flags, "--", sys.executable, "-c", PRINT_ENVIRONMENT, env=env)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+# How the command ends.
+
+
+@pytest.mark.parametrize("status", [0, 1, 3, 126, 127, 255])
+def test_the_exit_status_is_the_commands(vramstow: Installation, status: int) -> None:
+    result = vramstow.run("run", "--", "sh", "-c", f"exit {status}")
+    assert result.returncode == status
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_command_that_is_killed_by_a_signal_is_so_for_the_caller(
+    vramstow: Installation, number: signal.Signals, tmp_path: Path
+) -> None:
+    result = vramstow.run("run", "--", "sh", "-c", f"kill -{int(number)} $$", cwd=tmp_path)
+    assert result.returncode == -number
+    assert list(tmp_path.glob("core*")) == []
+
+
+def test_a_command_that_is_not_there(vramstow: Installation) -> None:
+    for command in ("no-such-command", "/no/such/file"):
+        result = vramstow.run("run", "--", command)
+        assert result.returncode == 127
+        assert result.stderr.count("\n") == 1
+        assert command in result.stderr
+
+
+def test_a_command_that_cannot_be_executed(vramstow: Installation, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    for command in (tmp_path / "text", tmp_path):
+        result = vramstow.run("run", "--", command)
+        assert result.returncode == 126
+        assert result.stderr.count("\n") == 1
+
+
+# What the command is given.
+
+
+def test_standard_streams_are_the_commands(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", "sh", "-c", "cat; echo error >&2", input="hello\n")
+    assert result.stdout == "hello\n"
+    assert result.stderr.startswith("error\n")
+
+
+def test_arguments_reach_the_command_as_they_are(vramstow: Installation) -> None:
+    arguments = ["--no-trace", "--", "", "two words", "ünï"]
+    script = "import json, sys; print(json.dumps(sys.argv[1:]))"
+    result = vramstow.run("run", "--", sys.executable, "-c", script, *arguments)
+    assert json.loads(result.stdout) == arguments
+    # Without the dashes, too.
+    assert vramstow.run("run", "basename", "--", "/a/--no-trace").stdout == "--no-trace\n"
+
+
+def test_the_environment_of_a_real_run(vramstow: Installation, tmp_path: Path) -> None:
+    env = environment_of_command(vramstow, OTHER="kept", LD_PRELOAD="libc.so.6")
+    assert env["OTHER"] == "kept"
+    assert env["LD_PRELOAD"] == f"libc.so.6:{vramstow.prefix}/lib/libvramstow.so"
+    assert env["LD_LIBRARY_PATH"] == str(vramstow.driver)
+    assert "TRITON_LIBCUDA_PATH" not in env
+    assert "VRAMSTOW_SIMULATE" not in env
+    assert env["VRAMSTOW_RUN_ID"]
+    before = set(vramstow.environment())
+    assert set(env) - before <= {"LD_PRELOAD", "VRAMSTOW_RUN_ID", "OTHER", "LC_CTYPE"}
+
+
+def test_the_environment_of_a_rehearsal(vramstow: Installation) -> None:
+    env = environment_of_command(vramstow, "--simulate=h200,memory=8GiB")
+    libraries = [vramstow.prefix / "lib/libvramstow.so"]
+    libraries += [vramstow.simulator / name for name in SIMULATOR_LIBRARIES]
+    assert env["LD_PRELOAD"] == ":".join(map(str, libraries))
+    assert env["LD_LIBRARY_PATH"] == f"{vramstow.simulator}:{vramstow.driver}"
+    assert env["TRITON_LIBCUDA_PATH"] == str(vramstow.simulator)
+    assert env["VRAMSTOW_SIMULATE"] == "h200,memory=8GiB"
+
+
+def test_flags_become_variables_and_win_over_them(vramstow: Installation) -> None:
+    env = environment_of_command(
+        vramstow,
+        "--no-trace",
+        "--coverage",
+        "--simulate",
+        "a100",
+        "--simulate",
+        "h200",
+        VRAMSTOW_TRACE="1",
+        VRAMSTOW_SIMULATE="v100",
+    )
+    assert env["VRAMSTOW_TRACE"] == "0"
+    assert env["VRAMSTOW_COVERAGE"] == "1"
+    assert env["VRAMSTOW_SIMULATE"] == "h200"
+
+
+def test_the_folder_for_traces_is_made_absolute(vramstow: Installation, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    script = ["--", sys.executable, "-c", PRINT_ENVIRONMENT]
+    for flags, folder in ((["--trace-dir", "here"], tmp_path / "here"), ([], tmp_path)):
+        env = {"VRAMSTOW_TRACE_DIR": ""}
+        result = vramstow.run("run", *flags, *script, cwd=tmp_path, env=env)
+        assert json.loads(result.stdout)["VRAMSTOW_TRACE_DIR"] == str(folder)
+
+
+# What is refused, before anything is started.
+
+
+def refused(place: Installation, *arguments: str | Path, **options: object) -> str:
+    result = place.run("run", *arguments, **options)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("vramstow run: ")
+    assert result.stderr.count("\n") == 1, "one sentence"
+    return result.stderr
+
+
+def test_wrong_flags(vramstow: Installation) -> None:
+    echo = ("--", "echo", "started")
+    assert "--simulat" in refused(vramstow, "--simulat=h200", *echo)
+    assert "--trace-dir" in refused(vramstow, "--trace-dir", *echo)
+    assert "--trace-dir= has no value" in refused(vramstow, "--trace-dir=", *echo)
+    assert "--trace-dir is '/no/where'" in refused(vramstow, "--trace-dir=/no/where", *echo)
+    assert "no command" in refused(vramstow)
+    assert "no command" in refused(vramstow, "--no-trace", "--")
+    env = {"VRAMSTOW_COVERAGE": "perhaps"}
+    assert "VRAMSTOW_COVERAGE is 'perhaps'" in refused(vramstow, *echo, env=env)
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    # Root may write everywhere, so somebody else has to try.
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        place = install(Path(folder))
+        place.traces.chmod(0o555)
+        user = {"user": 65534} if os.geteuid() == 0 else {}
+        sentence = refused(place, "--", "echo", "started", cwd="/", **user)
+        assert "cannot write traces" in sentence
+        assert "--no-trace" in sentence
+        result = place.run("run", "--no-trace", "--", "true", cwd="/", **user)
+        assert result.returncode == 0
+
+
+def test_without_a_driver_both_ways_out_are_named(vramstow: Installation) -> None:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        pass
+    else:
+        pytest.skip("this machine has a driver")
+    sentence = refused(vramstow, "--", "echo", "started", env={"LD_LIBRARY_PATH": ""})
+    assert "machine with an NVIDIA driver" in sentence
+    assert "--simulate=h200" in sentence
+
+
+def test_a_libcuda_that_is_no_driver(vramstow: Installation, tmp_path: Path) -> None:
+    shutil.copy(vramstow.prefix / "lib/libvramstow.so", tmp_path / "libcuda.so.1")
+    env = {"LD_LIBRARY_PATH": str(tmp_path)}
+    assert "no CUDA driver" in refused(vramstow, "--", "echo", "started", env=env)
+
+
+def test_a_card_that_the_simulator_does_not_have(vramstow: Installation) -> None:
+    sentence = refused(vramstow, "--simulate=h900", "--", "echo", "started")
+    assert "--simulate: there is no card 'h900'" in sentence
+
+
+def test_the_cards_are_listed(vramstow: Installation) -> None:
+    for flags in (["--simulate=help"], ["--simulate", "help", "--", "echo", "started"]):
+        result = vramstow.run("run", *flags)
+        assert result.returncode == 0
+        assert result.stdout == "Cards:\n  h200\n"
+        assert result.stderr == ""
+
+
+def test_an_installation_without_its_parts(tmp_path: Path) -> None:
+    place = install(tmp_path)
+    (place.simulator / "libcuda.so.1").unlink()
+    for flags in (["--simulate=help"], ["--simulate=h200", "--", "echo"]):
+        assert "cannot open the simulated driver" in refused(place, *flags)
+    shutil.copy(place.driver / "libcuda.so.1", place.simulator)
+    assert "is not vramstow's simulated driver" in refused(place, "--simulate=h200", "--", "echo")
+    (place.simulator / "libcudnn.so.9").unlink()
+    assert "libcudnn.so.9" in refused(place, "--simulate=h200", "--", "echo")
+    (place.prefix / "lib/libvramstow.so").unlink()
+    assert "libvramstow.so" in refused(place, "--", "echo")
+
+
+def test_a_path_that_cannot_be_preloaded(tmp_path: Path) -> None:
+    place = install(tmp_path / "with space")
+    assert "move vramstow" in refused(place, "--", "echo")
+
+
+# The summary.
+
+
+def test_the_summary_has_what_one_wants_to_know(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", WRITE_TRACE, "small", "7")
+    assert result.returncode == 7
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) <= 10
+    assert lines[0] == "vramstow: device memory of this run"
+    assert "8.00 MiB allocated, 8.00 MiB reserved" in result.stderr
+    assert "2, largest block 5.00 MiB, out of memory 1 time" in result.stderr
+    assert "libjob.so 8.00 MiB" in result.stderr
+    [trace] = vramstow.traces.glob("*.stow")
+    assert f"vramstow analyze {trace}" in result.stderr
+
+
+def test_a_rehearsal_is_marked_as_one(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--simulate=h200", "--", WRITE_TRACE)
+    assert result.stderr.startswith("vramstow: REHEARSAL on a simulated device (h200)")
+
+
+def test_many_processes_are_summed_up(vramstow: Installation) -> None:
+    script = f"for i in 0 1 2; do RANK=$i {WRITE_TRACE} & done; wait"
+    result = vramstow.run("run", "--", "sh", "-c", script)
+    assert len(result.stderr.splitlines()) <= 10
+    assert "3 processes (3 ranks), highest peak 8.00 MiB in rank" in result.stderr
+    assert "24.0 MiB allocated" in result.stderr
+    assert f"vramstow analyze {vramstow.traces}/*.stow" in result.stderr
+
+
+def test_a_killed_command_is_summed_up_too(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", WRITE_TRACE, "killed")
+    assert result.returncode == -signal.SIGKILL
+    assert "8.00 MiB allocated" in result.stderr
+
+
+def test_a_command_without_cuda(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", "true")
+    assert result.stderr.count("\n") == 1
+    assert "never used CUDA" in result.stderr
+    result = vramstow.run("run", "--no-trace", "--", "true")
+    assert "--no-trace" in result.stderr
+
+
+def test_a_run_inside_a_run_belongs_to_both(vramstow: Installation) -> None:
+    result = vramstow.run("run", "--", vramstow.program, "run", "--", WRITE_TRACE)
+    assert result.stderr.count("vramstow: device memory of this run") == 2
+
+
+def test_only_the_traces_of_this_run_count(vramstow: Installation) -> None:
+    assert vramstow.run("run", "--", WRITE_TRACE, "many").returncode == 0
+    os.mkfifo(vramstow.traces / "pipe.stow")
+    (vramstow.traces / "folder.stow").mkdir()
+    (vramstow.traces / "text.stow").write_text("hello")
+    result = vramstow.run("run", "--", WRITE_TRACE)
+    assert "8.00 MiB allocated" in result.stderr
+    assert re.search(r"^  allocations +2, ", result.stderr, re.MULTILINE)
+
+
+def test_a_trace_that_cannot_be_read_is_mentioned(vramstow: Installation) -> None:
+    script = f"echo hello > {vramstow.traces}/broken.stow"
+    result = vramstow.run("run", "--", "sh", "-c", script)
+    assert "left no trace that can be read" in result.stderr
+    result = vramstow.run("run", "--", "sh", "-c", f"{script}; {WRITE_TRACE}")
+    assert "that could not be read" in result.stderr
+
+
+# Nothing bad comes of a closed or full stream.
+
+
+def test_closed_streams_stay_closed_for_the_command(vramstow: Installation) -> None:
+    script = (
+        "import os, sys; sys.exit(sum(2**i for i in range(9) if os.path.exists(f'/dev/fd/{i}')))"
+    )
+    command = f'exec {vramstow.program} run -- {sys.executable} -S -c "{script}" <&- >&- 2>&-'
+    without = f'exec {sys.executable} -S -c "{script}" <&- >&- 2>&-'
+    env = vramstow.environment()
+    expected = subprocess.run(["sh", "-c", without], env=env, check=False).returncode
+    assert subprocess.run(["sh", "-c", command], env=env, check=False).returncode == expected
+
+
+def test_a_summary_that_nobody_can_read_changes_nothing(vramstow: Installation) -> None:
+    for stream in ("2>&-", "2>/dev/full", "2>&1 | true"):
+        command = f"{vramstow.program} run -- {WRITE_TRACE} small 5 {stream}"
+        script = f"set -o pipefail; {command}" if "|" in stream else command
+        result = subprocess.run(
+            ["bash", "-c", script], env=vramstow.environment(), check=False, timeout=60
+        )
+        assert result.returncode == 5, stream
+    [*traces] = vramstow.traces.glob("*.stow")
+    assert len(traces) == 3
+    for trace in traces:
+        listing = vramstow.run("analyze", "--json", trace)
+        assert json.loads(listing.stdout)["counts"]["allocations"] == 2
+
+
+def test_the_help_has_every_flag(vramstow: Installation) -> None:
+    text = vramstow.run("run", "--help").stdout
+    for flag in ("--no-trace", "--trace-dir DIR", "--simulate SPEC", "--coverage", "Examples:"):
+        assert flag in text

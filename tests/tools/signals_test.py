@@ -1,0 +1,216 @@
+"""Signals under vramstow run: the command gets what it would get without, and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from installation import Installation
+
+# Says what it gets, and ends with 40 + the number of signals at SIGTERM.
+LISTENER = """
+import os, signal, sys
+got = []
+def note(number, frame):
+    got.append(number)
+    print(signal.Signals(number).name, flush=True)
+    if number == signal.SIGTERM:
+        os._exit(40 + len(got))
+for name in ("INT", "QUIT", "HUP", "USR1", "USR2", "TERM", "ALRM", "WINCH", "RTMIN"):
+    signal.signal(getattr(signal, "SIG" + name), note)
+print("ready", os.getpid(), flush=True)
+while True:
+    signal.pause()
+"""
+
+
+class Job:
+    """The listener under vramstow run."""
+
+    def __init__(self, place: Installation, script: str = LISTENER, **options: object) -> None:
+        self.process = subprocess.Popen(  # type: ignore[call-overload]
+            [place.program, "run", "--", sys.executable, "-S", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=place.environment(),
+            **options,
+        )
+        self.child = int(self.line().split()[1])
+
+    def line(self) -> str:
+        return self.process.stdout.readline().rstrip("\n")
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def end(self) -> int:
+        self.send(signal.SIGTERM)
+        assert self.line() == "SIGTERM"
+        self.process.communicate(timeout=30)
+        return self.process.returncode - 41
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited in vain")
+
+
+@pytest.mark.parametrize("name", ["INT", "QUIT", "HUP", "USR1", "USR2", "ALRM", "WINCH", "RTMIN"])
+def test_a_signal_to_vramstow_alone_is_passed_on_once(vramstow: Installation, name: str) -> None:
+    job = Job(vramstow)
+    number = getattr(signal, "SIG" + name)
+    job.send(number)
+    assert job.line() == signal.Signals(number).name
+    assert job.end() == 1
+
+
+def test_the_commands_answer_to_sigterm_is_its_own(vramstow: Installation) -> None:
+    assert Job(vramstow).end() == 0
+
+
+def test_stopping_and_continuing(vramstow: Installation) -> None:
+    job = Job(vramstow, start_new_session=True)
+    # A process group without a shell would ignore SIGTSTP; SIGSTOP cannot be ignored.
+    os.kill(job.child, signal.SIGSTOP)
+    wait_until(lambda: state(job.child) == "T" and state(job.process.pid) == "T")
+    job.send(signal.SIGCONT)
+    wait_until(lambda: state(job.child) == "S" and state(job.process.pid) == "S")
+    assert job.end() == 0
+
+
+def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) -> None:
+    job = Job(vramstow, start_new_session=True)
+    for _ in range(100):
+        os.kill(job.child, signal.SIGSTOP)
+        os.kill(job.child, signal.SIGCONT)
+    # Whoever stops a command by its own id continues the group in the end, as a shell does.
+    wait_until(lambda: state(job.child) == "S")
+    os.killpg(job.process.pid, signal.SIGCONT)
+    wait_until(lambda: state(job.process.pid) == "S")
+    assert job.end() == 0
+
+
+def test_a_command_survives_the_death_of_vramstow(vramstow: Installation, tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, signal, time
+print("ready", os.getpid(), flush=True)
+time.sleep(0.5)
+pathlib.Path({str(tmp_path / "done")!r}).write_text("done")
+"""
+    job = Job(vramstow, script)
+    job.send(signal.SIGKILL)
+    job.process.wait()
+    wait_until(lambda: (tmp_path / "done").exists())
+
+
+def test_a_command_may_signal_its_parent_and_its_group(vramstow: Installation) -> None:
+    script = """
+import os, signal
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+os.kill(os.getppid(), signal.SIGUSR1)
+os.kill(0, signal.SIGUSR1)
+import time
+time.sleep(0.3)
+raise SystemExit(len(got))
+"""
+    result = vramstow.run("run", "--", sys.executable, "-S", "-c", script, start_new_session=True)
+    assert result.returncode == 1, "the one to the group, and no echo of the other"
+
+
+def test_masks_and_ignored_signals_are_as_without(vramstow: Installation) -> None:
+    show = "grep -E '^(Sig(Blk|Ign|Cgt)|ShdPnd|SigPnd)' /proc/self/status"
+    setup = (
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN);"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]);"
+        "os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    before = [sys.executable, "-S", "-c", setup]
+    # grep is a child of sh in both cases.
+    command = ["sh", "-c", show + "; true"]
+    env = vramstow.environment()
+    without = subprocess.run([*before, *command], env=env, capture_output=True, check=True)
+    run = [vramstow.program, "run", "--", *command]
+    with_it = subprocess.run([*before, *run], env=env, capture_output=True, check=True)
+    assert with_it.stdout == without.stdout
+
+
+def test_an_exit_status_is_not_lost_where_sigchld_is_ignored(vramstow: Installation) -> None:
+    setup = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN);"
+        "os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    command = [vramstow.program, "run", "--", "sh", "-c", "exit 9"]
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", setup, *command], env=vramstow.environment(), check=False
+    )
+    assert result.returncode == 9
+
+
+class Terminal:
+    """vramstow run with a terminal of its own, whose foreground group it is."""
+
+    def __init__(self, place: Installation, script: str) -> None:
+        command = [str(place.program), "run", "--", sys.executable, "-S", "-c", script]
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, place.environment())
+        self.text = ""
+
+    def read_until(self, word: str) -> None:
+        while word not in self.text:
+            self.text += os.read(self.descriptor, 4096).decode()
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.descriptor, keys)
+
+    def wait(self) -> int:
+        try:
+            while data := os.read(self.descriptor, 4096):
+                self.text += data.decode()
+        except OSError:
+            pass  # the terminal is gone with its last process
+        return os.waitpid(self.pid, 0)[1]
+
+
+def test_control_c_reaches_the_command_once(vramstow: Installation) -> None:
+    terminal = Terminal(vramstow, LISTENER)
+    terminal.read_until("ready")
+    for _ in range(3):
+        terminal.type(b"\x03")
+        terminal.read_until("SIGINT")
+        terminal.text = terminal.text.replace("SIGINT", "", 1)
+    terminal.type(b"\x1c")
+    terminal.read_until("SIGQUIT")
+    os.kill(terminal.pid, signal.SIGTERM)
+    status = terminal.wait()
+    assert os.waitstatus_to_exitcode(status) == 40 + 3 + 1 + 1
+    assert terminal.text.count("SIGINT") == 0
+
+
+def test_a_command_that_dies_of_control_c_is_killed_by_sigint(vramstow: Installation) -> None:
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+        "print('ready', flush=True); signal.pause()"
+    )
+    terminal = Terminal(vramstow, script)
+    terminal.read_until("ready")
+    terminal.type(b"\x03")
+    assert os.waitstatus_to_exitcode(terminal.wait()) == -signal.SIGINT
+    assert "never used CUDA" in terminal.text, "the summary comes all the same"
