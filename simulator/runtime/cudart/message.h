@@ -1,4 +1,4 @@
-// What the runtime says to the user: single lines on stderr, "vramstow simulator: …". Nothing is
+// What the runtime says to the user: single lines on stderr, "vramstow: …". Nothing is
 // ever written to stdout, and nothing is said twice (the callers see to that).
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_MESSAGE_H_

@@ -14,7 +14,7 @@ namespace {
 
 int Refuse(std::atomic<bool>* said, const char* name) {
   if (!said->exchange(true)) {
-    Say("", name, " is not simulated; it fails with cudaErrorNotSupported");
+    Say("the simulated CUDA runtime does not support ", name, ".");
   }
   return RefuseCall();
 }
