@@ -1,0 +1,129 @@
+"""What the stand-ins export, against what the installed wheels want and what the real libraries have.
+
+Usage: exported_names_test.py SIMULATOR_FOLDER SITE_PACKAGES
+Checks that every symbol which a library of the wheels wants of cuBLAS, cuBLASLt or cuDNN is exported by
+the stand-in with its version node, that the stand-ins export every name of the real libraries, that
+every NVML function which PyTorch and NCCL look up is there, and that the stand-ins' versions are those of
+the wheels' headers. Exit code 77 where there is nothing to compare with (no torch with CUDA).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SKIPPED = 77
+STAND_INS = {
+    "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
+    "libcublasLt.so.13": "nvidia/cu13/lib/libcublasLt.so.13",
+    "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
+}
+NVML_USERS = ("torch/lib/libc10_cuda.so", "torch/lib/libtorch_cuda.so", "nvidia/nccl/lib/libnccl.so.2")
+
+
+def dynamic_symbols(library: Path, which: str) -> set[str]:
+    """The function names (name@node) that `nm -D` lists; a default version's @@ counts as @."""
+    listing = subprocess.run(
+        ["nm", "-D", which, str(library)], capture_output=True, text=True, check=False
+    ).stdout
+    lines = [line.split() for line in listing.splitlines()]
+    return {words[-1].replace("@@", "@") for words in lines if words and words[-2] in "TWU"}
+
+
+def without_real_ones(site_packages: Path) -> list[Path]:
+    """All libraries of the wheels but those that a stand-in takes the place of."""
+    replaced = {site_packages / path for path in STAND_INS.values()}
+    found: list[Path] = []
+    for folder in ("torch", "nvidia", "triton"):
+        for library in sorted((site_packages / folder).rglob("*.so*")):
+            if library.is_file() and not library.is_symlink() and library not in replaced:
+                found.append(library)
+    return found
+
+
+def check_wanted(exported: dict[str, set[str]], site_packages: Path) -> list[str]:
+    failures = []
+    for library in without_real_ones(site_packages):
+        for symbol in sorted(dynamic_symbols(library, "--undefined-only")):
+            node = symbol.partition("@")[2]
+            if node in exported and symbol not in exported[node]:
+                failures.append(f"{symbol} (wanted by {library.name})")
+    return failures
+
+
+def check_complete(exported: dict[str, set[str]], site_packages: Path) -> list[str]:
+    failures = []
+    for name, path in STAND_INS.items():
+        real = dynamic_symbols(site_packages / path, "--defined-only")
+        failures += [f"{symbol} (exported by the real {name})" for symbol in sorted(real - exported[name])]
+    return failures
+
+
+def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
+    exported = dynamic_symbols(simulator / "libnvidia-ml.so.1", "--defined-only")
+    failures = []
+    for user in NVML_USERS:
+        path = site_packages / user
+        if not path.exists():
+            continue
+        # Names in the program text that stand alone are what the library looks up.
+        names = set(re.findall(rb"\0(nvml[A-Z]\w+)\0", path.read_bytes()))
+        looked_up = {n.decode() for n in names if re.match(rb"nvml(Init|Shutdown|Error|Device|System)", n)}
+        types = {n for n in looked_up if n.endswith(("_t", "_st", "_enum", "Found"))}
+        failures += [f"{n} (looked up by {path.name})" for n in sorted(looked_up - types - exported)]
+    return failures
+
+
+def header_version(header: Path, names: list[str]) -> list[int]:
+    text = header.read_text(encoding="utf-8", errors="replace")
+    return [int(re.search(rf"#define {name} (\d+)", text).group(1)) for name in names]
+
+
+def check_versions(simulator: Path, site_packages: Path) -> list[str]:
+    include = site_packages / "nvidia/cu13/include/cublas_api.h"
+    major, minor, patch = header_version(
+        include, ["CUBLAS_VER_MAJOR", "CUBLAS_VER_MINOR", "CUBLAS_VER_PATCH"]
+    )
+    failures = []
+    answer = ctypes.c_int(0)
+    cublas = ctypes.CDLL(str(simulator / "libcublas.so.13"))
+    cublas.cublasGetVersion_v2(None, ctypes.byref(answer))
+    if answer.value != major * 10000 + minor * 100 + patch:
+        failures.append(f"cuBLAS says {answer.value}, the wheel's header {major}.{minor}.{patch}")
+    include = site_packages / "nvidia/cudnn/include/cudnn_version.h"
+    major, minor, patch = header_version(
+        include, ["CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"]
+    )
+    cudnn = ctypes.CDLL(str(simulator / "libcudnn.so.9"))
+    cudnn.cudnnGetVersion.restype = ctypes.c_size_t
+    if cudnn.cudnnGetVersion() != major * 10000 + minor * 100 + patch:
+        failures.append(
+            f"cuDNN says {cudnn.cudnnGetVersion()}, the wheel's header {major}.{minor}.{patch}"
+        )
+    return failures
+
+
+def main() -> int:
+    simulator, site_packages = Path(sys.argv[1]), Path(sys.argv[2])
+    if not (site_packages / STAND_INS["libcublas.so.13"]).exists():
+        print(f"SKIPPED: no CUDA wheel of PyTorch in {site_packages} to compare with")
+        return SKIPPED
+    exported = {
+        name: dynamic_symbols(simulator / name, "--defined-only") for name in STAND_INS
+    }
+    failures = check_wanted(exported, site_packages)
+    failures += check_complete(exported, site_packages)
+    failures += check_nvml(simulator, site_packages)
+    failures += check_versions(simulator, site_packages)
+    for failure in failures:
+        print(failure)
+    counts = ", ".join(f"{len(names)} of {name}" for name, names in exported.items())
+    print(f"{len(failures)} differences; exported: {counts}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
