@@ -11,7 +11,6 @@ namespace {
 CUresult SayMissing(std::atomic<bool>* said, const char* name) {
   if (!said->exchange(true)) {
     Say("the CUDA driver does not have ", name, ": what needs it fails as not supported.");
-    calls that need it fail as not supported ");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
