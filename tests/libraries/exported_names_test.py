@@ -1,10 +1,11 @@
-"""What the stand-ins export, against what the installed wheels want and what the real libraries have.
+"""What the stand-ins export, against what the wheels want and what the real libraries have.
 
 Usage: exported_names_test.py SIMULATOR_FOLDER SITE_PACKAGES
-Checks that every symbol which a library of the wheels wants of cuBLAS, cuBLASLt or cuDNN is exported by
-the stand-in with its version node, that the stand-ins export every name of the real libraries, that
-every NVML function which PyTorch and NCCL look up is there, and that the stand-ins' versions are those of
-the wheels' headers. Exit code 77 where there is nothing to compare with (no torch with CUDA).
+Checks that every symbol which a library of the wheels wants of cuBLAS, cuBLASLt or cuDNN is
+exported by the stand-in with its version node, that the stand-ins export every name of the real
+libraries, that every NVML function which PyTorch and NCCL look up is there, and that the stand-ins'
+versions are those of the wheels' headers. Exit code 77 where there is nothing to compare with (no
+torch with CUDA).
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ STAND_INS = {
     "libcublasLt.so.13": "nvidia/cu13/lib/libcublasLt.so.13",
     "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
 }
-NVML_USERS = ("torch/lib/libc10_cuda.so", "torch/lib/libtorch_cuda.so", "nvidia/nccl/lib/libnccl.so.2")
+NVML_USERS = (
+    "torch/lib/libc10_cuda.so",
+    "torch/lib/libtorch_cuda.so",
+    "nvidia/nccl/lib/libnccl.so.2",
+)
 
 
 def dynamic_symbols(library: Path, which: str) -> set[str]:
@@ -58,7 +63,9 @@ def check_complete(exported: dict[str, set[str]], site_packages: Path) -> list[s
     failures = []
     for name, path in STAND_INS.items():
         real = dynamic_symbols(site_packages / path, "--defined-only")
-        failures += [f"{symbol} (exported by the real {name})" for symbol in sorted(real - exported[name])]
+        failures += [
+            f"{symbol} (exported by the real {name})" for symbol in sorted(real - exported[name])
+        ]
     return failures
 
 
@@ -71,9 +78,13 @@ def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
             continue
         # Names in the program text that stand alone are what the library looks up.
         names = set(re.findall(rb"\0(nvml[A-Z]\w+)\0", path.read_bytes()))
-        looked_up = {n.decode() for n in names if re.match(rb"nvml(Init|Shutdown|Error|Device|System)", n)}
+        looked_up = {
+            n.decode() for n in names if re.match(rb"nvml(Init|Shutdown|Error|Device|System)", n)
+        }
         types = {n for n in looked_up if n.endswith(("_t", "_st", "_enum", "Found"))}
-        failures += [f"{n} (looked up by {path.name})" for n in sorted(looked_up - types - exported)]
+        failures += [
+            f"{n} (looked up by {path.name})" for n in sorted(looked_up - types - exported)
+        ]
     return failures
 
 
@@ -111,9 +122,7 @@ def main() -> int:
     if not (site_packages / STAND_INS["libcublas.so.13"]).exists():
         print(f"SKIPPED: no CUDA wheel of PyTorch in {site_packages} to compare with")
         return SKIPPED
-    exported = {
-        name: dynamic_symbols(simulator / name, "--defined-only") for name in STAND_INS
-    }
+    exported = {name: dynamic_symbols(simulator / name, "--defined-only") for name in STAND_INS}
     failures = check_wanted(exported, site_packages)
     failures += check_complete(exported, site_packages)
     failures += check_nvml(simulator, site_packages)

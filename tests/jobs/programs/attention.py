@@ -1,6 +1,6 @@
 """Scaled dot product attention on one GPU, forward and backward, with each of PyTorch's ways.
 
-    python attention.py --steps 2
+python attention.py --steps 2
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Train a small residual conv net on one GPU, on random images of varying resolution.
 
-Convolutions and batch normalisation, forward and backward; with --channels-last and --bfloat16 in the
-memory layout and the type that a GPU is fastest with.
+Convolutions and batch normalisation, forward and backward; with --channels-last and --bfloat16 in
+the memory layout and the type that a GPU is fastest with.
 
     python convnet.py --steps 5
 """
@@ -17,7 +17,7 @@ from torch.nn import functional
 class Block(nn.Module):
     """Two convolutions and a shortcut; halves the resolution if `stride` is 2."""
 
-    def __init__(self, before: int, after: int, stride: int):
+    def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
         self.first = nn.Conv2d(before, after, 3, stride, padding=1, bias=False)
         self.first_norm = nn.BatchNorm2d(after)

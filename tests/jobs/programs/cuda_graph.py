@@ -1,6 +1,6 @@
 """Capture a training step as a CUDA graph and replay it.
 
-    python cuda_graph.py --steps 5
+python cuda_graph.py --steps 5
 """
 
 import argparse

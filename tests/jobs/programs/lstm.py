@@ -1,6 +1,6 @@
 """Train an LSTM on one GPU, on random sequences of varying length.
 
-    python lstm.py --steps 5
+python lstm.py --steps 5
 """
 
 import argparse
@@ -13,7 +13,7 @@ from torch.nn import functional
 class Tagger(nn.Module):
     """A bidirectional LSTM that gives every step of a sequence a label."""
 
-    def __init__(self, inputs: int, hidden: int, layers: int, labels: int):
+    def __init__(self, inputs: int, hidden: int, layers: int, labels: int) -> None:
         super().__init__()
         self.lstm = nn.LSTM(
             inputs, hidden, layers, batch_first=True, dropout=0.1, bidirectional=True

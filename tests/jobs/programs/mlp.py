@@ -1,9 +1,10 @@
 """Train a multilayer perceptron with Adam on one GPU, on random data.
 
-    python mlp.py --steps 10
+python mlp.py --steps 10
 """
 
 import argparse
+import itertools
 
 import torch
 from torch import nn
@@ -23,7 +24,7 @@ def parse_arguments() -> argparse.Namespace:
 def build_model(inputs: int, width: int, depth: int, classes: int) -> nn.Module:
     sizes = [inputs] + [width] * depth
     layers: list[nn.Module] = []
-    for before, after in zip(sizes, sizes[1:]):
+    for before, after in itertools.pairwise(sizes):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(width, classes))
 

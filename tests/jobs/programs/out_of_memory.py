@@ -1,6 +1,6 @@
 """Fill the GPU until it is out of memory, give memory back, and go on.
 
-    python out_of_memory.py --steps 3
+python out_of_memory.py --steps 3
 """
 
 import argparse

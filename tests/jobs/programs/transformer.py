@@ -1,7 +1,7 @@
 """Train a small transformer language model on one GPU.
 
-The way many real jobs look: bfloat16 autocast, AdamW, gradient clipping, and a DataLoader whose worker
-processes fill pinned memory. The data are random tokens made here, so nothing is downloaded.
+The way many real jobs look: bfloat16 autocast, AdamW, gradient clipping, and a DataLoader whose
+worker processes fill pinned memory. The data are random tokens made here, so nothing is downloaded.
 
     python transformer.py --steps 5
 """
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 class RandomTokens(Dataset):
     """Sequences of random tokens; the same ones for the same index, in every process."""
 
-    def __init__(self, count: int, length: int, vocabulary: int):
+    def __init__(self, count: int, length: int, vocabulary: int) -> None:
         self.count = count
         self.length = length
         self.vocabulary = vocabulary
@@ -34,7 +34,7 @@ class RandomTokens(Dataset):
 class LanguageModel(nn.Module):
     """Embedding, causal transformer layers, and a projection back to the vocabulary."""
 
-    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, length: int):
+    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, length: int) -> None:
         super().__init__()
         self.token = nn.Embedding(vocabulary, width)
         self.position = nn.Parameter(torch.zeros(length, width))

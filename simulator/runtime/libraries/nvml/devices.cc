@@ -14,8 +14,8 @@ nvmlDevice_st devices[kDevicesMax];
 std::atomic<int> initializations = 0;
 
 struct DriverFunctions {
-  decltype(&vramstowSimulatorDeviceCount) count = nullptr;
-  decltype(&vramstowSimulatorReportDevice) report = nullptr;
+  int (*count)() = nullptr;
+  int (*report)(int device, DeviceReport* report, size_t size) = nullptr;
 
   DriverFunctions() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -9,7 +9,8 @@
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_DEVICES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_DEVICES_H_
 
-#include "simulator/driver/simulator_api.h"
+#include <cstdint>
+
 #include "simulator/runtime/libraries/nvml/api.h"
 
 // A handle's target: only its place in the table matters.
@@ -19,7 +20,26 @@ struct nvmlDevice_st {
 
 namespace vramstow::simulator {
 
-using DeviceReport = vramstowSimulatorDeviceReport;
+// What vramstowSimulatorReportDevice fills in: an agreement with the simulated driver across
+// libraries, written down on both sides and compared by tests/libraries.
+struct DeviceReport {
+  char name[96];
+  char pci_bus_id[16];
+  unsigned char uuid[16];
+  unsigned pci_device_id;
+  int major;
+  int minor;
+  int multiprocessors;
+  int clock_khz;
+  int memory_clock_khz;
+  int memory_bus_bits;
+  int has_ecc;
+  int has_nvlink;
+  int has_context;
+  uint64_t total_bytes;
+  uint64_t used_bytes;
+  uint64_t process_bytes;
+};
 
 // Looks for the driver; true if it is the simulator's and its SPEC is right.
 bool FindDriver();
