@@ -51,7 +51,8 @@ class RecorderState {
   static constexpr size_t kMaxLibraryText = 8192;
 
   RecorderState() = default;
-  RecorderError OpenFile(const RecorderConfig& config);
+  // Nobody else knows the object yet.
+  RecorderError OpenFile(const RecorderConfig& config) VRAMSTOW_NO_LOCK_ANALYSIS;
   void WriteFileHeader();
 
   // recorder_events.cc: the way of an event.

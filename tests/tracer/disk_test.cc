@@ -76,7 +76,11 @@ class DiskTest : public testing::Test {
   void TearDown() override { SetSystemCallsForTest(kRealSystemCalls); }
 
   // A recorder that is not opened yet; lives on.
-  Recorder* NewRecorder() { return new Recorder; }
+  Recorder* NewRecorder() {
+    static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
+    immortal->push_back(new Recorder);
+    return immortal->back();
+  }
   RecorderError Open(Recorder* recorder, const std::string& folder) {
     return recorder->Open({folder.c_str(), "disk", TestThreadSlot});
   }
