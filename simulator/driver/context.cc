@@ -4,6 +4,7 @@
 
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/module.h"
+#include "simulator/driver/pool.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -49,6 +50,10 @@ void EndContext(Call& call, Context* context) {
   for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
   UnloadModules(&state, context);
   for (Block* block : machine.memory.BlocksOf(context)) {
+    if (block->kind == BlockKind::kPool) {
+      FreeToPool(call, block);
+      continue;
+    }
     ReleaseHostPages(*block);
     machine.memory.Release(block);
   }
@@ -57,6 +62,7 @@ void EndContext(Call& call, Context* context) {
   const std::vector<Event*> events(context->events.begin(), context->events.end());
   for (Event* event : events) state.events.Remove(event);
   context->events.clear();
+  TrimPools(&state);
   context->per_thread.clear();
   context->alive = false;
   machine.memory.Discharge(context->device, machine.spec().context_bytes);

@@ -1,0 +1,85 @@
+#include "simulator/device/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+
+namespace vramstow::simulator {
+namespace {
+
+Spec Right(const char* text) {
+  Spec spec;
+  std::string error;
+  EXPECT_TRUE(ParseSpec(text, &spec, &error)) << error;
+  return spec;
+}
+
+std::string Wrong(const char* text) {
+  Spec spec;
+  std::string error;
+  EXPECT_FALSE(ParseSpec(text, &spec, &error)) << text;
+  return error;
+}
+
+TEST(SpecTest, CardAloneHasItsOwnMemory) {
+  const CardTable cards = AllCards();
+  ASSERT_EQ(6u, cards.count);
+  for (size_t i = 0; i < cards.count; ++i) {
+    const Spec spec = Right(cards.rows[i].key);
+    EXPECT_EQ(cards.rows[i].memory_bytes, spec.memory_bytes);
+    EXPECT_EQ(cards.rows[i].context_bytes, spec.context_bytes);
+    EXPECT_EQ(1, spec.count);
+    EXPECT_TRUE(spec.keep_contents);
+  }
+}
+
+TEST(SpecTest, EveryOptionIsRead) {
+  const Spec spec = Right(
+      "a100,memory=24GiB,count=2,seed=7,kernel-time=10us,contents=discard,context=100MiB,"
+      "ledger=/tmp/x.csv,order=adversarial,fail=cuMemCreate:3,fail=cuMemMap:p0.25,without=vmm,"
+      "without=ipc");
+  EXPECT_STREQ("a100", spec.card->key);
+  EXPECT_EQ(24 * kGiB, spec.memory_bytes);
+  EXPECT_EQ(2, spec.count);
+  EXPECT_EQ(7u, spec.seed);
+  EXPECT_EQ(10000u, spec.kernel_time_ns);
+  EXPECT_FALSE(spec.keep_contents);
+  EXPECT_EQ(100 * kMiB, spec.context_bytes);
+  EXPECT_EQ("/tmp/x.csv", spec.ledger);
+  EXPECT_TRUE(spec.adversarial);
+  ASSERT_EQ(2u, spec.faults.size());
+  EXPECT_EQ("cuMemCreate", spec.faults[0].call);
+  EXPECT_EQ(3u, spec.faults[0].nth);
+  EXPECT_EQ(0.25, spec.faults[1].probability);
+  EXPECT_EQ(static_cast<uint32_t>(kVmm | kIpc), spec.without);
+}
+
+TEST(SpecTest, ContextShrinksWithTheMemory) {
+  EXPECT_EQ(64 * kMiB, Right("h100,memory=512MiB").context_bytes);
+}
+
+TEST(SpecTest, ErrorsNameThePartAndWhatIsRight) {
+  EXPECT_NE(std::string::npos, Wrong("gtx").find("h200"));
+  EXPECT_NE(std::string::npos, Wrong("").find("h200"));
+  EXPECT_NE(std::string::npos, Wrong("h200,colour=red").find("colour"));
+  for (const char* text :
+       {"h200,", "h200,memory", "h200,memory=", "h200,memory=1KiB", "h200,memory=2TiB",
+        "h200,count=0", "h200,count=17", "h200,count=2x", "h200,seed=-1", "h200,kernel-time=5",
+        "h200,contents=maybe", "h200,ledger=", "h200,order=chaos", "h200,fail=cuMemAlloc",
+        "h200,fail=cuMemAlloc:0", "h200,fail=malloc:1", "h200,fail=cuMemAlloc:p2",
+        "h200,without=gravity", "h200,memory=64MiB,context=64MiB"}) {
+    const std::string error = Wrong(text);
+    EXPECT_TRUE(error.starts_with("simulated card: ")) << error;
+    EXPECT_TRUE(error.ends_with(".")) << error;
+  }
+}
+
+TEST(SpecTest, HelpNamesEveryCard) {
+  const std::string help = SpecHelp();
+  for (const char* name : {"h200", "h100", "a100", "l40s", "rtx4090", "v100", "kernel-time="}) {
+    EXPECT_NE(std::string::npos, help.find(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
