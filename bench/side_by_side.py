@@ -1,8 +1,8 @@
 """Runs a command with and without the preload by turns, and compares the times.
 
-By turns, because a machine gets slower and faster over minutes; the fastest fifth, because a busy machine
-only ever adds time. Processor time is told beside wall time: other programs disturb it less.
-`exec_cost.py` and `import_torch_cost.py` are what to run.
+By turns, because a machine gets slower and faster over minutes; the fastest fifth, because a
+busy machine only ever adds time. Processor time is told beside wall time: other programs disturb it
+less. `exec_cost.py` and `import_torch_cost.py` are what to run.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 /* The seam between the shim (libvramstow.so) and the core (libvramstow-core.so).
  *
- * Idea: the shim is in every process that inherits the preload, needs libc only and knows nothing of CUDA but
- * names. At the first look-up of the driver it opens the core and calls VRAMSTOW_ATTACH; from then on it asks
- * the core what a caller shall get in place of a driver's function. Each side gives the other one table of
- * functions.
+ * Idea: the shim is in every process that inherits the preload, needs libc only and knows nothing
+ * of CUDA but names. At the first look-up of the driver it opens the core and calls
+ * VRAMSTOW_ATTACH; from then on it asks the core what a caller shall get in place of a driver's
+ * function. Each side gives the other one table of functions.
  *
- * Ownership: both tables are static and live as long as the process; neither library is ever unloaded.
- * Threads: every function may be called by any thread at any time, before any constructor has run, and several
- * threads may attach at once. Errors: attach gives null for a shim that was not built together with this core.
- * Units: none. Plain C, so that neither side needs the other's language runtime.
+ * Ownership: both tables are static and live as long as the process; neither library is ever
+ * unloaded. Threads: every function may be called by any thread at any time, before any constructor
+ * has run, and several threads may attach at once. Errors: attach gives null for a shim that was
+ * not built together with this core. Units: none. Plain C, so that neither side needs the other's
+ * language runtime.
  */
 #ifndef VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
 #define VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
@@ -19,8 +20,8 @@
 extern "C" {
 #endif
 
-/* The state of one thread. Lives in the shim, because a library that comes by dlopen should not bring
- * thread-local storage of its own. Zero at first. */
+/* The state of one thread. Lives in the shim, because a library that comes by dlopen should not
+ * bring thread-local storage of its own. Zero at first. */
 struct VramstowThread {
   void* recorder; /* where the recorder keeps this thread's place */
   uint32_t depth; /* how many wrappers this thread is in */
@@ -46,10 +47,11 @@ struct VramstowShim {
 };
 
 struct VramstowCore {
-  /* What the caller shall get for `real`, the address of hook number `hook` (its row in hooks.def) in the
-   * driver library that is mapped as `driver` (a struct link_map*). `caller` is an address in the caller.
-   * Gives `real` back where vramstow stays out. */
-  void* (*replace)(unsigned hook, void* real, void* driver, enum VramstowWay way, const void* caller);
+  /* What the caller shall get for `real`, the address of hook number `hook` (its row in hooks.def)
+   * in the driver library that is mapped as `driver` (a struct link_map*). `caller` is an address
+   * in the caller. Gives `real` back where vramstow stays out. */
+  void* (*replace)(unsigned hook, void* real, void* driver, enum VramstowWay way,
+                   const void* caller);
   /* The process is about to end: called once, after the program's own exit handlers. */
   void (*finish)(void);
 };
