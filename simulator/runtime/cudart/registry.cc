@@ -1,6 +1,7 @@
 #include "simulator/runtime/cudart/registry.h"
 
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -150,9 +151,13 @@ FatBinary* RegisterFatBinary(const void* wrapper) {
   if (binary == nullptr) {
     return nullptr;
   }
-  const auto* control = static_cast<const FatBinaryWrapper*>(wrapper);
-  if (control != nullptr && control->magic == kFatBinaryMagic) {
-    binary->image = control->data;
+  // What is no wrapper may have any alignment; only its first bytes are looked at.
+  int magic = 0;
+  if (wrapper != nullptr) {
+    memcpy(&magic, wrapper, sizeof(magic));
+  }
+  if (magic == kFatBinaryMagic) {
+    binary->image = static_cast<const FatBinaryWrapper*>(wrapper)->data;
   }
   Registry& registry = TheRegistry();
   Guard guard(registry.lock);
