@@ -34,7 +34,7 @@ bool AddressMap::Grow(uint32_t count) {
   const uint64_t old_size = old == nullptr ? 0 : uint64_t{mask_} + 1;
   places_ = fresh;
   mask_ = static_cast<uint32_t>(size - 1);
-  shift_ = static_cast<uint32_t>(32 - std::countr_zero(size));
+  shift_ = static_cast<uint32_t>(32 - std::countr_zero(size / kLine));
   limit_ = static_cast<uint32_t>(size / 3 * 2);
   for (uint64_t i = 0; i < old_size; ++i) {
     if (old[i].index == 0) continue;

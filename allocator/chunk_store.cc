@@ -28,6 +28,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
   *made = 0;
   for (; *made < count; ++*made) {
     if (!chunks_.EnsureSpare(1)) return kDriverOutOfMemory;
+    committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
     uint64_t handle = 0;
     const DriverResult result = driver_->create(driver_->self, chunk_bytes(), &handle);
     events_->Physical(EventKind::kAllocate, handle, chunk_bytes(), result);

@@ -47,7 +47,7 @@ class ChunkStore {
   // How many more chunks the limit allows.
   uint64_t ChunksUnderLimit() const;
   uint64_t HandleAt(uint64_t address) { return chunks_[space_->PageAt(address)].handle; }
-  uint64_t committed_bytes() const { return chunks_.committed_bytes(); }
+  uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
   uint64_t chunks() const { return chunks_.count(); }
 
  private:
@@ -69,6 +69,7 @@ class ChunkStore {
   uint32_t idle_head_ = 0;
   uint64_t idle_chunks_ = 0;
   uint64_t limit_bytes_ = 0;
+  std::atomic<uint64_t> committed_{0};
   std::atomic<uint64_t> reserved_{0};
   std::atomic<uint64_t> peak_reserved_{0};
 };

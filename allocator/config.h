@@ -23,8 +23,9 @@ struct PoolConfig {
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.
   uint64_t chunk_bytes = 2 * kMiB;
-  // The pool may grow rather than move chunks while it holds no more than this many thousandths over
-  // what was allocated at the peak: a repeating loop then settles where no chunk moves any more.
+  // The pool may grow rather than move chunks while it holds no more than this many thousandths
+  // over what was allocated at the peak: a repeating loop then settles where no chunk moves any
+  // more.
   uint32_t slack_permille = 10;
   // Blocks up to this size share chunks of their own, apart from larger ones.
   uint64_t small_bytes = kMiB;

@@ -1,5 +1,7 @@
 #include "allocator/heap.h"
 
+#include <bit>
+
 namespace vramstow {
 
 bool Heap::Open(const Surroundings& around, const HeapKey& heap_key, uint16_t heap_number,
@@ -8,6 +10,7 @@ bool Heap::Open(const Surroundings& around, const HeapKey& heap_key, uint16_t he
   key = heap_key;
   number = heap_number;
   timeline = heap_timeline;
+  page_shift_ = std::countr_zero(around.page_bytes);
   // A stream that has no timeline of its own is treated as unknown: safe, only slower.
   on_stream = heap_key.stream != kUnknownStream && heap_timeline != Fences::kEverything;
   if (!spans_.Open(kMaxSpans)) return false;
@@ -27,32 +30,33 @@ void Heap::Close() {
 // --- Bins ---------------------------------------------------------------------------------------
 
 uint32_t Heap::TakeFromBin(uint64_t size) {
-  Bin& bin = bins_[BinOf(size)];
+  const uint32_t number_of_bin = BinOf(size);
+  Bin& bin = bins_[number_of_bin];
   const uint32_t index = bin.head;
   Span& span = spans_[index];
   bin.head = span.list_next;
-  --quick_count_;
+  if (bin.head == 0) full_bins_ &= ~(uint64_t{1} << number_of_bin);
   quick_bytes_ -= size;
   span.state = SpanState::kLive;
   return index;
 }
 
-void Heap::EmptyBin(Bin* bin) {
-  while (bin->head != 0) {
-    const uint32_t index = bin->head;
+void Heap::EmptyBin(uint32_t number_of_bin) {
+  Bin& bin = bins_[number_of_bin];
+  full_bins_ &= ~(uint64_t{1} << number_of_bin);
+  while (bin.head != 0) {
+    const uint32_t index = bin.head;
     Span& span = spans_[index];
-    bin->head = span.list_next;
-    --quick_count_;
+    bin.head = span.list_next;
     quick_bytes_ -= span.size;
     map_.Remove(span.address, index);
     Join(index);
   }
 }
 
-void Heap::EmptyBins() {
-  if (quick_count_ == 0) return;
-  for (Bin& bin : bins_) {
-    if (bin.head != 0) EmptyBin(&bin);
+void Heap::EmptyBins(uint64_t which) {
+  while ((full_bins_ & which) != 0) {
+    EmptyBin(static_cast<uint32_t>(std::countr_zero(full_bins_ & which)));
   }
 }
 
@@ -60,19 +64,25 @@ void Heap::EmptyBins() {
 
 uint32_t Heap::TakeFromIndex(uint64_t size) {
   if (gated_) return 0;
-  if (quick_count_ != 0) EmptyBins();
+  EmptyBins(~kTinyMask);
+  if (quick_bytes_ > kMostTinyBytes) EmptyBins(kTinyMask);
   // Cutting makes at most two records; where there is no room for them, the slow path makes it.
   if (spans_.spare() < 2 || !map_.HasRoom(1)) return 0;
   Zone& zone = zones_[ZoneOf(size)];
-  const uint32_t index =
-      ZoneOf(size) == kLargeZone ? FindLarge(size) : zone.free.Find(spans_, size);
-  if (index == 0) return 0;
-  zone.free.Remove(&spans_, index);
-  return Cut(index, size);
+  for (;;) {
+    const uint32_t index =
+        ZoneOf(size) == kLargeZone ? FindLarge(size) : zone.free.Find(spans_, size);
+    if (index != 0) {
+      zone.free.Remove(&spans_, index);
+      return Cut(index, size);
+    }
+    if (full_bins_ == 0) return 0;
+    EmptyBins(kTinyMask);
+  }
 }
 
 uint32_t Heap::TakeAnywhere(uint64_t size) {
-  EmptyBins();
+  EmptyBins(~uint64_t{0});
   for (Zone& zone : zones_) {
     const uint32_t index = zone.free.Find(spans_, size);
     if (index == 0) continue;
@@ -86,19 +96,19 @@ uint32_t Heap::TakeAnywhere(uint64_t size) {
 // first page boundary. Whole free pages are what can be moved, so they are the thing to save.
 Heap::Fit Heap::FitIn(const Span& span, uint64_t size) const {
   const uint64_t slack = span.size - size;
-  const uint64_t page = around_.page_bytes;
   const uint64_t end = span.address + span.size;
   const uint64_t first = PageUp(span.address);
   const uint64_t last = PageDown(end);
   if (first >= last) return {0, 0};
   const uint64_t low_end = span.address + size < last ? span.address + size : last;
-  const uint64_t at_start = low_end > first ? (PageUp(low_end) - first) / page : 0;
+  const uint64_t at_start = low_end > first ? (PageUp(low_end) - first) >> page_shift_ : 0;
   const uint64_t high_start = end - size > first ? end - size : first;
-  const uint64_t at_end = last > high_start ? (last - PageDown(high_start)) / page : 0;
+  const uint64_t at_end = last > high_start ? (last - PageDown(high_start)) >> page_shift_ : 0;
   const uint64_t gap = first - span.address;
-  const uint64_t whole = size / page;
+  const uint64_t whole = size >> page_shift_;
   // A block of whole pages loses nothing at a boundary, and gives whole pages back.
-  if (gap <= slack && size % page == 0 && whole <= at_start && whole <= at_end) return {gap, whole};
+  if (gap <= slack && PageDown(size) == size && whole <= at_start && whole <= at_end)
+    return {gap, whole};
   return at_end < at_start ? Fit{slack, at_end} : Fit{0, at_start};
 }
 
@@ -177,15 +187,19 @@ void Heap::Give(uint32_t index, uint32_t epoch) {
     Bump(&stats.pending_bytes, span.size);
     return;
   }
-  Bin& bin = bins_[BinOf(span.size)];
+  const uint32_t number_of_bin = BinOf(span.size);
+  Bin& bin = bins_[number_of_bin];
+  // Joining will want them soon.
+  __builtin_prefetch(&spans_[span.previous]);
+  __builtin_prefetch(&spans_[span.next]);
   if (bin.size != span.size) {
-    EmptyBin(&bin);
+    EmptyBin(number_of_bin);
     bin.size = span.size;
   }
   span.state = SpanState::kQuick;
   span.list_next = bin.head;
   bin.head = index;
-  ++quick_count_;
+  full_bins_ |= uint64_t{1} << number_of_bin;
   quick_bytes_ += span.size;
 }
 
@@ -281,8 +295,8 @@ void Heap::Retire(uint32_t index) {
 }
 
 bool Heap::Settle() {
-  bool any = quick_count_ != 0;
-  EmptyBins();
+  bool any = full_bins_ != 0;
+  EmptyBins(~uint64_t{0});
   for (uint32_t index = pending_head_; index != 0;) {
     const uint32_t following = spans_[index].list_next;
     if (UsesPassed(spans_[index])) {

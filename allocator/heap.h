@@ -43,6 +43,7 @@ struct HeapStats {
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> frees{0};
   std::atomic<uint64_t> misses{0};
+  std::atomic<uint64_t> host_bytes{0};  // of the heap's records
 };
 
 // Adds to a number that only the holder of the heap's lock writes: no atomic instruction needed.
@@ -129,9 +130,6 @@ class Heap {
   uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
   uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
   uint64_t quick_bytes() const { return quick_bytes_; }
-  uint64_t host_bytes() const {
-    return spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes();
-  }
   // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
   // out until the work submitted so far has passed.
   void Gate();
@@ -163,8 +161,12 @@ class Heap {
   HeapStats stats;
 
  private:
-  static constexpr uint32_t kBins = 64;
-  static constexpr int kLooks = 16;
+  static constexpr uint32_t kTinyBins = 32;
+  static constexpr uint32_t kBins = 2 * kTinyBins;
+  static constexpr uint64_t kTinyMask = (uint64_t{1} << kTinyBins) - 1;
+  // Tiny blocks stay in their bins, unjoined, up to so many bytes: too few to matter.
+  static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
+  static constexpr int kLooks = 12;
   static constexpr uint32_t kMaxRegions = 128;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
   static constexpr uint32_t kMaxUses = uint32_t{1} << 22;
@@ -189,8 +191,11 @@ class Heap {
     uint8_t zone;
   };
 
+  // The smallest sizes have a bin each, the others share the rest by hash.
   static uint32_t BinOf(uint64_t size) {
-    return static_cast<uint32_t>(size / kBlockBytes * 0x9E3779B1U >> 26 & (kBins - 1));
+    const uint64_t units = size / kBlockBytes;
+    if (units < kTinyBins) return static_cast<uint32_t>(units);
+    return kTinyBins | (static_cast<uint32_t>(units) * 0x9E3779B1U >> 27);
   }
   uint8_t ZoneOf(uint64_t size) const {
     return size <= around_.small_bytes ? kSmallZone : kLargeZone;
@@ -211,8 +216,8 @@ class Heap {
   uint32_t FindLarge(uint64_t size) const;
   uint32_t SplitAt(uint32_t index, uint64_t offset);
   void Join(uint32_t index);
-  void EmptyBin(Bin* bin);
-  void EmptyBins();
+  void EmptyBin(uint32_t number_of_bin);
+  void EmptyBins(uint64_t which);
   void Retire(uint32_t index);
   void DropUses(Span* span);
   bool UsesPassed(const Span& span) const;
@@ -227,13 +232,14 @@ class Heap {
   SpanSlab spans_;
   Slab<Use> uses_;
   AddressMap map_;
+  int page_shift_ = 0;
   bool gated_ = false;
   uint32_t gate_tick_ = 0;
-  uint32_t quick_count_ = 0;
   uint32_t pending_head_ = 0;
   uint64_t quick_bytes_ = 0;
   uint32_t region_count_ = 0;
   uint64_t next_region_ = 0;
+  uint64_t full_bins_ = 0;  // one bit for each bin with a member
   Bin bins_[kBins];
   Zone zones_[kZones];
   Region regions_[kMaxRegions];

@@ -187,7 +187,7 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
 
 Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan) {
   StripResult strip;
-  EmptyBins();
+  EmptyBins(~uint64_t{0});
   const uint64_t page = around_.page_bytes;
   for (bool progress = true; progress && strip.pages < count;) {
     progress = false;
@@ -235,7 +235,7 @@ bool Heap::WaitForFrees(uint64_t deadline_ns) {
 // -------------------------------------------------------------------------------------
 
 void Heap::Gate() {
-  EmptyBins();
+  EmptyBins(~uint64_t{0});
   gated_ = true;
   gate_tick_ = around_.fences->OpenTick(timeline);
   around_.fences->Ensure(timeline, gate_tick_);

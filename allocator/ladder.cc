@@ -151,7 +151,8 @@ bool Pool::TryChunks(Climb* climb) {
   return false;
 }
 
-// Makes chunks for the rest of the plan, if the limit allows. Nothing is made that does not suffice.
+// Makes chunks for the rest of the plan, if the limit allows. Nothing is made that does not
+// suffice.
 void Pool::Grow(Climb* climb, uint64_t chunks) {
   if (chunks == 0 || chunks > chunks_.ChunksUnderLimit()) return;
   const uint64_t since = Now();

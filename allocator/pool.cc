@@ -166,7 +166,7 @@ void Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& requ
 // The peak over all heaps. The sum is read without a lock: each number is exact, and the thread
 // that makes the sum largest sees its own.
 void Pool::UpdatePeak(uint64_t own_allocated) {
-  const uint32_t count = heap_count_.load(std::memory_order_relaxed);
+  const uint32_t count = heap_count_.load(std::memory_order_acquire);
   uint64_t sum = own_allocated;
   if (count > 1) {
     sum = 0;
@@ -267,7 +267,7 @@ PoolStats Pool::Stats() const {
     stats.allocations += heap.allocations.load(std::memory_order_relaxed);
     stats.frees += heap.frees.load(std::memory_order_relaxed);
     stats.misses += heap.misses.load(std::memory_order_relaxed);
-    stats.host_bytes += heaps_[number]->host_bytes() + sizeof(Heap);
+    stats.host_bytes += heap.host_bytes.load(std::memory_order_relaxed) + sizeof(Heap);
   }
   stats.host_bytes += chunks_.committed_bytes();
   stats.reserved_bytes = chunks_.reserved_bytes();

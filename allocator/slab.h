@@ -41,17 +41,20 @@ class Slab {
   // Makes the next `count` calls of New succeed without a system call.
   bool EnsureSpare(uint32_t count) {
     if (spare() >= count) return true;
-    const uint64_t step = kStepBytes / sizeof(T);
-    const uint64_t wanted = usable_ + (step > count ? step : count);
-    const uint32_t target = wanted < max_count_ ? static_cast<uint32_t>(wanted) : max_count_;
-    if (target <= usable_) return false;
-    const uint64_t bytes = (uint64_t{target} * sizeof(T) + kPage - 1) / kPage * kPage;
+    // Small at first, then in whole huge pages.
+    const uint64_t unit = committed_bytes_ < kHugePage / 2 ? kSmallStep : kHugePage;
+    uint64_t bytes = (committed_bytes_ / unit + 1) * unit;
+    const uint64_t least = uint64_t{next_ + count} * sizeof(T);
+    if (bytes < least) bytes = (least + unit - 1) / unit * unit;
+    const uint64_t most = uint64_t{max_count_} * sizeof(T) / kPage * kPage;
+    if (bytes > most) bytes = most;
+    if (bytes <= committed_bytes_) return false;
     if (!CommitHostMemory(base_, committed_bytes_, bytes)) return false;
     committed_bytes_ = bytes;
-    usable_ = target;
+    usable_ = static_cast<uint32_t>(bytes / sizeof(T));
     return spare() >= count;
   }
-  uint32_t spare() const { return free_count_ + (usable_ - next_); }
+  uint32_t spare() const { return free_count_ + (usable_ > next_ ? usable_ - next_ : 0); }
 
   // A zeroed record, or 0 where EnsureSpare would be needed first.
   uint32_t New() {
@@ -82,11 +85,12 @@ class Slab {
 
  private:
   static constexpr uint64_t kPage = 4096;
-  static constexpr uint64_t kStepBytes = 256 * 1024;
+  static constexpr uint64_t kSmallStep = 128 * 1024;
+  static constexpr uint64_t kHugePage = 2048 * 1024;
 
   T* base_ = nullptr;
   uint32_t max_count_ = 0;
-  uint32_t usable_ = 1;  // numbers below this one can be used
+  uint32_t usable_ = 0;  // numbers below this one can be used
   uint32_t next_ = 1;    // numbers from here on were never used; 0 is "none"
   uint32_t free_head_ = 0;
   uint32_t free_count_ = 0;

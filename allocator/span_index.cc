@@ -33,7 +33,8 @@ uint32_t SpanIndex::Find(const SpanSlab& slab, uint64_t size) const {
     row = std::countr_zero(above);
     step = std::countr_zero(steps_[row]);
   }
-  return SmallestIn(slab, heads_[row][step], size);
+  // Below kSteps units each list holds one size only.
+  return row == 0 ? heads_[0][step] : SmallestIn(slab, heads_[row][step], size);
 }
 
 uint64_t SpanIndex::LargestSize(const SpanSlab& slab) const {

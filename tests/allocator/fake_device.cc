@@ -84,6 +84,18 @@ void FakeDevice::DestroyStream(uint64_t stream) {
   streams_[stream].destroyed = true;
 }
 
+void FakeDevice::RenameStream(uint64_t stream, uint64_t ghost) {
+  std::lock_guard lock(mutex_);
+  streams_[ghost] = streams_[stream];
+  streams_[stream] = Stream();
+  for (auto& [event, reach] : events_) {
+    const auto found = reach.find(stream);
+    if (found == reach.end()) continue;
+    reach[ghost] = found->second;
+    reach.erase(stream);
+  }
+}
+
 bool FakeDevice::Reached(const Reach& reach) const {
   for (const auto& [name, number] : reach) {
     const auto found = streams_.find(name);

@@ -52,6 +52,8 @@ class FakeDevice {
   // Whether unfinished work of a stream other than `except` touches the range.
   bool Touched(uint64_t address, uint64_t size, uint64_t except) const;
   void DestroyStream(uint64_t stream);
+  // The stream is destroyed, its work goes on, and its name is free for another stream.
+  void RenameStream(uint64_t stream, uint64_t ghost);
 
   void Advance(uint64_t nanoseconds);
   // Memory that another process takes.

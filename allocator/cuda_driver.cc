@@ -1,0 +1,222 @@
+#include "allocator/cuda_driver.h"
+
+#include <time.h>
+
+#include <type_traits>
+
+namespace vramstow {
+namespace {
+
+CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
+
+}  // namespace
+
+class CudaDriver::Current {
+ public:
+  explicit Current(const CudaDriver* driver) : driver_(driver) {
+    CUcontext now = nullptr;
+    result_ = driver_->functions_.CtxGetCurrent(&now);
+    if (result_ != CUDA_SUCCESS || now == driver_->context_) return;
+    result_ = driver_->functions_.CtxPushCurrent(driver_->context_);
+    pushed_ = result_ == CUDA_SUCCESS;
+  }
+  ~Current() {
+    CUcontext popped = nullptr;
+    if (pushed_) driver_->functions_.CtxPopCurrent(&popped);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+  bool ok() const { return result_ == CUDA_SUCCESS; }
+  DriverResult result() const { return result_; }
+
+ private:
+  const CudaDriver* driver_;
+  CUresult result_;
+  bool pushed_ = false;
+};
+
+bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
+  const auto look = [&](auto* function, const char* name, bool needed) {
+    void* found = resolve(resolve_context, name);
+    if (found == nullptr && needed && missing_ == nullptr) missing_ = name;
+    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(found);
+  };
+  look(&functions_.CtxGetCurrent, "cuCtxGetCurrent", true);
+  look(&functions_.CtxPushCurrent, "cuCtxPushCurrent_v2", true);
+  look(&functions_.CtxPopCurrent, "cuCtxPopCurrent_v2", true);
+  look(&functions_.CtxSynchronize, "cuCtxSynchronize", true);
+  look(&functions_.CtxRecordEvent, "cuCtxRecordEvent", false);
+  look(&functions_.DeviceGetAttribute, "cuDeviceGetAttribute", true);
+  look(&functions_.DeviceTotalMem, "cuDeviceTotalMem_v2", true);
+  look(&functions_.MemGetInfo, "cuMemGetInfo_v2", true);
+  look(&functions_.MemGetAllocationGranularity, "cuMemGetAllocationGranularity", true);
+  look(&functions_.MemAddressReserve, "cuMemAddressReserve", true);
+  look(&functions_.MemAddressFree, "cuMemAddressFree", true);
+  look(&functions_.MemCreate, "cuMemCreate", true);
+  look(&functions_.MemRelease, "cuMemRelease", true);
+  look(&functions_.MemMap, "cuMemMap", true);
+  look(&functions_.MemUnmap, "cuMemUnmap", true);
+  look(&functions_.MemSetAccess, "cuMemSetAccess", true);
+  look(&functions_.EventCreate, "cuEventCreate", true);
+  look(&functions_.EventDestroy, "cuEventDestroy_v2", true);
+  look(&functions_.EventRecord, "cuEventRecord", true);
+  look(&functions_.EventQuery, "cuEventQuery", true);
+  look(&functions_.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", true);
+  return missing_ == nullptr;
+}
+
+bool CudaDriver::Attribute(CUdevice_attribute attribute) const {
+  int value = 0;
+  return functions_.DeviceGetAttribute(&value, attribute, device_) == CUDA_SUCCESS && value != 0;
+}
+
+bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, CUcontext context) {
+  if (!Look(resolve, resolve_context)) return false;
+  device_ = device;
+  context_ = context;
+  exportable_ = Attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
+  rdma_ = Attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+  table_.self = this;
+  FillMemory();
+  FillOrder();
+  return true;
+}
+
+// Exportable and fit for RDMA where the device can: NCCL and IPC look for that later, when it is
+// too late to change.
+CUmemAllocationProp CudaDriver::Properties() const {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device_;
+  properties.requestedHandleTypes =
+      exportable_ ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+  properties.allocFlags.gpuDirectRDMACapable = rdma_ ? 1 : 0;
+  return properties;
+}
+
+// What every entry does first.
+#define VRAMSTOW_CUDA_CALL()             \
+  const CudaDriver* driver = Self(self); \
+  const Current current(driver);         \
+  if (!current.ok()) return current.result()
+
+void CudaDriver::FillMemory() {
+  table_.describe = [](void* self, DriverDevice* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    size_t total = 0;
+    CUresult result = driver->functions_.DeviceTotalMem(&total, driver->device_);
+    if (result != CUDA_SUCCESS) return result;
+    const bool vmm = driver->Attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+    size_t granularity = 0;
+    if (vmm) {
+      const CUmemAllocationProp properties = driver->Properties();
+      result = driver->functions_.MemGetAllocationGranularity(&granularity, &properties,
+                                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm};
+    return kDriverSuccess;
+  };
+  table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemGetInfo(free, total);
+  };
+  table_.reserve = [](void* self, uint64_t size, uint64_t alignment,
+                      uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    CUdeviceptr address = 0;
+    const CUresult result = driver->functions_.MemAddressReserve(&address, size, alignment, 0, 0);
+    if (result == CUDA_SUCCESS) *out = address;
+    return result;
+  };
+  table_.unreserve = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemAddressFree(address, size);
+  };
+  table_.create = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    const CUmemAllocationProp properties = driver->Properties();
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+    if (result == CUDA_SUCCESS) *out = handle;
+    return result;
+  };
+  table_.release = [](void* self, uint64_t handle) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemRelease(handle);
+  };
+  table_.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemMap(address, size, 0, handle, 0);
+  };
+  table_.unmap = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemUnmap(address, size);
+  };
+  table_.set_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = driver->device_;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return driver->functions_.MemSetAccess(address, size, &access, 1);
+  };
+}
+
+void CudaDriver::FillOrder() {
+  table_.event_create = [](void* self, uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    CUevent event = nullptr;
+    const CUresult result = driver->functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) *out = reinterpret_cast<uint64_t>(event);
+    return result;
+  };
+  table_.event_destroy = [](void* self, uint64_t event) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.EventDestroy(reinterpret_cast<CUevent>(event));
+  };
+  table_.event_record = [](void* self, uint64_t event, uint64_t stream) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.EventRecord(reinterpret_cast<CUevent>(event),
+                                          reinterpret_cast<CUstream>(stream));
+  };
+  table_.event_record_all = [](void* self, uint64_t event) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    if (driver->functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
+    return driver->functions_.CtxRecordEvent(driver->context_, reinterpret_cast<CUevent>(event));
+  };
+  table_.event_query = [](void* self, uint64_t event) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.EventQuery(reinterpret_cast<CUevent>(event));
+  };
+  table_.synchronize = [](void* self) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.CtxSynchronize();
+  };
+  table_.relax_capture = [](void* self, int32_t* previous) -> DriverResult {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const CUresult result = Self(self)->functions_.ThreadExchangeStreamCaptureMode(&mode);
+    if (result == CUDA_SUCCESS) *previous = mode;
+    return result;
+  };
+  table_.restore_capture = [](void* self, int32_t previous) -> DriverResult {
+    auto mode = static_cast<CUstreamCaptureMode>(previous);
+    return Self(self)->functions_.ThreadExchangeStreamCaptureMode(&mode);
+  };
+  table_.now = [](void*) -> uint64_t {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+  };
+  table_.pause = [](void*, uint64_t nanoseconds) {
+    const timespec time{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                        static_cast<long>(nanoseconds % 1'000'000'000)};
+    nanosleep(&time, nullptr);
+  };
+}
+
+#undef VRAMSTOW_CUDA_CALL
+
+}  // namespace vramstow

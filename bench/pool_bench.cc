@@ -1,0 +1,153 @@
+// How long the pool's hits take: pairs, random replacement, threads, and with up to a million live
+// blocks. Memory comes from a fake device, so that only the pool's own time is seen.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "allocator/pool.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+namespace {
+
+// One device and one pool for a whole benchmark, however many threads it has.
+struct Place {
+  FakeDevice device;
+  std::unique_ptr<Pool> pool = std::make_unique<Pool>();
+
+  Place() : device(Options()) {
+    PoolConfig config;
+    if (pool->Open(device.table(), config) != PoolError::kOk) std::abort();
+  }
+  ~Place() { pool->Close(true); }
+
+  static FakeDevice::Options Options() {
+    FakeDevice::Options options;
+    options.total_bytes = 512 * kGiB;
+    return options;
+  }
+  uint64_t Take(uint64_t size, uint64_t stream) {
+    Block block{};
+    const BlockRequest request{size, stream, 0, Layer::kFramework};
+    if (pool->Allocate(request, &block) != PoolError::kOk) std::abort();
+    return block.address;
+  }
+  void Give(uint64_t address) {
+    if (pool->Free(address) != PoolError::kOk) std::abort();
+  }
+};
+
+std::unique_ptr<Place> place;
+
+void SetUp(const benchmark::State&) { place = std::make_unique<Place>(); }
+void TearDown(const benchmark::State&) { place.reset(); }
+
+uint64_t StreamOf(const benchmark::State& state) {
+  return static_cast<uint64_t>(state.thread_index()) + 1;
+}
+
+// Sizes from 512 B to 64 MiB, every power of two as likely as the others.
+std::vector<uint64_t> MixedSizes(uint64_t seed, double low, double high) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> exponent(low, high);
+  std::vector<uint64_t> sizes(4096);
+  for (uint64_t& size : sizes) size = static_cast<uint64_t>(std::exp2(exponent(random)));
+  return sizes;
+}
+
+void HitPair(benchmark::State& state) {
+  const auto size = static_cast<uint64_t>(state.range(0));
+  const uint64_t stream = StreamOf(state);
+  place->Give(place->Take(size, stream));
+  for (auto _ : state) {
+    const uint64_t address = place->Take(size, stream);
+    benchmark::DoNotOptimize(address);
+    place->Give(address);
+  }
+}
+
+void RandomReplacement(benchmark::State& state) {
+  const uint64_t stream = StreamOf(state);
+  const std::vector<uint64_t> sizes = MixedSizes(stream, 9, static_cast<double>(state.range(0)));
+  std::mt19937_64 random(stream);
+  std::vector<uint64_t> live(256);
+  for (size_t i = 0; i < live.size(); ++i) live[i] = place->Take(sizes[i], stream);
+  std::vector<uint32_t> victims(4096);
+  for (uint32_t& victim : victims) victim = static_cast<uint32_t>(random() % live.size());
+  // Let the pool see the whole mix before time is taken.
+  for (int i = 0; i < 100'000; ++i) {
+    uint64_t& slot = live[random() % live.size()];
+    place->Give(slot);
+    slot = place->Take(sizes[random() % sizes.size()], stream);
+  }
+  const uint64_t misses = place->pool->Stats().misses;
+  size_t step = 0;
+  for (auto _ : state) {
+    uint64_t& slot = live[victims[step % victims.size()]];
+    place->Give(slot);
+    slot = place->Take(sizes[(step * 7) % sizes.size()], stream);
+    ++step;
+  }
+  state.counters["misses"] =
+      benchmark::Counter(static_cast<double>(place->pool->Stats().misses - misses));
+  for (const uint64_t address : live) place->Give(address);
+}
+
+// Replaces random blocks of 512 B to 4 KiB among many live ones.
+void ManyLive(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  const std::vector<uint64_t> sizes = MixedSizes(1, 9, 12);
+  std::mt19937_64 random(1);
+  std::vector<uint64_t> live(count);
+  for (size_t i = 0; i < count; ++i) live[i] = place->Take(sizes[i % sizes.size()], 1);
+  state.counters["host_bytes_per_block"] = benchmark::Counter(
+      static_cast<double>(place->pool->Stats().host_bytes) / static_cast<double>(count));
+  size_t step = 0;
+  for (auto _ : state) {
+    uint64_t& slot = live[random() % count];
+    place->Give(slot);
+    slot = place->Take(sizes[step++ % sizes.size()], 1);
+  }
+  for (const uint64_t address : live) place->Give(address);
+}
+
+// Allocates that many blocks and frees them again in order, as a job that builds a large state
+// does.
+void FillAndEmpty(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  const std::vector<uint64_t> sizes = MixedSizes(1, 9, 12);
+  std::vector<uint64_t> live(count);
+  for (auto _ : state) {
+    for (size_t i = 0; i < count; ++i) live[i] = place->Take(sizes[i % sizes.size()], 1);
+    for (const uint64_t address : live) place->Give(address);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(count));
+}
+
+BENCHMARK(HitPair)
+    ->Arg(512)
+    ->Arg(1 << 20)
+    ->Arg(64 << 20)
+    ->ThreadRange(1, 4)
+    ->UseRealTime()
+    ->Setup(SetUp)
+    ->Teardown(TearDown);
+BENCHMARK(RandomReplacement)
+    ->Arg(20)
+    ->Arg(26)
+    ->ThreadRange(1, 4)
+    ->UseRealTime()
+    ->Setup(SetUp)
+    ->Teardown(TearDown);
+BENCHMARK(ManyLive)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Setup(SetUp)->Teardown(
+    TearDown);
+BENCHMARK(FillAndEmpty)->Arg(1'000)->Arg(1'000'000)->Setup(SetUp)->Teardown(TearDown);
+
+}  // namespace
+}  // namespace vramstow
+
+BENCHMARK_MAIN();

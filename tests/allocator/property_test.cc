@@ -1,0 +1,282 @@
+// Random programs against the pool on the fake device: streams, work, recorded uses, frees, trims,
+// limits, captures, destroyed streams. A model knows what is live and what unfinished work touches;
+// no block may come back too early, overlap another, or lie on memory that is not mapped.
+//
+// The same programs are run on drivers that lie in one way each: the test must notice, or it
+// proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "allocator/pool.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kStreams = 5;
+
+struct Setting {
+  bool context_events = true;
+  bool pauses_finish = false;
+  uint64_t memory = 192 * kMiB;
+  uint64_t chunk = 2 * kMiB;
+};
+
+class Program {
+ public:
+  Program(uint64_t seed, const Setting& setting) : random_(seed), device_(Options(setting)) {
+    table_ = *device_.table();
+    if (setting.pauses_finish) {
+      device_.set_on_pause([this] { device_.FinishAll(); });
+    }
+    config_.chunk_bytes = setting.chunk;
+    config_.stitch_wait_ns = 50'000;
+    config_.last_wait_ns = 500'000;
+    config_.steal_after_ns = 20'000'000;
+    config_.decay_ns = 100'000'000;
+  }
+
+  DriverTable* table() { return &table_; }
+  FakeDevice* device() { return &device_; }
+  void set_forget_uses() { forget_uses_ = true; }
+
+  // What went wrong first, or nothing.
+  std::optional<std::string> Run(uint64_t steps) {
+    if (pool_->Open(&table_, config_) != PoolError::kOk) return "the pool did not open";
+    for (uint64_t stream = 1; stream <= kStreams; ++stream) pool_->NoteStream(stream);
+    for (uint64_t step = 0; step < steps && !wrong_; ++step) {
+      Step();
+      if (step % 128 == 0) Look();
+    }
+    if (capturing_) pool_->CaptureEnds();
+    for (const Held& held : live_) {
+      if (pool_->Free(held.address) != PoolError::kOk) Wrong("a live block could not be freed");
+    }
+    Look();
+    device_.FinishAll();
+    pool_->Trim({~uint64_t{0}, 1'000'000'000});
+    if (!wrong_ && pool_->Stats().reserved_bytes != 0) Wrong("trim left memory behind");
+    pool_->Close(true);
+    Look();
+    if (!wrong_ && device_.created_bytes() + device_.events_alive() + device_.ranges() != 0) {
+      Wrong("something was left on the device");
+    }
+    return wrong_;
+  }
+
+  uint64_t allocations() const { return allocations_; }
+
+ private:
+  struct Held {
+    uint64_t address;
+    uint64_t size;
+    uint64_t stream;
+  };
+
+  static FakeDevice::Options Options(const Setting& setting) {
+    FakeDevice::Options options;
+    options.total_bytes = setting.memory;
+    options.context_events = setting.context_events;
+    return options;
+  }
+
+  uint64_t Below(uint64_t bound) { return random_() % bound; }
+  void Wrong(const std::string& what) {
+    if (!wrong_) wrong_ = what;
+  }
+
+  void Look() {
+    if (const char* found = pool_->Check(); found != nullptr) Wrong(found);
+    const std::vector<std::string> violations = device_.violations();
+    if (!violations.empty()) Wrong(violations.front());
+  }
+
+  void Step() {
+    const uint64_t dice = Below(1000);
+    if (dice < 400) return Allocate();
+    if (dice < 640) return Submit();
+    if (dice < 860) return Free();
+    if (dice < 960) return device_.Finish(1 + Below(kStreams), 1 + Below(4));
+    if (dice < 970) return device_.Advance(Below(50'000'000));
+    if (dice < 978) return static_cast<void>(pool_->Maintain());
+    if (dice < 984)
+      return static_cast<void>(pool_->Trim({Below(64 * kMiB) + 1, Below(2) * 10'000}));
+    if (dice < 988) return pool_->SetLimit(Below(2) * (64 * kMiB + Below(128 * kMiB)));
+    if (dice < 991) return device_.SetForeignBytes(Below(64 * kMiB));
+    if (dice < 994) return Destroy();
+    if (capturing_) {
+      pool_->CaptureEnds();
+    } else {
+      pool_->CaptureBegins();
+    }
+    capturing_ = !capturing_;
+  }
+
+  uint64_t SomeSize() {
+    switch (Below(4)) {
+      case 0:
+        return 1 + Below(4 * kKiB);
+      case 1:
+        return 1 + Below(kMiB);
+      case 2:
+        return (1 + Below(6)) * 2 * kMiB;
+      default:
+        return 1 + Below(12 * kMiB);
+    }
+  }
+
+  void Allocate() {
+    if (live_.size() > 60) return Free();
+    BlockRequest request{SomeSize()};
+    if (Below(4) != 0) request.stream = 1 + Below(kStreams);
+    request.pool = Below(10) == 0 ? 1 : 0;
+    Block block{};
+    const PoolError error = pool_->Allocate(request, &block);
+    if (error == PoolError::kOutOfMemory) {
+      if (!live_.empty()) Free();
+      return;
+    }
+    if (error != PoolError::kOk) return Wrong(PoolErrorName(error));
+    ++allocations_;
+    if (block.size < request.size || block.address % kBlockBytes != 0) Wrong("a misshapen block");
+    if (!device_.Accessible(block.address, block.size)) Wrong("a block without memory");
+    if (device_.Touched(block.address, block.size, request.stream)) Wrong("handed out too early");
+    for (const Held& held : live_) {
+      if (held.address < block.address + block.size && block.address < held.address + held.size) {
+        Wrong("two live blocks overlap");
+      }
+    }
+    live_.push_back({block.address, block.size, request.stream});
+  }
+
+  void Submit() {
+    if (live_.empty()) return;
+    const Held& held = live_[Below(live_.size())];
+    uint64_t stream = held.stream;
+    if (stream == kUnknownStream || Below(3) == 0) stream = 1 + Below(kStreams);
+    if (held.stream != kUnknownStream && stream != held.stream && !forget_uses_) {
+      if (pool_->RecordUse(held.address, stream) != PoolError::kOk) Wrong("a use was refused");
+    }
+    device_.Submit(stream, held.address, held.size);
+  }
+
+  void Free() {
+    if (live_.empty()) return;
+    const size_t which = Below(live_.size());
+    if (pool_->Free(live_[which].address) != PoolError::kOk) Wrong("a free was refused");
+    if (pool_->Free(live_[which].address) == PoolError::kOk) Wrong("a second free was not refused");
+    live_[which] = live_.back();
+    live_.pop_back();
+  }
+
+  // The stream's name comes back at once, as that of another stream.
+  void Destroy() {
+    if (capturing_) return;
+    const uint64_t stream = 1 + Below(kStreams);
+    for (const Held& held : live_) {
+      if (held.stream == stream) return;
+    }
+    pool_->StreamDestroyed(stream);
+    device_.RenameStream(stream, 1000 + destroyed_++);
+  }
+
+  std::mt19937_64 random_;
+  FakeDevice device_;
+  DriverTable table_{};
+  PoolConfig config_;
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  std::vector<Held> live_;
+  bool capturing_ = false;
+  bool forget_uses_ = false;
+  uint64_t destroyed_ = 0;
+  uint64_t allocations_ = 0;
+  std::optional<std::string> wrong_;
+};
+
+uint64_t Steps() { return std::getenv("VRAMSTOW_LONG") != nullptr ? 400'000 : 4'000; }
+
+TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
+  const Setting settings[] = {
+      {},
+      {.context_events = false},
+      {.pauses_finish = true},
+      {.memory = 64 * kMiB},
+      {.context_events = false, .pauses_finish = true, .memory = 64 * kMiB, .chunk = 4 * kMiB},
+  };
+  uint64_t allocations = 0;
+  for (const Setting& setting : settings) {
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      Program program(seed, setting);
+      const std::optional<std::string> wrong = program.Run(Steps());
+      ASSERT_FALSE(wrong.has_value())
+          << *wrong << "; seed " << seed << ", setting " << &setting - settings;
+      allocations += program.allocations();
+    }
+  }
+  EXPECT_GT(allocations, Steps() * 5);
+}
+
+// --- The test of the test
+// --------------------------------------------------------------------------
+
+// Runs programs until one notices; says what it noticed.
+template <typename Break>
+std::string Noticed(Break break_it) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Program program(seed, {});
+    break_it(&program);
+    const std::optional<std::string> wrong = program.Run(4'000);
+    if (wrong) return *wrong;
+  }
+  return "nothing";
+}
+
+TEST(PoolPropertyTest, NoticesEventsThatCompleteTooEarly) {
+  const std::string noticed = Noticed([](Program* program) {
+    program->table()->event_query = [](void*, uint64_t) { return kDriverSuccess; };
+  });
+  EXPECT_TRUE(noticed == "handed out too early" || noticed == "unmap under running work")
+      << noticed;
+}
+
+TEST(PoolPropertyTest, NoticesFencesOnTheWrongStream) {
+  static DriverTable honest;
+  const std::string noticed = Noticed([](Program* program) {
+    honest = *program->table();
+    program->table()->event_record = [](void* self, uint64_t event, uint64_t stream) {
+      return honest.event_record(self, event, stream % kStreams + 1);
+    };
+  });
+  EXPECT_TRUE(noticed == "handed out too early" || noticed == "unmap under running work")
+      << noticed;
+}
+
+TEST(PoolPropertyTest, NoticesUsesThatWereNotRecorded) {
+  const std::string noticed = Noticed([](Program* program) { program->set_forget_uses(); });
+  EXPECT_TRUE(noticed == "handed out too early" || noticed == "unmap under running work")
+      << noticed;
+}
+
+TEST(PoolPropertyTest, NoticesStaleMappings) {
+  const std::string noticed = Noticed([](Program* program) {
+    program->table()->unmap = [](void*, uint64_t, uint64_t) { return kDriverSuccess; };
+  });
+  EXPECT_NE(noticed, "nothing");
+}
+
+TEST(PoolPropertyTest, NoticesMissingAccess) {
+  const std::string noticed = Noticed([](Program* program) {
+    program->table()->set_access = [](void*, uint64_t, uint64_t) { return kDriverSuccess; };
+  });
+  EXPECT_EQ(noticed, "a block without memory");
+}
+
+}  // namespace
+}  // namespace vramstow
