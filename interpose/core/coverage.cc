@@ -33,15 +33,10 @@ struct Line {
   }
 };
 
-// A return address may be the first byte of what follows; the call lies before it.
-const CallerObject* ObjectOf(const void* return_address) {
-  return TheCore().callers.Find(static_cast<const char*>(return_address) - 1);
-}
-
 }  // namespace
 
 void Coverage::NoteLookUp(VramstowWay way, const void* caller) {
-  if (const CallerObject* object = ObjectOf(caller)) {
+  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
     look_ups_[object->index][way].fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -55,7 +50,7 @@ void Coverage::NoteUnknown(const char* name, int version) {
 
 void Coverage::NoteCall(Hook hook, const void* caller) {
   KeepErrno keep_errno;
-  if (const CallerObject* object = ObjectOf(caller)) {
+  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
     calls_by_object_[object->index][static_cast<size_t>(hook)].fetch_add(1,
                                                                          std::memory_order_relaxed);
   }

@@ -69,9 +69,7 @@ TEST(Exports, TheCoreShowsItsSeamAndNeedsNoCxxRuntime) {
 }
 
 TEST(Exports, TheCoreBringsNoThreadLocalStorage) {
-  if (std::string(VRAMSTOW_TEST_SANITIZE).empty() == false) {
-    GTEST_SKIP() << "sanitizers bring some";
-  }
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers bring some";
   EXPECT_EQ(OutputOf("readelf -lW " + kLibraries + "/libvramstow-core.so").find(" TLS "),
             std::string::npos);
 }

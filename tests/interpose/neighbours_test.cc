@@ -29,6 +29,7 @@ TEST_F(Neighbours, RtldNextIsStillJudgedByTheCaller) {
 }
 
 TEST_F(Neighbours, JemallocInEitherOrder) {
+  if (kIsSanitized) GTEST_SKIP() << "the programs have a sanitizer already";
   const std::string jemalloc = VRAMSTOW_TEST_JEMALLOC;
   if (jemalloc.empty()) GTEST_SKIP() << "libjemalloc.so.2 is not installed";
   for (const std::string& preload : {kShim + ":" + jemalloc, jemalloc + ":" + kShim}) {
@@ -42,6 +43,7 @@ TEST_F(Neighbours, JemallocInEitherOrder) {
 }
 
 TEST_F(Neighbours, AProgramWithAddressSanitizerLinkedIn) {
+  if (kIsSanitized) GTEST_SKIP() << "the programs have a sanitizer already";
   for (const char* scenario : {"dlsym", "proc-address", "threads", "exit-order", "fork-active"}) {
     const Outcome outcome = Run({"host_asan_static", scenario});
     EXPECT_EQ(outcome.status, 0) << scenario << outcome.error;
@@ -53,6 +55,7 @@ TEST_F(Neighbours, AProgramWithAddressSanitizerLinkedIn) {
 }
 
 TEST_F(Neighbours, AProgramWithAddressSanitizersLibrary) {
+  if (kIsSanitized) GTEST_SKIP() << "the programs have a sanitizer already";
   const Outcome outcome =
       Run({"host_asan_shared", "threads"}, {}, std::string(VRAMSTOW_TEST_LIBASAN) + ":" + kShim);
   EXPECT_EQ(outcome.status, 0) << outcome.error;

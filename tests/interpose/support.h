@@ -21,6 +21,9 @@ inline const std::string kShim = kLibraries + "/libvramstow.so";
 // The same driver with a version on each of its symbols, for dlvsym.
 inline const std::string kVersionedDriverFolder = VRAMSTOW_TEST_PROGRAMS "/versioned_driver";
 
+// Whether the programs are built with sanitizers, which refuse RTLD_DEEPBIND and dlmopen.
+inline const bool kIsSanitized = !std::string(VRAMSTOW_TEST_SANITIZE).empty();
+
 // An event with the names that its numbers stand for.
 struct NamedEvent : Event {
   std::string call_name;

@@ -125,6 +125,7 @@ TEST_F(Ways, BehindASharedRuntimeItsCallerIsNamed) {
 }
 
 TEST_F(Ways, DeepbindIsSeenOnlyWhereItIsCleared) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers refuse that";
   Outcome outcome = Run({"host", "deepbind", "liblinked_library.so"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(Files(), IsEmpty());

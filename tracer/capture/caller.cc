@@ -124,6 +124,11 @@ void Describe(const Mapping& mapping, CallerObject* object) {
   ReadBuildId(mapping, object->build_id);
 }
 
+// A return address may be the first byte of what follows; the call lies before it.
+const void* CallBefore(uintptr_t return_address) {
+  return reinterpret_cast<const void*>(return_address - 1);
+}
+
 struct Walk {
   CallerTable* table;
   const CallerObject* last;
@@ -135,8 +140,7 @@ _Unwind_Reason_Code VisitFrame(_Unwind_Context* context, void* argument) {
   auto* walk = static_cast<Walk*>(argument);
   const _Unwind_Ptr address = _Unwind_GetIP(context);
   if (address == 0 || ++walk->frames > kMaxFrames) return _URC_END_OF_STACK;
-  // The return address may be the first byte of what follows; the call lies before it.
-  const CallerObject* object = walk->table->Find(reinterpret_cast<const void*>(address - 1));
+  const CallerObject* object = walk->table->Find(CallBefore(address));
   if (object == nullptr) return _URC_END_OF_STACK;
   if (object->role == CallerRole::kVramstow) return _URC_NO_REASON;
   walk->last = object;
@@ -169,8 +173,12 @@ const CallerObject* CallerTable::Find(const void* address) {
   return nullptr;
 }
 
+const CallerObject* CallerTable::FindDirect(const void* return_address) {
+  return Find(CallBefore(reinterpret_cast<uintptr_t>(return_address)));
+}
+
 const CallerObject* CallerTable::FindCaller(const void* return_address) {
-  const CallerObject* object = Find(static_cast<const char*>(return_address) - 1);
+  const CallerObject* object = FindDirect(return_address);
   if (object == nullptr || object->role == CallerRole::kApplication) return object;
   Walk walk = {this, object, 0, 0};
   _Unwind_Backtrace(VisitFrame, &walk);

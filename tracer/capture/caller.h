@@ -52,6 +52,9 @@ class CallerTable {
   // The library of an address.
   const CallerObject* Find(const void* address);
 
+  // The library that holds the call before a return address, middleman or not.
+  const CallerObject* FindDirect(const void* return_address);
+
   // The library that a call comes from: of `return_address`, or, where that is a middleman (any
   // role but kApplication), of the nearest caller that is none. Looks at no more than a few frames;
   // if they are all middlemen, the last of them is the answer. Unwinds the calling thread's own
