@@ -17,11 +17,24 @@ constexpr uint64_t kAsksPerStep = 16;
 
 }  // namespace
 
+// Queues that wait for each other hold each other: what is still pending is dropped by hand.
+Timeline::~Timeline() {
+  std::vector<QueuePointer> open;
+  for (End& end : ends_) open.push_back(std::move(end.queue));
+  for (HostWork& work : host_work_) open.push_back(std::move(work.queue));
+  while (!open.empty()) {
+    const QueuePointer queue = std::move(open.back());
+    open.pop_back();
+    queue->operations_.clear();
+    for (auto& [sequence, waiter] : queue->blocked_) open.push_back(std::move(waiter));
+    queue->blocked_.clear();
+  }
+}
+
 Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
                        std::vector<Mark> waits, uint64_t duration_ns) {
   if (work != nullptr && work->OnHost()) ++pending_host_work_;
   std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
-  if (queue->operations_.empty()) queue->self_ = queue;
   queue->operations_.push_back(Queue::Operation{.work = std::move(work),
                                                 .waits = std::move(waits),
                                                 .enqueue_time = now_,
@@ -62,7 +75,6 @@ void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
   keep->last_end_ = time;
   if (work != nullptr && !work->OnHost()) work->Run(time);
   ++keep->completed_;
-  if (keep->operations_.empty()) keep->self_.reset();
   TryStart(keep, time);
   if (keep->blocked_.empty()) return;
   std::vector<std::pair<uint64_t, QueuePointer>> blocked = std::move(keep->blocked_);
@@ -163,7 +175,6 @@ void Timeline::Abandon(const QueuePointer& queue) {
   keep->operations_.clear();
   keep->started_ = false;
   keep->completed_ = keep->enqueued_;
-  keep->self_.reset();
   std::vector<std::pair<uint64_t, QueuePointer>> blocked = std::move(keep->blocked_);
   keep->blocked_.clear();
   for (auto& [sequence, waiter] : blocked) TryStart(waiter, now_);

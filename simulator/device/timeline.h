@@ -11,9 +11,10 @@
 // Operations on the host (callbacks) run on another thread, by real time: the timeline hands them
 // out with TakeHostWork and goes on in that queue when FinishHostWork is called.
 //
-// Ownership: queues are shared between the stream and the marks that name them; work is shared with
-// graphs. Threads: the owner's lock for every call; Run() is called with it held.
-// Errors: none; work that fails tells its context. Units: virtual nanoseconds.
+// Ownership: queues are shared between the stream, the marks that name them, and the timeline while
+// something is pending in them; work is shared with graphs. Threads: the owner's lock for every
+// call; Run() is called with it held. Errors: none; work that fails tells its context. Units:
+// virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_TIMELINE_H_
 
@@ -66,7 +67,6 @@ class Queue {
 
   std::deque<Operation> operations_;
   std::vector<std::pair<uint64_t, QueuePointer>> blocked_;  // queues that wait for a sequence here
-  QueuePointer self_;                                       // while there are operations
   uint64_t enqueued_ = 0;
   uint64_t completed_ = 0;
   uint64_t last_end_ = 0;
@@ -76,6 +76,9 @@ class Queue {
 class Timeline {
  public:
   Timeline(uint64_t seed, bool adversarial) : random_(seed), adversarial_(adversarial) {}
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
 
   uint64_t now_ns() const { return now_; }
   static QueuePointer NewQueue() { return std::make_shared<Queue>(); }
