@@ -6,6 +6,9 @@
 
 #include "simulator/runtime/driver_access.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 namespace vramstow::simulator {
 namespace {
 
@@ -214,3 +217,5 @@ bool IsCapturing(CUstream stream) {
 }
 
 }  // namespace vramstow::simulator
+
+// NOLINTEND(bugprone-macro-parentheses)

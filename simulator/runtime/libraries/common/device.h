@@ -22,7 +22,7 @@
 namespace vramstow::simulator {
 
 // The module with this library's kernels, as PTX text; each stand-in defines it (see kernels.h).
-extern const char kKernelModule[];
+extern const char kKernelModule[];  // NOLINT(readability-identifier-naming): constant
 
 // Every kernel takes one argument of this many 64-bit words: what the call was about, in the order
 // of the library function's arguments.

@@ -16,7 +16,7 @@ struct LibraryIdentity {
   int refusal;               // the status of a call that is not simulated
   const char* refusal_name;  // the same as the header spells it
 };
-extern const LibraryIdentity kLibrary;
+extern const LibraryIdentity kLibrary;  // NOLINT(readability-identifier-naming): constant
 
 // Writes one line on stderr: a stand-in's only way to speak, for what it cannot do as asked.
 void SayOnStderr(const char* sentence);

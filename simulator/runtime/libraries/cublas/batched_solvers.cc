@@ -3,6 +3,9 @@
 // and stay as they were; the one result on the host, `info`, says that the arguments were right.
 #include "simulator/runtime/libraries/cublas/call.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 using vramstow::simulator::Call;
 using vramstow::simulator::kDataType;
 
@@ -137,3 +140,5 @@ FOR_ALL_TYPES(GEQRF, geqrfBatched)
                   info);                                                                      \
   }
 FOR_ALL_TYPES(GELS, gelsBatched)
+
+// NOLINTEND(bugprone-macro-parentheses)

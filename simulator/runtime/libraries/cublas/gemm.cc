@@ -5,6 +5,9 @@
 #include "simulator/runtime/libraries/cublas/call.h"
 #include "simulator/runtime/libraries/cublas/widths.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 namespace vramstow::simulator {
 namespace {
 
@@ -308,3 +311,5 @@ BOTH_WIDTHS(GEMM_GROUPED, cublasDgemmGroupedBatched, double)
                              ldc_array, group_count, group_size);                                 \
   }
 BOTH_WIDTHS(GEMM_GROUPED_EX, cublasGemmGroupedBatchedEx)
+
+// NOLINTEND(bugprone-macro-parentheses)

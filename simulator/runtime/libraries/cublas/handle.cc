@@ -5,6 +5,9 @@
 
 #include "simulator/runtime/libraries/common/device.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 namespace vramstow::simulator {
 
 cublasContext* CheckedHandle(cublasHandle_t handle) {
@@ -194,3 +197,5 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* streamId)
   *streamId = context->stream;
   return CUBLAS_STATUS_SUCCESS;
 }
+
+// NOLINTEND(bugprone-macro-parentheses)

@@ -3,6 +3,9 @@
 #include "simulator/runtime/libraries/cublas/call.h"
 #include "simulator/runtime/libraries/cublas/widths.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 using vramstow::simulator::BytesOf;
 using vramstow::simulator::Call;
 using vramstow::simulator::kDataType;
@@ -238,3 +241,5 @@ BOTH_WIDTHS(ROT, cublasCrot_v2, cuComplex, float, cuComplex)
 BOTH_WIDTHS(ROT, cublasCsrot_v2, cuComplex, float, float)
 BOTH_WIDTHS(ROT, cublasZrot_v2, cuDoubleComplex, double, cuDoubleComplex)
 BOTH_WIDTHS(ROT, cublasZdrot_v2, cuDoubleComplex, double, double)
+
+// NOLINTEND(bugprone-macro-parentheses)

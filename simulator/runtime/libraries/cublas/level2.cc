@@ -2,6 +2,9 @@
 #include "simulator/runtime/libraries/cublas/call.h"
 #include "simulator/runtime/libraries/cublas/widths.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 using vramstow::simulator::Call;
 using vramstow::simulator::kDataType;
 
@@ -237,3 +240,5 @@ BOTH_WIDTHS(SYR, cublasZher_v2, cuDoubleComplex, double)
 FOR_REAL_TYPES(SYR2, syr2_v2)
 FOR_COMPLEX_TYPES(SYR2, syr2_v2)
 FOR_COMPLEX_TYPES(SYR2, her2_v2)
+
+// NOLINTEND(bugprone-macro-parentheses)

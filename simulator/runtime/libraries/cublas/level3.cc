@@ -2,6 +2,9 @@
 #include "simulator/runtime/libraries/cublas/call.h"
 #include "simulator/runtime/libraries/cublas/widths.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 using vramstow::simulator::Call;
 using vramstow::simulator::kDataType;
 
@@ -222,3 +225,5 @@ FOR_COMPLEX_TYPES(GEAM, geam, "cublas_geam")
   }
 FOR_REAL_TYPES(DGMM, dgmm, "cublas_dgmm")
 FOR_COMPLEX_TYPES(DGMM, dgmm, "cublas_dgmm")
+
+// NOLINTEND(bugprone-macro-parentheses)

@@ -7,6 +7,9 @@
 #include "simulator/runtime/libraries/cudnn/handle.h"
 #include "simulator/runtime/libraries/cudnn/workspace.h"
 
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 namespace vramstow::simulator {
 namespace {
 
@@ -321,3 +324,5 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void*,
   return Launch(handle, "cudnn_convolution_backward_bias", {ElementsOf(*dbDesc), 1, 1},
                 {Word(dy), Word(db), static_cast<uint64_t>(ElementsOf(*dyDesc))});
 }
+
+// NOLINTEND(bugprone-macro-parentheses)

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+// Names are NVIDIA's, since these are its types.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 typedef enum {
@@ -135,6 +137,7 @@ typedef struct {
 } nvmlConfComputeSystemState_t;
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)
 
 // An exported function of the library.
 #define VRAMSTOW_NVML extern "C" __attribute__((visibility("default")))

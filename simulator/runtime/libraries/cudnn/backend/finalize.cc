@@ -18,7 +18,7 @@ struct Requirement {
 };
 
 // Types that are not listed need nothing.
-const Requirement kRequirements[] = {
+constexpr Requirement kRequirements[] = {
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR,
      {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_ATTR_TENSOR_STRIDES,
       CUDNN_ATTR_TENSOR_UNIQUE_ID}},
