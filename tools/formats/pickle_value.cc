@@ -61,18 +61,6 @@ std::optional<double> PickleValue::AsFloat() const {
   return static_cast<double>(*number);
 }
 
-std::span<const PickleValue> PickleValue::AsSequence() const {
-  if (!is_sequence()) return {};
-  const PickleItems* items = identity();
-  return {items->items, items->size};
-}
-
-std::span<const PickleValue> PickleValue::AsDict() const {
-  if (!is(PickleKind::kDict)) return {};
-  const PickleItems* items = identity();
-  return {items->items, items->size};
-}
-
 uint32_t PickleTree::FindText(std::string_view text) const {
   const auto found = text_numbers_.find(text);
   return found == text_numbers_.end() ? PickleValue::kNotAText : found->second;

@@ -88,9 +88,11 @@ class PickleValue {
     return is(PickleKind::kText) ? static_cast<uint32_t>(bits_ >> 4) : kNotAText;
   }
   // Of a list or tuple, empty for everything else.
-  std::span<const PickleValue> AsSequence() const;
+  std::span<const PickleValue> AsSequence() const { return is_sequence() ? Items() : Nothing(); }
   // Keys and values by turns, empty for everything but a dict.
-  std::span<const PickleValue> AsDict() const;
+  std::span<const PickleValue> AsDict() const {
+    return is(PickleKind::kDict) ? Items() : Nothing();
+  }
   // What tells one list, tuple, dict or set from another; null for everything else.
   const PickleItems* identity() const {
     return kind() >= PickleKind::kList ? Pointer<PickleItems>() : nullptr;
@@ -99,6 +101,8 @@ class PickleValue {
 
  private:
   explicit constexpr PickleValue(uint64_t bits) : bits_(bits) {}
+  std::span<const PickleValue> Items() const;
+  static std::span<const PickleValue> Nothing() { return {}; }
   static constexpr uint64_t Bits(PickleKind kind) { return static_cast<uint64_t>(kind); }
   template <typename T>
   const T* Pointer() const {
@@ -108,6 +112,11 @@ class PickleValue {
   uint64_t bits_ = 0;  // kNone
 };
 static_assert(sizeof(PickleValue) == 8);
+
+inline std::span<const PickleValue> PickleValue::Items() const {
+  const PickleItems* items = identity();
+  return {items->items, items->size};
+}
 
 class PickleTree {
  public:

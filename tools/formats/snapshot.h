@@ -51,7 +51,7 @@ struct SnapshotSegment {
   uint64_t active_size = 0;
   uint64_t requested_size = 0;
   uint64_t stream = 0;
-  PoolId pool;  // (0, 0), the default pool, where the file has none
+  PoolId pool = {};  // (0, 0), the default pool, where the file has none
   uint64_t first_block = 0;
   uint64_t block_count = 0;
   int32_t device = 0;
@@ -83,7 +83,7 @@ struct TraceEntry {
   uint64_t size = 0;     // as requested, without rounding
   uint64_t stream = 0;
   int64_t time_us = kNoTime;
-  PoolId pool;
+  PoolId pool = {};
   StackId stack = kNoStack;
   TextId compile_context = kNoText;
   TextId user_metadata = kNoText;

@@ -231,23 +231,22 @@ void SnapshotEvents::Prepare(Slot* slot) {
 }
 
 void SnapshotEvents::SayWhatIsMissing() {
-  const auto say = [&](uint64_t count, std::string_view noun, std::string_view what) {
-    if (count != 0) missing_.push_back(Concat(Counted(count, noun), " ", what));
-  };
   uint64_t entries = 0;
   for (const uint64_t count : counts_.entries) entries += count;
   if (entries == 0) return;
-  say(counts_.opening_blocks, "block",
-      "were live before the first event: when they were allocated is not known");
-  say(counts_.live_twice, "event", "allocates memory that is live already");
-  say(counts_.freed_twice, "event", "frees memory that was freed already");
+  const auto say = [&](uint64_t count, std::string_view noun, std::string_view what) {
+    if (count != 0) missing_.push_back(Concat(what, ": ", Counted(count, noun)));
+  };
+  constexpr std::string_view kEnded = " (the recording ended before the snapshot was taken)";
+  say(counts_.opening_blocks, "block", "live before the first event, since when is not known");
+  say(counts_.live_twice, "event", "allocations of memory that is live already");
+  say(counts_.freed_twice, "event", "frees of memory that was freed already");
   say(counts_.vanished_blocks, "block",
-      "that the events leave live is not in the segments: the recording ended before the snapshot");
+      Concat("left live by the events and not in the segments", kEnded));
   say(counts_.unexplained_blocks, "block",
-      "in the segments contradicts the last event of its address: the recording ended before the "
-      "snapshot");
-  say(counts_.contradictory_segments, "segment event",
-      "does not fit the segments: the recording ended before the snapshot");
+      Concat("in the segments against the last event of their address", kEnded));
+  say(counts_.contradictory_segments, "event",
+      Concat("changes of segments that do not fit the segments", kEnded));
 }
 
 bool SnapshotEvents::Choose(Slot** slot) {

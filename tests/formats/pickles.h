@@ -1,0 +1,35 @@
+// Pickles for tests, put together by hand or by the product's own writer.
+//
+// Ownership: values. Threads: any. Errors: none.
+#ifndef VRAMSTOW_TESTS_FORMATS_PICKLES_H_
+#define VRAMSTOW_TESTS_FORMATS_PICKLES_H_
+
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "tools/formats/pickle_writer.h"
+#include "tools/formats/snapshot.h"
+
+namespace vramstow {
+
+// What a function writes with a PickleWriter, as bytes.
+template <typename Write>
+std::string PickleOf(Write write) {
+  std::ostringstream sink;
+  PickleWriter writer(&sink);
+  write(&writer);
+  writer.Finish();
+  return sink.str();
+}
+
+// A small snapshot with everything in it: two devices of four slots, three segments (one of them
+// expandable), every action, stacks with and without fx texts, annotations, settings, host memory.
+Snapshot FullSnapshot();
+
+// The same as bytes.
+std::string FullSnapshotPickle();
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_FORMATS_PICKLES_H_

@@ -1,0 +1,13 @@
+// libFuzzer's entry: any bytes, read as what they seem to be.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tests/formats/readers.h"
+
+// The name is libFuzzer's.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  vramstow::ReadAsWhateverItIs({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

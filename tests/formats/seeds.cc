@@ -1,0 +1,23 @@
+#include "tests/formats/seeds.h"
+
+#include "tests/formats/pickles.h"
+
+namespace vramstow {
+
+std::vector<std::string> Seeds() {
+  return {
+      FullSnapshotPickle(),
+      "(dp0\nVsegments\np1\n(lp2\n(dp3\nVaddress\np4\nI4096\nsVtotal_size\np5\nI512\nsVdevice\np6\n"
+      "I0\nsVblocks\np7\n(lp8\n(dp9\nVsize\np10\nI512\nsVstate\np11\nVinactive\np12\nsVhistory\n"
+      "p13\n(lp14\n(dp15\nVreal_size\np16\nL100L\nsVframes\np17\n(lp18\nsasasas.",
+      "Thread,Time,Action,Pointer,Size,Stream\n1,12:00:00:000001,allocate,0x10,512,0x0\n"
+      "1,12:00:00:000002,free,0x10,512,0x0\n2,12:00:00.5,allocate failure,(nil),5,0x2\n",
+      "id,lower,upper,size,offset\n1,0,10,512,0\n2,5,15,512,512\n3,10,20,512,0\n",
+      R"({"traceEvents": [{"name": "[memory]", "ts": 1.5, "tid": 7, "args": {"Bytes": 512, "Addr": 4096,
+         "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 2097152}},
+         {"name": "[memory]", "ts": 2.5, "args": {"Bytes": -512, "Addr": 4096, "Device Type": 1}}]})",
+      "[[-1, 1, 100, 0], [-1, 1, 50, 7], [5, 2, 30, 3], [5, 4, -30, 3], [9, 4, -50, 7]]",
+      "[[1, 2], [[0,1,0,0,0,0,0,0,2], [0,9,0,0,0,0,0,0,0]]]"};
+}
+
+}  // namespace vramstow

@@ -1,0 +1,267 @@
+// A snapshot as events: the state before the window, the order, and contradictions.
+#include "tools/formats/snapshot_events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/formats/pickles.h"
+
+namespace vramstow {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::vector<Event> All(SnapshotEvents* events) {
+  std::vector<Event> all;
+  Event event;
+  while (events->Next(&event)) all.push_back(event);
+  return all;
+}
+
+std::vector<std::string> Calls(const std::vector<Event>& events) {
+  std::vector<std::string> calls;
+  for (const Event& event : events) calls.emplace_back(SnapshotEvents::CallName(event.call));
+  return calls;
+}
+
+TraceEntry Entry(TraceAction action, uint64_t address, uint64_t size, int64_t time_us = kNoTime) {
+  TraceEntry entry;
+  entry.action = action;
+  entry.address = address;
+  entry.size = size;
+  entry.time_us = time_us;
+  return entry;
+}
+
+Snapshot WithSlot(std::vector<TraceEntry> entries) {
+  Snapshot snapshot;
+  snapshot.device.traces.push_back(std::move(entries));
+  return snapshot;
+}
+
+void AddBlock(Snapshot* snapshot, SnapshotBlock block) {
+  SnapshotSegment segment;
+  segment.address = block.address;
+  segment.total_size = block.size;
+  segment.first_block = snapshot->device.blocks.size();
+  segment.block_count = 1;
+  snapshot->device.segments.push_back(segment);
+  snapshot->device.blocks.push_back(block);
+}
+
+TEST(SnapshotEvents, OneDeviceFromTheStateBeforeToTheEnd) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, 0);
+  const std::vector<Event> all = All(&events);
+  EXPECT_THAT(Calls(all),
+              ElementsAre("window_start", "window_start",                  // two segments
+                          "window_start", "window_start", "window_start",  // three blocks
+                          "free_requested", "free_completed", "annotation_start", "segment_alloc",
+                          "alloc", "segment_free", "free_requested", "oom", "oom", "annotate",
+                          "annotation_end", "snapshot"));
+}
+
+TEST(SnapshotEvents, DevicesAreMergedByTime) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot);
+  uint64_t time_ns = 0;
+  uint64_t sequence = 0;
+  std::vector<int16_t> devices;
+  for (const Event& event : All(&events)) {
+    EXPECT_GE(event.time_ns, time_ns);
+    EXPECT_EQ(event.sequence, ++sequence);
+    time_ns = event.time_ns;
+    if (SnapshotEvents::CallName(event.call) != "window_start") devices.push_back(event.device);
+  }
+  EXPECT_EQ(time_ns, 30'000U);
+  EXPECT_EQ(events.start_time_us(), 1'700'000'000'000'000);
+  EXPECT_THAT(devices, ElementsAre(0, 0, 0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(SnapshotEvents, ExpandableSegmentsArePlayedBackwards) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, 2);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 5U);
+  // At the end 40 MiB are mapped, of which the window mapped 20 and unmapped 20 behind them.
+  EXPECT_EQ(all[0].kind, EventKind::kMap);
+  EXPECT_EQ(all[0].size, 20 * kMiB);
+  EXPECT_EQ(all[1].kind, EventKind::kMap);
+  EXPECT_EQ(all[1].address, all[0].address + 40 * kMiB);
+  EXPECT_EQ(all[1].size, 20 * kMiB);
+  EXPECT_EQ(all[2].kind, EventKind::kUnmap);
+  EXPECT_EQ(all[3].kind, EventKind::kMap);
+  EXPECT_EQ(all[3].memory, MemoryKind::kPhysical);
+  EXPECT_EQ(all[3].layer, Layer::kPool);
+  EXPECT_EQ(all[4].layer, Layer::kFramework);
+  EXPECT_EQ(events.counts().contradictory_segments, 0U);
+}
+
+TEST(SnapshotEvents, OutOfMemoryIsWhatWasFreeAndWhatWasAskedFor) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, 0);
+  std::vector<Event> found;
+  for (const Event& event : All(&events)) {
+    if (SnapshotEvents::CallName(event.call) == "oom") found.push_back(event);
+  }
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].kind, EventKind::kMemoryInfo);
+  EXPECT_EQ(found[0].size, 123 * kMiB);
+  EXPECT_EQ(found[1].kind, EventKind::kAllocate);
+  EXPECT_EQ(found[1].result, 2);
+  EXPECT_EQ(found[1].requested, 900 * kMiB);
+  EXPECT_EQ(found[1].address, 0U);
+}
+
+TEST(SnapshotEvents, StacksComeWithTheirEvents) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, 0);
+  Event event;
+  bool seen = false;
+  while (events.Next(&event)) {
+    if (SnapshotEvents::CallName(event.call) != "alloc") continue;
+    seen = true;
+    const auto frames = snapshot.stacks.Stack(events.stack());
+    ASSERT_EQ(frames.size(), 2U);
+    EXPECT_EQ(snapshot.texts.Text(snapshot.stacks.FrameOf(frames[0]).name), "backward");
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(SnapshotEvents, MarksNameTheirText) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, 0);
+  std::vector<std::string> marks;
+  for (const Event& event : All(&events)) {
+    if (event.kind == EventKind::kMark) {
+      marks.emplace_back(snapshot.texts.Text(static_cast<TextId>(event.object)));
+    }
+  }
+  EXPECT_THAT(marks, ElementsAre("step", "weights of layer 3", "step", ""));
+}
+
+TEST(SnapshotEvents, HostMemoryIsAPartOfItsOwn) {
+  const Snapshot snapshot = FullSnapshot();
+  SnapshotEvents events(&snapshot, kAllDevices, SnapshotPart::kHost);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 2U);
+  for (const Event& event : all) {
+    EXPECT_EQ(event.memory, MemoryKind::kHostPinned);
+    EXPECT_EQ(event.device, kNoDevice);
+  }
+  EXPECT_EQ(all[1].size, 4096U);
+  EXPECT_EQ(all[1].requested, 4000U);
+}
+
+TEST(SnapshotEvents, ABlockThatIsStillThereHasItsRealSize) {
+  Snapshot snapshot =
+      WithSlot({Entry(TraceAction::kAlloc, 4096, 1000), Entry(TraceAction::kAlloc, 90'000, 1000),
+                Entry(TraceAction::kFreeRequested, 90'000, 1000),
+                Entry(TraceAction::kFreeCompleted, 90'000, 1000)});
+  AddBlock(
+      &snapshot,
+      {.address = 4096, .size = 2048, .requested = 1000, .state = BlockState::kActiveAllocated});
+  SnapshotEvents events(&snapshot);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[1].size, 2048U);
+  EXPECT_EQ(all[2].size, 1024U);  // rounded to 512
+  EXPECT_EQ(all[2].requested, 1000U);
+  EXPECT_EQ(all[3].size, 1024U);
+}
+
+TEST(SnapshotEvents, ABlockThatWaitedBeforeTheWindowIsFreedBeforeIt) {
+  const Snapshot snapshot = WithSlot({Entry(TraceAction::kFreeCompleted, 4096, 512)});
+  SnapshotEvents events(&snapshot);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].kind, EventKind::kAllocate);
+  EXPECT_EQ(all[1].kind, EventKind::kFree);
+  EXPECT_EQ(all[2].kind, EventKind::kFreeCompleted);
+  EXPECT_EQ(events.counts().unseen_frees_completed, 1U);
+  EXPECT_THAT(events.missing(),
+              Contains(HasSubstr("live before the first event, since when is not known: 1 block")));
+}
+
+TEST(SnapshotEvents, TheOldFreeIsBoth) {
+  const Snapshot snapshot =
+      WithSlot({Entry(TraceAction::kAlloc, 4096, 512), Entry(TraceAction::kFree, 4096, 512)});
+  SnapshotEvents events(&snapshot);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].kind, EventKind::kFree);
+  EXPECT_EQ(all[2].kind, EventKind::kFreeCompleted);
+}
+
+TEST(SnapshotEvents, ContradictionsAreCountedAndSaid) {
+  Snapshot snapshot = WithSlot({
+      Entry(TraceAction::kAlloc, 4096, 512), Entry(TraceAction::kAlloc, 4096, 512),  // live already
+      Entry(TraceAction::kFreeRequested, 4096, 512), Entry(TraceAction::kFreeCompleted, 4096, 512),
+      Entry(TraceAction::kFreeCompleted, 4096, 512),  // freed already
+      Entry(TraceAction::kAlloc, 8192, 512),          // not in the segments
+      Entry(TraceAction::kSegmentAlloc, 0x9000, 512)  // neither
+  });
+  AddBlock(&snapshot, {.address = 4096,
+                       .size = 512,
+                       .requested = 512,
+                       .state = BlockState::kActiveAllocated});  // freed by the events
+  SnapshotEvents events(&snapshot);
+  EXPECT_EQ(events.counts().live_twice, 1U);
+  EXPECT_EQ(events.counts().freed_twice, 1U);
+  EXPECT_EQ(events.counts().vanished_blocks, 1U);
+  EXPECT_EQ(events.counts().unexplained_blocks, 1U);
+  EXPECT_EQ(events.counts().contradictory_segments, 1U);
+  EXPECT_EQ(events.missing().size(), 5U);
+  EXPECT_EQ(All(&events).size(), 8U);  // the segment at the start, and the seven
+}
+
+TEST(SnapshotEvents, TimesNeverGoBackAndNeverOverflow) {
+  const Snapshot snapshot = WithSlot({Entry(TraceAction::kAlloc, 4096, 512, INT64_MIN + 1),
+                                      Entry(TraceAction::kAlloc, 8192, 512),
+                                      Entry(TraceAction::kAlloc, 12'288, 512, INT64_MAX),
+                                      Entry(TraceAction::kAlloc, 16'384, 512, 5)});
+  SnapshotEvents events(&snapshot);
+  const std::vector<Event> all = All(&events);
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].time_ns, 0U);
+  EXPECT_EQ(all[1].time_ns, 0U);
+  EXPECT_GT(all[2].time_ns, uint64_t{1} << 60);
+  EXPECT_EQ(all[3].time_ns, all[2].time_ns);
+}
+
+TEST(SnapshotEvents, ASnapshotWithoutEventsHasItsStateAsTheStart) {
+  Snapshot snapshot;
+  AddBlock(
+      &snapshot,
+      {.address = 4096, .size = 2048, .requested = 1000, .state = BlockState::kActivePendingFree});
+  SnapshotEvents events(&snapshot);
+  EXPECT_THAT(Calls(All(&events)), ElementsAre("window_start", "window_start", "window_start"));
+  EXPECT_THAT(events.missing(), IsEmpty());
+}
+
+TEST(BlockRounding, FollowsTheSettings) {
+  const BlockRounding plain({});
+  EXPECT_EQ(plain.Round(0), 512U);
+  EXPECT_EQ(plain.Round(1), 512U);
+  EXPECT_EQ(plain.Round(512), 512U);
+  EXPECT_EQ(plain.Round(513), 1024U);
+  EXPECT_EQ(plain.Round(UINT64_MAX), UINT64_MAX);
+  // PyTorch's documentation: 1200 with 4 divisions lies between 1024 and 2048 and becomes 1280;
+  // the same in MiB, because small sizes are rounded to 512 bytes.
+  const BlockRounding quarters(
+      {{"roundup_power2_divisions.1024", int64_t{4}}, {"roundup_power2_divisions.2", int64_t{3}}});
+  EXPECT_EQ(quarters.Round(1200 * kMiB), 1280 * kMiB);
+  EXPECT_EQ(quarters.Round(1024 * kMiB), 1024 * kMiB);
+  EXPECT_EQ(quarters.Round(3 * kMiB + 1), 3 * kMiB + 512);  // no such divisions: as without
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,397 @@
+// Every layout of a memory snapshot, and what is said of what a file lacks.
+#include "tools/formats/snapshot_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "tests/formats/pickles.h"
+
+namespace vramstow {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+absl::StatusOr<Snapshot> Read(const std::string& bytes) {
+  const absl::StatusOr<Input> input = Input::OfBytes("a.pickle", bytes);
+  if (!input.ok()) return input.status();
+  return ReadSnapshot(*input);
+}
+
+Snapshot Good(const std::string& bytes) {
+  absl::StatusOr<Snapshot> snapshot = Read(bytes);
+  EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+  return snapshot.ok() ? *std::move(snapshot) : Snapshot{};
+}
+
+void PutNumber(PickleWriter* out, const char* key, uint64_t number) {
+  out->Key(key);
+  out->Unsigned(number);
+}
+void PutText(PickleWriter* out, const char* key, const char* text) {
+  out->Key(key);
+  out->Text(text);
+}
+
+// A dict with `segments`, whose one segment and one block have what the functions put.
+std::string OneBlock(const std::function<void(PickleWriter*)>& segment,
+                     const std::function<void(PickleWriter*)>& block) {
+  return PickleOf([&](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    out->BeginDict();
+    segment(out);
+    out->Key("blocks");
+    out->BeginList();
+    out->BeginDict();
+    block(out);
+    out->EndDict();
+    out->EndList();
+    out->EndDict();
+    out->EndList();
+    out->EndDict();
+  });
+}
+
+void UsualSegment(PickleWriter* out) {
+  PutNumber(out, "device", 0);
+  PutNumber(out, "address", 4096);
+  PutNumber(out, "total_size", 512);
+  PutNumber(out, "allocated_size", 512);
+}
+void UsualBlock(PickleWriter* out) {
+  PutNumber(out, "address", 4096);
+  PutNumber(out, "size", 512);
+  PutNumber(out, "requested_size", 100);
+  PutText(out, "state", "active_allocated");
+}
+
+// A dict with one slot of events.
+std::string OneSlot(const std::function<void(PickleWriter*)>& entries) {
+  return PickleOf([&](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("device_traces");
+    out->BeginList();
+    out->BeginList();
+    entries(out);
+    out->EndList();
+    out->EndList();
+    out->EndDict();
+  });
+}
+
+TEST(SnapshotReader, TakesOverEverything) {
+  const Snapshot snapshot = Good(FullSnapshotPickle());
+  const SnapshotTotals totals = TotalsOf(snapshot.device);
+  EXPECT_EQ(totals.segments, 3U);
+  EXPECT_EQ(totals.blocks, 6U);
+  EXPECT_EQ(totals.pending_bytes, 1024U);
+  EXPECT_EQ(TotalsOf(snapshot.device, 2).segments, 1U);
+  const SnapshotSegment& large = snapshot.device.segments[1];
+  EXPECT_EQ(large.stream, 7U);
+  EXPECT_EQ(large.pool, (PoolId{0, 1}));
+  EXPECT_EQ(large.type, SegmentType::kLarge);
+  EXPECT_TRUE(snapshot.device.segments[2].is_expandable);
+  EXPECT_EQ(snapshot.device.segments[2].device, 2);
+  ASSERT_EQ(snapshot.device.traces.size(), 4U);
+  EXPECT_EQ(snapshot.device.traces[0].size(), 9U);
+  EXPECT_THAT(snapshot.device.traces[1], IsEmpty());
+  const TraceEntry& oom = snapshot.device.traces[0][6];
+  EXPECT_EQ(oom.action, TraceAction::kOutOfMemory);
+  EXPECT_EQ(oom.address, uint64_t{123} << 20);
+  EXPECT_EQ(snapshot.host.segments.size(), 1U);
+  EXPECT_EQ(snapshot.host.traces.size(), 1U);
+  EXPECT_EQ(snapshot.settings.size(), 7U);
+  EXPECT_EQ(snapshot.stacks.stack_count(), 3U);  // none, forward, backward
+  EXPECT_THAT(snapshot.stacks.Stack(kNoStack), IsEmpty());
+  EXPECT_THAT(snapshot.missing, IsEmpty());
+  EXPECT_TRUE(snapshot.complete);
+}
+
+TEST(SnapshotReader, StacksKeepTheirFramesAndFxTexts) {
+  const Snapshot snapshot = Good(FullSnapshotPickle());
+  const StackId stack = snapshot.device.BlocksOf(snapshot.device.segments[1])[0].stack;
+  const auto frames = snapshot.stacks.Stack(stack);
+  ASSERT_EQ(frames.size(), 2U);
+  const Frame& inner = snapshot.stacks.FrameOf(frames[0]);
+  EXPECT_EQ(snapshot.texts.Text(inner.name), "backward");
+  EXPECT_EQ(snapshot.texts.Text(inner.filename), "/home/user/train.py");
+  EXPECT_EQ(inner.line, 42U);
+  EXPECT_EQ(snapshot.texts.Text(inner.fx_node_op), "call_function");
+  EXPECT_EQ(snapshot.texts.Text(inner.fx_original_trace), "File \"model.py\", line 7");
+  EXPECT_EQ(snapshot.texts.Text(snapshot.stacks.FrameOf(frames[1]).name), "main");
+}
+
+TEST(SnapshotReader, ABareListOfSegmentsIsTheFirstLayout) {
+  const std::string bytes = PickleOf([](PickleWriter* out) {
+    out->BeginList();
+    out->BeginDict();
+    UsualSegment(out);
+    out->Key("blocks");
+    out->BeginList();
+    for (const uint64_t size : {256, 256}) {
+      out->BeginDict();
+      PutNumber(out, "size", size);
+      PutText(out, "state", "active_allocated");
+      out->Key("history");
+      out->BeginList();
+      out->BeginDict();
+      PutNumber(out, "addr", 4096);
+      PutNumber(out, "real_size", 200);
+      out->Key("frames");
+      out->BeginList();
+      out->BeginDict();
+      PutText(out, "name", "f");
+      PutText(out, "filename", "a.py");
+      PutNumber(out, "line", 3);
+      out->EndDict();
+      out->EndList();
+      out->EndDict();
+      out->EndList();
+      out->EndDict();
+    }
+    out->EndList();
+    out->EndDict();
+    out->EndList();
+  });
+  const Snapshot snapshot = Good(bytes);
+  ASSERT_EQ(snapshot.device.blocks.size(), 2U);
+  EXPECT_EQ(snapshot.device.blocks[1].address, 4096U + 256);
+  EXPECT_EQ(snapshot.device.blocks[1].requested, 200U);
+  EXPECT_NE(snapshot.device.blocks[1].stack, kNoStack);
+  EXPECT_THAT(snapshot.missing, Contains(HasSubstr("no events")));
+  EXPECT_THAT(snapshot.missing, Contains(HasSubstr("no address in 2 blocks")));
+  EXPECT_THAT(snapshot.missing, Contains(HasSubstr("no pool id in 1 segment,")));
+}
+
+TEST(SnapshotReader, EventsWithoutSegmentsOrTimesAreRead) {
+  const Snapshot snapshot = Good(OneSlot([](PickleWriter* out) {
+    for (const char* action : {"alloc", "free"}) {
+      out->BeginDict();
+      PutText(out, "action", action);
+      PutNumber(out, "addr", 512);
+      PutNumber(out, "size", 512);
+      PutNumber(out, "stream", 0);
+      out->EndDict();
+    }
+  }));
+  ASSERT_EQ(snapshot.device.traces.size(), 1U);
+  EXPECT_EQ(snapshot.device.traces[0][1].action, TraceAction::kFree);
+  EXPECT_EQ(snapshot.device.traces[0][1].time_us, kNoTime);
+  EXPECT_THAT(snapshot.missing, Contains(HasSubstr("no time in 2 of 2 events")));
+  EXPECT_THAT(snapshot.missing, Contains("no segments"));
+  EXPECT_THAT(snapshot.missing, Contains("no call stacks"));
+}
+
+TEST(SnapshotReader, WhatCannotBeUsedIsLeftOutAndCounted) {
+  const Snapshot snapshot = Good(OneSlot([](PickleWriter* out) {
+    out->BeginDict();
+    PutText(out, "action", "dance");
+    PutNumber(out, "addr", 512);
+    PutNumber(out, "size", 512);
+    out->EndDict();
+    out->BeginDict();
+    PutText(out, "action", "alloc");
+    PutNumber(out, "addr", 512);
+    out->EndDict();
+    out->BeginDict();
+    PutText(out, "action", "alloc");
+    PutNumber(out, "addr", 512);
+    PutNumber(out, "size", 512);
+    out->EndDict();
+    out->None();
+  }));
+  EXPECT_EQ(snapshot.device.traces[0].size(), 1U);
+  EXPECT_THAT(snapshot.missing,
+              Contains(HasSubstr("3 events could not be used and left out, the first "
+                                 "device_traces[0][0]: its action is 'dance'")));
+}
+
+TEST(SnapshotReader, AWrongFieldIsNamed) {
+  const auto bad_block = [](const std::function<void(PickleWriter*)>& block) {
+    const Snapshot snapshot = Good(OneBlock(UsualSegment, block));
+    EXPECT_THAT(snapshot.device.blocks, IsEmpty());
+    for (const std::string& sentence : snapshot.missing) {
+      if (sentence.find("1 block could not") == 0) return sentence;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(bad_block([](PickleWriter* out) {
+                PutNumber(out, "address", 4096);
+                PutText(out, "size", "big");
+                PutText(out, "state", "inactive");
+              }),
+              HasSubstr("block 0 of the segment at 0x1000: size is a text, not a size"));
+  EXPECT_THAT(bad_block([](PickleWriter* out) {
+                PutNumber(out, "size", 512);
+                PutText(out, "state", "asleep");
+              }),
+              HasSubstr("its state is 'asleep'"));
+  EXPECT_THAT(bad_block([](PickleWriter* out) { PutText(out, "state", "inactive"); }),
+              HasSubstr("size is missing"));
+  EXPECT_THAT(bad_block([](PickleWriter* out) {
+                PutNumber(out, "size", UINT64_MAX);
+                PutText(out, "state", "inactive");
+              }),
+              HasSubstr("behind the last address"));
+}
+
+TEST(SnapshotReader, NothingThatCanBeUsedIsAnErrorWithTheReason) {
+  const absl::StatusOr<Snapshot> no_address =
+      Read(OneBlock([](PickleWriter* out) { PutNumber(out, "total_size", 512); }, UsualBlock));
+  ASSERT_FALSE(no_address.ok());
+  EXPECT_THAT(
+      std::string(no_address.status().message()),
+      HasSubstr("a.pickle: no segment in it can be used (segments[0]: address is missing)"));
+  const absl::StatusOr<Snapshot> bad_device = Read(OneBlock(
+      [](PickleWriter* out) {
+        PutNumber(out, "device", 1'000'000);
+        PutNumber(out, "address", 4096);
+        PutNumber(out, "total_size", 512);
+      },
+      UsualBlock));
+  EXPECT_THAT(std::string(bad_device.status().message()),
+              HasSubstr("device is no number of a device"));
+}
+
+TEST(SnapshotReader, SumsThatDoNotAgreeAreSaid) {
+  const Snapshot snapshot = Good(OneBlock(
+      [](PickleWriter* out) {
+        PutNumber(out, "address", 4096);
+        PutNumber(out, "total_size", 1024);
+        PutNumber(out, "allocated_size", 1024);
+      },
+      UsualBlock));
+  EXPECT_THAT(snapshot.missing, Contains("the blocks do not add up to total_size in 1 segment"));
+  EXPECT_THAT(snapshot.missing,
+              Contains("the live blocks do not add up to allocated_size in 1 segment"));
+}
+
+TEST(SnapshotReader, APickleOfSomethingElseIsNone) {
+  const auto sentence = [](const std::string& bytes) {
+    const absl::StatusOr<Snapshot> snapshot = Read(bytes);
+    EXPECT_FALSE(snapshot.ok());
+    return std::string(snapshot.status().message());
+  };
+  EXPECT_THAT(sentence(PickleOf([](PickleWriter* out) {
+                out->BeginDict();
+                out->Key("loss");
+                out->Float(0.5);
+                out->EndDict();
+              })),
+              HasSubstr("a.pickle: the pickle holds a dict without 'segments'"));
+  EXPECT_THAT(sentence(PickleOf([](PickleWriter* out) { out->Integer(5); })),
+              HasSubstr("holds a number"));
+  EXPECT_THAT(sentence(PickleOf([](PickleWriter* out) {
+                out->BeginList();
+                out->Integer(5);
+                out->EndList();
+              })),
+              HasSubstr("no segment in it can be used"));
+}
+
+TEST(SnapshotReader, AnEmptySnapshotIsOne) {
+  const Snapshot snapshot = Good(PickleOf([](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    out->EndList();
+    out->Key("device_traces");
+    out->BeginList();
+    out->EndList();
+    out->EndDict();
+  }));
+  EXPECT_THAT(snapshot.device.segments, IsEmpty());
+  EXPECT_THAT(snapshot.missing, Contains("no segments"));
+}
+
+// Two bytes refer to a record that was written once: without a limit a megabyte would unfold to
+// terabytes.
+TEST(SnapshotReader, TheSameRecordsOverAndOverAreRefused) {
+  std::string bytes = PickleOf([](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("device_traces");
+    out->BeginList();
+    out->BeginList();
+    for (int i = 0; i < 1000; ++i) {
+      out->BeginDict();
+      PutText(out, "action", "alloc");
+      PutNumber(out, "addr", 512);
+      PutNumber(out, "size", 512);
+      out->EndDict();
+    }
+    out->EndList();
+    const uint32_t slot = out->Remember();
+    for (int i = 0; i < 100'000; ++i) out->Again(slot);
+    out->EndList();
+    out->EndDict();
+  });
+  const absl::StatusOr<Snapshot> snapshot = Read(bytes);
+  EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(snapshot.status().message()), HasSubstr("over and over"));
+}
+
+TEST(SnapshotReader, ACutFileGivesWhatWasReadableAndSaysSo) {
+  const std::string whole = FullSnapshotPickle();
+  size_t partial = 0;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const absl::StatusOr<Snapshot> snapshot = Read(whole.substr(0, size));
+    if (!snapshot.ok()) {
+      EXPECT_THAT(std::string(snapshot.status().message()), Not(IsEmpty()));
+      continue;
+    }
+    ++partial;
+    EXPECT_FALSE(snapshot->complete);
+    ASSERT_THAT(snapshot->missing, Not(IsEmpty()));
+    EXPECT_THAT(snapshot->missing.front(), HasSubstr("ends early")) << size;
+  }
+  EXPECT_GT(partial, whole.size() / 2);
+}
+
+TEST(SnapshotReader, TextsThatAreNotUtf8BecomeSo) {
+  const Snapshot snapshot = Good(PickleOf([](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    out->EndList();
+    out->Key("external_annotations");
+    out->BeginList();
+    out->BeginDict();
+    PutText(out, "name", "a\xff\xc0\xafz\xed\xa0\x80");
+    PutText(out, "stage", "START");
+    out->EndDict();
+    out->EndList();
+    out->EndDict();
+  }));
+  ASSERT_EQ(snapshot.annotations.size(), 1U);
+  EXPECT_EQ(snapshot.texts.Text(snapshot.annotations[0].name),
+            "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(SnapshotReader, DeepSettingsAreLeftOut) {
+  const Snapshot snapshot = Good(PickleOf([](PickleWriter* out) {
+    out->BeginDict();
+    out->Key("segments");
+    out->BeginList();
+    out->EndList();
+    out->Key("allocator_settings");
+    for (int i = 0; i < 100; ++i) {
+      out->BeginDict();
+      PutNumber(out, "n", 1);
+      out->Key("d");
+    }
+    out->None();
+    for (int i = 0; i < 101; ++i) out->EndDict();
+  }));
+  EXPECT_EQ(snapshot.settings.size(), 4U);
+  EXPECT_EQ(snapshot.settings.back().name, "d.d.d.n");
+}
+
+}  // namespace
+}  // namespace vramstow

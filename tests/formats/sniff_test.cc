@@ -1,0 +1,224 @@
+// What a file is, and the one sentence for what it is not.
+#include "tools/formats/sniff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zip.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "tests/formats/pickles.h"
+#include "tools/formats/input.h"
+#include "tools/formats/snapshot_reader.h"
+
+namespace vramstow {
+namespace {
+
+using std::string_literals::operator""s;
+using testing::HasSubstr;
+
+std::string Gzip(const std::string& plain) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string packed(deflateBound(&stream, plain.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+std::string Zip(const Entries& entries) {
+  const std::string path = testing::TempDir() + "vramstow_sniff_test.zip";
+  std::filesystem::remove(path);
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE, nullptr);
+  for (const auto& [name, content] : entries) {
+    zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), 0);
+    EXPECT_GE(zip_file_add(archive, name.c_str(), source, 0), 0);
+  }
+  EXPECT_EQ(zip_close(archive), 0);
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(path);
+  return bytes;
+}
+
+absl::StatusOr<Snapshot> Read(const std::string& bytes, const UnpackLimits& limits = {}) {
+  const absl::StatusOr<Input> input = Input::OfBytes("file", bytes, limits);
+  if (!input.ok()) return input.status();
+  return ReadSnapshot(*input);
+}
+
+std::string Sentence(const absl::StatusOr<Snapshot>& result) {
+  EXPECT_FALSE(result.ok());
+  return std::string(result.status().message());
+}
+
+TEST(Sniff, KnowsWhatIsRead) {
+  EXPECT_EQ(Sniff("").format, FileFormat::kEmpty);
+  EXPECT_EQ(Sniff("\x89STOW\r\n\x1a rest").format, FileFormat::kStow);
+  EXPECT_EQ(Sniff("\x80\x04}").format, FileFormat::kPickle);
+  EXPECT_EQ(Sniff("(dp0\nS'segments'").format, FileFormat::kPickle);
+  EXPECT_EQ(Sniff("}q\x01(X").format, FileFormat::kPickle);
+  EXPECT_EQ(Sniff(" \n{\"traceEvents\": []}").format, FileFormat::kProfilerTrace);
+  EXPECT_EQ(Sniff("[ {\"ph\": \"X\"}]").format, FileFormat::kProfilerTrace);
+  EXPECT_EQ(Sniff("[[-1, 1, 512, 7]").format, FileFormat::kMemoryTimeline);
+  EXPECT_EQ(Sniff("Thread,Time,Action,Pointer,Size,Stream\n").format, FileFormat::kRmmLog);
+  EXPECT_EQ(Sniff("\xef\xbb\xbfid,lower,upper,size\r\n").format, FileFormat::kMinimalloc);
+  EXPECT_EQ(Sniff("\x1f\x8b\x08").format, FileFormat::kGzip);
+  EXPECT_EQ(Sniff("PK\x03\x04").format, FileFormat::kZip);
+}
+
+TEST(Sniff, NamesStrangers) {
+  const std::pair<std::string, const char*> strangers[] = {
+      {"\x7f"
+       "ELF\x02",
+       "a program or library"},
+      {"SQLite format 3\0"s, "an SQLite database"},
+      {"<!DOCTYPE html>", "an HTML page"},
+      {"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"},
+      {"memray\n", "a memray capture"},
+      {"\x28\xb5\x2f\xfd", "packed with zstd"},
+      {"\n\n \n", "nothing but empty lines"},
+      {"Dear diary", "nothing that is known here"},
+      {"\xff\xfe\x00\x01"s, "nothing that is known here"},
+  };
+  for (const auto& [bytes, what] : strangers) {
+    const std::string sentence = NotReadable("a.file", Sniff(bytes));
+    EXPECT_THAT(sentence, HasSubstr(std::string("a.file is ") + what));
+    EXPECT_THAT(sentence, HasSubstr("PyTorch memory snapshots"));
+    EXPECT_EQ(sentence.find('\n'), std::string::npos);
+    EXPECT_THAT(Sentence(Read(bytes)), HasSubstr("not a PyTorch memory snapshot"));
+  }
+}
+
+TEST(Input, FoldersPipesAndMissingFilesAreOneSentence) {
+  const std::filesystem::path folder = testing::TempDir() + "vramstow_input_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(std::string(Input::Open(folder).status().message()),
+            folder.string() + " is a folder; a file is expected");
+  const absl::Status missing = Input::Open(folder / "no").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("cannot be read: No such file"));
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(Input::Open(pipe).status().message()), HasSubstr("not a regular file"));
+  const std::string empty = folder / "empty";
+  std::ofstream{empty};
+  const absl::StatusOr<Input> opened = Input::Open(empty);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->sniffed().format, FileFormat::kEmpty);
+  EXPECT_THAT(Sentence(ReadSnapshot(empty)), HasSubstr("is empty, not a PyTorch"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Input, AFileIsReadFromDisk) {
+  const std::string path = testing::TempDir() + "vramstow_input_test.pickle";
+  std::ofstream(path, std::ios::binary) << FullSnapshotPickle();
+  const absl::StatusOr<Snapshot> snapshot = ReadSnapshot(path);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->device.segments.size(), 3U);
+  std::filesystem::remove(path);
+}
+
+TEST(Unpack, GzipAroundASnapshot) {
+  const absl::StatusOr<Snapshot> snapshot = Read(Gzip(FullSnapshotPickle()));
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_TRUE(snapshot->complete);
+  EXPECT_EQ(snapshot->device.segments.size(), 3U);
+}
+
+TEST(Unpack, GzipInSeveralMembers) {
+  const std::string whole = FullSnapshotPickle();
+  const absl::StatusOr<Snapshot> snapshot =
+      Read(Gzip(whole.substr(0, 500)) + Gzip(whole.substr(500)) + "\0\0trailing"s);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_TRUE(snapshot->complete);
+}
+
+TEST(Unpack, CutGzipGivesWhatWasReadable) {
+  const std::string packed = Gzip(FullSnapshotPickle());
+  size_t partial = 0;
+  for (size_t size = 0; size < packed.size(); ++size) {
+    const absl::StatusOr<Snapshot> snapshot = Read(packed.substr(0, size));
+    if (!snapshot.ok()) continue;
+    ++partial;
+    EXPECT_FALSE(snapshot->complete) << size;
+    EXPECT_THAT(snapshot->missing.front(), HasSubstr("gzip data end early"));
+  }
+  EXPECT_GT(partial, 0U);
+}
+
+TEST(Unpack, DamagedGzipIsSaid) {
+  std::string packed = Gzip(FullSnapshotPickle());
+  packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
+  const absl::StatusOr<Snapshot> snapshot = Read(packed);
+  if (snapshot.ok()) {
+    EXPECT_FALSE(snapshot->complete);
+  } else {
+    EXPECT_THAT(Sentence(snapshot), HasSubstr("file: "));
+  }
+  EXPECT_THAT(Sentence(Read("\x1f\x8b")), HasSubstr("end early"));
+  EXPECT_THAT(Sentence(Read(Gzip("Dear diary"))), HasSubstr("nothing that is known here"));
+  EXPECT_THAT(Sentence(Read(Gzip(Gzip("x")))), HasSubstr("in the gzip file is a gzip file"));
+}
+
+TEST(Unpack, AGzipBombIsRefused) {
+  const std::string bomb = Gzip("\x80\x04" + std::string(70 << 20, ']'));
+  EXPECT_LT(bomb.size(), size_t{1} << 20);
+  const absl::StatusOr<Snapshot> snapshot = Read(bomb);
+  EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Sentence(snapshot), HasSubstr("out of proportion"));
+}
+
+TEST(Unpack, AZipBombIsRefused) {
+  const std::string bomb = Zip({{"archive/data.pkl", "\x80\x04" + std::string(70 << 20, ']')}});
+  EXPECT_LT(bomb.size(), size_t{1} << 20);
+  const absl::StatusOr<Snapshot> snapshot = Read(bomb);
+  EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Sentence(snapshot), HasSubstr("zip file unpacks to more than"));
+}
+
+TEST(Unpack, TheSnapshotInAZipFileIsFound) {
+  const std::string pickle = FullSnapshotPickle();
+  for (const Entries& entries :
+       {Entries{{"archive/data.pkl", pickle}, {"archive/version", "3\n"}},
+        Entries{{"version", "3"}, {"snapshot.pickle", pickle}}, Entries{{"anything", pickle}}}) {
+    const absl::StatusOr<Snapshot> snapshot = Read(Zip(entries));
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    EXPECT_EQ(snapshot->device.segments.size(), 3U);
+  }
+  EXPECT_THAT(Sentence(Read(Zip({{"a.pickle", pickle}, {"b.pickle", pickle}}))),
+              HasSubstr("several entries"));
+  EXPECT_THAT(Sentence(Read(Zip({{"data.pkl", "hello"}}))),
+              HasSubstr("in the zip file is nothing"));
+  EXPECT_THAT(Sentence(Read("PK\x05\x06"s + std::string(18, '\0'))), HasSubstr("empty"));
+}
+
+TEST(Unpack, DamagedZipFilesAreOneSentence) {
+  const std::string packed = Zip({{"archive/data.pkl", FullSnapshotPickle()}});
+  for (size_t size = 0; size < packed.size(); size += 7) {
+    EXPECT_FALSE(Read(packed.substr(0, size)).ok()) << size;
+  }
+  for (size_t i = 0; i < packed.size(); ++i) {
+    std::string flipped = packed;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x10);
+    const absl::StatusOr<Snapshot> snapshot = Read(flipped);
+    const std::string sentence(snapshot.status().message());
+    EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+  }
+}
+
+}  // namespace
+}  // namespace vramstow
