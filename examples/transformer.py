@@ -1,4 +1,4 @@
-"""Trains a small language model the way most people do.
+"""Train a small language model the way most people do.
 
 bf16 autocast, AdamW, gradient clipping, and a DataLoader with worker processes and pinned memory.
 Nothing in here knows of vramstow: it is the kind of script that is put behind `vramstow run --`.

@@ -51,6 +51,14 @@ def test_a_conv_net_through_cudnn(rehearse: Rehearse, python: str) -> None:
     assert_well(rehearse(python, EXAMPLES / "convnet.py", "--steps", "3"), steps=3)
 
 
+@pytest.mark.parametrize("example", ["attention", "cuda_graph", "lstm"])
+def test_the_other_examples(rehearse: Rehearse, python: str, example: str) -> None:
+    job = rehearse(python, EXAMPLES / f"{example}.py")
+    assert job.status == 0, job.err[-4000:]
+    job.assert_trace_equals_ledger()
+    assert job.analysis()["peak"]["allocated_bytes"] > 0
+
+
 def test_out_of_memory_is_torchs_own_error_and_the_job_recovers(
     rehearse: Rehearse, python: str
 ) -> None:
