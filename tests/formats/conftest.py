@@ -1,0 +1,52 @@
+"""What the tests of whole snapshot files share."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ["VRAMSTOW_BUILD"])
+TOOL = BUILD / "tests/snapshot_tool"
+
+
+@pytest.fixture
+def tool() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs snapshot_tool; whatever the file, it must end by itself and not by a signal."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [TOOL, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert result.returncode in (0, 2), result
+        return result
+
+    return run
+
+
+@pytest.fixture
+def summary(tool: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[Path], dict]:
+    def run(path: Path) -> dict:
+        result = tool("summary", path)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run
+
+
+@pytest.fixture
+def refused(tool: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[Path], str]:
+    """The sentence with which a file is refused."""
+
+    def run(path: Path) -> str:
+        result = tool("summary", path)
+        assert result.returncode == 2
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        return result.stderr
+
+    return run
