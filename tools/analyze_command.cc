@@ -32,6 +32,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(&app, "analyze", arguments)) return *status;
 
   std::vector<Facts> traces;
+  traces.reserve(files.size());
   for (const std::string& file : files) {
     auto source = TraceSource::Open(file);
     if (!source.ok()) {

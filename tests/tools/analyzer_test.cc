@@ -290,6 +290,52 @@ TEST(Analyzer, ADeviceResetTakesWhatBelongsToItsContext) {
   EXPECT_EQ(facts.live.device, (Amount{90, 3}));
 }
 
+TEST(Analyzer, AResetBesideOtherContextsTakesNothingThatIsKnown) {
+  const Event create = {.device = 0, .kind = EventKind::kContextCreate};
+  History history;
+  history.Add(create);
+  history.Add(create);
+  history.Allocate(0x1000, 10);
+  history.Add({.device = 0, .kind = EventKind::kDeviceReset});
+  EXPECT_EQ(history.Analyze().live.device.bytes, 10u);
+}
+
+TEST(Analyzer, BindingsToMulticastObjectsAndSparseArraysAreNoAddresses) {
+  History history;
+  history.Reserve(100, 100);
+  history.Allocate(7, 50, MemoryKind::kPhysical);
+  for (MemoryKind memory : {MemoryKind::kMulticast, MemoryKind::kArray}) {
+    history.Add(
+        {.address = 120, .size = 50, .object = 7, .kind = EventKind::kMap, .memory = memory});
+    history.Add({.address = 120, .size = 50, .kind = EventKind::kUnmap, .memory = memory});
+  }
+  history.Free(7, MemoryKind::kPhysical);
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.mapped_bytes, 0u);
+  EXPECT_EQ(facts.live.device.bytes, 0u);
+  EXPECT_EQ(facts.fragmentation.at_end.free_bytes, 100u);
+}
+
+TEST(Analyzer, ImportedPoolsAreNoMemory) {
+  History history;
+  for (uint64_t pool : {5u, 6u}) {
+    history.Add({.object = pool, .kind = EventKind::kImport, .memory = MemoryKind::kDeviceStream});
+  }
+  EXPECT_EQ(history.Analyze().counts.frees_missed, 0u);
+}
+
+TEST(Analyzer, APeakThatARefusalBringsBackIsOfThatMoment) {
+  History history;
+  history.Allocate(0x1000, 100);
+  const uint64_t free = history.Free(0x1000);
+  history.Allocate(0x2000, 50);
+  const uint64_t refusal = history.Refuse(free);
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.allocated_bytes, 150u);
+  EXPECT_EQ(facts.peak.sequence, refusal);
+  EXPECT_THAT(facts.largest_at_peak, SizeIs(2));
+}
+
 TEST(Analyzer, OnlyTheLastContextOfADeviceTakesItsMemory) {
   const Event create = {.device = 0, .kind = EventKind::kContextCreate};
   const Event destroy = {.device = 0, .kind = EventKind::kContextDestroy};
@@ -324,6 +370,7 @@ TEST(Analyzer, HolesInReservedRangesAreFragmentation) {
   EXPECT_EQ(facts.fragmentation.at_end.unusable_bytes, 80u) << "no hole can take 40 bytes";
   EXPECT_EQ(facts.fragmentation.at_peak.free_bytes, 90u) << "at the peak only one was mapped";
   EXPECT_EQ(facts.fragmentation.worst.unusable_bytes, 80u);
+  EXPECT_EQ(facts.fragmentation.worst_time_ns, facts.end_ns);
 }
 
 TEST(Analyzer, LiveBlocksAreGroupedAndTheLargestComeFirst) {

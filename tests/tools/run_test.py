@@ -184,7 +184,7 @@ def test_a_libcuda_that_is_no_driver(vramstow: Installation, tmp_path: Path) -> 
 
 def test_a_card_that_the_simulator_does_not_have(vramstow: Installation) -> None:
     sentence = refused(vramstow, "--simulate=h900", "--", "echo", "started")
-    assert "--simulate: there is no card 'h900'" in sentence
+    assert "there is no card 'h900': h200 is one." in sentence
 
 
 def test_the_cards_are_listed(vramstow: Installation) -> None:

@@ -13,6 +13,11 @@ bool IsHandleMemory(MemoryKind memory) {
          memory == MemoryKind::kMulticast;
 }
 
+// Bindings to multicast objects and tiles of sparse arrays are mappings, too, but to no address.
+bool IsAddressRange(MemoryKind memory) {
+  return memory == MemoryKind::kAddressRange || memory == MemoryKind::kNone;
+}
+
 // Memory that a context takes with it. Physical memory and that of pools belongs to no context.
 bool GoesWithContext(MemoryKind memory) {
   switch (memory) {
@@ -94,9 +99,11 @@ void Analyzer::Apply(const Event& event) {
     case EventKind::kUnreserve:
       return AddUnreserve(event);
     case EventKind::kMap:
-      return AddMap(event);
+      if (IsAddressRange(event.memory)) AddMap(event);
+      return;
     case EventKind::kUnmap:
-      return AddUnmap(event);
+      if (IsAddressRange(event.memory)) AddUnmap(event);
+      return;
     case EventKind::kRetain:
       physical_.Retain(event.object, address_space_.MemoryAt(event.address));
       return;
@@ -239,7 +246,8 @@ void Analyzer::AddImport(const Event& event) {
   Block block = BlockOf(event);
   block.imported = true;
   if (!IsHandleMemory(event.memory)) {
-    Insert(BlockPlace::kImports, block, Now(event));
+    // An imported pool has no address, and is no memory yet.
+    if (event.address != 0) Insert(BlockPlace::kImports, block, Now(event));
     return;
   }
   block.address = event.object != 0 ? event.object : event.address;
@@ -404,12 +412,10 @@ void Analyzer::AddMemoryInfo(const Event& event) {
 void Analyzer::AddContextEnd(const Event& event) {
   if (event.device == kNoDevice) return;
   int64_t& contexts = contexts_[event.device];
-  if (event.kind == EventKind::kDeviceReset) {
-    contexts = 0;
-  } else {
-    // With others left, or others from before the trace, it is not known whose the blocks are.
-    if (contexts == 0 || --contexts > 0) return;
-  }
+  // With others left it is not known whose the blocks are; nor if this is one from before the
+  // trace, except that a reset is of the one context that nearly every process has.
+  const bool is_reset = event.kind == EventKind::kDeviceReset;
+  if (contexts == 0 ? !is_reset : --contexts > 0) return;
   DropContext(event.device);
 }
 

@@ -212,7 +212,7 @@ void Analyzer::FillFragmentation(Facts* facts) const {
   fragmentation.at_end = address_space_.Free(largest_request_);
   fragmentation.worst = worst_ranges_;
   fragmentation.worst_time_ns = worst_ranges_time_ns_;
-  if (fragmentation.at_end.unusable_bytes > fragmentation.worst.unusable_bytes) {
+  if (fragmentation.at_end.unusable_bytes >= fragmentation.worst.unusable_bytes) {
     fragmentation.worst = fragmentation.at_end;
     fragmentation.worst_time_ns = now_ns_;
   }

@@ -89,6 +89,7 @@ int ReadExecError(int descriptor) {
 
 ChildEnd RunChild(const std::vector<std::string>& command, Environment* environment) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

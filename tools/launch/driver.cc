@@ -47,7 +47,7 @@ absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_director
   std::string said = text.data();
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (result == 0) return said;
-  return absl::InvalidArgumentError(absl::StrCat("--simulate: ", said));
+  return absl::InvalidArgumentError(said);
 }
 
 }  // namespace vramstow

@@ -47,6 +47,7 @@ void Environment::Set(std::string_view name, std::string_view value) {
 
 std::vector<char*> Environment::Pointers() {
   std::vector<char*> pointers;
+  pointers.reserve(entries_.size() + 1);
   for (std::string& entry : entries_) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -36,6 +37,7 @@ absl::StatusOr<Installation> FindInstallation() {
 std::vector<std::string> PreloadedLibraries(const Installation& installation, bool rehearsal) {
   std::vector<std::string> libraries = {installation.shim};
   if (!rehearsal) return libraries;
+  libraries.reserve(1 + std::size(kSimulatorPreloads));
   for (const char* name : kSimulatorPreloads) {
     libraries.push_back(absl::StrCat(installation.simulator_directory, "/", name));
   }

@@ -294,6 +294,7 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
 std::string JsonReport(const FactSet& set) {
   Json json = {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}}};
   std::vector<const Facts*> all;
+  all.reserve(set.traces.size());
   Json ranks = Json::array();
   for (const Facts& trace : set.traces) {
     all.push_back(&trace);
