@@ -326,10 +326,11 @@ int Kinds() {
   CUdeviceptr range = 0;
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties = {};
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 1;
   CUmemAccessDesc access[2] = {};
-  access[0].location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
-  access[1].location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  access[0].location = access[1].location = properties.location;
+  access[0].location.id = 0;
   void* driver = api.driver;
   HOST_CHECK(Look<decltype(&::cuMemAddressReserve)>(driver, "cuMemAddressReserve")(
                  &range, 1 << 21, 0, 0, 0) == CUDA_SUCCESS);
