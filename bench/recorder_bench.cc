@@ -107,7 +107,7 @@ ssize_t CannotWrite(int, const iovec*, int, off_t) {
 }
 
 void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
-  SystemCalls full = kRealSystemCalls;
+  SystemCalls full = RealSystemCalls();
   g_bench.Open();
   full.allocate = NoRoom;
   full.write_at = CannotWrite;
@@ -118,7 +118,7 @@ void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
     Event event = events[i++ % events.size()];
     g_bench.recorder->Record(event);
   }
-  SetSystemCallsForTest(kRealSystemCalls);
+  SetSystemCallsForTest(RealSystemCalls());
   g_bench.recorder->Close();
   g_bench.Remove();
   state.SetItemsProcessed(state.iterations());

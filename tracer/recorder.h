@@ -3,7 +3,7 @@
 // Idea: each thread appends to a chunk of its own in a shared mapping of the file, which was
 // allocated on disk before it was mapped, so that what is committed survives SIGKILL and a full
 // disk cannot raise SIGBUS. No lock, no system call and no heap on the way of an event, except when
-// a chunk is full. The file format is docs/trace-format.md.
+// a chunk is full: then one write appends it to the file. The format is docs/trace-format.md.
 //
 // Ownership: the recorder copies all it is given. It is made to live in static storage for the
 // whole life of the process: it has a constexpr constructor and no destructor work. Threads: every
@@ -58,7 +58,8 @@ class Recorder {
   uint64_t Record(const Event& event);
 
   // Facts about process, device and settings: kept in the trace as a list of pairs, later values of
-  // the same key win. Keys are lower case with dots: "process.command", "device.0.name".
+  // the same key win. Keys are lower case with dots: "process.command", "device.0.name". Of a key
+  // 255 bytes are kept, of a value 48 KiB.
   void Describe(std::string_view key, std::string_view value);
 
   // The number by which events name an entry point, a library or an annotation. The same text gives

@@ -177,11 +177,12 @@ void RecorderState::SealAll(bool all_quiet) {
                                              std::memory_order_release);
   if (!shared) file_.WriteFront(first_slot_.bytes, kFileHeaderBytes + tables_.used_bytes());
   // Whoever still stores something, at any time later, stores it into plain memory.
+  bool may_cut = true;
   for (uint32_t i = 0; shared && i < count; ++i) {
-    TraceFile::Detach(buffers_[i]->chunk.place().bytes);
+    may_cut = TraceFile::Detach(buffers_[i]->chunk.place().bytes) && may_cut;
   }
-  if (shared) TraceFile::Detach(first_slot_.bytes);
-  file_.Cut(length);
+  if (shared) may_cut = TraceFile::Detach(first_slot_.bytes) && may_cut;
+  if (may_cut) file_.Cut(length);
   // A thread that hangs in a write has the descriptor's number in its hands: it must stay ours.
   if (all_quiet) file_.Close();
 }

@@ -13,12 +13,12 @@ void* MapShared(void* address, size_t bytes, int fd, off_t offset) {
   return mmap(address, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
 }
 
-constinit SystemCalls g_calls = {Allocate, pwritev, MapShared};
+constexpr SystemCalls kRealCalls = {Allocate, pwritev, MapShared};
+constinit SystemCalls g_calls = kRealCalls;
 
 }  // namespace
 
-constinit const SystemCalls kRealSystemCalls = {Allocate, pwritev, MapShared};
-
+const SystemCalls& RealSystemCalls() { return kRealCalls; }
 const SystemCalls& CurrentSystemCalls() { return g_calls; }
 void SetSystemCallsForTest(const SystemCalls& calls) { g_calls = calls; }
 

@@ -20,7 +20,7 @@ struct SystemCalls {
   void* (*map_shared)(void* address, size_t bytes, int fd, off_t offset);
 };
 
-extern const SystemCalls kRealSystemCalls;
+const SystemCalls& RealSystemCalls();
 
 // What the tracer uses: the real ones unless a test has set others.
 const SystemCalls& CurrentSystemCalls();

@@ -244,9 +244,10 @@ int TraceFile::WriteFront(const void* bytes, size_t size) {
   return WriteAll(fd, &part, 1, 0);
 }
 
-void TraceFile::Detach(uint8_t* slot) {
+bool TraceFile::Detach(uint8_t* slot) {
   // One call puts the new memory in the old one's place: there is no moment without either.
-  mmap(slot, kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return MAP_FAILED != mmap(slot, kSlotBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 uint64_t TraceFile::LengthOnDisk() {

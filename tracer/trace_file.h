@@ -46,7 +46,8 @@ class TraceFile {
   int WriteFront(const void* bytes, size_t size);
 
   // Puts plain memory in the place of a slot: what is stored there no longer reaches the file.
-  static void Detach(uint8_t* slot);
+  // False where there is no memory for that; then the file must not be cut.
+  static bool Detach(uint8_t* slot);
 
   // Where the file ends now, with all that was given out.
   uint64_t end() const { return end_.load(std::memory_order_relaxed); }

@@ -44,19 +44,19 @@ int FaultyAllocate(int fd, off_t offset, off_t bytes) {
     errno = g_faults.error;
     return -1;
   }
-  return kRealSystemCalls.allocate(fd, offset, bytes);
+  return RealSystemCalls().allocate(fd, offset, bytes);
 }
 
 ssize_t FaultyWrite(int fd, const iovec* parts, int count, off_t offset) {
   if (Fails(g_faults.write_at, ++g_faults.written)) {
     if (g_faults.torn && parts[0].iov_len > 1) {
       const iovec half = {parts[0].iov_base, parts[0].iov_len / 2};
-      (void)kRealSystemCalls.write_at(fd, &half, 1, offset);
+      (void)RealSystemCalls().write_at(fd, &half, 1, offset);
     }
     errno = g_faults.error;
     return -1;
   }
-  return kRealSystemCalls.write_at(fd, parts, count, offset);
+  return RealSystemCalls().write_at(fd, parts, count, offset);
 }
 
 void* FaultyMap(void* address, size_t bytes, int fd, off_t offset) {
@@ -64,7 +64,7 @@ void* FaultyMap(void* address, size_t bytes, int fd, off_t offset) {
     errno = g_faults.error;
     return MAP_FAILED;
   }
-  return kRealSystemCalls.map_shared(address, bytes, fd, offset);
+  return RealSystemCalls().map_shared(address, bytes, fd, offset);
 }
 
 class DiskTest : public testing::Test {
@@ -73,7 +73,7 @@ class DiskTest : public testing::Test {
     g_faults = faults;
     SetSystemCallsForTest({FaultyAllocate, FaultyWrite, FaultyMap});
   }
-  void TearDown() override { SetSystemCallsForTest(kRealSystemCalls); }
+  void TearDown() override { SetSystemCallsForTest(RealSystemCalls()); }
 
   // A recorder that is not opened yet; lives on.
   Recorder* NewRecorder() {
@@ -126,8 +126,8 @@ void ExpectAllAccountedFor(const std::string& file, uint64_t recorded) {
 }
 
 TEST_F(DiskTest, WhicheverCallFailsNothingIsLostUncounted) {
-  const int kErrors[] = {ENOSPC, EIO, EDQUOT, ENODEV, EOPNOTSUPP, ENOMEM};
-  for (const int error : kErrors) {
+  const int errors[] = {ENOSPC, EIO, EDQUOT, ENODEV, EOPNOTSUPP, ENOMEM};
+  for (const int error : errors) {
     for (const bool once : {true, false}) {
       for (int which = 0; which < 3; ++which) {
         for (int at = 1; at <= 6; ++at) {

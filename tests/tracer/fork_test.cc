@@ -124,7 +124,7 @@ TEST(ForkTest, ForksWhileOtherThreadsRecordAndComeAndGo) {
     ASSERT_EQ(status, 0);
   }
   stop = true;
-  for (std::thread& thread : threads) thread.join();
+  JoinAll(&threads);
   recorder->Close();
   ExpectOnly(recorder.File(), 0x1000, recorded.load());
   for (int i = 0; i < 50; ++i) {

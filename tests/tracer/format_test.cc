@@ -66,8 +66,8 @@ TEST(VarintTest, WritesWhatTheDocumentSays) {
   const struct {
     uint64_t value;
     std::string bytes;
-  } kExamples[] = {{0, "\x01"}, {127, "\xFF"}, {128, "\x02\x02"}, {300, "\xB2\x04"}};
-  for (const auto& example : kExamples) {
+  } examples[] = {{0, "\x01"}, {127, "\xFF"}, {128, "\x02\x02"}, {300, "\xB2\x04"}};
+  for (const auto& example : examples) {
     uint8_t bytes[16];
     const size_t size = static_cast<size_t>(WriteVarint(bytes, example.value) - bytes);
     EXPECT_EQ(std::string(reinterpret_cast<char*>(bytes), size), example.bytes);
@@ -185,7 +185,7 @@ TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
 }
 
 TEST(EventCodingTest, RefusesWhatCannotBeRight) {
-  const std::vector<std::vector<uint8_t>> kWrong = {
+  const std::vector<std::vector<uint8_t>> wrong = {
       {0x00, 0x01},              // a record of no type
       {0x85, 0x01},              // a shape that was not defined
       {0x01, 0x09, 0, 0, 0, 0},  // a definition that is too short
@@ -193,7 +193,7 @@ TEST(EventCodingTest, RefusesWhatCannotBeRight) {
       {0x63, 0x00},              // a length that is cut
       {0x02, 0x01},              // a thread without its number
   };
-  for (const std::vector<uint8_t>& bytes : kWrong) {
+  for (const std::vector<uint8_t>& bytes : wrong) {
     Payload payload;
     std::copy(bytes.begin(), bytes.end(), payload.bytes.begin());
     payload.size = bytes.size();
@@ -225,21 +225,18 @@ TEST(NameTableTest, GivesTheSameTextTheSameNumberUntilItIsFull) {
 TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
   Mutex mutex;
   int64_t count = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      uint64_t me;
-      for (int k = 0; k < 50000; ++k) {
-        if (!mutex.Lock(&me)) {
-          ADD_FAILURE() << "a lock that this thread does not hold";
-          continue;
-        }
-        ++count;
-        mutex.Unlock();
+  std::vector<std::thread> threads = StartThreads(4, [&](int) {
+    uint64_t me;
+    for (int k = 0; k < 50000; ++k) {
+      if (!mutex.Lock(&me)) {
+        ADD_FAILURE() << "a lock that this thread does not hold";
+        continue;
       }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+      ++count;
+      mutex.Unlock();
+    }
+  });
+  JoinAll(&threads);
   EXPECT_EQ(count, 200000);
   uint64_t me;
   for (int i = 0; i < 2; ++i) {

@@ -56,10 +56,10 @@ void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t s
 [[noreturn]] void BeTheChild(const std::string& folder, int pipe, uint64_t seed) {
   auto* const recorder = new Recorder;
   if (recorder->Open({folder.c_str(), "killed", TestThreadSlot}) != RecorderError::kOk) _exit(2);
-  std::vector<std::thread> threads;
-  for (uint64_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([=] { RecordUntilKilled(recorder, i, pipe, seed * kThreads + i); });
-  }
+  std::vector<std::thread> threads = StartThreads(kThreads, [=](int i) {
+    const uint64_t thread = static_cast<uint64_t>(i);
+    RecordUntilKilled(recorder, thread, pipe, seed * kThreads + thread);
+  });
   threads[0].join();
   _exit(3);
 }

@@ -17,7 +17,6 @@
 namespace vramstow {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -38,13 +37,11 @@ TEST(RecorderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads) {
   for (int threads = 1; threads <= 8; ++threads) {
     TestRecorder recorder;
     std::vector<std::vector<Event>> recorded(threads);
-    std::vector<std::thread> running;
-    for (int i = 0; i < threads; ++i) {
-      running.emplace_back([&recorder, &recorded, threads, i] {
-        recorded[i] = RecordRandomly(&*recorder, 100 * threads + i, 20000);
-      });
-    }
-    for (std::thread& thread : running) thread.join();
+    std::vector<std::thread> running =
+        StartThreads(threads, [&recorder, &recorded, threads](int i) {
+          recorded[i] = RecordRandomly(&*recorder, 100 * threads + i, 20000);
+        });
+    JoinAll(&running);
     recorder->Close();
 
     std::vector<Event> expected(20000 * threads);

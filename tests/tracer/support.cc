@@ -26,6 +26,17 @@ void** TestThreadSlot() {
   return &slot;
 }
 
+std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what) {
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) threads.emplace_back(what, i);
+  return threads;
+}
+
+void JoinAll(std::vector<std::thread>* threads) {
+  for (std::thread& thread : *threads) thread.join();
+}
+
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem) {
   ASSERT_EQ(recorder->Open({folder.c_str(), stem, TestThreadSlot}), RecorderError::kOk);
 }

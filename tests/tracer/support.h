@@ -3,9 +3,12 @@
 #define VRAMSTOW_TESTS_TRACER_SUPPORT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/event.h"
@@ -47,6 +50,10 @@ class TestRecorder {
 
 // Opens `recorder`, which must work.
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem);
+
+// Threads that run `what` with the numbers from 0.
+std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what);
+void JoinAll(std::vector<std::thread>* threads);
 
 // Events as a CUDA job has them, with now and then one that no job has: all fields are used up to
 // their limits. The same seed gives the same events.

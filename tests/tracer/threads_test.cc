@@ -67,11 +67,9 @@ TEST(ThreadsTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
   TestRecorder recorder;
   Shelf shelf(6);  // fewer than threads: each block goes from one to the next
   constexpr int kRounds = kIsSlow ? 20000 : 625000;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] { PassBlocksAround(&*recorder, &shelf, kRounds); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  std::vector<std::thread> threads =
+      StartThreads(8, [&](int) { PassBlocksAround(&*recorder, &shelf, kRounds); });
+  JoinAll(&threads);
   recorder->Close();
 
   TraceReader reader;
@@ -116,13 +114,10 @@ TEST(ThreadsTest, AThousandThreadsAtOnceInWavesNeedABufferForEachOfAWaveOnly) {
   constexpr int kWaves = 20;
   constexpr int kThreads = 50;
   for (int wave = 0; wave < kWaves; ++wave) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&recorder, wave] {
-        for (int k = 0; k < 20; ++k) recorder->Record(Allocation(0x1000, 512u * (wave + 1)));
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    std::vector<std::thread> threads = StartThreads(kThreads, [&recorder, wave](int) {
+      for (int k = 0; k < 20; ++k) recorder->Record(Allocation(0x1000, 512u * (wave + 1)));
+    });
+    JoinAll(&threads);
   }
   recorder->Close();
   const ReadTrace trace = ReadFile(recorder.File());
@@ -156,23 +151,20 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> before_close{0};
     std::atomic<int> recording{0};
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&] {
-        for (int k = 0; !stop.load(std::memory_order_relaxed); ++k) {
-          const uint64_t sequence = recorder->Record(Allocation(0x1000, 512));
-          if (sequence != 0) before_close.fetch_add(1, std::memory_order_relaxed);
-          if (k == 100) recording.fetch_add(1);
-        }
-      });
-    }
+    std::vector<std::thread> threads = StartThreads(4, [&](int) {
+      for (int k = 0; !stop.load(std::memory_order_relaxed); ++k) {
+        const uint64_t sequence = recorder->Record(Allocation(0x1000, 512));
+        if (sequence != 0) before_close.fetch_add(1, std::memory_order_relaxed);
+        if (k == 100) recording.fetch_add(1);
+      }
+    });
     while (recording.load() < 4) std::this_thread::yield();
     const uint64_t certain = before_close.load();
     recorder->Close();
     // The others keep on trying a little.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     stop = true;
-    for (std::thread& thread : threads) thread.join();
+    JoinAll(&threads);
     const ReadTrace trace = ReadFile(recorder.File());
     ASSERT_EQ(trace.error, ReadError::kOk);
     EXPECT_TRUE(trace.report.closed);
@@ -188,19 +180,16 @@ TEST(ThreadsTest, ThreadsThatEndAfterCloseDoNoHarm) {
   TestRecorder recorder;
   std::atomic<int> recorded{0};
   std::atomic<bool> closed{false};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      recorder->Record(Allocation(0x1000, 512));
-      recorded.fetch_add(1);
-      while (!closed.load()) std::this_thread::yield();
-      EXPECT_EQ(recorder->Record(Allocation(0x1000, 512)), 0u);
-    });
-  }
+  std::vector<std::thread> threads = StartThreads(8, [&](int) {
+    recorder->Record(Allocation(0x1000, 512));
+    recorded.fetch_add(1);
+    while (!closed.load()) std::this_thread::yield();
+    EXPECT_EQ(recorder->Record(Allocation(0x1000, 512)), 0u);
+  });
   while (recorded.load() < 8) std::this_thread::yield();
   recorder->Close();
   closed = true;
-  for (std::thread& thread : threads) thread.join();
+  JoinAll(&threads);
   EXPECT_EQ(ReadFile(recorder.File()).events.size(), 8u);
 }
 

@@ -1,14 +1,14 @@
 // TraceReader: reads a .stow file, whole or damaged, and gives its events in the order in which
 // they happened.
 //
-// Idea: the file is mapped and its chunks are found by their magic number, wherever they lie, so
-// that a truncated or damaged file gives all that is readable. Threads' chunks are merged by
+// Idea: the file's chunks are found by their magic number, wherever they lie, and read one by one,
+// so that a truncated or damaged file gives all that is readable. Threads' chunks are merged by
 // sequence number. Everything read from the file is checked before it is used: the file may come
-// from a stranger.
+// from a stranger. Sequence numbers of the events that Next gives always rise.
 //
-// Ownership: the reader owns the mapping; texts that it returns live as long as the reader.
-// Threads: one thread at a time. Errors: Open fails only for what is no trace at all (or cannot be
-// read); damage is told by report(). Memory: bounded by the number of chunks, not of events.
+// Ownership: the reader owns the file; texts that it returns live as long as the reader. Threads:
+// one thread at a time. Errors: Open fails only for what is no trace at all (or cannot be read);
+// damage is told by report(). Memory: bounded by the number of chunks and of threads, not of events.
 // Units: bytes, nanoseconds. Source of the format: docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_READER_H_
 #define VRAMSTOW_TRACER_FORMAT_READER_H_
@@ -43,8 +43,8 @@ struct ReadReport {
   uint64_t chunks = 0;
   uint64_t damaged_chunks = 0;  // magic found, but the contents are inconsistent
   uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
-  uint64_t missing_events = 0;  // sequence numbers between the first and last that did not appear
-  uint64_t dropped_events = 0;  // said by the recorder itself (kGap)
+  uint64_t missing_events = 0;  // other sequence numbers, up to the last, that did not appear
+  uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
   bool closed = false;          // the process closed the trace; false: it was killed or is running
 };
 
@@ -60,7 +60,8 @@ class TraceReader {
   // The same for bytes in memory, which must outlive the reader. For tests and fuzzing.
   ReadError OpenBytes(std::string_view bytes);
 
-  // The next event in order; false at the end.
+  // The next event in order; false at the end. Times of different threads may be some microseconds
+  // out of that order. If the recorder ended with an error, the last event is a kGap.
   bool Next(Event* event);
   // Starts again from the first event.
   void Rewind();

@@ -49,13 +49,14 @@ inline uint8_t* WriteVarint(uint8_t* out, uint64_t value) {
 // Reads a number; returns the byte after it. Looks at kMaxVarintBytes bytes, whatever they are: the
 // caller sees to it that these may be read. Every byte sequence is a number.
 inline const uint8_t* ReadVarint(const uint8_t* in, uint64_t* value) {
-  uint64_t word;
-  if (*in == 0) [[unlikely]] {
+  const unsigned first = *in;
+  if (first == 0) [[unlikely]] {
     std::memcpy(value, in + 1, sizeof *value);
     return in + kMaxVarintBytes;
   }
+  uint64_t word;
   std::memcpy(&word, in, sizeof word);
-  const unsigned bytes = static_cast<unsigned>(std::countr_zero(word)) + 1;
+  const unsigned bytes = static_cast<unsigned>(std::countr_zero(first | 0x80)) + 1;
   *value = (word << (64 - 8 * bytes)) >> (64 - 7 * bytes);
   return in + bytes;
 }
