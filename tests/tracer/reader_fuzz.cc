@@ -1,6 +1,7 @@
 // Fuzz target for the reader: any bytes are read without a crash, in order, the same way twice.
 //
-//   reader_fuzz tests/tracer/golden          (libFuzzer; the folder is its corpus)
+//   mkdir corpus && reader_fuzz corpus tests/tracer/corpus   (libFuzzer; new inputs go to the
+//   first)
 //
 // The first byte of the input says whether checksums are made right before it is read: otherwise a
 // fuzzer would hardly ever get past them.
@@ -18,7 +19,7 @@ namespace vramstow {
 namespace {
 
 void MakeChecksumsRight(std::string* bytes) {
-  if (bytes->size() < kFileHeaderBytes) return;
+  if (bytes->size() < sizeof(FileHeader)) return;
   std::memcpy(bytes->data(), kFileMagic, sizeof kFileMagic);
   FileHeader file;
   std::memcpy(&file, bytes->data(), sizeof file);
