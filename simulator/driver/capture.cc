@@ -109,7 +109,7 @@ void InvalidateCapture(Stream* stream, CUresult /*why*/) {
   stream->capture->streams.erase(stream);
   if (stream->capture->origin == stream) {
     State& state = GlobalState();
-    if (stream->capture->owns_graph) DestroyGraph(&state, stream->capture->graph);
+    if (stream->capture->owns_graph) DestroyGraph(stream->capture->graph);
     std::erase(state.captures, stream->capture);
     for (Stream* other : stream->capture->streams) {
       other->capture.reset();
@@ -144,18 +144,19 @@ CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void
   return refused;
 }
 
-CUresult CaptureAllocate(Call& call, Stream* stream, uint64_t address, uint64_t bytes) {
+CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes,
+                         uint64_t* address) {
   const CUresult refused = RefuseInvalid(*stream);
-  if (refused == CUDA_SUCCESS) {
-    AllocateNode node;
-    node.address = address;
-    node.bytes = bytes;
-    node.device = stream->context->device;
-    node.given.bytesize = bytes;
-    node.given.dptr = address;
-    Append(call, stream, node);
-  }
-  return refused;
+  if (refused != CUDA_SUCCESS) return refused;
+  AllocateNode node;
+  node.pages = TakeGraphPages(&call.state(), device, bytes, stream->context);
+  if (node.pages == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  node.given.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  node.given.poolProps.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+  node.given.bytesize = bytes;
+  *address = node.given.dptr = node.pages->address;
+  Append(call, stream, std::move(node));
+  return CUDA_SUCCESS;
 }
 
 CUresult CaptureFree(Call& call, Stream* stream, uint64_t address) {
@@ -280,7 +281,7 @@ CUresult EndCapture(Call& call, Stream* stream, CUgraph* graph) {
   }
   capture->ended = true;
   std::erase(call.state().captures, capture);
-  if (result != CUDA_SUCCESS && capture->owns_graph) DestroyGraph(&call.state(), capture->graph);
+  if (result != CUDA_SUCCESS && capture->owns_graph) DestroyGraph(capture->graph);
   if (graph != nullptr) *graph = result == CUDA_SUCCESS ? ToHandle(capture->graph) : nullptr;
   return result;
 }

@@ -54,7 +54,8 @@ CUresult CaptureCopy(Call& call, Stream* stream, const CopyBox& box);
 CUresult CaptureFill(Call& call, Stream* stream, const FillBox& box);
 CUresult CaptureLaunch(Call& call, Stream* stream, const Launch& launch);
 CUresult CaptureHostFunction(Call& call, Stream* stream, CUhostFn function, void* user);
-CUresult CaptureAllocate(Call& call, Stream* stream, uint64_t address, uint64_t bytes);
+// Also gives the address, which is good from now on for nodes that depend on this one.
+CUresult CaptureAllocate(Call& call, Stream* stream, int device, uint64_t bytes, uint64_t* address);
 CUresult CaptureFree(Call& call, Stream* stream, uint64_t address);
 CUresult CaptureEventRecord(Call& call, Event* event, Stream* stream, unsigned flags);
 CUresult CaptureEventWait(Call& call, Event* event, Stream* stream, unsigned flags);

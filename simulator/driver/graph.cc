@@ -82,19 +82,42 @@ CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executab
   for (const auto& node : graph.nodes) {
     const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
     if (allocation == nullptr) continue;
-    const uint64_t bytes = (allocation->bytes + kDevicePage - 1) & ~(kDevicePage - 1);
-    if (!state->machine->memory.Charge(allocation->device, bytes)) {
-      for (const auto& [device, charged] : executable->charged) {
-        state->machine->memory.Discharge(device, charged);
+    const std::shared_ptr<GraphPages>& pages = allocation->pages;
+    if (!state->machine->memory.Charge(pages->device, pages->bytes)) {
+      for (const auto& charged : executable->pages) {
+        state->machine->memory.Discharge(charged->device, charged->bytes);
       }
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    executable->charged.emplace_back(allocation->device, bytes);
+    executable->pages.push_back(pages);
   }
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+GraphPages::~GraphPages() {
+  Memory& memory = state->machine->memory;
+  if (Block* block = memory.FindExact(address)) memory.Release(block);
+  memory.ReturnPages(device, address, bytes, false);
+}
+
+std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
+                                           const Context* owner) {
+  const uint64_t size = (bytes + kDevicePage - 1) & ~(kDevicePage - 1);
+  Memory& memory = state->machine->memory;
+  const uint64_t address = size < bytes ? 0 : memory.TakePages(device, size, false);
+  if (address == 0) return nullptr;
+  memory.AddPoolBlock(device, address, size, bytes, owner, nullptr);
+  return std::shared_ptr<GraphPages>(new GraphPages{state, device, address, size});
+}
+
+void EndExecutable(State* state, GraphExec* executable) {
+  for (const auto& pages : executable->pages) {
+    state->machine->memory.Discharge(pages->device, pages->bytes);
+  }
+  Graphs().executables.Remove(executable);
+}
 
 GraphTables& Graphs() {
   static auto* tables = new GraphTables;
@@ -131,17 +154,9 @@ void ReleaseUserObject(UserObject* object, uint64_t count) {
   Graphs().user_objects.Remove(object);
 }
 
-void DestroyGraph(State* state, Graph* graph) {
+void DestroyGraph(Graph* graph) {
   while (!graph->nodes.empty()) {
-    GraphNode* node = graph->nodes.back().get();
-    if (const auto* allocation = std::get_if<AllocateNode>(&node->parameters)) {
-      Memory& memory = state->machine->memory;
-      if (Block* block = memory.FindExact(allocation->address)) {
-        memory.Release(block);
-        memory.ReturnPages(allocation->device, allocation->address, allocation->bytes, false);
-      }
-    }
-    RemoveNode(node);
+    RemoveNode(graph->nodes.back().get());
   }
   for (const auto& [object, count] : graph->user_objects) ReleaseUserObject(object, count);
   Graphs().graphs.Remove(graph);

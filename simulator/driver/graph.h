@@ -45,10 +45,21 @@ struct EventNode {
   Event* event = nullptr;
   bool record = false;
 };
-struct AllocateNode {
-  uint64_t address = 0;  // pages without a charge: an executable charges them
-  uint64_t bytes = 0;
+// Addresses of a graph's allocation. They last as long as a graph or an executable names them; the
+// device memory behind them is charged by executables.
+struct GraphPages {
+  State* state = nullptr;
   int device = 0;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  ~GraphPages();
+};
+// Takes the pages and gives the application its block. Null: out of memory.
+std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
+                                           const Context* owner);
+
+struct AllocateNode {
+  std::shared_ptr<GraphPages> pages;
   CUDA_MEM_ALLOC_NODE_PARAMS given = {};
 };
 struct FreeNode {
@@ -96,7 +107,7 @@ struct GraphExec {
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
   Mark last;  // of the launch before: launches of one executable never overlap
-  std::vector<std::pair<int, uint64_t>> charged;  // device memory of allocation nodes
+  std::vector<std::shared_ptr<GraphPages>> pages;  // of allocation nodes, charged to their device
 };
 
 struct GraphTables {
@@ -111,8 +122,7 @@ inline CUgraph ToHandle(Graph* graph) { return reinterpret_cast<CUgraph>(graph);
 inline CUgraphNode ToHandle(GraphNode* node) { return reinterpret_cast<CUgraphNode>(node); }
 
 Graph* NewGraph(State* state);
-void DestroyGraph(State* state, Graph* graph);
-// Null if `from` has a node that is not of the graph it says.
+void DestroyGraph(Graph* graph);
 GraphNode* AddNode(State* state, Graph* graph, Context* context, NodeParameters parameters,
                    const std::vector<GraphNode*>& dependencies);
 void RemoveNode(GraphNode* node);
@@ -124,6 +134,7 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
 // The work that a node means; null for one without an effect of its own.
 std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
+void EndExecutable(State* state, GraphExec* executable);
 KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);
 void ReleaseUserObject(UserObject* object, uint64_t count);
 

@@ -152,10 +152,7 @@ CUgraphExecUpdateResult Update(Call& call, GraphExec* executable, Graph* graph) 
       executable->nodes[i].event = fresh->nodes[i].event;
     }
   }
-  for (const auto& [device, bytes] : fresh->charged) {
-    call.machine().memory.Discharge(device, bytes);
-  }
-  Graphs().executables.Remove(fresh);
+  EndExecutable(&call.state(), fresh);
   return result;
 }
 
@@ -172,8 +169,8 @@ CUresult cuGraphCreate(CUgraph* handle, unsigned int flags) {
 }
 
 CUresult cuGraphDestroy(CUgraph handle) {
-  return WithGraph("cuGraphDestroy", handle, [](Call& call, Graph* graph) {
-    DestroyGraph(&call.state(), graph);
+  return WithGraph("cuGraphDestroy", handle, [](Call&, Graph* graph) {
+    DestroyGraph(graph);
     return CUDA_SUCCESS;
   });
 }
@@ -336,10 +333,7 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {
 // A launch in progress goes on: its works are shared.
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return WithExec("cuGraphExecDestroy", handle, [](Call& call, GraphExec* executable) {
-    for (const auto& [device, bytes] : executable->charged) {
-      call.machine().memory.Discharge(device, bytes);
-    }
-    Graphs().executables.Remove(executable);
+    EndExecutable(&call.state(), executable);
     return CUDA_SUCCESS;
   });
 }

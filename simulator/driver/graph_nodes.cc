@@ -329,9 +329,8 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* out, CUgraph graph, const CUgraph
                const Graph* source = Graphs().graphs.Find(child);
                if (source == nullptr) return CUDA_ERROR_INVALID_VALUE;
                State* state = &call.state();
-               std::shared_ptr<Graph> clone(NewGraph(state), [state](Graph* graph_to_end) {
-                 DestroyGraph(state, graph_to_end);
-               });
+               std::shared_ptr<Graph> clone(
+                   NewGraph(state), [](Graph* graph_to_end) { DestroyGraph(graph_to_end); });
                CloneInto(state, *source, clone.get());
                *parameters = ChildNode{std::move(clone)};
                return CUDA_SUCCESS;

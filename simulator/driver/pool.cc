@@ -128,16 +128,10 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         if (bytes > memory.total(pool->device)) return CUDA_ERROR_OUT_OF_MEMORY;
         const uint64_t size = RoundUp(bytes, kSmallUnit);
         if (stream->capture != nullptr) {
-          const uint64_t start = memory.TakePages(pool->device, size, false);
-          if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-          const CUresult result = CaptureAllocate(call, stream, start, size);
-          if (result != CUDA_SUCCESS) {
-            memory.ReturnPages(pool->device, start, size, false);
-            return result;
-          }
-          memory.AddPoolBlock(pool->device, start, size, bytes, stream->context, nullptr);
-          line.address = *address = start;
-          return CUDA_SUCCESS;
+          uint64_t start = 0;
+          const CUresult result = CaptureAllocate(call, stream, pool->device, bytes, &start);
+          if (result == CUDA_SUCCESS) line.address = *address = start;
+          return result;
         }
         const uint64_t start = TakeFrom(call, pool, stream, size);
         if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -163,7 +157,11 @@ CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line
     return CaptureFree(call, stream, address);
   }
   auto* pool = static_cast<Pool*>(block->pool);
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr) {
+    // A graph's allocation, freed outside of it: allowed; its pages stay with the graph.
+    memory.Release(block);
+    return CUDA_SUCCESS;
+  }
   // The free is reached with what is in the stream now.
   const Mark mark = Submit(call, stream, nullptr);
   pool->pending.push_back({mark, block->address, block->size});

@@ -304,6 +304,31 @@ TEST_F(GraphTest, UpdateTakesNewParametersOfTheSameShape) {
   for (CUgraph graph : graphs) EXPECT_OK(driver_.cuGraphDestroy(graph));
 }
 
+TEST_F(GraphTest, CapturedAllocationOutlivesItsGraph) {
+  CUstream stream = NewStream();
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUdeviceptr block = 0;
+  const size_t before = FreeBytes();
+  Begin(stream);
+  ASSERT_OK(driver_.cuMemAllocAsync(&block, 8 * kMiB, stream));
+  ASSERT_OK(driver_.cuMemsetD8Async(block, 12, 8 * kMiB, stream));
+  ASSERT_OK(driver_.cuStreamEndCapture(stream, &graph));
+  size_t count = 0;
+  ASSERT_OK(driver_.cuGraphGetNodes(graph, nullptr, &count));
+  EXPECT_EQ(2u, count);
+  EXPECT_EQ(before, FreeBytes()) << "nothing is allocated by capturing";
+  ASSERT_OK(driver_.cuGraphInstantiate(&executable, graph, 0));
+  ASSERT_OK(driver_.cuGraphDestroy(graph));
+  ASSERT_OK(driver_.cuGraphLaunch(executable, stream));
+  ASSERT_OK(driver_.cuStreamSynchronize(stream));
+  EXPECT_LE(FreeBytes(), before - 8 * kMiB);
+  EXPECT_EQ(12, Read(block + 8 * kMiB - 1, 1)[0]);
+  EXPECT_OK(driver_.cuMemFreeAsync(block, stream)) << "freed outside of the graph";
+  EXPECT_OK(driver_.cuStreamSynchronize(stream));
+  EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+}
+
 TEST_F(PoolTest, SameStreamGetsItsFreedMemoryAtOnce) {
   CUstream stream = NewStream();
   CUdeviceptr first = 0;

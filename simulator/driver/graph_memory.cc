@@ -1,0 +1,157 @@
+// Memory that graphs allocate: its nodes, and what a device holds for graphs.
+#include <string.h>
+
+#include <algorithm>
+
+#include "simulator/driver/context.h"
+#include "simulator/driver/graph.h"
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+namespace {
+
+// High-water marks per device; guarded by State::mutex.
+uint64_t& HighOf(int device) {
+  static auto* high = new std::map<int, uint64_t>;
+  return (*high)[device];
+}
+
+uint64_t HeldForGraphs(int device) {
+  uint64_t held = 0;
+  for (const void* handle : Graphs().executables.all()) {
+    for (const auto& pages : Graphs().executables.Find(handle)->pages) {
+      if (pages->device == device) held += pages->bytes;
+    }
+  }
+  HighOf(device) = std::max(HighOf(device), held);
+  return held;
+}
+
+bool ReadPlace(CUgraph handle, const CUgraphNode* handles, size_t count, Graph** graph,
+               std::vector<GraphNode*>* dependencies) {
+  *graph = Graphs().graphs.Find(handle);
+  if (*graph == nullptr || (count > 0 && handles == nullptr)) return false;
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode* node = Graphs().nodes.Find(handles[i]);
+    if (node == nullptr || node->graph != *graph) return false;
+    dependencies->push_back(node);
+  }
+  return true;
+}
+
+template <typename Body>
+CUresult WithDevice(const char* name, CUdevice device, Body&& body) {
+  return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
+    if (device < 0 || device >= call.machine().devices()) return CUDA_ERROR_INVALID_DEVICE;
+    return body(call);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* handles,
+                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* given) {
+  return Serve("cuGraphAddMemAllocNode", Needs::kContext, [&](Call& call) {
+    Graph* graph = nullptr;
+    std::vector<GraphNode*> dependencies;
+    if (out == nullptr || given == nullptr || given->bytesize == 0 ||
+        !ReadPlace(handle, handles, count, &graph, &dependencies)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const CUmemLocation& location = given->poolProps.location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || location.id < 0 ||
+        location.id >= call.machine().devices()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    AllocateNode node;
+    node.pages = TakeGraphPages(&call.state(), location.id, given->bytesize, call.context());
+    if (node.pages == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    given->dptr = node.pages->address;
+    node.given = *given;
+    *out = ToHandle(AddNode(&call.state(), graph, call.context(), std::move(node), dependencies));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
+  return Serve("cuGraphMemAllocNodeGetParams", Needs::kInit, [&](Call&) {
+    const GraphNode* node = Graphs().nodes.Find(handle);
+    if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
+    if (allocation == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *out = allocation->given;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* handles,
+                               size_t count, CUdeviceptr address) {
+  return Serve("cuGraphAddMemFreeNode", Needs::kContext, [&](Call& call) {
+    Graph* graph = nullptr;
+    std::vector<GraphNode*> dependencies;
+    const Block* block = call.machine().memory.FindExact(address);
+    // Only what a graph allocated can be freed by one.
+    if (out == nullptr || block == nullptr || block->kind != BlockKind::kPool ||
+        block->pool != nullptr || !ReadPlace(handle, handles, count, &graph, &dependencies)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = ToHandle(AddNode(&call.state(), graph, call.context(), FreeNode{address}, dependencies));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr* out) {
+  return Serve("cuGraphMemFreeNodeGetParams", Needs::kInit, [&](Call&) {
+    const GraphNode* node = Graphs().nodes.Find(handle);
+    if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto* free = std::get_if<FreeNode>(&node->parameters);
+    if (free == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *out = free->address;
+    return CUDA_SUCCESS;
+  });
+}
+
+// Executables hold their memory to their end, so there is never anything to trim.
+CUresult cuDeviceGraphMemTrim(CUdevice device) {
+  return WithDevice("cuDeviceGraphMemTrim", device, [](Call&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                      void* value) {
+  return WithDevice("cuDeviceGetGraphMemAttribute", device, [&](Call&) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    uint64_t bytes = HeldForGraphs(device);
+    switch (attribute) {
+      case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+      case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+        break;
+      case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+      case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+        bytes = HighOf(device);
+        break;
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(value, &bytes, sizeof(bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                      void* value) {
+  return WithDevice("cuDeviceSetGraphMemAttribute", device, [&](Call&) {
+    uint64_t wish = 1;
+    if (value != nullptr) memcpy(&wish, value, sizeof(wish));
+    // Documented: the high-water marks only, and only to 0.
+    if (wish != 0 || (attribute != CU_GRAPH_MEM_ATTR_USED_MEM_HIGH &&
+                      attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    HighOf(device) = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"
