@@ -77,19 +77,38 @@ class Flattener {
   GraphExec* executable_;
 };
 
-// Device memory for the graph's allocations is held from here to the end of the executable.
 CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executable) {
   for (const auto& node : graph.nodes) {
+    if (const auto* free = std::get_if<FreeNode>(&node->parameters)) {
+      executable->freed.insert(free->address);
+    }
     const auto* allocation = std::get_if<AllocateNode>(&node->parameters);
     if (allocation == nullptr) continue;
-    const std::shared_ptr<GraphPages>& pages = allocation->pages;
-    if (!state->machine->memory.Charge(pages->device, pages->bytes)) {
-      for (const auto& charged : executable->pages) {
-        state->machine->memory.Discharge(charged->device, charged->bytes);
-      }
+    GraphPages& pages = *allocation->pages;
+    if (!pages.charged && !state->machine->memory.Charge(pages.device, pages.bytes)) {
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    executable->pages.push_back(pages);
+    pages.charged = true;
+    executable->pages.push_back(allocation->pages);
+  }
+  return CUDA_SUCCESS;
+}
+
+// What a launch allocates and does not free is the application's until it frees it.
+CUresult AllocateAtLaunch(GraphExec* executable) {
+  auto& live = Graphs().live;
+  const bool again = (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+  for (const auto& pages : executable->pages) {
+    if (live.contains(pages->address) && !again) return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (const auto& pages : executable->pages) {
+    Memory& memory = pages->state->machine->memory;
+    if (executable->freed.contains(pages->address)) continue;
+    live[pages->address] = pages;
+    if (memory.FindExact(pages->address) == nullptr) {
+      memory.AddPoolBlock(pages->device, pages->address, pages->bytes, pages->requested,
+                          pages->owner, nullptr);
+    }
   }
   return CUDA_SUCCESS;
 }
@@ -99,7 +118,7 @@ CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executab
 GraphPages::~GraphPages() {
   Memory& memory = state->machine->memory;
   if (Block* block = memory.FindExact(address)) memory.Release(block);
-  memory.ReturnPages(device, address, bytes, false);
+  memory.ReturnPages(device, address, bytes, charged);
 }
 
 std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
@@ -109,14 +128,14 @@ std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t by
   const uint64_t address = size < bytes ? 0 : memory.TakePages(device, size, false);
   if (address == 0) return nullptr;
   memory.AddPoolBlock(device, address, size, bytes, owner, nullptr);
-  return std::shared_ptr<GraphPages>(new GraphPages{state, device, address, size});
+  return std::shared_ptr<GraphPages>(
+      new GraphPages{state, owner, device, address, size, bytes, false});
 }
 
-void EndExecutable(State* state, GraphExec* executable) {
-  for (const auto& pages : executable->pages) {
-    state->machine->memory.Discharge(pages->device, pages->bytes);
-  }
-  Graphs().executables.Remove(executable);
+std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block) {
+  const auto found = Graphs().live.extract(block->address);
+  state->machine->memory.Release(block);
+  return found.empty() ? nullptr : found.mapped();
 }
 
 GraphTables& Graphs() {
@@ -252,6 +271,8 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
 }
 
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
+  const CUresult allocated = AllocateAtLaunch(executable);
+  if (allocated != CUDA_SUCCESS) return allocated;
   Timeline& timeline = call.machine().timeline;
   if (!executable->last.Reached()) {
     timeline.Enqueue(stream->queue, nullptr, {executable->last}, 0);

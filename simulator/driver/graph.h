@@ -45,18 +45,25 @@ struct EventNode {
   Event* event = nullptr;
   bool record = false;
 };
-// Addresses of a graph's allocation. They last as long as a graph or an executable names them; the
-// device memory behind them is charged by executables.
+// A graph's allocation: its addresses, and from the first instantiation the device memory behind
+// them. It lasts as long as a graph or an executable names it, and as long as a launch has
+// allocated it and nothing has freed it: destroying graphs frees nothing, as documented.
 struct GraphPages {
   State* state = nullptr;
+  const Context* owner = nullptr;
   int device = 0;
   uint64_t address = 0;
   uint64_t bytes = 0;
+  uint64_t requested = 0;
+  bool charged = false;
   ~GraphPages();
 };
-// Takes the pages and gives the application its block. Null: out of memory.
+// Takes the addresses and gives the application its block. Null: there are none left.
 std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
                                            const Context* owner);
+// The application freed the block outside of its graph. What is returned keeps the pages: let go of
+// it when work that was submitted before has ended.
+std::shared_ptr<GraphPages> FreeGraphBlock(State* state, Block* block);
 
 struct AllocateNode {
   std::shared_ptr<GraphPages> pages;
@@ -107,7 +114,8 @@ struct GraphExec {
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
   Mark last;  // of the launch before: launches of one executable never overlap
-  std::vector<std::shared_ptr<GraphPages>> pages;  // of allocation nodes, charged to their device
+  std::vector<std::shared_ptr<GraphPages>> pages;  // of allocation nodes
+  std::set<uint64_t> freed;                        // addresses that its own nodes free
 };
 
 struct GraphTables {
@@ -115,6 +123,7 @@ struct GraphTables {
   Handles<GraphNode> nodes;
   Handles<GraphExec> executables;
   Handles<UserObject> user_objects;
+  std::map<uint64_t, std::shared_ptr<GraphPages>> live;  // allocated by a launch, not freed
 };
 GraphTables& Graphs();
 
@@ -134,7 +143,6 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
 // The work that a node means; null for one without an effect of its own.
 std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node);
 CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream);
-void EndExecutable(State* state, GraphExec* executable);
 KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch);
 void ReleaseUserObject(UserObject* object, uint64_t count);
 

@@ -152,7 +152,7 @@ CUgraphExecUpdateResult Update(Call& call, GraphExec* executable, Graph* graph) 
       executable->nodes[i].event = fresh->nodes[i].event;
     }
   }
-  EndExecutable(&call.state(), fresh);
+  Graphs().executables.Remove(fresh);
   return result;
 }
 
@@ -332,8 +332,8 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle) {
 
 // A launch in progress goes on: its works are shared.
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
-  return WithExec("cuGraphExecDestroy", handle, [](Call& call, GraphExec* executable) {
-    EndExecutable(&call.state(), executable);
+  return WithExec("cuGraphExecDestroy", handle, [](Call&, GraphExec* executable) {
+    Graphs().executables.Remove(executable);
     return CUDA_SUCCESS;
   });
 }

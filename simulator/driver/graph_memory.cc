@@ -17,12 +17,16 @@ uint64_t& HighOf(int device) {
 }
 
 uint64_t HeldForGraphs(int device) {
-  uint64_t held = 0;
+  std::set<const GraphPages*> counted;
+  const auto count = [&](const std::shared_ptr<GraphPages>& pages) {
+    if (pages->device == device && pages->charged) counted.insert(pages.get());
+  };
   for (const void* handle : Graphs().executables.all()) {
-    for (const auto& pages : Graphs().executables.Find(handle)->pages) {
-      if (pages->device == device) held += pages->bytes;
-    }
+    for (const auto& pages : Graphs().executables.Find(handle)->pages) count(pages);
   }
+  for (const auto& [address, pages] : Graphs().live) count(pages);
+  uint64_t held = 0;
+  for (const GraphPages* pages : counted) held += pages->bytes;
   HighOf(device) = std::max(HighOf(device), held);
   return held;
 }

@@ -6,6 +6,7 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
+#include "simulator/driver/graph.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -143,6 +144,16 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
       });
 }
 
+// Holds a graph's pages until the free is reached.
+class KeepPages : public Work {
+ public:
+  explicit KeepPages(std::shared_ptr<GraphPages> pages) : pages_(std::move(pages)) {}
+  void Run(uint64_t /*time_ns*/) override { pages_.reset(); }
+
+ private:
+  std::shared_ptr<GraphPages> pages_;
+};
+
 CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line) {
   Memory& memory = call.machine().memory;
   Stream* stream = FindStream(call, handle);
@@ -158,8 +169,7 @@ CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line
   }
   auto* pool = static_cast<Pool*>(block->pool);
   if (pool == nullptr) {
-    // A graph's allocation, freed outside of it: allowed; its pages stay with the graph.
-    memory.Release(block);
+    Submit(call, stream, std::make_shared<KeepPages>(FreeGraphBlock(&call.state(), block)));
     return CUDA_SUCCESS;
   }
   // The free is reached with what is in the stream now.
@@ -238,12 +248,14 @@ CUresult GetOne(const Pool& pool, CUmemPool_attribute attribute, void* value) {
 
 void FreeToPool(Call& call, Block* block) {
   auto* pool = static_cast<Pool*>(block->pool);
-  if (pool != nullptr) {
-    pool->used -= block->size;
-    pool->free.Add(block->address, block->size);
+  if (pool == nullptr) {
+    FreeGraphBlock(&call.state(), block);
+    return;
   }
+  pool->used -= block->size;
+  pool->free.Add(block->address, block->size);
   call.machine().memory.Release(block);
-  if (pool != nullptr && pool->destroyed) Trim(&call.state(), pool, 0);
+  if (pool->destroyed) Trim(&call.state(), pool, 0);
 }
 
 void TrimPools(State* state) {

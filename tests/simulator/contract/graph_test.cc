@@ -324,9 +324,15 @@ TEST_F(GraphTest, CapturedAllocationOutlivesItsGraph) {
   ASSERT_OK(driver_.cuStreamSynchronize(stream));
   EXPECT_LE(FreeBytes(), before - 8 * kMiB);
   EXPECT_EQ(12, Read(block + 8 * kMiB - 1, 1)[0]);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuGraphLaunch(executable, stream))
+      << "what the launch before allocated is not freed";
   EXPECT_OK(driver_.cuMemFreeAsync(block, stream)) << "freed outside of the graph";
-  EXPECT_OK(driver_.cuStreamSynchronize(stream));
+  ASSERT_OK(driver_.cuGraphLaunch(executable, stream));
+  ASSERT_OK(driver_.cuStreamSynchronize(stream));
   EXPECT_OK(driver_.cuGraphExecDestroy(executable));
+  EXPECT_EQ(12, Read(block, 1)[0]) << "destroying frees nothing";
+  EXPECT_OK(driver_.cuMemFree(block));
+  EXPECT_EQ(before, FreeBytes());
 }
 
 TEST_F(PoolTest, SameStreamGetsItsFreedMemoryAtOnce) {
