@@ -8,7 +8,6 @@
 namespace vramstow {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 

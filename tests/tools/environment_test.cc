@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-const Installation kInstallation = InstallationOf("/opt/vramstow/bin/vramstow");
+Installation Place() { return InstallationOf("/opt/vramstow/bin/vramstow"); }
 
 TEST(Environment, OtherVariablesStayAsTheyAre) {
   Environment environment({"A=1", "odd", "=C:=x", "B=2", "A=shadowed"});
@@ -25,17 +25,17 @@ TEST(Environment, OtherVariablesStayAsTheyAre) {
 
 TEST(Environment, ARealRunPreloadsTheShimAfterWhatIsThere) {
   Environment plain(std::vector<std::string>{});
-  AddLibraries(kInstallation, false, &plain);
+  AddLibraries(Place(), false, &plain);
   EXPECT_THAT(plain.entries(), ElementsAre("LD_PRELOAD=/opt/vramstow/lib/libvramstow.so"));
   Environment with_jemalloc({"LD_PRELOAD=libjemalloc.so.2"});
-  AddLibraries(kInstallation, false, &with_jemalloc);
+  AddLibraries(Place(), false, &with_jemalloc);
   EXPECT_STREQ(with_jemalloc.Get("LD_PRELOAD"),
                "libjemalloc.so.2:/opt/vramstow/lib/libvramstow.so");
 }
 
 TEST(Environment, ARehearsalBringsTheSimulator) {
   Environment environment({"LD_LIBRARY_PATH=/usr/local/lib"});
-  AddLibraries(kInstallation, true, &environment);
+  AddLibraries(Place(), true, &environment);
   const std::string folder = "/opt/vramstow/lib/vramstow/simulator";
   EXPECT_EQ(environment.Get("LD_PRELOAD"),
             "/opt/vramstow/lib/libvramstow.so:" + folder + "/libcudart.so.13:" + folder +
@@ -46,18 +46,18 @@ TEST(Environment, ARehearsalBringsTheSimulator) {
 
 TEST(Environment, ARunInsideARunEntersNothingTwice) {
   Environment environment(std::vector<std::string>{});
-  AddLibraries(kInstallation, true, &environment);
+  AddLibraries(Place(), true, &environment);
   const std::vector<std::string> once = environment.entries();
-  AddLibraries(kInstallation, true, &environment);
+  AddLibraries(Place(), true, &environment);
   EXPECT_EQ(environment.entries(), once);
 }
 
 TEST(Installation, PathsThatTheDynamicLinkerCannotReadAreRefused) {
   for (const char* program : {"/a b/bin/vramstow", "/a:b/bin/vramstow", "/a$b/bin/vramstow"}) {
-    const absl::Status status = CheckInstallation(InstallationOf(program), false);
+    const absl::Status status = ChecPlace()(InstallationOf(program), false);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("cannot be preloaded"));
   }
-  const absl::Status missing = CheckInstallation(InstallationOf("/nowhere/bin/vramstow"), false);
+  const absl::Status missing = ChecPlace()(InstallationOf("/nowhere/bin/vramstow"), false);
   EXPECT_THAT(std::string(missing.message()), testing::HasSubstr("/nowhere/lib/libvramstow.so"));
 }
 

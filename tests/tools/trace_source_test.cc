@@ -29,7 +29,7 @@ TEST(TraceSource, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(Message(folder), HasSubstr("is a directory"));
   std::ofstream(folder + "/text.stow") << "hello";
   EXPECT_THAT(Message(folder + "/text.stow"), HasSubstr("is not a vramstow trace"));
-  std::ofstream(folder + "/empty.stow");
+  std::ofstream(folder + "/empty.stow") << "";
   EXPECT_THAT(Message(folder + "/empty.stow"), HasSubstr("is not a vramstow trace"));
   ASSERT_EQ(mkfifo((folder + "/pipe.stow").c_str(), 0600), 0);
   EXPECT_THAT(Message(folder + "/pipe.stow"), HasSubstr("not an ordinary file"));

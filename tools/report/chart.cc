@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "tools/report/words.h"
@@ -35,7 +36,7 @@ std::vector<uint64_t> ColumnsOf(const TimelineFacts& timeline, size_t columns) {
 size_t Eighths(uint64_t value, uint64_t highest, size_t height, size_t row) {
   const double filled =
       static_cast<double>(value) / static_cast<double>(highest) * static_cast<double>(height) * 8;
-  size_t eighths = static_cast<size_t>(filled + 0.5);
+  size_t eighths = static_cast<size_t>(std::lround(filled));
   if (value > 0) eighths = std::max<size_t>(eighths, 1);
   return eighths <= row * 8 ? 0 : std::min<size_t>(eighths - row * 8, 8);
 }
@@ -78,9 +79,10 @@ std::string Bar(uint64_t part, uint64_t whole, size_t width, bool utf8) {
       static_cast<double>(part) / static_cast<double>(whole) * static_cast<double>(width);
   std::string bar;
   if (!utf8) {
-    return std::string(std::clamp<size_t>(static_cast<size_t>(filled + 0.5), 1, width), '#');
+    return std::string(std::clamp<size_t>(static_cast<size_t>(std::lround(filled)), 1, width), '#');
   }
-  const size_t eighths = std::clamp<size_t>(static_cast<size_t>(filled * 8 + 0.5), 1, width * 8);
+  const size_t eighths =
+      std::clamp<size_t>(static_cast<size_t>(std::lround(filled * 8)), 1, width * 8);
   for (size_t i = 0; i < eighths / 8; ++i) bar += kBarEighths[8];
   return bar + kBarEighths[eighths % 8];
 }
