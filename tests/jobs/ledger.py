@@ -87,6 +87,8 @@ def steps_of(rows: Iterable[dict[str, str]]) -> list[Step]:
         elif row["kind"] in TRACED_KINDS and int(row["result"]) == 0 and row["call"] != "unknown":
             gives = row["call"] in GIVES
             size = int(row["requested"]) or int(row["size"])
+            if row["call"] == "cuMemAllocPitch":
+                size = int(row["size"])  # only the driver knows the pitch, so the ledger counts it
             step = Step(row["call"], int(row["address"], 0), size if gives else None)
             steps[int(row["sequence"])] = step
     return [steps[sequence] for sequence in sorted(steps)]

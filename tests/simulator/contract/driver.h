@@ -16,61 +16,155 @@ inline constexpr char kTestSpec[] = "a100,memory=4GiB,count=2";
 inline constexpr size_t kMiB = size_t{1} << 20;
 inline constexpr size_t kPage = 2 * kMiB;
 
-#define VRAMSTOW_TEST_FUNCTIONS(X)                                                                                                      \
-  X(cuInit)                                                                                                                             \
-  X(cuDriverGetVersion) X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(                                     \
-      cuDeviceTotalMem) X(cuDeviceGetAttribute) X(cuDeviceGetPCIBusId) X(cuDeviceGetByPCIBusId)                                         \
-      X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxGetState) X(                                         \
-          cuDevicePrimaryCtxReset) X(cuDevicePrimaryCtxSetFlags) X(cuCtxCreate) X(cuCtxDestroy)                                         \
-          X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice) X(                             \
-              cuCtxSynchronize) X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetStreamPriorityRange)                                        \
-              X(cuCtxGetId) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemFree) X(cuMemGetInfo) X(                                            \
-                  cuMemGetAddressRange) X(cuMemHostAlloc) X(cuMemAllocHost) X(cuMemFreeHost) X(cuMemHostRegister)                       \
-                  X(cuMemHostUnregister) X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(                                           \
-                      cuMemAllocManaged) X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD)                                    \
-                      X(cuMemcpyAsync) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(                                \
-                          cuMemcpyPeer) X(cuMemcpy2D) X(cuMemcpy3D) X(cuMemsetD8) X(cuMemsetD16)                                        \
-                          X(cuMemsetD32) X(cuMemsetD8Async) X(cuMemsetD32Async) X(cuMemsetD2D8) X(cuStreamCreate) X(                    \
-                              cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamSynchronize)                                     \
-                              X(cuStreamQuery) X(cuStreamWaitEvent) X(cuStreamGetPriority) X(cuStreamGetFlags) X(                       \
-                                  cuStreamGetCtx) X(cuStreamAddCallback) X(cuEventCreate) X(cuEventDestroy)                             \
-                                  X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) X(                                             \
-                                      cuEventElapsedTime) X(cuLaunchHostFunc) X(cuLaunchKernel) X(cuModuleLoadData)                     \
-                                      X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal) X(cuLibraryLoadData) X(             \
-                                          cuLibraryUnload) X(cuLibraryGetKernel) X(cuFuncGetAttribute) X(cuFuncSetAttribute)            \
-                                          X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuPointerGetAttribute) X(                    \
-                                              cuPointerGetAttributes) X(cuMemAddressReserve) X(cuMemAddressFree)                        \
-                                              X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(                               \
-                                                  cuMemSetAccess) X(cuMemGetAccess) X(cuMemRetainAllocationHandle)                      \
-                                                  X(cuMemGetAllocationGranularity) X(cuMemGetAllocationPropertiesFromHandle) X(         \
-                                                      cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle)                   \
-                                                      X(cuGetErrorName) X(cuGetErrorString) X(cuGetProcAddress) X(                      \
-                                                          cuGetExportTable) X(cuDeviceCanAccessPeer)                                    \
-                                                          X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess) X(cuStreamBeginCapture) X( \
-                                                              cuStreamEndCapture) X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo)      \
-                                                              X(cuThreadExchangeStreamCaptureMode) X(                                   \
-                                                                  cuGraphCreate) X(cuGraphDestroy) X(cuGraphInstantiate)                \
-                                                                  X(cuGraphLaunch) X(cuGraphExecDestroy) X(                             \
-                                                                      cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphGetEdges)        \
-                                                                      X(cuGraphNodeGetType) X(cuGraphAddEmptyNode) X(                   \
-                                                                          cuGraphAddMemsetNode) X(cuGraphAddMemcpyNode)                 \
-                                                                          X(cuGraphAddHostNode) X(                                      \
-                                                                              cuGraphAddChildGraphNode) X(cuGraphAddDependencies)       \
-                                                                              X(cuGraphExecUpdate) X(                                   \
-                                                                                  cuGraphClone) X(cuGraphExecMemsetNodeSetParams)       \
-                                                                                  X(cuMemAllocAsync) X(cuMemFreeAsync) X(               \
-                                                                                      cuMemPoolCreate) X(cuMemPoolDestroy)              \
-                                                                                      X(cuMemPoolTrimTo) X(                             \
-                                                                                          cuMemPoolGetAttribute)                        \
-                                                                                          X(cuMemPoolSetAttribute) X(                   \
-                                                                                              cuDeviceGetDefaultMemPool)                \
-                                                                                              X(cuDeviceGetMemPool) X(                  \
-                                                                                                  cuDeviceSetMemPool)                   \
-                                                                                                  X(cuMemAllocFromPoolAsync)            \
-                                                                                                      X(cuArrayCreate) X(               \
-                                                                                                          cuArrayDestroy)               \
-                                                                                                          X(cuArrayGetDescriptor)       \
-                                                                                                              X(cuCtxRecordEvent)
+// One name a line: clang-format would indent a list like this ever deeper.
+// clang-format off
+#define VRAMSTOW_TEST_FUNCTIONS(X) \
+  X(cuInit) \
+  X(cuDriverGetVersion) \
+  X(cuDeviceGet) \
+  X(cuDeviceGetCount) \
+  X(cuDeviceGetName) \
+  X(cuDeviceGetUuid) \
+  X(cuDeviceTotalMem) \
+  X(cuDeviceGetAttribute) \
+  X(cuDeviceGetPCIBusId) \
+  X(cuDeviceGetByPCIBusId) \
+  X(cuDevicePrimaryCtxRetain) \
+  X(cuDevicePrimaryCtxRelease) \
+  X(cuDevicePrimaryCtxGetState) \
+  X(cuDevicePrimaryCtxReset) \
+  X(cuDevicePrimaryCtxSetFlags) \
+  X(cuCtxCreate) \
+  X(cuCtxDestroy) \
+  X(cuCtxGetCurrent) \
+  X(cuCtxSetCurrent) \
+  X(cuCtxPushCurrent) \
+  X(cuCtxPopCurrent) \
+  X(cuCtxGetDevice) \
+  X(cuCtxSynchronize) \
+  X(cuCtxGetLimit) \
+  X(cuCtxSetLimit) \
+  X(cuCtxGetStreamPriorityRange) \
+  X(cuCtxGetId) \
+  X(cuMemAlloc) \
+  X(cuMemAllocPitch) \
+  X(cuMemFree) \
+  X(cuMemGetInfo) \
+  X(cuMemGetAddressRange) \
+  X(cuMemHostAlloc) \
+  X(cuMemAllocHost) \
+  X(cuMemFreeHost) \
+  X(cuMemHostRegister) \
+  X(cuMemHostUnregister) \
+  X(cuMemHostGetDevicePointer) \
+  X(cuMemHostGetFlags) \
+  X(cuMemAllocManaged) \
+  X(cuMemcpy) \
+  X(cuMemcpyHtoD) \
+  X(cuMemcpyDtoH) \
+  X(cuMemcpyDtoD) \
+  X(cuMemcpyAsync) \
+  X(cuMemcpyHtoDAsync) \
+  X(cuMemcpyDtoHAsync) \
+  X(cuMemcpyDtoDAsync) \
+  X(cuMemcpyPeer) \
+  X(cuMemcpy2D) \
+  X(cuMemcpy3D) \
+  X(cuMemsetD8) \
+  X(cuMemsetD16) \
+  X(cuMemsetD32) \
+  X(cuMemsetD8Async) \
+  X(cuMemsetD32Async) \
+  X(cuMemsetD2D8) \
+  X(cuStreamCreate) \
+  X(cuStreamCreateWithPriority) \
+  X(cuStreamDestroy) \
+  X(cuStreamSynchronize) \
+  X(cuStreamQuery) \
+  X(cuStreamWaitEvent) \
+  X(cuStreamGetPriority) \
+  X(cuStreamGetFlags) \
+  X(cuStreamGetCtx) \
+  X(cuStreamAddCallback) \
+  X(cuEventCreate) \
+  X(cuEventDestroy) \
+  X(cuEventRecord) \
+  X(cuEventQuery) \
+  X(cuEventSynchronize) \
+  X(cuEventElapsedTime) \
+  X(cuLaunchHostFunc) \
+  X(cuLaunchKernel) \
+  X(cuModuleLoadData) \
+  X(cuModuleUnload) \
+  X(cuModuleGetFunction) \
+  X(cuModuleGetGlobal) \
+  X(cuLibraryLoadData) \
+  X(cuLibraryUnload) \
+  X(cuLibraryGetKernel) \
+  X(cuFuncGetAttribute) \
+  X(cuFuncSetAttribute) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuPointerGetAttribute) \
+  X(cuPointerGetAttributes) \
+  X(cuMemAddressReserve) \
+  X(cuMemAddressFree) \
+  X(cuMemCreate) \
+  X(cuMemRelease) \
+  X(cuMemMap) \
+  X(cuMemUnmap) \
+  X(cuMemSetAccess) \
+  X(cuMemGetAccess) \
+  X(cuMemRetainAllocationHandle) \
+  X(cuMemGetAllocationGranularity) \
+  X(cuMemGetAllocationPropertiesFromHandle) \
+  X(cuMemExportToShareableHandle) \
+  X(cuMemImportFromShareableHandle) \
+  X(cuGetErrorName) \
+  X(cuGetErrorString) \
+  X(cuGetProcAddress) \
+  X(cuGetExportTable) \
+  X(cuDeviceCanAccessPeer) \
+  X(cuCtxEnablePeerAccess) \
+  X(cuCtxDisablePeerAccess) \
+  X(cuStreamBeginCapture) \
+  X(cuStreamEndCapture) \
+  X(cuStreamIsCapturing) \
+  X(cuStreamGetCaptureInfo) \
+  X(cuThreadExchangeStreamCaptureMode) \
+  X(cuGraphCreate) \
+  X(cuGraphDestroy) \
+  X(cuGraphInstantiate) \
+  X(cuGraphLaunch) \
+  X(cuGraphExecDestroy) \
+  X(cuGraphGetNodes) \
+  X(cuGraphGetRootNodes) \
+  X(cuGraphGetEdges) \
+  X(cuGraphNodeGetType) \
+  X(cuGraphAddEmptyNode) \
+  X(cuGraphAddMemsetNode) \
+  X(cuGraphAddMemcpyNode) \
+  X(cuGraphAddHostNode) \
+  X(cuGraphAddChildGraphNode) \
+  X(cuGraphAddDependencies) \
+  X(cuGraphExecUpdate) \
+  X(cuGraphClone) \
+  X(cuGraphExecMemsetNodeSetParams) \
+  X(cuMemAllocAsync) \
+  X(cuMemFreeAsync) \
+  X(cuMemPoolCreate) \
+  X(cuMemPoolDestroy) \
+  X(cuMemPoolTrimTo) \
+  X(cuMemPoolGetAttribute) \
+  X(cuMemPoolSetAttribute) \
+  X(cuDeviceGetDefaultMemPool) \
+  X(cuDeviceGetMemPool) \
+  X(cuDeviceSetMemPool) \
+  X(cuMemAllocFromPoolAsync) \
+  X(cuArrayCreate) \
+  X(cuArrayDestroy) \
+  X(cuArrayGetDescriptor) \
+  X(cuCtxRecordEvent)
+// clang-format on
 
 // The functions, by their names in cuda.h (which renames some to their current form).
 struct Driver {
