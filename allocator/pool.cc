@@ -95,12 +95,11 @@ Heap* Pool::GetHeap(const HeapKey& key) {
   Heap* heap = FindHeap(key);
   if (heap != nullptr) return heap;
   const uint32_t count = heap_count_.load(std::memory_order_relaxed);
-  if (count == kMaxHeaps) {
-    // Callers without a stream are served from a heap that waits for everything: always right.
-    const HeapKey common{kUnknownStream, key.pool};
-    Heap* fallback = FindHeap(common);
-    return fallback != nullptr ? fallback : FindHeap({kUnknownStream, 0});
-  }
+  // The last place is kept for callers without a stream: that heap waits for everything, so it is
+  // right for any stream that finds no place of its own.
+  constexpr HeapKey kCommon{kUnknownStream, 0};
+  const bool common = key.stream == kCommon.stream && key.pool == kCommon.pool;
+  if (!common && count + 1 >= kMaxHeaps) return GetHeap(kCommon);
   void* memory = AllocateHostMemory(sizeof(Heap));
   if (memory == nullptr) return nullptr;
   heap = new (memory) Heap;

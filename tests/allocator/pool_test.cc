@@ -1,0 +1,257 @@
+// What scenarios cannot say: events, reports, the cost of a hit, odd arguments.
+#include "allocator/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "allocator/cuda_driver.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+namespace {
+
+// Rebuilds what is reserved, mapped and allocated from nothing but the events.
+struct Account {
+  uint64_t sequence = 0;
+  uint64_t reserved = 0;
+  uint64_t mapped = 0;
+  uint64_t allocated = 0;
+  uint64_t pending = 0;
+  std::map<EventKind, uint64_t> kinds;
+  std::map<uint64_t, Event> announced;
+
+  static uint64_t Take(void* context, const Event& event) {
+    return static_cast<Account*>(context)->Add(event);
+  }
+  uint64_t Add(const Event& event) {
+    ++kinds[event.kind];
+    announced[++sequence] = event;
+    Apply(event, event.kind == EventKind::kRefused);
+    return sequence;
+  }
+  void Apply(const Event& event, bool refused) {
+    const Event& said = refused ? announced[event.object] : event;
+    const uint64_t sign = refused ? ~uint64_t{0} : 1;
+    if (said.result != 0) return;
+    if (said.memory == MemoryKind::kPhysical) {
+      if (said.kind == EventKind::kAllocate) reserved += said.size;
+      if (said.kind == EventKind::kFree) reserved -= said.size * sign;
+      if (said.kind == EventKind::kMap) mapped += said.size;
+      if (said.kind == EventKind::kUnmap) mapped -= said.size * sign;
+    } else if (said.memory == MemoryKind::kDevice) {
+      if (said.kind == EventKind::kAllocate) allocated += said.size;
+      if (said.kind == EventKind::kFree) allocated -= said.size;
+    }
+  }
+};
+
+class PoolTest : public testing::Test {
+ protected:
+  void Start(const FakeDevice::Options& options = {}) {
+    device_ = std::make_unique<FakeDevice>(options);
+    config_.sink = {Account::Take, &account_};
+    config_.check = true;
+    ASSERT_EQ(pool_->Open(device_->table(), config_), PoolError::kOk);
+    open_ = true;
+  }
+  ~PoolTest() override {
+    if (!open_) return;
+    EXPECT_EQ(pool_->Check(), nullptr);
+    EXPECT_EQ(pool_->check_failure(), nullptr);
+    pool_->Close(true);
+    EXPECT_TRUE(device_->violations().empty());
+    EXPECT_EQ(account_.reserved, 0U);
+    EXPECT_EQ(account_.mapped, 0U);
+  }
+  Block Take(uint64_t size, uint64_t stream = 1) {
+    Block block{};
+    EXPECT_EQ(pool_->Allocate({size, stream, 0, Layer::kFramework}, &block), PoolError::kOk);
+    return block;
+  }
+
+  PoolConfig config_;
+  Account account_;
+  std::unique_ptr<FakeDevice> device_;
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  bool open_ = false;
+};
+
+TEST_F(PoolTest, EventsTellReservedAndAllocatedMemoryExactly) {
+  FakeDevice::Options options;
+  options.total_bytes = 128 * kMiB;
+  config_.last_wait_ns = 100'000;
+  Start(options);
+  std::mt19937_64 random(1);
+  std::vector<Block> live;
+  for (int step = 0; step < 3'000; ++step) {
+    if (step % 40 == 7) device_->FailNth("", 1 + random() % 6, false);
+    if (live.size() < 30 && random() % 2 == 0) {
+      Block block{};
+      const BlockRequest request{1 + random() % (10 * kMiB), random() % 3};
+      if (pool_->Allocate(request, &block) == PoolError::kOk) live.push_back(block);
+    } else if (!live.empty()) {
+      EXPECT_EQ(pool_->Free(live.back().address), PoolError::kOk);
+      live.pop_back();
+    } else {
+      pool_->Trim({4 * kMiB, 0});
+    }
+    const PoolStats stats = pool_->Stats();
+    ASSERT_EQ(account_.allocated, stats.allocated_bytes) << step;
+    ASSERT_EQ(account_.reserved, stats.reserved_bytes) << step;
+    ASSERT_EQ(account_.reserved, device_->created_bytes()) << step;
+    ASSERT_EQ(account_.mapped, device_->mapped_bytes()) << step;
+  }
+  device_->FailNothing();
+  for (const Block& block : live) EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+  for (const EventKind kind : {EventKind::kCacheMiss, EventKind::kCacheGrow,
+                               EventKind::kCacheStitch, EventKind::kRefused}) {
+    EXPECT_GT(account_.kinds[kind], 0U) << EventKindName(kind);
+  }
+}
+
+TEST_F(PoolTest, AHitCallsNoDriverAndNoHeap) {
+  config_.check = false;
+  Start();
+  config_.sink = {};
+  std::vector<uint64_t> live;
+  for (const uint64_t size : {uint64_t{512}, 100 * kKiB, 3 * kMiB, 64 * kMiB}) {
+    live.push_back(Take(size).address);
+  }
+  for (const uint64_t address : live) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+  Take(512);
+  const uint64_t calls = device_->AllCalls();
+  const uint64_t misses = pool_->Stats().misses;
+  for (int i = 0; i < 1'000; ++i) {
+    for (const uint64_t size : {100 * kKiB, 3 * kMiB, 7 * kMiB, 64 * kMiB}) {
+      const Block block = Take(size);
+      EXPECT_EQ(block.served, Served::kHit);
+      EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+    }
+  }
+  EXPECT_EQ(device_->AllCalls(), calls);
+  EXPECT_EQ(pool_->Stats().misses, misses);
+}
+
+TEST_F(PoolTest, TheReportSaysWhatWasTriedAndWhoHoldsMost) {
+  FakeDevice::Options options;
+  options.total_bytes = 64 * kMiB;
+  config_.last_wait_ns = 100'000;
+  Start(options);
+  Take(20 * kMiB);
+  Take(30 * kMiB, 2);
+  Take(4 * kMiB);
+  ASSERT_TRUE(pool_->AddHook([](void*, HookKind, uint64_t) {}, nullptr));
+  Block block{};
+  EXPECT_EQ(pool_->Allocate({40 * kMiB, 1}, &block), PoolError::kOutOfMemory);
+  const OutOfMemoryReport report = pool_->LastReport();
+  EXPECT_EQ(report.number, 1U);
+  EXPECT_EQ(report.requested_bytes, 40 * kMiB);
+  EXPECT_EQ(report.allocated_bytes, 54 * kMiB);
+  EXPECT_EQ(report.device_total_bytes, 64 * kMiB);
+  ASSERT_EQ(report.holder_count, 3);
+  EXPECT_EQ(report.holders[0].bytes, 30 * kMiB);
+  EXPECT_EQ(report.holders[0].stream, 2U);
+  EXPECT_EQ(report.holders[2].bytes, 4 * kMiB);
+  for (const LadderStep step :
+       {LadderStep::kGrow, LadderStep::kTrimOthers, LadderStep::kHooks, LadderStep::kWait}) {
+    EXPECT_GT(report.tried[static_cast<int>(step)].times, 0U) << LadderStepName(step);
+  }
+  std::array<char, 1024> text{};
+  const size_t length = FormatReport(report, text.data(), text.size());
+  EXPECT_EQ(length, std::strlen(text.data()));
+  for (const char* part : {"40.0 MiB were asked for on stream 0x1", "54.0 MiB are allocated",
+                           "hooks", "30.0 MiB at 0x"}) {
+    EXPECT_NE(std::string(text.data()).find(part), std::string::npos) << part << "\n"
+                                                                      << text.data();
+  }
+  std::array<char, 20> small{};
+  EXPECT_EQ(FormatReport(report, small.data(), small.size()), 19U);
+}
+
+TEST_F(PoolTest, OddArgumentsAreRefused) {
+  Start();
+  Block block{};
+  EXPECT_EQ(pool_->Allocate({0, 1}, &block), PoolError::kInvalid);
+  EXPECT_EQ(pool_->Allocate({~uint64_t{0}, 1}, &block), PoolError::kOutOfMemory);
+  EXPECT_EQ(pool_->Free(0), PoolError::kNotOurs);
+  EXPECT_EQ(pool_->Free(0x1234), PoolError::kNotOurs);
+  const Block live = Take(4 * kMiB);
+  EXPECT_EQ(pool_->Free(live.address + 512), PoolError::kInvalid);
+  EXPECT_EQ(pool_->RecordUse(live.address + 512, 2), PoolError::kInvalid);
+  EXPECT_EQ(pool_->RecordUse(0x1234, 2), PoolError::kNotOurs);
+  EXPECT_TRUE(pool_->Owns(live.address));
+  EXPECT_FALSE(pool_->Owns(0x1234));
+  EXPECT_EQ(pool_->Free(live.address), PoolError::kOk);
+}
+
+TEST_F(PoolTest, AnAddressWithinABlockFindsIt) {
+  Start();
+  const Block block = Take(5 * kMiB + 1);
+  BlockInfo info{};
+  ASSERT_EQ(pool_->Find(block.address + 3 * kMiB, &info), PoolError::kOk);
+  EXPECT_EQ(info.address, block.address);
+  EXPECT_EQ(info.requested, 5 * kMiB + 1);
+  EXPECT_EQ(info.stream, 1U);
+  EXPECT_EQ(pool_->Find(block.address + block.size, &info), PoolError::kInvalid);
+  EXPECT_EQ(pool_->Find(0x1234, &info), PoolError::kNotOurs);
+}
+
+TEST_F(PoolTest, ASmallAddressSpaceIsEnough) {
+  FakeDevice::Options options;
+  options.largest_reserve = 512 * kMiB;
+  Start(options);
+  for (uint64_t stream = 1; stream < 4; ++stream) Take(200 * kMiB, stream);
+}
+
+TEST_F(PoolTest, AThousandStreamsShareWhatTheyCannotHaveForThemselves) {
+  config_.check = false;
+  Start();
+  for (uint64_t stream = 1; stream <= 1'100; ++stream) {
+    const Block block = Take(512, stream);
+    if (block.address != 0) {
+      EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+    }
+    if (stream % 100 == 0) pool_->Trim({});
+  }
+}
+
+TEST_F(PoolTest, AContextThatIsGoneIsForgottenWithoutACall) {
+  Start();
+  Take(8 * kMiB);
+  const uint64_t calls = device_->AllCalls();
+  pool_->Close(false);
+  EXPECT_EQ(device_->AllCalls(), calls);
+  open_ = false;
+}
+
+TEST_F(PoolTest, HostMemoryPerLiveBlockIsBounded) {
+  config_.check = false;
+  FakeDevice::Options options;
+  options.total_bytes = 8 * kGiB;
+  Start(options);
+  config_.sink = {};
+  constexpr uint64_t kCount = 300'000;
+  std::vector<uint64_t> live(kCount);
+  const uint64_t before = pool_->Stats().host_bytes;
+  for (uint64_t& address : live) address = Take(1 + address % 4096).address;
+  EXPECT_LE((pool_->Stats().host_bytes - before) / kCount, 100U);
+  for (const uint64_t address : live) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+}
+
+TEST(CudaDriverTest, SaysWhatADriverLacks) {
+  CudaDriver driver;
+  EXPECT_FALSE(
+      driver.Open([](void*, const char*) -> void* { return nullptr; }, nullptr, 0, nullptr));
+  EXPECT_STREQ(driver.missing(), "cuCtxGetCurrent");
+}
+
+}  // namespace
+}  // namespace vramstow
