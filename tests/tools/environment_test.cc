@@ -54,10 +54,10 @@ TEST(Environment, ARunInsideARunEntersNothingTwice) {
 
 TEST(Installation, PathsThatTheDynamicLinkerCannotReadAreRefused) {
   for (const char* program : {"/a b/bin/vramstow", "/a:b/bin/vramstow", "/a$b/bin/vramstow"}) {
-    const absl::Status status = ChecPlace()(InstallationOf(program), false);
+    const absl::Status status = CheckInstallation(InstallationOf(program), false);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("cannot be preloaded"));
   }
-  const absl::Status missing = ChecPlace()(InstallationOf("/nowhere/bin/vramstow"), false);
+  const absl::Status missing = CheckInstallation(InstallationOf("/nowhere/bin/vramstow"), false);
   EXPECT_THAT(std::string(missing.message()), testing::HasSubstr("/nowhere/lib/libvramstow.so"));
 }
 
