@@ -129,10 +129,13 @@ int ReportUnseenLibraries(const VramstowShim* shim, bool (*was_seen)(const void*
     if (object->l_ld == nullptr || was_seen(object->l_ld)) continue;
     const char* path = object->l_name[0] == '\0' ? "/proc/self/exe" : object->l_name;
     if (NeedsTheDriver(object)) {
-      Say("  %.300s: is linked to the driver and has called none of the hooked functions", path);
+      Say("  %.300s: is linked to the driver and has called none of the hooked functions through "
+          "vramstow",
+          path);
       ++lines;
     } else if (NamesTheDriver(path)) {
-      Say("  %.300s: names the driver, as a CUDA runtime of its own does, and never asked for it",
+      Say("  %.300s: names the driver, as a CUDA runtime of its own does, and was not seen: idle, "
+          "or past vramstow",
           path);
       ++lines;
     }
