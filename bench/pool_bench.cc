@@ -63,7 +63,7 @@ void HitPair(benchmark::State& state) {
   const auto size = static_cast<uint64_t>(state.range(0));
   const uint64_t stream = StreamOf(state);
   place->Give(place->Take(size, stream));
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const uint64_t address = place->Take(size, stream);
     benchmark::DoNotOptimize(address);
     place->Give(address);
@@ -86,7 +86,7 @@ void RandomReplacement(benchmark::State& state) {
   }
   const uint64_t misses = place->pool->Stats().misses;
   size_t step = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     uint64_t& slot = live[victims[step % victims.size()]];
     place->Give(slot);
     slot = place->Take(sizes[(step * 7) % sizes.size()], stream);
@@ -107,7 +107,7 @@ void ManyLive(benchmark::State& state) {
   state.counters["host_bytes_per_block"] = benchmark::Counter(
       static_cast<double>(place->pool->Stats().host_bytes) / static_cast<double>(count));
   size_t step = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     uint64_t& slot = live[random() % count];
     place->Give(slot);
     slot = place->Take(sizes[step++ % sizes.size()], 1);
@@ -121,7 +121,7 @@ void FillAndEmpty(benchmark::State& state) {
   const auto count = static_cast<size_t>(state.range(0));
   const std::vector<uint64_t> sizes = MixedSizes(1, 9, 12);
   std::vector<uint64_t> live(count);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (size_t i = 0; i < count; ++i) live[i] = place->Take(sizes[i % sizes.size()], 1);
     for (const uint64_t address : live) place->Give(address);
   }

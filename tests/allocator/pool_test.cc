@@ -117,7 +117,7 @@ TEST_F(PoolTest, EventsTellReservedAndAllocatedMemoryExactly) {
   }
 }
 
-TEST_F(PoolTest, AHitCallsNoDriverAndNoHeap) {
+TEST_F(PoolTest, AHitMakesNoDriverCall) {
   config_.check = false;
   Start();
   config_.sink = {};

@@ -304,6 +304,7 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   if (pool->Open(&table, config) != PoolError::kOk) Die("the pool did not open");
   for (uint64_t i = 0; i < Device::kStreams; ++i) pool->NoteStream(device.name(i));
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
       device.Enter();
