@@ -1,0 +1,67 @@
+#include "tools/launch/run_traces.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+void** Slot() {
+  thread_local void* slot = nullptr;
+  return &slot;
+}
+
+bool Never() { return false; }
+
+// A folder with one trace of the run "1-a" that has 200,000 events.
+std::string FolderWithTrace() {
+  static const std::string* const folder_of_all = [] {
+    auto* folder = new std::string(testing::TempDir() + "/run-traces");
+    std::filesystem::remove_all(*folder);
+    std::filesystem::create_directory(*folder);
+    static Recorder recorder;
+    EXPECT_EQ(recorder.Open({folder->c_str(), "job", Slot}), RecorderError::kOk);
+    recorder.Describe("run.id", "1-a");
+    for (uint64_t i = 1; i <= 200000; ++i) {
+      recorder.Record(
+          {.address = i, .size = 1, .kind = EventKind::kAllocate, .memory = MemoryKind::kDevice});
+    }
+    recorder.Close();
+    return folder;
+  }();
+  return *folder_of_all;
+}
+
+TEST(FindRunTraces, FindsTheTracesOfTheRunOnly) {
+  const RunTraces found = FindRunTraces(FolderWithTrace(), "1-a", time(nullptr), Never);
+  ASSERT_THAT(found.facts, SizeIs(1));
+  EXPECT_EQ(found.facts[0].peak.allocated_bytes, 200000u);
+  EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-b", time(nullptr), Never).facts, IsEmpty());
+}
+
+TEST(FindRunTraces, LeavesOutFilesFromLongBeforeTheRun) {
+  const time_t later = time(nullptr) + 7200;
+  EXPECT_THAT(FindRunTraces(FolderWithTrace(), "1-a", later, Never).facts, IsEmpty());
+}
+
+TEST(FindRunTraces, StopsInTheMiddleOfATraceWhenItIsTold) {
+  int asked = 0;
+  const RunTraces found =
+      FindRunTraces(FolderWithTrace(), "1-a", time(nullptr), [&asked] { return ++asked > 2; });
+  EXPECT_TRUE(found.stopped);
+  EXPECT_EQ(asked, 3) << "and asks no more";
+}
+
+TEST(FindRunTraces, AFolderThatIsNotThereHasNone) {
+  EXPECT_THAT(FindRunTraces("/does/not/exist", "1-a", time(nullptr), Never).facts, IsEmpty());
+}
+
+}  // namespace
+}  // namespace vramstow
