@@ -3,15 +3,25 @@
 #include "tests/formats/pickles.h"
 
 namespace vramstow {
+namespace {
+
+// Protocol 0, in the layout of 2023.
+constexpr char kTextPickle[] =
+    "(dp0\nVsegments\np1\n(lp2\n(dp3\nVaddress\np4\nI4096\nsVtotal_size\np5\nI512\nsVdevice\np6\n"
+    "I0\nsVblocks\np7\n(lp8\n(dp9\nVsize\np10\nI512\nsVstate\np11\nVinactive\np12\nsVhistory\n"
+    "p13\n(lp14\n(dp15\nVreal_size\np16\nL100L\nsVframes\np17\n(lp18\nsasasas.";
+
+constexpr char kRmmLog[] =
+    "Thread,Time,Action,Pointer,Size,Stream\n1,12:00:00:000001,allocate,0x10,512,0x0\n"
+    "1,12:00:00:000002,free,0x10,512,0x0\n2,12:00:00.5,allocate failure,(nil),5,0x2\n";
+
+}  // namespace
 
 std::vector<std::string> Seeds() {
   return {
       FullSnapshotPickle(),
-      "(dp0\nVsegments\np1\n(lp2\n(dp3\nVaddress\np4\nI4096\nsVtotal_size\np5\nI512\nsVdevice\np6\n"
-      "I0\nsVblocks\np7\n(lp8\n(dp9\nVsize\np10\nI512\nsVstate\np11\nVinactive\np12\nsVhistory\n"
-      "p13\n(lp14\n(dp15\nVreal_size\np16\nL100L\nsVframes\np17\n(lp18\nsasasas.",
-      "Thread,Time,Action,Pointer,Size,Stream\n1,12:00:00:000001,allocate,0x10,512,0x0\n"
-      "1,12:00:00:000002,free,0x10,512,0x0\n2,12:00:00.5,allocate failure,(nil),5,0x2\n",
+      kTextPickle,
+      kRmmLog,
       "id,lower,upper,size,offset\n1,0,10,512,0\n2,5,15,512,512\n3,10,20,512,0\n",
       R"({"traceEvents": [{"name": "[memory]", "ts": 1.5, "tid": 7, "args": {"Bytes": 512, "Addr": 4096,
          "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 2097152}},

@@ -14,6 +14,7 @@
 
 #include "tests/formats/pickles.h"
 #include "tools/formats/input.h"
+#include "tools/formats/minimalloc.h"
 #include "tools/formats/snapshot_reader.h"
 
 namespace vramstow {
@@ -158,6 +159,14 @@ TEST(Unpack, CutGzipGivesWhatWasReadable) {
     EXPECT_THAT(snapshot->missing.front(), HasSubstr("gzip data end early"));
   }
   EXPECT_GT(partial, 0U);
+}
+
+TEST(Unpack, ACutProblemIsNotUsed) {
+  const std::string packed = Gzip("id,lower,upper,size\n1,0,10,512\n2,5,15,512\n");
+  const absl::StatusOr<Input> input = Input::OfBytes("file", packed.substr(0, packed.size() - 9));
+  ASSERT_TRUE(input.ok()) << input.status();
+  EXPECT_EQ(input->sniffed().format, FileFormat::kMinimalloc);
+  EXPECT_EQ(ReadMinimalloc(*input).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Unpack, DamagedGzipIsSaid) {

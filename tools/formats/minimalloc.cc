@@ -43,6 +43,9 @@ absl::StatusOr<std::vector<MinimallocBuffer>> ReadMinimalloc(const Input& input)
                " is no minimalloc problem: its first line lacks id, lower, upper or "
                "size"));
   }
+  if (!input.damage().empty()) {
+    return absl::DataLossError(Concat(input.path(), ": ", input.damage()));
+  }
   std::vector<MinimallocBuffer> buffers;
   while (csv.NextLine()) {
     const auto from = ParseNumber<int64_t>(csv.Field(lower));

@@ -87,7 +87,7 @@ void PickleWriter::PutLong(uint64_t bits, int bytes) {
   Byte(pickle::kLong1);
   Byte(static_cast<uint8_t>(bytes));
   for (int i = 0; i < bytes; ++i) {
-    Byte(i < 8 ? static_cast<uint8_t>(bits >> (8 * i)) : 0);
+    Byte(static_cast<uint8_t>(i < 8 ? bits >> (8 * i) : 0));
   }
 }
 
