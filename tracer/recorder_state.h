@@ -22,8 +22,8 @@
 
 #include "base/event.h"
 #include "tracer/clock.h"
-#include "tracer/mutex.h"
 #include "tracer/name_table.h"
+#include "tracer/owner_mutex.h"
 #include "tracer/recorder.h"
 #include "tracer/thread_buffer.h"
 #include "tracer/trace_file.h"
@@ -97,7 +97,7 @@ class RecorderState {
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
 
-  alignas(128) Mutex lock_;
+  alignas(128) OwnerMutex lock_;
   std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap
   std::atomic<uint32_t> chunks_{0};      // begun so far
   std::atomic<uint32_t> buffer_count_{0};

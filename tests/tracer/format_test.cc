@@ -15,7 +15,7 @@
 #include "tracer/format/event_decoder.h"
 #include "tracer/format/event_encoder.h"
 #include "tracer/format/varint.h"
-#include "tracer/mutex.h"
+#include "tracer/owner_mutex.h"
 #include "tracer/name_table.h"
 
 namespace vramstow {
@@ -223,7 +223,7 @@ TEST(NameTableTest, GivesTheSameTextTheSameNumberUntilItIsFull) {
 }
 
 TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
-  Mutex mutex;
+  OwnerMutex mutex;
   int64_t count = 0;
   std::vector<std::thread> threads = StartThreads(4, [&](int) {
     uint64_t me;

@@ -124,8 +124,8 @@ void Analyzer::Apply(const Event& event) {
   }
 }
 
-Block Analyzer::BlockOf(const Event& event) const {
-  Block block;
+LiveBlock Analyzer::BlockOf(const Event& event) const {
+  LiveBlock block;
   block.address = event.address;
   block.size = event.size;
   block.requested = Requested(event);
@@ -163,7 +163,7 @@ Analyzer::BlockTable* Analyzer::Table(BlockPlace place) {
   }
 }
 
-void Analyzer::Insert(BlockPlace place, const Block& block, const Moment& now) {
+void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& now) {
   const auto [known, inserted] = Table(place)->try_emplace(block.address, block);
   if (!inserted) {
     // The address was given out again, so what was there is gone; its free was not seen.
@@ -174,7 +174,7 @@ void Analyzer::Insert(BlockPlace place, const Block& block, const Moment& now) {
   levels_.Born(block, now);
 }
 
-BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, Block* block) {
+BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
   // Imports last: memory of another process may be closed by the call that frees one's own.
   for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
     BlockTable* table = Table(place);
@@ -188,7 +188,7 @@ BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, Block* block) {
 }
 
 void Analyzer::AddAllocate(const Event& event) {
-  const Block block = BlockOf(event);
+  const LiveBlock block = BlockOf(event);
   ++counts_.allocations;
   levels_.CountAllocation(block);
   if (IsDeviceMemory(event.memory)) {
@@ -237,13 +237,13 @@ void Analyzer::AddFree(const Event& event) {
 }
 
 void Analyzer::AddRegister(const Event& event) {
-  Block block = BlockOf(event);
+  LiveBlock block = BlockOf(event);
   block.memory = MemoryKind::kHostRegistered;
   Insert(BlockPlace::kRegistered, block, Now(event));
 }
 
 void Analyzer::AddImport(const Event& event) {
-  Block block = BlockOf(event);
+  LiveBlock block = BlockOf(event);
   block.imported = true;
   if (!IsHandleMemory(event.memory)) {
     // An imported pool has no address, and is no memory yet.
@@ -338,7 +338,7 @@ void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
   }
   if (announcement.place == BlockPlace::kNowhere) return;
   if (announcement.place != BlockPlace::kPhysical) {
-    const Block block = levels_.Revived(announcement.block, announcement.event, now);
+    const LiveBlock block = levels_.Revived(announcement.block, announcement.event, now);
     auto [known, inserted] = Table(announcement.place)->try_emplace(block.address, block);
     if (inserted) return;
     // Somebody else was given the address in between: then it was free after all.

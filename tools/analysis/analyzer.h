@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/address_space.h"
+#include "tools/analysis/address_ranges.h"
 #include "tools/analysis/announcements.h"
-#include "tools/analysis/block.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
 #include "tools/analysis/levels.h"
+#include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
 #include "tools/analysis/timeline.h"
 
@@ -38,7 +38,7 @@ class Analyzer {
   Facts Finish(const EventSource& source);
 
  private:
-  using BlockTable = absl::flat_hash_map<uint64_t, Block>;
+  using BlockTable = absl::flat_hash_map<uint64_t, LiveBlock>;
   // An out-of-memory before its names are looked up.
   struct OutOfMemory {
     OutOfMemoryFacts facts;
@@ -64,12 +64,12 @@ class Analyzer {
   void UndoUnmap(const Announcement& announcement, const Moment& now);
 
   Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
-  Block BlockOf(const Event& event) const;
+  LiveBlock BlockOf(const Event& event) const;
   BlockTable* Table(BlockPlace place);
   static BlockPlace PlaceOf(MemoryKind memory);
   // Takes the block away from where it is; place kNowhere where it is not known.
-  BlockPlace Take(uint64_t address, MemoryKind memory, Block* block);
-  void Insert(BlockPlace place, const Block& block, const Moment& now);
+  BlockPlace Take(uint64_t address, MemoryKind memory, LiveBlock* block);
+  void Insert(BlockPlace place, const LiveBlock& block, const Moment& now);
   void ForgetMapping(const Mapping& mapping, RemovedMapping* removed);
   void DropContext(int16_t device);
   void CloseInterval(uint64_t time_ns);
@@ -92,7 +92,7 @@ class Analyzer {
   BlockTable registered_;
   BlockTable imports_;
   PhysicalMemory physical_;
-  AddressSpace address_space_;
+  AddressRanges address_space_;
   Announcements announcements_;
   Timeline timeline_;
   Counts counts_;

@@ -36,7 +36,7 @@ bool ComesFirst(const TallyFacts& a, const TallyFacts& b) {
          std::tie(a.at_peak.bytes, a.highest_bytes, a.total_bytes, a.calls, b.name, b.path);
 }
 
-BlockFacts FactsOf(const Block& block, const EventSource& source) {
+BlockFacts FactsOf(const LiveBlock& block, const EventSource& source) {
   BlockFacts facts;
   facts.address = block.address;
   facts.size = block.size;
@@ -68,7 +68,7 @@ void Analyzer::ForEachLive(Visit visit) const {
   for (const BlockTable* table : {&addresses_, &arrays_, &registered_}) {
     for (const auto& [address, block] : *table) visit(block);
   }
-  physical_.ForEach([&visit](const Block& block) {
+  physical_.ForEach([&visit](const LiveBlock& block) {
     if (!block.imported) visit(block);
   });
 }
@@ -161,13 +161,13 @@ void Analyzer::FillDevices(const EventSource& source, Facts* facts) const {
 
 void Analyzer::FillPeakBlocks(const EventSource& source, Facts* facts) const {
   PeakBlocks largest = levels_.peak_blocks();
-  ForEachLive([this, &largest](const Block& block) {
+  ForEachLive([this, &largest](const LiveBlock& block) {
     if (IsDeviceMemory(block.memory) && block.birth <= levels_.peak_event() &&
         !largest.Contains(block.birth)) {
       largest.Offer(block);
     }
   });
-  for (const Block& block : largest.Sorted()) {
+  for (const LiveBlock& block : largest.Sorted()) {
     if (facts->largest_at_peak.size() == kMostBlocksAtPeak) break;
     facts->largest_at_peak.push_back(FactsOf(block, source));
   }
@@ -176,11 +176,11 @@ void Analyzer::FillPeakBlocks(const EventSource& source, Facts* facts) const {
 void Analyzer::FillLive(const EventSource& source, Facts* facts) const {
   using Alike = std::tuple<uint16_t, uint16_t, MemoryKind, int16_t, uint64_t>;
   struct Group {
-    Block first;  // so that the same trace gives the same text
+    LiveBlock first;  // so that the same trace gives the same text
     uint64_t count = 0;
   };
   absl::flat_hash_map<Alike, Group> groups;
-  ForEachLive([&](const Block& block) {
+  ForEachLive([&](const LiveBlock& block) {
     Amount& amount = IsDeviceMemory(block.memory) ? facts->live.device : facts->live.other;
     amount.bytes += block.size;
     ++amount.blocks;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/address_space.h"
-#include "tools/analysis/block.h"
+#include "tools/analysis/address_ranges.h"
+#include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
 
 namespace vramstow {
@@ -30,14 +30,14 @@ struct RemovedMapping {
 
 struct Announcement {
   uint64_t sequence = 0;
-  uint64_t event = 0;  // counted as Block::birth is
+  uint64_t event = 0;  // counted as LiveBlock::birth is
   uint64_t address = 0;
   EventKind kind = EventKind::kNone;
   BlockPlace place = BlockPlace::kNowhere;  // kNowhere: of an unseen block
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   MemoryKind memory = MemoryKind::kNone;  // as the free was counted
-  Block block;
+  LiveBlock block;
   PhysicalChange physical;
   std::vector<RemovedMapping> mappings;
   uint64_t range_size = 0;

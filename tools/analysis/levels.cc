@@ -34,7 +34,7 @@ DeviceLevel& Levels::Device(int16_t device) {
   return devices_[index];
 }
 
-void Levels::CountAllocation(const Block& block) {
+void Levels::CountAllocation(const LiveBlock& block) {
   for (Tally* tally : {&Library(block.library), &Call(block.call), &Kind(block.memory)}) {
     ++tally->allocations;
     tally->total_bytes += block.size;
@@ -46,7 +46,7 @@ void Levels::CountAllocation(const Block& block) {
   size_class.total_bytes += block.size;
 }
 
-void Levels::Born(const Block& block, const Moment& now) {
+void Levels::Born(const LiveBlock& block, const Moment& now) {
   if (block.imported || !IsDeviceMemory(block.memory)) {
     BornElsewhere(block);
   } else {
@@ -54,7 +54,7 @@ void Levels::Born(const Block& block, const Moment& now) {
   }
 }
 
-void Levels::BornOnDevice(const Block& block, const Moment& now) {
+void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   Library(block.library).device.Add(block.size, epoch_);
   Call(block.call).device.Add(block.size, epoch_);
   Kind(block.memory).device.Add(block.size, epoch_);
@@ -76,7 +76,7 @@ void Levels::BornOnDevice(const Block& block, const Moment& now) {
   peak_blocks_.Forget();
 }
 
-void Levels::BornElsewhere(const Block& block) {
+void Levels::BornElsewhere(const LiveBlock& block) {
   if (block.imported) {
     imported_ += block.size;
     Raise(&peak_.imported_bytes, imported_);
@@ -104,7 +104,7 @@ void Levels::BornElsewhere(const Block& block) {
   Kind(block.memory).other.Add(block.size, epoch_);
 }
 
-void Levels::Died(const Block& block) {
+void Levels::Died(const LiveBlock& block) {
   if (block.imported || !IsDeviceMemory(block.memory)) {
     DiedElsewhere(block);
     return;
@@ -119,7 +119,7 @@ void Levels::Died(const Block& block) {
   if (block.birth <= peak_event_) peak_blocks_.Offer(block);
 }
 
-void Levels::DiedElsewhere(const Block& block) {
+void Levels::DiedElsewhere(const LiveBlock& block) {
   if (block.imported) {
     imported_ -= block.size;
     return;
@@ -143,8 +143,8 @@ void Levels::DiedElsewhere(const Block& block) {
   Kind(block.memory).other.Remove(block.size, epoch_);
 }
 
-Block Levels::Revived(const Block& block, uint64_t died, const Moment& now) {
-  Block revived = block;
+LiveBlock Levels::Revived(const LiveBlock& block, uint64_t died, const Moment& now) {
+  LiveBlock revived = block;
   if (peak_event_ > died) {
     revived.birth = now.event;
   } else if (block.birth <= peak_event_) {

@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "tools/analysis/block.h"
 #include "tools/analysis/facts.h"
+#include "tools/analysis/live_block.h"
 #include "tools/analysis/peak_blocks.h"
 #include "tools/analysis/peak_level.h"
 
@@ -58,16 +58,16 @@ class Levels {
   Levels();
 
   // `block` becomes live.
-  void Born(const Block& block, const Moment& now);
+  void Born(const LiveBlock& block, const Moment& now);
   // `block` is not live any more.
-  void Died(const Block& block);
+  void Died(const LiveBlock& block);
   // `block` died at event `died`, but that turns out to be wrong: it is live. Returns the block as
   // it is to be kept: its birth changes where a peak came in between, because at that peak it was
   // not counted.
-  Block Revived(const Block& block, uint64_t died, const Moment& now);
+  LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
 
   // Counts an allocation of `block`, born or (imported) only seen.
-  void CountAllocation(const Block& block);
+  void CountAllocation(const LiveBlock& block);
 
   Tally& Library(uint16_t library) { return At(&libraries_, library); }
   Tally& Call(uint16_t call) { return At(&calls_, call); }
@@ -78,7 +78,7 @@ class Levels {
   uint64_t requested() const { return requested_; }
   uint64_t host() const { return host_; }
   uint64_t managed() const { return managed_; }
-  // The event that brought the peak. What was live then has Block::birth up to this.
+  // The event that brought the peak. What was live then has LiveBlock::birth up to this.
   uint64_t peak_event() const { return peak_event_; }
   const Peak& peak() const { return peak_; }
   uint64_t largest_block() const { return largest_block_; }
@@ -97,9 +97,9 @@ class Levels {
     if (index >= tallies->size()) tallies->resize(index + size_t{1});
     return (*tallies)[index];
   }
-  void BornElsewhere(const Block& block);
-  void DiedElsewhere(const Block& block);
-  void BornOnDevice(const Block& block, const Moment& now);
+  void BornElsewhere(const LiveBlock& block);
+  void DiedElsewhere(const LiveBlock& block);
+  void BornOnDevice(const LiveBlock& block, const Moment& now);
 
   uint64_t allocated_ = 0;
   uint64_t requested_ = 0;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/analysis/block.h"
+#include "tools/analysis/live_block.h"
 
 namespace vramstow {
 
@@ -22,17 +22,17 @@ class PeakBlocks {
   // A new peak: what died before it was not live at it. O(1) where nothing died since the last.
   void Forget() { heap_.clear(); }
   // `block` was live at the peak, whether it still is or not.
-  void Offer(const Block& block);
+  void Offer(const LiveBlock& block);
   // A block that was offered because it died turns out to be live.
   void Withdraw(uint64_t birth);
 
   bool Contains(uint64_t birth) const;
   // The largest first; of equal ones the older first.
-  std::vector<Block> Sorted() const;
+  std::vector<LiveBlock> Sorted() const;
 
  private:
   size_t most_;
-  std::vector<Block> heap_;  // the smallest on top
+  std::vector<LiveBlock> heap_;  // the smallest on top
 };
 
 }  // namespace vramstow

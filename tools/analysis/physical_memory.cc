@@ -2,7 +2,7 @@
 
 namespace vramstow {
 
-PhysicalChange PhysicalMemory::Create(const Block& block) {
+PhysicalChange PhysicalMemory::Create(const LiveBlock& block) {
   PhysicalChange displaced;
   auto known = handles_.find(block.address);
   if (known != handles_.end()) {
@@ -88,7 +88,7 @@ bool PhysicalMemory::UndoUnmap(const PhysicalChange& change) {
   return revived;
 }
 
-void PhysicalMemory::Replace(uint64_t memory, const Block& block) {
+void PhysicalMemory::Replace(uint64_t memory, const LiveBlock& block) {
   auto object = objects_.find(memory);
   if (object != objects_.end()) object->second.block = block;
 }

@@ -13,14 +13,14 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/block.h"
+#include "tools/analysis/live_block.h"
 
 namespace vramstow {
 
 inline constexpr uint64_t kUnknownMemory = 0;
 
 struct PhysicalObject {
-  Block block;  // address: the handle
+  LiveBlock block;  // address: the handle
   uint64_t references = 0;
   uint64_t mappings = 0;
 };
@@ -29,14 +29,14 @@ struct PhysicalObject {
 struct PhysicalChange {
   uint64_t memory = kUnknownMemory;
   bool died = false;
-  Block block;
+  LiveBlock block;
 };
 
 class PhysicalMemory {
  public:
   // New memory under the handle block.address, with one reference. Where the handle was known, the
   // release of what it meant before was not seen; the result says what died of that.
-  PhysicalChange Create(const Block& block);
+  PhysicalChange Create(const LiveBlock& block);
   // One more reference. `memory` is what the address that was asked about maps, kUnknownMemory
   // where that is not known: then the handle says which. False: neither is known.
   bool Retain(uint64_t handle, uint64_t memory);
@@ -50,9 +50,9 @@ class PhysicalMemory {
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
   // Keeps `block` in place of what is known of the memory.
-  void Replace(uint64_t memory, const Block& block);
+  void Replace(uint64_t memory, const LiveBlock& block);
 
-  template <typename Visit>  // void(const Block&)
+  template <typename Visit>  // void(const LiveBlock&)
   void ForEach(Visit visit) const {
     for (const auto& [memory, object] : objects_) visit(object.block);
   }

@@ -1,4 +1,4 @@
-// AddressSpace: the reserved address ranges of a process, what is mapped in them, and the free
+// AddressRanges: the reserved address ranges of a process, what is mapped in them, and the free
 // ranges (holes) between.
 //
 // Idea: holes are kept with a count for each size, so that the largest one and the bytes in those
@@ -8,8 +8,8 @@
 // Ownership: copies. Threads: one at a time. Errors: what contradicts the history (an unmap of
 // nothing) has no effect and says so by its result. Units: bytes, addresses. Cost: O(log n) for
 // each change.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_RANGES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_RANGES_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +25,7 @@ struct Mapping {
   uint64_t memory = 0;  // which physical memory; a number of PhysicalMemory's, 0 where unknown
 };
 
-class AddressSpace {
+class AddressRanges {
  public:
   // [address, address + size) is reserved. False, and no effect: size 0, or beyond the end of the
   // address space.
@@ -80,4 +80,4 @@ class AddressSpace {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_SPACE_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADDRESS_RANGES_H_

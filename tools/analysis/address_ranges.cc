@@ -1,4 +1,4 @@
-#include "tools/analysis/address_space.h"
+#include "tools/analysis/address_ranges.h"
 
 #include <algorithm>
 
@@ -16,8 +16,8 @@ bool IsRange(uint64_t address, uint64_t size) { return size != 0 && address + si
 }  // namespace
 
 template <typename Tree, typename SizeOf>
-typename Tree::iterator AddressSpace::FirstEndingAfter(Tree* tree, uint64_t address,
-                                                       SizeOf size_of) {
+typename Tree::iterator AddressRanges::FirstEndingAfter(Tree* tree, uint64_t address,
+                                                        SizeOf size_of) {
   auto place = tree->upper_bound(address);
   if (place != tree->begin()) {
     auto before = std::prev(place);
@@ -26,7 +26,7 @@ typename Tree::iterator AddressSpace::FirstEndingAfter(Tree* tree, uint64_t addr
   return place;
 }
 
-bool AddressSpace::Reserve(uint64_t address, uint64_t size) {
+bool AddressRanges::Reserve(uint64_t address, uint64_t size) {
   if (!IsRange(address, size)) return false;
   const uint64_t end = address + size;
   // Ranges that overlap were given back, or this could not be: it was not seen.
@@ -47,7 +47,7 @@ bool AddressSpace::Reserve(uint64_t address, uint64_t size) {
   return true;
 }
 
-uint64_t AddressSpace::Unreserve(uint64_t address) {
+uint64_t AddressRanges::Unreserve(uint64_t address) {
   auto range = ranges_.find(address);
   if (range == ranges_.end()) return 0;
   const uint64_t size = range->second;
@@ -61,7 +61,7 @@ uint64_t AddressSpace::Unreserve(uint64_t address) {
   return size;
 }
 
-bool AddressSpace::Map(const Mapping& mapping) {
+bool AddressRanges::Map(const Mapping& mapping) {
   if (!IsRange(mapping.address, mapping.size)) return false;
   mappings_[mapping.address] = mapping;
   mapped_bytes_ += mapping.size;
@@ -70,7 +70,7 @@ bool AddressSpace::Map(const Mapping& mapping) {
   return true;
 }
 
-Mapping AddressSpace::TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping) {
+Mapping AddressRanges::TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping) {
   const Mapping taken = (*mapping)->second;
   *mapping = mappings_.erase(*mapping);
   mapped_bytes_ -= taken.size;
@@ -78,7 +78,7 @@ Mapping AddressSpace::TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* 
   return taken;
 }
 
-std::vector<Mapping> AddressSpace::Unmap(uint64_t address, uint64_t size) {
+std::vector<Mapping> AddressRanges::Unmap(uint64_t address, uint64_t size) {
   std::vector<Mapping> removed;
   if (!IsRange(address, size)) return removed;
   auto mapping = mappings_.lower_bound(address);
@@ -89,7 +89,7 @@ std::vector<Mapping> AddressSpace::Unmap(uint64_t address, uint64_t size) {
   return removed;
 }
 
-std::vector<Mapping> AddressSpace::Displace(uint64_t address, uint64_t size) {
+std::vector<Mapping> AddressRanges::Displace(uint64_t address, uint64_t size) {
   std::vector<Mapping> removed;
   if (!IsRange(address, size)) return removed;
   auto mapping = FirstEndingAfter(&mappings_, address, SizeOfMapping);
@@ -99,14 +99,14 @@ std::vector<Mapping> AddressSpace::Displace(uint64_t address, uint64_t size) {
   return removed;
 }
 
-uint64_t AddressSpace::MemoryAt(uint64_t address) const {
+uint64_t AddressRanges::MemoryAt(uint64_t address) const {
   auto after = mappings_.upper_bound(address);
   if (after == mappings_.begin()) return 0;
   const Mapping& mapping = std::prev(after)->second;
   return address - mapping.address < mapping.size ? mapping.memory : 0;
 }
 
-FreeRanges AddressSpace::Free(uint64_t request) const {
+FreeRanges AddressRanges::Free(uint64_t request) const {
   FreeRanges free;
   free.free_bytes = hole_bytes_;
   if (hole_sizes_.empty()) return free;
@@ -119,20 +119,20 @@ FreeRanges AddressSpace::Free(uint64_t request) const {
   return free;
 }
 
-void AddressSpace::AddHole(uint64_t address, uint64_t size) {
+void AddressRanges::AddHole(uint64_t address, uint64_t size) {
   holes_[address] = size;
   ++hole_sizes_[size];
   hole_bytes_ += size;
 }
 
-void AddressSpace::RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole) {
+void AddressRanges::RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole) {
   hole_bytes_ -= hole->second;
   auto same_size = hole_sizes_.find(hole->second);
   if (--same_size->second == 0) hole_sizes_.erase(same_size);
   holes_.erase(hole);
 }
 
-void AddressSpace::CutHoles(uint64_t address, uint64_t end) {
+void AddressRanges::CutHoles(uint64_t address, uint64_t end) {
   auto hole = FirstEndingAfter(&holes_, address, SizeOfRange);
   while (hole != holes_.end() && hole->first < end) {
     const uint64_t hole_from = hole->first;
@@ -144,7 +144,7 @@ void AddressSpace::CutHoles(uint64_t address, uint64_t end) {
   }
 }
 
-void AddressSpace::OpenHoles(uint64_t address, uint64_t end) {
+void AddressRanges::OpenHoles(uint64_t address, uint64_t end) {
   for (auto range = FirstEndingAfter(&ranges_, address, SizeOfRange);
        range != ranges_.end() && range->first < end; ++range) {
     const uint64_t range_to = range->first + range->second;
@@ -152,7 +152,7 @@ void AddressSpace::OpenHoles(uint64_t address, uint64_t end) {
   }
 }
 
-void AddressSpace::JoinHole(uint64_t from, uint64_t to, uint64_t range_from, uint64_t range_to) {
+void AddressRanges::JoinHole(uint64_t from, uint64_t to, uint64_t range_from, uint64_t range_to) {
   if (from > range_from) {
     auto after = holes_.lower_bound(from);
     if (after != holes_.begin()) {

@@ -1,13 +1,13 @@
-// Mutex: a small lock for code that runs inside a foreign process.
+// OwnerMutex: a small lock for code that runs inside a foreign process.
 //
 // Idea: one word with the holder in it, and the kernel's futex to wait. Unlike pthread_mutex_t it
 // tells a thread that already holds it so, instead of waiting forever: a signal handler may have
 // interrupted the holder. The tracer takes it on slow paths only.
 //
 // Ownership: none. Threads: that is its purpose; Lock may be called in a signal handler. Errors:
-// see Lock. No heap, no destructor work. After fork the child must not use a parent's Mutex.
-#ifndef VRAMSTOW_TRACER_MUTEX_H_
-#define VRAMSTOW_TRACER_MUTEX_H_
+// see Lock. No heap, no destructor work. After fork the child must not use a parent's OwnerMutex.
+#ifndef VRAMSTOW_TRACER_OWNER_MUTEX_H_
+#define VRAMSTOW_TRACER_OWNER_MUTEX_H_
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -35,11 +35,11 @@
 
 namespace vramstow {
 
-class VRAMSTOW_CAPABILITY("mutex") Mutex {
+class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
  public:
-  constexpr Mutex() = default;
-  Mutex(const Mutex&) = delete;
-  Mutex& operator=(const Mutex&) = delete;
+  constexpr OwnerMutex() = default;
+  OwnerMutex(const OwnerMutex&) = delete;
+  OwnerMutex& operator=(const OwnerMutex&) = delete;
 
   // Waits until the lock is free and takes it. `me` is an address that no other thread gives, a
   // multiple of 2. False, and nothing is taken, if `me` holds it already.
@@ -83,4 +83,4 @@ class VRAMSTOW_CAPABILITY("mutex") Mutex {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TRACER_MUTEX_H_
+#endif  // VRAMSTOW_TRACER_OWNER_MUTEX_H_

@@ -1,9 +1,9 @@
-// Block: what the analysis remembers of memory that is live. One of them for each live block, so it
-// is kept small.
+// LiveBlock: what the analysis remembers of memory that is live. One of them for each live block,
+// so it is kept small.
 //
 // Ownership: a value. Threads: values. Errors: none. Units: bytes, nanoseconds.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_LIVE_BLOCK_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_LIVE_BLOCK_H_
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-struct Block {
+struct LiveBlock {
   uint64_t address = 0;  // or handle
   uint64_t size = 0;
   uint64_t requested = 0;
@@ -24,7 +24,7 @@ struct Block {
   bool imported = false;  // belongs to another process
 };
 
-// When something happened: at which event, counted as Block::birth is.
+// When something happened: at which event, counted as LiveBlock::birth is.
 struct Moment {
   uint64_t event = 0;
   uint64_t sequence = 0;
@@ -33,4 +33,4 @@ struct Moment {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_BLOCK_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_LIVE_BLOCK_H_

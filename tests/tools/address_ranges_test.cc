@@ -1,12 +1,12 @@
-#include "tools/analysis/address_space.h"
+#include "tools/analysis/address_ranges.h"
 
 #include <gtest/gtest.h>
 
 namespace vramstow {
 namespace {
 
-TEST(AddressSpace, AMappingDividesItsHole) {
-  AddressSpace space;
+TEST(AddressRanges, AMappingDividesItsHole) {
+  AddressRanges space;
   ASSERT_TRUE(space.Reserve(100, 100));
   ASSERT_TRUE(space.Map({140, 20, 1}));
   const FreeRanges free = space.Free(41);
@@ -17,8 +17,8 @@ TEST(AddressSpace, AMappingDividesItsHole) {
   EXPECT_EQ(space.mapped_bytes(), 20u);
 }
 
-TEST(AddressSpace, AnUnmapJoinsTheHolesAroundIt) {
-  AddressSpace space;
+TEST(AddressRanges, AnUnmapJoinsTheHolesAroundIt) {
+  AddressRanges space;
   space.Reserve(100, 100);
   space.Map({140, 20, 1});
   EXPECT_EQ(space.Unmap(140, 20).size(), 1u);
@@ -26,8 +26,8 @@ TEST(AddressSpace, AnUnmapJoinsTheHolesAroundIt) {
   EXPECT_TRUE(space.Unmap(140, 20).empty());
 }
 
-TEST(AddressSpace, NeighbouringRangesAreNotJoined) {
-  AddressSpace space;
+TEST(AddressRanges, NeighbouringRangesAreNotJoined) {
+  AddressRanges space;
   space.Reserve(100, 100);
   space.Reserve(200, 100);
   EXPECT_EQ(space.Free(1).largest_bytes, 100u);
@@ -38,8 +38,8 @@ TEST(AddressSpace, NeighbouringRangesAreNotJoined) {
   EXPECT_EQ(space.Free(1).largest_bytes, 100u);
 }
 
-TEST(AddressSpace, AnUnmapTakesOnlyWholeMappings) {
-  AddressSpace space;
+TEST(AddressRanges, AnUnmapTakesOnlyWholeMappings) {
+  AddressRanges space;
   space.Reserve(0x1000, 0x1000);
   space.Map({0x1000, 0x100, 1});
   space.Map({0x1100, 0x100, 2});
@@ -50,16 +50,16 @@ TEST(AddressSpace, AnUnmapTakesOnlyWholeMappings) {
   EXPECT_EQ(space.Displace(0x1180, 1).size(), 1u);
 }
 
-TEST(AddressSpace, MappingsOutsideOfKnownRangesMakeNoHoles) {
-  AddressSpace space;
+TEST(AddressRanges, MappingsOutsideOfKnownRangesMakeNoHoles) {
+  AddressRanges space;
   space.Map({500, 10, 1});
   space.Unmap(500, 10);
   EXPECT_EQ(space.Free(1).free_bytes, 0u);
   EXPECT_FALSE(space.any_ranges());
 }
 
-TEST(AddressSpace, WhatIsNoRangeHasNoEffect) {
-  AddressSpace space;
+TEST(AddressRanges, WhatIsNoRangeHasNoEffect) {
+  AddressRanges space;
   EXPECT_FALSE(space.Reserve(10, 0));
   EXPECT_FALSE(space.Reserve(~uint64_t{0} - 5, 100));
   EXPECT_FALSE(space.Map({~uint64_t{0}, 100, 1}));
@@ -67,8 +67,8 @@ TEST(AddressSpace, WhatIsNoRangeHasNoEffect) {
   EXPECT_EQ(space.reserved_bytes(), 0u);
 }
 
-TEST(AddressSpace, ARangeOverAnotherReplacesIt) {
-  AddressSpace space;
+TEST(AddressRanges, ARangeOverAnotherReplacesIt) {
+  AddressRanges space;
   space.Reserve(100, 100);
   space.Map({150, 10, 1});
   space.Reserve(120, 200);
