@@ -44,11 +44,15 @@ TEST_F(Lifecycle, ALookUpAloneMakesNoFile) {
   EXPECT_THAT(Files(), IsEmpty());
 }
 
-TEST_F(Lifecycle, FailingCallsAloneMakeNoFile) {
-  // 3 is CUDA_ERROR_NOT_INITIALIZED. cuInit itself succeeds in the fake driver, so it is left out.
-  const Outcome outcome = Run({"host", "look-up-only"}, {{"FAKE_RESULT", "3"}});
+TEST_F(Lifecycle, TheFirstMemoryMakesTheFileAndFailingCallsDoNot) {
+  // 3 is CUDA_ERROR_NOT_INITIALIZED.
+  Outcome outcome = Run({"host", "without-init"}, {{"FAKE_RESULT", "3"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(Ledger().size(), 2u);
   EXPECT_THAT(Files(), IsEmpty());
+  outcome = Run({"host", "without-init"});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(OnlyTrace().events.size(), 2u);
 }
 
 TEST_F(Lifecycle, TheTraceSaysWhoAndWhere) {
@@ -130,7 +134,10 @@ TEST_F(Lifecycle, NullArgumentsReachTheDriverAndNothingElse) {
 }
 
 TEST_F(Lifecycle, ErrnoIsTheDrivers) {
-  const Outcome outcome = Run({"host", "errno"});
+  Outcome outcome = Run({"host", "errno"});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  // Also where what vramstow does for itself fails: no file can be made there.
+  outcome = Run({"host", "errno"}, {{"VRAMSTOW_TRACE_DIR", "/proc/self"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }
 
@@ -169,9 +176,12 @@ TEST_F(Lifecycle, AForkedChildIsDormant) {
 }
 
 TEST_F(Lifecycle, AChildMadeWithoutTheCLibrarysKnowledgeIsDormant) {
-  const Outcome outcome = Run({"host", "clone-dormant"});
+  const Outcome outcome = Run({"host", "clone-dormant"}, {{"VRAMSTOW_COVERAGE", "1"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(1000, 2000));
+  // Nothing but the report at the end tells the child from the parent here.
+  EXPECT_EQ(outcome.error.find("coverage of"), outcome.error.rfind("coverage of"));
+  EXPECT_THAT(outcome.error, HasSubstr("called cuInit 1×, cuMemAlloc_v2 2×, cuMemFree_v2 2×"));
 }
 
 TEST_F(Lifecycle, AForkedChildThatInitialisesCudaHasATraceOfItsOwn) {

@@ -178,7 +178,6 @@ int Fork(bool child_initialises, bool by_clone) {
       AllocAndFree(api, 8000);
     }
     // exit, not _exit: handlers of the parent must do no harm here.
-    if (by_clone) _exit(0);
     std::exit(0);
   }
   int status = 0;
@@ -260,6 +259,15 @@ int ExitOrder() {
 
 int LookUpOnly() {
   LoadApi();
+  return 0;
+}
+
+// Calls of a program that never initialises CUDA, or did so where nobody saw it.
+int WithoutInit() {
+  const Api api = LoadApi();
+  CUdeviceptr block = 0;
+  const CUresult result = api.alloc(&block, 1000);
+  HOST_CHECK(api.free(block) == result);
   return 0;
 }
 
@@ -403,6 +411,7 @@ int Run(const std::string& scenario, int argc, char** argv) {
   if (scenario == "threads") return Threads();
   if (scenario == "exit-order") return ExitOrder();
   if (scenario == "look-up-only") return LookUpOnly();
+  if (scenario == "without-init") return WithoutInit();
   if (scenario == "refusals") return Refusals();
   if (scenario == "errno") return Errno();
   if (scenario == "reentrant") return Reentrant();
