@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tools/analysis/merge.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
@@ -155,13 +158,25 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin) {
            RunSummary(MergeTraces(traces.facts), settings.trace_directory, traces.unread));
 }
 
+// Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
+// does not, but a folder on the way may not be searched.
+bool IsInPath(const std::string& command) {
+  const char* path = std::getenv("PATH");
+  for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    if (access(absl::StrCat(folder.empty() ? "." : folder, "/", command).c_str(), F_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int CannotStart(const std::string& command, const ChildEnd& end) {
   if (end.how == ChildEnd::How::kNoProcess) {
     Complain("run", absl::StrCat("cannot start a process (", strerror(end.value), ")."));
     return kExitNotExecutable;
   }
-  if (end.value == ENOENT) {
-    const bool is_path = command.find('/') != std::string::npos;
+  const bool is_path = command.find('/') != std::string::npos;
+  if (end.value == ENOENT || (end.value == EACCES && !is_path && !IsInPath(command))) {
     Complain("run",
              absl::StrCat("cannot run '", Printable(command), "': there is no such ",
                           is_path ? "file, or its interpreter is missing." : "command in PATH."));
