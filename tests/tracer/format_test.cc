@@ -15,8 +15,8 @@
 #include "tracer/format/event_decoder.h"
 #include "tracer/format/event_encoder.h"
 #include "tracer/format/varint.h"
-#include "tracer/owner_mutex.h"
 #include "tracer/name_table.h"
+#include "tracer/owner_mutex.h"
 
 namespace vramstow {
 namespace {

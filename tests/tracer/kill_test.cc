@@ -93,6 +93,10 @@ std::vector<uint64_t> KillAfter(pid_t child, int pipe, int delay_us) {
 
 void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledged) {
   const ReadTrace trace = ReadFile(file);
+  // Killed between the making of the file and its first page: there is nothing in it to lose.
+  const bool nothing_yet = std::all_of(acknowledged.begin(), acknowledged.end(),
+                                       [](uint64_t count) { return count == 0; });
+  if (nothing_yet && trace.error == ReadError::kNotATrace) return;
   ASSERT_EQ(trace.error, ReadError::kOk);
   EXPECT_FALSE(trace.report.closed);
   EXPECT_EQ(trace.report.damaged_chunks, 0u);
