@@ -28,6 +28,7 @@ std::vector<Event> All(SnapshotEvents* events) {
 
 std::vector<std::string> Calls(const std::vector<Event>& events) {
   std::vector<std::string> calls;
+  calls.reserve(events.size());
   for (const Event& event : events) calls.emplace_back(SnapshotEvents::CallName(event.call));
   return calls;
 }

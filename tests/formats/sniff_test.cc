@@ -20,7 +20,8 @@
 namespace vramstow {
 namespace {
 
-using std::string_literals::operator""s;
+// The suffix only.
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 
 std::string Gzip(const std::string& plain) {
@@ -116,7 +117,7 @@ TEST(Input, FoldersPipesAndMissingFilesAreOneSentence) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(std::string(Input::Open(pipe).status().message()), HasSubstr("not a regular file"));
   const std::string empty = folder / "empty";
-  std::ofstream{empty};
+  std::ofstream(empty).flush();
   const absl::StatusOr<Input> opened = Input::Open(empty);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->sniffed().format, FileFormat::kEmpty);

@@ -11,7 +11,8 @@
 namespace vramstow {
 namespace {
 
-using std::string_literals::operator""s;
+// The suffix only.
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 
 std::string Message(const absl::StatusOr<PickleTree>& tree) {
@@ -163,7 +164,7 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
   const struct {
     std::string bytes;
     const char* sentence;
-  } kCases[] = {
+  } cases[] = {
       {"", "ends early, after 0 bytes"},
       {"\x80", "ends early"},
       {"\x80\x06N.", "protocol 6 is newer than 5"},
@@ -201,7 +202,7 @@ TEST(UnpicklerDamage, NonsenseIsToldWithItsByte) {
       {"\x8b\xff\xff\xff\xff.", "negative length"},
       {"T\xff\xff\xff\xff.", "negative length"},
   };
-  for (const auto& test : kCases) {
+  for (const auto& test : cases) {
     const absl::StatusOr<PickleTree> tree = Unpickle(test.bytes);
     ASSERT_FALSE(tree.ok()) << test.sentence;
     EXPECT_THAT(Message(tree), HasSubstr(test.sentence));

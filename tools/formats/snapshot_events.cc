@@ -47,7 +47,7 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
       host_(part == SnapshotPart::kHost),
       rounding_(snapshot->settings) {
   int32_t slot_count = static_cast<int32_t>(space_.traces.size());
-  static const std::vector<TraceEntry> kNoEntries;
+  static const std::vector<TraceEntry> no_entries;
   for (const SnapshotSegment& segment : space_.segments) {
     slot_count = std::max(slot_count, segment.device + 1);
   }
@@ -55,7 +55,7 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
     if (device != kAllDevices && device != slot) continue;
     const bool has_entries = static_cast<size_t>(slot) < space_.traces.size();
     slots_.push_back(
-        {.entries = has_entries ? &space_.traces[static_cast<size_t>(slot)] : &kNoEntries,
+        {.entries = has_entries ? &space_.traces[static_cast<size_t>(slot)] : &no_entries,
          .device = slot,
          .exact_sizes = {}});
   }

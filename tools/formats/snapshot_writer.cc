@@ -49,7 +49,7 @@ class SnapshotWriter {
     out_.Key(segments);
     out_.BeginList();
     for (const SnapshotSegment& segment : space.segments) {
-      const absl::Status status = PutSegment(segment, space.BlocksOf(segment));
+      absl::Status status = PutSegment(segment, space.BlocksOf(segment));
       if (!status.ok()) return status;
     }
     out_.EndList();
@@ -294,7 +294,7 @@ class SnapshotWriter {
 }  // namespace
 
 absl::Status WriteSnapshot(const Snapshot& snapshot, std::ostream* sink) {
-  const absl::Status status = SnapshotWriter(snapshot, sink).Write();
+  absl::Status status = SnapshotWriter(snapshot, sink).Write();
   if (!status.ok()) return status;
   sink->flush();
   return *sink ? absl::OkStatus() : absl::UnavailableError("the snapshot could not be written");

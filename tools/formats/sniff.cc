@@ -9,7 +9,8 @@
 namespace vramstow {
 namespace {
 
-using std::string_view_literals::operator""sv;
+// The suffix only.
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
 
 struct Magic {
   std::string_view bytes;

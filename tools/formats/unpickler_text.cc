@@ -42,19 +42,20 @@ bool Unquote(std::string_view line, std::string* text) {
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] != '\\') {
       *text += line[i];
-    } else if (++i == line.size()) {
-      return false;
-    } else if (line[i] == 'x') {
+      continue;
+    }
+    if (++i == line.size()) return false;
+    if (line[i] == 'x') {
       const std::string_view digits = line.substr(i + 1, 2);
       const auto code = ParseNumber<uint8_t>(digits, 16);
       if (digits.size() != 2 || !code) return false;
       *text += static_cast<char>(*code);
       i += 2;
-    } else if (const char c = SimpleEscape(line[i]); c != 0) {
-      *text += c;
-    } else {
-      return false;
+      continue;
     }
+    const char c = SimpleEscape(line[i]);
+    if (c == 0) return false;
+    *text += c;
   }
   return true;
 }
