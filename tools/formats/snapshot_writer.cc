@@ -179,11 +179,7 @@ class SnapshotWriter {
     out_.BeginDict();
     out_.Key("action");
     out_.Text(TraceActionName(action));
-    if (action == TraceAction::kOutOfMemory) {
-      PutNumber("device_free", entry.address);
-    } else {
-      PutNumber("addr", entry.address);
-    }
+    PutNumber(action == TraceAction::kOutOfMemory ? "device_free" : "addr", entry.address);
     PutNumber("size", entry.size);
     PutNumber("stream", entry.stream);
     if (entry.time_us != kNoTime) {
