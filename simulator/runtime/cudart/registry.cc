@@ -1,5 +1,6 @@
 #include "simulator/runtime/cudart/registry.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -77,9 +78,6 @@ void IndexEntries(Registry& registry) {
   }
   registry.stale = false;
   for (FatBinary* binary : registry.binaries) {
-    if (binary == nullptr) {
-      continue;
-    }
     for (; binary->indexed < binary->entries.size(); ++binary->indexed) {
       const Entry& entry = binary->entries[binary->indexed];
       registry.index[entry.host] = {binary,     entry.name, entry.host,
@@ -197,16 +195,13 @@ void UnregisterFatBinary(FatBinary* binary) {
   for (size_t i = 0; i < binary->indexed; ++i) {
     const Entry& entry = binary->entries[i];
     forget(entry.host);
-    if (entry.kind == Kind::kManaged && binary->managed_ready) {
+    if (entry.kind == Kind::kManaged) {
       forget(*static_cast<void* const*>(entry.host));
     }
   }
-  for (FatBinary*& known : registry.binaries) {
-    if (known == binary) {
-      known = nullptr;
-    }
-  }
-  // The object stays: a launch on another thread may be using it.
+  auto& binaries = registry.binaries;
+  binaries.erase(std::remove(binaries.begin(), binaries.end(), binary), binaries.end());
+  delete binary;
 }
 
 cudaError_t InitialiseManaged(FatBinary* binary) {
