@@ -1,8 +1,10 @@
-// The thread that runs the application's host functions.
+// The threads that run the application's host functions.
 //
-// Idea: as the real driver does, a thread of our own calls them, in stream order. It is started
-// with the first such work and has all signals blocked. While host work is pending and the
-// application makes no calls, it also moves the virtual clock on, so that the work's turn comes.
+// Idea: as the real driver does, a thread of our own calls them, in stream order and one at a time.
+// It is started with the first such work and has all signals blocked. Only if a function takes long
+// do others, of other streams, run beside it on further threads: it may be waiting for them. While
+// host work is pending and the application makes no calls, they also move the virtual clock on, so
+// that the work's turn comes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 
