@@ -7,14 +7,15 @@ bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, Addre
   driver_ = driver;
   events_ = events;
   space_ = space;
-  limit_bytes_ = limit_bytes;
+  set_limit_bytes(limit_bytes);
   return chunks_.Open(kMaxChunks);
 }
 
 uint64_t ChunkStore::ChunksUnderLimit() const {
-  if (limit_bytes_ == 0) return ~uint64_t{0};
+  const uint64_t limit = limit_bytes();
+  if (limit == 0) return ~uint64_t{0};
   const uint64_t reserved = reserved_bytes();
-  return reserved >= limit_bytes_ ? 0 : (limit_bytes_ - reserved) / chunk_bytes();
+  return reserved >= limit ? 0 : (limit - reserved) / chunk_bytes();
 }
 
 void ChunkStore::PutIdle(uint32_t chunk) {

@@ -35,6 +35,10 @@ class ChunkStore {
   DriverResult Map(uint64_t address, uint64_t count);
   // Unmaps the page at the address; its chunk is then in the store.
   DriverResult Unmap(uint64_t address);
+  // Sets the access rights of a mapped page again.
+  DriverResult RenewAccess(uint64_t address) {
+    return driver_->set_access(driver_->self, address, chunk_bytes());
+  }
 
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
   // Chunks that are mapped nowhere.
@@ -42,8 +46,8 @@ class ChunkStore {
   uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
   uint64_t peak_reserved_bytes() const { return peak_reserved_.load(std::memory_order_relaxed); }
   void ResetPeak() { peak_reserved_.store(reserved_bytes(), std::memory_order_relaxed); }
-  void set_limit_bytes(uint64_t limit) { limit_bytes_ = limit; }
-  uint64_t limit_bytes() const { return limit_bytes_; }
+  void set_limit_bytes(uint64_t limit) { limit_bytes_.store(limit, std::memory_order_relaxed); }
+  uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
   // How many more chunks the limit allows.
   uint64_t ChunksUnderLimit() const;
   uint64_t HandleAt(uint64_t address) { return chunks_[space_->PageAt(address)].handle; }
@@ -68,7 +72,7 @@ class ChunkStore {
   Slab<Chunk> chunks_;
   uint32_t idle_head_ = 0;
   uint64_t idle_chunks_ = 0;
-  uint64_t limit_bytes_ = 0;
+  std::atomic<uint64_t> limit_bytes_{0};
   std::atomic<uint64_t> committed_{0};
   std::atomic<uint64_t> reserved_{0};
   std::atomic<uint64_t> peak_reserved_{0};

@@ -44,6 +44,9 @@ struct PoolConfig {
   uint64_t stitch_wait_ns = 20'000'000;
   // …and to avoid an out-of-memory error.
   uint64_t last_wait_ns = 10'000'000'000;
+  // A number of this pool's own, below 2048: blocks of pools with different numbers never have the
+  // same id.
+  uint32_t id_space = 0;
   // Check all invariants after every slow step (VRAMSTOW_CHECK).
   bool check = false;
   EventSink sink;

@@ -40,7 +40,10 @@ uint32_t Fences::TimelineOf(uint64_t stream) {
   const uint32_t found = FindTimeline(stream);
   if (found != kMaxTimelines) return found;
   const uint32_t count = timelines();
-  if (count == kMaxTimelines) return kEverything;
+  if (count == kMaxTimelines) {
+    overflowed_ = true;
+    return kEverything;
+  }
   timelines_[count].stream = stream;
   count_.store(count + 1, std::memory_order_release);
   return count;
@@ -108,6 +111,8 @@ DriverResult Fences::EnsureEverything() {
     if (everything.in_flight > 0) return kDriverNotReady;
   }
   TimelineOf(0);  // the default stream takes part though nobody named it
+  // There are streams that have no timeline: only waiting for everything covers them.
+  if (overflowed_) return Synchronize();
   const uint32_t count = timelines();
   const uint32_t closed = everything.open.fetch_add(1, std::memory_order_seq_cst);
   for (uint32_t t = 1; t < count; ++t) {
@@ -122,8 +127,9 @@ DriverResult Fences::EnsureEverything() {
 }
 
 void Fences::Complete(Timeline* timeline, uint32_t tick) {
-  if (tick > timeline->completed.load(std::memory_order_relaxed)) {
-    timeline->completed.store(tick, std::memory_order_release);
+  uint32_t completed = timeline->completed.load(std::memory_order_relaxed);
+  while (tick > completed &&
+         !timeline->completed.compare_exchange_weak(completed, tick, std::memory_order_release)) {
   }
 }
 
@@ -185,7 +191,6 @@ DriverResult Fences::Synchronize() {
   const DriverResult result = driver_->synchronize(driver_->self);
   if (result != kDriverSuccess) return result;
   for (uint32_t t = 0; t < count; ++t) Complete(&timelines_[t], closed[t]);
-  Poll();
   return kDriverSuccess;
 }
 

@@ -51,7 +51,7 @@ class Fences {
   // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
   // clock), or it cannot.
   bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns);
-  // Waits for all work of the context: all ticks complete.
+  // Waits for all work of the context: all ticks complete. From any thread, without the lock.
   DriverResult Synchronize();
 
   // While a stream is captured, no fence is made and none is asked for.
@@ -90,6 +90,7 @@ class Fences {
   std::atomic<uint32_t> count_{1};
   std::atomic<int> captures_{0};
   bool context_events_ = true;  // until the driver says it has none
+  bool overflowed_ = false;     // there were more streams than timelines
   uint64_t events_recorded_ = 0;
   static constexpr int kKept = 32;
   uint64_t kept_[kKept] = {};

@@ -138,6 +138,8 @@ class Heap {
   bool WaitForGate(uint64_t deadline_ns);
   // Serves from the other zone, as a last resort: 0 if that cannot be either.
   uint32_t TakeAnywhere(uint64_t size);
+  // Sets the access rights of every page that is mapped.
+  DriverResult RenewAccess();
   // Unmaps every chunk of the heap's regions, live blocks or not.
   void UnmapAll();
 
@@ -158,6 +160,7 @@ class Heap {
   uint16_t number = 0;
   uint32_t timeline = 0;
   bool on_stream = false;
+  uint64_t next_id = 0;
   HeapStats stats;
 
  private:

@@ -287,6 +287,19 @@ uint32_t Heap::FindAround(uint64_t address) const {
   return 0;
 }
 
+DriverResult Heap::RenewAccess() {
+  for (uint32_t r = 0; r < region_count_; ++r) {
+    const Region& region = regions_[r];
+    const uint64_t page = around_.page_bytes;
+    for (uint64_t at = 0; at < region.size; at += page) {
+      if (around_.space->PageAt(region.address + at) == 0) continue;
+      const DriverResult result = around_.chunks->RenewAccess(region.address + at);
+      if (result != kDriverSuccess) return result;
+    }
+  }
+  return kDriverSuccess;
+}
+
 void Heap::UnmapAll() {
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];

@@ -11,6 +11,9 @@ constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
 // Arenas are this many times the device's memory: every heap can have a region as large as it.
 constexpr uint64_t kArenaFactor = 16;
 constexpr uint64_t kLeastArena = uint64_t{1} << 40;
+// Ids of blocks: this mark, which the driver's own never have, 11 bits of the pool, 10 of the heap,
+// and a count that lasts for years.
+constexpr uint64_t kIdMark = uint64_t{1} << 63;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -56,7 +59,8 @@ PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   return PoolError::kOk;
 }
 
-void Pool::Close(bool alive) {
+void Pool::Close(PoolEnd end) {
+  const bool alive = end != PoolEnd::kDriverGone;
   MutexLock device_lock(&mutex_);
   const uint32_t count = heap_count_.load();
   for (std::atomic<Heap*>& entry : table_) entry.store(nullptr);
@@ -69,7 +73,7 @@ void Pool::Close(bool alive) {
     FreeHostMemory(heap, sizeof(Heap));
     heaps_[number] = nullptr;
   }
-  fences_.Close(alive);
+  fences_.Close(end == PoolEnd::kAlive);
   chunks_.Close(alive);
   space_.Close(alive);
 }
@@ -118,6 +122,7 @@ Heap* Pool::GetHeap(const HeapKey& key) {
     FreeHostMemory(memory, sizeof(Heap));
     return nullptr;
   }
+  heap->next_id = kIdMark | uint64_t{config_.id_space & 2047} << 52 | uint64_t{count + 1} << 42;
   heaps_[count + 1] = heap;
   heap_count_.store(count + 1, std::memory_order_release);
   uint64_t place = HashOf(key);
@@ -152,6 +157,7 @@ void Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& requ
   Span& span = heap->span(index);
   span.requested = request.size;
   span.layer = request.layer;
+  span.id = ++heap->next_id;
   Bump(&heap->stats.allocated_bytes, span.size);
   Bump(&heap->stats.requested_bytes, request.size);
   Bump(&heap->stats.live_blocks, 1);
@@ -225,7 +231,8 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
   const uint32_t index = heap->FindAround(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
-  *info = {span.address, span.size, span.requested, heap->key.stream, heap->key.pool, span.layer};
+  *info = {span.address,   span.size, span.requested, heap->key.stream,
+           heap->key.pool, span.id,   span.layer};
   return PoolError::kOk;
 }
 
@@ -296,17 +303,20 @@ void Pool::SetLimit(uint64_t bytes) {
 
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const DriverResult result = driver_->memory_info(driver_->self, free_bytes, total_bytes);
-  if (result != kDriverSuccess) return result;
+  if (result == kDriverSuccess) AdjustMemoryInfo(free_bytes, total_bytes);
+  return result;
+}
+
+void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   MutexLock device_lock(&mutex_);
   const PoolStats stats = Stats();
   *free_bytes += stats.reserved_bytes - stats.allocated_bytes;
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
   const uint64_t limit = chunks_.limit_bytes();
-  if (limit == 0) return result;
+  if (limit == 0) return;
   if (*total_bytes > limit) *total_bytes = limit;
   const uint64_t left = stats.allocated_bytes < limit ? limit - stats.allocated_bytes : 0;
   if (*free_bytes > left) *free_bytes = left;
-  return result;
 }
 
 OutOfMemoryReport Pool::LastReport() {

@@ -59,7 +59,15 @@ struct BlockInfo {
   uint64_t requested;
   uint64_t stream;
   uint64_t pool;
+  uint64_t id;  // never given twice
   Layer layer;
+};
+
+// How a pool ends.
+enum class PoolEnd : uint8_t {
+  kAlive,        // everything is given back, live blocks too; no work may touch them
+  kContextGone,  // the same, but events went with the context
+  kDriverGone,   // the records are forgotten without a driver call
 };
 
 struct PoolStats {
@@ -110,9 +118,7 @@ class Pool {
 
   // kUnavailable: nothing was taken, use the plain driver.
   PoolError Open(const DriverTable* driver, const PoolConfig& config);
-  // `alive`: everything is given back, live blocks too; no work may touch them. Otherwise the
-  // context is gone and the records are forgotten without a driver call.
-  void Close(bool alive);
+  void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
   PoolError Free(uint64_t address);
@@ -130,8 +136,17 @@ class Pool {
   uint64_t Maintain();
   // The most that the pool may hold; 0: no limit. What it holds already stays until it is trimmed.
   void SetLimit(uint64_t bytes);
+  uint64_t limit() const { return chunks_.limit_bytes(); }
   // What cuMemGetInfo should say: free for this process, cached memory counted as free.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
+  // The same, made of what the driver said.
+  void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
+
+  // Waits for all work of the context; what was freed before can then be used at once.
+  DriverResult Synchronize();
+  // Sets the access rights of all that is mapped once more, after the driver table has learned of
+  // one more device that they are for.
+  DriverResult RenewAccess();
 
   // False: the table of hooks is full.
   bool AddHook(Hook hook, void* context);
@@ -142,8 +157,12 @@ class Pool {
   void NoteStream(uint64_t stream);
   // Before the stream is destroyed.
   void StreamDestroyed(uint64_t stream);
-  // While any capture is in progress the pool makes no fence and waits for none.
-  void CaptureBegins() { fences_.CaptureBegins(); }
+  // While any capture is in progress the pool makes no fence and waits for none. To be called
+  // before the capture begins: waits until a fence that is just being made is done.
+  void CaptureBegins() {
+    MutexLock device_lock(&mutex_);
+    fences_.CaptureBegins();
+  }
   void CaptureEnds() { fences_.CaptureEnds(); }
 
   PoolStats Stats() const;

@@ -32,6 +32,7 @@ struct alignas(64) Span {
   uint64_t address;
   uint64_t size;
   uint64_t requested;  // of a live block
+  uint64_t id;         // of a live block: no other block of the process ever has the same
   uint32_t previous;   // neighbour below, 0 at the region's start
   uint32_t next;       // neighbour above, 0 at the region's end
   uint32_t list_previous;

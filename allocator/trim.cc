@@ -67,6 +67,19 @@ TrimResult Pool::Trim(const TrimRequest& request) {
   return result;
 }
 
+DriverResult Pool::Synchronize() { return fences_.Synchronize(); }
+
+DriverResult Pool::RenewAccess() {
+  MutexLock device_lock(&mutex_);
+  const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
+  for (uint32_t number = 1; number <= heaps; ++number) {
+    MutexLock lock(&heaps_[number]->mutex);
+    const DriverResult result = heaps_[number]->RenewAccess();
+    if (result != kDriverSuccess) return result;
+  }
+  return kDriverSuccess;
+}
+
 uint64_t Pool::Maintain() {
   const uint64_t chunk = config_.chunk_bytes;
   uint64_t released = 0;

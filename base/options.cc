@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/units.h"
+
 namespace vramstow {
 namespace {
 
@@ -35,7 +37,8 @@ bool IsOneOf(const char* text, const char* const (&words)[4]) {
   return false;
 }
 
-bool ReadBool(const char* variable, const char* text, bool* value, OptionError* error) {
+bool ReadBool(const char* variable, const char* text, bool* value, OptionError* error,
+              const char*) {
   if (IsOneOf(text, {"1", "on", "true", "yes"})) {
     *value = true;
     return true;
@@ -49,12 +52,13 @@ bool ReadBool(const char* variable, const char* text, bool* value, OptionError* 
   return false;
 }
 
-bool ReadText(const char*, const char* text, const char** value, OptionError*) {
+bool ReadText(const char*, const char* text, const char** value, OptionError*, const char*) {
   *value = text;
   return true;
 }
 
-bool ReadPath(const char* variable, const char* text, const char** value, OptionError* error) {
+bool ReadPath(const char* variable, const char* text, const char** value, OptionError* error,
+              const char*) {
   struct stat status;
   if (stat(text, &status) != 0 || !S_ISDIR(status.st_mode)) {
     std::snprintf(error->sentence, sizeof error->sentence,
@@ -66,24 +70,107 @@ bool ReadPath(const char* variable, const char* text, const char** value, Option
   return true;
 }
 
+// `words`: those that are right, with bars between.
+bool ReadChoice(const char* variable, const char* text, const char** value, OptionError* error,
+                const char* words) {
+  const size_t length = std::strlen(text);
+  for (const char* word = words; word != nullptr;) {
+    const char* end = std::strchr(word, '|');
+    const size_t size = end == nullptr ? std::strlen(word) : static_cast<size_t>(end - word);
+    if (size == length && std::strncmp(word, text, size) == 0) {
+      *value = text;
+      return true;
+    }
+    word = end == nullptr ? nullptr : end + 1;
+  }
+  std::snprintf(error->sentence, sizeof error->sentence, "%s is '%.200s': it has to be one of %s.",
+                variable, text, words);
+  return false;
+}
+
+bool ReadBytes(const char* variable, const char* text, const char** value, OptionError* error,
+               const char*) {
+  uint64_t bytes = 0;
+  *value = text;
+  if (ParseBytes(text, &bytes)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s', which is no number of bytes: write it like 512MiB.", variable,
+                text);
+  return false;
+}
+
+bool ReadDuration(const char* variable, const char* text, const char** value, OptionError* error,
+                  const char*) {
+  uint64_t nanoseconds = 0;
+  *value = text;
+  if (ParseDuration(text, &nanoseconds)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s', which is no time: write it like 30s or 500ms, or 0.", variable,
+                text);
+  return false;
+}
+
+bool ReadLimit(const char* variable, const char* text, const char** value, OptionError* error,
+               const char*) {
+  uint64_t bytes = 0;
+  *value = text;
+  if (ParseLimit(text, kGiB, &bytes)) return true;
+  std::snprintf(
+      error->sentence, sizeof error->sentence,
+      "%s is '%.200s', which is neither a number of bytes nor a part of the device: write "
+      "it like 20GiB or 50%%.",
+      variable, text);
+  return false;
+}
+
 }  // namespace
+
+bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes) {
+  if (text.empty()) {
+    *bytes = 0;
+    return true;
+  }
+  const bool percent = text.back() == '%';
+  if (!percent && !text.starts_with("0.") && text != "1.0") return ParseBytes(text, bytes);
+  // In millionths, so that nothing depends on the locale.
+  uint64_t millionths = 0;
+  uint64_t unit = percent ? 10'000 : 1'000'000;
+  bool fraction = false;
+  bool digit = false;
+  if (percent) text.remove_suffix(1);
+  for (const char c : text) {
+    if (c == '.' && !fraction) {
+      fraction = true;
+    } else if (c >= '0' && c <= '9' && millionths <= 1'000'000) {
+      digit = true;
+      const uint64_t value = static_cast<uint64_t>(c - '0');
+      if (fraction) unit /= 10;
+      millionths = fraction ? millionths + value * unit : millionths * 10 + value * unit;
+    } else {
+      return false;
+    }
+  }
+  if (!digit || millionths == 0 || millionths > 1'000'000) return false;
+  *bytes = total_bytes / 1'000'000 * millionths + total_bytes % 1'000'000 * millionths / 1'000'000;
+  return true;
+}
 
 OptionTable AllOptions() { return {kRows, sizeof kRows / sizeof kRows[0]}; }
 
 bool ReadOptions(EnvironmentLookup lookup, Options* options, OptionError* error) {
   bool all_right = true;
   // The first error is the one that is told; an empty variable counts as not set.
-#define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
-  {                                                                                   \
-    const char* text = lookup(environment);                                           \
-    OptionError* place = all_right ? error : nullptr;                                 \
-    OptionError unused;                                                               \
-    options->field = default_value;                                                   \
-    if (text != nullptr && *text != '\0' &&                                           \
-        !Read##type(environment, text, &options->field, place ? place : &unused)) {   \
-      options->field = default_value;                                                 \
-      all_right = false;                                                              \
-    }                                                                                 \
+#define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help)        \
+  {                                                                                          \
+    const char* text = lookup(environment);                                                  \
+    OptionError* place = all_right ? error : nullptr;                                        \
+    OptionError unused;                                                                      \
+    options->field = default_value;                                                          \
+    if (text != nullptr && *text != '\0' &&                                                  \
+        !Read##type(environment, text, &options->field, place ? place : &unused, metavar)) { \
+      options->field = default_value;                                                        \
+      all_right = false;                                                                     \
+    }                                                                                        \
   }
 #include "base/options.def"
 #undef VRAMSTOW_OPTION

@@ -10,6 +10,8 @@
 #define VRAMSTOW_BASE_OPTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace vramstow {
 
@@ -17,7 +19,7 @@ namespace vramstow {
 // process belongs to. Stored in the trace, so that the run finds its files again.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
-enum class OptionType { kBool, kText, kPath };
+enum class OptionType { kBool, kText, kPath, kChoice, kBytes, kDuration, kLimit };
 
 // One row of the table, as data: for help texts, flags and documentation.
 struct OptionRow {
@@ -41,6 +43,15 @@ OptionTable AllOptions();
 using BoolValue = bool;
 using TextValue = const char*;
 using PathValue = const char*;
+// These are checked when they are read and kept as they were written.
+using ChoiceValue = const char*;
+using BytesValue = const char*;
+using DurationValue = const char*;
+using LimitValue = const char*;
+
+// A Limit: "20GiB", or a part of the device's memory such as "50%" or "0.5"; empty is no limit (0).
+// False: neither of them.
+bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
 // The values: one member for each row of the table.
 struct Options {

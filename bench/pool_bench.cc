@@ -23,7 +23,7 @@ struct Place {
     PoolConfig config;
     if (pool->Open(device.table(), config) != PoolError::kOk) std::abort();
   }
-  ~Place() { pool->Close(true); }
+  ~Place() { pool->Close(PoolEnd::kAlive); }
 
   static FakeDevice::Options Options() {
     FakeDevice::Options options;

@@ -73,7 +73,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config) {
   if (maps_at_iteration.size() >= 3) {
     outcome.late_maps = outcome.maps - maps_at_iteration[maps_at_iteration.size() * 2 / 3];
   }
-  pool->Close(true);
+  pool->Close(PoolEnd::kAlive);
   if (device.created_bytes() != 0 || !device.violations().empty()) outcome.failed = true;
   return outcome;
 }

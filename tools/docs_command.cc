@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/options.h"
 #include "tools/command.h"
 #include "tools/flags.h"
@@ -16,14 +17,22 @@ std::string DefaultOf(const OptionRow& row) {
   return *row.default_text == '\0' ? "" : absl::StrCat("`", row.default_text, "`");
 }
 
-const char* ValuesOf(OptionType type) {
-  switch (type) {
+std::string ValuesOf(const OptionRow& row) {
+  switch (row.type) {
     case OptionType::kBool:
       return "1 or 0; also on, off, true, false, yes, no";
     case OptionType::kText:
       return "a text";
     case OptionType::kPath:
       return "an existing directory";
+    case OptionType::kChoice:
+      return absl::StrReplaceAll(row.metavar, {{"|", ", "}});
+    case OptionType::kBytes:
+      return "a number of bytes, such as 512MiB";
+    case OptionType::kDuration:
+      return "a time, such as 30s or 500ms, or 0";
+    case OptionType::kLimit:
+      return "a number of bytes, or a part of the device, such as 20GiB or 50%";
   }
   return "";
 }
@@ -47,8 +56,8 @@ std::string ConfigurationPage() {
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
     const OptionRow& row = table.rows[i];
-    absl::StrAppend(&page, "| `", FlagWithValue(row), "` | `", row.environment, "` | ",
-                    DefaultOf(row), " | ", ValuesOf(row.type), " |\n");
+    absl::StrAppend(&page, "| `", absl::StrReplaceAll(FlagWithValue(row), {{"|", "\\|"}}), "` | `",
+                    row.environment, "` | ", DefaultOf(row), " | ", ValuesOf(row), " |\n");
   }
   for (size_t i = 0; i < table.count; ++i) {
     const OptionRow& row = table.rows[i];

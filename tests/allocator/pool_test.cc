@@ -66,7 +66,7 @@ class PoolTest : public testing::Test {
     if (!open_) return;
     EXPECT_EQ(pool_->Check(), nullptr);
     EXPECT_EQ(pool_->check_failure(), nullptr);
-    pool_->Close(true);
+    pool_->Close(PoolEnd::kAlive);
     EXPECT_TRUE(device_->violations().empty());
     EXPECT_EQ(account_.reserved, 0U);
     EXPECT_EQ(account_.mapped, 0U);
@@ -227,7 +227,7 @@ TEST_F(PoolTest, AContextThatIsGoneIsForgottenWithoutACall) {
   Start();
   Take(8 * kMiB);
   const uint64_t calls = device_->AllCalls();
-  pool_->Close(false);
+  pool_->Close(PoolEnd::kDriverGone);
   EXPECT_EQ(device_->AllCalls(), calls);
   open_ = false;
 }

@@ -63,7 +63,7 @@ class Program {
     device_.FinishAll();
     pool_->Trim({~uint64_t{0}, 1'000'000'000});
     if (!wrong_ && pool_->Stats().reserved_bytes != 0) Wrong("trim left memory behind");
-    pool_->Close(true);
+    pool_->Close(PoolEnd::kAlive);
     Look();
     if (!wrong_ && device_.created_bytes() + device_.events_alive() + device_.ranges() != 0) {
       Wrong("something was left on the device");

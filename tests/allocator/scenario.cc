@@ -318,7 +318,7 @@ class Runner {
     }
     device_->FinishAll();
     result_.driver_calls = device_->AllCalls();
-    if (open_) pool_->Close(true);
+    if (open_) pool_->Close(PoolEnd::kAlive);
     if (device_->created_bytes() != 0) Fail("chunks were left on the device");
     if (device_->mapped_bytes() != 0) Fail("mappings were left on the device");
     if (device_->events_alive() != 0) Fail("events were left on the device");

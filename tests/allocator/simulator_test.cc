@@ -318,7 +318,7 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   if (broken != Break::kNothing) return g_wrong != 0 ? 2 : 0;
   if (const char* found = pool->Check(); found != nullptr) Die(found);
   if (pool->check_failure() != nullptr) Die(pool->check_failure());
-  pool->Close(true);
+  pool->Close(PoolEnd::kAlive);
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   table.memory_info(table.self, &free_bytes, &total_bytes);

@@ -25,7 +25,7 @@ class PoolThreads : public testing::Test {
   ~PoolThreads() override {
     EXPECT_EQ(pool_->Check(), nullptr);
     EXPECT_EQ(pool_->Stats().live_blocks, 0U);
-    pool_->Close(true);
+    pool_->Close(PoolEnd::kAlive);
     EXPECT_TRUE(device_.violations().empty());
     EXPECT_EQ(device_.created_bytes(), 0U);
   }

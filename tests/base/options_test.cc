@@ -69,6 +69,49 @@ TEST_F(OptionsTest, ADirectoryThatIsNotThereGetsASentence) {
   EXPECT_NE(std::string(error_.sentence).find("/no/such/folder"), std::string::npos);
 }
 
+TEST_F(OptionsTest, AChoiceIsOneOfItsWordsAndNoPartOfOne) {
+  Environment()["VRAMSTOW_BACKING"] = "malloc";
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_STREQ(options_.backing, "malloc");
+  for (const char* wrong : {"mal", "mallocs", "auto|vmm", "|"}) {
+    Environment()["VRAMSTOW_BACKING"] = wrong;
+    ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_)) << wrong;
+    EXPECT_STREQ(options_.backing, "auto");
+    EXPECT_NE(std::string(error_.sentence).find("has to be one of auto|vmm|malloc"),
+              std::string::npos);
+  }
+}
+
+TEST_F(OptionsTest, TimesBytesAndLimitsAreChecked) {
+  for (const auto& [variable, wrong] : std::map<std::string, std::string>{
+           {"VRAMSTOW_DECAY", "10"}, {"VRAMSTOW_KEEP_FREE", "-1"}, {"VRAMSTOW_LIMIT", "150%"}}) {
+    Environment() = {{variable, wrong}};
+    ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_)) << variable;
+    EXPECT_EQ(std::string(error_.sentence).find(variable + " is '" + wrong + "'"), 0u);
+  }
+  Environment() = {
+      {"VRAMSTOW_DECAY", "500ms"}, {"VRAMSTOW_KEEP_FREE", "1GiB"}, {"VRAMSTOW_LIMIT", "50%"}};
+  ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_STREQ(options_.limit, "50%");
+}
+
+TEST(Limit, IsBytesOrAPartOfTheDevice) {
+  const auto limit = [](const char* text) {
+    uint64_t bytes = 1;
+    return ParseLimit(text, 1000000000, &bytes) ? bytes : ~uint64_t{0};
+  };
+  EXPECT_EQ(limit(""), 0u);
+  EXPECT_EQ(limit("2MiB"), uint64_t{2} << 20);
+  EXPECT_EQ(limit("50%"), 500000000u);
+  EXPECT_EQ(limit("12.5%"), 125000000u);
+  EXPECT_EQ(limit("0.25"), 250000000u);
+  EXPECT_EQ(limit("1.0"), 1000000000u);
+  EXPECT_EQ(limit("100%"), 1000000000u);
+  for (const char* wrong : {"0%", "%", "101%", "0.", "0.5.5", "half", "-1", "0.x"}) {
+    EXPECT_EQ(limit(wrong), ~uint64_t{0}) << wrong;
+  }
+}
+
 TEST_F(OptionsTest, OfTwoErrorsTheFirstIsTold) {
   Environment()["VRAMSTOW_TRACE"] = "maybe";
   Environment()["VRAMSTOW_COVERAGE"] = "perhaps";
