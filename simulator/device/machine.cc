@@ -6,7 +6,8 @@ namespace vramstow::simulator {
 
 std::unique_ptr<Machine> Machine::Start(const Spec& spec, std::string* error) {
   auto space = std::make_unique<AddressSpace>();
-  if (!space->Reserve(spec.count, spec.memory_bytes, error)) return nullptr;
+  if (!space->Reserve(static_cast<int>(spec.cards.size()), spec.memory_bytes, error))
+    return nullptr;
   std::unique_ptr<Machine> machine(new Machine(spec, std::move(space)));
   if (!spec.ledger.empty() && !machine->ledger.Open(spec.ledger, error)) return nullptr;
   return machine;
@@ -15,8 +16,8 @@ std::unique_ptr<Machine> Machine::Start(const Spec& spec, std::string* error) {
 Machine::Machine(const Spec& spec, std::unique_ptr<AddressSpace> reserved)
     : spec_(spec),
       space_(std::move(reserved)),
-      memory(space_.get(), spec.count, spec.memory_bytes),
-      virtual_memory(space_.get(), &memory, spec.count),
+      memory(space_.get(), devices(), spec.memory_bytes),
+      virtual_memory(space_.get(), &memory, devices()),
       contents(space_.get(), &memory, &virtual_memory, spec.keep_contents),
       timeline(spec.seed, spec.adversarial),
       random(spec.seed ^ 0xfa17) {}

@@ -25,7 +25,8 @@ class Machine {
 
   const Spec& spec() const { return spec_; }
   const Card& card() const { return *spec_.card; }
-  int devices() const { return spec_.count; }
+  // What the process sees of the machine.
+  int devices() const { return static_cast<int>(spec_.cards.size()); }
 
   const AddressSpace& space() const { return *space_; }
 

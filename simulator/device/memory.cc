@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace vramstow::simulator {
 namespace {
@@ -24,64 +25,83 @@ Memory::Memory(AddressSpace* space, int devices, uint64_t device_bytes)
   }
 }
 
+void Memory::Share(Tenancy* tenancy, std::vector<int> cards) {
+  tenancy_ = tenancy;
+  cards_ = std::move(cards);
+}
+
+uint64_t Memory::used(int device) const {
+  return tenancy_ == nullptr ? own(device) : tenancy_->Used(cards_[device]);
+}
+
+uint64_t Memory::free(int device) const {
+  const uint64_t taken = used(device);
+  return taken < total(device) ? total(device) - taken : 0;
+}
+
 bool Memory::Charge(int device, uint64_t bytes) {
-  if (bytes > free(device)) return false;
-  devices_[device].used += bytes;
+  Device& memory = devices_[device];
+  if (bytes > memory.total - memory.used) return false;
+  if (tenancy_ != nullptr && !tenancy_->Take(cards_[device], bytes, memory.total)) return false;
+  memory.used += bytes;
   return true;
 }
 
-void Memory::Discharge(int device, uint64_t bytes) { devices_[device].used -= bytes; }
+void Memory::Discharge(int device, uint64_t bytes) {
+  devices_[device].used -= bytes;
+  if (tenancy_ != nullptr) tenancy_->Give(cards_[device], bytes);
+}
 
-uint64_t Memory::TakeSmall(Device* device, uint64_t size) {
-  uint64_t address = device->small.Take(size, kSmallUnit);
+uint64_t Memory::TakeCharged(int device, uint64_t size) {
+  if (!Charge(device, size)) return 0;
+  const uint64_t address = devices_[device].pages.Take(size, kDevicePage);
+  if (address == 0) Discharge(device, size);
+  return address;
+}
+
+uint64_t Memory::TakeSmall(int number, uint64_t size) {
+  Device& device = devices_[number];
+  uint64_t address = device.small.Take(size, kSmallUnit);
   if (address == 0) {
-    if (kDevicePage > device->total - device->used) return 0;
-    const uint64_t page = device->pages.Take(kDevicePage, kDevicePage);
+    const uint64_t page = TakeCharged(number, kDevicePage);
     if (page == 0) return 0;
-    device->used += kDevicePage;
-    device->small.Add(page, kDevicePage);
-    device->shared[page] = SharedPage();
-    address = device->small.Take(size, kSmallUnit);
+    device.small.Add(page, kDevicePage);
+    device.shared[page] = SharedPage();
+    address = device.small.Take(size, kSmallUnit);
   }
   // Neighbouring shared pages join in the allocator, so a block may cross from one to the next.
   for (uint64_t at = address; at < address + size;) {
     const uint64_t stop = std::min(PageOf(at) + kDevicePage, address + size);
-    device->shared[PageOf(at)].bytes += stop - at;
+    device.shared[PageOf(at)].bytes += stop - at;
     at = stop;
   }
   return address;
 }
 
-void Memory::ReleaseSmall(Device* device, const Block& block) {
-  device->small.Add(block.address, block.size);
+void Memory::ReleaseSmall(const Block& block) {
+  Device& device = devices_[block.device];
+  device.small.Add(block.address, block.size);
   for (uint64_t at = block.address; at < block.address + block.size;) {
     const uint64_t page = PageOf(at);
     const uint64_t stop = std::min(page + kDevicePage, block.address + block.size);
-    SharedPage& shared = device->shared[page];
+    SharedPage& shared = device.shared[page];
     shared.bytes -= stop - at;
     shared.touched |= block.touched;
     at = stop;
-    if (shared.bytes != 0 || !device->small.TakeAt(page, kDevicePage)) continue;
+    if (shared.bytes != 0 || !device.small.TakeAt(page, kDevicePage)) continue;
     if (shared.touched) space_->Punch(page, kDevicePage);
-    device->shared.erase(page);
-    device->pages.Add(page, kDevicePage);
-    device->used -= kDevicePage;
+    device.shared.erase(page);
+    device.pages.Add(page, kDevicePage);
+    Discharge(block.device, kDevicePage);
   }
 }
 
 Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* owner,
                         Block** block) {
-  Device& memory = devices_[device];
-  if (bytes > memory.total) return Result::kOutOfMemory;
+  if (bytes > total(device)) return Result::kOutOfMemory;
   const bool small = bytes <= kSmallMax;
   const uint64_t size = RoundUp(bytes, small ? kSmallUnit : kDevicePage);
-  uint64_t address = 0;
-  if (small) {
-    address = TakeSmall(&memory, size);
-  } else if (size <= memory.total - memory.used) {
-    address = memory.pages.Take(size, kDevicePage);
-    if (address != 0) memory.used += size;
-  }
+  const uint64_t address = small ? TakeSmall(device, size) : TakeCharged(device, size);
   if (address == 0) return Result::kOutOfMemory;
   *block = &blocks_[address];
   **block = Block{.address = address,
@@ -95,13 +115,11 @@ Result Memory::Allocate(int device, uint64_t bytes, BlockKind kind, const void* 
 }
 
 uint64_t Memory::TakePages(int device, uint64_t bytes, bool charge) {
-  Device& memory = devices_[device];
-  if (bytes > memory.total || (charge && bytes > memory.total - memory.used)) return 0;
+  if (bytes > total(device)) return 0;
   const uint64_t size = RoundUp(bytes, kDevicePage);
-  if (charge && size > memory.total - memory.used) return 0;
-  const uint64_t address = memory.pages.Take(size, kDevicePage);
+  const uint64_t address =
+      charge ? TakeCharged(device, size) : devices_[device].pages.Take(size, kDevicePage);
   if (address == 0) return 0;
-  if (charge) memory.used += size;
   pool_pages_[address] = {size, device};
   return address;
 }
@@ -111,7 +129,7 @@ void Memory::ReturnPages(int device, uint64_t address, uint64_t bytes, bool char
   space_->Punch(address, size);
   pool_pages_.erase(address);
   devices_[device].pages.Add(address, size);
-  if (charged) devices_[device].used -= size;
+  if (charged) Discharge(device, size);
 }
 
 Block* Memory::AddPoolBlock(int device, uint64_t address, uint64_t size, uint64_t bytes,
@@ -151,15 +169,14 @@ Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const v
 
 void Memory::Release(Block* block) {
   if (block->OnDevice() && block->kind != BlockKind::kPool) {
-    Device& memory = devices_[block->device];
     if (IsSmall(*block)) {
       // Bytes of a shared page stay until the page goes, as they do on a card.
-      ReleaseSmall(&memory, *block);
+      ReleaseSmall(*block);
     } else {
       const uint64_t pages = RoundUp(block->size, kDevicePage);
       if (block->touched) space_->Punch(block->address, pages);
-      memory.pages.Add(block->address, pages);
-      memory.used -= pages;
+      devices_[block->device].pages.Add(block->address, pages);
+      Discharge(block->device, pages);
     }
   }
   blocks_.erase(block->address);

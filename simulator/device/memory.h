@@ -20,6 +20,7 @@
 #include "simulator/device/address_space.h"
 #include "simulator/device/range_allocator.h"
 #include "simulator/device/result.h"
+#include "simulator/device/tenancy.h"
 
 namespace vramstow::simulator {
 
@@ -59,9 +60,14 @@ class Memory {
  public:
   Memory(AddressSpace* space, int devices, uint64_t device_bytes);
 
+  // From now on the devices are these cards, which other processes use as well. Called before
+  // anything is charged.
+  void Share(Tenancy* tenancy, std::vector<int> cards);
+
   uint64_t total(int device) const { return devices_[device].total; }
-  uint64_t used(int device) const { return devices_[device].used; }
-  uint64_t free(int device) const { return total(device) - used(device); }
+  uint64_t own(int device) const { return devices_[device].used; }  // of this process
+  uint64_t used(int device) const;                                  // of all processes
+  uint64_t free(int device) const;
 
   // Device memory without an address: a context, a physical handle. False: not enough left.
   bool Charge(int device, uint64_t bytes);
@@ -110,10 +116,14 @@ class Memory {
     std::unordered_map<uint64_t, SharedPage> shared;  // by page
   };
 
-  uint64_t TakeSmall(Device* device, uint64_t size);
-  void ReleaseSmall(Device* device, const Block& block);
+  uint64_t TakeSmall(int device, uint64_t size);
+  void ReleaseSmall(const Block& block);
+  // Charged pages at an address; 0: no memory or no address is left.
+  uint64_t TakeCharged(int device, uint64_t size);
 
   AddressSpace* space_;
+  Tenancy* tenancy_ = nullptr;  // null: the cards are this process's alone
+  std::vector<int> cards_;
   std::vector<Device> devices_;
   std::map<uint64_t, Block> blocks_;
   struct PoolPages {

@@ -103,6 +103,12 @@ constexpr OptionParser kOptions[] = {
        spec->faults.emplace_back();
        return ParseFault(value, &spec->faults.back());
      }},
+    {"share", "a name, or none",
+     "processes with the same name share the cards; default: those of one vramstow run",
+     [](std::string_view value, Spec* spec) {
+       spec->share = std::string(value);
+       return !value.empty();
+     }},
     {"without", "one of vmm, host-vmm, event-context, ipc, peer, mempool",
      "a capability that the card lacks; may be given again", ParseWithout},
 };
@@ -169,6 +175,7 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
              " device memory; give less.";
     return false;
   }
+  for (int number = 0; number < spec->count; ++number) spec->cards.push_back(number);
   return true;
 }
 

@@ -42,13 +42,15 @@ struct Spec {
   const Card* card = nullptr;
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;
-  int count = 1;
+  int count = 1;           // of the machine
+  std::vector<int> cards;  // of these, what the process sees, in its order; at first all
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
   bool keep_contents = true;
   bool adversarial = false;
   uint32_t without = 0;  // Capability bits
   std::string ledger;    // path, %p stands for the process id; empty: none
+  std::string share;     // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
 };
 

@@ -65,7 +65,7 @@ constexpr Constant kConstants[] = {
     {143, 0},         {144, 0},    {146, 0},        {147, 0},     {148, 1},
 };
 
-bool CardAttribute(const Card& card, int device, int attribute, int* value) {
+bool CardAttribute(const Card& card, int number, int attribute, int* value) {
   const bool hopper = card.major >= 9;
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
@@ -78,7 +78,7 @@ bool CardAttribute(const Card& card, int device, int attribute, int* value) {
       *value = card.ecc;
       return true;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      *value = device + 1;
+      *value = number + 1;
       return true;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
       *value = card.memory_clock_khz;
@@ -105,7 +105,7 @@ bool CardAttribute(const Card& card, int device, int attribute, int* value) {
       *value = card.shared_per_multiprocessor_bytes;
       return true;
     case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID:
-      *value = device;
+      *value = number;
       return true;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
       *value = card.shared_per_block_optin_bytes;
@@ -164,7 +164,7 @@ bool CapabilityAttribute(const Spec& spec, int attribute, int* value) {
 }  // namespace
 
 bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
-  if (CardAttribute(*spec.card, device, attribute, value)) return true;
+  if (CardAttribute(*spec.card, spec.cards[device], attribute, value)) return true;
   if (CapabilityAttribute(spec, attribute, value)) return true;
   for (const Constant& constant : kConstants) {
     if (constant.attribute != attribute) continue;

@@ -8,14 +8,16 @@
 
 namespace vramstow::simulator {
 
+// `device` is a number as the process sees it, `card` one of the machine.
+
 // False: there is no such attribute.
 bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value);
 
 // The same for the same card in every process, different for each: what a UUID must be.
-CUuuid DeviceUuid(const Spec& spec, int device);
+CUuuid CardUuid(const Spec& spec, int card);
 
-// "0000:01:00.0" for the first device; at most 13 bytes.
-void PciBusId(int device, char* text, size_t size);
+// "0000:01:00.0" for the first card; at most 13 bytes.
+void PciBusId(int card, char* text, size_t size);
 
 }  // namespace vramstow::simulator
 

@@ -9,8 +9,8 @@
 
 namespace vramstow::simulator {
 
-CUuuid DeviceUuid(const Spec& spec, int device) {
-  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card->pci_device_id) * 4096 + device);
+CUuuid CardUuid(const Spec& spec, int card) {
+  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card->pci_device_id) * 4096 + card);
   CUuuid uuid;
   for (size_t i = 0; i < sizeof(uuid.bytes); i += sizeof(uint64_t)) {
     const uint64_t part = random.Next();
@@ -19,8 +19,8 @@ CUuuid DeviceUuid(const Spec& spec, int device) {
   return uuid;
 }
 
-void PciBusId(int device, char* text, size_t size) {
-  snprintf(text, size, "0000:%02X:00.0", device + 1);
+void PciBusId(int card, char* text, size_t size) {
+  snprintf(text, size, "0000:%02X:00.0", card + 1);
 }
 
 namespace {
@@ -39,7 +39,8 @@ CUresult GetUuid(const char* name, CUuuid* uuid, CUdevice device) {
   return Serve(name, Needs::kInit, [&](Call& call) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
-    *uuid = DeviceUuid(call.machine().spec(), device);
+    const Spec& spec = call.machine().spec();
+    *uuid = CardUuid(spec, spec.cards[device]);
     return CUDA_SUCCESS;
   });
 }
@@ -166,7 +167,7 @@ CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
   return Serve("cuDeviceGetPCIBusId", Needs::kInit, [&](Call& call) {
     if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
     char id[32];
-    PciBusId(device, id, sizeof(id));
+    PciBusId(call.machine().spec().cards[device], id, sizeof(id));
     return CopyText(id, text, size);
   });
 }
@@ -176,7 +177,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
     if (device == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (int candidate = 0; candidate < call.machine().devices(); ++candidate) {
       char id[32];
-      PciBusId(candidate, id, sizeof(id));
+      PciBusId(call.machine().spec().cards[candidate], id, sizeof(id));
       // The domain may be left out.
       if (strcasecmp(id, text) != 0 && strcasecmp(id + 5, text) != 0) continue;
       *device = candidate;

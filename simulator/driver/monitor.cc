@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -25,17 +26,31 @@ const Spec* ProcessSpec() {
   return spec;
 }
 
-// Memory in use is known once the machine runs. A forked child has a copy of its parent's machine,
-// perhaps in the middle of a change, and says nothing of it.
-void ReportUse(int device, vramstowSimulatorDeviceReport* report) {
+// The machine's number of a card is not the process's: -1 for one that the process does not see.
+int DeviceOfCard(const Machine& machine, int card) {
+  const std::vector<int>& cards = machine.spec().cards;
+  const auto found = std::find(cards.begin(), cards.end(), card);
+  return found == cards.end() ? -1 : static_cast<int>(found - cards.begin());
+}
+
+// What this process uses is known once the machine runs. A forked child has a copy of its parent's
+// machine, perhaps in the middle of a change, and says nothing of it.
+void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report) {
   State& state = GlobalState();
-  if (state.forked || !state.initialized) return;
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  report->used_bytes = state.machine->memory.used(device);
-  report->process_bytes = report->used_bytes;
-  for (const void* handle : state.contexts.all()) {
-    const auto* context = static_cast<const Context*>(handle);
-    if (context->alive && context->device == device) report->has_context = 1;
+  if (state.forked) return;
+  if (state.initialized) {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    const int device = DeviceOfCard(*state.machine, card);
+    if (device >= 0) {
+      report->used_bytes = report->process_bytes = state.machine->memory.own(device);
+      for (const void* handle : state.contexts.all()) {
+        const auto* context = static_cast<const Context*>(handle);
+        if (context->alive && context->device == device) report->has_context = 1;
+      }
+    }
+  }
+  if (Tenancy* tenancy = FindTenancy(&state, spec)) {
+    report->used_bytes = std::max(report->used_bytes, tenancy->Used(card));
   }
 }
 
@@ -64,7 +79,7 @@ int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceRepo
     vramstowSimulatorDeviceReport full = {};
     snprintf(full.name, sizeof(full.name), "%s", card.name);
     PciBusId(device, full.pci_bus_id, sizeof(full.pci_bus_id));
-    const CUuuid uuid = DeviceUuid(spec, device);
+    const CUuuid uuid = CardUuid(spec, device);
     memcpy(full.uuid, uuid.bytes, sizeof(full.uuid));
     full.pci_device_id = static_cast<unsigned>(card.pci_device_id);
     full.major = card.major;
@@ -76,11 +91,33 @@ int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceRepo
     full.has_ecc = card.ecc ? 1 : 0;
     full.has_nvlink = card.nvlink ? 1 : 0;
     full.total_bytes = spec.memory_bytes;
-    ReportUse(device, &full);
+    ReportUse(spec, device, &full);
     memcpy(report, &full, std::min(size, sizeof(full)));
     return 0;
   } catch (...) {
     return 1;
+  }
+}
+
+int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
+                                   int room) {
+  if (device < 0 || device >= vramstowSimulatorDeviceCount()) return -1;
+  try {
+    State& state = GlobalState();
+    std::vector<Tenant> tenants;
+    Tenancy* tenancy = state.forked ? nullptr : FindTenancy(&state, *ProcessSpec());
+    if (tenancy != nullptr) tenants = tenancy->Tenants(device);
+    if (tenants.empty()) {
+      vramstowSimulatorDeviceReport report = {};
+      ReportUse(*ProcessSpec(), device, &report);
+      if (report.process_bytes != 0) tenants.push_back({getpid(), report.process_bytes});
+    }
+    for (int i = 0; i < room && i < static_cast<int>(tenants.size()); ++i) {
+      processes[i] = {static_cast<uint64_t>(tenants[i].process), tenants[i].bytes};
+    }
+    return static_cast<int>(tenants.size());
+  } catch (...) {
+    return -1;
   }
 }
 

@@ -64,16 +64,27 @@ struct vramstowSimulatorDeviceReport {
   int has_nvlink;
   int has_context;  // of this process
   uint64_t total_bytes;
-  uint64_t used_bytes;     // as cuMemGetInfo would have it
+  uint64_t used_bytes;     // as cuMemGetInfo would have it: by all processes that share the card
   uint64_t process_bytes;  // of these, by this process
 };
 
-// How many devices there are; negative if the SPEC is wrong.
+// How many devices the machine has, whatever the process sees of them; negative if the SPEC is
+// wrong.
 int vramstowSimulatorDeviceCount(void);
 
 // Fills in `size` bytes of the report, so that the struct may grow at its end. 0: done.
 int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
                                   size_t size);
+
+struct vramstowSimulatorProcess {
+  uint64_t process;  // its id
+  uint64_t bytes;    // of the device's memory
+};
+
+// The processes that hold memory of a device, at most `room` of them. Returns how many there are,
+// negative if there is no such device.
+int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
+                                   int room);
 
 #ifdef __cplusplus
 }

@@ -4,14 +4,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/options.h"
+#include "simulator/driver/visible.h"
+
 namespace vramstow::simulator {
 namespace {
 
 void NoteFork() { GlobalState().forked = true; }
 
-void NoteExit() { GlobalState().shut_down = true; }
+void NoteExit() {
+  GlobalState().shut_down = true;
+  if (Tenancy* tenancy = GlobalState().tenancy) tenancy->Leave();
+}
+
+// A failure leaves the process alone with its cards, and says so.
+void ShareCards(State* state) {
+  Tenancy* tenancy = FindTenancy(state, state->machine->spec());
+  if (tenancy == nullptr) return;
+  std::string error;
+  if (!tenancy->Enter(&error)) {
+    fprintf(stderr,
+            "vramstow: the simulated cards are not shared with the other processes of this run: "
+            "%s.\n",
+            error.c_str());
+    return;
+  }
+  state->machine->memory.Share(tenancy, state->machine->spec().cards);
+}
 
 }  // namespace
+
+Tenancy* FindTenancy(State* state, const Spec& spec) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    const std::string group = TenancyGroup(spec, getenv(kRunIdVariable));
+    if (!group.empty()) state->tenancy = new Tenancy(spec, group);  // until the process ends
+  });
+  return state->tenancy;
+}
 
 State& GlobalState() {
   static State* state = new State;
@@ -32,12 +62,15 @@ CUresult StartMachine(State* state) {
     fprintf(stderr, "vramstow: %s\n", error.c_str());
     return CUDA_ERROR_INVALID_VALUE;
   }
+  ChooseVisible(getenv("CUDA_VISIBLE_DEVICES"), &spec);
+  if (spec.cards.empty()) return CUDA_ERROR_NO_DEVICE;
   state->machine = Machine::Start(spec, &error);
   if (state->machine == nullptr) {
     fprintf(stderr, "vramstow: %s\n", error.c_str());
     return CUDA_ERROR_OPERATING_SYSTEM;
   }
-  state->devices.resize(spec.count);
+  state->devices.resize(spec.cards.size());
+  ShareCards(state);
   pthread_atfork(nullptr, nullptr, NoteFork);
   atexit(NoteExit);
   return CUDA_SUCCESS;

@@ -117,6 +117,7 @@ struct State {
   CUresult init_result = CUDA_SUCCESS;
 
   std::unique_ptr<Machine> machine;
+  std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
   std::vector<DeviceState> devices;
   Handles<Context> contexts;
   Handles<Stream> streams;
@@ -143,6 +144,9 @@ ThreadState& CurrentThread();
 
 // Reads the SPEC and makes the machine. Called with the lock held.
 CUresult StartMachine(State* state);
+
+// Who shares the machine's cards; null: nobody can. Needs no lock.
+Tenancy* FindTenancy(State* state, const Spec& spec);
 
 // Waits until `mark` is reached, letting other threads in while work on the host runs.
 // `context` may get a sticky error meanwhile: the result says so.

@@ -16,12 +16,14 @@ std::atomic<int> initializations = 0;
 struct DriverFunctions {
   int (*count)() = nullptr;
   int (*report)(int device, DeviceReport* report, size_t size) = nullptr;
+  int (*list)(int device, DeviceProcess* processes, int room) = nullptr;
 
   DriverFunctions() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) {
       count = reinterpret_cast<decltype(count)>(dlsym(library, "vramstowSimulatorDeviceCount"));
       report = reinterpret_cast<decltype(report)>(dlsym(library, "vramstowSimulatorReportDevice"));
+      list = reinterpret_cast<decltype(list)>(dlsym(library, "vramstowSimulatorListProcesses"));
     }
   }
 };
@@ -70,6 +72,20 @@ nvmlReturn_t Report(nvmlDevice_t device, DeviceReport* report) {
     return NVML_ERROR_INVALID_ARGUMENT;
   }
   return Driver().report(index, report, sizeof(*report)) == 0 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+nvmlReturn_t ListProcesses(nvmlDevice_t device, std::vector<DeviceProcess>* processes) {
+  DeviceReport report;
+  const nvmlReturn_t result = Report(device, &report);
+  if (result != NVML_SUCCESS) {
+    return result;
+  }
+  constexpr int kRoom = 256;  // as many as can share a card
+  processes->resize(kRoom);
+  const int count =
+      Driver().list == nullptr ? -1 : Driver().list(IndexOf(device), processes->data(), kRoom);
+  processes->resize(count < 0 ? 0 : count < kRoom ? count : kRoom);
+  return count < 0 ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
 }
 
 nvmlReturn_t CopyText(const char* text, char* target, unsigned length) {

@@ -10,6 +10,7 @@
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_DEVICES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "simulator/runtime/libraries/nvml/api.h"
 
@@ -41,6 +42,12 @@ struct DeviceReport {
   uint64_t process_bytes;
 };
 
+// One of the processes that vramstowSimulatorListProcesses lists, likewise.
+struct DeviceProcess {
+  uint64_t process;
+  uint64_t bytes;
+};
+
 // Looks for the driver; true if it is the simulator's and its SPEC is right.
 bool FindDriver();
 
@@ -56,6 +63,9 @@ int IndexOf(nvmlDevice_t device);
 
 // The checks of every function that asks about a device, and the device's report.
 nvmlReturn_t Report(nvmlDevice_t device, DeviceReport* report);
+
+// The processes that hold memory of the device.
+nvmlReturn_t ListProcesses(nvmlDevice_t device, std::vector<DeviceProcess>* processes);
 
 // Copies `text` into the caller's `length` bytes; NVML_ERROR_INSUFFICIENT_SIZE if it does not fit.
 nvmlReturn_t CopyText(const char* text, char* target, unsigned length);

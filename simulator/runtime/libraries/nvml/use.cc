@@ -1,37 +1,39 @@
-// How a device is used: memory and processes. The figures are the simulated driver's own; of other
-// processes on the same simulated card it does not know.
-#include <unistd.h>
+// How a device is used: memory and processes. The figures are the simulated driver's own, which
+// knows of all processes that share the simulated card.
+#include <vector>
 
 #include "simulator/runtime/libraries/nvml/devices.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Gives the processes in the caller's array: this one, if it has a context on the device.
+// Gives the processes that hold memory of the device in the caller's array.
 template <typename Info>
 nvmlReturn_t Processes(nvmlDevice_t device, unsigned* count, Info* infos) {
-  DeviceReport report;
-  const nvmlReturn_t result = Report(device, &report);
+  std::vector<DeviceProcess> processes;
+  const nvmlReturn_t result = ListProcesses(device, &processes);
   if (result != NVML_SUCCESS || count == nullptr) {
     return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
   }
   const unsigned room = *count;
-  *count = report.has_context != 0 ? 1 : 0;
-  if (*count == 0) {
+  *count = static_cast<unsigned>(processes.size());
+  if (processes.empty()) {
     return NVML_SUCCESS;
   }
-  if (room == 0) {
+  if (room < processes.size()) {
     return NVML_ERROR_INSUFFICIENT_SIZE;
   }
   if (infos == nullptr) {
     return NVML_ERROR_INVALID_ARGUMENT;
   }
   constexpr unsigned kNoInstance = 0xffffffff;
-  infos[0].pid = static_cast<unsigned>(getpid());
-  infos[0].usedGpuMemory = report.process_bytes;
-  if constexpr (sizeof(Info) == sizeof(nvmlProcessInfo_t)) {
-    infos[0].gpuInstanceId = kNoInstance;
-    infos[0].computeInstanceId = kNoInstance;
+  for (unsigned i = 0; i < *count; ++i) {
+    infos[i].pid = static_cast<unsigned>(processes[i].process);
+    infos[i].usedGpuMemory = processes[i].bytes;
+    if constexpr (sizeof(Info) == sizeof(nvmlProcessInfo_t)) {
+      infos[i].gpuInstanceId = kNoInstance;
+      infos[i].computeInstanceId = kNoInstance;
+    }
   }
   return NVML_SUCCESS;
 }

@@ -1,0 +1,318 @@
+#include "simulator/device/tenancy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kMagic = 0x31647261636d7276;  // "vrmcard1"
+constexpr unsigned kSlots = 256;
+constexpr char kPrefix[] = "vramstow-cards-";
+// Bytes that are locked: one for each slot, and one while the file is made.
+constexpr off_t kSlotBytes = 1 << 20;
+constexpr off_t kMakingByte = kSlotBytes + kSlots;
+// A file that nobody has been in for so long was left by killed processes.
+constexpr time_t kStaleSeconds = 600;
+
+struct Slot {
+  std::atomic<int64_t> process;
+  std::atomic<uint64_t> used[kDevicesMax];
+};
+
+std::string Folder() {
+  if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm/";
+  const char* temporary = getenv("TMPDIR");
+  if (temporary != nullptr && *temporary != '\0') return std::string(temporary) + "/";
+  return "/tmp/";
+}
+
+uint64_t Hash(const std::string& text) {  // FNV-1a, 64 bits
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+// Locks or unlocks one byte for this process.
+bool LockByte(int file, off_t at, short type, int command) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = 1;
+  int result = 0;
+  do {
+    result = fcntl(file, command, &lock);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+bool IsLocked(int file, off_t start, off_t length) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = start;
+  lock.l_len = length;
+  return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+}  // namespace
+
+struct Tenancy::Table {
+  std::atomic<uint64_t> magic;  // set last
+  std::atomic<uint32_t> gone;   // the name has been removed: newcomers make another file
+  std::atomic<uint32_t> slots;  // so many have ever been used
+  pthread_mutex_t mutex;
+  Slot slot[kSlots];
+};
+
+namespace {
+
+// Holds the file's mutex. A process that died with it leaves counters that are right all the same:
+// each is one store.
+class TableLock {
+ public:
+  explicit TableLock(pthread_mutex_t* mutex) : mutex_(mutex) {
+    if (pthread_mutex_lock(mutex_) == EOWNERDEAD) pthread_mutex_consistent(mutex_);
+  }
+  ~TableLock() { pthread_mutex_unlock(mutex_); }
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+ private:
+  pthread_mutex_t* mutex_;
+};
+
+void RemoveIfStale(const std::string& path) {
+  struct stat state;
+  if (stat(path.c_str(), &state) != 0 || state.st_uid != geteuid()) return;
+  if (state.st_mtime + kStaleSeconds > time(nullptr)) return;
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return;
+  // Whoever enters holds the making byte meanwhile.
+  if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && !IsLocked(file, kSlotBytes, kSlots)) {
+    unlink(path.c_str());
+  }
+  close(file);
+}
+
+// What killed processes left, of this user. Never the file that is in use here: closing that once
+// would drop this process's lock.
+void RemoveStale(const std::string& own) {
+  const std::string folder = Folder();
+  DIR* directory = opendir(folder.c_str());
+  if (directory == nullptr) return;
+  while (const dirent* entry = readdir(directory)) {
+    const std::string path = folder + entry->d_name;
+    if (strncmp(entry->d_name, kPrefix, strlen(kPrefix)) != 0 || path == own) continue;
+    RemoveIfStale(path);
+  }
+  closedir(directory);
+}
+
+}  // namespace
+
+std::string TenancyGroup(const Spec& spec, const char* run_id) {
+  if (spec.share == "none") return {};
+  if (!spec.share.empty()) return "name " + spec.share;
+  return run_id == nullptr || *run_id == '\0' ? std::string() : "run " + std::string(run_id);
+}
+
+Tenancy::Tenancy(const Spec& spec, const std::string& group) {
+  char name[64];
+  // Another card, size or count is another machine.
+  const std::string machine = group + " " + spec.card->key + " " +
+                              std::to_string(spec.memory_bytes) + " " + std::to_string(spec.count);
+  snprintf(name, sizeof(name), "%s%u-%016llx", kPrefix, geteuid(),
+           static_cast<unsigned long long>(Hash(machine)));
+  path_ = Folder() + name;
+}
+
+Tenancy::~Tenancy() { Leave(); }
+
+void Tenancy::Close() {
+  if (table_ != nullptr) munmap(table_, sizeof(Table));
+  if (file_ >= 0) close(file_);
+  table_ = nullptr;
+  file_ = -1;
+  slot_ = -1;
+}
+
+// Fills a new file. The making byte is locked, so nobody else does the same; a process that dies in
+// here leaves a file without its magic, which the next one fills again.
+bool Tenancy::Prepare() {
+  if (table_->magic == kMagic) return true;
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  const bool made = pthread_mutex_init(&table_->mutex, &attributes) == 0;
+  pthread_mutexattr_destroy(&attributes);
+  if (made) table_->magic = kMagic;
+  return made;
+}
+
+bool Tenancy::Open(bool create, std::string* error) {
+  constexpr mode_t kOwnerOnly = 0600;
+  file_ = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), kOwnerOnly);
+  if (file_ < 0) {
+    *error = path_ + " cannot be opened: " + strerror(errno);
+    return false;
+  }
+  struct stat state;
+  bool right = fstat(file_, &state) == 0 && state.st_uid == geteuid();
+  right = right && (!create || LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW));
+  if (right && create) right = ftruncate(file_, sizeof(Table)) == 0;
+  if (right && !create) right = static_cast<uint64_t>(state.st_size) >= sizeof(Table);
+  void* at = MAP_FAILED;
+  if (right) {
+    at = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  }
+  if (at != MAP_FAILED) {
+    table_ = static_cast<Table*>(at);
+    right = create ? Prepare() : table_->magic == kMagic;
+  }
+  if (right && at != MAP_FAILED) return true;
+  *error = path_ + " cannot be used: " + strerror(errno);
+  Close();
+  return false;
+}
+
+bool Tenancy::EnterSlot() {
+  const TableLock lock(&table_->mutex);
+  if (table_->gone != 0) return false;
+  for (unsigned i = 0; i < kSlots; ++i) {
+    if (!LockByte(file_, kSlotBytes + i, F_WRLCK, F_SETLK)) continue;
+    Slot& slot = table_->slot[i];
+    for (auto& used : slot.used) used = 0;
+    slot.process = getpid();
+    table_->slots = std::max(table_->slots.load(), i + 1);
+    slot_ = static_cast<int>(i);
+    return true;
+  }
+  return false;
+}
+
+bool Tenancy::Enter(std::string* error) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (slot_ >= 0) return true;
+  constexpr int kTries = 100;  // the file may be removed between opening and entering it
+  for (int i = 0; i < kTries; ++i) {
+    Close();  // who only looked has it open without the lock
+    if (!Open(true, error)) return false;
+    if (EnterSlot()) {
+      LockByte(file_, kMakingByte, F_UNLCK, F_SETLK);
+      if (slot_ == 0) RemoveStale(path_);
+      return true;
+    }
+    if (table_->gone == 0) break;
+  }
+  Close();
+  *error = path_ + " has no room for another process";
+  return false;
+}
+
+bool Tenancy::IsAlive(unsigned slot) const {
+  return static_cast<int>(slot) == slot_ || IsLocked(file_, kSlotBytes + slot, 1);
+}
+
+void Tenancy::SweepDead() {
+  const unsigned slots = table_->slots;
+  for (unsigned i = 0; i < slots; ++i) {
+    Slot& slot = table_->slot[i];
+    if (slot.process == 0 || IsAlive(i)) continue;
+    for (auto& used : slot.used) used = 0;
+    slot.process = 0;
+  }
+}
+
+uint64_t Tenancy::Sum(int card) const {
+  uint64_t sum = 0;
+  const unsigned slots = table_->slots;
+  for (unsigned i = 0; i < slots; ++i) sum += table_->slot[i].used[card];
+  return sum;
+}
+
+bool Tenancy::Take(int card, uint64_t bytes, uint64_t capacity) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (slot_ < 0 || bytes > capacity) return false;
+  const TableLock lock(&table_->mutex);
+  if (Sum(card) > capacity - bytes) {
+    SweepDead();
+    if (Sum(card) > capacity - bytes) return false;
+  }
+  table_->slot[slot_].used[card] += bytes;
+  return true;
+}
+
+void Tenancy::Give(int card, uint64_t bytes) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (slot_ >= 0) table_->slot[slot_].used[card] -= bytes;
+}
+
+// For who only looks: the file of today, if there is one.
+void Tenancy::Refresh() {
+  if (slot_ >= 0) return;
+  if (table_ != nullptr && table_->gone != 0) Close();
+  std::string error;
+  if (table_ == nullptr) Open(false, &error);
+}
+
+uint64_t Tenancy::Used(int card) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Refresh();
+  if (table_ == nullptr) return 0;
+  const TableLock lock(&table_->mutex);
+  SweepDead();
+  return Sum(card);
+}
+
+std::vector<Tenant> Tenancy::Tenants(int card) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<Tenant> tenants;
+  Refresh();
+  if (table_ == nullptr) return tenants;
+  const TableLock lock(&table_->mutex);
+  SweepDead();
+  const unsigned slots = table_->slots;
+  for (unsigned i = 0; i < slots; ++i) {
+    const Slot& slot = table_->slot[i];
+    if (slot.used[card] == 0) continue;
+    tenants.push_back({static_cast<pid_t>(slot.process.load()), slot.used[card]});
+  }
+  return tenants;
+}
+
+void Tenancy::Leave() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (table_ != nullptr && slot_ >= 0) {
+    const TableLock lock(&table_->mutex);
+    for (auto& used : table_->slot[slot_].used) used = 0;
+    table_->slot[slot_].process = 0;
+    SweepDead();
+    bool empty = true;
+    const unsigned slots = table_->slots;
+    for (unsigned i = 0; i < slots; ++i) empty &= table_->slot[i].process == 0;
+    if (empty && table_->gone == 0) {
+      table_->gone = 1;
+      unlink(path_.c_str());
+    }
+  }
+  Close();
+}
+
+}  // namespace vramstow::simulator
