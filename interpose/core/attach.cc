@@ -28,8 +28,11 @@ constexpr VramstowCore kCore = {Replace, Finish};
 extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_core_attach(
     const VramstowShim* shim) {
   if (shim->hooks_fingerprint != vramstow::HooksFingerprint()) return nullptr;
-  // Every caller is the same shim, so a second one changes nothing.
-  __atomic_store_n(&vramstow::TheCore().shim, shim, __ATOMIC_RELEASE);
+  // Every caller is the same shim, so a second one changes nothing, and must write nothing: other
+  // threads read the pointer already.
+  const VramstowShim* none = nullptr;
+  __atomic_compare_exchange_n(&vramstow::TheCore().shim, &none, shim, /*weak=*/false,
+                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   // Also where no look-up follows: the report at exit needs the settings.
   vramstow::TheCore().process.Start();
   return &vramstow::kCore;

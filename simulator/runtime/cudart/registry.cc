@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -57,7 +58,7 @@ namespace {
 
 // Guarded by `lock` in whole. Leaked: exit handlers of other libraries still come here.
 struct Registry {
-  std::timed_mutex lock;
+  std::mutex lock;
   std::vector<FatBinary*> binaries;
   // Something was registered that is not in the index yet.
   bool stale = false;
@@ -70,7 +71,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-using Guard = std::lock_guard<std::timed_mutex>;
+using Guard = std::lock_guard<std::mutex>;
 
 void IndexEntries(Registry& registry) {
   if (!registry.stale) {
@@ -182,7 +183,11 @@ void RegisterVariable(FatBinary* binary, const void* host_variable, const char* 
 void UnregisterFatBinary(FatBinary* binary) {
   Registry& registry = TheRegistry();
   // A forked child may have inherited the lock as taken; its exit must not hang on that.
-  std::unique_lock<std::timed_mutex> guard(registry.lock, std::chrono::milliseconds(100));
+  std::unique_lock<std::mutex> guard(registry.lock, std::try_to_lock);
+  for (int tries = 0; !guard.owns_lock() && tries < 100; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    static_cast<void>(guard.try_lock());
+  }
   if (!guard.owns_lock()) {
     return;
   }
