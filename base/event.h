@@ -92,7 +92,7 @@ inline constexpr uint16_t kUnknownName = 0;  // of `call` and `library`
 
 // One event. Fields that do not apply are zero, device kNoDevice, stream kUnknownStream.
 struct Event {
-  uint64_t sequence = 0;   // order over all threads of the process, from 1; set by the recorder
+  uint64_t sequence = 0;   // order over all threads of the process; set by the recorder
   uint64_t time_ns = 0;    // since the trace began, monotonic; set by the recorder
   uint64_t address = 0;    // device or host address, or handle where the kind says so
   uint64_t size = 0;       // bytes of the block after rounding

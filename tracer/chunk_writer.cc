@@ -30,8 +30,14 @@ void ChunkWriter::Begin(const Start& start) {
   to->encoding = static_cast<uint8_t>(ChunkEncoding::kPlain);
   to->header_bytes = sizeof(ChunkHeader);
   to->base_sequence = start.base_sequence;
-  to->base_time_ns = start.base_time_ns;
+  to->base_time = start.base_time;
   to->checksum = Crc32c(to, offsetof(ChunkHeader, checksum));
+  to->buffer = start.buffer;
+  to->payload_bytes = 0;
+  to->more_checksum =
+      Crc32c(&to->buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+  to->reserved = 0;
+  to->lost_events = 0;
   to->payload_checksum = 0;
   next_ = payload();
   end_ = place_.bytes + place_.capacity;

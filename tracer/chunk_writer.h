@@ -39,7 +39,8 @@ class ChunkWriter {
     uint32_t thread;
     ChunkKind kind;
     uint64_t base_sequence;
-    uint64_t base_time_ns;
+    uint64_t base_time;  // as the chunk's kind has it
+    uint32_t buffer;     // 0 for tables
   };
   // Begins an empty chunk. What was in the slot is gone.
   void Begin(const Start& start);
@@ -62,6 +63,13 @@ class ChunkWriter {
   void SealInPlace();
   // From now on there is no chunk here, and what is stored in the slot does not reach the file.
   void Abandon();
+  // Says in the chunk that one more event was lost after its last one. Without a chunk: false.
+  bool CountLost() {
+    if (!has_chunk()) return false;
+    std::atomic_ref<uint64_t> lost(header()->lost_events);
+    lost.store(lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+  }
   // No more goes into this chunk, because the state of who wrote it is in doubt.
   void Fill() { end_ = next_; }
 

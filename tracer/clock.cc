@@ -4,12 +4,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace vramstow {
 namespace {
 
-uint64_t Nanoseconds(clockid_t clock) {
+uint64_t Now(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
@@ -27,7 +28,12 @@ bool KernelTrustsCounter() {
   close(fd);
   return length >= 4 && std::memcmp(name, "tsc\n", 4) == 0;
 #elif defined(__aarch64__)
-  return true;  // the architecture says so
+  // They agree, the architecture says so; but a tick must be shorter than the way from one core to
+  // another, or what happened one after the other could have the same number.
+  constexpr uint64_t kLeastHertz = 500'000'000;
+  uint64_t hertz;
+  asm volatile("mrs %0, cntfrq_el0" : "=r"(hertz));
+  return hertz >= kLeastHertz;
 #else
   return false;
 #endif
@@ -35,14 +41,16 @@ bool KernelTrustsCounter() {
 
 }  // namespace
 
-void TraceClock::Start() {
-  start_clock_ns_ = 0;
+void TraceClock::Start(bool may_use_counter) {
+  start_clock_ns_ = start_counter_ = 0;
   const Reading reading = Read();
-  start_unix_ns_ = Nanoseconds(CLOCK_REALTIME);
+  start_unix_ns_ = Now(CLOCK_REALTIME);
   start_clock_ns_ = reading.time_ns;
-  start_counter_ = reading.counter;
-  counter_is_steady_.store(KernelTrustsCounter(), std::memory_order_relaxed);
+  start_counter_ = reading.ticks;
+  counter_is_trusted_ = may_use_counter && KernelTrustsCounter();
 }
+
+uint64_t TraceClock::Nanoseconds() const { return Now(CLOCK_MONOTONIC) - start_clock_ns_; }
 
 TraceClock::Reading TraceClock::Read() const {
   Reading best = {};
@@ -50,44 +58,29 @@ TraceClock::Reading TraceClock::Read() const {
   // Three tries: the thread may be interrupted between the two clocks.
   for (int i = 0; i < 3; ++i) {
     const uint64_t before = ReadCounter();
-    const uint64_t time_ns = Nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t time_ns = Now(CLOCK_MONOTONIC);
     const uint64_t width = ReadCounter() - before;
     if (width >= best_width) continue;
     best_width = width;
-    best.counter = before + width / 2;
+    best.ticks = before + width / 2;
     best.time_ns = time_ns;
   }
+  best.ticks -= start_counter_;
   best.time_ns -= start_clock_ns_;
   return best;
 }
 
 uint64_t TraceClock::Scale(const Reading& now) {
-  if (!counter_is_steady_.load(std::memory_order_relaxed)) return 0;
-  if (now.time_ns < kCalibrationNs) return 0;
-  const uint64_t ticks = now.counter - start_counter_;
   __extension__ using Wide = unsigned __int128;
-  const Wide scale = ticks == 0 ? 0 : (Wide{now.time_ns} << 32) / ticks;
-  const uint64_t last = last_scale_.load(std::memory_order_relaxed);
-  // A machine that slept or moved may have set its counter anew. One part in a thousand is ten
-  // times what the shortest calibration may be wrong by.
-  const bool plausible = scale > 0 && scale < (Wide{1} << 40);
-  const bool steady = last == 0 || (scale > last - last / 1000 && scale < last + last / 1000);
-  if (!plausible || !steady) {
-    StopUsingCounter();
-    return 0;
-  }
-  last_scale_.store(static_cast<uint64_t>(scale), std::memory_order_relaxed);
-  return static_cast<uint64_t>(scale);
+  const Wide scale = now.ticks == 0 ? 0 : (Wide{now.time_ns} << 32) / now.ticks;
+  return static_cast<uint64_t>(std::min(scale, Wide{1} << 40));
 }
 
-uint64_t ThreadClock::SetAnchor(TraceClock* clock) {
-  const TraceClock::Reading now = clock->Read();
-  anchor_counter_ = now.counter;
-  anchor_ns_ = now.time_ns;
-  scale_ = clock->Scale(now);
+uint64_t TraceClock::ValidTicks(const Reading& now) {
+  const uint64_t valid_ns = std::clamp(now.time_ns, kFirstAnchorNs, kAnchorNs);
   __extension__ using Wide = unsigned __int128;
-  valid_ticks_ = scale_ == 0 ? 0 : static_cast<uint64_t>((Wide{kAnchorNs} << 32) / scale_);
-  return now.time_ns;
+  const uint64_t scale = std::max<uint64_t>(Scale(now), 1);
+  return static_cast<uint64_t>((Wide{valid_ns} << 32) / scale);
 }
 
 }  // namespace vramstow

@@ -1,19 +1,19 @@
-// The clock of a trace: nanoseconds since it began, by CLOCK_MONOTONIC, read from the processor's
-// counter where that is steady.
+// The clock of a trace: ticks of the processor's counter, which put the events of all threads in
+// order, and what they are in nanoseconds of CLOCK_MONOTONIC.
 //
-// Idea: asking the kernel costs twice as much as the processor's counter. So each thread asks the
-// kernel every kAnchorNs, and in between adds what the counter says. The counter's rate comes from
-// the first and the latest of these readings; it is used once they lie kCalibrationNs apart. Where
-// the kernel itself does not trust the counter, it is not used at all.
+// Idea: a counter that runs at one speed on all cores and agrees between them orders events without
+// a word of memory that all threads write to, and tells their time as well. It is read behind a
+// fence, so that no core reads it before it has seen what the event rests on: if one thread's event
+// is over before another's begins, and anything in memory says so, the first has fewer ticks. That
+// is what the kernel's own clock rests on (Linux, lib/vdso), and where the kernel does not trust
+// the counter it is not used: events are numbered by an atomic counter instead.
 //
-// Error: a rate that is wrong by 10^-5 gives at most half a microsecond until the next anchor. Two
-// threads' times may differ by that much from the order of their events: the order is the
-// sequence's business. Ownership: values. Threads: TraceClock may be used by all at once, a
-// ThreadClock by one. Errors: none. Units: nanoseconds.
+// Error: nanoseconds come from pairs of readings, each wrong by some 50 ns; see Scale. Ownership:
+// values. Threads: Start once, the rest by all at any time. Errors: none. Units: ticks since the
+// trace began, nanoseconds since then.
 #ifndef VRAMSTOW_TRACER_CLOCK_H_
 #define VRAMSTOW_TRACER_CLOCK_H_
 
-#include <atomic>
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -22,15 +22,20 @@
 
 namespace vramstow {
 
+// After this time at most, a thread's chunk tells anew what the clocks say.
 inline constexpr uint64_t kAnchorNs = 50'000'000;
-inline constexpr uint64_t kCalibrationNs = 10'000'000;
+// And after this time at least.
+inline constexpr uint64_t kFirstAnchorNs = 200'000;
 
+// The counter, as far as the calling thread has got: not before anything that it has read.
 inline uint64_t ReadCounter() {
 #if defined(__x86_64__)
+  // LFENCE waits for all that comes before; RDTSC alone may be done early (Intel SDM, RDTSC).
+  _mm_lfence();
   return __rdtsc();
 #elif defined(__aarch64__)
   uint64_t ticks;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  asm volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
   return ticks;
 #else
   return 0;
@@ -39,50 +44,37 @@ inline uint64_t ReadCounter() {
 
 class TraceClock {
  public:
-  // Sets time 0 to now.
-  void Start();
+  // Sets time 0 to now. Without `may_use_counter` it is as if the kernel did not trust it.
+  void Start(bool may_use_counter);
 
-  // For tests: as if the kernel did not trust the counter.
-  void StopUsingCounter() { counter_is_steady_.store(false, std::memory_order_relaxed); }
+  // Whether ticks put events in order.
+  bool counter_is_trusted() const { return counter_is_trusted_; }
+
+  uint64_t Ticks() const { return ReadCounter() - start_counter_; }
+  uint64_t Nanoseconds() const;
 
   uint64_t start_unix_ns() const { return start_unix_ns_; }
   uint64_t start_clock_ns() const { return start_clock_ns_; }
 
   struct Reading {
-    uint64_t counter;
+    uint64_t ticks;
     uint64_t time_ns;
   };
   // Both clocks at the same moment, as nearly as can be.
   Reading Read() const;
 
-  // Nanoseconds per tick of the counter times 2^32, as known by `now`; 0 if not known (yet).
-  uint64_t Scale(const Reading& now);
+  // Nanoseconds per tick times 2^32, from the time since Start: wrong by 10^-7 after a second. How
+  // long it may be relied upon is ValidTicks.
+  static uint64_t Scale(const Reading& now);
+  // As long again as the trace is old, within kFirstAnchorNs and kAnchorNs: so the error stays at
+  // some 100 ns.
+  static uint64_t ValidTicks(const Reading& now);
 
  private:
   uint64_t start_unix_ns_ = 0;
   uint64_t start_clock_ns_ = 0;
   uint64_t start_counter_ = 0;
-  std::atomic<uint64_t> last_scale_{0};
-  std::atomic<bool> counter_is_steady_{false};
-};
-
-class ThreadClock {
- public:
-  uint64_t Now(TraceClock* clock) {
-    const uint64_t ticks = ReadCounter() - anchor_counter_;
-    if (ticks < valid_ticks_) [[likely]] {
-      return anchor_ns_ + ((ticks * scale_) >> 32);
-    }
-    return SetAnchor(clock);
-  }
-
- private:
-  uint64_t SetAnchor(TraceClock* clock);
-
-  uint64_t anchor_counter_ = 0;
-  uint64_t anchor_ns_ = 0;
-  uint64_t scale_ = 0;
-  uint64_t valid_ticks_ = 0;  // times scale_ it stays below 2^64
+  bool counter_is_trusted_ = false;
 };
 
 }  // namespace vramstow

@@ -12,11 +12,6 @@ RecorderError Recorder::Open(const RecorderConfig& config) {
   return error;
 }
 
-uint64_t Recorder::Record(const Event& event) {
-  RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->Record(event);
-}
-
 void Recorder::Describe(std::string_view key, std::string_view value) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
   if (state != nullptr) state->Describe(key, value);

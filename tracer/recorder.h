@@ -35,10 +35,17 @@ enum class RecorderError {
 // bring thread-local storage of its own; a test passes a function over a thread_local.
 using ThreadSlot = void** (*)();
 
+// What puts the events of different threads in order.
+enum class OrderSource : uint8_t {
+  kBest,     // the processor's counter where the kernel trusts it
+  kNumbers,  // an atomic counter, which costs the more the more threads there are
+};
+
 struct RecorderConfig {
   const char* directory;  // must exist
   const char* stem;       // file name without ".stow"; if it exists, "-2", "-3", … is appended
   ThreadSlot thread_slot;
+  OrderSource order = OrderSource::kBest;
 };
 
 class RecorderState;  // tracer/recorder_state.h
@@ -52,9 +59,10 @@ class Recorder {
   // Creates the file. On an error nothing is left behind and the recorder stays closed.
   RecorderError Open(const RecorderConfig& config);
 
-  // Stores the event after setting its sequence, time and thread; returns the sequence (1, 2, …),
-  // also when the event had to be dropped; 0 where the recorder is not open. When it returns, the
-  // event is committed: a reader will see it, whatever happens to this process.
+  // Stores the event after setting its sequence, time and thread; returns the sequence, by which a
+  // reader will know it, or 0 if it was not stored. Sequences rise from one event to another that
+  // begins later, on whatever thread, but not by one. When it returns, the event is committed: a
+  // reader will see it, whatever happens to this process.
   uint64_t Record(const Event& event);
 
   // Facts about process, device and settings: kept in the trace as a list of pairs, later values of

@@ -1,97 +1,170 @@
 // The way of an event: the fast path first, then what is done when something is unusual.
+#include <algorithm>
+
+#include "tracer/recorder.h"
 #include "tracer/recorder_state.h"
 
 namespace vramstow {
 
-uint64_t RecorderState::Record(const Event& event) {
-  void** const slot = thread_slot_();
-  ThreadBuffer* buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
-  if (buffer == nullptr || buffer->owner != this) [[unlikely]] {
-    buffer = Attach(slot);
-    if (buffer == nullptr) return Drop();
+uint64_t Recorder::Record(const Event& event) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->Record(event);
+}
+
+inline uint64_t RecorderState::Record(const Event& event) {
+  if (!is_fast_.load(std::memory_order_relaxed)) [[unlikely]]
+    return RecordWithoutTicks(event);
+  // First of all, because the processor waits here until it is done with all that came before. What
+  // follows it does while it reads the counter.
+  const uint64_t now = clock_.Ticks();
+  ThreadBuffer* const buffer = OwnBuffer();
+  if (buffer == nullptr) [[unlikely]]
+    return 0;
+  EventEncoder& encoder = buffer->encoder;
+  // A thread that moved to another core may find the same tick there, and a signal handler may have
+  // come between.
+  const uint64_t ticks = std::max(now, encoder.last_time() + 1);
+  uint64_t sequence = OrderOf(ticks, buffer->number);
+  const bool is_usual = (condition() == kRecording) & (ticks < buffer->anchor_ends) &
+                        (buffer->chunk.room() >= kMaxEncodedBytes + kEncodeSlack);
+  if (is_usual) [[likely]] {
+    buffer->chunk.Commit(
+        encoder.Encode(buffer->chunk.next(), event, encoder.last_sequence() + 1, ticks));
+  } else {
+    sequence = RecordSlowly(buffer, event);
   }
-  // A signal handler interrupted this very function: its half-written bytes must stay as they are.
-  if (buffer->busy.load(std::memory_order_relaxed)) [[unlikely]]
-    return Drop();
-  buffer->busy.store(true, std::memory_order_relaxed);
-  // The clock comes before the number: the other way round the processor waits for the one to be
-  // done before it starts with the other, and an event takes half as long again.
-  const uint64_t time_ns = IsOff() ? 0 : buffer->clock.Now(&clock_);
-  const uint64_t sequence = TakeNumber();
-  if (condition() != kRecording) [[unlikely]] {
-    return RecordUnusually(buffer, event, sequence, time_ns);
-  }
-  Commit(buffer, event, sequence, time_ns);
   buffer->busy.store(false, std::memory_order_release);
   return sequence;
 }
 
-bool RecorderState::Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
-                           uint64_t time_ns) {
-  if (buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack) [[unlikely]] {
-    if (!NextChunk(buffer, sequence, time_ns)) return false;
+// This thread's buffer, marked busy. Null: it has none, or it is busy already, because a signal
+// handler interrupted Record, whose half-written bytes must stay as they are. Then one more event
+// is counted as dropped.
+inline ThreadBuffer* RecorderState::OwnBuffer() {
+  void** const slot = thread_slot_();
+  ThreadBuffer* buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
+  if (buffer == nullptr || buffer->owner != this) [[unlikely]]
+    buffer = Attach(slot);
+  if (buffer == nullptr || buffer->busy.load(std::memory_order_relaxed)) [[unlikely]] {
+    Drop();
+    return nullptr;
   }
-  buffer->chunk.Commit(buffer->encoder.Encode(buffer->chunk.next(), event, sequence, time_ns));
+  buffer->busy.store(true, std::memory_order_relaxed);
+  Barrier();
+  return buffer;
+}
+
+// Where no counter can be trusted, and after latching off.
+uint64_t RecorderState::RecordWithoutTicks(const Event& event) {
+  ThreadBuffer* const buffer = OwnBuffer();
+  if (buffer == nullptr) return 0;
+  const uint64_t sequence = RecordSlowly(buffer, event);
+  buffer->busy.store(false, std::memory_order_release);
+  return sequence;
+}
+
+// Whatever the condition; the buffer is busy.
+uint64_t RecorderState::RecordSlowly(ThreadBuffer* buffer, const Event& event) {
+  switch (condition()) {
+    case kRecording:
+      return Append(buffer, event);
+    case kGapPending: {
+      const uint64_t sequence = Append(buffer, event);
+      if (sequence != 0) TellGap(buffer);
+      return sequence;
+    }
+    case kLatched:
+      CountLost(buffer);
+      return 0;
+    default:  // forked or closed
+      return 0;
+  }
+}
+
+// Stores the event where there is room for it. Its place in the order is taken last. 0: latched
+// off.
+uint64_t RecorderState::Append(ThreadBuffer* buffer, const Event& event) {
+  if (!PrepareChunk(buffer)) {
+    CountLost(buffer);
+    return 0;
+  }
+  ChunkWriter& chunk = buffer->chunk;
+  EventEncoder& encoder = buffer->encoder;
+  if (!by_ticks_) {
+    // The time comes before the number: otherwise a thread that is interrupted between the two
+    // makes all that others do meanwhile seem to be earlier.
+    const uint64_t time_ns = clock_.Nanoseconds();
+    const uint64_t sequence = sequence_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    chunk.Commit(encoder.Encode(chunk.next(), event, sequence, time_ns));
+    return sequence;
+  }
+  const uint64_t ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+  chunk.Commit(encoder.Encode(chunk.next(), event, encoder.last_sequence() + 1, ticks));
+  return OrderOf(ticks, buffer->number);
+}
+
+// Sees to it that the buffer has a chunk with room for one event, and that the chunk knows its
+// time.
+bool RecorderState::PrepareChunk(ThreadBuffer* buffer) {
+  constexpr size_t kNeeded = kMaxEncodedBytes + kEncodeSlack;
+  const bool is_late = by_ticks_ && clock_.Ticks() >= buffer->anchor_ends;
+  if (buffer->chunk.room() < kNeeded + (is_late ? kMaxClockBytes : 0)) return NextChunk(buffer);
+  if (is_late) TellClock(buffer);
   return true;
 }
 
-bool RecorderState::NextChunk(ThreadBuffer* buffer, uint64_t sequence, uint64_t time_ns) {
+bool RecorderState::NextChunk(ThreadBuffer* buffer) {
   if (buffer->chunk.has_chunk()) {
     const int error = buffer->chunk.Append();
     if (error != 0) {
-      Latch(time_ns, error);
-      DropLatched(sequence);
+      Latch(error);
       return false;
     }
+    buffer->recorded = buffer->encoder.last_sequence();
   }
   const uint32_t number = chunks_.fetch_add(1, std::memory_order_relaxed) + 1;
-  buffer->chunk.Begin({number, buffer->thread, ChunkKind::kEvents, sequence - 1, time_ns});
+  ChunkKind kind = ChunkKind::kTickedEvents;
+  uint64_t base_sequence = buffer->recorded;
+  uint64_t base_time;
+  if (by_ticks_) {
+    base_time = std::max(clock_.Ticks(), buffer->encoder.last_time());
+  } else {
+    kind = ChunkKind::kEvents;
+    base_sequence = sequence_.load(std::memory_order_acquire);
+    base_time = clock_.Nanoseconds();
+  }
+  buffer->chunk.Begin({number, buffer->thread, kind, base_sequence, base_time, buffer->number});
   buffer->chunk_thread = buffer->thread;
-  buffer->encoder.Begin(sequence - 1, time_ns);
+  buffer->encoder.Begin(base_sequence, base_time);
+  if (by_ticks_) TellClock(buffer);
   return true;
 }
 
-uint64_t RecorderState::RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
-                                        uint64_t time_ns) {
-  switch (condition()) {
-    case kGapPending:
-      if (Commit(buffer, event, sequence, time_ns)) TellGap(buffer, time_ns);
-      break;
-    case kLatched:
-      DropLatched(sequence);
-      break;
-    case kRecording:  // in the meantime another thread told the gap
-      Commit(buffer, event, sequence, time_ns);
-      break;
-    case kForked:
-      sequence = 0;
-      break;
-    default:  // closed
-      break;
-  }
-  buffer->busy.store(false, std::memory_order_release);
-  return sequence;
+void RecorderState::TellClock(ThreadBuffer* buffer) {
+  const TraceClock::Reading now = clock_.Read();
+  buffer->chunk.Commit(EventEncoder::EncodeClock(buffer->chunk.next(), now.ticks, now.time_ns,
+                                                 TraceClock::Scale(now)));
+  buffer->anchor_ends = now.ticks + TraceClock::ValidTicks(now);
 }
 
-void RecorderState::TellGap(ThreadBuffer* buffer, uint64_t time_ns) {
+void RecorderState::TellGap(ThreadBuffer* buffer) {
   uint32_t expected = kGapPending;
   condition_->compare_exchange_strong(expected, kRecording, std::memory_order_acq_rel);
   Event gap;
   gap.kind = EventKind::kGap;
   gap.size = gap_events_.exchange(0, std::memory_order_acq_rel);
-  if (gap.size != 0) Commit(buffer, gap, TakeNumber(), time_ns);
+  if (gap.size != 0) Append(buffer, gap);
 }
 
 // The event of a thread that cannot record just now.
-uint64_t RecorderState::Drop() {
-  if (condition() == kForked) return 0;
-  const uint64_t sequence = TakeNumber();
+void RecorderState::Drop() {
   switch (condition()) {
     case kLatched:
-      DropLatched(sequence);
-      return sequence;
+      std::atomic_ref<uint64_t>(header()->lost_events).fetch_add(1, std::memory_order_relaxed);
+      return;
+    case kForked:
     case kClosed:
-      return sequence;
+      return;
     default:
       break;
   }
@@ -99,29 +172,28 @@ uint64_t RecorderState::Drop() {
   gap_events_.fetch_add(1, std::memory_order_acq_rel);
   uint32_t expected = kRecording;
   condition_->compare_exchange_strong(expected, kGapPending, std::memory_order_acq_rel);
-  return sequence;
 }
 
-// After latching off the numbers that were given out say how many events were lost. Two threads may
-// store theirs in the wrong order; a reader is then told one number too few.
-void RecorderState::DropLatched(uint64_t sequence) {
-  std::atomic_ref<uint64_t>(header()->last_sequence).store(sequence, std::memory_order_relaxed);
-  std::atomic_ref<uint64_t> first(header()->latch_sequence);
-  uint64_t before = first.load(std::memory_order_relaxed);
-  while ((before == 0 || sequence < before) &&
-         !first.compare_exchange_weak(before, sequence, std::memory_order_relaxed)) {
+// After latching off. Each thread counts for itself, if it can.
+void RecorderState::CountLost(ThreadBuffer* buffer) {
+  if (!buffer->chunk.CountLost()) {
+    std::atomic_ref<uint64_t>(header()->lost_events).fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 // No more is recorded: the disk is full, or worse. Trying again with each event would make the job
 // slower for nothing.
-void RecorderState::Latch(uint64_t time_ns, int error) {
+void RecorderState::Latch(int error) {
   uint32_t before = condition();
   do {
     if (before != kRecording && before != kGapPending) return;
   } while (!condition_->compare_exchange_weak(before, kLatched, std::memory_order_acq_rel));
+  is_fast_.store(false, std::memory_order_relaxed);
   FileHeader* const to = header();
-  std::atomic_ref<uint64_t>(to->latch_time_ns).store(time_ns, std::memory_order_relaxed);
+  std::atomic_ref<uint64_t>(to->latch_time_ns)
+      .store(clock_.Nanoseconds(), std::memory_order_relaxed);
+  const uint64_t sequence = by_ticks_ ? OrderOf(clock_.Ticks(), 0) : sequence_.load() + 1;
+  std::atomic_ref<uint64_t>(to->latch_sequence).store(sequence, std::memory_order_relaxed);
   std::atomic_ref<uint32_t>(to->latch_error)
       .store(static_cast<uint32_t>(error), std::memory_order_relaxed);
 }

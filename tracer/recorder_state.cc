@@ -2,8 +2,10 @@
 #include "tracer/recorder_state.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +30,18 @@ uint64_t RandomNumber() {
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_nsec) * 0x9E3779B97F4A7C15u ^
          static_cast<uint64_t>(now.tv_sec) ^ static_cast<uint64_t>(getpid()) << 32;
+}
+
+// What threads need for Barrier to be cheap (membarrier(2)). False where the kernel has it not, or
+// a sandbox forbids it.
+bool RegisterBarriers() {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
+}
+
+// Where that failed, threads have barriers of their own, and here is the other one.
+void BarrierOnAllThreads() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
 }
 
 // A page that is zero in a child after fork. An older kernel does not offer that; then
@@ -65,34 +79,49 @@ RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
   void* const page = WipedOnFork(sizeof *condition_);
   if (page == nullptr) return RecorderError::kCannotMap;
   condition_ = new (page) std::atomic<uint32_t>(kRecording);
-  int error = file_.Create(config.directory, config.stem);
-  if (error != 0) {
-    errno = error;
-    return RecorderError::kCannotCreate;
+  trace_id_ = RandomNumber();
+  clock_.Start(config.order == OrderSource::kBest);
+  by_ticks_ = clock_.counter_is_trusted();
+  is_fast_.store(by_ticks_, std::memory_order_relaxed);
+  needs_barrier_ = !RegisterBarriers();
+  int error = MakeFile(config, false);
+  // A file system without unnamed files, or one on which they cannot be named later.
+  if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);
+  errno = error;
+  switch (error) {
+    case 0:
+      return RecorderError::kOk;
+    case ENOSPC:
+      return RecorderError::kNoSpace;
+    case ENOMEM:
+      return RecorderError::kCannotMap;
+    default:
+      return RecorderError::kCannotCreate;
   }
+}
+
+// The file with its first page, and its name last. 0, or an errno and nothing is left behind.
+int RecorderState::MakeFile(const RecorderConfig& config, bool has_name) {
+  int error = file_.Create(config.directory, config.stem, has_name);
+  if (error != 0) return error;
   first_slot_ = file_.NewSlot(&error);
   if (first_slot_.bytes == nullptr) {
     file_.Remove();
-    errno = error;
-    if (error == ENOSPC) return RecorderError::kNoSpace;
-    return error == ENOMEM ? RecorderError::kCannotMap : RecorderError::kCannotCreate;
+    return error;
   }
-  trace_id_ = RandomNumber();
-  clock_.Start();
   WriteFileHeader();
   tables_.SetPlace({&file_, first_slot_.bytes + kFileHeaderBytes, kFileHeaderBytes,
                     kSlotBytes - kFileHeaderBytes, trace_id_});
+  chunks_.store(0, std::memory_order_relaxed);
   BeginTables();
   if (!file_.is_shared()) {
     error = file_.WriteFront(first_slot_.bytes, kFileHeaderBytes + tables_.used_bytes());
-    if (error != 0) {
-      munmap(first_slot_.bytes, kSlotBytes);
-      file_.Remove();
-      errno = error;
-      return error == ENOSPC ? RecorderError::kNoSpace : RecorderError::kCannotCreate;
-    }
   }
-  return RecorderError::kOk;
+  if (error == 0) error = file_.Publish(config.directory, config.stem);
+  if (error == 0) return 0;
+  munmap(first_slot_.bytes, kSlotBytes);
+  file_.Remove();
+  return error;
 }
 
 void RecorderState::WriteFileHeader() {
@@ -130,15 +159,25 @@ void RecorderState::Close() {
   }
   if (before == kForked) return;
   // Every Record from here on sees kClosed; every earlier one is seen by AwaitQuietBuffers.
-  const uint64_t last_sequence = sequence_.fetch_add(0, std::memory_order_acq_rel);
+  BarrierOnAllThreads();
   const bool all_quiet = AwaitQuietBuffers();
   const void* const self = Self();
   int stand_in;  // a thread without a slot may close as well
   if (!lock_.Lock(self != nullptr ? self : &stand_in)) return;
-  FileHeader* const to = header();
-  to->last_sequence = last_sequence;
+  header()->last_sequence = by_ticks_ ? CountRecorded() : sequence_.load();
   SealAll(all_quiet);
   lock_.Unlock();
+}
+
+// How many events are in the buffers' chunks, those included that were appended.
+uint64_t RecorderState::CountRecorded() const {
+  uint64_t events = 0;
+  const uint32_t count = buffer_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    const ThreadBuffer& buffer = *buffers_[i];
+    events += buffer.chunk.has_chunk() ? buffer.encoder.last_sequence() : buffer.recorded;
+  }
+  return events;
 }
 
 // The chunks that are begun become the end of the file, and the file gets its length.

@@ -1,12 +1,15 @@
 // RecorderState: all that belongs to one open trace.
 //
 // Idea: Record must not race with Close, with a fork and with a full disk, and must not pay for
-// that either. All of these change one word, the condition, that Record reads after it has taken
-// its sequence number. That number comes from an atomic counter which Close touches as well, after
-// it has changed the condition: so each Record either comes before Close's touch, and Close sees
-// its buffer's `busy`, or after it and sees the condition changed. No fence is needed for it. The
-// condition lies in a page that a forked child finds zeroed, so that even a child of which nobody
-// told us records nothing.
+// that either. All of these change one word, the condition, that Record reads after it has marked
+// its buffer busy. Close changes the condition and then has the kernel send a memory barrier to all
+// threads of the process (membarrier): so each Record either comes before it, and Close sees that
+// the buffer is busy, or after it and sees the condition changed. Where the kernel cannot do that,
+// each Record has a barrier of its own. The condition lies in a page that a forked child finds
+// zeroed, so that even a child of which nobody told us records nothing.
+//
+// Threads share nothing that any of them writes to for an event: an event's place in the order is
+// the processor's counter (clock.h), and what is lost is counted in the thread's own chunk.
 //
 // Ownership: made by Create in memory of its own that is never given back: a late thread may still
 // look at it. Threads: as Recorder. Errors: as Recorder. Locks: lock_ guards the tables, the list
@@ -52,19 +55,22 @@ class RecorderState {
 
   RecorderState() = default;
   // Nobody else knows the object yet.
-  RecorderError OpenFile(const RecorderConfig& config) VRAMSTOW_NO_LOCK_ANALYSIS;
+  RecorderError OpenFile(const RecorderConfig& config);
+  int MakeFile(const RecorderConfig& config, bool has_name) VRAMSTOW_NO_LOCK_ANALYSIS;
   void WriteFileHeader();
 
   // recorder_events.cc: the way of an event.
-  uint64_t TakeNumber() { return sequence_.fetch_add(1, std::memory_order_acq_rel) + 1; }
-  bool Commit(ThreadBuffer* buffer, const Event& event, uint64_t sequence, uint64_t time_ns);
-  bool NextChunk(ThreadBuffer* buffer, uint64_t sequence, uint64_t time_ns);
-  uint64_t RecordUnusually(ThreadBuffer* buffer, const Event& event, uint64_t sequence,
-                           uint64_t time_ns);
-  void TellGap(ThreadBuffer* buffer, uint64_t time_ns);
-  uint64_t Drop();
-  void DropLatched(uint64_t sequence);
-  void Latch(uint64_t time_ns, int error);
+  ThreadBuffer* OwnBuffer();
+  uint64_t RecordWithoutTicks(const Event& event);
+  uint64_t RecordSlowly(ThreadBuffer* buffer, const Event& event);
+  uint64_t Append(ThreadBuffer* buffer, const Event& event);
+  bool PrepareChunk(ThreadBuffer* buffer);
+  bool NextChunk(ThreadBuffer* buffer);
+  void TellClock(ThreadBuffer* buffer);
+  void TellGap(ThreadBuffer* buffer);
+  void Drop();
+  void CountLost(ThreadBuffer* buffer);
+  void Latch(int error);
 
   // recorder_threads.cc: threads come and go.
   ThreadBuffer* Attach(void** slot);
@@ -80,22 +86,31 @@ class RecorderState {
   void BeginTables() VRAMSTOW_REQUIRES(lock_);
 
   bool AwaitQuietBuffers();
+  uint64_t CountRecorded() const;
   void SealAll(bool all_quiet) VRAMSTOW_REQUIRES(lock_);
 
+  // The barrier between "this buffer is busy" and the condition.
+  void Barrier() const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (needs_barrier_) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   uint32_t condition() const { return condition_->load(std::memory_order_relaxed); }
-  bool IsOff() const { return condition() >= kLatched; }
   bool IsRecording() const { return condition() == kRecording || condition() == kGapPending; }
   FileHeader* header() const { return reinterpret_cast<FileHeader*>(first_slot_.bytes); }
   // What tells this thread from all others; null if the thread has no slot.
   const void* Self() const { return thread_slot_(); }
 
-  // Written by each event, so on a cache line of its own (and not on one of the pair that the
-  // processor fetches).
+  // Without a counter to trust: written by each event, so on a cache line of its own (and not on
+  // one of the pair that the processor fetches).
   alignas(128) std::atomic<uint64_t> sequence_{0};
   // Read by each event.
   alignas(128) std::atomic<uint32_t>* condition_ = nullptr;
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
+  bool by_ticks_ = false;
+  std::atomic<bool> is_fast_{false};  // by ticks, and not latched off
+  bool needs_barrier_ = false;
 
   alignas(128) OwnerMutex lock_;
   std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap

@@ -21,7 +21,7 @@ std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
 
 void RecorderState::BeginTables() {
   const uint32_t number = chunks_.fetch_add(1, std::memory_order_relaxed) + 1;
-  tables_.Begin({number, 0, ChunkKind::kTables, 0, 0});
+  tables_.Begin({number, 0, ChunkKind::kTables, 0, 0, 0});
 }
 
 // Appends a record of these parts and commits it. False: no room on disk.
@@ -32,7 +32,7 @@ bool RecorderState::AppendTableRecord(uint8_t type, const std::string_view* part
   if (tables_.room() < length + kMaxVarintBytes + 1) {
     const int error = tables_.Append();
     if (error != 0) {
-      Latch(clock_.Read().time_ns, error);
+      Latch(error);
       return false;
     }
     BeginTables();

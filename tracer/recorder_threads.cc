@@ -65,19 +65,20 @@ ThreadBuffer* RecorderState::NewBuffer() {
   void* const memory = mmap(nullptr, sizeof(ThreadBuffer), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    Latch(clock_.Read().time_ns, ENOMEM);
+    Latch(ENOMEM);
     return nullptr;
   }
   int error = 0;
   const TraceFile::Slot slot = file_.NewSlot(&error);
   if (slot.bytes == nullptr) {
     munmap(memory, sizeof(ThreadBuffer));
-    Latch(clock_.Read().time_ns, error);
+    Latch(error);
     return nullptr;
   }
   ThreadBuffer* const buffer = static_cast<ThreadBuffer*>(memory);  // zeros are its beginning
   buffer->owner = this;
   buffer->thread = ThisThread();
+  buffer->number = count + 1;
   buffer->chunk.SetPlace({&file_, slot.bytes, slot.offset, kSlotBytes, trace_id_});
   buffers_[count] = buffer;
   buffer_count_.store(count + 1, std::memory_order_release);

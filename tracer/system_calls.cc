@@ -1,7 +1,14 @@
 #include "tracer/system_calls.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 namespace vramstow {
 namespace {
@@ -13,7 +20,38 @@ void* MapShared(void* address, size_t bytes, int fd, off_t offset) {
   return mmap(address, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
 }
 
-constexpr SystemCalls kRealCalls = {Allocate, pwritev, MapShared};
+int OpenUnnamed(const char* directory) {
+  return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+}
+
+// By way of /proc, because only the privileged may name a descriptor itself (open(2), O_TMPFILE).
+int NameUnnamed(int fd, const char* path) {
+  char link[32] = "/proc/self/fd/";
+  char* out = link + sizeof "/proc/self/fd/" - 1;
+  char digits[12];
+  size_t count = 0;
+  for (int rest = fd; count == 0 || rest > 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) *out++ = digits[--count];
+  if (linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return 0;
+  return errno == ENOENT ? linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH) : -1;
+}
+
+int Name(int fd, const char* part, const char* path) {
+  if (part[0] == '\0') return NameUnnamed(fd, path);
+  if (syscall(SYS_renameat2, AT_FDCWD, part, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST) return -1;
+  if (link(part, path) == 0) return unlink(part);
+  if (errno == EEXIST) return -1;
+  // A file system that knows neither: between these two calls the name leads to an empty file.
+  const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (place < 0) return -1;
+  close(place);
+  return rename(part, path);
+}
+
+constexpr SystemCalls kRealCalls = {Allocate, pwritev, MapShared, OpenUnnamed, Name};
 constinit SystemCalls g_calls = kRealCalls;
 
 }  // namespace

@@ -18,6 +18,10 @@ struct SystemCalls {
   ssize_t (*write_at)(int fd, const iovec* parts, int count, off_t offset);  // pwritev
   // mmap of `bytes` at `offset`, shared, to read and write; at `address` if that is not null.
   void* (*map_shared)(void* address, size_t bytes, int fd, off_t offset);
+  // A file in the directory that has no name, to read and write; not inherited.
+  int (*open_unnamed)(const char* directory);
+  // Gives the file the name `path`, which must not exist. `part` is the name that it has, or empty.
+  int (*name)(int fd, const char* part, const char* path);
 };
 
 const SystemCalls& RealSystemCalls();

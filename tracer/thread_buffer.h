@@ -13,7 +13,6 @@
 #include <cstdint>
 
 #include "tracer/chunk_writer.h"
-#include "tracer/clock.h"
 #include "tracer/format/event_encoder.h"
 
 namespace vramstow {
@@ -26,9 +25,11 @@ struct ThreadBuffer {
   std::atomic<bool> busy;
   uint32_t thread;        // the operating system's id
   uint32_t chunk_thread;  // the thread that the chunk was last said to be of
+  uint32_t number;        // of this buffer, from 1
   ChunkWriter chunk;
-  ThreadClock clock;
+  uint64_t anchor_ends;  // from this tick on the chunk has to be told anew what the clocks say
   EventEncoder encoder;
+  uint64_t recorded;        // when there is no chunk: what the encoder's last_sequence was
   ThreadBuffer* next_free;  // under the recorder's lock
 };
 

@@ -87,7 +87,8 @@ int WriteAll(int fd, iovec* parts, int count, uint64_t offset) {
 
 }  // namespace
 
-int TraceFile::CreateNew(const char* directory, const char* stem, unsigned attempt) {
+// path_ becomes DIRECTORY/STEM-ATTEMPT.stow, or .STEM-PID.part for attempt 0. 0 or an errno.
+int TraceFile::MakePath(const char* directory, const char* stem, unsigned attempt) {
   char* out = path_;
   const char* const end = path_ + sizeof path_;
   *out = '\0';
@@ -95,37 +96,36 @@ int TraceFile::CreateNew(const char* directory, const char* stem, unsigned attem
     out += std::strlen(path_);
     if (!AppendText(&out, end, "/")) return ENAMETOOLONG;
   }
-  bool fits =
-      AppendText(&out, end, directory) && AppendText(&out, end, "/") && AppendText(&out, end, stem);
-  if (attempt > 1) {
-    fits = fits && AppendText(&out, end, "-") && AppendNumber(&out, end, attempt);
-  }
-  if (!fits || !AppendText(&out, end, ".stow")) return ENAMETOOLONG;
-  int fd;
-  do {
-    fd = open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return errno;
-  fd_.store(fd, std::memory_order_relaxed);
-  return 0;
+  bool fits = AppendText(&out, end, directory) &&
+              AppendText(&out, end, attempt == 0 ? "/." : "/") && AppendText(&out, end, stem);
+  const unsigned number = attempt == 0 ? static_cast<unsigned>(getpid()) : attempt;
+  if (attempt != 1) fits = fits && AppendText(&out, end, "-") && AppendNumber(&out, end, number);
+  fits = fits && AppendText(&out, end, attempt == 0 ? ".part" : ".stow");
+  return fits ? 0 : ENAMETOOLONG;
 }
 
-int TraceFile::Create(const char* directory, const char* stem) {
-  int error = EEXIST;
-  for (unsigned attempt = 1; attempt <= kMaxAttempts && error == EEXIST; ++attempt) {
-    error = CreateNew(directory, stem, attempt);
+int TraceFile::Create(const char* directory, const char* stem, bool has_name) {
+  int error = MakePath(directory, stem, 0);
+  if (error == 0 && has_name) std::memcpy(part_, path_, sizeof part_);
+  path_[0] = '\0';
+  if (error != 0) return error;
+  int fd;
+  do {
+    fd = has_name ? open(part_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644)
+                  : CurrentSystemCalls().open_unnamed(directory);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) {
+    error = errno;
+    part_[0] = '\0';
+    // What older kernels and file systems without such files say.
+    return !has_name && (error == EISDIR || error == EINVAL) ? EOPNOTSUPP : error;
   }
-  if (error != 0) {
-    path_[0] = '\0';
-    return error;
-  }
-  int fd = fd_.load(std::memory_order_relaxed);
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
     close(fd);
     fd = high;
-    fd_.store(fd, std::memory_order_relaxed);
   }
+  fd_.store(fd, std::memory_order_relaxed);
   struct stat status;
   if (fstat(fd, &status) != 0) {
     error = errno;
@@ -135,6 +135,20 @@ int TraceFile::Create(const char* directory, const char* stem) {
   device_ = status.st_dev;
   inode_ = status.st_ino;
   ForbidCopyOnWrite(fd);
+  return 0;
+}
+
+int TraceFile::Publish(const char* directory, const char* stem) {
+  int error = EEXIST;
+  for (unsigned attempt = 1; attempt <= kMaxAttempts && error == EEXIST; ++attempt) {
+    error = MakePath(directory, stem, attempt);
+    if (error == 0 && CurrentSystemCalls().name(Descriptor(), part_, path_) != 0) error = errno;
+  }
+  if (error != 0) {
+    path_[0] = '\0';
+    return error;
+  }
+  part_[0] = '\0';
   return 0;
 }
 
@@ -270,10 +284,14 @@ void TraceFile::Close() {
 }
 
 void TraceFile::Remove() {
-  if (path_[0] != '\0') unlink(path_);
-  path_[0] = '\0';
+  for (char* const name : {path_, part_}) {
+    if (name[0] != '\0') unlink(name);
+    name[0] = '\0';
+  }
   const int fd = fd_.exchange(-1);
   if (fd >= 0) close(fd);
+  end_.store(0, std::memory_order_relaxed);
+  shared_ = true;
 }
 
 }  // namespace vramstow

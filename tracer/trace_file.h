@@ -7,11 +7,15 @@
 // disk is full. Where a file system cannot share mappings, slots are plain memory instead and
 // only appended chunks are safe.
 //
+// The file has no name until Publish: a process that is killed before its first page is written
+// leaves nothing behind, rather than a file that is no trace. Where the file system has no such
+// files, it has a name that does not end in .stow until then.
+//
 // The host process may close our descriptor, or all it finds, and open something else under its
 // number. So each use first asks whether the descriptor still is our file, and opens it again if
 // not. Ownership: the file and its slots, which stay mapped for the life of the process. Threads:
-// Create and Finish once; NewSlot and Append by any thread at any time between. Errors: errno
-// values. No heap, no signals (not even SIGXFSZ). Units: bytes.
+// Create, Publish and Close once; NewSlot and Append by any thread at any time between. Errors:
+// errno values. No heap, no signals (not even SIGXFSZ). Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FILE_H_
 #define VRAMSTOW_TRACER_TRACE_FILE_H_
 
@@ -32,8 +36,12 @@ class TraceFile {
     uint64_t offset = 0;       // in the file; meaningless where slots are plain memory
   };
 
-  // Creates DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … where that exists. 0 or an errno.
-  int Create(const char* directory, const char* stem);
+  // Creates a file in the directory, without a name or, if `has_name`, as .STEM-PID.part. 0 or an
+  // errno; EOPNOTSUPP where files without a name cannot be made.
+  int Create(const char* directory, const char* stem, bool has_name);
+
+  // Names it DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … where that exists. 0 or an errno.
+  int Publish(const char* directory, const char* stem);
 
   // The first slot of a file lies at its beginning. An error is in *error.
   Slot NewSlot(int* error);
@@ -59,14 +67,14 @@ class TraceFile {
   // Makes the file `length` bytes long, if it is longer. 0 or an errno.
   int Cut(uint64_t length);
   void Close();
-  // Takes the file away again.
+  // Takes the file away again; Create may follow.
   void Remove();
 
   // Absolute if the working directory could be found out.
   const char* path() const { return path_; }
 
  private:
-  int CreateNew(const char* directory, const char* stem, unsigned attempt);
+  int MakePath(const char* directory, const char* stem, unsigned attempt);
   bool IsOurs(int fd) const;
   int Descriptor();
   uint64_t Reserve(uint64_t bytes, uint64_t alignment);
@@ -79,6 +87,7 @@ class TraceFile {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   char path_[PATH_MAX] = {};
+  char part_[PATH_MAX] = {};  // the name before Publish, or empty
 };
 
 }  // namespace vramstow

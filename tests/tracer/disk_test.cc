@@ -28,12 +28,16 @@ struct Faults {
   int allocate_at = 0;  // 0: never
   int write_at = 0;
   int map_at = 0;
+  int unnamed_at = 0;
+  int name_at = 0;
   int error = ENOSPC;
   bool once = false;
   bool torn = false;  // a write that fails writes half before
   int allocated = 0;
   int written = 0;
   int mapped = 0;
+  int unnamed = 0;
+  int named = 0;
 };
 Faults g_faults;
 
@@ -67,11 +71,27 @@ void* FaultyMap(void* address, size_t bytes, int fd, off_t offset) {
   return RealSystemCalls().map_shared(address, bytes, fd, offset);
 }
 
+int FaultyOpenUnnamed(const char* directory) {
+  if (Fails(g_faults.unnamed_at, ++g_faults.unnamed)) {
+    errno = g_faults.error;
+    return -1;
+  }
+  return RealSystemCalls().open_unnamed(directory);
+}
+
+int FaultyName(int fd, const char* part, const char* path) {
+  if (Fails(g_faults.name_at, ++g_faults.named)) {
+    errno = g_faults.error;
+    return -1;
+  }
+  return RealSystemCalls().name(fd, part, path);
+}
+
 class DiskTest : public testing::Test {
  protected:
   void SetFaults(const Faults& faults) {
     g_faults = faults;
-    SetSystemCallsForTest({FaultyAllocate, FaultyWrite, FaultyMap});
+    SetSystemCallsForTest({FaultyAllocate, FaultyWrite, FaultyMap, FaultyOpenUnnamed, FaultyName});
   }
   void TearDown() override { SetSystemCallsForTest(RealSystemCalls()); }
 
@@ -129,12 +149,15 @@ TEST_F(DiskTest, WhicheverCallFailsNothingIsLostUncounted) {
   const int errors[] = {ENOSPC, EIO, EDQUOT, ENODEV, EOPNOTSUPP, ENOMEM};
   for (const int error : errors) {
     for (const bool once : {true, false}) {
-      for (int which = 0; which < 3; ++which) {
+      for (int which = 0; which < 5; ++which) {
         for (int at = 1; at <= 6; ++at) {
           SCOPED_TRACE(testing::Message() << "error " << error << (once ? " once" : " from")
                                           << " at call " << at << " of kind " << which);
           Faults faults;
-          (which == 0 ? faults.allocate_at : which == 1 ? faults.write_at : faults.map_at) = at;
+          int* const places[] = {&faults.allocate_at, &faults.write_at, &faults.map_at,
+                                 &faults.unnamed_at, &faults.name_at};
+          *places[which] = at;
+          if (which > 2 && at > 2) continue;  // they are called no more often
           faults.error = error;
           faults.once = once;
           faults.torn = at % 2 == 0;
@@ -142,7 +165,7 @@ TEST_F(DiskTest, WhicheverCallFailsNothingIsLostUncounted) {
           Recorder* const recorder = NewRecorder();
           const RecorderError opened = Open(recorder, folder_.path());
           if (opened != RecorderError::kOk) {
-            EXPECT_FALSE(std::filesystem::exists(file_)) << "left behind";
+            EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "left behind";
             EXPECT_FALSE(recorder->is_open());
             continue;
           }
@@ -193,6 +216,23 @@ TEST_F(DiskTest, WithoutSharedMappingsAWholeTraceIsWritten) {
   ASSERT_EQ(reader.Open(file_.c_str()), ReadError::kOk);
   EXPECT_EQ(reader.CallName(call), "cuMemAlloc");
   EXPECT_TRUE(reader.report().closed);
+}
+
+TEST_F(DiskTest, WithoutUnnamedFilesTheTraceGetsItsNameWhenItIsOne) {
+  Faults faults;
+  faults.unnamed_at = 1;
+  faults.error = EOPNOTSUPP;
+  SetFaults(faults);
+  WriteFileBytes(file_, "not ours");
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(Open(recorder, folder_.path()), RecorderError::kOk);
+  EXPECT_EQ(recorder->path(), folder_.path() + "/disk-2.stow");
+  recorder->Record(FreeOf(1));
+  recorder->Close();
+  EXPECT_EQ(FileBytes(file_), "not ours");
+  EXPECT_EQ(ReadFile(folder_.path() + "/disk-2.stow").events.size(), 1u);
+  const std::filesystem::directory_iterator files(folder_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "the name before was left behind";
 }
 
 TEST_F(DiskTest, ASmallFileSystemFillsUpWithoutASignal) {

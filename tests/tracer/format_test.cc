@@ -95,7 +95,7 @@ TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
   EventMaker maker(4);
   Payload payload;
   payload.header.base_sequence = 1000;
-  payload.header.base_time_ns = 5;
+  payload.header.base_time = 5;
   payload.header.thread = 77;
   auto encoder = std::make_unique<EventEncoder>();
   encoder->Begin(1000, 5);
@@ -247,37 +247,60 @@ TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
   }
 }
 
-TEST(ClockTest, AgreesWithTheKernelWithOrWithoutTheCounter) {
-  for (const bool use_counter : {true, false}) {
-    TraceClock clock;
-    clock.Start();
-    if (!use_counter) clock.StopUsingCounter();
-    ThreadClock thread_clock;
-    uint64_t last = 0;
-    int far_off = 0;
-    for (int i = 0; i < 200; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      const uint64_t before = clock.Read().time_ns;
-      const uint64_t now = thread_clock.Now(&clock);
-      const uint64_t after = clock.Read().time_ns;
-      EXPECT_GE(now + 5000, last);
-      last = now;
-      if (now + 5000 < before || now > after + 5000) ++far_off;
-    }
-    // A machine that is busy may take the processor away between two readings.
-    EXPECT_LE(far_off, 4) << (use_counter ? "with" : "without") << " the counter";
+TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
+  Payload payload;
+  payload.header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
+  payload.header.base_sequence = 41;
+  payload.header.base_time = 1000;
+  payload.header.buffer = 3;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(41, 1000);
+  uint8_t* out = payload.bytes.data();
+  constexpr uint64_t kHalf = uint64_t{1} << 31;  // half a nanosecond for each tick
+  out = EventEncoder::EncodeClock(out, 2000, 500, kHalf);
+  out = encoder->Encode(out, Allocation(0x1000, 512), 42, 1500);  // before the clock was read
+  out = encoder->Encode(out, Allocation(0x1000, 512), 43, 4000);
+  out = EventEncoder::EncodeClock(out, 4000, 1400, kHalf);  // a little less than was thought
+  out = encoder->Encode(out, Allocation(0x1000, 512), 44, 4001);
+  out = encoder->Encode(out, Allocation(0x1000, 512), 45, 6000);
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), 4u);
+  const uint64_t ticks[] = {1500, 4000, 4001, 6000};
+  const uint64_t times[] = {500, 1500, 1500, 2400};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(read[i].sequence, OrderOf(ticks[i], 3));
+    EXPECT_EQ(read[i].time_ns, times[i]);
   }
 }
 
-TEST(ClockTest, GivesUpACounterThatJumps) {
+TEST(ClockTest, TicksAndTheirScaleAgreeWithTheKernel) {
   TraceClock clock;
-  clock.Start();
-  const TraceClock::Reading ok = {clock.Read().counter + 300'000'000, 100'000'000};
-  const uint64_t scale = clock.Scale(ok);
-  if (scale == 0) GTEST_SKIP() << "the kernel does not trust this machine's counter";
-  const TraceClock::Reading jumped = {ok.counter + 3'000'000'000, 200'000'000};
-  EXPECT_EQ(clock.Scale(jumped), 0u);
-  EXPECT_EQ(clock.Scale(ok), 0u) << "once given up is given up for good";
+  clock.Start(true);
+  if (!clock.counter_is_trusted()) GTEST_SKIP() << "the kernel does not trust this counter";
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const TraceClock::Reading anchor = clock.Read();
+  const uint64_t scale = TraceClock::Scale(anchor);
+  EXPECT_GE(TraceClock::ValidTicks(anchor), anchor.ticks / 2);
+  int far_off = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const uint64_t before = clock.Nanoseconds();
+    const uint64_t ticks = clock.Ticks();
+    const uint64_t after = clock.Nanoseconds();
+    const uint64_t now = anchor.time_ns + ((ticks - anchor.ticks) * scale >> 32);
+    if (now + 5000 < before || now > after + 5000) ++far_off;
+  }
+  // A machine that is busy may take the processor away between two readings.
+  EXPECT_LE(far_off, 2);
+}
+
+TEST(ClockTest, IsNotTrustedWhereThatIsSaid) {
+  TraceClock clock;
+  clock.Start(false);
+  EXPECT_FALSE(clock.counter_is_trusted());
 }
 
 }  // namespace

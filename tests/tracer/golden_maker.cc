@@ -3,8 +3,8 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v1.0-closed.stow, a small trace that was closed, with FOLDER/v1.0-closed.txt, its
-// contents; and v1.0-killed.stow and .txt, one with full chunks as a kill leaves it.
+// Gives FOLDER/v2.0-closed.stow, a small trace that was closed, with FOLDER/v2.0-closed.txt, its
+// contents; and v2.0-killed.stow and .txt, one with full chunks as a kill leaves it.
 #include <unistd.h>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ void RecordLong(Recorder* recorder, uint64_t seed, int count) {
 
 void MakeClosed(const std::string& folder) {
   auto* const recorder = new Recorder;
-  OpenIn(recorder, folder, "v1.0-closed");
+  OpenIn(recorder, folder, "v2.0-closed");
   TellTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] { RecordMany(recorder, 1, 60); }).join();
@@ -67,7 +67,7 @@ void MakeKilled(const std::string& folder) {
   std::thread([recorder] { RecordMany(recorder, 5, 300); }).join();
   RecordMany(recorder, 6, 300);
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v1.0-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.0-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v1.0-closed", "v1.0-killed"}) {
+  for (const char* name : {"v2.0-closed", "v2.0-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }

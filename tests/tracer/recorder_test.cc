@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -33,9 +34,13 @@ std::vector<Event> RecordRandomly(Recorder* recorder, uint64_t seed, int count) 
   return recorded;
 }
 
-TEST(RecorderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads) {
+class RecorderOrderTest : public testing::TestWithParam<OrderSource> {};
+INSTANTIATE_TEST_SUITE_P(Orders, RecorderOrderTest,
+                         testing::Values(OrderSource::kBest, OrderSource::kNumbers));
+
+TEST_P(RecorderOrderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads) {
   for (int threads = 1; threads <= 8; ++threads) {
-    TestRecorder recorder;
+    TestRecorder recorder("test", GetParam());
     std::vector<std::vector<Event>> recorded(threads);
     std::vector<std::thread> running =
         StartThreads(threads, [&recorder, &recorded, threads](int i) {
@@ -44,20 +49,18 @@ TEST(RecorderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads) {
     JoinAll(&running);
     recorder->Close();
 
-    std::vector<Event> expected(20000 * threads);
+    std::vector<Event> expected;
     for (const std::vector<Event>& one : recorded) {
-      for (const Event& event : one) {
-        ASSERT_GE(event.sequence, 1u);
-        ASSERT_LE(event.sequence, expected.size());
-        expected[event.sequence - 1] = event;
-      }
+      expected.insert(expected.end(), one.begin(), one.end());
     }
+    std::sort(expected.begin(), expected.end(),
+              [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
     const ReadTrace trace = ReadFile(recorder.File());
     ASSERT_EQ(trace.error, ReadError::kOk);
     ASSERT_EQ(trace.events.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       const Event& event = trace.events[i];
-      ASSERT_EQ(event.sequence, i + 1);
+      ASSERT_EQ(event.sequence, expected[i].sequence);
       ASSERT_TRUE(SameStory(event, expected[i]))
           << ToText(event) << " instead of " << ToText(expected[i]);
       ASSERT_EQ(event.thread, expected[i].thread);
@@ -191,7 +194,7 @@ TEST(RecorderTest, IsClosedBeforeOpenAndAfterClose) {
   EXPECT_EQ(recorder.Open({folder.path().c_str(), "two", TestThreadSlot}),
             RecorderError::kAlreadyOpen);
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/two.stow"));
-  EXPECT_EQ(recorder.Record(Allocation(1, 1)), 1u);
+  EXPECT_NE(recorder.Record(Allocation(1, 1)), 0u);
   recorder.Close();
   recorder.Close();
   EXPECT_FALSE(recorder.is_open());

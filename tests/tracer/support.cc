@@ -37,15 +37,16 @@ void JoinAll(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-void OpenIn(Recorder* recorder, const std::string& folder, const char* stem) {
-  ASSERT_EQ(recorder->Open({folder.c_str(), stem, TestThreadSlot}), RecorderError::kOk);
+void OpenIn(Recorder* recorder, const std::string& folder, const char* stem, OrderSource order) {
+  ASSERT_EQ(recorder->Open({folder.c_str(), stem, TestThreadSlot, order}), RecorderError::kOk);
 }
 
-TestRecorder::TestRecorder(const char* stem) : stem_(stem), recorder_(new Recorder) {
+TestRecorder::TestRecorder(const char* stem, OrderSource order)
+    : stem_(stem), recorder_(new Recorder) {
   // As in the product: whoever still records when all is over must find it.
   static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
   immortal->push_back(recorder_);
-  OpenIn(recorder_, folder_.path(), stem);
+  OpenIn(recorder_, folder_.path(), stem, order);
 }
 
 uint64_t EventMaker::Number() {

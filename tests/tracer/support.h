@@ -35,7 +35,7 @@ void** TestThreadSlot();
 // this object.
 class TestRecorder {
  public:
-  explicit TestRecorder(const char* stem = "test");
+  explicit TestRecorder(const char* stem = "test", OrderSource order = OrderSource::kBest);
   Recorder* operator->() { return recorder_; }
   Recorder& operator*() { return *recorder_; }
   const std::string& folder() const { return folder_.path(); }
@@ -49,7 +49,8 @@ class TestRecorder {
 };
 
 // Opens `recorder`, which must work.
-void OpenIn(Recorder* recorder, const std::string& folder, const char* stem);
+void OpenIn(Recorder* recorder, const std::string& folder, const char* stem,
+            OrderSource order = OrderSource::kBest);
 
 // Threads that run `what` with the numbers from 0.
 std::vector<std::thread> StartThreads(int count, const std::function<void(int)>& what);

@@ -1,6 +1,7 @@
 // Many threads, threads that come and go, signal handlers, and Close while others record.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -63,12 +64,19 @@ void PassBlocksAround(Recorder* recorder, Shelf* shelf, int rounds) {
   }
 }
 
-TEST(ThreadsTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
-  TestRecorder recorder;
+class OrderTest : public testing::TestWithParam<OrderSource> {};
+INSTANTIATE_TEST_SUITE_P(Orders, OrderTest,
+                         testing::Values(OrderSource::kBest, OrderSource::kNumbers));
+
+TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) {
+  TestRecorder recorder("test", GetParam());
   Shelf shelf(6);  // fewer than threads: each block goes from one to the next
-  constexpr int kRounds = kIsSlow ? 20000 : 625000;
+  // VRAMSTOW_TEST_EVENTS: how many events in all, at least.
+  const char* const wanted = getenv("VRAMSTOW_TEST_EVENTS");
+  const int events = wanted != nullptr ? atoi(wanted) : kIsSlow ? 320000 : 1600000;
+  const int rounds = events / 16 + 1;
   std::vector<std::thread> threads =
-      StartThreads(8, [&](int) { PassBlocksAround(&*recorder, &shelf, kRounds); });
+      StartThreads(8, [&](int) { PassBlocksAround(&*recorder, &shelf, rounds); });
   JoinAll(&threads);
   recorder->Close();
 
@@ -77,8 +85,11 @@ TEST(ThreadsTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
   std::unordered_set<uint64_t> live;
   Event event;
   uint64_t sequence = 0;
+  uint64_t count = 0;
   while (reader.Next(&event)) {
-    ASSERT_EQ(event.sequence, ++sequence);
+    ASSERT_GT(event.sequence, sequence);
+    sequence = event.sequence;
+    ++count;
     if (event.kind == EventKind::kAllocate) {
       ASSERT_TRUE(live.insert(event.address).second) << "handed out twice at " << sequence;
     } else {
@@ -86,7 +97,7 @@ TEST(ThreadsTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
     }
   }
   EXPECT_TRUE(live.empty());
-  EXPECT_EQ(sequence, uint64_t{kRounds} * 2 * 8);
+  EXPECT_EQ(count, static_cast<uint64_t>(rounds) * 2 * 8);
   EXPECT_EQ(reader.report().missing_events, 0u);
 }
 
@@ -249,7 +260,7 @@ TEST(ThreadsTest, AThreadWithoutASlotIsCountedNotRecorded) {
   TemporaryFolder folder;
   static constinit Recorder recorder;
   ASSERT_EQ(recorder.Open({folder.path().c_str(), "test", NoSlot}), RecorderError::kOk);
-  for (uint64_t i = 1; i <= 10; ++i) EXPECT_EQ(recorder.Record(FreeOf(1)), i);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(recorder.Record(FreeOf(1)), 0u);
   recorder.Close();
   const ReadTrace trace = ReadFile(folder.path() + "/test.stow");
   ASSERT_EQ(trace.events.size(), 1u);

@@ -18,11 +18,24 @@ bool HasMagic(const ChunkHeader& header) {
   return std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) == 0;
 }
 
+// The part of a header that version 1 does not have.
+constexpr size_t kMoreBytes = offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer);
+
+// What follows a header of version 1 is its payload.
+void ForgetMore(ChunkHeader* header) {
+  std::memset(&header->buffer, 0, sizeof *header - offsetof(ChunkHeader, buffer));
+}
+
+bool IsMoreBelievable(const ChunkHeader& header) {
+  return header.header_bytes < sizeof(ChunkHeader) ||
+         header.more_checksum == Crc32c(&header.buffer, kMoreBytes);
+}
+
 // Whether its constant part can be believed. What it says may still make no sense.
 bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
-  return (trace_id == 0 || header.trace_id == trace_id) && header.capacity >= sizeof(ChunkHeader) &&
-         header.capacity <= kMaxChunkBytes && header.header_bytes >= sizeof(ChunkHeader) &&
-         header.header_bytes <= header.capacity &&
+  return (trace_id == 0 || header.trace_id == trace_id) &&
+         header.capacity >= kFirstChunkHeaderBytes && header.capacity <= kMaxChunkBytes &&
+         header.header_bytes >= kFirstChunkHeaderBytes && header.header_bytes <= header.capacity &&
          header.checksum == Crc32c(&header, offsetof(ChunkHeader, checksum));
 }
 
@@ -36,11 +49,14 @@ bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
 }
 
 bool IsUsable(const ChunkHeader& header) {
+  const ChunkKind kind = static_cast<ChunkKind>(header.kind);
+  const bool is_ticked = kind == ChunkKind::kTickedEvents;
   return (header.state == kChunkOpen || header.state == kChunkSealed) &&
-         (header.kind == static_cast<uint8_t>(ChunkKind::kEvents) ||
-          header.kind == static_cast<uint8_t>(ChunkKind::kTables)) &&
+         (kind == ChunkKind::kEvents || kind == ChunkKind::kTables || is_ticked) &&
          header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain) &&
-         header.committed <= header.capacity - header.header_bytes;
+         header.committed <= header.capacity - header.header_bytes && IsMoreBelievable(header) &&
+         (!is_ticked || (header.header_bytes >= sizeof(ChunkHeader) &&
+                         header.base_time >> (64 - kBufferBits) == 0));
 }
 
 }  // namespace
@@ -48,15 +64,17 @@ bool IsUsable(const ChunkHeader& header) {
 void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id,
                        ReadReport* report) {
   report_ = report;
+  lost_events_ = 0;
   const uint64_t size = bytes.size();
   bool may_look_back = false;  // into the last chunk that was found; once
   uint64_t at = begin;
   while (at < size) {
     ChunkHeader header = {};
     const size_t count = bytes.Read(at, &header, sizeof header);
-    const bool has_magic = count == sizeof header && HasMagic(header);
+    if (header.header_bytes < sizeof header) ForgetMore(&header);
+    const bool has_magic = count >= kFirstChunkHeaderBytes && HasMagic(header);
     if (has_magic && IsBeingPrepared(header, size - at)) {
-      at += std::max<uint64_t>(header.capacity, sizeof header);
+      at += std::max<uint64_t>(header.capacity, kFirstChunkHeaderBytes);
       continue;
     }
     if (has_magic && IsBelievable(header, trace_id)) {
@@ -68,7 +86,7 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     if (may_look_back) {
       // Bytes may have been lost, so that the next chunk begins within the last one.
       may_look_back = false;
-      const uint64_t from = found_.back().offset + sizeof(ChunkHeader);
+      const uint64_t from = found_.back().offset + kFirstChunkHeaderBytes;
       const uint64_t inside = bytes.Find(from, at, MagicText());
       if (inside < at) {
         CutLastAt(inside);
@@ -141,6 +159,7 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     const ChunkEntry& entry = found_[best];
     ++report_->chunks;
     if (entry.is_cut) ++report_->damaged_chunks;
+    lost_events_ += entry.header.lost_events;
     const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
     if (entry.available > 0) (is_table ? tables_ : events_).push_back(entry);
     begin = end;
@@ -148,7 +167,7 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
   found_.clear();
   found_.shrink_to_fit();
   std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
-    return a.header.base_sequence < b.header.base_sequence;
+    return a.base_order() < b.base_order();
   });
 }
 
@@ -164,8 +183,8 @@ bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
   }
   // The process may be running, and may have used the slot for its next chunk meanwhile.
   ChunkHeader now = {};
-  return bytes.Read(entry.offset, &now, sizeof now) == sizeof now && now.state != kChunkPreparing &&
-         now.number == entry.header.number;
+  return bytes.Read(entry.offset, &now, sizeof now) >= kFirstChunkHeaderBytes &&
+         now.state != kChunkPreparing && now.number == entry.header.number;
 }
 
 }  // namespace vramstow

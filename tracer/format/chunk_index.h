@@ -5,7 +5,7 @@
 // after it had appended a chunk and before it had cleared the slot it came from) one is taken.
 //
 // Ownership: values. Threads: one at a time. Errors: counted in ReadReport. Memory: one entry of
-// 96 bytes for each chunk, and a chunk has at least 64. Units: bytes.
+// 112 bytes for each chunk, and a chunk has at least 64. Units: bytes.
 #ifndef VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
 #define VRAMSTOW_TRACER_FORMAT_CHUNK_INDEX_H_
 
@@ -23,6 +23,12 @@ struct ChunkEntry {
   uint32_t available = 0;  // bytes of its payload that count and are there
   bool is_cut = false;     // some that count are not there
   ChunkHeader header = {};
+
+  bool is_ticked() const { return header.kind == static_cast<uint8_t>(ChunkKind::kTickedEvents); }
+  // Less than the sequence of each event in it.
+  uint64_t base_order() const {
+    return is_ticked() ? OrderOf(header.base_time, ~uint32_t{0}) : header.base_sequence;
+  }
 };
 
 class ChunkIndex {
@@ -32,8 +38,10 @@ class ChunkIndex {
 
   // In the order of their numbers.
   const std::vector<ChunkEntry>& tables() const { return tables_; }
-  // In the order of their base_sequence. Without those that have no events.
+  // In the order of their base_order. Without those that have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
+  // Said by the chunks to have been lost at their ends, after the recorder had latched off.
+  uint64_t lost_events() const { return lost_events_; }
 
   // Reads the payload of a chunk into *payload, followed by kDecodePadding zeros. False: its
   // checksum says that it is damaged, or it has gone in the meantime.
@@ -45,6 +53,7 @@ class ChunkIndex {
   void KeepOneOfEachNumber(const TraceBytes& bytes);
 
   ReadReport* report_ = nullptr;
+  uint64_t lost_events_ = 0;
   std::vector<ChunkEntry> found_;
   std::vector<ChunkEntry> tables_;
   std::vector<ChunkEntry> events_;

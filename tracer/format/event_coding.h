@@ -60,6 +60,7 @@ static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 inline constexpr size_t kMaxShapeBytes = 2 + 5 + 3 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxEventBytes = 1 + 7 * kMaxVarintBytes;
 inline constexpr size_t kMaxEncodedBytes = kMaxShapeBytes + kMaxEventBytes;
+inline constexpr size_t kMaxClockBytes = 2 + 3 * kMaxVarintBytes;
 // What may be written behind an event, but does not count.
 inline constexpr size_t kEncodeSlack = 8;
 

@@ -27,8 +27,11 @@ const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
 void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size_t size) {
   begin_ = next_ = payload;
   end_ = payload + size;
+  is_ticked_ = header.kind == static_cast<uint8_t>(ChunkKind::kTickedEvents);
+  buffer_ = header.buffer;
   last_sequence_ = header.base_sequence;
-  last_time_ns_ = header.base_time_ns;
+  last_time_ = header.base_time;
+  clock_ticks_ = clock_ns_ = clock_scale_ = last_time_ns_ = 0;
   last_address_ = 0;
   last_object_ = 0;
   thread_ = header.thread;
@@ -50,17 +53,34 @@ DecodeResult EventDecoder::Next(Event* event) {
   }
   event->sequence = last_sequence_ + step;
   if (event->sequence <= last_sequence_) return DecodeResult::kDamaged;
-  uint64_t elapsed_ns;
-  in = ReadVarint(in, &elapsed_ns);
-  event->time_ns = last_time_ns_ + elapsed_ns;
-  if (event->time_ns < last_time_ns_) return DecodeResult::kDamaged;
+  uint64_t elapsed;
+  in = ReadVarint(in, &elapsed);
+  event->time_ns = last_time_ + elapsed;
+  // Ticks rise, and must leave room for what tells buffers apart.
+  const uint64_t least = last_time_ + (is_ticked_ ? 1 : 0);
+  if (event->time_ns < least || elapsed > ~last_time_) return DecodeResult::kDamaged;
+  if (is_ticked_ && event->time_ns >> (64 - kBufferBits) != 0) return DecodeResult::kDamaged;
   event->thread = thread_;
   in = DecodeFields(in, shape, event);
   if (in == nullptr || in > end_) return DecodeResult::kDamaged;
   last_sequence_ = event->sequence;
-  last_time_ns_ = event->time_ns;
+  last_time_ = event->time_ns;
   next_ = in;
+  if (is_ticked_) FromTicks(event);
   return DecodeResult::kEvent;
+}
+
+void EventDecoder::FromTicks(Event* event) {
+  const uint64_t ticks = event->time_ns;
+  event->sequence = OrderOf(ticks, buffer_);
+  __extension__ using Wide = unsigned __int128;
+  const uint64_t since = ticks < clock_ticks_ ? 0 : ticks - clock_ticks_;
+  const Wide time_ns = clock_ns_ + ((Wide{since} * clock_scale_) >> 32);
+  // What was read of two clocks at once is not exact: a later reading may seem to go back a little.
+  if (time_ns > last_time_ns_ && time_ns <= std::numeric_limits<uint64_t>::max()) {
+    last_time_ns_ = static_cast<uint64_t>(time_ns);
+  }
+  event->time_ns = last_time_ns_;
 }
 
 const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape, Event* event) {
@@ -124,15 +144,33 @@ bool EventDecoder::SkipRecords() {
       return false;
     }
     const uint8_t* const record_end = in + length;
-    if (type == RecordType::kShape && !DefineShape(in, record_end)) return false;
-    if (type == RecordType::kThread) {
-      uint64_t thread;
-      if (ReadUpTo(in, record_end, ~uint32_t{0}, &thread) == nullptr) return false;
-      thread_ = static_cast<uint32_t>(thread);
-    }
+    if (!TakeRecord(type, in, record_end)) return false;
     next_ = record_end;
   }
   return true;
+}
+
+bool EventDecoder::TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
+  switch (type) {
+    case RecordType::kShape:
+      return DefineShape(in, end);
+    case RecordType::kThread: {
+      uint64_t thread;
+      if (ReadUpTo(in, end, ~uint32_t{0}, &thread) == nullptr) return false;
+      thread_ = static_cast<uint32_t>(thread);
+      return true;
+    }
+    case RecordType::kClock:
+      return SetClock(in, end);
+    default:
+      return true;
+  }
+}
+
+bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
+  in = ReadVarint(in, end, &clock_ticks_);
+  if (in != nullptr) in = ReadVarint(in, end, &clock_ns_);
+  return in != nullptr && ReadVarint(in, end, &clock_scale_) != nullptr;
 }
 
 bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {

@@ -1,6 +1,7 @@
 // EventDecoder: turns the bytes of a chunk into events again, and trusts none of them.
 //
-// Idea: see event_coding.h. The bytes must be followed by kDecodePadding bytes that may be read,
+// Idea: see event_coding.h. In a ticked chunk ticks become an event's sequence, and its time by the
+// chunk's clock records. The bytes must be followed by kDecodePadding bytes that may be read,
 // so that one check per event is enough.
 //
 // Ownership: looks at the caller's bytes, which stay where they are while it is used. Threads: one
@@ -34,6 +35,9 @@ class EventDecoder {
   // Bytes of the payload that were understood so far.
   size_t consumed() const { return static_cast<size_t>(next_ - begin_); }
 
+  // In a ticked chunk: the number of the last event among those of its buffer.
+  uint64_t last_number() const { return last_sequence_; }
+
  private:
   struct Shape {
     Event event;     // what events of this shape have in common
@@ -43,13 +47,23 @@ class EventDecoder {
   };
 
   bool SkipRecords();
+  bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end);
   bool DefineShape(const uint8_t* in, const uint8_t* end);
+  bool SetClock(const uint8_t* in, const uint8_t* end);
+  void FromTicks(Event* event);
   const uint8_t* DecodeFields(const uint8_t* in, const Shape& shape, Event* event);
 
   const uint8_t* begin_ = nullptr;
   const uint8_t* next_ = nullptr;
   const uint8_t* end_ = nullptr;
+  bool is_ticked_ = false;
+  uint32_t buffer_ = 0;
   uint64_t last_sequence_ = 0;
+  uint64_t last_time_ = 0;  // as it is stored: nanoseconds or ticks
+  // In a ticked chunk: the last thing that was said about time.
+  uint64_t clock_ticks_ = 0;
+  uint64_t clock_ns_ = 0;
+  uint64_t clock_scale_ = 0;  // nanoseconds per tick times 2^32
   uint64_t last_time_ns_ = 0;
   uint64_t last_address_ = 0;
   uint64_t last_object_ = 0;

@@ -16,7 +16,7 @@ unsigned EventEncoder::FindShape(const Event& event, unsigned fields, uint8_t** 
 }
 
 uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequence,
-                                 uint64_t time_ns) {
+                                 uint64_t time) {
   const size_t place = RecentPlace(event.address);
   AddressField address_field = AddressField::kZero;
   if (event.address != 0) {
@@ -46,9 +46,9 @@ uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequ
   last_sequence_ = sequence;
   *out++ = static_cast<uint8_t>(kEventBit | (step != 1 ? kSequenceBit : 0) | shape);
   if (step != 1) out = WriteVarint(out, step);
-  if (time_ns < last_time_ns_) time_ns = last_time_ns_;
-  out = WriteVarint(out, time_ns - last_time_ns_);
-  last_time_ns_ = time_ns;
+  if (time < last_time_) time = last_time_;
+  out = WriteVarint(out, time - last_time_);
+  last_time_ = time;
 
   if (address_field == AddressField::kRecent) {
     *out++ = static_cast<uint8_t>(place);
@@ -99,6 +99,16 @@ uint8_t* EventEncoder::EncodeThread(uint8_t* out, uint32_t thread) {
   *out++ = static_cast<uint8_t>(RecordType::kThread);
   uint8_t* const length = out++;
   out = WriteVarint(out, thread);
+  *length = OneByteVarint(static_cast<size_t>(out - length - 1));
+  return out;
+}
+
+uint8_t* EventEncoder::EncodeClock(uint8_t* out, uint64_t ticks, uint64_t time_ns, uint64_t scale) {
+  *out++ = static_cast<uint8_t>(RecordType::kClock);
+  uint8_t* const length = out++;
+  out = WriteVarint(out, ticks);
+  out = WriteVarint(out, time_ns);
+  out = WriteVarint(out, scale);
   *length = OneByteVarint(static_cast<size_t>(out - length - 1));
   return out;
 }

@@ -21,20 +21,26 @@ namespace vramstow {
 
 class EventEncoder {
  public:
-  // Starts a chunk. Its header must say base_sequence and base_time_ns.
-  void Begin(uint64_t base_sequence, uint64_t base_time_ns) {
+  // Starts a chunk. Its header must say base_sequence and base_time.
+  void Begin(uint64_t base_sequence, uint64_t base_time) {
     std::memset(this, 0, sizeof *this);
     last_sequence_ = base_sequence;
-    last_time_ns_ = base_time_ns;
+    last_time_ = base_time;
   }
 
   // Writes the event at `out` with this sequence, which is greater than the one before, and this
-  // time; its own are ignored, and so is its thread. A time before the last one counts as the last
-  // one. Returns the byte after it.
-  uint8_t* Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time_ns);
+  // time (nanoseconds or ticks); its own are ignored, and so is its thread. A time before the last
+  // one counts as the last one. Returns the byte after it.
+  uint8_t* Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time);
+
+  uint64_t last_sequence() const { return last_sequence_; }
+  uint64_t last_time() const { return last_time_; }
 
   // Writes that the events from here on are of `thread`; at most 2 + 5 bytes.
   static uint8_t* EncodeThread(uint8_t* out, uint32_t thread);
+  // Writes that at `ticks` it was `time_ns`, and that 2^32 ticks from there on take `scale`
+  // nanoseconds; at most kMaxClockBytes.
+  static uint8_t* EncodeClock(uint8_t* out, uint64_t ticks, uint64_t time_ns, uint64_t scale);
 
  private:
   // What an event's shape is found by: all of its fields that the shape gives.
@@ -60,12 +66,12 @@ class EventEncoder {
   // All bits or none: for what a compiler would make a branch of.
   static uint64_t All(bool condition) { return uint64_t{0} - uint64_t{condition}; }
 
-  uint8_t* EncodeAny(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time_ns);
+  uint8_t* EncodeAny(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time);
   unsigned FindShape(const Event& event, unsigned fields, uint8_t** out);
   static uint8_t* EncodeShape(uint8_t* out, unsigned shape, const Event& event, unsigned fields);
 
   uint64_t last_sequence_;
-  uint64_t last_time_ns_;
+  uint64_t last_time_;
   uint64_t last_address_;
   uint64_t last_object_;
   ShapeKey shapes_[kShapes];
@@ -83,7 +89,7 @@ inline EventEncoder::ShapeKey EventEncoder::KeyOf(const Event& event, unsigned f
 }
 
 inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequence,
-                                     uint64_t time_ns) {
+                                     uint64_t time) {
   // The short way is for: an address in whole pages, a size that is zero or in whole pages and was
   // asked for like that, no object, and a shape that this chunk has.
   const uint64_t address = event.address;
@@ -92,7 +98,7 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
   const bool is_unusual = ((address | size) & (kPageBytes - 1)) != 0 || address == 0 ||
                           event.requested != size || (event.object | event.offset) != 0;
   if (is_unusual) [[unlikely]]
-    return EncodeAny(out, event, sequence, time_ns);
+    return EncodeAny(out, event, sequence, time);
 
   const size_t place = RecentPlace(address);
   const bool is_recent = recent_[place] == address;
@@ -108,12 +114,12 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
   const bool is_first = shapes_[first].Is(key);
   const bool is_second = shapes_[SecondPlace(hash)].Is(key);
   const unsigned shape = is_first ? first : SecondPlace(hash);
-  const uint64_t elapsed_ns = time_ns - last_time_ns_;
+  const uint64_t elapsed = time - last_time_;
   const uint64_t difference = ZigZag((address >> kPageShift) - (last_address_ >> kPageShift));
   // A number that takes nine bytes, and a time that went back, show in the top bits.
-  const bool is_long = (elapsed_ns | difference) >> kShortVarintBits != 0;
+  const bool is_long = (elapsed | difference) >> kShortVarintBits != 0;
   if (!(is_first | is_second) | is_long) [[unlikely]] {
-    return EncodeAny(out, event, sequence, time_ns);
+    return EncodeAny(out, event, sequence, time);
   }
 
   const uint64_t step = sequence - last_sequence_;
@@ -123,7 +129,7 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
     *out++ = static_cast<uint8_t>(kEventBit | kSequenceBit | shape);
     out = WriteVarint(out, step);
   }
-  out += WriteShortVarint(out, elapsed_ns);
+  out += WriteShortVarint(out, elapsed);
   // The place of a recent address, or the difference: eight bytes are written either way.
   size_t address_bytes = WriteShortVarint(out, difference);
   uint64_t word;
@@ -138,7 +144,7 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
   recent_[place] = address;
   last_address_ = address;
   last_sequence_ = sequence;
-  last_time_ns_ = time_ns;
+  last_time_ = time;
   return out;
 }
 

@@ -25,7 +25,7 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
-inline constexpr uint16_t kFormatMajor = 1;
+inline constexpr uint16_t kFormatMajor = 2;
 inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
@@ -43,7 +43,10 @@ enum ChunkState : uint32_t {
 
 enum class ChunkKind : uint8_t {
   kEvents = 1,
-  kTables = 2,  // facts, names of calls, libraries
+  kTables = 2,  // facts, names of calls, libraries, stacks
+  // As kEvents, but the time of an event is in ticks, which also are its place in the order; its
+  // sequence is its number among the events of this buffer.
+  kTickedEvents = 3,
 };
 
 enum class ChunkEncoding : uint8_t {
@@ -69,18 +72,23 @@ struct FileHeader {
   uint32_t checksum;  // CRC-32C of the bytes before it
 
   // From here on changed while the trace is written.
-  uint32_t state;           // TraceState
-  uint32_t latch_error;     // errno of the write that failed and ended the recording, or 0
-  uint64_t file_bytes;      // when closed: the length of the file
-  uint64_t last_sequence;   // when closed or latched off: the last number that was given out
+  uint32_t state;        // TraceState
+  uint32_t latch_error;  // errno of the write that failed and ended the recording, or 0
+  uint64_t file_bytes;   // when closed: the length of the file
+  // When closed: the last number that was given out, or the number of events in ticked chunks. (In
+  // version 1 also when latched off.)
+  uint64_t last_sequence;
   uint64_t dropped_events;  // before latching off; most of them are told by kGap events, too
-  uint64_t latch_sequence;  // the first number that was lost after latching off, or 0
+  uint64_t latch_sequence;  // where in the order it was latched off, or 0
   uint64_t latch_time_ns;   // when that was
+  uint64_t lost_events;     // after that, by threads without a chunk (since version 2)
 };
 static_assert(offsetof(FileHeader, checksum) == 60);
 static_assert(offsetof(FileHeader, state) == 64);
 static_assert(offsetof(FileHeader, latch_time_ns) == 104);
-static_assert(sizeof(FileHeader) == 112);
+static_assert(sizeof(FileHeader) == 120);
+
+inline constexpr uint32_t kFirstChunkHeaderBytes = 64;  // of a chunk header of version 1
 
 struct ChunkHeader {
   uint8_t magic[8];
@@ -92,15 +100,24 @@ struct ChunkHeader {
   uint8_t encoding;   // ChunkEncoding
   uint16_t header_bytes;
   uint64_t base_sequence;  // one less than the first event's, or less
-  uint64_t base_time_ns;   // the first event's, or less
+  uint64_t base_time;      // nanoseconds: the first event's or less; ticks: less
   uint32_t checksum;       // CRC-32C of the bytes before it
 
   uint32_t state;      // ChunkState
   uint32_t committed;  // bytes after the header that count
   uint32_t payload_checksum;
+
+  // Since version 2.
+  uint32_t buffer;         // whose chunk this is, from 1; 0 for tables
+  uint32_t payload_bytes;  // of an encoded chunk: how long it is when decoded
+  uint32_t more_checksum;  // CRC-32C of these two
+  uint32_t reserved;
+  uint64_t lost_events;  // of this buffer, after latching off; changed while the trace is written
 };
 static_assert(offsetof(ChunkHeader, checksum) == 48);
-static_assert(sizeof(ChunkHeader) == 64);
+static_assert(offsetof(ChunkHeader, buffer) == kFirstChunkHeaderBytes);
+static_assert(offsetof(ChunkHeader, lost_events) == 80);
+static_assert(sizeof(ChunkHeader) == 88);
 
 // The first byte of a record. At or over kEventBit it is an event, with the number of its shape in
 // the low bits; below it is a record with a length, which a reader can skip.
@@ -115,7 +132,15 @@ enum class RecordType : uint8_t {
   kFact = 3,     // in kTables
   kCall = 4,     // in kTables
   kLibrary = 5,  // in kTables
+  kClock = 6,    // in kTickedEvents: ticks, nanoseconds, and how they go on from here
 };
+
+// Where an event of a ticked chunk is in the order of all: ticks first. Two threads whose events
+// are at the same tick did not wait for each other; their buffers tell them apart.
+inline constexpr unsigned kBufferBits = 6;
+inline constexpr uint64_t OrderOf(uint64_t ticks, uint32_t buffer) {
+  return ticks << kBufferBits | (buffer & ((1u << kBufferBits) - 1));
+}
 
 }  // namespace vramstow
 

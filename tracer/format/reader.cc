@@ -40,6 +40,14 @@ class TraceReader::Impl {
     std::vector<uint8_t> payload;
     size_t size = 0;
     bool is_cut = false;
+    const ChunkEntry* entry = nullptr;
+  };
+  // Which events of a buffer were read from one ticked chunk: those after `first` up to `last`.
+  struct Span {
+    uint32_t buffer;
+    uint32_t chunk;
+    uint64_t first;
+    uint64_t last;
   };
   static bool IsLater(const Active* a, const Active* b) {
     return a->next.sequence > b->next.sequence;
@@ -50,8 +58,11 @@ class TraceReader::Impl {
   void ActivateNext();
   void Advance();
   void CountDamage(const Active& chunk);
+  void Retire(Active* chunk);
   bool TellUntoldGap(Event* event);
   void Finish();
+  uint64_t MissingNumbers() const;
+  uint64_t MissingInBuffers();
 
   TraceBytes bytes_;
   FileHeader header_ = {};
@@ -69,6 +80,8 @@ class TraceReader::Impl {
   uint64_t last_time_ns_ = 0;
   uint64_t told_events_ = 0;         // dropped ones, by kGap events
   uint64_t events_after_latch_ = 0;  // recorded by threads that did not yet know
+  bool is_ticked_ = false;           // the trace has ticked chunks
+  std::vector<Span> spans_;
   bool is_finished_ = false;
 };
 
@@ -104,7 +117,9 @@ ReadError TraceReader::Impl::ReadTables() {
     header_.trace_id = 0;
   }
   report.closed = header_.state == static_cast<uint32_t>(TraceState::kClosed);
+  if (header_.major < 2) header_.lost_events = 0;
   index_.Build(bytes_, header_.header_bytes, header_.trace_id, &report);
+  for (const ChunkEntry& entry : index_.events()) is_ticked_ = is_ticked_ || entry.is_ticked();
   std::vector<uint8_t> payload;
   for (const ChunkEntry& entry : index_.tables()) {
     size_t consumed = 0;
@@ -127,6 +142,7 @@ void TraceReader::Impl::Rewind() {
   current_ = nullptr;
   first_sequence_ = last_sequence_ = last_time_ns_ = 0;
   told_events_ = events_after_latch_ = 0;
+  spans_.clear();
   is_finished_ = false;
 }
 
@@ -134,8 +150,13 @@ bool TraceReader::Impl::Next(Event* event) {
   while (current_ != nullptr || SelectChunk()) {
     if (current_->next.sequence <= last_sequence_) [[unlikely]] {
       // Two chunks with the same numbers: this one is not what it says.
+      if (current_->entry->is_ticked() && current_->next.sequence == last_sequence_) {
+        // At the same tick as another buffer's that has the same low bits.
+        current_->next.sequence = last_sequence_ + 1;
+        continue;
+      }
       CountDamage(*current_);
-      unused_.push_back(current_);
+      Retire(current_);
       current_ = nullptr;
       continue;
     }
@@ -159,7 +180,7 @@ bool TraceReader::Impl::Next(Event* event) {
 bool TraceReader::Impl::SelectChunk() {
   const std::vector<ChunkEntry>& chunks = index_.events();
   while (pending_ < chunks.size() &&
-         (heap_.empty() || chunks[pending_].header.base_sequence < heap_.front()->next.sequence)) {
+         (heap_.empty() || chunks[pending_].base_order() < heap_.front()->next.sequence)) {
     ActivateNext();
   }
   if (heap_.empty()) return false;
@@ -168,10 +189,8 @@ bool TraceReader::Impl::SelectChunk() {
   heap_.pop_back();
   limit_ = std::numeric_limits<uint64_t>::max();
   if (!heap_.empty()) limit_ = heap_.front()->next.sequence;
-  // An event of the next chunk can come from here on; base_sequence is at least one less.
-  if (pending_ < chunks.size()) {
-    limit_ = std::min(limit_, chunks[pending_].header.base_sequence);
-  }
+  // An event of the next chunk can come from here on; base_order is at least one less.
+  if (pending_ < chunks.size()) limit_ = std::min(limit_, chunks[pending_].base_order());
   return true;
 }
 
@@ -189,6 +208,7 @@ void TraceReader::Impl::ActivateNext() {
   Active* const chunk = unused_.back();
   chunk->size = entry.available;
   chunk->is_cut = entry.is_cut;
+  chunk->entry = &entry;
   if (!ChunkIndex::Load(bytes_, entry, &chunk->payload)) {
     ++report.damaged_chunks;
     report.damaged_bytes += entry.available;
@@ -213,9 +233,19 @@ void TraceReader::Impl::Advance() {
     std::push_heap(heap_.begin(), heap_.end(), IsLater);
   } else {
     if (result == DecodeResult::kDamaged) CountDamage(*current_);
-    unused_.push_back(current_);
+    Retire(current_);
   }
   current_ = nullptr;
+}
+
+// Nothing more comes from this chunk.
+void TraceReader::Impl::Retire(Active* chunk) {
+  const ChunkHeader& header = chunk->entry->header;
+  if (chunk->entry->is_ticked()) {
+    spans_.push_back(
+        {header.buffer, header.number, header.base_sequence, chunk->decoder.last_number()});
+  }
+  unused_.push_back(chunk);
 }
 
 // The chunk cannot be used from here on.
@@ -228,16 +258,44 @@ void TraceReader::Impl::CountDamage(const Active& chunk) {
 void TraceReader::Impl::Finish() {
   // These fields have no checksum: a killed process could not have kept it right.
   report.dropped_events = std::max(header_.dropped_events, told_events_);
-  if (header_.latch_sequence != 0 && header_.last_sequence >= header_.latch_sequence) {
+  if (header_.major >= 2) {
+    report.dropped_events += header_.lost_events + index_.lost_events();
+  } else if (header_.latch_sequence != 0 && header_.last_sequence >= header_.latch_sequence) {
     const uint64_t given_out = header_.last_sequence - header_.latch_sequence + 1;
     report.dropped_events += given_out - std::min(given_out, events_after_latch_);
   }
+  report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
+}
+
+// By the numbers that all threads share.
+uint64_t TraceReader::Impl::MissingNumbers() const {
   uint64_t last = last_sequence_;
   if (report.closed) last = std::max(last, header_.last_sequence);
   const uint64_t first = report.events == 0 ? 1 : first_sequence_;
   const uint64_t numbers = last < first ? 0 : last - first + 1;
-  const uint64_t explained = report.events + report.dropped_events;
-  report.missing_events = numbers - std::min(numbers, explained);
+  uint64_t explained = report.events;
+  // In version 1 events that were dropped had numbers, too.
+  if (header_.major < 2) explained += report.dropped_events;
+  return numbers - std::min(numbers, explained);
+}
+
+// By the numbers that each buffer gave its events: what is missing between two chunks of one. What
+// is missing behind the last one is known where the trace was closed.
+uint64_t TraceReader::Impl::MissingInBuffers() {
+  if (report.closed) return header_.last_sequence - std::min(header_.last_sequence, report.events);
+  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
+    return a.buffer != b.buffer ? a.buffer < b.buffer : a.chunk < b.chunk;
+  });
+  uint64_t missing = 0;
+  uint64_t known = 0;
+  uint32_t buffer = 0;
+  for (const Span& span : spans_) {
+    if (span.buffer != buffer) known = 0;
+    buffer = span.buffer;
+    if (span.first > known) missing += span.first - known;
+    known = std::max(known, span.last);
+  }
+  return missing;
 }
 
 // What was lost after the last event that could be recorded, as one more event.
