@@ -137,8 +137,13 @@ uint64_t AddressSpace::NewOffsets(int file, uint64_t bytes) {
 }
 
 bool AddressSpace::Map(uint64_t address, uint64_t bytes, int file, uint64_t offset) {
+  return MapDescriptor(address, bytes, files_[file], offset);
+}
+
+bool AddressSpace::MapDescriptor(uint64_t address, uint64_t bytes, int descriptor,
+                                 uint64_t offset) {
   return mmap(Shadow(address), bytes, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED | MAP_NORESERVE, files_[file],
+              MAP_SHARED | MAP_FIXED | MAP_NORESERVE, descriptor,
               static_cast<off_t>(offset)) != MAP_FAILED;
 }
 

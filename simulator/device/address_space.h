@@ -49,6 +49,8 @@ class AddressSpace {
 
   // Shows file bytes [offset, offset + bytes) at `address` of the mapped area.
   bool Map(uint64_t address, uint64_t bytes, int file, uint64_t offset);
+  // The same of a file that is not one of these.
+  bool MapDescriptor(uint64_t address, uint64_t bytes, int descriptor, uint64_t offset);
   void Unmap(uint64_t address, uint64_t bytes);
 
   // The bytes read as zeros again and their pages are given back. Whole pages are a must.

@@ -34,6 +34,12 @@ Result Contents::Check(uint64_t address, uint64_t size, int device, bool write,
 
 bool Contents::Locate(uint64_t address, uint64_t size, Extent* extent) const {
   const Block* block = memory_->FindAround(address);
+  if (block != nullptr && block->kind == BlockKind::kImported) {
+    extent->file = block->file;
+    extent->offset = block->file_offset + (address - block->address);
+    extent->size = size;
+    return true;
+  }
   const int plain = block != nullptr ? block->device : memory_->PoolDevice(address, 1);
   if (plain != kHost) {
     extent->file = space_->descriptor(plain);

@@ -167,8 +167,17 @@ Block* Memory::AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const v
   return block;
 }
 
+Block* Memory::AddImported(const Block& wish) {
+  Block* block = &blocks_[wish.address];
+  *block = wish;
+  block->id = NewId();
+  block->kind = BlockKind::kImported;
+  block->touched = true;  // by whom ever
+  return block;
+}
+
 void Memory::Release(Block* block) {
-  if (block->OnDevice() && block->kind != BlockKind::kPool) {
+  if (block->OnDevice() && block->kind != BlockKind::kPool && block->kind != BlockKind::kImported) {
     if (IsSmall(*block)) {
       // Bytes of a shared page stay until the page goes, as they do on a card.
       ReleaseSmall(*block);

@@ -37,6 +37,7 @@ enum class BlockKind : uint8_t {
   kHostPinned,      // cuMemHostAlloc
   kHostRegistered,  // cuMemHostRegister
   kArray,           // behind a CUarray
+  kImported,        // another process's, or a pool's of another process
 };
 
 struct Block {
@@ -52,6 +53,9 @@ struct Block {
   bool touched = false;      // its bytes may be other than zero
   bool sync_memops = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   bool read_only = false;
+  bool exported = false;  // other processes may have it open
+  int file = -1;          // of kImported: where its bytes are
+  uint64_t file_offset = 0;
 
   bool OnDevice() const { return device != kHost && kind != BlockKind::kManaged; }
 };
@@ -89,7 +93,11 @@ class Memory {
   // Host memory that the caller has mapped or that belongs to the application.
   Block* AddHost(uint64_t address, uint64_t bytes, BlockKind kind, const void* owner);
 
-  // The block ends; device memory is given back. Host memory is the caller's business.
+  // Memory of another process that is shown at `address`; it is charged there.
+  Block* AddImported(const Block& block);
+
+  // The block ends; device memory is given back. What is imported the caller has unmapped. Host
+  // memory is the caller's business.
   void Release(Block* block);
 
   Block* FindExact(uint64_t address);   // the block that begins at `address`, or null

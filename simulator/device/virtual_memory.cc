@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace vramstow::simulator {
 namespace {
@@ -17,14 +18,16 @@ constexpr uint64_t kFirstHandle = 0x70000001;
 
 bool IsPaged(uint64_t value) { return value % kDevicePage == 0; }
 
-// A shareable file says in its name what it is: /memfd:vramstow-physical-DEVICE-TYPE-LOCATION, with
-// the device -1 for the host. Its length is the size of the memory.
+// A shareable file says in its name what it is: /memfd:vramstow-physical-CARD-TYPE-LOCATION, with
+// the card -1 for the host. Its length is the size of the memory.
 constexpr char kShareableName[] = "vramstow-physical-%d-%d-%d";
 
-int MakeShareableFile(const Physical& physical) {
+int MakeShareableFile(const Physical& physical, const std::vector<int>& cards) {
   char name[64];
-  snprintf(name, sizeof(name), kShareableName, physical.device, physical.location_type,
-           physical.location_id);
+  const bool host = physical.device == kHost;
+  const int card = host ? kHost : cards[physical.device];
+  snprintf(name, sizeof(name), kShareableName, card, physical.location_type,
+           host ? physical.location_id : card);
   const int file = memfd_create(name, MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(physical.size)) != 0) {
     close(file);
@@ -33,7 +36,7 @@ int MakeShareableFile(const Physical& physical) {
   return file;
 }
 
-bool ReadShareableFile(int descriptor, Physical* physical) {
+bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* physical) {
   char link[64];
   char name[128] = {};
   snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
@@ -42,6 +45,11 @@ bool ReadShareableFile(int descriptor, Physical* physical) {
   if (sscanf(name, "/memfd:vramstow-physical-%d-%d-%d", &physical->device, &physical->location_type,
              &physical->location_id) != 3) {
     return false;
+  }
+  if (physical->device != kHost) {
+    const auto card = std::find(cards.begin(), cards.end(), physical->device);
+    if (card == cards.end()) return false;  // of a card that this process does not see
+    physical->device = physical->location_id = static_cast<int>(card - cards.begin());
   }
   physical->size = static_cast<uint64_t>(state.st_size);
   physical->handle_types = 1;
@@ -58,8 +66,12 @@ auto FindHolding(Map& map, uint64_t address) -> decltype(&map.begin()->second) {
 
 }  // namespace
 
-VirtualMemory::VirtualMemory(AddressSpace* space, Memory* memory, int devices)
-    : space_(space), memory_(memory), devices_(devices), last_handle_(kFirstHandle) {
+VirtualMemory::VirtualMemory(AddressSpace* space, Memory* memory, std::vector<int> cards)
+    : space_(space),
+      memory_(memory),
+      cards_(std::move(cards)),
+      devices_(cards_.size()),
+      last_handle_(kFirstHandle) {
   addresses_.Add(space->mapped_base(), space->mapped_size());
 }
 
@@ -94,7 +106,7 @@ Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
   Physical physical = wish;
   physical.imported = false;
   if (wish.handle_types != 0) {
-    physical.file = MakeShareableFile(wish);
+    physical.file = MakeShareableFile(wish, cards_);
     if (physical.file < 0) {
       if (wish.device != kHost) memory_->Discharge(wish.device, wish.size);
       return Result::kOutOfMemory;
@@ -128,8 +140,7 @@ Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
 
 Result VirtualMemory::Import(int descriptor, uint64_t* handle) {
   Physical physical;
-  if (!ReadShareableFile(descriptor, &physical)) return Result::kInvalidValue;
-  if (physical.device >= static_cast<int>(devices_)) return Result::kInvalidValue;
+  if (!ReadShareableFile(descriptor, cards_, &physical)) return Result::kInvalidValue;
   physical.file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (physical.file < 0) return Result::kOutOfMemory;
   physical.imported = true;
@@ -189,9 +200,7 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
   if (next != mappings_.end() && next->first < address + size) return Result::kInvalidValue;
   if (FindMapping(address) != nullptr) return Result::kInvalidValue;
   if (physical->file >= 0) {
-    if (mmap(space_->Shadow(address), size, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->file,
-             static_cast<off_t>(physical->offset)) == MAP_FAILED) {
+    if (!space_->MapDescriptor(address, size, physical->file, physical->offset)) {
       return Result::kOutOfMemory;
     }
   } else if (!space_->Map(address, size,
@@ -268,6 +277,21 @@ const Mapping* VirtualMemory::FindMapping(uint64_t address) const {
 
 const Reservation* VirtualMemory::FindReservation(uint64_t address) const {
   return FindHolding(reservations_, address);
+}
+
+uint64_t VirtualMemory::ShowFile(int descriptor, uint64_t offset, uint64_t size) {
+  const uint64_t pages = (size + kDevicePage - 1) & ~(kDevicePage - 1);
+  const uint64_t address = addresses_.Take(pages, kDevicePage);
+  if (address == 0) return 0;
+  if (space_->MapDescriptor(address, size, descriptor, offset)) return address;
+  addresses_.Add(address, pages);
+  return 0;
+}
+
+void VirtualMemory::HideFile(uint64_t address, uint64_t size) {
+  const uint64_t pages = (size + kDevicePage - 1) & ~(kDevicePage - 1);
+  space_->Unmap(address, pages);
+  addresses_.Add(address, pages);
 }
 
 Result VirtualMemory::Check(uint64_t address, uint64_t size, int device, bool write) const {

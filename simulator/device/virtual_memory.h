@@ -53,7 +53,8 @@ struct Reservation {
 
 class VirtualMemory {
  public:
-  VirtualMemory(AddressSpace* space, Memory* memory, int devices);
+  // `cards`: which of the machine's each device is; other processes may number them otherwise.
+  VirtualMemory(AddressSpace* space, Memory* memory, std::vector<int> cards);
 
   // A range of addresses. `alignment` 0: a page. `hint` 0: anywhere; a hint that is not free is
   // not an error.
@@ -79,6 +80,11 @@ class VirtualMemory {
   const Mapping* FindMapping(uint64_t address) const;          // that holds `address`, or null
   const Reservation* FindReservation(uint64_t address) const;  // that holds `address`, or null
 
+  // Shows `size` bytes of a file at fresh addresses, outside of all reservations. The offset is a
+  // multiple of a small page. 0: no addresses are left.
+  uint64_t ShowFile(int descriptor, uint64_t offset, uint64_t size);
+  void HideFile(uint64_t address, uint64_t size);
+
   // kIllegalAddress unless [address, address + size) is mapped and `device` may use it.
   Result Check(uint64_t address, uint64_t size, int device, bool write) const;
 
@@ -92,6 +98,7 @@ class VirtualMemory {
 
   AddressSpace* space_;
   Memory* memory_;
+  std::vector<int> cards_;
   size_t devices_;
   RangeAllocator addresses_;
   std::map<uint64_t, Reservation> reservations_;

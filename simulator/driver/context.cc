@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/ipc.h"
 #include "simulator/driver/module.h"
 #include "simulator/driver/pool.h"
 #include "simulator/driver/stream.h"
@@ -54,6 +55,11 @@ void EndContext(Call& call, Context* context) {
       FreeToPool(call, block);
       continue;
     }
+    if (block->kind == BlockKind::kImported) {
+      EndImport(&machine, block);
+      continue;
+    }
+    WithdrawBlock(*block);
     ReleaseHostPages(*block);
     machine.memory.Release(block);
   }

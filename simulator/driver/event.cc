@@ -5,6 +5,7 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
+#include "simulator/driver/event_sharing.h"
 #include "simulator/driver/pool.h"
 #include "simulator/driver/stream.h"
 
@@ -73,6 +74,7 @@ Mark RecordNow(Call& call, Event* event, Stream* stream) {
   event->more.clear();
   event->time = std::make_shared<uint64_t>(0);
   event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
+  PublishRecord(call, event);
   return event->mark;
 }
 
@@ -125,8 +127,7 @@ CUresult cuEventQuery(CUevent handle) {
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
     // An event that was never recorded is documented as complete.
-    bool reached = call.machine().timeline.Ask(event->mark);
-    for (const Mark& mark : event->more) reached &= call.machine().timeline.Ask(mark);
+    const bool reached = AskEvent(call, event);
     if (call.context()->sticky != CUDA_SUCCESS) return call.context()->sticky;
     return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
@@ -139,8 +140,7 @@ CUresult cuEventSynchronize(CUevent handle) {
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
     // While this waits, another thread may destroy or record the event: wait for what it is now.
-    std::vector<Mark> marks = event->more;
-    marks.push_back(event->mark);
+    const std::vector<Mark> marks = PendingMarks(call, event);
     for (const Mark& mark : marks) {
       const CUresult result = call.Wait(mark);
       if (result != CUDA_SUCCESS) return result;
@@ -168,9 +168,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
     if (stream->capture != nullptr || event->capture != nullptr) {
       return CaptureEventWait(call, event, stream, flags);
     }
-    std::vector<Mark> waits = event->more;
-    waits.push_back(event->mark);
-    std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
+    const std::vector<Mark> waits = PendingMarks(call, event);
     if (!waits.empty()) call.machine().timeline.Enqueue(stream->queue, nullptr, waits, 0);
     return CUDA_SUCCESS;
   });
@@ -188,6 +186,7 @@ CUresult cuCtxRecordEvent(CUcontext context_handle, CUevent handle) {
     event->more = MarksOf(*context);
     event->time = std::make_shared<uint64_t>(call.machine().timeline.now_ns());
     event->mark = {};
+    PublishRecord(call, event);
     return CUDA_SUCCESS;
   });
 }
@@ -199,8 +198,7 @@ CUresult cuCtxWaitEvent(CUcontext context_handle, CUevent handle) {
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     Event* event = call.state().events.Find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    std::vector<Mark> waits = event->more;
-    waits.push_back(event->mark);
+    const std::vector<Mark> waits = PendingMarks(call, event);
     Timeline& timeline = call.machine().timeline;
     timeline.Enqueue(context->legacy->queue, nullptr, waits, 0);
     for (const auto& [thread, stream] : context->per_thread) {

@@ -4,6 +4,7 @@
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/ipc.h"
 #include "simulator/driver/pool.h"
 
 namespace vramstow::simulator {
@@ -28,7 +29,8 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   line->bytes = block->requested;
   line->device = block->device;
   const bool freeable = block->kind == BlockKind::kDevice || block->kind == BlockKind::kPitched ||
-                        block->kind == BlockKind::kManaged || block->kind == BlockKind::kPool;
+                        block->kind == BlockKind::kManaged || block->kind == BlockKind::kPool ||
+                        (block->kind == BlockKind::kImported && block->pool != nullptr);
   if (!freeable) return CUDA_ERROR_INVALID_VALUE;
   const CUresult refused = RefuseUnsafe(call);
   if (refused != CUDA_SUCCESS) return refused;
@@ -42,6 +44,11 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
     FreeToPool(call, block);
     return CUDA_SUCCESS;
   }
+  if (block->kind == BlockKind::kImported) {
+    EndImport(&call.machine(), block);
+    return CUDA_SUCCESS;
+  }
+  WithdrawBlock(*block);
   ReleaseHostPages(*block);
   memory.Release(block);
   return CUDA_SUCCESS;

@@ -17,6 +17,11 @@ using vramstow::simulator::PerThreadDefault;
 #undef cuStreamGetCaptureInfo
 #undef cuStreamUpdateCaptureDependencies
 #undef cuMemPrefetchAsync
+#undef cuStreamBatchMemOp
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
+#undef cuStreamWriteValue32
+#undef cuStreamWriteValue64
 
 extern "C" {
 
@@ -175,6 +180,34 @@ VRAMSTOW_PER_THREAD(cuStreamUpdateCaptureDependencies_v2_ptsz, cuStreamUpdateCap
                     (a, b, c, d, e))
 VRAMSTOW_PER_THREAD(cuStreamWaitEvent_ptsz, cuStreamWaitEvent,
                     (CUstream a, CUevent b, unsigned int c), (a, b, c))
+
+CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+CUresult cuStreamWaitValue64_v2(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
+CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
+CUresult cuStreamBatchMemOp_v2(CUstream, unsigned int, CUstreamBatchMemOpParams*, unsigned int);
+VRAMSTOW_PER_THREAD(cuStreamWaitValue32_ptsz, cuStreamWaitValue32_v2,
+                    (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWaitValue32_v2_ptsz, cuStreamWaitValue32_v2,
+                    (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWaitValue64_ptsz, cuStreamWaitValue64_v2,
+                    (CUstream a, CUdeviceptr b, cuuint64_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWaitValue64_v2_ptsz, cuStreamWaitValue64_v2,
+                    (CUstream a, CUdeviceptr b, cuuint64_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWriteValue32_ptsz, cuStreamWriteValue32_v2,
+                    (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWriteValue32_v2_ptsz, cuStreamWriteValue32_v2,
+                    (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWriteValue64_ptsz, cuStreamWriteValue64_v2,
+                    (CUstream a, CUdeviceptr b, cuuint64_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamWriteValue64_v2_ptsz, cuStreamWriteValue64_v2,
+                    (CUstream a, CUdeviceptr b, cuuint64_t c, unsigned int d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamBatchMemOp_ptsz, cuStreamBatchMemOp_v2,
+                    (CUstream a, unsigned int b, CUstreamBatchMemOpParams* c, unsigned int d),
+                    (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuStreamBatchMemOp_v2_ptsz, cuStreamBatchMemOp_v2,
+                    (CUstream a, unsigned int b, CUstreamBatchMemOpParams* c, unsigned int d),
+                    (a, b, c, d))
 
 #undef VRAMSTOW_PER_THREAD
 

@@ -4,6 +4,7 @@
 
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/pool.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -86,9 +87,15 @@ int AccessOf(Call& call, const Pointer& pointer) {
   return result == Result::kSuccess ? static_cast<int>(access) : 0;
 }
 
-bool IsIpcCapable(const Pointer& pointer) {
-  return pointer.block != nullptr &&
+bool IsIpcCapable(Call& call, const Pointer& pointer) {
+  return (call.machine().spec().without & kIpc) == 0 && pointer.block != nullptr &&
          (pointer.block->kind == BlockKind::kDevice || pointer.block->kind == BlockKind::kPitched);
+}
+
+uint64_t HandleTypesOf(const Pointer& pointer) {
+  if (pointer.physical != nullptr) return pointer.physical->handle_types;
+  const bool pooled = pointer.block != nullptr && pointer.block->pool != nullptr;
+  return pooled ? static_cast<const Pool*>(pointer.block->pool)->handle_types : 0;
 }
 
 CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
@@ -126,7 +133,7 @@ CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
       Put<int>(data, DeviceOf(pointer));
       break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      Put<unsigned>(data, IsIpcCapable(pointer));
+      Put<unsigned>(data, IsIpcCapable(call, pointer));
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       PutRange(call, pointer, false, data);
@@ -138,7 +145,7 @@ CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
       Put<unsigned>(data, pointer.Known());
       break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      Put<uint64_t>(data, pointer.physical == nullptr ? 0 : pointer.physical->handle_types);
+      Put<uint64_t>(data, HandleTypesOf(pointer));
       break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       Put<unsigned>(data, 0);

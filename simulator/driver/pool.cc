@@ -6,7 +6,9 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
+#include "simulator/driver/event_sharing.h"
 #include "simulator/driver/graph.h"
+#include "simulator/driver/ipc.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -123,7 +125,9 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         Pool* pool = wish != nullptr ? wish : CurrentPool(stream->context->device);
-        if (!Pools().pools.Has(pool) || pool->destroyed) return CUDA_ERROR_INVALID_VALUE;
+        if (!Pools().pools.Has(pool) || pool->destroyed || pool->imported) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
         line.device = pool->device;
         Memory& memory = call.machine().memory;
         if (bytes > memory.total(pool->device)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -154,14 +158,37 @@ class KeepPages : public Work {
   std::shared_ptr<GraphPages> pages_;
 };
 
+// Shows a block of another process's pool until the free is reached.
+class KeepImport : public Work {
+ public:
+  KeepImport(State* state, uint64_t address) : state_(state), address_(address) {}
+  void Run(uint64_t /*time_ns*/) override {
+    Block* block = state_->machine->memory.FindExact(address_);
+    if (block != nullptr) EndImport(state_->machine.get(), block);
+  }
+
+ private:
+  State* state_;
+  uint64_t address_;
+};
+
 CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line) {
   Memory& memory = call.machine().memory;
   Stream* stream = FindStream(call, handle);
   Block* block = memory.FindExact(address);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (block == nullptr || block->kind != BlockKind::kPool) return CUDA_ERROR_INVALID_VALUE;
+  const bool import =
+      block != nullptr && block->kind == BlockKind::kImported && block->pool != nullptr;
+  if (block == nullptr || (block->kind != BlockKind::kPool && !import)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   line->bytes = block->requested;
   line->device = block->device;
+  if (import) {
+    if (stream->capture != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Submit(call, stream, std::make_shared<KeepImport>(&call.state(), address));
+    return CUDA_SUCCESS;
+  }
   if (stream->capture != nullptr) {
     // The address belongs to the graph until that ends; only the node says that it is free.
     if (block->pool != nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -246,6 +273,13 @@ CUresult GetOne(const Pool& pool, CUmemPool_attribute attribute, void* value) {
 
 }  // namespace
 
+Pool* FindPool(CUmemoryPool handle) {
+  Pool* pool = Pools().pools.Find(handle);
+  return pool == nullptr || pool->destroyed ? nullptr : pool;
+}
+
+Pool* NewPool(int device) { return MakePool(device, false); }
+
 void FreeToPool(Call& call, Block* block) {
   auto* pool = static_cast<Pool*>(block->pool);
   if (pool == nullptr) {
@@ -277,8 +311,8 @@ bool IsDevice(Call& call, int device) { return device >= 0 && device < call.mach
 template <typename Body>
 CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
   return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
-    Pool* pool = Pools().pools.Find(handle);
-    return pool == nullptr || pool->destroyed ? CUDA_ERROR_INVALID_VALUE : body(call, pool);
+    Pool* pool = FindPool(handle);
+    return pool == nullptr ? CUDA_ERROR_INVALID_VALUE : body(call, pool);
   });
 }
 
@@ -325,7 +359,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   return WithPool("cuDeviceSetMemPool", handle, [&](Call& call, Pool* pool) {
     if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
-    if (pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+    if (pool->device != device || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     Pools().current_of[device] = pool;
     return CUDA_SUCCESS;
   });
@@ -357,14 +391,16 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-    // Pools in host memory, and pools for other processes, are not simulated.
+    // Pools in host memory are not simulated, nor handles that are no file descriptors.
+    constexpr unsigned kHandles = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+        (properties->handleTypes & ~kHandles) != 0) {
       return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (!IsDevice(call, properties->location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    Pool* pool = MakePool(properties->location.id, false);
+    Pool* pool = NewPool(properties->location.id);
     pool->size_max = properties->maxSize;
+    pool->handle_types = properties->handleTypes;
     *out = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
   });
@@ -375,6 +411,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   return WithPool("cuMemPoolDestroy", handle, [](Call& call, Pool* pool) {
     if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
     pool->destroyed = true;
+    if (IsOwn(pool->ticket)) OwnExports().Withdraw(pool->ticket);
     if (CurrentPool(pool->device) == pool) {
       Pools().current_of[pool->device] = DefaultPool(pool->device);
     }

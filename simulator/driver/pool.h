@@ -12,6 +12,7 @@
 
 #include <map>
 
+#include "simulator/device/exports.h"
 #include "simulator/driver/call.h"
 
 namespace vramstow::simulator {
@@ -39,7 +40,14 @@ struct Pool {
   std::map<uint64_t, uint64_t> chunks;  // address -> size
   std::vector<Pending> pending;
   std::map<int, CUmemAccess_flags> access;  // of other devices
+  unsigned handle_types = 0;                // what it may be exported as
+  bool imported = false;                    // another process's: nothing is allocated from it here
+  Ticket ticket;                            // exported, or by which it was imported
 };
+
+// The pool that a handle means; null: none, or one that was destroyed.
+Pool* FindPool(CUmemoryPool handle);
+Pool* NewPool(int device);
 
 // cuMemFree of a block from a pool: all work that could touch it has ended.
 void FreeToPool(Call& call, Block* block);

@@ -30,6 +30,7 @@ struct Capture;
 struct Context;
 struct GraphNode;
 struct Program;
+struct SharedEvent;
 
 // The living objects of one kind.
 template <typename T>
@@ -79,6 +80,7 @@ struct Event {
   std::shared_ptr<uint64_t> time;          // of the latest record, set when it is reached
   std::shared_ptr<Capture> capture;        // recorded in a capture: where
   std::vector<GraphNode*> capture_fronts;  // and after which nodes
+  std::shared_ptr<SharedEvent> shared;     // known to other processes
 
   bool Recorded() const { return time != nullptr; }
 };

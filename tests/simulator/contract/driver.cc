@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
 
 namespace vramstow::simulator {
 namespace {
@@ -24,6 +27,8 @@ Driver LoadDriver() {
   if (path == nullptr) {
     path = VRAMSTOW_SIMULATED_DRIVER;
     setenv("VRAMSTOW_SIMULATE", kTestSpec, 0);
+    // The processes of one test share the cards, those of two tests do not.
+    setenv("VRAMSTOW_RUN_ID", ("contract-" + std::to_string(getpid())).c_str(), 0);
   }
   Driver driver;
   driver.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

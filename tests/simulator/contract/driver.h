@@ -163,7 +163,80 @@ inline constexpr size_t kPage = 2 * kMiB;
   X(cuArrayCreate) \
   X(cuArrayDestroy) \
   X(cuArrayGetDescriptor) \
-  X(cuCtxRecordEvent)
+  X(cuCtxRecordEvent) \
+  X(cuCtxWaitEvent) \
+  X(cuCtxGetFlags) \
+  X(cuCtxSetFlags) \
+  X(cuCtxGetApiVersion) \
+  X(cuIpcGetMemHandle) \
+  X(cuIpcOpenMemHandle) \
+  X(cuIpcCloseMemHandle) \
+  X(cuIpcGetEventHandle) \
+  X(cuIpcOpenEventHandle) \
+  X(cuMemPoolExportToShareableHandle) \
+  X(cuMemPoolImportFromShareableHandle) \
+  X(cuMemPoolExportPointer) \
+  X(cuMemPoolImportPointer) \
+  X(cuMemPoolGetAccess) \
+  X(cuMemPoolSetAccess) \
+  X(cuPointerSetAttribute) \
+  X(cuMemAdvise) \
+  X(cuMemPrefetchAsync) \
+  X(cuMemRangeGetAttribute) \
+  X(cuMemRangeGetAttributes) \
+  X(cuStreamWriteValue32) \
+  X(cuStreamWriteValue64) \
+  X(cuStreamWaitValue32) \
+  X(cuStreamWaitValue64) \
+  X(cuStreamBatchMemOp) \
+  X(cuStreamGetId) \
+  X(cuStreamGetAttribute) \
+  X(cuStreamSetAttribute) \
+  X(cuStreamCopyAttributes) \
+  X(cuStreamAttachMemAsync) \
+  X(cuStreamUpdateCaptureDependencies) \
+  X(cuStreamBeginCaptureToGraph) \
+  X(cuEventRecordWithFlags) \
+  X(cuMemsetD16Async) \
+  X(cuMemsetD2D32) \
+  X(cuMemsetD2D8Async) \
+  X(cuMemcpyPeerAsync) \
+  X(cuMemcpy2DAsync) \
+  X(cuMemcpy2DUnaligned) \
+  X(cuMemcpy3DAsync) \
+  X(cuMemcpyAtoH) \
+  X(cuMemcpyHtoA) \
+  X(cuMemcpyDtoA) \
+  X(cuMemcpyAtoD) \
+  X(cuArray3DCreate) \
+  X(cuArray3DGetDescriptor) \
+  X(cuDeviceGetP2PAttribute) \
+  X(cuDeviceGetGraphMemAttribute) \
+  X(cuDeviceSetGraphMemAttribute) \
+  X(cuDeviceGraphMemTrim) \
+  X(cuGraphAddKernelNode) \
+  X(cuGraphAddMemAllocNode) \
+  X(cuGraphAddMemFreeNode) \
+  X(cuGraphAddEventRecordNode) \
+  X(cuGraphAddEventWaitNode) \
+  X(cuGraphRemoveDependencies) \
+  X(cuGraphDestroyNode) \
+  X(cuGraphNodeGetDependencies) \
+  X(cuGraphNodeGetDependentNodes) \
+  X(cuGraphNodeFindInClone) \
+  X(cuGraphMemsetNodeGetParams) \
+  X(cuGraphMemsetNodeSetParams) \
+  X(cuGraphMemcpyNodeGetParams) \
+  X(cuGraphHostNodeGetParams) \
+  X(cuGraphChildGraphNodeGetGraph) \
+  X(cuGraphMemAllocNodeGetParams) \
+  X(cuGraphNodeSetEnabled) \
+  X(cuGraphNodeGetEnabled) \
+  X(cuGraphUpload) \
+  X(cuGraphExecHostNodeSetParams) \
+  X(cuUserObjectCreate) \
+  X(cuUserObjectRelease) \
+  X(cuGraphRetainUserObject)
 // clang-format on
 
 // The functions, by their names in cuda.h (which renames some to their current form).

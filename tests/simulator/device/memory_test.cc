@@ -43,7 +43,7 @@ class MemoryTest : public ::testing::Test {
     std::string error;
     ASSERT_TRUE(space_.Reserve(1, 256 * kMiB, &error)) << error;
     memory_.emplace(&space_, 1, 256 * kMiB);
-    virtual_.emplace(&space_, &*memory_, 1);
+    virtual_.emplace(&space_, &*memory_, std::vector<int>{0});
     contents_.emplace(&space_, &*memory_, &*virtual_, true);
   }
   Block* Allocate(uint64_t bytes) {
