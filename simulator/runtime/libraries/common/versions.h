@@ -14,6 +14,7 @@ struct LibraryVersion {
 
 inline constexpr LibraryVersion kCublasVersion = {13, 4, 1};  // cuBLAS and cuBLASLt
 inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
+inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
 // The CUDA release that all of them say they were built with, as 1000 × major + 10 × minor.
 inline constexpr int kCudaVersion = 13020;
 

@@ -1,0 +1,324 @@
+#include "simulator/runtime/libraries/nccl/board.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kMagic = 0x6272616f'6c63636e;
+constexpr size_t kPage = 4096;
+// How often a waiting rank looks whether the others still live.
+constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr int kYields = 20;
+
+size_t RoundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+int OpenWatch(int pid) {
+  return pid == getpid() ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+}
+
+}  // namespace
+
+struct Board::Header {
+  uint64_t magic;
+  uint64_t slot_bytes;
+  int32_t ranks;
+  std::atomic<uint32_t> bell;  // counts what happened; the futex that all wait on
+};
+
+// On cache lines of their own: each is written by one rank.
+struct alignas(128) Board::Rank {
+  std::atomic<int32_t> pid;  // 0: not there yet
+  std::atomic<uint32_t> left;
+  std::atomic<uint64_t> published;
+  std::atomic<uint64_t> consumed;
+  std::atomic<uint64_t> exchanged;
+  RoundTag tag;
+  Fact facts[2];
+};
+
+struct alignas(128) Board::Ring {
+  std::atomic<uint64_t> written;
+  alignas(64) std::atomic<uint64_t> read;
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+namespace {
+
+// Where things lie: header, ranks, rings' heads, slots, rings' bytes.
+template <typename Header, typename Rank, typename Ring>
+struct Layout {
+  size_t ranks, rings, slots, ring_data, end;
+  Layout(size_t count, size_t slot_bytes) {
+    ranks = RoundUp(sizeof(Header));
+    rings = RoundUp(ranks + count * sizeof(Rank));
+    slots = RoundUp(rings + count * count * sizeof(Ring));
+    ring_data = slots + count * RoundUp(slot_bytes);
+    end = ring_data + count * RoundUp(slot_bytes);
+  }
+};
+
+}  // namespace
+
+size_t Board::Bytes(int ranks, size_t slot_bytes) {
+  return Layout<Header, Rank, Ring>(static_cast<size_t>(ranks), slot_bytes).end;
+}
+
+bool Board::Initialize(int fd, int ranks, size_t slot_bytes) {
+  if (ftruncate(fd, static_cast<off_t>(Bytes(ranks, slot_bytes))) != 0) return false;
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return false;
+  auto* header = static_cast<Header*>(memory);
+  header->slot_bytes = slot_bytes;
+  header->ranks = ranks;
+  header->magic = kMagic;
+  munmap(memory, kPage);
+  return true;
+}
+
+Board* Board::Open(int fd, int rank, int ranks) {
+  struct stat status;
+  void* memory = MAP_FAILED;
+  if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kPage)) {
+    memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE, fd, 0);
+  }
+  close(fd);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* board = new Board;
+  board->memory_ = static_cast<uint8_t*>(memory);
+  board->bytes_ = static_cast<size_t>(status.st_size);
+  board->header_ = static_cast<Header*>(memory);
+  board->slot_bytes_ = board->header_->slot_bytes;
+  board->rank_ = rank;
+  board->ranks_ = ranks;
+  board->watches_.assign(static_cast<size_t>(ranks), -1);
+  if (board->header_->magic != kMagic || board->header_->ranks != ranks ||
+      board->bytes_ < Bytes(ranks, board->slot_bytes_)) {
+    delete board;
+    return nullptr;
+  }
+  board->rank_state(rank).pid.store(getpid());
+  board->WakeAll();
+  return board;
+}
+
+Board::~Board() {
+  for (int watch : watches_) {
+    if (watch >= 0) close(watch);
+  }
+  munmap(memory_, bytes_);
+}
+
+Board::Rank& Board::rank_state(int rank) const {
+  const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
+  return reinterpret_cast<Rank*>(memory_ + layout.ranks)[rank];
+}
+
+uint8_t* Board::slot(int rank) const {
+  const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
+  return memory_ + layout.slots + static_cast<size_t>(rank) * RoundUp(slot_bytes_);
+}
+
+Board::Ring& Board::ring(int source, int target) const {
+  const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
+  return reinterpret_cast<Ring*>(memory_ + layout.rings)[source * ranks_ + target];
+}
+
+uint8_t* Board::ring_data(int source, int target) const {
+  const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
+  return memory_ + layout.ring_data + static_cast<size_t>(source) * RoundUp(slot_bytes_) +
+         static_cast<size_t>(target) * ring_bytes();
+}
+
+void Board::WakeAll() {
+  header_->bell.fetch_add(1, std::memory_order_acq_rel);
+  syscall(SYS_futex, &header_->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// A rank of this process cannot die alone.
+bool Board::IsGone(int rank) const {
+  const Rank& state = rank_state(rank);
+  if (state.left.load(std::memory_order_acquire) != 0) return true;
+  const int pid = state.pid.load(std::memory_order_acquire);
+  if (pid == 0 || pid == getpid()) return false;
+  const int watch = watches_[static_cast<size_t>(rank)];
+  if (watch < 0) return kill(pid, 0) != 0 && errno == ESRCH;
+  pollfd entry = {watch, POLLIN, 0};
+  return poll(&entry, 1, 0) == 1;
+}
+
+int Board::FindGone() {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (rank != rank_ && IsGone(rank)) return rank;
+  }
+  return -1;
+}
+
+WaitResult Board::Wait(const std::vector<int>& needed, const std::function<bool()>& ready) {
+  auto look = std::chrono::steady_clock::now() + kLook;
+  for (int turn = 0;; ++turn) {
+    const uint32_t heard = header_->bell.load(std::memory_order_acquire);
+    if (ready()) return WaitResult::kDone;
+    if (aborted()) return WaitResult::kAborted;
+    if (std::chrono::steady_clock::now() >= look) {
+      const bool gone = std::any_of(needed.begin(), needed.end(),
+                                    [&](int rank) { return rank != rank_ && IsGone(rank); });
+      // It may have done its part and left between the two questions.
+      if (gone) return ready() ? WaitResult::kDone : WaitResult::kPeerGone;
+      look = std::chrono::steady_clock::now() + kLook;
+    }
+    if (turn < kYields) {
+      sched_yield();
+      continue;
+    }
+    const timespec pause = {0, std::chrono::nanoseconds(kLook).count()};
+    syscall(SYS_futex, &header_->bell, FUTEX_WAIT, heard, &pause, nullptr, 0);
+  }
+}
+
+namespace {
+
+std::vector<int> AllRanks(int ranks) {
+  std::vector<int> all(static_cast<size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) all[static_cast<size_t>(rank)] = rank;
+  return all;
+}
+
+}  // namespace
+
+WaitResult Board::WaitForAll(int milliseconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  bool late = false;
+  const WaitResult result = Wait(AllRanks(ranks_), [&] {
+    late = std::chrono::steady_clock::now() > deadline;
+    if (late) return true;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (rank_state(rank).pid.load(std::memory_order_acquire) == 0) return false;
+    }
+    return true;
+  });
+  if (result != WaitResult::kDone || late) {
+    return late ? WaitResult::kPeerGone : result;
+  }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    watches_[static_cast<size_t>(rank)] = OpenWatch(rank_state(rank).pid.load());
+  }
+  return WaitResult::kDone;
+}
+
+WaitResult Board::BeginRound() {
+  const uint64_t before = round_++;
+  return Wait(AllRanks(ranks_), [&] {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (rank_state(rank).consumed.load(std::memory_order_acquire) < before) return false;
+    }
+    return true;
+  });
+}
+
+void Board::Publish(const RoundTag& tag) {
+  Rank& own = rank_state(rank_);
+  own.tag = tag;
+  own.published.store(round_, std::memory_order_release);
+  WakeAll();
+}
+
+WaitResult Board::WaitForSlots(const RoundTag& tag) {
+  const WaitResult result = Wait(AllRanks(ranks_), [&] {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (rank_state(rank).published.load(std::memory_order_acquire) < round_) return false;
+    }
+    return true;
+  });
+  if (result != WaitResult::kDone) return result;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (!(rank_state(rank).tag == tag)) return WaitResult::kMismatch;
+  }
+  return WaitResult::kDone;
+}
+
+void Board::EndRound() {
+  rank_state(rank_).consumed.store(round_, std::memory_order_release);
+  WakeAll();
+}
+
+size_t Board::Send(int peer, const uint8_t* data, size_t bytes) {
+  Ring& way = ring(rank_, peer);
+  const uint64_t written = way.written.load(std::memory_order_relaxed);
+  const size_t used = written - way.read.load(std::memory_order_acquire);
+  const size_t capacity = ring_bytes();
+  const size_t taken = std::min(bytes, capacity - used);
+  const size_t start = written % capacity;
+  const size_t first = std::min(taken, capacity - start);
+  memcpy(ring_data(rank_, peer) + start, data, first);
+  memcpy(ring_data(rank_, peer), data + first, taken - first);
+  if (taken > 0) {
+    way.written.store(written + taken, std::memory_order_release);
+    WakeAll();
+  }
+  return taken;
+}
+
+size_t Board::Receive(int peer, uint8_t* data, size_t bytes) {
+  Ring& way = ring(peer, rank_);
+  const uint64_t read = way.read.load(std::memory_order_relaxed);
+  const size_t there = way.written.load(std::memory_order_acquire) - read;
+  const size_t capacity = ring_bytes();
+  const size_t taken = std::min(bytes, there);
+  const size_t start = read % capacity;
+  const size_t first = std::min(taken, capacity - start);
+  memcpy(data, ring_data(peer, rank_) + start, first);
+  memcpy(data + first, ring_data(peer, rank_), taken - first);
+  if (taken > 0) {
+    way.read.store(read + taken, std::memory_order_release);
+    WakeAll();
+  }
+  return taken;
+}
+
+// Two sets of facts are enough: who is at exchange n + 2 knows that all have read exchange n.
+WaitResult Board::Exchange(const Fact& own, std::vector<Fact>* all) {
+  const uint64_t number = ++exchange_;
+  Rank& mine = rank_state(rank_);
+  mine.facts[number % 2] = own;
+  mine.exchanged.store(number, std::memory_order_release);
+  WakeAll();
+  const WaitResult result = Wait(AllRanks(ranks_), [&] {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (rank_state(rank).exchanged.load(std::memory_order_acquire) < number) return false;
+    }
+    return true;
+  });
+  all->clear();
+  for (int rank = 0; rank < ranks_ && result == WaitResult::kDone; ++rank) {
+    all->push_back(rank_state(rank).facts[number % 2]);
+  }
+  return result;
+}
+
+void Board::Abort() {
+  aborted_.store(true, std::memory_order_release);
+  WakeAll();
+}
+
+void Board::Leave() {
+  rank_state(rank_).left.store(1, std::memory_order_release);
+  WakeAll();
+}
+
+}  // namespace vramstow::simulator

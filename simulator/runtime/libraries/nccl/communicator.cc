@@ -1,0 +1,175 @@
+#include "simulator/runtime/libraries/nccl/communicator.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "simulator/runtime/libraries/common/refusal.h"
+#include "simulator/runtime/libraries/nccl/rendezvous.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kMagic = 0x6d6d6f63'6c63636e;
+constexpr int kBufferBytes = 4 << 20;
+constexpr int kChannels = 16;
+constexpr int kTimeoutSeconds = 600;
+constexpr size_t kScalarBytes = 64;
+
+// A positive number from the environment, as NCCL reads its own; else `otherwise`.
+int Setting(const char* name, int otherwise, int most) {
+  const char* text = getenv(name);
+  if (text == nullptr) return otherwise;
+  const long value = strtol(text, nullptr, 10);
+  return value > 0 ? static_cast<int>(std::min<long>(value, most)) : otherwise;
+}
+
+// Every rank has a slot for each rank's part: some bytes for each, whatever was asked for.
+size_t SlotBytes(int ranks) {
+  const auto asked = static_cast<size_t>(Setting("NCCL_BUFFSIZE", kBufferBytes, 1 << 28));
+  return std::max(asked, static_cast<size_t>(ranks) * 4096) / 4096 * 4096;
+}
+
+bool HasField(const ncclConfig_t& config, const int& field) {
+  const auto end =
+      reinterpret_cast<const char*>(&field + 1) - reinterpret_cast<const char*>(&config);
+  return static_cast<size_t>(end) <= config.size && field != NCCL_CONFIG_UNDEF_INT;
+}
+
+ncclResult_t SetUp(ncclComm* comm) {
+  const NcclDriver& driver = NcclDriver::Get();
+  const ContextScope scope(comm->context);
+  const size_t slot = comm->board->slot_bytes();
+  void* staging = nullptr;
+  if (driver.cuMemHostAlloc(&staging, 2 * slot + kScalarBytes, CU_MEMHOSTALLOC_PORTABLE) !=
+          CUDA_SUCCESS ||
+      driver.cuEventCreate(&comm->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+    return Fail(comm, ncclUnhandledCudaError, "no pinned memory or event for a communicator.");
+  }
+  comm->staging_in = static_cast<uint8_t*>(staging);
+  comm->staging_out = comm->staging_in + slot;
+  comm->scalar = comm->staging_out + slot;
+  return AllocateBuffers(comm);
+}
+
+}  // namespace
+
+bool IsCommunicator(const ncclComm* comm) { return comm != nullptr && comm->magic == kMagic; }
+
+ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncclConfig_t* config) {
+  const CUcontext context = CurrentContext();
+  if (context == nullptr) return nullptr;
+  auto* comm = new (std::nothrow) ncclComm;
+  if (comm == nullptr) return nullptr;
+  comm->magic = kMagic;
+  comm->id = id;
+  comm->rank = rank;
+  comm->ranks = ranks;
+  comm->context = context;
+  comm->channels = Setting("NCCL_MAX_CTAS", Setting("NCCL_MAX_NCHANNELS", kChannels, 64), 64);
+  NcclDriver::Get().cuCtxGetDevice(&comm->device);
+  if (config != nullptr) {
+    if (HasField(*config, config->blocking)) comm->blocking = config->blocking != 0;
+    if (HasField(*config, config->maxCTAs)) comm->channels = std::clamp(config->maxCTAs, 1, 64);
+  }
+  comm->result = ncclInProgress;
+  return comm;
+}
+
+ncclResult_t Connect(ncclComm* comm) {
+  Meeting meeting;
+  meeting.id = comm->id;
+  meeting.rank = comm->rank;
+  meeting.ranks = comm->ranks;
+  meeting.slot_bytes = SlotBytes(comm->ranks);
+  meeting.timeout_ms = Setting("VRAMSTOW_NCCL_TIMEOUT", kTimeoutSeconds, 86400) * 1000;
+  meeting.given_up = [comm] { return comm->given_up.load(); };
+  std::string problem;
+  const int memory = Meet(meeting, &problem);
+  if (memory < 0) return Fail(comm, ncclSystemError, problem);
+  comm->board.reset(Board::Open(memory, comm->rank, comm->ranks));
+  if (comm->board == nullptr) {
+    return Fail(comm, ncclSystemError, "the shared memory of a communicator cannot be mapped.");
+  }
+  if (comm->board->WaitForAll(meeting.timeout_ms) != WaitResult::kDone) {
+    return Fail(comm, ncclRemoteError, "a rank went away while a communicator was being made.");
+  }
+  const ncclResult_t result = SetUp(comm);
+  if (result == ncclSuccess) {
+    int expected = ncclInProgress;
+    comm->result.compare_exchange_strong(expected, ncclSuccess);
+  }
+  return result;
+}
+
+ncclResult_t AllocateBuffers(ncclComm* comm) {
+  if (comm->buffers != 0) return ncclSuccess;
+  const auto each = static_cast<size_t>(Setting("NCCL_BUFFSIZE", kBufferBytes, 1 << 28));
+  comm->buffer_bytes = each * static_cast<size_t>(comm->channels);
+  const ContextScope scope(comm->context);
+  if (NcclDriver::Get().cuMemAlloc(&comm->buffers, comm->buffer_bytes) != CUDA_SUCCESS) {
+    comm->buffers = 0;
+    return Fail(comm, ncclUnhandledCudaError,
+                "no device memory for a communicator's buffers (NCCL_BUFFSIZE, NCCL_MAX_CTAS).");
+  }
+  return ncclSuccess;
+}
+
+void FreeBuffers(ncclComm* comm) {
+  if (comm->buffers == 0) return;
+  const ContextScope scope(comm->context);
+  NcclDriver::Get().cuMemFree(comm->buffers);
+  comm->buffers = 0;
+}
+
+ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence) {
+  {
+    const std::lock_guard<std::mutex> lock(comm->mutex);
+    if (comm->problem.empty()) {
+      comm->problem = sentence;
+      const std::string said = "NCCL, rank " + std::to_string(comm->rank) + " of " +
+                               std::to_string(comm->ranks) + ": " + sentence;
+      if (!comm->given_up) SayOnStderr(said.c_str());
+    }
+  }
+  int expected = ncclSuccess;
+  if (!comm->result.compare_exchange_strong(expected, result) && expected == ncclInProgress) {
+    comm->result.compare_exchange_strong(expected, result);
+  }
+  return result;
+}
+
+bool Drain(ncclComm* comm, int milliseconds) {
+  const NcclDriver& driver = NcclDriver::Get();
+  const ContextScope scope(comm->context);
+  for (int waited = 0; milliseconds < 0 || waited < milliseconds; ++waited) {
+    if (comm->recorded && driver.cuEventQuery(comm->event) == CUDA_ERROR_NOT_READY) {
+      usleep(1000);
+      continue;
+    }
+    // Reached, or the driver is gone: then nothing of it will run, or nobody can say.
+    return comm->pending.load() == 0;
+  }
+  return false;
+}
+
+void Abandon(ncclComm* comm) {
+  comm->given_up = true;
+  if (comm->board != nullptr) comm->board->Abort();
+}
+
+void Release(ncclComm* comm) {
+  if (comm->board != nullptr) comm->board->Leave();
+  comm->magic = 0;
+  if (comm->pending.load() != 0) return;  // rounds that may yet run hold it
+  const NcclDriver& driver = NcclDriver::Get();
+  FreeBuffers(comm);
+  const ContextScope scope(comm->context);
+  if (comm->staging_in != nullptr) driver.cuMemFreeHost(comm->staging_in);
+  if (comm->event != nullptr) driver.cuEventDestroy(comm->event);
+  delete comm;
+}
+
+}  // namespace vramstow::simulator

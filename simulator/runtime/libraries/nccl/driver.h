@@ -1,0 +1,76 @@
+// The driver functions that the NCCL stand-in calls, found once on the way of driver_access.h, and
+// the thread's state that a call of the library leaves as it was.
+//
+// Threads: any. Errors: the driver's results; every pointer is null where `complete` is false.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+namespace vramstow::simulator {
+
+// Macro arguments are types here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
+// A name, the CUDA version whose ABI is meant, and the function's parameters.
+#define VRAMSTOW_NCCL_DRIVER_FUNCTIONS(X)                                  \
+  X(cuInit, 2000, (unsigned))                                              \
+  X(cuCtxGetCurrent, 4000, (CUcontext*))                                   \
+  X(cuCtxSetCurrent, 4000, (CUcontext))                                    \
+  X(cuCtxGetDevice, 2000, (CUdevice*))                                     \
+  X(cuDeviceGet, 2000, (CUdevice*, int))                                   \
+  X(cuDevicePrimaryCtxRetain, 7000, (CUcontext*, CUdevice))                \
+  X(cuMemAlloc, 3020, (CUdeviceptr*, size_t))                              \
+  X(cuMemFree, 3020, (CUdeviceptr))                                        \
+  X(cuMemHostAlloc, 2020, (void**, size_t, unsigned))                      \
+  X(cuMemFreeHost, 2000, (void*))                                          \
+  X(cuMemcpyDtoHAsync, 3020, (void*, CUdeviceptr, size_t, CUstream))       \
+  X(cuMemcpyHtoDAsync, 3020, (CUdeviceptr, const void*, size_t, CUstream)) \
+  X(cuMemcpyDtoDAsync, 3020, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
+  X(cuLaunchHostFunc, 10000, (CUstream, CUhostFn, void*))                  \
+  X(cuStreamIsCapturing, 10000, (CUstream, CUstreamCaptureStatus*))        \
+  X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode*))      \
+  X(cuStreamWaitEvent, 3020, (CUstream, CUevent, unsigned))                \
+  X(cuEventCreate, 2000, (CUevent*, unsigned))                             \
+  X(cuEventRecord, 2000, (CUevent, CUstream))                              \
+  X(cuEventQuery, 2000, (CUevent))                                         \
+  X(cuEventDestroy, 4000, (CUevent))
+
+struct NcclDriver {
+#define VRAMSTOW_MEMBER(name, version, parameters) CUresult(*name) parameters = nullptr;
+  VRAMSTOW_NCCL_DRIVER_FUNCTIONS(VRAMSTOW_MEMBER)
+#undef VRAMSTOW_MEMBER
+  bool complete = true;
+
+  static const NcclDriver& Get();
+
+ private:
+  NcclDriver();
+};
+// NOLINTEND(bugprone-macro-parentheses)
+
+// The calling thread's context, made current where there was none: device 0's primary context, as
+// with the CUDA runtime. Null: there is no device.
+CUcontext CurrentContext();
+
+// Makes `context` current, and calls that are forbidden in captures legal for this thread, as long
+// as the object lives.
+class ContextScope {
+ public:
+  explicit ContextScope(CUcontext context);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  CUcontext before_ = nullptr;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+bool StreamIsCapturing(CUstream stream);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "simulator/runtime/libraries/nccl/operation.h"
+#include "simulator/runtime/libraries/nccl/reduction.h"
+
+namespace vramstow::simulator {
+
+Parts PartsOf(const Operation& operation) {
+  const int ranks = operation.comm->ranks;
+  const bool is_root = operation.comm->rank == operation.root;
+  switch (operation.kind) {
+    case Kind::kAllReduce:
+      return {1, 1, 1};
+    case Kind::kReduce:
+      return {1, is_root ? 1 : 0, 1};
+    case Kind::kBroadcast:
+      return {is_root ? 1 : 0, 1, 1};
+    case Kind::kAllGather:
+      return {1, ranks, ranks};
+    case Kind::kReduceScatter:
+      return {ranks, 1, ranks};
+    case Kind::kAllToAll:
+      return {ranks, ranks, ranks};
+    case Kind::kGather:
+      return {1, is_root ? ranks : 0, ranks};
+    case Kind::kScatter:
+      return {is_root ? ranks : 0, 1, ranks};
+    case Kind::kSend:
+    case Kind::kReceive:
+      break;
+  }
+  return {};
+}
+
+namespace {
+
+// Work of one communicator on one stream, from the moment its turn comes on the host.
+class Submission {
+ public:
+  Submission(ncclComm* comm, CUstream stream)
+      : comm_(comm), stream_(stream), scope_(comm->context), capturing_(StreamIsCapturing(stream)) {
+    // Operations of a communicator run in the order in which they are called, on whatever streams.
+    if (!capturing_ && comm->recorded && comm->last_stream != stream) {
+      Try(driver_.cuStreamWaitEvent(stream, comm->event, 0));
+    }
+  }
+
+  ncclResult_t End() {
+    if (!capturing_ && result_ == CUDA_SUCCESS) {
+      Try(driver_.cuEventRecord(comm_->event, stream_));
+      comm_->recorded = true;
+      comm_->last_stream = stream_;
+    }
+    if (result_ == CUDA_SUCCESS) return ncclSuccess;
+    return Fail(
+        comm_, ncclUnhandledCudaError,
+        "the driver refused a step of an operation with error " + std::to_string(result_) + ".");
+  }
+
+  void In(uint8_t* staging, CUdeviceptr device, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyDtoHAsync(staging, device, bytes, stream_));
+  }
+  void Out(CUdeviceptr device, const uint8_t* staging, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyHtoDAsync(device, staging, bytes, stream_));
+  }
+  void Within(CUdeviceptr target, CUdeviceptr source, size_t bytes) {
+    if (bytes > 0) Try(driver_.cuMemcpyDtoDAsync(target, source, bytes, stream_));
+  }
+
+  // A round that is part of a graph lives as long as the process: the graph may be launched at any
+  // time.
+  template <typename Round>
+  void Run(std::unique_ptr<Round> round, CUhostFn function) {
+    if (result_ != CUDA_SUCCESS) return;
+    round->comm = comm_;
+    round->once = !capturing_;
+    if (!capturing_) comm_->pending.fetch_add(1);
+    Try(driver_.cuLaunchHostFunc(stream_, function, round.get()));
+    if (result_ == CUDA_SUCCESS) {
+      [[maybe_unused]] Round* owned_by_work = round.release();
+    } else if (!capturing_) {
+      comm_->pending.fetch_sub(1);
+    }
+  }
+
+ private:
+  void Try(CUresult result) {
+    if (result_ == CUDA_SUCCESS) result_ = result;
+  }
+
+  const NcclDriver& driver_ = NcclDriver::Get();
+  ncclComm* comm_;
+  CUstream stream_;
+  ContextScope scope_;
+  bool capturing_;
+  CUresult result_ = CUDA_SUCCESS;
+};
+
+std::unique_ptr<CollectiveRound> RoundOf(const Operation& operation, const Parts& parts) {
+  auto round = std::make_unique<CollectiveRound>();
+  round->kind = operation.kind;
+  round->parts = parts;
+  round->type = operation.type;
+  round->root = operation.root;
+  round->reduction = operation.reduction;
+  if (operation.reduction >= ncclNumOps) {
+    const auto index = static_cast<size_t>(operation.reduction - ncclNumOps);
+    const PreMultiplication& scale = operation.comm->operations[index];
+    round->reduction = ncclSum;
+    round->scaled = true;
+    round->scalar_on_device = scale.on_device;
+    std::copy_n(scale.scalar, sizeof(scale.scalar), round->scalar);
+  }
+  return round;
+}
+
+ncclResult_t EnqueueCollective(const Operation& operation) {
+  ncclComm* comm = operation.comm;
+  const Parts parts = PartsOf(operation);
+  const size_t element = BytesOf(operation.type);
+  const size_t chunk = comm->board->slot_bytes() / static_cast<size_t>(parts.most) / element;
+  Submission submission(comm, operation.stream);
+  for (size_t begin = 0; begin < operation.count; begin += chunk) {
+    const size_t count = std::min(chunk, operation.count - begin);
+    const auto at = [&](int part) {
+      return (static_cast<size_t>(part) * operation.count + begin) * element;
+    };
+    const auto staged = [&](int part) { return static_cast<size_t>(part) * count * element; };
+    auto round = RoundOf(operation, parts);
+    round->count = count;
+    if (round->scaled && round->scalar_on_device) {
+      const auto index = static_cast<size_t>(operation.reduction - ncclNumOps);
+      submission.In(comm->scalar, comm->operations[index].device_scalar, element);
+    }
+    for (int part = 0; part < parts.in; ++part) {
+      submission.In(comm->staging_in + staged(part), operation.send + at(part), count * element);
+    }
+    submission.Run(std::move(round), RunCollective);
+    for (int part = 0; part < parts.out; ++part) {
+      submission.Out(operation.receive + at(part), comm->staging_out + staged(part),
+                     count * element);
+    }
+  }
+  return submission.End();
+}
+
+// What one rank sends to, or receives from, another: bytes in the order of the calls.
+class ByteStream {
+ public:
+  void Add(CUdeviceptr address, size_t bytes) {
+    if (bytes > 0) pieces_.push_back({address, bytes});
+  }
+  bool empty() const { return pieces_.empty(); }
+
+  // Takes up to `most` bytes away: action(address, offset in what is taken, bytes) for each piece.
+  template <typename Action>
+  size_t Take(size_t most, const Action& action) {
+    size_t taken = 0;
+    while (taken < most && !pieces_.empty()) {
+      Piece& piece = pieces_.front();
+      const size_t bytes = std::min(piece.bytes, most - taken);
+      action(piece.address, taken, bytes);
+      taken += bytes;
+      piece.address += bytes;
+      piece.bytes -= bytes;
+      if (piece.bytes == 0) pieces_.pop_front();
+    }
+    return taken;
+  }
+
+ private:
+  struct Piece {
+    CUdeviceptr address;
+    size_t bytes;
+  };
+  std::deque<Piece> pieces_;
+};
+
+// A rank's messages to itself need no other rank.
+ncclResult_t CopyOwn(ncclComm* comm, ByteStream* from, ByteStream* to, Submission* submission) {
+  ncclResult_t result = ncclSuccess;
+  from->Take(SIZE_MAX, [&](CUdeviceptr source, size_t, size_t bytes) {
+    size_t done = 0;
+    to->Take(bytes, [&](CUdeviceptr target, size_t offset, size_t part) {
+      submission->Within(target, source + offset, part);
+      done += part;
+    });
+    if (done != bytes) result = ncclInvalidUsage;
+  });
+  if (!to->empty() || result != ncclSuccess) {
+    return Fail(comm, ncclInvalidUsage,
+                "what a rank sends to itself and receives from itself in one group differs.");
+  }
+  return result;
+}
+
+ncclResult_t EnqueueTransfers(const std::vector<Operation>& operations) {
+  ncclComm* comm = operations.front().comm;
+  const auto ranks = static_cast<size_t>(comm->ranks);
+  std::vector<ByteStream> sends(ranks);
+  std::vector<ByteStream> receives(ranks);
+  for (const Operation& operation : operations) {
+    const size_t bytes = operation.count * BytesOf(operation.type);
+    const auto peer = static_cast<size_t>(operation.root);
+    if (operation.kind == Kind::kSend) sends[peer].Add(operation.send, bytes);
+    if (operation.kind == Kind::kReceive) receives[peer].Add(operation.receive, bytes);
+  }
+  Submission submission(comm, operations.front().stream);
+  const auto own = static_cast<size_t>(comm->rank);
+  const ncclResult_t result = CopyOwn(comm, &sends[own], &receives[own], &submission);
+  if (result != ncclSuccess) return result;
+  const size_t ring = comm->board->ring_bytes();
+  const auto pending = [](const ByteStream& stream) { return !stream.empty(); };
+  while (std::any_of(sends.begin(), sends.end(), pending) ||
+         std::any_of(receives.begin(), receives.end(), pending)) {
+    auto round = std::make_unique<TransferRound>();
+    for (size_t peer = 0; peer < ranks; ++peer) {
+      uint8_t* staging = comm->staging_in + peer * ring;
+      round->send.push_back(sends[peer].Take(ring, [&](CUdeviceptr from, size_t at, size_t bytes) {
+        submission.In(staging + at, from, bytes);
+      }));
+    }
+    struct Piece {
+      CUdeviceptr to;
+      const uint8_t* from;
+      size_t bytes;
+    };
+    std::vector<Piece> back;
+    for (size_t peer = 0; peer < ranks; ++peer) {
+      const uint8_t* staging = comm->staging_out + peer * ring;
+      round->receive.push_back(
+          receives[peer].Take(ring, [&](CUdeviceptr to, size_t at, size_t bytes) {
+            back.push_back({to, staging + at, bytes});
+          }));
+    }
+    submission.Run(std::move(round), RunTransfers);
+    for (const Piece& piece : back) submission.Out(piece.to, piece.from, piece.bytes);
+  }
+  return submission.End();
+}
+
+}  // namespace
+
+ncclResult_t Enqueue(const std::vector<Operation>& operations) {
+  ncclResult_t result = ncclSuccess;
+  std::vector<std::pair<std::pair<ncclComm*, CUstream>, std::vector<Operation>>> transfers;
+  for (const Operation& operation : operations) {
+    if (operation.kind != Kind::kSend && operation.kind != Kind::kReceive) {
+      const ncclResult_t one = EnqueueCollective(operation);
+      if (result == ncclSuccess) result = one;
+      continue;
+    }
+    const auto key = std::make_pair(operation.comm, operation.stream);
+    auto together = std::find_if(transfers.begin(), transfers.end(),
+                                 [&](const auto& entry) { return entry.first == key; });
+    if (together == transfers.end()) {
+      transfers.push_back({key, {}});
+      together = transfers.end() - 1;
+    }
+    together->second.push_back(operation);
+  }
+  for (const auto& together : transfers) {
+    const ncclResult_t one = EnqueueTransfers(together.second);
+    if (result == ncclSuccess) result = one;
+  }
+  return result;
+}
+
+}  // namespace vramstow::simulator

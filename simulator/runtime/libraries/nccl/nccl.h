@@ -1,0 +1,23 @@
+// NVIDIA's nccl.h for the files that define its functions.
+//
+// VRAMSTOW_NCCL_BOTH(result, name, (parameters), (arguments)) opens the definition of ncclNAME, and
+// exports pncclNAME, the profiling name that NCCL gives every function, beside it. Functions are
+// declared here and not by the header, because headers of different releases are at hand.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_
+
+#pragma GCC visibility push(default)
+#include <nccl.h>
+#pragma GCC visibility pop
+
+#define VRAMSTOW_EXPORTED extern "C" __attribute__((visibility("default")))
+
+// Macro arguments are a type and a parameter list here, which cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define VRAMSTOW_NCCL_BOTH(result, name, parameters, arguments)                    \
+  VRAMSTOW_EXPORTED result nccl##name parameters;                                  \
+  VRAMSTOW_EXPORTED result pnccl##name parameters { return nccl##name arguments; } \
+  result nccl##name parameters
+// NOLINTEND(bugprone-macro-parentheses)
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_

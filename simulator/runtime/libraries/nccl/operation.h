@@ -1,0 +1,84 @@
+// An operation of NCCL as it was called, and how it becomes work on a stream.
+//
+// Idea: an operation is cut into rounds that fit a slot of the Board. Each round is queued as three
+// steps in stream order: copies from the device into pinned staging memory, a host function that
+// exchanges with the other ranks (RunCollective, RunTransfers), copies back to the device. All of
+// it is the public driver API, so it is ordered, captured into graphs, traced and timed as such.
+//
+// Threads: Enqueue runs on the caller's thread, rounds on the driver's. Errors: ncclResult_t.
+// Units: elements in `count`, bytes elsewhere.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
+
+#include <vector>
+
+#include "simulator/runtime/libraries/nccl/communicator.h"
+
+namespace vramstow::simulator {
+
+enum class Kind {
+  kAllReduce,
+  kReduce,
+  kBroadcast,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kReceive,
+};
+
+struct Operation {
+  Kind kind = Kind::kAllReduce;
+  ncclComm* comm = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr send = 0;
+  CUdeviceptr receive = 0;
+  size_t count = 0;  // of one part
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t reduction = ncclSum;
+  int root = 0;  // or the peer of kSend and kReceive
+};
+
+// What one rank's memory holds for the operation, in parts of `count` elements.
+struct Parts {
+  int in = 0;
+  int out = 0;
+  int most = 1;  // that any rank has
+};
+Parts PartsOf(const Operation& operation);
+
+// One round of a collective operation: `count` elements of each part.
+struct CollectiveRound {
+  ncclComm* comm = nullptr;
+  bool once = true;  // not part of a graph: freed when it has run
+  Kind kind = Kind::kAllReduce;
+  Parts parts;
+  size_t count = 0;
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t reduction = ncclSum;
+  bool scaled = false;  // by what lies in comm->scalar, or in `scalar`
+  bool scalar_on_device = false;
+  unsigned char scalar[8] = {};
+  int root = 0;
+};
+void RunCollective(void* round);
+
+// One round of the sends and receives that were called together: bytes for and from each rank, in
+// the staging memory at rank × ring_bytes.
+struct TransferRound {
+  ncclComm* comm = nullptr;
+  bool once = true;
+  std::vector<size_t> send;
+  std::vector<size_t> receive;
+};
+void RunTransfers(void* round);
+
+// Queues operations that were called together, in order; sends and receives of one communicator
+// make progress together.
+ncclResult_t Enqueue(const std::vector<Operation>& operations);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_

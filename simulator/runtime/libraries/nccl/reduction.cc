@@ -1,0 +1,154 @@
+#include "simulator/runtime/libraries/nccl/reduction.h"
+
+#include <cuda_fp8.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace vramstow::simulator {
+namespace {
+
+// How an element is stored, and what it is computed in.
+template <typename Stored, typename Computed = Stored>
+struct Plain {
+  using StoredType = Stored;
+  using ComputedType = Computed;
+  static Computed Load(Stored value) { return static_cast<Computed>(value); }
+  static Stored Store(Computed value) { return static_cast<Stored>(value); }
+};
+
+struct Half {
+  using StoredType = __half;
+  using ComputedType = float;
+  static float Load(__half value) { return __half2float(value); }
+  static __half Store(float value) { return __float2half_rn(value); }
+};
+
+struct Brain {
+  using StoredType = __nv_bfloat16;
+  using ComputedType = float;
+  static float Load(__nv_bfloat16 value) { return __bfloat162float(value); }
+  static __nv_bfloat16 Store(float value) { return __float2bfloat16_rn(value); }
+};
+
+template <__nv_fp8_interpretation_t kKind>
+struct Eighth {
+  using StoredType = __nv_fp8_storage_t;
+  using ComputedType = float;
+  static float Load(StoredType value) {
+    return __half2float(__half(__nv_cvt_fp8_to_halfraw(value, kKind)));
+  }
+  static StoredType Store(float value) {
+    return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, kKind);
+  }
+};
+
+// Signed integers are added and multiplied as unsigned ones: overflow wraps, as on a card.
+template <typename T>
+T Wrapped(T left, T right, bool product) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
+    const auto a = static_cast<Unsigned>(left);
+    const auto b = static_cast<Unsigned>(right);
+    return static_cast<T>(product ? a * b : a + b);
+  } else {
+    return product ? left * right : left + right;
+  }
+}
+
+template <typename T>
+T Combine(ncclRedOp_t operation, T left, T right) {
+  switch (operation) {
+    case ncclProd:
+      return Wrapped(left, right, true);
+    case ncclMax:
+      return std::max(left, right);
+    case ncclMin:
+      return std::min(left, right);
+    default:
+      return Wrapped(left, right, false);
+  }
+}
+
+template <typename Element>
+void ReduceAs(ncclRedOp_t operation, const std::vector<const void*>& inputs, size_t count,
+              void* output) {
+  using Stored = typename Element::StoredType;
+  using Computed = typename Element::ComputedType;
+  auto* target = static_cast<Stored*>(output);
+  for (size_t i = 0; i < count; ++i) {
+    Computed value = Element::Load(static_cast<const Stored*>(inputs[0])[i]);
+    for (size_t rank = 1; rank < inputs.size(); ++rank) {
+      value = Combine(operation, value, Element::Load(static_cast<const Stored*>(inputs[rank])[i]));
+    }
+    if (operation == ncclAvg)
+      value = static_cast<Computed>(value / static_cast<Computed>(inputs.size()));
+    target[i] = Element::Store(value);
+  }
+}
+
+template <typename Element>
+void ScaleAs(const void* scalar, size_t count, void* data) {
+  using Stored = typename Element::StoredType;
+  Stored stored;
+  memcpy(&stored, scalar, sizeof(stored));
+  const auto factor = Element::Load(stored);
+  auto* elements = static_cast<Stored*>(data);
+  for (size_t i = 0; i < count; ++i) {
+    elements[i] = Element::Store(Wrapped(Element::Load(elements[i]), factor, true));
+  }
+}
+
+// Calls `action` with the description of `type`.
+template <typename Action>
+void WithElement(ncclDataType_t type, const Action& action) {
+  switch (static_cast<int>(type)) {
+    case ncclInt8:
+      return action(Plain<int8_t>());
+    case ncclUint8:
+      return action(Plain<uint8_t>());
+    case ncclInt32:
+      return action(Plain<int32_t>());
+    case ncclUint32:
+      return action(Plain<uint32_t>());
+    case ncclInt64:
+      return action(Plain<int64_t>());
+    case ncclUint64:
+      return action(Plain<uint64_t>());
+    case ncclFloat16:
+      return action(Half());
+    case ncclFloat32:
+      return action(Plain<float>());
+    case ncclFloat64:
+      return action(Plain<double>());
+    case ncclBfloat16:
+      return action(Brain());
+    case ncclFloat8e4m3:
+      return action(Eighth<__NV_E4M3>());
+    case ncclFloat8e5m2:
+      return action(Eighth<__NV_E5M2>());
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+size_t BytesOf(ncclDataType_t type) {
+  size_t bytes = 0;
+  WithElement(type, [&](auto element) { bytes = sizeof(typename decltype(element)::StoredType); });
+  return bytes;
+}
+
+void Reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& inputs,
+            size_t count, void* output) {
+  WithElement(type,
+              [&](auto element) { ReduceAs<decltype(element)>(operation, inputs, count, output); });
+}
+
+void Scale(ncclDataType_t type, const void* scalar, size_t count, void* data) {
+  WithElement(type, [&](auto element) { ScaleAs<decltype(element)>(scalar, count, data); });
+}
+
+}  // namespace vramstow::simulator

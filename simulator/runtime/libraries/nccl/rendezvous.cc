@@ -1,0 +1,250 @@
+#include "simulator/runtime/libraries/nccl/rendezvous.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "simulator/runtime/libraries/nccl/board.h"
+
+namespace vramstow::simulator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What an id begins with; the rest of the 128 bytes is zero.
+struct IdContents {
+  char magic[8];
+  uint64_t name[2];
+};
+constexpr char kIdMagic[8] = {'v', 'r', 'a', 'm', 's', 't', 'o', 'w'};
+constexpr int kLookMs = 20;
+
+struct Hello {
+  uint64_t magic;
+  int32_t rank;
+  int32_t ranks;
+};
+constexpr uint64_t kHelloMagic = 0x6f6c6c65'686c6363;
+
+IdContents ContentsOf(const ncclUniqueId& id) {
+  IdContents contents;
+  memcpy(&contents, id.internal, sizeof(contents));
+  return contents;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.Release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int get() const { return number_; }
+  int Release() {
+    const int number = number_;
+    number_ = -1;
+    return number;
+  }
+
+ private:
+  int number_;
+};
+
+socklen_t AddressOf(const ncclUniqueId& id, sockaddr_un* address) {
+  const IdContents contents = ContentsOf(id);
+  *address = {};
+  address->sun_family = AF_UNIX;
+  // An abstract name begins with a zero byte.
+  const int length =
+      snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "vramstow-nccl-%016llx%016llx",
+               static_cast<unsigned long long>(contents.name[0]),
+               static_cast<unsigned long long>(contents.name[1]));
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1) +
+         static_cast<socklen_t>(length);
+}
+
+bool IsOurUser(int socket) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+// Until `socket` can be read, the meeting's deadline or its end.
+bool WaitReadable(int socket, const Meeting& meeting, Clock::time_point deadline) {
+  while (Clock::now() < deadline && !meeting.given_up()) {
+    pollfd entry = {socket, POLLIN, 0};
+    if (poll(&entry, 1, kLookMs) > 0) return true;
+  }
+  return false;
+}
+
+void SendMemory(int socket, int memory) {
+  char byte = 1;
+  iovec part = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &memory, sizeof(int));
+  // One that has died meanwhile is found missing when it is waited for.
+  sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+int ReceiveMemory(int socket) {
+  char byte = 0;
+  iovec part = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+  int memory = -1;
+  memcpy(&memory, CMSG_DATA(header), sizeof(int));
+  return memory;
+}
+
+int MakeMemory(const Meeting& meeting, std::string* problem) {
+  Descriptor memory(memfd_create("vramstow-nccl", MFD_CLOEXEC));
+  if (memory.get() < 0 || !Board::Initialize(memory.get(), meeting.ranks, meeting.slot_bytes)) {
+    *problem = std::string("no shared memory for a communicator: ") + strerror(errno);
+    return -1;
+  }
+  return memory.Release();
+}
+
+std::string Missing(const Meeting& meeting, size_t there) {
+  return std::to_string(there) + " of " + std::to_string(meeting.ranks) +
+         " ranks of a communicator have come; the others did not within " +
+         std::to_string(meeting.timeout_ms / 1000) + " s, or were given up.";
+}
+
+int Host(const Meeting& meeting, Clock::time_point deadline, std::string* problem) {
+  sockaddr_un address;
+  const socklen_t length = AddressOf(meeting.id, &address);
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (listener.get() < 0 ||
+      bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      listen(listener.get(), 1024) != 0) {
+    *problem = errno == EADDRINUSE
+                   ? "two ranks 0 were given the same unique id."
+                   : std::string("no socket for a communicator: ") + strerror(errno);
+    return -1;
+  }
+  std::vector<Descriptor> guests;
+  std::vector<bool> seen(static_cast<size_t>(meeting.ranks), false);
+  while (guests.size() + 1 < static_cast<size_t>(meeting.ranks)) {
+    if (!WaitReadable(listener.get(), meeting, deadline)) {
+      *problem = Missing(meeting, guests.size() + 1);
+      return -1;
+    }
+    Descriptor guest(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Hello hello = {};
+    if (guest.get() < 0 || !IsOurUser(guest.get()) ||
+        !WaitReadable(guest.get(), meeting, deadline) ||
+        recv(guest.get(), &hello, sizeof(hello), 0) != sizeof(hello) ||
+        hello.magic != kHelloMagic) {
+      continue;
+    }
+    if (hello.ranks != meeting.ranks || hello.rank <= 0 || hello.rank >= meeting.ranks ||
+        seen[static_cast<size_t>(hello.rank)]) {
+      *problem = "rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks) +
+                 " came to a communicator of " + std::to_string(meeting.ranks) +
+                 " ranks, or came twice.";
+      return -1;
+    }
+    seen[static_cast<size_t>(hello.rank)] = true;
+    guests.push_back(std::move(guest));
+  }
+  const int memory = MakeMemory(meeting, problem);
+  for (const Descriptor& guest : guests) {
+    if (memory >= 0) SendMemory(guest.get(), memory);
+  }
+  return memory;
+}
+
+int Visit(const Meeting& meeting, Clock::time_point deadline, std::string* problem) {
+  sockaddr_un address;
+  const socklen_t length = AddressOf(meeting.id, &address);
+  Descriptor connection;
+  for (;;) {
+    connection = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), length) == 0) break;
+    if (Clock::now() > deadline || meeting.given_up()) {
+      *problem = "rank 0 of a communicator did not come.";
+      return -1;
+    }
+    usleep(2000);
+  }
+  const Hello hello = {kHelloMagic, meeting.rank, meeting.ranks};
+  if (!IsOurUser(connection.get()) ||
+      send(connection.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
+      !WaitReadable(connection.get(), meeting, deadline)) {
+    *problem = Missing(meeting, 1);
+    return -1;
+  }
+  const int memory = ReceiveMemory(connection.get());
+  if (memory < 0) *problem = "rank 0 of a communicator went away while the others came.";
+  return memory;
+}
+
+}  // namespace
+
+bool MakeUniqueId(ncclUniqueId* id) {
+  IdContents contents = {};
+  memcpy(contents.magic, kIdMagic, sizeof(kIdMagic));
+  if (getrandom(contents.name, sizeof(contents.name), 0) != sizeof(contents.name)) return false;
+  *id = {};
+  memcpy(id->internal, &contents, sizeof(contents));
+  return true;
+}
+
+bool IsUniqueId(const ncclUniqueId& id) {
+  return memcmp(id.internal, kIdMagic, sizeof(kIdMagic)) == 0;
+}
+
+// The finishing step of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+// generators, 2014) mixes the numbers in.
+ncclUniqueId DeriveUniqueId(const ncclUniqueId& id, uint64_t number, int64_t color) {
+  const auto mix = [](uint64_t value) {
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+    return value ^ (value >> 31);
+  };
+  IdContents contents = ContentsOf(id);
+  contents.name[0] = mix(contents.name[0] + mix(number + 1));
+  contents.name[1] = mix(contents.name[1] + mix(static_cast<uint64_t>(color) + contents.name[0]));
+  ncclUniqueId derived = {};
+  memcpy(derived.internal, &contents, sizeof(contents));
+  return derived;
+}
+
+int Meet(const Meeting& meeting, std::string* problem) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(meeting.timeout_ms);
+  if (meeting.ranks == 1) return MakeMemory(meeting, problem);
+  return meeting.rank == 0 ? Host(meeting, deadline, problem) : Visit(meeting, deadline, problem);
+}
+
+}  // namespace vramstow::simulator

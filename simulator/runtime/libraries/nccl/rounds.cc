@@ -1,0 +1,132 @@
+// What happens on the host in the middle of each round (operation.h), on the driver's thread.
+#include <cstring>
+#include <memory>
+
+#include "simulator/runtime/libraries/nccl/operation.h"
+#include "simulator/runtime/libraries/nccl/reduction.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// The pending count goes down and a round of no graph goes away, whichever way the function is
+// left.
+template <typename Round>
+class RunningRound {
+ public:
+  explicit RunningRound(Round* round) : round_(round) {}
+  ~RunningRound() {
+    if (!round_->once) return;
+    ncclComm* comm = round_->comm;
+    delete round_;
+    comm->pending.fetch_sub(1);
+  }
+  RunningRound(const RunningRound&) = delete;
+  RunningRound& operator=(const RunningRound&) = delete;
+
+ private:
+  Round* round_;
+};
+
+bool Continues(ncclComm* comm, WaitResult result) {
+  switch (result) {
+    case WaitResult::kDone:
+      return true;
+    case WaitResult::kAborted:
+      return false;
+    case WaitResult::kPeerGone:
+      Fail(comm, ncclRemoteError,
+           "rank " + std::to_string(comm->board->FindGone()) +
+               " has died or left while others wait for it; their data stay as they are.");
+      return false;
+    case WaitResult::kMismatch:
+      Fail(comm, ncclInvalidUsage,
+           "the ranks have called different operations, or with different counts, types or roots.");
+      return false;
+  }
+  return false;
+}
+
+bool IsReduction(Kind kind) {
+  return kind == Kind::kAllReduce || kind == Kind::kReduce || kind == Kind::kReduceScatter;
+}
+
+// Where in a slot of `source` the data for part `part` of this rank begin, in parts.
+int PartInSlot(const CollectiveRound& round) {
+  const bool addressed = round.kind == Kind::kReduceScatter || round.kind == Kind::kAllToAll ||
+                         round.kind == Kind::kScatter;
+  return addressed ? round.comm->rank : 0;
+}
+
+void Collect(const CollectiveRound& round) {
+  ncclComm* comm = round.comm;
+  const size_t bytes = round.count * BytesOf(round.type);
+  const size_t offset = static_cast<size_t>(PartInSlot(round)) * bytes;
+  if (round.parts.out == 0) return;
+  if (IsReduction(round.kind)) {
+    std::vector<const void*> inputs;
+    for (int rank = 0; rank < comm->ranks; ++rank) {
+      inputs.push_back(comm->board->Slot(rank) + offset);
+    }
+    Reduce(round.type, round.reduction, inputs, round.count, comm->staging_out);
+    return;
+  }
+  for (int part = 0; part < round.parts.out; ++part) {
+    const int source = round.parts.out > 1 ? part : round.root;
+    memcpy(comm->staging_out + static_cast<size_t>(part) * bytes,
+           comm->board->Slot(source) + offset, bytes);
+  }
+}
+
+}  // namespace
+
+void RunCollective(void* argument) {
+  auto* round = static_cast<CollectiveRound*>(argument);
+  const RunningRound<CollectiveRound> running(round);
+  ncclComm* comm = round->comm;
+  Board& board = *comm->board;
+  if (comm->result != ncclSuccess || board.aborted()) return;
+  const RoundTag tag = {static_cast<uint32_t>(round->kind), static_cast<uint32_t>(round->type),
+                        round->count, round->root, static_cast<int32_t>(round->reduction)};
+  if (!Continues(comm, board.BeginRound())) return;
+  const size_t elements = round->count * static_cast<size_t>(round->parts.in);
+  memcpy(board.OwnSlot(), comm->staging_in, elements * BytesOf(round->type));
+  if (round->scaled) {
+    const void* scalar = round->scalar_on_device ? comm->scalar : round->scalar;
+    Scale(round->type, scalar, elements, board.OwnSlot());
+  }
+  board.Publish(tag);
+  if (!Continues(comm, board.WaitForSlots(tag))) return;
+  Collect(*round);
+  board.EndRound();
+}
+
+void RunTransfers(void* argument) {
+  auto* round = static_cast<TransferRound*>(argument);
+  const RunningRound<TransferRound> running(round);
+  ncclComm* comm = round->comm;
+  Board& board = *comm->board;
+  if (comm->result != ncclSuccess || board.aborted()) return;
+  const auto ranks = static_cast<size_t>(comm->ranks);
+  std::vector<int> needed;
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    if (round->send[peer] + round->receive[peer] > 0) needed.push_back(static_cast<int>(peer));
+  }
+  std::vector<size_t> sent(ranks, 0);
+  std::vector<size_t> received(ranks, 0);
+  const auto progress = [&] {
+    bool all = true;
+    for (const int rank : needed) {
+      const auto peer = static_cast<size_t>(rank);
+      const size_t at = peer * board.ring_bytes();
+      sent[peer] +=
+          board.Send(rank, comm->staging_in + at + sent[peer], round->send[peer] - sent[peer]);
+      received[peer] += board.Receive(rank, comm->staging_out + at + received[peer],
+                                      round->receive[peer] - received[peer]);
+      all = all && sent[peer] == round->send[peer] && received[peer] == round->receive[peer];
+    }
+    return all;
+  };
+  Continues(comm, board.Wait(needed, progress));
+}
+
+}  // namespace vramstow::simulator
