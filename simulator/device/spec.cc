@@ -38,6 +38,26 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   return ParseNumber(when, &rule->nth) && rule->nth > 0;
 }
 
+// "on", "off" or the size up to which a launch has its effect.
+bool ParseEffects(std::string_view value, Spec* spec) {
+  if (value == "on") return true;  // the default size
+  if (value != "off") return ParseBytes(value, &spec->effect_bytes);
+  spec->effect_bytes = 0;
+  return true;
+}
+
+// "64MFLOP", "2GFLOP", "0".
+bool ParseOperations(std::string_view value, uint64_t* operations) {
+  uint64_t scale = 1;
+  if (value.ends_with("FLOP")) value.remove_suffix(4);
+  if (value.ends_with("G")) scale = 1000000000;
+  if (value.ends_with("M")) scale = 1000000;
+  if (scale > 1) value.remove_suffix(1);
+  if (!ParseNumber(value, operations) || *operations > UINT64_MAX / scale) return false;
+  *operations *= scale;
+  return true;
+}
+
 bool ParseWithout(std::string_view value, Spec* spec) {
   static constexpr struct {
     const char* name;
@@ -83,6 +103,20 @@ constexpr OptionParser kOptions[] = {
      [](std::string_view value, Spec* spec) {
        spec->keep_contents = value == "keep";
        return value == "keep" || value == "discard";
+     }},
+    {"effects", "on, off or a size such as 256MiB",
+     "kernels that are known by name compute, in launches that touch up to this much; default "
+     "32MiB",
+     ParseEffects},
+    {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
+     "the largest matrix product that is computed; default 64MFLOP",
+     [](std::string_view value, Spec* spec) {
+       return ParseOperations(value, &spec->gemm_operations);
+     }},
+    {"kernels", "list or quiet", "list: at exit, name on stderr the kernels that had no effect",
+     [](std::string_view value, Spec* spec) {
+       spec->list_kernels = value == "list";
+       return value == "list" || value == "quiet";
      }},
     {"context", "a size such as 500MiB",
      "device memory that a context takes; default: the card's, at most 1/8 of memory=",

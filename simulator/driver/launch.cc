@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "simulator/driver/arguments.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/host_worker.h"
+#include "simulator/driver/kernel_effect.h"
 #include "simulator/driver/module.h"
 #include "simulator/driver/stream.h"
 
@@ -12,9 +14,9 @@ namespace vramstow::simulator {
 namespace {
 
 // Guarded by State::mutex; never destroyed.
-std::unordered_map<std::string, Effect>& Effects() {
-  static auto* effects = new std::unordered_map<std::string, Effect>;
-  return *effects;
+std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
+  static auto* kernels = new std::unordered_map<std::string, RegisteredKernel>;
+  return *kernels;
 }
 
 // A kernel without an effect only takes time; one is shared by all launches.
@@ -28,16 +30,22 @@ class IdleKernel : public Work {
   uint64_t duration_ns_;
 };
 
-class EffectKernel : public Work {
+// A kernel that somebody registered a host function for.
+class HostKernel : public Work {
  public:
-  EffectKernel(Context* context, const Effect& effect, const Launch& launch)
-      : context_(context), effect_(effect) {
+  HostKernel(Context* context, const RegisteredKernel& kernel, const Launch& launch)
+      : context_(context), kernel_(kernel) {
     std::copy_n(launch.grid, 3, view_.grid);
     std::copy_n(launch.block, 3, view_.block);
     view_.shared_bytes = launch.shared_bytes;
     view_.device = context->device;
-    view_.user = effect.user;
-    CopyParameters(launch);
+    view_.user = kernel.user;
+    for (const size_t size : kernel.parameter_sizes) {
+      arguments_.Add(size, std::clamp<size_t>(size & (~size + 1), 1, 16));
+    }
+    arguments_.Copy(launch.parameters, launch.extra);
+    view_.parameters = arguments_.pointers();
+    view_.parameter_count = kernel.parameter_sizes.size();
   }
 
   void Run(uint64_t /*time_ns*/) override {
@@ -45,65 +53,30 @@ class EffectKernel : public Work {
     ThreadState& thread = CurrentThread();
     const bool before = thread.inside_callback;
     thread.inside_callback = true;
-    effect_.function(&view_);
+    kernel_.function(&view_);
     thread.inside_callback = before;
   }
-  uint64_t DurationNs() const override { return effect_.duration_ns; }
+  uint64_t DurationNs() const override { return kernel_.duration_ns; }
 
  private:
-  static constexpr size_t kUnit = 16;  // every argument is aligned for any type
-
-  void CopyParameters(const Launch& launch) {
-    size_t total = 0;
-    for (const size_t size : effect_.parameter_sizes) total += (size + kUnit - 1) / kUnit * kUnit;
-    bytes_.resize(total + kUnit);
-    const auto start = reinterpret_cast<uintptr_t>(bytes_.data());
-    char* at = bytes_.data() + ((kUnit - start % kUnit) % kUnit);
-    const char* packed = PackedParameters(launch);
-    size_t packed_offset = 0;
-    for (size_t i = 0; i < effect_.parameter_sizes.size(); ++i) {
-      const size_t size = effect_.parameter_sizes[i];
-      pointers_.push_back(at);
-      if (launch.parameters != nullptr) {
-        memcpy(at, launch.parameters[i], size);
-      } else if (packed != nullptr) {
-        const size_t alignment = std::clamp<size_t>(size & (~size + 1), 1, kUnit);
-        packed_offset = (packed_offset + alignment - 1) / alignment * alignment;
-        memcpy(at, packed + packed_offset, size);
-        packed_offset += size;
-      }
-      at += (size + kUnit - 1) / kUnit * kUnit;
-    }
-    view_.parameters = pointers_.data();
-    view_.parameter_count = pointers_.size();
-  }
-
-  // Arguments given as one buffer with their natural alignment.
-  static const char* PackedParameters(const Launch& launch) {
-    if (launch.parameters != nullptr || launch.extra == nullptr) return nullptr;
-    for (void** item = launch.extra; *item != CU_LAUNCH_PARAM_END; item += 2) {
-      if (*item == CU_LAUNCH_PARAM_BUFFER_POINTER) return static_cast<const char*>(item[1]);
-    }
-    return nullptr;
-  }
-
   Context* context_;
-  Effect effect_;
-  std::vector<char> bytes_;
-  std::vector<void*> pointers_;
+  RegisteredKernel kernel_;
+  CopiedArguments arguments_;
   vramstowSimulatorLaunch view_ = {};
 };
 
 }  // namespace
 
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch) {
-  const auto& effects = Effects();
-  if (!effects.empty()) {
-    const auto found = effects.find(launch.function->name);
-    if (found != effects.end()) {
-      return std::make_shared<EffectKernel>(context, found->second, launch);
+  const auto& registered = RegisteredKernels();
+  if (!registered.empty()) {
+    const auto found = registered.find(launch.function->name);
+    if (found != registered.end()) {
+      return std::make_shared<HostKernel>(context, found->second, launch);
     }
   }
+  if (std::shared_ptr<Work> known = MakeKnownKernel(state, context, launch)) return known;
+  NoteIdleLaunch(*state, launch.function->name, "");
   static const auto* idle = new std::shared_ptr<Work>(
       std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
   return *idle;
@@ -335,12 +308,12 @@ int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel fu
   try {
     const std::lock_guard<std::mutex> lock(GlobalState().mutex);
     if (function == nullptr) {
-      Effects().erase(name);
+      RegisteredKernels().erase(name);
       return 0;
     }
-    Effects()[name] = {function,
-                       std::vector<size_t>(parameter_sizes, parameter_sizes + parameter_count),
-                       duration_ns, user};
+    RegisteredKernels()[name] = {
+        function, std::vector<size_t>(parameter_sizes, parameter_sizes + parameter_count),
+        duration_ns, user};
     return 0;
   } catch (...) {
     return 1;

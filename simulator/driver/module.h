@@ -2,8 +2,8 @@
 //
 // Idea: the simulator runs no device code. Any image is accepted, and a kernel of any name that is
 // asked for exists: launching it takes time and does nothing, unless somebody registered a host
-// function under its name. A module and a library are the same thing here, a kernel and a function
-// too: the driver lets one stand for the other.
+// function under its name, or simulator/effects knows the name. A module and a library are the same
+// thing here, a kernel and a function too: the driver lets one stand for the other.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 
@@ -12,6 +12,7 @@
 
 #include "simulator/driver/call.h"
 #include "simulator/driver/simulator_api.h"
+#include "simulator/effects/effect.h"
 
 namespace vramstow::simulator {
 
@@ -20,6 +21,8 @@ struct Program;
 struct Function {
   std::string name;
   Program* program = nullptr;
+  bool effect_sought = false;  // whether the name has been looked up
+  std::shared_ptr<const Effect> effect;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
 };
 
@@ -36,7 +39,7 @@ struct Program {
 };
 
 // A host function that stands for a kernel.
-struct Effect {
+struct RegisteredKernel {
   vramstowSimulatorKernel function = nullptr;
   std::vector<size_t> parameter_sizes;
   uint64_t duration_ns = 0;

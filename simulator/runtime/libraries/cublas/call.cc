@@ -147,7 +147,10 @@ Call& Call::Spread(int64_t rows, int64_t columns, int64_t batch) {
   return *this;
 }
 
-CUresult Call::LaunchNow() { return LaunchWork(kernel_, context_->stream, size_, words_, count_); }
+CUresult Call::LaunchNow() {
+  words_[kPointerModeWord] = context_->pointer_mode == CUBLAS_POINTER_MODE_HOST ? 0 : 1;
+  return LaunchWork(kernel_, context_->stream, size_, words_, kArgumentWords);
+}
 
 cublasStatus_t Call::Launch() {
   if (status_ != CUBLAS_STATUS_SUCCESS || empty_) {

@@ -7,7 +7,8 @@
 //
 // The first wrong argument decides the status and the rest is skipped. The kernel's argument words
 // are the values in the order of the calls: integers and addresses as they are; a scalar as two
-// words, in host pointer mode its 16 bytes or fewer, in device pointer mode its address and 0.
+// words, in host pointer mode its 16 bytes or fewer, in device pointer mode its address and 0. The
+// last word is 0 in host and 1 in device pointer mode.
 //
 // Ownership: none. Threads: a Call belongs to one thread. Errors: cuBLAS's status codes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLAS_CALL_H_
@@ -34,6 +35,8 @@ template <>
 inline constexpr cudaDataType kDataType<__half> = CUDA_R_16F;
 template <>
 inline constexpr cudaDataType kDataType<__nv_bfloat16> = CUDA_R_16BF;
+
+inline constexpr size_t kPointerModeWord = kArgumentWords - 1;
 
 // Bytes of one value, as a matrix element or a scalar; 0 for a type that cuBLAS does not know.
 size_t BytesOf(cudaDataType type);

@@ -85,6 +85,7 @@ cublasStatus_t Run(cublasHandle_t handle, const char* kernel, const Gemm& gemm) 
       .Leading(gemm.ldc, gemm.m)
       .Stride(gemm.stride_c)
       .Extent(gemm.batch)
+      .Number(gemm.scalar_type)
       .Spread(gemm.m, gemm.n, gemm.batch)
       .Launch();
 }

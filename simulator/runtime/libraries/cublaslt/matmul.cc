@@ -138,6 +138,22 @@ void PushScalar(const void* value, bool on_host, int32_t type, uint64_t* words) 
   }
 }
 
+// What the kernel has to know of types, in one word: of alpha and beta, of the bias, and whether
+// something is asked for that the words do not say (row order, scales, an auxiliary output, …).
+uint64_t Notes(const MatmulDescription& description, const MatrixLayout& a, const MatrixLayout& b,
+               const MatrixLayout& c, const MatrixLayout& d) {
+  const bool plain = a.order == CUBLASLT_ORDER_COL && b.order == CUBLASLT_ORDER_COL &&
+                     c.order == CUBLASLT_ORDER_COL && d.order == CUBLASLT_ORDER_COL &&
+                     c.type == d.type && description.a_scale == nullptr &&
+                     description.b_scale == nullptr && description.c_scale == nullptr &&
+                     description.d_scale == nullptr && description.aux == nullptr &&
+                     description.fill_mode == CUBLAS_FILL_MODE_FULL &&
+                     description.pointer_mode <= CUBLASLT_POINTER_MODE_DEVICE;
+  const int32_t bias = description.bias_type >= 0 ? description.bias_type : d.type;
+  return static_cast<uint64_t>(description.scale_type & 0xFF) |
+         static_cast<uint64_t>(bias & 0xFF) << 8 | (plain ? 0 : uint64_t{1} << 16);
+}
+
 }  // namespace
 }  // namespace vramstow::simulator
 
@@ -238,9 +254,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
   const auto* description = As<MatmulDescription>(computeDesc);
   const auto* a = As<MatrixLayout>(Adesc);
   const auto* b = As<MatrixLayout>(Bdesc);
+  const auto* c = As<MatrixLayout>(Cdesc);
   const auto* d = As<MatrixLayout>(Ddesc);
   Problem problem;
-  cublasStatus_t status = Check(description, a, b, As<MatrixLayout>(Cdesc), d, &problem);
+  cublasStatus_t status = Check(description, a, b, c, d, &problem);
   if (status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
@@ -289,7 +306,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
                             reinterpret_cast<uint64_t>(description->bias),
                             reinterpret_cast<uint64_t>(description->aux),
                             reinterpret_cast<uint64_t>(workspace),
-                            workspaceSizeInBytes};
+                            workspaceSizeInBytes,
+                            static_cast<uint64_t>(c->leading),
+                            static_cast<uint64_t>(c->batch_stride),
+                            Notes(*description, *a, *b, *c, *d),
+                            static_cast<uint64_t>(on_host ? 0 : 1)};
+  static_assert(std::size(words) == kArgumentWords);
   return StatusOf(LaunchWork("cublaslt_matmul", stream, {problem.m, problem.n, problem.batch},
                              words, std::size(words)));
 }

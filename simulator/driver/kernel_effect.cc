@@ -1,0 +1,196 @@
+#include "simulator/driver/kernel_effect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "simulator/driver/arguments.h"
+#include "simulator/driver/host_memory.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// Idle launches by kernel and reason. Guarded by State::mutex; never destroyed.
+using IdleCounts = std::map<std::pair<std::string, const char*>, uint64_t>;
+IdleCounts& GlobalIdleCounts() {
+  static auto* counts = new IdleCounts;
+  return *counts;
+}
+
+void ListIdleKernels() {
+  const std::lock_guard<std::mutex> lock(GlobalState().mutex);
+  if (GlobalState().forked) return;
+  std::vector<std::pair<uint64_t, std::string>> lines;
+  for (const auto& [key, count] : GlobalIdleCounts()) {
+    lines.emplace_back(count, ReadableName(key.first) + key.second);
+  }
+  std::sort(lines.begin(), lines.end(), std::greater<>());
+  fprintf(stderr, "vramstow: %zu kernels without effect\n", lines.size());
+  for (const auto& [count, line] : lines) {
+    fprintf(stderr, "vramstow: %8llu x %s\n", static_cast<unsigned long long>(count), line.c_str());
+  }
+}
+
+// How much memory of this machine the simulated devices may fill by effects: a quarter of what was
+// available when the first effect was about to write.
+class HostBudget {
+ public:
+  // `bytes` more are about to be written. Looking is dear, so it is done now and then.
+  bool Allows(const State& state, uint64_t bytes) {
+    if (spent_) return false;
+    since_looked_ += bytes;
+    if (since_looked_ < kLookEvery) return true;
+    since_looked_ = 0;
+    if (limit_ == 0) limit_ = Available() / 4;
+    uint64_t written = 0;
+    for (int i = 0; i < state.machine->devices(); ++i) {
+      struct stat status = {};
+      if (fstat(state.machine->space().descriptor(i), &status) == 0) {
+        written += static_cast<uint64_t>(status.st_blocks) * 512;
+      }
+    }
+    if (written + bytes <= limit_) return true;
+    spent_ = true;
+    fprintf(stderr,
+            "vramstow: the simulated memory holds %s, a quarter of what this machine had free: "
+            "kernels have no effect from here on. Say contents=discard or effects=off if nothing "
+            "needs their results.\n",
+            FormatBytes(written).text);
+    return false;
+  }
+
+ private:
+  static constexpr uint64_t kLookEvery = 64ull << 20;
+
+  static uint64_t Available() {
+    constexpr uint64_t kFallback = 16ull << 30;
+    FILE* file = fopen("/proc/meminfo", "re");
+    if (file == nullptr) return kFallback;
+    unsigned long long kib = 0;
+    char line[128];
+    while (kib == 0 && fgets(line, sizeof(line), file) != nullptr) {
+      if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1) kib = 0;
+    }
+    fclose(file);
+    return kib == 0 ? kFallback : kib << 10;
+  }
+
+  uint64_t since_looked_ = 0;
+  uint64_t limit_ = 0;
+  bool spent_ = false;
+};
+
+HostBudget& GlobalBudget() {
+  static auto* budget = new HostBudget;
+  return *budget;
+}
+
+// Memory as a kernel of one context sees it.
+class ContextMemory : public KernelMemory {
+ public:
+  ContextMemory(State* state, const Context* context) : state_(state), context_(context) {}
+
+  bool over_budget() const { return over_budget_; }
+
+  char* At(uint64_t address, uint64_t bytes, bool write) override {
+    Contents& contents = state_->machine->contents;
+    if (bytes == 0 || address + bytes < address) return nullptr;
+    if (!contents.IsDevice(address)) return HostMemory(address, bytes);
+    if (contents.Check(address, bytes, context_->device, write, HasPeers()) != Result::kSuccess) {
+      return nullptr;
+    }
+    if (write && !GlobalBudget().Allows(*state_, bytes)) {
+      over_budget_ = true;
+      return nullptr;
+    }
+    return static_cast<char*>(contents.Translate(address, bytes, write));
+  }
+
+ private:
+  bool HasPeers() const { return !context_->peers.empty(); }
+
+  // Host memory is a kernel's if the driver pinned or registered it.
+  char* HostMemory(uint64_t address, uint64_t bytes) const {
+    const Block* block = state_->machine->memory.FindAround(address);
+    if (!IsPinned(block) || bytes > block->size - (address - block->address)) return nullptr;
+    return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
+  }
+
+  State* state_;
+  const Context* context_;
+  bool over_budget_ = false;
+};
+
+class KnownKernel : public Work {
+ public:
+  KnownKernel(State* state, Context* context, const Launch& launch)
+      : state_(state),
+        context_(context),
+        effect_(launch.function->effect),
+        name_(launch.function->name) {
+    std::copy_n(launch.grid, 3, launch_.grid);
+    std::copy_n(launch.block, 3, launch_.block);
+    launch_.limits = {state->machine->spec().effect_bytes, state->machine->spec().gemm_operations};
+    for (const Argument& argument : effect_->arguments()) {
+      arguments_.Add(argument.bytes, argument.alignment);
+    }
+    arguments_.Copy(launch.parameters, launch.extra);
+    launch_.arguments = &arguments_.places();
+  }
+
+  void Run(uint64_t /*time_ns*/) override {
+    if (context_->sticky != CUDA_SUCCESS) return;
+    if (!arguments_.complete()) return NoteIdleLaunch(*state_, name_, kStrange);
+    ContextMemory memory(state_, context_);
+    switch (effect_->Run(launch_, &memory)) {
+      case Outcome::kDone:
+        return;
+      case Outcome::kNotUnderstood:
+        return NoteIdleLaunch(*state_, name_, kStrange);
+      case Outcome::kTooLarge:
+        return NoteIdleLaunch(*state_, name_, " (too large)");
+      case Outcome::kIllegalAddress:
+        if (memory.over_budget())
+          return NoteIdleLaunch(*state_, name_, " (memory of this machine)");
+        context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+        return;
+    }
+  }
+
+  uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
+
+ private:
+  static constexpr const char* kStrange = " (arguments not as expected)";
+
+  State* state_;
+  Context* context_;
+  std::shared_ptr<const simulator::Effect> effect_;
+  std::string name_;
+  CopiedArguments arguments_;
+  KernelLaunch launch_;
+};
+
+}  // namespace
+
+std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch) {
+  const Spec& spec = state->machine->spec();
+  if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
+  Function& function = *launch.function;
+  if (!function.effect_sought) {
+    function.effect_sought = true;
+    function.effect = MakeEffect(function.name);
+  }
+  if (function.effect == nullptr) return nullptr;
+  return std::make_shared<KnownKernel>(state, context, launch);
+}
+
+void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason) {
+  if (!state.machine->spec().list_kernels) return;
+  static const bool listed = atexit(ListIdleKernels) == 0;
+  if (listed) ++GlobalIdleCounts()[{kernel, reason}];
+}
+
+}  // namespace vramstow::simulator

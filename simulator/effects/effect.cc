@@ -1,0 +1,33 @@
+#include "simulator/effects/effect.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+
+#include "simulator/effects/kernels.h"
+
+namespace vramstow::simulator {
+
+std::string ReadableName(std::string_view kernel) {
+  const std::string name(kernel);
+  if (!kernel.starts_with("_Z")) return name;
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string readable = status == 0 && demangled != nullptr ? demangled : name;
+  free(demangled);
+  return readable;
+}
+
+EffectPointer MakeEffect(std::string_view kernel) {
+  const std::string name = Simplify(ReadableName(kernel));
+  const TemplateName parts = ParseKernel(name);
+  using Maker = EffectPointer (*)(const TemplateName&);
+  constexpr Maker kMakers[] = {MakeElementwise, MakeIndexed,     MakeDistribution,
+                               MakeReduction,   MakeMultiTensor, MakeBlas};
+  for (const Maker maker : kMakers) {
+    if (EffectPointer effect = maker(parts)) return effect;
+  }
+  return nullptr;
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,25 @@
+// The families of kernels that this room knows, one file each.
+#ifndef VRAMSTOW_SIMULATOR_EFFECTS_KERNELS_H_
+#define VRAMSTOW_SIMULATOR_EFFECTS_KERNELS_H_
+
+#include <memory>
+#include <string_view>
+
+#include "simulator/effects/effect.h"
+#include "simulator/effects/name.h"
+
+namespace vramstow::simulator {
+
+using EffectPointer = std::unique_ptr<const Effect>;
+
+// Each takes a kernel's name in its parts and gives null if it is not of the family.
+EffectPointer MakeElementwise(const TemplateName& kernel);   // functors over tensors
+EffectPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
+EffectPointer MakeDistribution(const TemplateName& kernel);  // random numbers
+EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
+EffectPointer MakeBlas(const TemplateName& kernel);          // of the stand-ins for cuBLAS
+EffectPointer MakeReduction(const TemplateName& kernel);     // sum, mean, all, any, max, …
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_EFFECTS_KERNELS_H_
