@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
+PROGRAMS = ROOT / "tests/jobs/programs"
 
 
 @dataclass
@@ -38,6 +39,23 @@ class Rehearsal:
             text=True,
         )
         return json.loads(listing.stdout)
+
+    def report(self) -> str:
+        listing = subprocess.run(
+            [VRAMSTOW, "analyze", *self.traces], check=True, capture_output=True, text=True
+        )
+        return listing.stdout
+
+    def assert_well(self, steps: int) -> None:
+        """The job did its steps, and its trace is complete and right."""
+        assert self.status == 0, self.err[-4000:]
+        seen = [line for line in self.out.splitlines() if line.startswith("step ")]
+        assert len(seen) == steps, self.out[-2000:]
+        compared = self.assert_trace_equals_ledger()
+        analysis = self.analysis()
+        assert 0 < analysis["counts"]["frees"] + analysis["counts"]["allocations"] <= compared
+        assert analysis["peak"]["allocated_bytes"] > 0
+        assert analysis["input"]["report"]["missing_events"] == 0
 
     def assert_trace_equals_ledger(self) -> int:
         """Holds every process's trace against its ledger; returns the number of steps compared."""
@@ -80,4 +98,5 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
 
 @pytest.fixture
 def python() -> str:
-    return sys.executable
+    """The Python whose PyTorch the jobs use: this one, or another version's."""
+    return os.environ.get("VRAMSTOW_TEST_PYTHON", sys.executable)

@@ -46,7 +46,12 @@ TRACED_KINDS = {
     "unmap",
     "register",
     "unregister",
+    # Captured: the address is given or taken now, the memory comes and goes with the graph.
+    "graph_allocate",
+    "graph_free",
 }
+# A graph's nodes can also be added one by one; the ledger has only what streams were asked for.
+ADDED_NODES = {"cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuGraphAddNode"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def read_trace(vramstow: Path, path: Path) -> list[Step]:
     listing = subprocess.run(
         [vramstow, "export", path, "--to", "csv"], check=True, capture_output=True, text=True
     )
-    return steps_of(csv.DictReader(listing.stdout.splitlines()))
+    rows = csv.DictReader(listing.stdout.splitlines())
+    return steps_of(row for row in rows if row["call"] not in ADDED_NODES)
 
 
 def steps_of(rows: Iterable[dict[str, str]]) -> list[Step]:

@@ -57,3 +57,11 @@ def test_a_call_that_the_comparison_does_not_know_is_an_error(tmp_path: Path) ->
     )
     with pytest.raises(AssertionError, match="cuMemConjure"):
         read_ledger(ledger)
+
+
+def test_what_a_capture_was_asked_for_is_compared() -> None:
+    rows = [
+        row(sequence="1", kind="graph_allocate", call="cuMemAllocAsync", address="1", size="8"),
+        row(sequence="2", kind="graph_free", call="cuMemFreeAsync", address="1"),
+    ]
+    assert steps_of(rows) == [Step("cuMemAllocAsync", 1, 8), Step("cuMemFreeAsync", 1, None)]
