@@ -106,7 +106,7 @@ constexpr OptionParser kOptions[] = {
      }},
     {"effects", "on, off or a size such as 256MiB",
      "kernels that are known by name compute, in launches that touch up to this much; default "
-     "32MiB",
+     "16MiB",
      ParseEffects},
     {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
      "the largest matrix product that is computed; default 64MFLOP",

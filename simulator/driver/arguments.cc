@@ -15,6 +15,8 @@ size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * u
 void CopiedArguments::Add(size_t bytes, size_t alignment) { items_.push_back({bytes, alignment}); }
 
 void CopiedArguments::Copy(void** parameters, void** extra) {
+  places_.reserve(items_.size());
+  pointers_.reserve(items_.size());
   size_t total = kUnit;
   for (const Item& item : items_) total += RoundUp(item.bytes, kUnit);
   bytes_.resize(total);

@@ -127,14 +127,11 @@ class ContextMemory : public KernelMemory {
 class KnownKernel : public Work {
  public:
   KnownKernel(State* state, Context* context, const Launch& launch)
-      : state_(state),
-        context_(context),
-        effect_(launch.function->effect),
-        name_(launch.function->name) {
+      : state_(state), context_(context), known_(launch.function->effect) {
     std::copy_n(launch.grid, 3, launch_.grid);
     std::copy_n(launch.block, 3, launch_.block);
     launch_.limits = {state->machine->spec().effect_bytes, state->machine->spec().gemm_operations};
-    for (const Argument& argument : effect_->arguments()) {
+    for (const Argument& argument : known_->effect->arguments()) {
       arguments_.Add(argument.bytes, argument.alignment);
     }
     arguments_.Copy(launch.parameters, launch.extra);
@@ -143,18 +140,18 @@ class KnownKernel : public Work {
 
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
-    if (!arguments_.complete()) return NoteIdleLaunch(*state_, name_, kStrange);
+    if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
     ContextMemory memory(state_, context_);
-    switch (effect_->Run(launch_, &memory)) {
+    switch (known_->effect->Run(launch_, &memory)) {
       case Outcome::kDone:
         return;
       case Outcome::kNotUnderstood:
-        return NoteIdleLaunch(*state_, name_, kStrange);
+        return NoteIdleLaunch(*state_, known_->name, kStrange);
       case Outcome::kTooLarge:
-        return NoteIdleLaunch(*state_, name_, " (too large)");
+        return NoteIdleLaunch(*state_, known_->name, " (too large)");
       case Outcome::kIllegalAddress:
         if (memory.over_budget())
-          return NoteIdleLaunch(*state_, name_, " (memory of this machine)");
+          return NoteIdleLaunch(*state_, known_->name, " (memory of this machine)");
         context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
         return;
     }
@@ -167,8 +164,7 @@ class KnownKernel : public Work {
 
   State* state_;
   Context* context_;
-  std::shared_ptr<const simulator::Effect> effect_;
-  std::string name_;
+  std::shared_ptr<const NamedEffect> known_;
   CopiedArguments arguments_;
   KernelLaunch launch_;
 };
@@ -181,7 +177,10 @@ std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Laun
   Function& function = *launch.function;
   if (!function.effect_sought) {
     function.effect_sought = true;
-    function.effect = MakeEffect(function.name);
+    if (auto effect = MakeEffect(function.name)) {
+      function.effect =
+          std::make_shared<NamedEffect>(NamedEffect{function.name, std::move(effect)});
+    }
   }
   if (function.effect == nullptr) return nullptr;
   return std::make_shared<KnownKernel>(state, context, launch);

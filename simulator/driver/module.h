@@ -18,11 +18,17 @@ namespace vramstow::simulator {
 
 struct Program;
 
+// What is known of a kernel by its name; launches hold it, so that it outlives the function.
+struct NamedEffect {
+  std::string name;
+  std::unique_ptr<const Effect> effect;
+};
+
 struct Function {
   std::string name;
   Program* program = nullptr;
   bool effect_sought = false;  // whether the name has been looked up
-  std::shared_ptr<const Effect> effect;
+  std::shared_ptr<const NamedEffect> effect;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
 };
 

@@ -77,6 +77,13 @@ void LoadBool(const char* from, int64_t stride, size_t count, T* to) {
 
 template <typename T, typename Stored>
 void Store(const T* from, size_t count, char* to, int64_t stride) {
+  if (stride == static_cast<int64_t>(sizeof(Stored))) {
+    for (size_t i = 0; i < count; ++i) {
+      const Stored stored = ToStored<Stored>(from[i]);
+      memcpy(to + i * sizeof(Stored), &stored, sizeof(Stored));
+    }
+    return;
+  }
   for (size_t i = 0; i < count; ++i) {
     const Stored stored = ToStored<Stored>(from[i]);
     memcpy(to + static_cast<int64_t>(i) * stride, &stored, sizeof(Stored));

@@ -48,6 +48,7 @@ class Loop {
     int slot = 0;
     for (size_t i = 0; i < operation_.inputs.size(); ++i, ++slot) {
       if (slot == operation_.fixed_input) ++slot;
+      if (slot >= kInputsMax) return;
       const auto operand = static_cast<int>(i) + 1;
       const Element element = operands_[operand].element;
       LoadElements(element, Place(operand, offsets, at), operands_[operand].strides[0], count,
@@ -64,8 +65,9 @@ class Loop {
   const FunctorValues<T> values_;
   const Operand* operands_;
   char* const* bases_;
-  T buffers_[kInputsMax][kChunk] = {};
-  T result_[kChunk] = {};
+  // Not initialised: each chunk writes what it reads.
+  T buffers_[kInputsMax][kChunk];
+  T result_[kChunk];
 };
 
 template <typename T>

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kRows = 64;
 constexpr int64_t kColumns = 4;
 
-// A matrix as numbers, column by column without gaps; of A^T if it is to be transposed.
+// A matrix as numbers, column by column without gaps; of its transpose if it is to be transposed.
 template <typename T>
 std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64_t columns) {
   std::vector<T> packed(static_cast<size_t>(rows * columns));
@@ -25,18 +25,28 @@ std::vector<T> Pack(const Matrix& matrix, const char* bytes, int64_t rows, int64
   return packed;
 }
 
-// sums[c][r] = Σ a(row + r, k) b(k, column + c), for a whole block.
+// Rows [row, row + kRows) of a packed matrix: for each column kRows numbers, zeros beyond its end.
 template <typename T>
-void MultiplyBlock(const T* a, int64_t m, const T* b, int64_t k, int64_t row, int64_t rows,
-                   const int64_t (&columns)[kColumns], T (&sums)[kColumns][kRows]) {
+void CutPanel(const std::vector<T>& packed, int64_t m, int64_t k, int64_t row, T* panel) {
+  const int64_t rows = std::min(kRows, m - row);
+  for (int64_t i = 0; i < k; ++i) {
+    std::copy_n(packed.data() + i * m + row, rows, panel + i * kRows);
+    std::fill_n(panel + i * kRows + rows, kRows - rows, T{0});
+  }
+}
+
+// sums[c][r] = Σ panel(r, i) b(i, column c), for a whole block.
+template <typename T>
+void MultiplyBlock(const T* panel, const T* b, int64_t k, const int64_t (&columns)[kColumns],
+                   T (&sums)[kColumns][kRows]) {
   for (auto& column : sums) std::fill_n(column, kRows, T{0});
   for (int64_t i = 0; i < k; ++i) {
-    const T* from = a + i * m + row;
+    const T* from = panel + i * kRows;
     const T x0 = b[columns[0] * k + i];
     const T x1 = b[columns[1] * k + i];
     const T x2 = b[columns[2] * k + i];
     const T x3 = b[columns[3] * k + i];
-    for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t r = 0; r < kRows; ++r) {
       sums[0][r] += from[r] * x0;
       sums[1][r] += from[r] * x1;
       sums[2][r] += from[r] * x2;
@@ -63,14 +73,15 @@ class Multiplier {
 
   void Run() {
     T sums[kColumns][kRows];
-    for (int64_t column = 0; column < product_.n; column += kColumns) {
-      int64_t columns[kColumns];
-      for (int64_t i = 0; i < kColumns; ++i) columns[i] = std::min(column + i, product_.n - 1);
-      for (int64_t row = 0; row < product_.m; row += kRows) {
-        const int64_t rows = std::min(kRows, product_.m - row);
-        MultiplyBlock(a_.data(), product_.m, b_.data(), product_.k, row, rows, columns, sums);
+    std::vector<T> panel(static_cast<size_t>(product_.k * kRows));
+    for (int64_t row = 0; row < product_.m; row += kRows) {
+      CutPanel(a_, product_.m, product_.k, row, panel.data());
+      for (int64_t column = 0; column < product_.n; column += kColumns) {
+        int64_t columns[kColumns];
+        for (int64_t i = 0; i < kColumns; ++i) columns[i] = std::min(column + i, product_.n - 1);
+        MultiplyBlock(panel.data(), b_.data(), product_.k, columns, sums);
         for (int64_t i = 0; i < kColumns && column + i < product_.n; ++i) {
-          Finish(row, rows, column + i, sums[i]);
+          Finish(row, std::min(kRows, product_.m - row), column + i, sums[i]);
         }
       }
     }
