@@ -100,6 +100,7 @@ struct Event {
   uint64_t object = 0;     // handle of physical memory, pool, context, graph node; or a sequence
   uint64_t offset = 0;     // bytes into `object`
   uint64_t stream = kUnknownStream;  // the driver's stream handle; 0 is the default stream
+  uint32_t stack = 0;                // who asked: a number of the trace's stacks, 0: not known
   uint32_t thread = 0;               // the operating system's thread id; set by the recorder
   int32_t result = 0;                // CUresult; 0 is success
   int16_t device = kNoDevice;

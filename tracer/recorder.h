@@ -41,11 +41,19 @@ enum class OrderSource : uint8_t {
   kNumbers,  // an atomic counter, which costs the more the more threads there are
 };
 
+// Which events get the stack of the thread that records them.
+enum class StackMode : uint8_t {
+  kOff,
+  kSites,  // those that bring memory into being
+  kAll,
+};
+
 struct RecorderConfig {
   const char* directory;  // must exist
   const char* stem;       // file name without ".stow"; if it exists, "-2", "-3", … is appended
   ThreadSlot thread_slot;
   OrderSource order = OrderSource::kBest;
+  StackMode stacks = StackMode::kOff;
 };
 
 class RecorderState;  // tracer/recorder_state.h

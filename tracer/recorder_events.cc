@@ -13,7 +13,7 @@ uint64_t Recorder::Record(const Event& event) {
 
 inline uint64_t RecorderState::Record(const Event& event) {
   if (!is_fast_.load(std::memory_order_relaxed)) [[unlikely]]
-    return RecordWithoutTicks(event);
+    return RecordAnyhow(event);
   // First of all, because the processor waits here until it is done with all that came before. What
   // follows it does while it reads the counter.
   const uint64_t now = clock_.Ticks();
@@ -54,11 +54,18 @@ inline ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer;
 }
 
-// Where no counter can be trusted, and after latching off.
-uint64_t RecorderState::RecordWithoutTicks(const Event& event) {
+// With stacks, where no counter can be trusted, and after latching off.
+uint64_t RecorderState::RecordAnyhow(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
-  const uint64_t sequence = RecordSlowly(buffer, event);
+  uint64_t sequence;
+  if (stack_mode_ != StackMode::kOff && event.stack == 0 && IsRecording() && WantsStack(event)) {
+    Event with_stack = event;
+    with_stack.stack = TakeStack(buffer);
+    sequence = RecordSlowly(buffer, with_stack);
+  } else {
+    sequence = RecordSlowly(buffer, event);
+  }
   buffer->busy.store(false, std::memory_order_release);
   return sequence;
 }

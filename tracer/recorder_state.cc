@@ -82,7 +82,8 @@ RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
   trace_id_ = RandomNumber();
   clock_.Start(config.order == OrderSource::kBest);
   by_ticks_ = clock_.counter_is_trusted();
-  is_fast_.store(by_ticks_, std::memory_order_relaxed);
+  PrepareStacks(config.stacks);
+  is_fast_.store(by_ticks_ && stack_mode_ == StackMode::kOff, std::memory_order_relaxed);
   needs_barrier_ = !RegisterBarriers();
   int error = MakeFile(config, false);
   // A file system without unnamed files, or one on which they cannot be named later.

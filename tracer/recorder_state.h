@@ -33,6 +33,10 @@
 
 namespace vramstow {
 
+struct FramePlace;
+struct StackFrame;
+struct StackTables;
+
 class RecorderState {
  public:
   // Null on an error, with the reason in *error, and nothing is left behind.
@@ -61,7 +65,7 @@ class RecorderState {
 
   // recorder_events.cc: the way of an event.
   ThreadBuffer* OwnBuffer();
-  uint64_t RecordWithoutTicks(const Event& event);
+  uint64_t RecordAnyhow(const Event& event);
   uint64_t RecordSlowly(ThreadBuffer* buffer, const Event& event);
   uint64_t Append(ThreadBuffer* buffer, const Event& event);
   bool PrepareChunk(ThreadBuffer* buffer);
@@ -72,6 +76,22 @@ class RecorderState {
   void CountLost(ThreadBuffer* buffer);
   void Latch(int error);
 
+  // recorder_stacks.cc
+  struct StackNode {
+    uint32_t parent;
+    FrameKind kind;
+    uint32_t source;  // library or code object
+    uint64_t place;   // from the library's beginning, or the line
+  };
+  void PrepareStacks(StackMode mode);
+  bool WantsStack(const Event& event) const;
+  uint32_t TakeStack(ThreadBuffer* buffer);
+  uint32_t TellStack(StackScratch* scratch, uint64_t hash, const FramePlace& here);
+  bool IsOurs(const StackFrame& frame) VRAMSTOW_REQUIRES(lock_);
+  StackNode NodeOf(const StackFrame& frame, uint32_t parent) VRAMSTOW_REQUIRES(lock_);
+  uint32_t InternCode(const StackFrame& frame) VRAMSTOW_REQUIRES(lock_);
+  uint32_t InternNode(const StackNode& node) VRAMSTOW_REQUIRES(lock_);
+
   // recorder_threads.cc: threads come and go.
   ThreadBuffer* Attach(void** slot);
   ThreadBuffer* NewBuffer() VRAMSTOW_REQUIRES(lock_);
@@ -81,6 +101,8 @@ class RecorderState {
   static bool WatchThreadExit(ThreadBuffer* buffer);
 
   // recorder_tables.cc
+  uint16_t InternLibraryLocked(std::string_view path, uint64_t base, std::string_view build_id)
+      VRAMSTOW_REQUIRES(lock_);
   bool AppendTableRecord(uint8_t type, const std::string_view* parts, size_t count)
       VRAMSTOW_REQUIRES(lock_);
   void BeginTables() VRAMSTOW_REQUIRES(lock_);
@@ -109,8 +131,10 @@ class RecorderState {
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
   bool by_ticks_ = false;
-  std::atomic<bool> is_fast_{false};  // by ticks, and not latched off
+  std::atomic<bool> is_fast_{false};  // by ticks, without stacks, and not latched off
   bool needs_barrier_ = false;
+  StackMode stack_mode_ = StackMode::kOff;
+  StackTables* stack_tables_ = nullptr;
 
   alignas(128) OwnerMutex lock_;
   std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap

@@ -84,6 +84,13 @@ uint16_t RecorderState::InternLibrary(std::string_view path, uint64_t base,
                                       std::string_view build_id) {
   const void* const self = Self();
   if (self == nullptr || !IsRecording() || !lock_.Lock(self)) return kUnknownName;
+  const uint16_t number = InternLibraryLocked(path, base, build_id);
+  lock_.Unlock();
+  return number;
+}
+
+uint16_t RecorderState::InternLibraryLocked(std::string_view path, uint64_t base,
+                                            std::string_view build_id) {
   build_id = build_id.substr(0, kMaxKeyBytes);
   path = path.substr(0, kMaxLibraryText - kMaxKeyBytes - 2 * kMaxVarintBytes);
   // The record without its number is what tells one library from another.
@@ -105,7 +112,6 @@ uint16_t RecorderState::InternLibrary(std::string_view path, uint64_t base,
       result.number = kUnknownName;
     }
   }
-  lock_.Unlock();
   return result.number;
 }
 

@@ -18,6 +18,7 @@
 namespace vramstow {
 
 class RecorderState;
+struct StackScratch;
 
 struct ThreadBuffer {
   RecorderState* owner;
@@ -29,7 +30,9 @@ struct ThreadBuffer {
   ChunkWriter chunk;
   uint64_t anchor_ends;  // from this tick on the chunk has to be told anew what the clocks say
   EventEncoder encoder;
-  uint64_t recorded;        // when there is no chunk: what the encoder's last_sequence was
+  uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was
+  StackScratch* stack;  // null until a stack is captured
+  uint32_t captures;
   ThreadBuffer* next_free;  // under the recorder's lock
 };
 

@@ -15,7 +15,7 @@ RULE: dict[str, set[str]] = {
     "interpose/shim": {"base", "include/vramstow"},
     "interpose/core": {"interpose", "interpose/shim", "tracer", "tracer/capture", "base"},
     "interpose": {"base"},
-    "tracer": {"tracer/format", "base"},
+    "tracer": {"tracer/format", "tracer/capture", "base"},
     "tracer/format": {"base"},
     "tracer/capture": {"base"},
     "simulator/device": {"base"},

@@ -14,6 +14,7 @@
 #include "tracer/format/crc32c.h"
 #include "tracer/format/event_decoder.h"
 #include "tracer/format/event_encoder.h"
+#include "tracer/format/table_decoder.h"
 #include "tracer/format/varint.h"
 #include "tracer/name_table.h"
 #include "tracer/owner_mutex.h"
@@ -273,6 +274,51 @@ TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(read[i].sequence, OrderOf(ticks[i], 3));
     EXPECT_EQ(read[i].time_ns, times[i]);
+  }
+}
+
+// A record of a table: its type, its length, its numbers and texts.
+std::string TableRecord(RecordType type, const std::vector<uint64_t>& numbers,
+                        const std::string& text) {
+  std::string payload;
+  for (const uint64_t number : numbers) {
+    uint8_t bytes[kMaxVarintBytes];
+    payload.append(reinterpret_cast<char*>(bytes),
+                   static_cast<size_t>(WriteVarint(bytes, number) - bytes));
+  }
+  payload += text;
+  return std::string(1, static_cast<char>(type)) +
+         static_cast<char>(OneByteVarint(payload.size())) + payload;
+}
+TEST(TableTest, StacksLeadFromFrameToFrameAndNeverInACircle) {
+  TraceTables tables;
+  std::string bytes = TableRecord(RecordType::kCode, {1, 10, 5}, "trainer/train.py");
+  const auto node = [](uint64_t number, uint64_t parent, uint8_t kind, uint64_t source,
+                       uint64_t place) {
+    std::string rest = TableRecord(RecordType::kStack, {source, place}, "").substr(2);
+    return TableRecord(RecordType::kStack, {number, parent}, std::string(1, char(kind)) + rest);
+  };
+  bytes +=
+      node(1, 0, 1, 7, 0x1234) + node(2, 1, 2, 1, 42) + node(3, 2, 2, 99, 1) + node(4, 3, 9, 1, 1);
+  size_t consumed = 0;
+  const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
+  ASSERT_TRUE(tables.Decode(data, bytes.size(), &consumed));
+  const std::vector<TraceFrame> frames = tables.Stack(4);
+  ASSERT_EQ(frames.size(), 4u);
+  EXPECT_EQ(frames[0].kind, TraceFrame::Kind::kUnknown);
+  EXPECT_EQ(frames[1].function, "unknown");
+  EXPECT_EQ(frames[2].function, "train");
+  EXPECT_EQ(frames[2].file, "er/train.py");
+  EXPECT_EQ(frames[2].first_line, 10u);
+  EXPECT_EQ(frames[2].line, 42u);
+  EXPECT_EQ(frames[3].library, 7u);
+  EXPECT_EQ(frames[3].offset, 0x1234u);
+  EXPECT_TRUE(tables.Stack(0).empty());
+  EXPECT_TRUE(tables.Stack(5).empty());
+  for (const uint64_t parent : {5, 6}) {
+    const std::string circle = node(5, parent, 1, 1, 1);
+    EXPECT_FALSE(
+        tables.Decode(reinterpret_cast<const uint8_t*>(circle.data()), circle.size(), &consumed));
   }
 }
 

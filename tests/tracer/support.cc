@@ -77,6 +77,7 @@ Event EventMaker::Wild() {
   event.kind = static_cast<EventKind>(random_() % 28);  // kGap is the recorder's own
   event.memory = static_cast<MemoryKind>(random_() % 13);
   event.layer = static_cast<Layer>(random_() % 3);
+  event.stack = static_cast<uint32_t>(Number());
   return event;
 }
 
@@ -95,6 +96,7 @@ Event EventMaker::Next() {
   Event event = Allocation(address, (1 + random_() % 64) << (random_() % 2 == 0 ? 9 : 21));
   event.requested = event.size - random_() % 512;
   event.stream = random_() % 3;
+  if (random_() % 4 == 0) event.stack = static_cast<uint32_t>(Number());
   return event;
 }
 
@@ -137,7 +139,7 @@ ReadTrace ReadAll(TraceReader* reader, ReadError error) {
 auto Fields(const Event& event) {
   return std::tie(event.address, event.size, event.requested, event.object, event.offset,
                   event.stream, event.result, event.device, event.call, event.library, event.kind,
-                  event.memory, event.layer);
+                  event.memory, event.layer, event.stack);
 }
 
 }  // namespace

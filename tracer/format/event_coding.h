@@ -41,6 +41,9 @@ inline constexpr unsigned kRequestedFieldShift = 4;
 inline constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last object
 inline constexpr unsigned kOffsetFieldBit = 0x80;
 
+// Not in that byte: one more number at the end of the event.
+inline constexpr unsigned kStackFieldShift = 8;
+
 inline constexpr unsigned kPageShift = 9;
 inline constexpr unsigned kTwoMebiShift = 21;
 inline constexpr uint64_t kPageBytes = uint64_t{1} << kPageShift;        // 512 bytes
@@ -57,8 +60,8 @@ inline size_t RecentPlace(uint64_t address) {
 static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 
 // The most bytes that one event takes, with the definition of its shape before it.
-inline constexpr size_t kMaxShapeBytes = 2 + 5 + 3 * 3 + 5 + kMaxVarintBytes;
-inline constexpr size_t kMaxEventBytes = 1 + 7 * kMaxVarintBytes;
+inline constexpr size_t kMaxShapeBytes = 2 + 5 + 3 * 3 + 5 + kMaxVarintBytes + 1;
+inline constexpr size_t kMaxEventBytes = 1 + 8 * kMaxVarintBytes;
 inline constexpr size_t kMaxEncodedBytes = kMaxShapeBytes + kMaxEventBytes;
 inline constexpr size_t kMaxClockBytes = 2 + 3 * kMaxVarintBytes;
 // What may be written behind an event, but does not count.

@@ -125,8 +125,13 @@ const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape,
   if ((shape.fields & kOffsetFieldBit) != 0) {
     in = ReadVarint(in, &event->offset);
   }
+  if (shape.more != 0) {
+    uint64_t stack;
+    in = ReadVarint(in, &stack);
+    event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
+  }
   // Only a later version's events get here; there may be more of these than the padding allows.
-  for (unsigned i = 0; i < shape.more; ++i) {
+  for (unsigned i = 1; i < shape.more; ++i) {
     uint64_t ignored;
     in = in < end_ ? ReadVarint(in, end_, &ignored) : nullptr;
     if (in == nullptr) return nullptr;

@@ -39,7 +39,8 @@ uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequ
   const unsigned fields =
       static_cast<unsigned>(address_field) | static_cast<unsigned>(size_field) << kSizeFieldShift |
       static_cast<unsigned>(requested_field) << kRequestedFieldShift |
-      (event.object != 0 ? kObjectFieldBit : 0) | (event.offset != 0 ? kOffsetFieldBit : 0);
+      (event.object != 0 ? kObjectFieldBit : 0) | (event.offset != 0 ? kOffsetFieldBit : 0) |
+      (event.stack != 0 ? 1u << kStackFieldShift : 0);
   const unsigned shape = FindShape(event, fields, &out);
 
   const uint64_t step = sequence - last_sequence_;
@@ -73,6 +74,7 @@ uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequ
     last_object_ = event.object;
   }
   if (event.offset != 0) out = WriteVarint(out, event.offset);
+  if (event.stack != 0) out = WriteVarint(out, event.stack);
   return out;
 }
 
@@ -91,6 +93,7 @@ uint8_t* EventEncoder::EncodeShape(uint8_t* out, unsigned shape, const Event& ev
   out = WriteVarint(out, event.library);
   out = WriteVarint(out, static_cast<uint32_t>(event.result));
   out = WriteVarint(out, event.stream + 1);
+  if (fields >> kStackFieldShift != 0) out = WriteVarint(out, 1);  // further numbers: the stack
   *length = OneByteVarint(static_cast<size_t>(out - length - 1));
   return out;
 }

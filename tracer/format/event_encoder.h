@@ -107,7 +107,9 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
   const unsigned size_fields =
       (2 + unsigned{in_mebis}) << kSizeFieldShift | static_cast<unsigned>(RequestedField::kAsSize)
                                                         << kRequestedFieldShift;
-  const unsigned fields = address_field | static_cast<unsigned>(size_fields & All(has_size));
+  const bool has_stack = event.stack != 0;
+  const unsigned fields = address_field | static_cast<unsigned>(size_fields & All(has_size)) |
+                          unsigned{has_stack} << kStackFieldShift;
   const ShapeKey key = KeyOf(event, fields);
   const uint64_t hash = key.Hash();
   const unsigned first = FirstPlace(hash);
@@ -140,6 +142,7 @@ inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t 
   out += address_bytes;
   const size_t size_bytes = WriteShortVarint(out, size >> (in_mebis ? kTwoMebiShift : kPageShift));
   out += size_bytes & All(has_size);
+  out += WriteShortVarint(out, event.stack) & All(has_stack);
 
   recent_[place] = address;
   last_address_ = address;

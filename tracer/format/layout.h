@@ -26,7 +26,7 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
 inline constexpr uint16_t kFormatMajor = 2;
-inline constexpr uint16_t kFormatMinor = 0;
+inline constexpr uint16_t kFormatMinor = 1;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
@@ -133,6 +133,15 @@ enum class RecordType : uint8_t {
   kCall = 4,     // in kTables
   kLibrary = 5,  // in kTables
   kClock = 6,    // in kTickedEvents: ticks, nanoseconds, and how they go on from here
+  kCode = 7,     // in kTables: a code object of Python's
+  kStack = 8,    // in kTables: a frame and the stack of its caller
+};
+
+// What a frame of a stack is.
+enum class FrameKind : uint8_t {
+  kNative = 1,  // in a library's code
+  kPython = 2,
+  kCut = 3,  // there are more frames, which were left out
 };
 
 // Where an event of a ticked chunk is in the order of all: ticks first. Two threads whose events

@@ -332,6 +332,10 @@ const TraceLibrary& TraceReader::Library(uint16_t library) const {
 
 const std::vector<TraceLibrary>& TraceReader::libraries() const { return impl_->tables.libraries; }
 
+std::vector<TraceFrame> TraceReader::Stack(uint32_t stack) const {
+  return impl_->tables.Stack(stack);
+}
+
 const ReadReport& TraceReader::report() const { return impl_->report; }
 
 }  // namespace vramstow

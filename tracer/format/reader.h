@@ -37,6 +37,23 @@ struct TraceLibrary {
   std::string build_id;  // lower-case hex, or empty
 };
 
+// One place on a stack.
+struct TraceFrame {
+  enum class Kind : uint8_t {
+    kUnknown = 0,  // written by a later version
+    kNative = 1,   // in `library`, `offset` bytes from where that begins, is what is returned to
+    kPython = 2,   // in `function` of `file`, at `line`
+    kCut = 3,      // frames from here on outwards were left out
+  };
+  Kind kind = Kind::kUnknown;
+  uint16_t library = kUnknownName;  // if that is unknown, offset is the address itself
+  uint64_t offset = 0;              // the call is the instruction before it
+  std::string_view function;
+  std::string_view file;
+  uint32_t first_line = 0;  // of the function
+  uint32_t line = 0;        // 0: not known
+};
+
 // What was read and what was not. Complete after Next() has returned false.
 struct ReadReport {
   uint64_t events = 0;
@@ -73,6 +90,10 @@ class TraceReader {
   std::string_view CallName(uint16_t call) const;
   const TraceLibrary& Library(uint16_t library) const;
   const std::vector<TraceLibrary>& libraries() const;
+
+  // The frames of an event's stack, from the innermost on; none for 0 and for a number that the
+  // table has not. In place of each call of Python's interpreter loop are the frames that it runs.
+  std::vector<TraceFrame> Stack(uint32_t stack) const;
 
   const ReadReport& report() const;
 

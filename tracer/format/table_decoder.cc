@@ -7,6 +7,7 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMaxNumber = 0xFFFF;
+constexpr uint64_t kMaxStacks = 0xFFFFF;
 
 std::string Text(const uint8_t* begin, const uint8_t* end) {
   return std::string(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin));
@@ -54,7 +55,68 @@ bool DecodeLibrary(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   return true;
 }
 
+bool DecodeCode(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
+  uint64_t number;
+  uint64_t first_line;
+  TraceTables::Code code;
+  in = ReadVarint(in, end, &number);
+  if (in == nullptr || number == 0 || number > kMaxNumber) return false;
+  in = ReadVarint(in, end, &first_line);
+  if (in != nullptr) in = ReadText(in, end, &code.name);
+  if (in == nullptr) return false;
+  code.first_line = static_cast<uint32_t>(first_line);
+  code.file = Text(in, end);
+  if (tables->codes.size() <= number) tables->codes.resize(number + 1, tables->codes[0]);
+  tables->codes[number] = code;
+  return true;
+}
+
+bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
+  uint64_t number;
+  uint64_t parent;
+  uint64_t source;
+  TraceTables::StackNode node;
+  in = ReadVarint(in, end, &number);
+  if (in == nullptr || number == 0 || number > kMaxStacks) return false;
+  in = ReadVarint(in, end, &parent);
+  // Callers are told first: so there is no way round in a circle.
+  if (in == nullptr || parent >= number || in == end) return false;
+  node.parent = static_cast<uint32_t>(parent);
+  node.kind = *in++;
+  in = ReadVarint(in, end, &source);
+  if (in != nullptr) in = ReadVarint(in, end, &node.place);
+  if (in == nullptr || source > kMaxNumber) return false;
+  node.source = static_cast<uint32_t>(source);
+  if (tables->stacks.size() <= number) tables->stacks.resize(number + 1);
+  tables->stacks[number] = node;
+  return true;
+}
+
 }  // namespace
+
+std::vector<TraceFrame> TraceTables::Stack(uint32_t stack) const {
+  std::vector<TraceFrame> frames;
+  while (stack != 0 && stack < stacks.size()) {
+    const StackNode& node = stacks[stack];
+    TraceFrame frame;
+    if (node.kind <= static_cast<uint8_t>(FrameKind::kCut)) {
+      frame.kind = static_cast<TraceFrame::Kind>(node.kind);
+    }
+    if (frame.kind == TraceFrame::Kind::kNative) {
+      frame.library = static_cast<uint16_t>(node.source);
+      frame.offset = node.place;
+    } else if (frame.kind == TraceFrame::Kind::kPython) {
+      const Code& code = codes[node.source < codes.size() ? node.source : 0];
+      frame.function = code.name;
+      frame.file = code.file;
+      frame.first_line = code.first_line;
+      frame.line = static_cast<uint32_t>(node.place);
+    }
+    frames.push_back(frame);
+    stack = node.parent;
+  }
+  return frames;
+}
 
 bool TraceTables::Decode(const uint8_t* bytes, size_t size, size_t* consumed) {
   const uint8_t* next = bytes;
@@ -72,6 +134,8 @@ bool TraceTables::Decode(const uint8_t* bytes, size_t size, size_t* consumed) {
     if (type == RecordType::kFact) is_right = DecodeFact(in, record_end, this);
     if (type == RecordType::kCall) is_right = DecodeCall(in, record_end, this);
     if (type == RecordType::kLibrary) is_right = DecodeLibrary(in, record_end, this);
+    if (type == RecordType::kCode) is_right = DecodeCode(in, record_end, this);
+    if (type == RecordType::kStack) is_right = DecodeStack(in, record_end, this);
     if (is_right) next = record_end;
   }
   *consumed = static_cast<size_t>(next - bytes);

@@ -1,7 +1,8 @@
-// TraceTables: facts, names of calls and libraries, out of the chunks that hold them.
+// TraceTables: facts, names of calls and libraries, stacks, out of the chunks that hold them.
 //
 // Ownership: copies all. Threads: one at a time. Errors: false where the bytes make no sense; what
-// came before is kept. Memory: bounded by the bytes read, and by 65,536 names of each kind.
+// came before is kept. Memory: bounded by the bytes read, and by 65,536 names of each kind,
+// and a million stacks.
 #ifndef VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 #define VRAMSTOW_TRACER_FORMAT_TABLE_DECODER_H_
 
@@ -19,6 +20,22 @@ struct TraceTables {
   std::map<std::string, std::string> facts;
   std::vector<std::string> calls = {"unknown"};
   std::vector<TraceLibrary> libraries = {{"unknown", 0, ""}};
+
+  struct Code {
+    uint32_t first_line = 0;
+    std::string name;
+    std::string file;
+  };
+  struct StackNode {
+    uint32_t parent = 0;  // less than this node's own number
+    uint8_t kind = 0;
+    uint32_t source = 0;  // library or code
+    uint64_t place = 0;
+  };
+  std::vector<Code> codes = {{0, "unknown", "unknown"}};
+  std::vector<StackNode> stacks = {{}};
+
+  std::vector<TraceFrame> Stack(uint32_t stack) const;
 
   // Takes the records of one chunk. *consumed is how many bytes were understood.
   bool Decode(const uint8_t* bytes, size_t size, size_t* consumed);

@@ -1,0 +1,31 @@
+// Prints the stacks of a trace, one line for each frame from the innermost on, fields parted by
+// tabs: "event" and its sequence; "python", function, file and line; "native", library and offset.
+#include <cstdio>
+
+#include "tracer/format/reader.h"
+
+int main(int argc, char** argv) {
+  using namespace vramstow;
+  TraceReader reader;
+  if (argc != 2 || reader.Open(argv[1]) != ReadError::kOk) {
+    std::fprintf(stderr, "Name one trace.\n");
+    return 2;
+  }
+  Event event;
+  while (reader.Next(&event)) {
+    std::printf("event\t%llu\n", static_cast<unsigned long long>(event.sequence));
+    for (const TraceFrame& frame : reader.Stack(event.stack)) {
+      if (frame.kind == TraceFrame::Kind::kPython) {
+        std::printf("python\t%.*s\t%.*s\t%u\n", static_cast<int>(frame.function.size()),
+                    frame.function.data(), static_cast<int>(frame.file.size()), frame.file.data(),
+                    frame.line);
+      } else if (frame.kind == TraceFrame::Kind::kNative) {
+        std::printf("native\t%s\t%#llx\n", reader.Library(frame.library).path.c_str(),
+                    static_cast<unsigned long long>(frame.offset));
+      } else {
+        std::printf("cut\n");
+      }
+    }
+  }
+  return 0;
+}

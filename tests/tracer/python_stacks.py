@@ -1,0 +1,226 @@
+"""Runs under python_stacks_test.py: calls in all the ways that Python has, records an event in each
+and writes down what the interpreter itself says about the stack.
+
+Usage: python_stacks.py PROBE FOLDER. The truth goes to FOLDER/truth.json: a list of frames
+(function, file, line; from the innermost) for each sequence number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import functools
+import gc
+import json
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+# CDLL gives the interpreter's lock up while the library is called, PyDLL keeps it.
+without_lock = ctypes.CDLL(sys.argv[1])
+with_lock = ctypes.PyDLL(sys.argv[1])
+for library in (without_lock, with_lock):
+    library.probe_record.restype = ctypes.c_uint64
+Callback = ctypes.CFUNCTYPE(None)
+truth: dict[int, list[tuple[str, str, int]]] = {}
+through_c: list[int] = []
+
+
+def frames(frame: FrameType | None) -> list[tuple[str, str, int]]:
+    found = []
+    while frame is not None:
+        code = frame.f_code
+        name = getattr(code, "co_qualname", code.co_name)
+        found.append((name, code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def snap() -> int:
+    for record in (without_lock.probe_record, with_lock.probe_record):
+        # One line, so that both see the same one.
+        said = (record(), frames(sys._getframe()))
+        truth[said[0]] = said[1]
+    return said[0]
+
+
+def deep(depth: int) -> int:
+    return snap() if depth == 0 else deep(depth - 1)
+
+
+def generator(count: int) -> Iterator[int]:
+    for _ in range(count):
+        yield snap()
+
+
+def outer_generator() -> Iterator[int]:
+    yield from generator(2)
+    yield snap()
+
+
+async def coroutine(depth: int) -> int:
+    if depth > 0:
+        await asyncio.sleep(0)
+        return await coroutine(depth - 1)
+    return snap()
+
+
+class Thing:
+    seen = 0
+
+    def method(self) -> int:
+        return snap()
+
+    @property
+    def attribute(self) -> int:
+        return self.method()
+
+    def __enter__(self) -> Thing:
+        snap()
+        return self
+
+    def __exit__(self, *_: object) -> bool:
+        snap()  # with an exception in flight
+        return True
+
+    def __del__(self) -> None:
+        snap()
+
+    def __lt__(self, other: object) -> bool:
+        snap()
+        return False
+
+
+def decorated(function: Callable[[], int]) -> Callable[[], int]:
+    @functools.wraps(function)
+    def wrapper() -> int:
+        return function()
+
+    return wrapper
+
+
+@decorated
+def with_wrapper() -> int:
+    return snap()
+
+
+def exceptions() -> None:
+    try:
+        try:
+            raise ValueError("first")
+        finally:
+            snap()
+    except ValueError:
+        snap()
+        try:
+            raise KeyError("second")
+        except KeyError:
+            snap()
+
+
+def by_c(depth: int) -> None:
+    """Python, C, Python, C, Python."""
+    if depth == 0:
+        through_c.append(snap())
+        return
+    without_lock.probe_call(Callback(lambda: by_c(depth - 1)))
+
+
+def many_lines() -> int:
+    return max(
+        1,
+        snap(),
+        *[snap() + one - one for one in range(2)],
+        (lambda: snap())(),
+    )
+
+
+def größe_名前() -> int:
+    return snap()
+
+
+def reused_code() -> None:
+    """Code objects that go and leave their places to others of the same size."""
+    for i in range(300):
+        name = f"name_{i % 7}_{'x' * (i % 3)}"
+        source = "\n" * (i % 11) + f"def {name}():\n    return snap()\n"
+        space: dict[str, object] = {"snap": snap}
+        exec(compile(source, f"made-{i % 5}-{'é名'[i % 2]}.py", "exec"), space)
+        function = space[name]
+        assert callable(function)
+        function()
+        del space, function
+        if i % 50 == 0:
+            gc.collect()
+
+
+def randomly(rng: random.Random, depth: int) -> None:
+    """A chain of calls that nobody thought of."""
+    if depth == 0:
+        snap()
+        return
+    way = rng.randrange(7)
+    if way == 0:
+        randomly(rng, depth - 1)
+    elif way == 1:
+        (lambda: randomly(rng, depth - 1))()
+    elif way == 2:
+        [randomly(rng, depth - 1) for _ in range(1)]
+    elif way == 3:
+        for _ in (randomly(rng, depth - 1) for _ in range(1)):
+            pass
+    elif way == 4:
+        without_lock.probe_call(Callback(lambda: randomly(rng, depth - 1)))
+    elif way == 5:
+        list(map(lambda _: randomly(rng, depth - 1), [1]))
+    else:
+        try:
+            raise ValueError(depth)
+        except ValueError:
+            randomly(rng, depth - 1)
+
+
+def everything() -> None:
+    snap()
+    for depth in (1, 2, 30, 700):
+        deep(depth)
+    list(outer_generator())
+    asyncio.run(coroutine(3))
+    thing = Thing()
+    thing.method()
+    _ = thing.attribute
+    with Thing() as other:
+        del other
+        raise ValueError("in flight")
+    del thing
+    gc.collect()
+    sorted([Thing(), Thing()])
+    with_wrapper()
+    exceptions()
+    by_c(3)
+    many_lines()
+    größe_名前()
+    reused_code()
+    eval("snap()", {"snap": snap})
+    rng = random.Random(3)
+    for _ in range(200):
+        randomly(rng, rng.randrange(12))
+
+
+def main() -> None:
+    everything()
+    threads = [threading.Thread(target=everything) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+assert with_lock.probe_open(sys.argv[2].encode()) == 0
+truth.clear()
+main()
+with_lock.probe_close()
+with open(f"{sys.argv[2]}/truth.json", "w") as file:
+    json.dump({"truth": truth, "through_c": through_c}, file)

@@ -1,0 +1,69 @@
+"""Python's stacks in a trace are what Python says they are, frame for frame."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ["VRAMSTOW_BUILD"])
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict]:
+    """What Python said, and what the trace says; both by sequence."""
+    folder = tmp_path_factory.mktemp("stacks")
+    probe = BUILD / "tests" / "libstackprobe.so"
+    script = HERE / "python_stacks.py"
+    subprocess.run([sys.executable, str(script), str(probe), str(folder)], check=True, timeout=120)
+    said = json.loads((folder / "truth.json").read_text())
+    printed = subprocess.run(
+        [str(BUILD / "tests" / "print_stacks"), str(folder / "python.stow")],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    seen: dict[str, list[list[str]]] = {}
+    for line in printed.splitlines():
+        fields = line.split("\t")
+        if fields[0] == "event":
+            frames = seen[fields[1]] = []
+        else:
+            frames.append(fields)
+    return said, seen
+
+
+def test_every_python_frame_is_there_in_order(run: tuple[dict, dict]) -> None:
+    said, seen = run
+    assert len(said["truth"]) > 5000
+    assert set(seen) == set(said["truth"])
+    for sequence, expected in said["truth"].items():
+        frames = [[f[1], f[2], int(f[3])] for f in seen[sequence] if f[0] == "python"]
+        assert frames == expected, f"event {sequence}"
+
+
+def test_c_is_where_it_called_python_from(run: tuple[dict, dict]) -> None:
+    said, seen = run
+    assert said["through_c"]
+    for sequence in said["through_c"]:
+        # From the innermost: Python and the probe take turns, some frames of each.
+        turns: list[str] = []
+        for frame in seen[str(sequence)]:
+            kind = "python" if frame[0] == "python" else Path(frame[1]).name
+            if kind in ("python", "libstackprobe.so") and turns[-1:] != [kind]:
+                turns.append(kind)
+        # The recorder itself is in the probe.
+        assert turns == ["libstackprobe.so", "python"] * 4, f"event {sequence}"
+
+
+def test_the_native_frames_go_on_to_the_beginning_of_the_thread(run: tuple[dict, dict]) -> None:
+    _, seen = run
+    for frames in seen.values():
+        assert frames[0][0] == "native"
+        assert frames[-1][0] == "native"
+        assert Path(frames[-1][1]).name.startswith(("libc.so", "python"))

@@ -1,0 +1,318 @@
+// Native stacks: whatever way a function was called, the trace names the calls that glibc's
+// backtrace sees, one for one.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+// What a call has to do before it records: a list of ways to call on, the last of which records.
+struct Plan {
+  Recorder* recorder;
+  std::vector<int> ways;
+  std::vector<void*> truth;
+  uint64_t sequence = 0;
+};
+Plan* g_plan = nullptr;  // for callbacks that have no argument
+
+void Follow(Plan* plan, size_t at);
+
+__attribute__((noinline)) void RecordHere(Plan* plan) {
+  std::array<void*, 8192> addresses;
+  const int count = backtrace(addresses.data(), static_cast<int>(addresses.size()));
+  plan->truth.assign(addresses.begin(), addresses.begin() + count);
+  plan->sequence = plan->recorder->Record(Allocation(0x1000, 512));
+}
+
+__attribute__((noinline)) void Plainly(Plan* plan, size_t at) {
+  Follow(plan, at);
+  asm volatile("");
+}
+
+void Use(char* bytes) { asm volatile("" ::"r"(bytes) : "memory"); }
+
+__attribute__((noinline)) void WithRoom(Plan* plan, size_t at) {
+  char* const room = static_cast<char*>(alloca(16 + at * 24));
+  Use(room);
+  Follow(plan, at);
+  Use(room);
+}
+
+// So much alignment needs a stack that is aligned anew, and room of unknown size on top of it
+// another way to find the frame.
+__attribute__((noinline)) void Aligned(Plan* plan, size_t at) {
+  alignas(128) char bytes[128];
+  Use(bytes);
+  Follow(plan, at);
+  Use(bytes);
+}
+
+__attribute__((noinline)) void AlignedWithRoom(Plan* plan, size_t at) {
+  alignas(64) char bytes[64];
+  char* const room = static_cast<char*>(alloca(100 + at));
+  Use(bytes);
+  Use(room);
+  Follow(plan, at);
+  Use(bytes);
+  Use(room);
+}
+
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) void WithFramePointer(Plan* plan,
+                                                                                   size_t at) {
+  Follow(plan, at);
+  asm volatile("");
+}
+
+size_t g_at = 0;
+int Compare(const void*, const void*) {
+  if (g_plan != nullptr) {
+    Plan* const plan = g_plan;
+    g_plan = nullptr;
+    Follow(plan, g_at);
+  }
+  return 0;
+}
+
+__attribute__((noinline)) void ByLibc(Plan* plan, size_t at) {
+  int two[2] = {1, 2};
+  g_plan = plan;
+  g_at = at;
+  qsort(two, 2, sizeof two[0], Compare);
+}
+
+__attribute__((noinline)) void ByFunctionObject(Plan* plan, size_t at) {
+  const std::function<void()> call = [plan, at] { Follow(plan, at); };
+  call();
+}
+
+struct CallsWhenItGoes {
+  Plan* plan;
+  size_t at;
+  ~CallsWhenItGoes() { Follow(plan, at); }
+};
+
+__attribute__((noinline)) void WhileAnExceptionFlies(Plan* plan, size_t at) {
+  try {
+    const CallsWhenItGoes last = {plan, at};
+    throw std::runtime_error("on its way");
+  } catch (const std::runtime_error&) {
+  }
+}
+
+void OnSignal(int) {
+  Plan* const plan = g_plan;
+  g_plan = nullptr;
+  Follow(plan, g_at);
+}
+
+__attribute__((noinline)) void BySignal(Plan* plan, size_t at) {
+  g_plan = plan;
+  g_at = at;
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_NODEFER;
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
+}
+
+constexpr int kWays = 9;
+
+__attribute__((noinline)) void Follow(Plan* plan, size_t at) {
+  static constexpr void (*kCalls[kWays])(Plan*, size_t) = {
+      Plainly, WithRoom,         Aligned,  AlignedWithRoom,      WithFramePointer,
+      ByLibc,  ByFunctionObject, BySignal, WhileAnExceptionFlies};
+  if (at == plan->ways.size()) {
+    RecordHere(plan);
+  } else {
+    kCalls[plan->ways[at]](plan, at + 1);
+  }
+  asm volatile("");
+}
+
+std::vector<uintptr_t> Addresses(const TraceReader& reader, uint32_t stack) {
+  std::vector<uintptr_t> addresses;
+  for (const TraceFrame& frame : reader.Stack(stack)) {
+    if (frame.kind == TraceFrame::Kind::kCut) {
+      addresses.push_back(0);
+      continue;
+    }
+    EXPECT_EQ(frame.kind, TraceFrame::Kind::kNative);
+    EXPECT_NE(frame.library, kUnknownName);
+    addresses.push_back(reader.Library(frame.library).base + frame.offset);
+  }
+  return addresses;
+}
+
+std::string Text(uintptr_t address) {
+  Dl_info info = {};
+  dladdr(reinterpret_cast<void*>(address), &info);
+  return std::string(info.dli_fname != nullptr ? info.dli_fname : "?") + " " +
+         (info.dli_sname != nullptr ? info.dli_sname : "?");
+}
+
+// The two begin in different functions below RecordHere, and in different places of it.
+void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<void*>& truth,
+                       const std::string& what) {
+  ASSERT_GE(truth.size(), 3u);
+  const uintptr_t caller = reinterpret_cast<uintptr_t>(truth[1]);
+  size_t first = 0;
+  while (first < seen.size() && seen[first] != caller) ++first;
+  ASSERT_LT(first, seen.size()) << what << ": who called is not on the stack";
+  EXPECT_LE(first, 6u);
+  for (size_t i = 1; i < truth.size(); ++i) {
+    const uintptr_t expected = reinterpret_cast<uintptr_t>(truth[i]);
+    ASSERT_LT(first + i - 1, seen.size()) << what << ": ends before " << Text(expected);
+    ASSERT_EQ(seen[first + i - 1], expected)
+        << what << ": " << Text(seen[first + i - 1]) << " instead of " << Text(expected);
+  }
+  EXPECT_EQ(seen.size(), first + truth.size() - 1) << what;
+}
+
+// Runs the plans, each twice, and compares what the trace says with what backtrace said.
+void RunAndCompare(std::vector<Plan> plans) {
+  TemporaryFolder folder;
+  static std::vector<std::unique_ptr<Recorder>>* const immortal =
+      new std::vector<std::unique_ptr<Recorder>>;
+  immortal->push_back(std::make_unique<Recorder>());
+  Recorder* const recorder = immortal->back().get();
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kAll}),
+            RecorderError::kOk);
+  for (int round = 0; round < 2; ++round) {
+    for (Plan& plan : plans) {
+      plan.recorder = recorder;
+      Follow(&plan, 0);
+    }
+  }
+  recorder->Close();
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  std::vector<uint32_t> first_stacks;
+  Event event;
+  for (size_t i = 0; reader.Next(&event); ++i) {
+    const Plan& plan = plans[i % plans.size()];
+    std::string what = "ways";
+    for (const int way : plan.ways) what += " " + std::to_string(way);
+    // The second round is called from another place of the loop only if the compiler unrolls it.
+    if (i >= plans.size()) {
+      EXPECT_EQ(event.sequence, plan.sequence);
+      ExpectSameCallers(Addresses(reader, event.stack), plan.truth, what);
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_EQ(reader.report().events, 2 * plans.size());
+}
+
+TEST(StackTest, EachWayOfCallingIsSeenAsItIs) {
+  for (int way = 0; way < kWays; ++way) {
+    SCOPED_TRACE(way);
+    RunAndCompare({Plan{nullptr, {way}, {}}});
+  }
+}
+
+TEST(StackTest, GeneratedChainsOfCallsAreSeenFrameForFrame) {
+  std::mt19937 random(5);
+  std::vector<Plan> plans;
+  for (int i = 0; i < 300; ++i) {
+    Plan plan = {};
+    // Handlers within handlers have their stacks in one another: a few are enough.
+    for (uint64_t depth = random() % 50; depth > 0; --depth) {
+      plan.ways.push_back(static_cast<int>(random() % (random() % 16 == 0 ? kWays : kWays - 2)));
+    }
+    plans.push_back(plan);
+  }
+  RunAndCompare(plans);
+}
+
+TEST(StackTest, DeepRecursionIsSeenWhole) {
+  Plan plan = {};
+  plan.ways.assign(1200, 0);
+  RunAndCompare({plan});
+}
+
+TEST(StackTest, OfATooDeepRecursionTheInnermostFramesAreSeenAndThatItWasCut) {
+  TemporaryFolder folder;
+  auto* const recorder = new Recorder;
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kAll}),
+            RecorderError::kOk);
+  Plan plan = {};
+  plan.recorder = recorder;
+  plan.ways.assign(3000, 0);
+  Follow(&plan, 0);
+  recorder->Close();
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  Event event;
+  ASSERT_TRUE(reader.Next(&event));
+  const std::vector<uintptr_t> seen = Addresses(reader, event.stack);
+  ASSERT_EQ(seen.size(), 4097u);
+  EXPECT_EQ(seen.back(), 0u);
+  EXPECT_EQ(seen[2000], reinterpret_cast<uintptr_t>(plan.truth[2000 - 100]))
+      << "in the middle of a recursion all are the same";
+}
+
+TEST(StackTest, ThreadsHaveTheirOwnStacks) {
+  TemporaryFolder folder;
+  auto* const recorder = new Recorder;
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kSites}),
+            RecorderError::kOk);
+  constexpr int kThreads = 8;
+  std::vector<std::vector<Plan>> plans(kThreads);
+  std::vector<std::thread> threads = StartThreads(kThreads, [&](int thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    for (int i = 0; i < 300; ++i) {
+      Plan plan = {};
+      plan.recorder = recorder;
+      // Only ways that need no global variable.
+      const int ways[] = {0, 1, 2, 3, 4, 6};
+      for (uint64_t depth = random() % 40; depth > 0; --depth) {
+        plan.ways.push_back(ways[random() % 6]);
+      }
+      Follow(&plan, 0);
+      recorder->Record(FreeOf(0x1000));  // has no stack
+      plans[static_cast<size_t>(thread)].push_back(plan);
+    }
+  });
+  JoinAll(&threads);
+  recorder->Close();
+  std::map<uint64_t, const Plan*> by_sequence;
+  for (const auto& of_thread : plans) {
+    for (const Plan& plan : of_thread) by_sequence[plan.sequence] = &plan;
+  }
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  Event event;
+  size_t seen = 0;
+  while (reader.Next(&event)) {
+    if (event.kind == EventKind::kFree) {
+      EXPECT_EQ(event.stack, 0u);
+      continue;
+    }
+    ++seen;
+    ASSERT_TRUE(by_sequence.contains(event.sequence));
+    ExpectSameCallers(Addresses(reader, event.stack), by_sequence[event.sequence]->truth, "thread");
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(seen, size_t{kThreads} * 300);
+}
+
+}  // namespace
+}  // namespace vramstow

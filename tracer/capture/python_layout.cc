@@ -1,0 +1,173 @@
+// Finding the interpreter, and where its fields are.
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "tracer/capture/python_runtime.h"
+#include "tracer/capture/symbol_search.h"
+
+namespace vramstow {
+namespace {
+
+// Owners of a frame from this on (3.12: FRAME_OWNED_BY_CSTACK) mark the bottom of a segment.
+constexpr size_t kMostCheckedFrames = 64;
+
+// CPython 3.11, Include/cpython/code.h, Include/cpython/pystate.h, Include/internal/pycore_frame.h,
+// on machines of 64 bits.
+constexpr PythonLayout kPython311 = {.version = 0x030B,
+                                     .has_cframe = true,
+                                     .thread_frame = 56,
+                                     .cframe_frame = 8,
+                                     .cframe_previous = 16,
+                                     .frame_code = 32,
+                                     .frame_previous = 48,
+                                     .frame_instruction = 56,
+                                     .frame_owner = 69,
+                                     .frame_is_entry = 68,
+                                     .code_first_line = 72,
+                                     .code_file = 112,
+                                     .code_qualified_name = 128,
+                                     .code_lines = 136,
+                                     .code_instructions = 184,
+                                     .text_bytes = 48};
+
+// CPython 3.12, the same files.
+constexpr PythonLayout kPython312 = {.version = 0x030C,
+                                     .has_cframe = true,
+                                     .thread_frame = 56,
+                                     .cframe_frame = 0,
+                                     .cframe_previous = 8,
+                                     .frame_code = 0,
+                                     .frame_previous = 8,
+                                     .frame_instruction = 56,
+                                     .frame_owner = 70,
+                                     .frame_is_entry = 0,
+                                     .code_first_line = 68,
+                                     .code_file = 112,
+                                     .code_qualified_name = 128,
+                                     .code_lines = 136,
+                                     .code_instructions = 192,
+                                     .text_bytes = 40};
+
+// CPython 3.13, struct _Py_DebugOffsets at the beginning of _PyRuntime, as 64-bit numbers: which
+// of them is what.
+enum DebugOffset : size_t {
+  kCookie = 0,
+  kVersion = 1,
+  kThreadFrame = 23,
+  kFramePrevious = 29,
+  kFrameCode = 30,
+  kFrameInstruction = 31,
+  kFrameOwner = 33,
+  kCodeFile = 35,
+  kCodeQualifiedName = 37,
+  kCodeLines = 38,
+  kCodeFirstLine = 39,
+  kCodeInstructions = 43,
+  kDebugOffsets = 44,
+};
+
+// What is at an address, if the kernel can read it.
+bool ReadSafely(uintptr_t address, void* to, size_t size) {
+  iovec local = {to, size};
+  iovec remote = {reinterpret_cast<void*>(address), size};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
+bool ReadPointer(uintptr_t address, uintptr_t* to) { return ReadSafely(address, to, sizeof *to); }
+
+}  // namespace
+
+bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
+  switch (version) {
+    case 0x030B:
+      layout_ = kPython311;
+      return true;
+    case 0x030C:
+      layout_ = kPython312;
+      return true;
+    case 0x030D: {
+      uint64_t offsets[kDebugOffsets];
+      if (runtime == nullptr) return false;
+      std::memcpy(offsets, runtime, sizeof offsets);
+      if (std::memcmp(offsets, "xdebugpy", 8) != 0) return false;
+      if (offsets[kVersion] >> 16 != version) return false;
+      for (size_t i = kThreadFrame; i < kDebugOffsets; ++i) {
+        if (offsets[i] > 4096) return false;
+      }
+      const auto at = [&offsets](DebugOffset which) {
+        return static_cast<uint32_t>(offsets[which]);
+      };
+      layout_ = {.version = version,
+                 .has_cframe = false,
+                 .thread_frame = at(kThreadFrame),
+                 .cframe_frame = 0,
+                 .cframe_previous = 0,
+                 .frame_code = at(kFrameCode),
+                 .frame_previous = at(kFramePrevious),
+                 .frame_instruction = at(kFrameInstruction),
+                 .frame_owner = at(kFrameOwner),
+                 .frame_is_entry = 0,
+                 .code_first_line = at(kCodeFirstLine),
+                 .code_file = at(kCodeFile),
+                 .code_qualified_name = at(kCodeQualifiedName),
+                 .code_lines = at(kCodeLines),
+                 .code_instructions = at(kCodeInstructions),
+                 .text_bytes = 40};
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+void PythonRuntime::Find() {
+  if (state() != State::kNotFound) return;
+  const char* const names[] = {"PyGILState_GetThisThreadState", "Py_Version", "PyCode_Type",
+                               "_PyRuntime"};
+  void* found[4] = {};
+  if (!FindSymbols(names, found, 4) || found[1] == nullptr || found[2] == nullptr) return;
+  unsigned long version;
+  std::memcpy(&version, found[1], sizeof version);
+  if (!SetLayout(static_cast<uint32_t>(version >> 16), found[3])) {
+    state_.store(State::kRefused, std::memory_order_release);
+    return;
+  }
+  std::memcpy(&this_thread_, &found[0], sizeof this_thread_);
+  code_type_ = found[2];
+  state_.store(State::kUnchecked, std::memory_order_release);
+}
+
+void PythonRuntime::Check() {
+  if (state() != State::kUnchecked) return;
+  const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
+  if (thread == 0) return;
+  uintptr_t frame = 0;
+  bool is_right = ReadPointer(thread + layout_.thread_frame, &frame);
+  if (is_right && layout_.has_cframe) is_right = ReadPointer(frame + layout_.cframe_frame, &frame);
+  size_t checked = 0;
+  for (size_t i = 0; is_right && frame != 0 && i < kMostCheckedFrames; ++i) {
+    uint8_t owner = 0;
+    uintptr_t code = 0;
+    uintptr_t type = 0;
+    uintptr_t name = 0;
+    uintptr_t size = 0;
+    is_right = ReadSafely(frame + layout_.frame_owner, &owner, 1) && owner <= 4;
+    if (is_right && owner < 3) {
+      is_right = ReadPointer(frame + layout_.frame_code, &code) && ReadPointer(code + 8, &type) &&
+                 type == reinterpret_cast<uintptr_t>(code_type_) &&
+                 ReadPointer(code + layout_.code_qualified_name, &name) &&
+                 ReadPointer(name + 16, &size) && size < 4096 &&
+                 ReadPointer(code + layout_.code_file, &name) && ReadPointer(name + 16, &size) &&
+                 size < 65536 && ReadPointer(code + layout_.code_lines, &name) &&
+                 ReadPointer(name + 16, &size) && size < (uintptr_t{1} << 32);
+      ++checked;
+    }
+    is_right = is_right && ReadPointer(frame + layout_.frame_previous, &frame);
+  }
+  if (is_right && checked == 0) return;  // a thread without frames proves nothing
+  state_.store(is_right ? State::kUsable : State::kRefused, std::memory_order_release);
+}
+
+}  // namespace vramstow

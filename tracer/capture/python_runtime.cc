@@ -1,0 +1,175 @@
+// Reading the interpreter's frames and code objects.
+#include "tracer/capture/python_runtime.h"
+
+#include <cstring>
+
+namespace vramstow {
+namespace {
+
+constexpr uint32_t kTypeOffset = 8;       // of an object's type
+constexpr uint32_t kSizeOffset = 16;      // of the count of a text or of bytes
+constexpr uint32_t kTextHashOffset = 24;  // of a text's hash, -1 if it is not known
+constexpr uint32_t kTextStateOffset = 32;
+constexpr uint32_t kBytesOffset = 32;   // of the first of some bytes
+constexpr uint8_t kFirstShimOwner = 3;  // from here on a frame is no function's
+
+template <typename T>
+T At(uintptr_t object, uint32_t offset) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const void*>(object + offset), sizeof value);
+  return value;
+}
+
+// Appends a character as UTF-8; false if there is no room.
+bool AppendUtf8(uint32_t letter, char** out, const char* end) {
+  char bytes[4];
+  size_t count = 0;
+  if (letter < 0x80) {
+    bytes[count++] = static_cast<char>(letter);
+  } else if (letter < 0x800) {
+    bytes[count++] = static_cast<char>(0xC0 | letter >> 6);
+  } else if (letter < 0x10000) {
+    bytes[count++] = static_cast<char>(0xE0 | letter >> 12);
+    bytes[count++] = static_cast<char>(0x80 | (letter >> 6 & 0x3F));
+  } else {
+    bytes[count++] = static_cast<char>(0xF0 | letter >> 18);
+    bytes[count++] = static_cast<char>(0x80 | (letter >> 12 & 0x3F));
+    bytes[count++] = static_cast<char>(0x80 | (letter >> 6 & 0x3F));
+  }
+  if (letter >= 0x80) bytes[count++] = static_cast<char>(0x80 | (letter & 0x3F));
+  if (static_cast<size_t>(end - *out) < count) return false;
+  std::memcpy(*out, bytes, count);
+  *out += count;
+  return true;
+}
+
+// Copies a text of Python's as UTF-8 (PEP 393: compact, characters of one, two or four bytes).
+void CopyText(uintptr_t text, uint32_t header_bytes, char* to, size_t size) {
+  char* out = to;
+  const char* const end = to + size - 1;
+  const uint32_t state = At<uint32_t>(text, kTextStateOffset);
+  const uint32_t kind = state >> 2 & 7;
+  const bool is_compact = (state >> 5 & 1) != 0;
+  const bool is_ascii = (state >> 6 & 1) != 0;
+  // Behind the header others have their UTF-8 form's length and place (before 3.12 another length).
+  const uint32_t data = header_bytes + (is_ascii ? 0 : header_bytes == 48 ? 24 : 16);
+  const uint64_t count = is_compact ? At<uint64_t>(text, kSizeOffset) : 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uintptr_t place = text + i * kind;
+    const uint32_t letter = kind == 1   ? At<uint8_t>(place, data)
+                            : kind == 2 ? At<uint16_t>(place, data)
+                                        : At<uint32_t>(place, data);
+    if (!AppendUtf8(letter, &out, end)) break;
+  }
+  *out = '\0';
+}
+
+// The table of a code object's lines: CPython, Objects/locations.md.
+class LineTable {
+ public:
+  LineTable(const uint8_t* begin, uint64_t size, uint32_t first_line)
+      : next_(begin), end_(begin + size), line_(first_line) {}
+
+  uint32_t Find(uint32_t instruction) {
+    uint32_t done = 0;
+    while (next_ < end_) {
+      const uint8_t head = *next_++;
+      done += ((head & 7u) + 1) * 2;
+      const unsigned form = head >> 3 & 15;
+      bool has_line = true;
+      if (form == 15) {
+        has_line = false;
+      } else if (form == 13 || form == 14) {
+        const uint32_t step = Number();
+        line_ += static_cast<uint32_t>((step & 1) != 0 ? -static_cast<int32_t>(step >> 1)
+                                                       : static_cast<int32_t>(step >> 1));
+      } else if (form >= 10) {
+        line_ += form - 10;
+      }
+      if (instruction < done) return has_line ? line_ : 0;
+      // What follows are columns; the next entry begins at a byte with the top bit set.
+      while (next_ < end_ && *next_ < 0x80) ++next_;
+    }
+    return 0;
+  }
+
+ private:
+  uint32_t Number() {
+    uint32_t value = 0;
+    for (unsigned shift = 0; next_ < end_; shift += 6) {
+      const uint8_t byte = *next_++;
+      if (shift < 32) value |= (byte & 0x3Fu) << shift;
+      if ((byte & 0x40) == 0) break;
+    }
+    return value;
+  }
+
+  const uint8_t* next_;
+  const uint8_t* end_;
+  uint32_t line_;
+};
+
+}  // namespace
+
+// Texts and tables of a code object that is gone may be used again by another one, each at the same
+// place; that all of these agree and the names do, too, is as good as the same code.
+uint64_t PythonRuntime::Fingerprint(uintptr_t code) const {
+  const uintptr_t name = At<uintptr_t>(code, layout_.code_qualified_name);
+  const uintptr_t file = At<uintptr_t>(code, layout_.code_file);
+  const uintptr_t lines = At<uintptr_t>(code, layout_.code_lines);
+  const uint64_t first_line = At<uint32_t>(code, layout_.code_first_line);
+  uint64_t hash = MixInto(code, name ^ file << 20 ^ lines << 40);
+  hash ^= At<uint64_t>(name, kTextHashOffset) + (At<uint64_t>(file, kTextHashOffset) << 1);
+  const uint64_t table = At<uint64_t>(lines, kBytesOffset) + At<uint64_t>(lines, kSizeOffset);
+  return MixInto(hash, table ^ first_line << 32 ^ lines);
+}
+
+size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegment* segments,
+                              size_t max_segments) const {
+  const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
+  if (thread == 0) return 0;
+  uintptr_t cframe = At<uintptr_t>(thread, layout_.thread_frame);
+  uintptr_t frame = cframe;
+  if (layout_.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout_.cframe_frame);
+  const bool has_entries = layout_.frame_is_entry != 0;
+  size_t count = 0;
+  size_t segment_count = 0;
+  while (frame != 0 && count < max_frames && segment_count < max_segments) {
+    const bool is_shim = At<uint8_t>(frame, layout_.frame_owner) >= kFirstShimOwner;
+    const uintptr_t code = At<uintptr_t>(frame, layout_.frame_code);
+    if (!is_shim && At<const void*>(code, kTypeOffset) == code_type_) {
+      const uint32_t instruction = static_cast<uint32_t>(
+          At<uintptr_t>(frame, layout_.frame_instruction) - code - layout_.code_instructions);
+      frames[count++] = {code, Fingerprint(code), instruction, StackFrame::kPython};
+    }
+    const bool is_end = has_entries ? At<uint8_t>(frame, layout_.frame_is_entry) != 0 : is_shim;
+    if (is_end) {
+      segments[segment_count++] = {has_entries ? cframe : frame, static_cast<uint32_t>(count)};
+      if (has_entries) cframe = At<uintptr_t>(cframe, layout_.cframe_previous);
+    }
+    frame = At<uintptr_t>(frame, layout_.frame_previous);
+  }
+  const size_t told = segment_count == 0 ? 0 : segments[segment_count - 1].end;
+  if (count > told && segment_count < max_segments) {
+    segments[segment_count++] = {~uintptr_t{0}, static_cast<uint32_t>(count)};
+  }
+  return segment_count;
+}
+
+void PythonRuntime::Describe(uintptr_t code, PythonCode* to) const {
+  to->first_line = At<uint32_t>(code, layout_.code_first_line);
+  CopyText(At<uintptr_t>(code, layout_.code_qualified_name), layout_.text_bytes, to->name,
+           sizeof to->name);
+  CopyText(At<uintptr_t>(code, layout_.code_file), layout_.text_bytes, to->file, sizeof to->file);
+}
+
+uint32_t PythonRuntime::LineOf(uintptr_t code, uint32_t instruction) const {
+  const uint32_t first_line = At<uint32_t>(code, layout_.code_first_line);
+  const uintptr_t lines = At<uintptr_t>(code, layout_.code_lines);
+  // Before the first instruction: the frame is being set up.
+  if (static_cast<int32_t>(instruction) < 0) return first_line;
+  const auto* table = reinterpret_cast<const uint8_t*>(lines + kBytesOffset);
+  return LineTable(table, At<uint64_t>(lines, kSizeOffset), first_line).Find(instruction);
+}
+
+}  // namespace vramstow

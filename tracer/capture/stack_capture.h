@@ -1,0 +1,71 @@
+// The stack of the calling thread: native and Python frames in the order of their calls, and a
+// number that tells it from other stacks.
+//
+// Idea: the native stack is walked by its return addresses, the Python one is read from the
+// interpreter. Each run of Python frames is executed by one call of the interpreter's loop, which
+// keeps a record of it on the native stack: that call's frame, found by the address of the record,
+// gives way to the Python frames. Frames are hashed on the way, so that a stack that was seen
+// before is found by one look-up, and nothing else is ever done for it.
+//
+// Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
+// is zero at first. Threads: Capture by any number at once, each with its own scratch; Refresh
+// under a lock of the caller's. Errors: a stack that cannot be followed ends early. No heap; no
+// lock, but for Refresh the one of the list of libraries. Units: addresses.
+#ifndef VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
+#define VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/capture/native_stack.h"
+#include "tracer/capture/python_runtime.h"
+#include "tracer/capture/stack_frame.h"
+#include "tracer/capture/symbol_search.h"
+
+namespace vramstow {
+
+struct StackScratch {
+  StackBounds bounds;
+  size_t count;                        // of frames
+  bool is_cut;                         // there were more
+  StackFrame frames[kMaxStackFrames];  // from the innermost on
+  StackFrame python[kMaxStackFrames];
+  PythonSegment segments[kMaxPythonSegments];
+};
+
+// Where the calling function is. To be expanded in a function that stays until the walk is over.
+#if defined(__x86_64__)
+#define VRAMSTOW_HERE(place)                                           \
+  asm volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2" \
+               : "=&r"((place).address), "=&r"((place).stack), "=&r"((place).frame))
+#elif defined(__aarch64__)
+#define VRAMSTOW_HERE(place)                                                         \
+  asm volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"               \
+               : "=&r"((place).address), "=&r"((place).stack), "=&r"((place).frame), \
+                 "=&r"((place).link))
+#endif
+
+class StackCapture {
+ public:
+  // The calling thread's stack goes into *scratch; returns its number. It is never 0.
+  uint64_t Capture(StackScratch* scratch, const FramePlace& here);
+
+  // Looks whether libraries came or went since the last time, and whether there is an interpreter.
+  // True: what was captured before may be wrong, and every stack has another number from now on.
+  bool Refresh();
+
+  const PythonRuntime& python() const { return python_; }
+
+ private:
+  size_t Merge(StackScratch* scratch, const FramePlace& here, size_t segment_count);
+
+  UnwindTable rules_;
+  PythonRuntime python_;
+  std::atomic<uint64_t> generation_;
+  LibraryCounts libraries_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_

@@ -1,0 +1,425 @@
+#include "tracer/capture/unwind_rule.h"
+
+#include <cstddef>
+#include <cstring>
+
+// libgcc's: finds the entry of .eh_frame for an address. It is in every libgcc since 3.0, also in
+// the static one that is linked here.
+extern "C" {
+struct dwarf_eh_bases {
+  void* tbase;
+  void* dbase;
+  void* func;
+};
+const void* _Unwind_Find_FDE(void* address, dwarf_eh_bases* bases);
+}
+
+namespace vramstow {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint64_t kStackRegister = 7;    // RSP
+constexpr uint64_t kFrameRegister = 6;    // RBP
+constexpr uint64_t kReturnRegister = 16;  // the return address
+constexpr uint8_t kBaseFrameOperation = 0x76;
+#elif defined(__aarch64__)
+constexpr uint64_t kStackRegister = 31;
+constexpr uint64_t kFrameRegister = 29;
+constexpr uint64_t kReturnRegister = 30;
+constexpr uint8_t kBaseFrameOperation = 0x70 + 29;
+#else
+#error "registers of this processor are not known"
+#endif
+constexpr uint8_t kDereference = 0x06;
+
+// Reads what the compiler wrote. It lies in a mapped file that the dynamic linker has checked.
+class Bytes {
+ public:
+  explicit Bytes(const void* at) : at_(static_cast<const uint8_t*>(at)) {}
+  const uint8_t* at() const { return at_; }
+  void Skip(uint64_t count) { at_ += count; }
+
+  template <typename T>
+  T Fixed() {
+    T value;
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  uint64_t Unsigned() {  // LEB128
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const uint8_t byte = *at_++;
+      if (shift < 64) value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+  int64_t Signed() {
+    uint64_t value = 0;
+    for (unsigned shift = 0;;) {
+      const uint8_t byte = *at_++;
+      if (shift < 64) value |= uint64_t{byte & 0x7Fu} << shift;
+      shift += 7;
+      if (byte >= 0x80) continue;
+      if (shift < 64 && (byte & 0x40) != 0) value |= ~uint64_t{0} << shift;
+      return static_cast<int64_t>(value);
+    }
+  }
+  // How many bytes a pointer of this encoding takes; 0: unknown.
+  static size_t PointerBytes(uint8_t encoding) {
+    switch (encoding & 0x0F) {
+      case 0x00:
+      case 0x04:
+      case 0x0C:
+        return 8;
+      case 0x02:
+      case 0x0A:
+        return 2;
+      case 0x03:
+      case 0x0B:
+        return 4;
+      default:
+        return 0;
+    }
+  }
+
+ private:
+  const uint8_t* at_;
+};
+
+// Where one register was saved.
+struct Saved {
+  enum How : uint8_t { kSame, kAtCfa, kAtFrame, kUndefined, kOther };
+  How how = kSame;
+  int64_t offset = 0;
+};
+
+struct Row {
+  uint64_t cfa_register = kStackRegister;
+  int64_t cfa_offset = 0;
+  bool cfa_is_stored = false;  // at frame register + cfa_offset
+  bool is_known = true;
+  Saved frame;
+  Saved ret;
+};
+
+// The common part of a function's description.
+struct Common {
+  uint64_t code_unit = 1;
+  int64_t data_unit = 1;
+  uint8_t pointer_encoding = 0;
+  bool has_length = false;  // of the augmentation
+  bool is_signal = false;
+  bool is_known = false;
+  const uint8_t* program = nullptr;
+  const uint8_t* end = nullptr;
+};
+
+Common ReadCommon(const uint8_t* entry) {
+  Common common;
+  Bytes in(entry);
+  const uint32_t length = in.Fixed<uint32_t>();
+  if (length == 0xFFFFFFFF) return common;
+  common.end = in.at() + length;
+  in.Skip(4);
+  const uint8_t version = in.Fixed<uint8_t>();
+  const char* augmentation = reinterpret_cast<const char*>(in.at());
+  in.Skip(std::strlen(augmentation) + 1);
+  common.code_unit = in.Unsigned();
+  common.data_unit = in.Signed();
+  const uint64_t return_register = version == 1 ? in.Fixed<uint8_t>() : in.Unsigned();
+  if (return_register != kReturnRegister) return common;
+  common.is_known = true;
+  for (const char* letter = augmentation; *letter != '\0'; ++letter) {
+    switch (*letter) {
+      case 'z': {
+        common.has_length = true;
+        const uint64_t bytes = in.Unsigned();
+        common.program = in.at() + bytes;
+        break;
+      }
+      case 'R':
+        common.pointer_encoding = in.Fixed<uint8_t>();
+        break;
+      case 'P': {
+        const size_t bytes = Bytes::PointerBytes(in.Fixed<uint8_t>());
+        if (bytes == 0) common.is_known = false;
+        in.Skip(bytes);
+        break;
+      }
+      case 'L':
+        in.Skip(1);
+        break;
+      case 'S':
+        common.is_signal = true;
+        break;
+      case 'B':  // return addresses are signed
+        break;
+      default:
+        common.is_known = false;
+        break;
+    }
+  }
+  if (!common.has_length) common.program = in.at();
+  return common;
+}
+
+// Runs the programs that describe a function up to one place in it.
+class RowMachine {
+ public:
+  RowMachine(const Common& common, uintptr_t begin, uintptr_t target)
+      : common_(common), location_(begin), target_(target) {}
+
+  void Run(const uint8_t* begin, const uint8_t* end) {
+    Bytes in(begin);
+    while (in.at() < end && location_ <= target_ && row_.is_known) Step(&in);
+  }
+  void KeepInitial() { initial_ = row_; }
+  const Row& row() const { return row_; }
+
+ private:
+  static constexpr int kMaxRemembered = 8;
+
+  void Advance(uint64_t units) {
+    const uintptr_t next = location_ + units * common_.code_unit;
+    location_ = next;
+  }
+  Saved* Of(uint64_t number) {
+    return number == kFrameRegister    ? &row_.frame
+           : number == kReturnRegister ? &row_.ret
+                                       : &ignored_;
+  }
+  void Save(uint64_t number, int64_t units) {
+    *Of(number) = {Saved::kAtCfa, units * common_.data_unit};
+  }
+  void Restore(uint64_t number) {
+    if (number == kFrameRegister) row_.frame = initial_.frame;
+    if (number == kReturnRegister) row_.ret = initial_.ret;
+  }
+  void SetCfa(uint64_t number, int64_t offset) {
+    row_.cfa_register = number;
+    row_.cfa_offset = offset;
+    row_.cfa_is_stored = false;
+  }
+
+  void Step(Bytes* in) {
+    const uint8_t operation = in->Fixed<uint8_t>();
+    const uint64_t low = operation & 0x3F;
+    switch (operation >> 6) {
+      case 1:
+        return Advance(low);
+      case 2:
+        return Save(low, static_cast<int64_t>(in->Unsigned()));
+      case 3:
+        return Restore(low);
+      default:
+        return StepLong(operation, in);
+    }
+  }
+
+  void StepLong(uint8_t operation, Bytes* in);
+  void StepCfa(uint8_t operation, Bytes* in);
+  void StepExpression(uint8_t operation, Bytes* in);
+
+  const Common& common_;
+  uintptr_t location_;
+  uintptr_t target_;
+  Row row_;
+  Row initial_;
+  Row remembered_[kMaxRemembered];
+  int remembered_count_ = 0;
+  Saved ignored_;
+};
+
+void RowMachine::StepLong(uint8_t operation, Bytes* in) {
+  switch (operation) {
+    case 0x00:  // nothing
+    case 0x2D:  // the return address is signed from here on, or no longer
+      return;
+    case 0x02:
+      return Advance(in->Fixed<uint8_t>());
+    case 0x03:
+      return Advance(in->Fixed<uint16_t>());
+    case 0x04:
+      return Advance(in->Fixed<uint32_t>());
+    case 0x05: {  // offset_extended
+      const uint64_t number = in->Unsigned();
+      return Save(number, static_cast<int64_t>(in->Unsigned()));
+    }
+    case 0x11: {  // the same, signed
+      const uint64_t number = in->Unsigned();
+      return Save(number, in->Signed());
+    }
+    case 0x2F: {  // the same, negative
+      const uint64_t number = in->Unsigned();
+      return Save(number, -static_cast<int64_t>(in->Unsigned()));
+    }
+    case 0x06:
+      return Restore(in->Unsigned());
+    case 0x07:
+      Of(in->Unsigned())->how = Saved::kUndefined;
+      return;
+    case 0x08:
+      Of(in->Unsigned())->how = Saved::kSame;
+      return;
+    case 0x09: {  // in another register
+      const uint64_t number = in->Unsigned();
+      in->Unsigned();
+      Of(number)->how = Saved::kOther;
+      return;
+    }
+    case 0x0A:
+      if (remembered_count_ == kMaxRemembered) {
+        row_.is_known = false;
+      } else {
+        remembered_[remembered_count_++] = row_;
+      }
+      return;
+    case 0x0B:
+      if (remembered_count_ > 0) row_ = remembered_[--remembered_count_];
+      return;
+    case 0x2E:  // bytes of arguments
+      in->Unsigned();
+      return;
+    default:
+      return StepCfa(operation, in);
+  }
+}
+
+void RowMachine::StepCfa(uint8_t operation, Bytes* in) {
+  switch (operation) {
+    case 0x0C: {  // def_cfa
+      const uint64_t number = in->Unsigned();
+      return SetCfa(number, static_cast<int64_t>(in->Unsigned()));
+    }
+    case 0x12: {  // the same, signed
+      const uint64_t number = in->Unsigned();
+      return SetCfa(number, in->Signed() * common_.data_unit);
+    }
+    case 0x0D:
+      return SetCfa(in->Unsigned(), row_.cfa_offset);
+    case 0x0E:
+      row_.cfa_offset = static_cast<int64_t>(in->Unsigned());
+      return;
+    case 0x13:
+      row_.cfa_offset = in->Signed() * common_.data_unit;
+      return;
+    default:
+      return StepExpression(operation, in);
+  }
+}
+
+void RowMachine::StepExpression(uint8_t operation, Bytes* in) {
+  if (operation == 0x0F) {  // the CFA
+    const uint64_t length = in->Unsigned();
+    Bytes expression(in->at());
+    in->Skip(length);
+    row_.cfa_is_stored = expression.Fixed<uint8_t>() == kBaseFrameOperation;
+    if (row_.cfa_is_stored) {
+      row_.cfa_offset = expression.Signed();
+      row_.cfa_is_stored = expression.at() + 1 == in->at() && *expression.at() == kDereference;
+    }
+    row_.is_known = row_.cfa_is_stored;
+    return;
+  }
+  if (operation == 0x10) {  // where a register is
+    Saved* const saved = Of(in->Unsigned());
+    const uint64_t length = in->Unsigned();
+    Bytes expression(in->at());
+    in->Skip(length);
+    saved->how = Saved::kOther;
+    if (expression.Fixed<uint8_t>() != kBaseFrameOperation) return;
+    const int64_t offset = expression.Signed();
+    if (expression.at() == in->at()) *saved = {Saved::kAtFrame, offset};
+    return;
+  }
+  if (operation == 0x14 || operation == 0x15 || operation == 0x16) {  // what a register is
+    Of(in->Unsigned())->how = Saved::kOther;
+    const uint64_t operand = in->Unsigned();
+    if (operation == 0x16) in->Skip(operand);
+    return;
+  }
+  row_.is_known = false;  // 0x01 (set_loc) is not written by compilers for these processors
+}
+
+UnwindRule RuleOf(const Row& row) {
+  UnwindRule rule;
+  if (!row.is_known || row.ret.how == Saved::kUndefined || row.ret.how == Saved::kOther)
+    return rule;
+  if (row.frame.how == Saved::kOther) return rule;
+  if (row.cfa_is_stored) {
+    rule.kind = UnwindRule::kRealigned;
+    if (row.frame.how != Saved::kAtFrame || row.frame.offset != 0) return UnwindRule();
+  } else if (row.cfa_register == kStackRegister) {
+    rule.kind = UnwindRule::kFromStack;
+  } else if (row.cfa_register == kFrameRegister) {
+    rule.kind = UnwindRule::kFromFrame;
+  } else {
+    return rule;
+  }
+  if (!row.cfa_is_stored && row.frame.how == Saved::kAtFrame) return UnwindRule();
+  rule.cfa_offset = static_cast<int32_t>(row.cfa_offset);
+  if (row.frame.how == Saved::kAtCfa) rule.frame_offset = static_cast<int32_t>(row.frame.offset);
+  if (row.ret.how == Saved::kAtCfa) rule.return_offset = static_cast<int32_t>(row.ret.offset);
+  return rule;
+}
+
+// Layout of the word: kind 4 bits, cfa_offset 28, frame_offset / 8 20, return_offset / 8 12.
+bool Fits(int64_t value, unsigned bits) {
+  return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1);
+}
+uint64_t Field(int64_t value, unsigned bits) {
+  return static_cast<uint64_t>(value) & ((uint64_t{1} << bits) - 1);
+}
+int32_t SignedField(uint64_t word, unsigned shift, unsigned bits) {
+  return static_cast<int32_t>(static_cast<int64_t>(word << (64 - shift - bits)) >> (64 - bits));
+}
+
+}  // namespace
+
+uint64_t UnwindRule::Pack() const {
+  if (kind == kEnd || frame_offset % 8 != 0 || return_offset % 8 != 0) return 0;
+  if (!Fits(cfa_offset, 28) || !Fits(frame_offset / 8, 20) || !Fits(return_offset / 8, 12))
+    return 0;
+  return uint64_t{kind} | Field(cfa_offset, 28) << 4 | Field(frame_offset / 8, 20) << 32 |
+         Field(return_offset / 8, 12) << 52;
+}
+
+UnwindRule UnwindRule::Unpack(uint64_t word) {
+  UnwindRule rule;
+  rule.kind = static_cast<Kind>(word & 15);
+  rule.cfa_offset = SignedField(word, 4, 28);
+  rule.frame_offset = SignedField(word, 32, 20) * 8;
+  rule.return_offset = SignedField(word, 52, 12) * 8;
+  return rule;
+}
+
+UnwindRule FindUnwindRule(uintptr_t address) {
+  dwarf_eh_bases bases = {};
+  const void* const entry = _Unwind_Find_FDE(reinterpret_cast<void*>(address), &bases);
+  if (entry == nullptr) return UnwindRule();
+  Bytes in(entry);
+  const uint32_t length = in.Fixed<uint32_t>();
+  if (length == 0xFFFFFFFF) return UnwindRule();
+  const uint8_t* const end = in.at() + length;
+  const uint8_t* const here = in.at();
+  const Common common = ReadCommon(here - in.Fixed<int32_t>());
+  if (!common.is_known) return UnwindRule();
+  if (common.is_signal) {
+    UnwindRule rule;
+    rule.kind = UnwindRule::kSignal;
+    return rule;
+  }
+  const size_t pointer_bytes = Bytes::PointerBytes(common.pointer_encoding);
+  if (pointer_bytes == 0) return UnwindRule();
+  in.Skip(2 * pointer_bytes);
+  if (common.has_length) in.Skip(in.Unsigned());
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(bases.func);
+  RowMachine machine(common, begin, address);
+  machine.Run(common.program, common.end);
+  machine.KeepInitial();
+  machine.Run(in.at(), end);
+  return RuleOf(machine.row());
+}
+
+}  // namespace vramstow

@@ -1,0 +1,177 @@
+// Stacks: captured by each thread for itself, told to the trace once.
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "tracer/format/varint.h"
+#include "tracer/recorder_state.h"
+#include "tracer/stack_tables.h"
+
+namespace vramstow {
+namespace {
+
+// The list of libraries is looked at again after so many captures of a thread.
+constexpr uint32_t kCapturesBetweenLooks = 1024;
+
+void* ZeroMemory(size_t size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
+  return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
+}
+
+}  // namespace
+
+// The tables lie in memory of their own, of which only what is touched becomes real. Without it
+// there are no stacks.
+void RecorderState::PrepareStacks(StackMode mode) {
+  if (mode == StackMode::kOff) return;
+  stack_tables_ = static_cast<StackTables*>(ZeroMemory(sizeof(StackTables)));
+  if (stack_tables_ != nullptr) stack_mode_ = mode;
+}
+
+bool RecorderState::WantsStack(const Event& event) const {
+  switch (stack_mode_) {
+    case StackMode::kOff:
+      return false;
+    case StackMode::kAll:
+      return true;
+    default:
+      break;
+  }
+  switch (event.kind) {
+    case EventKind::kAllocate:
+    case EventKind::kReserve:
+    case EventKind::kMap:
+    case EventKind::kRegister:
+    case EventKind::kImport:
+    case EventKind::kPoolCreate:
+    case EventKind::kContextCreate:
+    case EventKind::kGraphAllocate:
+    case EventKind::kCacheGrow:
+    case EventKind::kCacheOutOfMemory:
+    case EventKind::kMark:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The number of the calling thread's stack from this function on; 0: none. The buffer is busy.
+__attribute__((noinline)) uint32_t RecorderState::TakeStack(ThreadBuffer* buffer) {
+  FramePlace here = {};
+  VRAMSTOW_HERE(here);
+  if (buffer->stack == nullptr) {
+    buffer->stack = static_cast<StackScratch*>(ZeroMemory(sizeof(StackScratch)));
+    if (buffer->stack == nullptr) return 0;
+  }
+  StackScratch* const scratch = buffer->stack;
+  const uint64_t hash = stack_tables_->capture.Capture(scratch, here);
+  const uint32_t known = stack_tables_->stacks.Find(hash);
+  const bool must_look = ++buffer->captures % kCapturesBetweenLooks == 0;
+  if (known != 0 && !must_look) [[likely]]
+    return known;
+  const uint32_t told = TellStack(scratch, hash, here);
+  asm volatile("");  // no tail call: this function's frame is where the walk begins
+  return told;
+}
+
+// Tells the trace of a stack that it does not know. A stack that was followed by rules of a library
+// that is gone meanwhile is nearly always such a one, so that it is noticed here.
+uint32_t RecorderState::TellStack(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
+  const void* const self = Self();
+  if (self == nullptr || !lock_.Lock(self)) return 0;
+  StackTables& tables = *stack_tables_;
+  if (tables.capture.Refresh()) hash = tables.capture.Capture(scratch, here);
+  uint32_t stack = tables.stacks.Find(hash);
+  if (stack == 0 && IsRecording()) {
+    size_t first = 0;
+    while (first < scratch->count && IsOurs(scratch->frames[first])) ++first;
+    stack = scratch->is_cut ? InternNode({0, FrameKind::kCut, 0, 0}) : 0;
+    bool is_told = !scratch->is_cut || stack != 0;
+    for (size_t i = scratch->count; i > first && is_told; --i) {
+      stack = InternNode(NodeOf(scratch->frames[i - 1], stack));
+      is_told = stack != 0;
+    }
+    if (is_told && stack != 0) is_told = tables.stacks.Add(hash, stack);
+    if (!is_told && !tables.is_full && IsRecording()) {
+      tables.is_full = true;
+      constexpr std::string_view kKey = "stacks.full";
+      const uint8_t length = OneByteVarint(kKey.size());
+      const std::string_view fact[] = {AsText(&length, &length + 1), kKey, "1"};
+      AppendTableRecord(static_cast<uint8_t>(RecordType::kFact), fact, 3);
+    }
+    if (!is_told) stack = 0;
+  }
+  lock_.Unlock();
+  return stack;
+}
+
+// Whether it is vramstow's own code: no caller wants to see that.
+bool RecorderState::IsOurs(const StackFrame& frame) {
+  if (frame.kind != StackFrame::kNative) return false;
+  const CallerObject* const library =
+      stack_tables_->callers.FindDirect(reinterpret_cast<const void*>(frame.place));
+  return library != nullptr && library->role == CallerRole::kVramstow;
+}
+
+RecorderState::StackNode RecorderState::NodeOf(const StackFrame& frame, uint32_t parent) {
+  StackTables& tables = *stack_tables_;
+  if (frame.kind == StackFrame::kPython) {
+    const PythonRuntime& python = tables.capture.python();
+    return {parent, FrameKind::kPython, InternCode(frame),
+            python.LineOf(frame.place, frame.instruction)};
+  }
+  const CallerObject* const library =
+      tables.callers.FindDirect(reinterpret_cast<const void*>(frame.place));
+  if (library == nullptr) return {parent, FrameKind::kNative, kUnknownName, frame.place};
+  uint16_t& number = tables.libraries[library->index];
+  if (number == kUnknownName) {
+    number = InternLibraryLocked(library->path, library->base, library->build_id);
+  }
+  return {parent, FrameKind::kNative, number, frame.place - library->base};
+}
+
+uint32_t RecorderState::InternCode(const StackFrame& frame) {
+  StackTables& tables = *stack_tables_;
+  const uint64_t key = frame.fingerprint | 1;
+  uint32_t number = tables.codes.Find(key);
+  if (number != 0) return number;
+  tables.capture.python().Describe(frame.place, &tables.code);
+  number = tables.code_count + 1;
+  uint8_t numbers[3 * kMaxVarintBytes];
+  const std::string_view name = tables.code.name;
+  uint8_t* out = WriteVarint(numbers, number);
+  out = WriteVarint(out, tables.code.first_line);
+  out = WriteVarint(out, name.size());
+  const std::string_view parts[] = {AsText(numbers, out), name, tables.code.file};
+  if (!tables.codes.Add(key, number)) return 0;
+  if (!AppendTableRecord(static_cast<uint8_t>(RecordType::kCode), parts, 3)) return 0;
+  tables.code_count = number;
+  return number;
+}
+
+uint32_t RecorderState::InternNode(const StackNode& node) {
+  StackTables& tables = *stack_tables_;
+  uint64_t key = MixInto(node.parent, static_cast<uint64_t>(node.kind));
+  key = MixInto(MixInto(key, node.source), node.place) | 1;
+  uint32_t number = tables.nodes.Find(key);
+  if (number != 0) return number;
+  number = tables.node_count + 1;
+  uint8_t numbers[5 * kMaxVarintBytes];
+  uint8_t* out = WriteVarint(numbers, number);
+  out = WriteVarint(out, node.parent);
+  *out++ = static_cast<uint8_t>(node.kind);
+  out = WriteVarint(out, node.source);
+  out = WriteVarint(out, node.place);
+  const std::string_view parts[] = {AsText(numbers, out)};
+  if (!tables.nodes.Add(key, number)) return 0;
+  if (!AppendTableRecord(static_cast<uint8_t>(RecordType::kStack), parts, 1)) return 0;
+  tables.node_count = number;
+  return number;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,36 @@
+// StackTables: which stacks, frames and code objects a trace has been told of.
+//
+// Idea: a stack is its innermost frame and the stack of that frame's caller, so that stacks with
+// the same beginning share it. A whole stack is known by its hash (capture/stack_capture.h), which
+// is all that an event with a known stack needs.
+//
+// Ownership: RecorderState's, in memory that is zero at first. Threads: `stacks` may be looked up
+// by all, the rest is guarded by the recorder's lock. No heap. Memory: 15 MiB if all of it is used.
+#ifndef VRAMSTOW_TRACER_STACK_TABLES_H_
+#define VRAMSTOW_TRACER_STACK_TABLES_H_
+
+#include <cstdint>
+
+#include "tracer/capture/caller.h"
+#include "tracer/capture/stack_capture.h"
+#include "tracer/number_table.h"
+
+namespace vramstow {
+
+struct StackTables {
+  StackCapture capture;
+  CallerTable callers;
+  uint16_t libraries[kMaxCallerObjects];  // the trace's numbers, by callers' index; 0: not told
+  NumberTable<262144> stacks;             // whole ones, by their hash
+  NumberTable<524288> nodes;              // a frame and its caller's stack
+  NumberTable<32768> codes;               // Python's, by their fingerprint
+  uint32_t node_count;
+  uint32_t code_count;
+  bool is_full;  // and that has been told
+  PythonCode code;
+  char text[2048];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_STACK_TABLES_H_
