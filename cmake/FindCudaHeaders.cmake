@@ -34,7 +34,7 @@ endforeach()
 # The libraries' headers may lie elsewhere: a toolkit has no cudnn.h, and PyPI has one package each.
 set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
 file(GLOB _venv_libraries ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/nvidia/*/include)
-foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h)
+foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h cupti.h)
   string(MAKE_C_IDENTIFIER ${_header} _name)
   find_path(CudaHeaders_${_name} ${_header} HINTS ${CudaHeaders_DIRECTORY}
             PATHS ${_places} ${_venv_libraries})
@@ -45,10 +45,10 @@ list(REMOVE_DUPLICATES CudaHeaders_DIRECTORIES)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(
   CudaHeaders REQUIRED_VARS CudaHeaders_DIRECTORY CudaHeaders_cublas_v2_h CudaHeaders_cublasLt_h
-              CudaHeaders_cudnn_h CudaHeaders_nccl_h
+              CudaHeaders_cudnn_h CudaHeaders_nccl_h CudaHeaders_cupti_h
   VERSION_VAR CudaHeaders_VERSION
   REASON_FAILURE_MESSAGE
-  "the headers of CUDA 13.0 or newer (cuda.h, cublas_v2.h, cudnn.h, nccl.h) are not there. Install the CUDA Toolkit, or run tests/run, which puts the headers into .venv from PyPI.")
+  "the headers of CUDA 13.0 or newer (cuda.h, cublas_v2.h, cudnn.h, nccl.h, cupti.h) are not there. Install the CUDA Toolkit, or run tests/run, which puts the headers into .venv from PyPI.")
 if(CudaHeaders_FOUND AND NOT TARGET CudaHeaders::CudaHeaders)
   add_library(CudaHeaders::CudaHeaders INTERFACE IMPORTED)
   target_include_directories(CudaHeaders::CudaHeaders SYSTEM INTERFACE

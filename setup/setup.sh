@@ -69,6 +69,7 @@ prepare_cuda_headers() {
     version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$root/include/cuda.h")
     if [ "${version:-0}" -ge 13000 ] && [ -x "$root/bin/nvcc" ] &&
       [ -f "$root/include/crt/host_defines.h" ] && [ -f "$root/include/cublasLt.h" ] &&
+      [ -f "$root/include/cupti.h" ] &&
       { [ -f "$root/include/cudnn.h" ] || [ -f /usr/include/cudnn.h ]; } &&
       { [ -f "$root/include/nccl.h" ] || [ -f /usr/include/nccl.h ]; }; then
       return

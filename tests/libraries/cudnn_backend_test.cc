@@ -19,7 +19,7 @@ class Backend {
 
   template <typename T>
   Backend& Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-               std::vector<T> values) {
+               const std::vector<T>& values) {
     EXPECT_EQ(cudnnBackendSetAttribute(descriptor_, name, type, static_cast<int64_t>(values.size()),
                                        values.data()),
               CUDNN_STATUS_SUCCESS);
@@ -28,7 +28,7 @@ class Backend {
   Backend& Refer(cudnnBackendAttributeName_t name, const Backend& other) {
     return Set<cudnnBackendDescriptor_t>(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, {other.get()});
   }
-  Backend& Numbers(cudnnBackendAttributeName_t name, std::vector<int64_t> values) {
+  Backend& Numbers(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values) {
     return Set<int64_t>(name, CUDNN_TYPE_INT64, values);
   }
   cudnnStatus_t Finalize() { return cudnnBackendFinalize(descriptor_); }
@@ -45,8 +45,8 @@ class Backend {
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
-void MakeTensor(Backend* tensor, int64_t id, std::vector<int64_t> dimensions,
-                std::vector<int64_t> strides) {
+void MakeTensor(Backend* tensor, int64_t id, const std::vector<int64_t>& dimensions,
+                const std::vector<int64_t>& strides) {
   tensor->Numbers(CUDNN_ATTR_TENSOR_UNIQUE_ID, {id})
       .Numbers(CUDNN_ATTR_TENSOR_DIMENSIONS, dimensions)
       .Numbers(CUDNN_ATTR_TENSOR_STRIDES, strides)

@@ -1,7 +1,7 @@
 """What the stand-ins export, against what the wheels want and what the real libraries have.
 
 Usage: exported_names_test.py SIMULATOR_FOLDER SITE_PACKAGES
-Checks that every symbol which a library of the wheels wants of cuBLAS, cuBLASLt or cuDNN is
+Checks that every symbol which a library of the wheels wants of a library with a stand-in is
 exported by the stand-in with its version node, that the stand-ins export every name of the real
 libraries, that every NVML function which PyTorch and NCCL look up is there, and that the stand-ins'
 versions are those of the wheels' headers. Exit code 77 where there is nothing to compare with (no
@@ -21,6 +21,15 @@ STAND_INS = {
     "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
     "libcublasLt.so.13": "nvidia/cu13/lib/libcublasLt.so.13",
     "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
+    "libcupti.so.13": "nvidia/cu13/lib/libcupti.so.13",
+    "libcufft.so.12": "nvidia/cu13/lib/libcufft.so.12",
+    "libcusolver.so.12": "nvidia/cu13/lib/libcusolver.so.12",
+    "libcusparse.so.12": "nvidia/cu13/lib/libcusparse.so.12",
+}
+# Libraries whose names have no version: which names are theirs.
+UNVERSIONED = {
+    "libnccl.so.2": ("nvidia/nccl/lib/libnccl.so.2", r"p?nccl[A-Z]\w+"),
+    "libcusparseLt.so.0": ("nvidia/cusparselt/lib/libcusparseLt.so.0", r"cusparseLt\w+"),
 }
 NVML_USERS = (
     "torch/lib/libc10_cuda.so",
@@ -41,6 +50,7 @@ def dynamic_symbols(library: Path, which: str) -> set[str]:
 def without_real_ones(site_packages: Path) -> list[Path]:
     """All libraries of the wheels but those that a stand-in takes the place of."""
     replaced = {site_packages / path for path in STAND_INS.values()}
+    replaced |= {site_packages / path for path, _ in UNVERSIONED.values()}
     found: list[Path] = []
     for folder in ("torch", "nvidia", "triton"):
         for library in sorted((site_packages / folder).rglob("*.so*")):
@@ -69,6 +79,24 @@ def check_complete(exported: dict[str, set[str]], site_packages: Path) -> list[s
     return failures
 
 
+def check_unversioned(exported: dict[str, set[str]], site_packages: Path) -> list[str]:
+    failures = []
+    for name, (path, pattern) in UNVERSIONED.items():
+        wanted = {
+            (symbol, path) for symbol in dynamic_symbols(site_packages / path, "--defined-only")
+        }
+        for library in without_real_ones(site_packages):
+            wanted |= {
+                (symbol, library.name) for symbol in dynamic_symbols(library, "--undefined-only")
+            }
+        failures += [
+            f"{symbol} of {name} (in {where})"
+            for symbol, where in sorted(wanted)
+            if re.fullmatch(pattern, symbol) and symbol not in exported[name]
+        ]
+    return failures
+
+
 def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
     exported = dynamic_symbols(simulator / "libnvidia-ml.so.1", "--defined-only")
     failures = []
@@ -91,6 +119,29 @@ def check_nvml(simulator: Path, site_packages: Path) -> list[str]:
 def header_version(header: Path, names: list[str]) -> list[int]:
     text = header.read_text(encoding="utf-8", errors="replace")
     return [int(re.search(rf"#define {name} (\d+)", text).group(1)) for name in names]
+
+
+# A library's own answer to "which release are you?" against the header that the wheel brings.
+VERSION_CALLS = {
+    "libnccl.so.2": ("ncclGetVersion", "nvidia/nccl/include/nccl.h", "NCCL_VERSION_CODE"),
+    "libcupti.so.13": (
+        "cuptiGetVersion",
+        "nvidia/cu13/include/cupti_version.h",
+        "CUPTI_API_VERSION",
+    ),
+    "libcufft.so.12": ("cufftGetVersion", "nvidia/cu13/include/cufft.h", "CUFFT_VERSION"),
+}
+
+
+def check_simple_versions(simulator: Path, site_packages: Path) -> list[str]:
+    failures = []
+    for name, (call, header, macro) in VERSION_CALLS.items():
+        answer = ctypes.c_int(0)
+        getattr(ctypes.CDLL(str(simulator / name)), call)(ctypes.byref(answer))
+        expected = header_version(site_packages / header, [macro])[0]
+        if answer.value != expected:
+            failures.append(f"{call} says {answer.value}, the wheel's header {expected}")
+    return failures
 
 
 def check_versions(simulator: Path, site_packages: Path) -> list[str]:
@@ -122,11 +173,16 @@ def main() -> int:
     if not (site_packages / STAND_INS["libcublas.so.13"]).exists():
         print(f"SKIPPED: no CUDA wheel of PyTorch in {site_packages} to compare with")
         return SKIPPED
-    exported = {name: dynamic_symbols(simulator / name, "--defined-only") for name in STAND_INS}
+    exported = {
+        name: dynamic_symbols(simulator / name, "--defined-only")
+        for name in (*STAND_INS, *UNVERSIONED)
+    }
     failures = check_wanted(exported, site_packages)
     failures += check_complete(exported, site_packages)
     failures += check_nvml(simulator, site_packages)
+    failures += check_unversioned(exported, site_packages)
     failures += check_versions(simulator, site_packages)
+    failures += check_simple_versions(simulator, site_packages)
     for failure in failures:
         print(failure)
     counts = ", ".join(f"{len(names)} of {name}" for name, names in exported.items())

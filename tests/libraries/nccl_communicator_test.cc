@@ -24,6 +24,39 @@ ncclResult_t AwaitError(ncclComm_t comm, ncclResult_t until) {
   return result;
 }
 
+// The first test, and without the fixture: the processes must be apart before either knows the
+// driver.
+TEST(NcclProcesses, AKilledRankIsAnErrorOfTheOthersAndLeavesNothingBehind) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  pid_t ranks[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks[rank] = fork();
+    ASSERT_GE(ranks[rank], 0);
+    if (ranks[rank] != 0) continue;
+    CUcontext context = nullptr;
+    ncclComm_t comm = nullptr;
+    CUdeviceptr memory = 0;
+    alarm(60);
+    if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, rank) != CUDA_SUCCESS ||
+        cuCtxSetCurrent(context) != CUDA_SUCCESS || cuMemAlloc(&memory, 64) != CUDA_SUCCESS ||
+        ncclCommInitRank(&comm, 2, id, rank) != ncclSuccess) {
+      _exit(1);
+    }
+    if (rank == 1) raise(SIGKILL);
+    auto* data = reinterpret_cast<float*>(memory);
+    ncclAllReduce(data, data, 16, ncclFloat, ncclSum, comm, nullptr);
+    cuStreamSynchronize(nullptr);
+    const bool said = AwaitError(comm, ncclRemoteError) == ncclRemoteError;
+    _exit(said && ncclCommAbort(comm) == ncclSuccess ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(ranks[1], &status, 0), ranks[1]);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(waitpid(ranks[0], &status, 0), ranks[0]);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST_F(NcclCommunicator, KnowsItsRankAndDevice) {
   Connect();
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -166,38 +199,6 @@ TEST_F(NcclCommunicator, ARankThatLeavesIsNotWaitedFor) {
             ncclSuccess);
   Wait();
   EXPECT_EQ(AsyncError(0), ncclRemoteError);
-}
-
-// Not a fixture: the processes must be apart before either knows the driver.
-TEST(NcclProcesses, AKilledRankIsAnErrorOfTheOthersAndLeavesNothingBehind) {
-  ncclUniqueId id;
-  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
-  pid_t ranks[2];
-  for (int rank = 0; rank < 2; ++rank) {
-    ranks[rank] = fork();
-    ASSERT_GE(ranks[rank], 0);
-    if (ranks[rank] != 0) continue;
-    CUcontext context = nullptr;
-    ncclComm_t comm = nullptr;
-    CUdeviceptr memory = 0;
-    alarm(60);
-    if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, rank) != CUDA_SUCCESS ||
-        cuCtxSetCurrent(context) != CUDA_SUCCESS || cuMemAlloc(&memory, 64) != CUDA_SUCCESS ||
-        ncclCommInitRank(&comm, 2, id, rank) != ncclSuccess) {
-      _exit(1);
-    }
-    if (rank == 1) raise(SIGKILL);
-    auto* data = reinterpret_cast<float*>(memory);
-    ncclAllReduce(data, data, 16, ncclFloat, ncclSum, comm, nullptr);
-    cuStreamSynchronize(nullptr);
-    const bool said = AwaitError(comm, ncclRemoteError) == ncclRemoteError;
-    _exit(said && ncclCommAbort(comm) == ncclSuccess ? 0 : 2);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(ranks[1], &status, 0), ranks[1]);
-  EXPECT_TRUE(WIFSIGNALED(status));
-  ASSERT_EQ(waitpid(ranks[0], &status, 0), ranks[0]);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 }  // namespace

@@ -37,9 +37,13 @@ TEST(Environment, ARehearsalBringsTheSimulator) {
   Environment environment({"LD_LIBRARY_PATH=/usr/local/lib"});
   AddLibraries(Place(), true, &environment);
   const std::string folder = "/opt/vramstow/lib/vramstow/simulator";
-  EXPECT_EQ(environment.Get("LD_PRELOAD"),
-            "/opt/vramstow/lib/libvramstow.so:" + folder + "/libcudart.so.13:" + folder +
-                "/libcublasLt.so.13:" + folder + "/libcublas.so.13:" + folder + "/libcudnn.so.9");
+  std::string expected = "/opt/vramstow/lib/libvramstow.so";
+  for (const char* name : {"libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13",
+                           "libcudnn.so.9", "libnccl.so.2", "libcupti.so.13", "libcufft.so.12",
+                           "libcusparse.so.12", "libcusolver.so.12", "libcusparseLt.so.0"}) {
+    expected += ":" + folder + "/" + name;
+  }
+  EXPECT_EQ(environment.Get("LD_PRELOAD"), expected);
   EXPECT_EQ(environment.Get("LD_LIBRARY_PATH"), folder + ":/usr/local/lib");
   EXPECT_EQ(environment.Get("TRITON_LIBCUDA_PATH"), folder);
 }

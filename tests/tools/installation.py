@@ -15,7 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 WRITE_TRACE = BUILD / "tests/write_trace"
-SIMULATOR_LIBRARIES = ("libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcudnn.so.9")
+# As tools/launch/installation.cc has them, in the order of LD_PRELOAD.
+SIMULATOR_LIBRARIES = (
+    "libcudart.so.13",
+    "libcublasLt.so.13",
+    "libcublas.so.13",
+    "libcudnn.so.9",
+    "libnccl.so.2",
+    "libcupti.so.13",
+    "libcufft.so.12",
+    "libcusparse.so.12",
+    "libcusolver.so.12",
+    "libcusparseLt.so.0",
+)
 
 DRIVER = "int cuInit(unsigned flags) { return (int)flags; }"
 SIMULATOR = r"""

@@ -12,8 +12,11 @@
 namespace vramstow {
 namespace {
 
-constexpr const char* kSimulatorPreloads[] = {"libcudart.so.13", "libcublasLt.so.13",
-                                              "libcublas.so.13", "libcudnn.so.9"};
+// In this order: a library comes after those whose symbols it wants.
+constexpr const char* kSimulatorPreloads[] = {
+    "libcudart.so.13",   "libcublasLt.so.13", "libcublas.so.13", "libcudnn.so.9",
+    "libnccl.so.2",      "libcupti.so.13",    "libcufft.so.12",  "libcusparse.so.12",
+    "libcusolver.so.12", "libcusparseLt.so.0"};
 
 }  // namespace
 

@@ -15,6 +15,10 @@ struct LibraryVersion {
 inline constexpr LibraryVersion kCublasVersion = {13, 4, 1};  // cuBLAS and cuBLASLt
 inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
 inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
+inline constexpr LibraryVersion kCufftVersion = {12, 2, 0};
+inline constexpr LibraryVersion kCusolverVersion = {12, 2, 0};
+inline constexpr LibraryVersion kCusparseVersion = {12, 7, 10};
+inline constexpr int kCuptiVersion = 130202;  // as CUPTI_API_VERSION counts
 // The CUDA release that all of them say they were built with, as 1000 × major + 10 × minor.
 inline constexpr int kCudaVersion = 13020;
 

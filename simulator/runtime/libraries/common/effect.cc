@@ -1,0 +1,41 @@
+#include "simulator/runtime/libraries/common/effect.h"
+
+#include <dlfcn.h>
+
+#include "simulator/runtime/libraries/common/device.h"
+
+namespace vramstow::simulator {
+namespace {
+
+struct SimulatorFunctions {
+  int (*register_kernel)(const char*, Effect, const size_t*, size_t, uint64_t, void*) = nullptr;
+  void* (*translate)(uint64_t, size_t, int) = nullptr;
+
+  SimulatorFunctions() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return;
+    register_kernel = reinterpret_cast<decltype(register_kernel)>(
+        dlsym(library, "vramstowSimulatorRegisterKernel"));
+    translate = reinterpret_cast<decltype(translate)>(dlsym(library, "vramstowSimulatorTranslate"));
+  }
+};
+
+const SimulatorFunctions& Simulator() {
+  static const SimulatorFunctions* functions = new SimulatorFunctions;
+  return *functions;
+}
+
+}  // namespace
+
+bool RegisterEffect(const char* kernel, Effect effect, uint64_t duration_ns) {
+  const size_t bytes = kArgumentWords * sizeof(uint64_t);
+  return Simulator().register_kernel != nullptr && Simulator().translate != nullptr &&
+         Simulator().register_kernel(kernel, effect, &bytes, 1, duration_ns, nullptr) == 0;
+}
+
+void* DeviceBytes(uint64_t address, size_t bytes, bool write) {
+  return Simulator().translate == nullptr ? nullptr
+                                          : Simulator().translate(address, bytes, write ? 1 : 0);
+}
+
+}  // namespace vramstow::simulator

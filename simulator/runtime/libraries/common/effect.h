@@ -1,0 +1,45 @@
+// How a stand-in gives one of its kernels an effect: what the simulated driver does when the
+// kernel's turn comes on its stream.
+//
+// Idea: the simulated driver exports functions for this beside cu*; on any other driver they are
+// not there, and kernels stay without effect. An effect runs in stream order, with the driver's
+// lock held, and may not call the driver.
+//
+// Threads: any. Errors: false or null. Units: bytes, virtual nanoseconds.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow::simulator {
+
+// vramstowSimulatorLaunch of simulator/driver/simulator_api.h: an agreement with the simulated
+// driver across libraries.
+struct EffectLaunch {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  int device;
+  void** parameters;
+  size_t parameter_count;
+  void* user;
+};
+using Effect = void (*)(const EffectLaunch* launch);
+
+// From now on the kernel of this name, launched with LaunchWork, does what `effect` does. False:
+// the driver is not the simulated one.
+bool RegisterEffect(const char* kernel, Effect effect, uint64_t duration_ns);
+
+// The argument words of LaunchWork.
+inline const uint64_t* WordsOf(const EffectLaunch* launch) {
+  return static_cast<const uint64_t*>(launch->parameters[0]);
+}
+
+// Where `bytes` of device memory lie in this process, inside an effect. Null: they are no memory
+// that a kernel may touch.
+void* DeviceBytes(uint64_t address, size_t bytes, bool write);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_

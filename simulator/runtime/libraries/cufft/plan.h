@@ -1,0 +1,56 @@
+// The plans behind cuFFT's handles, and the work of executing one.
+//
+// Modelled: a plan's work area is as large as its data set in complex values, rounded to 512 bytes
+// (the documentation: "the size of the work area depends on the transform"). It is allocated with
+// the plan unless the application brings its own. Transforms of up to 2^22 values
+// (VRAMSTOW_CUFFT_VALUES) are computed; beyond, the output stays as it was, which is said once.
+//
+// Ownership: a table of plans that lives as long as the process; geometries are kept for launches
+// that are still to run. Threads: any, as with cuFFT. Errors: cufftResult. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
+
+#include <cuda.h>
+
+#include "simulator/runtime/libraries/cufft/api.h"
+#include "simulator/runtime/libraries/cufft/transform.h"
+
+namespace vramstow::simulator {
+
+struct Plan {
+  bool made = false;
+  bool allocates = true;
+  CUstream stream = nullptr;
+  CUdeviceptr own_area = 0;
+  size_t area_bytes = 0;
+  size_t geometry = 0;  // its number
+};
+
+cufftResult CreatePlan(cufftHandle* handle);
+cufftResult DestroyPlan(cufftHandle handle);
+// Calls action(plan) with the table locked; CUFFT_INVALID_PLAN if there is none.
+cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void* argument),
+                     void* argument);
+
+// Sizes and layouts as in cufftXtMakePlanMany; null layouts mean dense data.
+struct Request {
+  int dimensions = 1;
+  const long long* size = nullptr;
+  const long long* in_embed = nullptr;
+  long long in_stride = 1;
+  long long in_distance = 0;
+  int in_type = 0;
+  const long long* out_embed = nullptr;
+  long long out_stride = 1;
+  long long out_distance = 0;
+  int out_type = 0;
+  long long batch = 1;
+};
+cufftResult GeometryOf(const Request& request, Geometry* geometry);
+size_t AreaBytes(const Geometry& geometry);
+cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_bytes);
+cufftResult Execute(cufftHandle handle, const void* input, void* output, int direction);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_

@@ -1,0 +1,27 @@
+// The part of cuSOLVER's C interface that is defined here: names, constants and signatures as in
+// NVIDIA's cusolver_common.h and cusolverDn.h, restated so that the build needs no further headers.
+// Matrices are untyped here: a function's letter says the type.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_API_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_API_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#define VRAMSTOW_CUSOLVER extern "C" __attribute__((visibility("default")))
+
+// NOLINTBEGIN(readability-identifier-naming): the header's names
+enum cusolverStatus_t {
+  CUSOLVER_STATUS_SUCCESS = 0,
+  CUSOLVER_STATUS_NOT_INITIALIZED = 1,
+  CUSOLVER_STATUS_ALLOC_FAILED = 2,
+  CUSOLVER_STATUS_INVALID_VALUE = 3,
+  CUSOLVER_STATUS_EXECUTION_FAILED = 6,
+  CUSOLVER_STATUS_NOT_SUPPORTED = 9,
+};
+struct cusolverDnContext;
+struct cusolverDnParams;
+using cusolverDnHandle_t = cusolverDnContext*;
+using cusolverDnParams_t = cusolverDnParams*;
+// NOLINTEND(readability-identifier-naming)
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_API_H_
