@@ -1,0 +1,60 @@
+"""numba-cuda's own driver tests on the simulated card: what fails is known, with its reason.
+
+Runs where VRAMSTOW_NUMBA_PYTHON names a Python with numba-cuda[cu13], filecheck and pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parents[1] / "build"))
+SIMULATOR = BUILD / "lib/vramstow/simulator"
+# Small, because a test fills more managed memory than the card has, and it is this machine's.
+CARD = "h200,memory=2GiB"
+SUITE = "numba.cuda.tests.cudadrv"
+PYTHON = os.environ.get("VRAMSTOW_NUMBA_PYTHON")
+
+pytestmark = pytest.mark.skipif(
+    PYTHON is None, reason="VRAMSTOW_NUMBA_PYTHON does not name a Python with numba-cuda"
+)
+
+
+def run_suite(folder: Path, prefix: list[str | Path], env: dict[str, str]) -> dict[str, str]:
+    """The outcome of every test by its name: passed, failed or skipped."""
+    folder.mkdir()
+    outcomes = folder / "outcomes"
+    options = ["-q", "-p", "no:cacheprovider", "-p", "numba_cuda_plugin", "--tb=line"]
+    options += ["--import-mode=importlib", "--outcomes", str(outcomes), "--pyargs", SUITE]
+    result = subprocess.run(
+        [*prefix, str(PYTHON), "-m", "pytest", *options],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(HERE)} | env,
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert outcomes.exists(), result.stdout[-2000:] + result.stderr[-2000:]
+    pairs = (line.split(" ", 1) for line in outcomes.read_text().splitlines())
+    return {name: outcome for outcome, name in pairs}
+
+
+def expected_failures() -> list[str]:
+    lines = (HERE / "numba_cuda_expected.txt").read_text().splitlines()
+    return sorted(line for line in lines if line and not line.startswith("#"))
+
+
+def test_what_fails_is_known_and_the_interposer_changes_nothing(tmp_path: Path) -> None:
+    run = [BUILD / "bin/vramstow", "run", f"--simulate={CARD}", "--trace-dir", tmp_path, "--"]
+    traced = run_suite(tmp_path / "traced", run, {})
+    plain = {"LD_LIBRARY_PATH": str(SIMULATOR), "VRAMSTOW_SIMULATE": CARD}
+    assert run_suite(tmp_path / "plain", [], plain) == traced
+    failed = sorted(name for name, outcome in traced.items() if outcome == "failed")
+    assert failed == expected_failures()
+    assert Counter(traced.values())["passed"] > 200
