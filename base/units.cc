@@ -125,6 +125,8 @@ ByteText FormatBytes(uint64_t bytes) {
   // Not "%.2f": the host process's locale may write a comma.
   const unsigned decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   const unsigned scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+  // The value is never negative; lround would bring libm into the host.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   const unsigned scaled = static_cast<unsigned>(value * scale + 0.5);
   if (decimals == 0) {
     std::snprintf(result.text, sizeof result.text, "%u %s", scaled, kNames[unit]);

@@ -70,7 +70,7 @@ Bench g_bench;
 void BM_MakingEvents(benchmark::State& state) {
   const std::vector<Event> events = MakeEvents();
   size_t i = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Event event = events[i++ % events.size()];
     benchmark::DoNotOptimize(event);
   }
@@ -82,7 +82,7 @@ void BM_Record(benchmark::State& state) {
   if (state.thread_index() == 0) g_bench.Open();
   const std::vector<Event> events = MakeEvents();
   size_t i = 1000 * static_cast<size_t>(state.thread_index());
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Event event = events[i++ % events.size()];
     g_bench.recorder->Record(event);
   }
@@ -114,7 +114,7 @@ void BM_RecordAfterTheDiskIsFull(benchmark::State& state) {
   SetSystemCallsForTest(full);
   const std::vector<Event> events = MakeEvents();
   size_t i = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Event event = events[i++ % events.size()];
     g_bench.recorder->Record(event);
   }
@@ -131,7 +131,7 @@ void BM_Read(benchmark::State& state) {
   constexpr size_t kEvents = 2'000'000;
   for (size_t i = 0; i < kEvents; ++i) g_bench.recorder->Record(events[i % events.size()]);
   g_bench.recorder->Close();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     TraceReader reader;
     reader.Open(g_bench.File().c_str());
     Event event;
@@ -147,7 +147,7 @@ BENCHMARK(BM_Read)->Unit(benchmark::kMillisecond);
 
 void BM_CloseATraceOf64MiB(benchmark::State& state) {
   const std::vector<Event> events = MakeEvents();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     state.PauseTiming();
     g_bench.Open();
     for (size_t i = 0; std::filesystem::file_size(g_bench.File()) < (64u << 20);) {

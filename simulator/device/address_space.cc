@@ -148,8 +148,11 @@ bool AddressSpace::MapDescriptor(uint64_t address, uint64_t bytes, int descripto
 }
 
 void AddressSpace::Unmap(uint64_t address, uint64_t bytes) {
-  mmap(Shadow(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1, 0);
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  // Where the kernel has no room for one more mapping, at least nobody can touch the old one.
+  if (mmap(Shadow(address), bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) {
+    mprotect(Shadow(address), bytes, PROT_NONE);
+  }
 }
 
 void AddressSpace::Punch(uint64_t address, uint64_t bytes) {

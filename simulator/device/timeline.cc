@@ -68,7 +68,7 @@ void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
 
 void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
   // The queue may lose its last owner here; `keep` holds it to the end of this function.
-  const QueuePointer keep = queue;
+  const QueuePointer keep = queue;  // NOLINT(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Work> work = std::move(keep->operations_.front().work);
   keep->operations_.pop_front();
   keep->started_ = false;

