@@ -77,6 +77,24 @@ class Flattener {
   GraphExec* executable_;
 };
 
+// Every node of the graph and of its children can have its turn.
+bool HasOrder(const Graph& graph) {
+  std::map<const GraphNode*, size_t> open;
+  std::vector<const GraphNode*> ready;
+  for (const auto& node : graph.nodes) {
+    const auto* child = std::get_if<ChildNode>(&node->parameters);
+    if (child != nullptr && !HasOrder(*child->graph)) return false;
+    open[node.get()] = node->dependencies.size();
+    if (node->dependencies.empty()) ready.push_back(node.get());
+  }
+  for (size_t i = 0; i < ready.size(); ++i) {
+    for (const GraphNode* dependent : ready[i]->dependents) {
+      if (--open[dependent] == 0) ready.push_back(dependent);
+    }
+  }
+  return ready.size() == graph.nodes.size();
+}
+
 CUresult ChargeAllocations(State* state, const Graph& graph, GraphExec* executable) {
   for (const auto& node : graph.nodes) {
     if (const auto* free = std::get_if<FreeNode>(&node->parameters)) {
@@ -260,6 +278,7 @@ std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
 }
 
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable) {
+  if (!HasOrder(*graph)) return CUDA_ERROR_INVALID_VALUE;  // a cycle
   auto made = std::make_unique<GraphExec>();
   made->context = call.context();
   made->flags = flags;

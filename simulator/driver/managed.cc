@@ -1,65 +1,265 @@
 // Managed memory: advice, prefetch and what is known of a range. Its pages are always the host's
-// here, so advice and prefetch are checked and have no effect.
+// here, so advice and prefetch are remembered, told back, and have no other effect.
 #include <cuda.h>
 #include <string.h>
+
+#include <algorithm>
+#include <set>
 
 #include "simulator/driver/context.h"
 #include "simulator/driver/stream.h"
 
-using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
-
+namespace vramstow::simulator {
 namespace {
 
-bool IsManaged(Call& call, CUdeviceptr address, size_t size) {
-  const Block* block = call.machine().memory.FindAround(address);
-  return block != nullptr && block->kind == BlockKind::kManaged &&
-         size <= block->size - (address - block->address);
+struct Place {
+  CUmemLocationType type = CU_MEM_LOCATION_TYPE_INVALID;
+  int id = CU_DEVICE_INVALID;
+  bool operator==(const Place& other) const = default;
+};
+
+struct Advice {
+  bool read_mostly = false;
+  Place preferred;
+  Place prefetched;
+  std::set<int> accessed_by;
+  bool operator==(const Advice& other) const = default;
+};
+
+// Runs of one managed block with the same advice: by their first byte, up to the next.
+using Runs = std::map<uint64_t, Advice>;
+
+// By the block's id, which is never used twice; those of freed blocks are left, they are few.
+// Guarded by State::mutex; never destroyed.
+Runs& RunsOf(const Block& block) {
+  static auto* all = new std::unordered_map<uint64_t, Runs>;
+  Runs& runs = (*all)[block.id];
+  if (runs.empty()) runs[block.address] = {};
+  return runs;
 }
 
-CUresult Advise(CUdeviceptr address, size_t size, CUmem_advise advice) {
+// A run begins exactly at `address`.
+void SplitAt(Runs* runs, uint64_t address) {
+  const auto next = runs->upper_bound(address);
+  const auto run = std::prev(next);
+  if (run->first != address) runs->insert(next, {address, run->second});
+}
+
+template <typename Change>
+void ForRange(const Block& block, uint64_t address, uint64_t size, Change&& change) {
+  Runs& runs = RunsOf(block);
+  SplitAt(&runs, address);
+  if (address + size < block.address + block.size) SplitAt(&runs, address + size);
+  for (auto run = runs.find(address); run != runs.end() && run->first < address + size; ++run) {
+    change(&run->second);
+  }
+}
+
+// What all of a range has; with what differs left as it is by default.
+Advice CommonAdvice(const Block& block, uint64_t address, uint64_t size) {
+  Advice common;
+  bool first = true;
+  ForRange(block, address, size, [&](Advice* advice) {
+    if (first) {
+      common = *advice;
+      first = false;
+      return;
+    }
+    common.read_mostly &= advice->read_mostly;
+    if (!(common.preferred == advice->preferred)) common.preferred = {};
+    if (!(common.prefetched == advice->prefetched)) common.prefetched = {};
+    std::erase_if(common.accessed_by,
+                  [&](int device) { return !advice->accessed_by.contains(device); });
+  });
+  return common;
+}
+
+const Block* FindManaged(Call& call, CUdeviceptr address, size_t size) {
+  const Block* block = call.machine().memory.FindAround(address);
+  if (block == nullptr || block->kind != BlockKind::kManaged) return nullptr;
+  return size > 0 && size <= block->size - (address - block->address) ? block : nullptr;
+}
+
+// A location as the driver is given it. False: there is none such.
+bool ReadPlace(Call& call, const CUmemLocation& location, Place* place) {
+  *place = {location.type, location.id};
+  switch (static_cast<int>(location.type)) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return location.id >= 0 && location.id < call.machine().devices();
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+      place->id = 0;
+      return true;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      return location.id == 0;  // this machine is one node
+    default:
+      return false;
+  }
+}
+
+// As attributes that know devices only tell it.
+int DeviceNumber(const Place& place) {
+  switch (static_cast<int>(place.type)) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return place.id;
+    case CU_MEM_LOCATION_TYPE_HOST:
+      return CU_DEVICE_CPU;
+    default:
+      return CU_DEVICE_INVALID;
+  }
+}
+
+CUmemLocation LocationOf(CUdevice device) {
+  CUmemLocation location = {};
+  location.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+  location.id = device == CU_DEVICE_CPU ? 0 : device;
+  return location;
+}
+
+void Change(CUmem_advise advice, const Place& place, Advice* to) {
+  switch (advice) {
+    case CU_MEM_ADVISE_SET_READ_MOSTLY:
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+      to->read_mostly = advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
+      break;
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+      to->preferred = place;
+      break;
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+      to->preferred = {};
+      break;
+    case CU_MEM_ADVISE_SET_ACCESSED_BY:
+      to->accessed_by.insert(DeviceNumber(place));
+      break;
+    default:
+      to->accessed_by.erase(DeviceNumber(place));
+      break;
+  }
+}
+
+CUresult Advise(CUdeviceptr address, size_t size, CUmem_advise advice,
+                const CUmemLocation& location) {
   return Serve("cuMemAdvise", Needs::kContext, [&](Call& call) {
-    if (size == 0 || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
-        advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
+    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return IsManaged(call, address, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    const Block* block = FindManaged(call, address, size);
+    if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // Documented: the location is ignored by these.
+    const bool ignored = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
+                         advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
+                         advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+    Place place;
+    if (!ReadPlace(call, location, &place) && !ignored) {
+      return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
+                                                          : CUDA_ERROR_INVALID_VALUE;
+    }
+    ForRange(*block, address, size, [&](Advice* to) { Change(advice, place, to); });
+    return CUDA_SUCCESS;
   });
 }
 
-CUresult Prefetch(CUdeviceptr address, size_t size, CUstream handle) {
+CUresult Prefetch(CUdeviceptr address, size_t size, const CUmemLocation& location,
+                  CUstream handle) {
   return Serve("cuMemPrefetchAsync", Needs::kContext, [&](Call& call) {
     Stream* stream = FindStream(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (size == 0 || !IsManaged(call, address, size)) return CUDA_ERROR_INVALID_VALUE;
+    const Block* block = FindManaged(call, address, size);
+    if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Place place;
+    if (!ReadPlace(call, location, &place)) {
+      return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
+                                                          : CUDA_ERROR_INVALID_VALUE;
+    }
+    ForRange(*block, address, size, [&](Advice* to) { to->prefetched = place; });
     if (stream->capture == nullptr) Submit(call, stream, nullptr);
     return CUDA_SUCCESS;
   });
 }
 
+CUresult PutNumber(int value, size_t size, void* data) {
+  if (size != sizeof(value)) return CUDA_ERROR_INVALID_VALUE;  // documented: 32 bits
+  memcpy(data, &value, sizeof(value));
+  return CUDA_SUCCESS;
+}
+
+CUresult PutDevices(const std::set<int>& devices, size_t size, void* data) {
+  if (size == 0 || size % sizeof(int) != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<int> list(devices.begin(), devices.end());
+  list.resize(size / sizeof(int), CU_DEVICE_INVALID);
+  memcpy(data, list.data(), size);
+  return CUDA_SUCCESS;
+}
+
+CUresult PutAttribute(const Advice& advice, int attribute, size_t size, void* data) {
+  switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+      return PutNumber(advice.read_mostly ? 1 : 0, size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+      return PutNumber(DeviceNumber(advice.preferred), size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+      return PutNumber(DeviceNumber(advice.prefetched), size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
+      return PutDevices(advice.accessed_by, size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+      return PutNumber(advice.preferred.type, size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+      return PutNumber(advice.preferred.id, size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+      return PutNumber(advice.prefetched.type, size, data);
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
+      return PutNumber(advice.prefetched.id, size, data);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
 }  // namespace
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
 
 extern "C" {
 
 #undef cuMemAdvise
 CUresult cuMemAdvise(CUdeviceptr address, size_t size, CUmem_advise advice, CUdevice device) {
-  (void)device;
-  return Advise(address, size, advice);
+  return Advise(address, size, advice, LocationOf(device));
 }
 CUresult cuMemAdvise_v2(CUdeviceptr address, size_t size, CUmem_advise advice,
                         CUmemLocation location) {
-  (void)location;
-  return Advise(address, size, advice);
+  return Advise(address, size, advice, location);
 }
 
 #undef cuMemPrefetchAsync
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUdevice device, CUstream stream) {
-  (void)device;
-  return Prefetch(address, size, stream);
+  return Prefetch(address, size, LocationOf(device), stream);
 }
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t size, CUmemLocation location,
                                unsigned int flags, CUstream stream) {
-  (void)location;
-  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : Prefetch(address, size, stream);
+  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : Prefetch(address, size, location, stream);
+}
+
+CUresult cuMemRangeGetAttributes(void** data, size_t* sizes, CUmem_range_attribute* attributes,
+                                 size_t count, CUdeviceptr address, size_t size) {
+  return Serve("cuMemRangeGetAttributes", Needs::kContext, [&](Call& call) {
+    if (data == nullptr || sizes == nullptr || attributes == nullptr || count == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const Block* block = FindManaged(call, address, size);
+    if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const Advice advice = CommonAdvice(*block, address, size);
+    for (size_t i = 0; i < count; ++i) {
+      if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      const CUresult result = PutAttribute(advice, attributes[i], sizes[i], data[i]);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemRangeGetAttribute(void* data, size_t data_size, CUmem_range_attribute attribute,
+                                CUdeviceptr address, size_t size) {
+  return cuMemRangeGetAttributes(&data, &data_size, &attribute, 1, address, size);
 }
 
 }  // extern "C"

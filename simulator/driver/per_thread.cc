@@ -209,6 +209,21 @@ VRAMSTOW_PER_THREAD(cuStreamBatchMemOp_v2_ptsz, cuStreamBatchMemOp_v2,
                     (CUstream a, unsigned int b, CUstreamBatchMemOpParams* c, unsigned int d),
                     (a, b, c, d))
 
+VRAMSTOW_PER_THREAD(cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH, (void* a, CUarray b, size_t c, size_t d),
+                    (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA,
+                    (CUarray a, size_t b, const void* c, size_t d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD,
+                    (CUdeviceptr a, CUarray b, size_t c, size_t d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA,
+                    (CUarray a, size_t b, CUdeviceptr c, size_t d), (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA,
+                    (CUarray a, size_t b, CUarray c, size_t d, size_t e), (a, b, c, d, e))
+VRAMSTOW_PER_THREAD(cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync,
+                    (void* a, CUarray b, size_t c, size_t d, CUstream e), (a, b, c, d, e))
+VRAMSTOW_PER_THREAD(cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync,
+                    (CUarray a, size_t b, const void* c, size_t d, CUstream e), (a, b, c, d, e))
+
 #undef VRAMSTOW_PER_THREAD
 
 }  // extern "C"
