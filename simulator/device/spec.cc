@@ -106,10 +106,10 @@ constexpr OptionParser kOptions[] = {
      }},
     {"effects", "on, off or a size such as 256MiB",
      "kernels that are known by name compute, in launches that touch up to this much; default "
-     "16MiB",
+     "4MiB",
      ParseEffects},
     {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
-     "the largest matrix product that is computed; default 64MFLOP",
+     "the largest matrix product that is computed; default 32MFLOP",
      [](std::string_view value, Spec* spec) {
        return ParseOperations(value, &spec->gemm_operations);
      }},

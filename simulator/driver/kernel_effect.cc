@@ -149,6 +149,9 @@ class KnownKernel : public Work {
         return NoteIdleLaunch(*state_, known_->name, kStrange);
       case Outcome::kTooLarge:
         return NoteIdleLaunch(*state_, known_->name, " (too large)");
+      case Outcome::kAssertion:
+        context_->sticky = CUDA_ERROR_ASSERT;
+        return;
       case Outcome::kIllegalAddress:
         if (memory.over_budget())
           return NoteIdleLaunch(*state_, known_->name, " (memory of this machine)");

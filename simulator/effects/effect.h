@@ -25,6 +25,7 @@ namespace vramstow::simulator {
 enum class Outcome {
   kDone,
   kIllegalAddress,  // it would have touched what is no memory
+  kAssertion,       // it would have stopped at an assertion of its own
   kNotUnderstood,   // the arguments are not as expected; nothing was written
   kTooLarge,        // it would have touched more than its limit; nothing was written
 };

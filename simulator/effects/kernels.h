@@ -17,8 +17,10 @@ EffectPointer MakeElementwise(const TemplateName& kernel);   // functors over te
 EffectPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
 EffectPointer MakeDistribution(const TemplateName& kernel);  // random numbers
 EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
-EffectPointer MakeBlas(const TemplateName& kernel);          // of the stand-ins for cuBLAS
-EffectPointer MakeReduction(const TemplateName& kernel);     // sum, mean, all, any, max, …
+EffectPointer MakeGather(const TemplateName& kernel);        // cat, index_select, embedding
+EffectPointer MakeSoftmax(const TemplateName& kernel);
+EffectPointer MakeBlas(const TemplateName& kernel);       // of the stand-ins for cuBLAS
+EffectPointer MakeReduction(const TemplateName& kernel);  // sum, mean, all, any, max, …
 
 }  // namespace vramstow::simulator
 
