@@ -22,8 +22,9 @@ EffectPointer MakeEffect(std::string_view kernel) {
   const std::string name = Simplify(ReadableName(kernel));
   const TemplateName parts = ParseKernel(name);
   using Maker = EffectPointer (*)(const TemplateName&);
-  constexpr Maker kMakers[] = {MakeElementwise, MakeIndexed, MakeDistribution, MakeReduction,
-                               MakeMultiTensor, MakeGather,  MakeSoftmax,      MakeBlas};
+  constexpr Maker kMakers[] = {MakeElementwise, MakeIndexed,     MakeDistribution,
+                               MakeReduction,   MakeMultiTensor, MakeGather,
+                               MakeIndex,       MakeSoftmax,     MakeBlas};
   for (const Maker maker : kMakers) {
     if (EffectPointer effect = maker(parts)) return effect;
   }

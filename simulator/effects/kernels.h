@@ -18,6 +18,7 @@ EffectPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
 EffectPointer MakeDistribution(const TemplateName& kernel);  // random numbers
 EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
 EffectPointer MakeGather(const TemplateName& kernel);        // cat, index_select, embedding
+EffectPointer MakeIndex(const TemplateName& kernel);         // x[indices], and into it
 EffectPointer MakeSoftmax(const TemplateName& kernel);
 EffectPointer MakeBlas(const TemplateName& kernel);       // of the stand-ins for cuBLAS
 EffectPointer MakeReduction(const TemplateName& kernel);  // sum, mean, all, any, max, …
