@@ -28,6 +28,11 @@ const char* Why(RecorderError error) {
   }
 }
 
+StackMode StackModeOf(const char* choice) {
+  if (std::strcmp(choice, "all") == 0) return StackMode::kAll;
+  return std::strcmp(choice, "sites") == 0 ? StackMode::kSites : StackMode::kOff;
+}
+
 // Whether an event shows that there is memory to tell of: refusals, and frees of what was never
 // given out, do not make a file.
 bool IsWorthAFile(const Event& event) {
@@ -54,7 +59,8 @@ void Trace::OpenAs(State* state) {
   }
   char stem[300];
   std::snprintf(stem, sizeof stem, "%.255s-%ld", ProgramName(), static_cast<long>(getpid()));
-  const RecorderError error = recorder_.Open({options.trace_dir, stem, RecorderSlot});
+  const RecorderError error = recorder_.Open(
+      {options.trace_dir, stem, RecorderSlot, OrderSource::kBest, StackModeOf(options.stacks)});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
