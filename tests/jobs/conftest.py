@@ -22,9 +22,9 @@ VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
 
 # PyTorch's autograd thread lets go of its last graph after backward() has returned. Where it is so
-# slow that Python is being finalised by then, it asks for the GIL in vain: Python up to 3.13 ends it
-# with pthread_exit in the middle of functions that must not throw. Seen in one exit of a hundred on
-# a busy machine (and in every second one with that thread at idle priority), with and without us.
+# slow that Python is being finalised by then, it asks for the GIL in vain: Python up to 3.13 ends
+# it with pthread_exit in the middle of functions that must not throw. Seen in one exit of a hundred
+# on a busy machine, in every third with that thread at idle priority.
 PYTHONS_OWN_ABORT = "terminate called without an active exception"
 PROGRAMS = ROOT / "tests/jobs/programs"
 
