@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +23,6 @@ constexpr char kPrefix[] = "vramstow-cards-";
 // Bytes that are locked: one for each slot, and one while the file is made.
 constexpr off_t kSlotBytes = 1 << 20;
 constexpr off_t kMakingByte = kSlotBytes + kSlots;
-// A file that nobody has been in for so long was left by killed processes.
-constexpr time_t kStaleSeconds = 600;
 
 struct Slot {
   std::atomic<int64_t> process;
@@ -98,20 +95,19 @@ class TableLock {
 };
 
 void RemoveIfStale(const std::string& path) {
-  struct stat state;
-  if (stat(path.c_str(), &state) != 0 || state.st_uid != geteuid()) return;
-  if (state.st_mtime + kStaleSeconds > time(nullptr)) return;
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return;
-  // Whoever enters holds the making byte meanwhile.
-  if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && !IsLocked(file, kSlotBytes, kSlots)) {
+  // Whoever enters holds the making byte meanwhile, and looks whether the file has its name still.
+  struct stat state;
+  if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
+      state.st_uid == geteuid() && state.st_nlink > 0 && !IsLocked(file, kSlotBytes, kSlots)) {
     unlink(path.c_str());
   }
   close(file);
 }
 
-// What killed processes left, of this user. Never the file that is in use here: closing that once
-// would drop this process's lock.
+// What processes that were killed, or ended in _exit, left of this user. Never the file that is in
+// use here: closing that once would drop this process's lock.
 void RemoveStale(const std::string& own) {
   const std::string folder = Folder();
   DIR* directory = opendir(folder.c_str());
@@ -214,6 +210,8 @@ bool Tenancy::Enter(std::string* error) {
   for (int i = 0; i < kTries; ++i) {
     Close();  // who only looked has it open without the lock
     if (!Open(true, error)) return false;
+    struct stat state;
+    if (fstat(file_, &state) == 0 && state.st_nlink == 0) continue;
     if (EnterSlot()) {
       LockByte(file_, kMakingByte, F_UNLCK, F_SETLK);
       if (slot_ == 0) RemoveStale(path_);

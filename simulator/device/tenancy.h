@@ -5,7 +5,7 @@
 // process's for as long as that holds a lock on the slot's own byte (a POSIX record lock, which the
 // kernel drops with the process, however it ends), so what a killed process held is free again as
 // soon as somebody looks. The last process to leave removes the file; what a killed one left is
-// removed by a later run. Whoever only looks takes no slot.
+// removed by whoever makes the next. Whoever only looks takes no slot.
 //
 // Ownership: holds the file until the end of the process, or until Leave. Threads: any; a robust
 // mutex in the file orders the processes. Errors: false, and one sentence. Units: bytes.
