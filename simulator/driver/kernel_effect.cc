@@ -178,7 +178,7 @@ std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Laun
   const Spec& spec = state->machine->spec();
   if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
   Function& function = *launch.function;
-  if (!function.effect_sought) {
+  if (!function.effect_sought && function.program->known_kernels) {
     function.effect_sought = true;
     if (auto effect = MakeEffect(function.name)) {
       function.effect =

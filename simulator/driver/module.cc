@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "simulator/driver/image_origin.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -36,6 +38,7 @@ CUresult Load(Call& call, const void* image, bool library, void** handle) {
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto program = std::make_unique<Program>();
   program->library = library;
+  program->known_kernels = HasKnownKernels(image);
   program->context = library ? nullptr : call.context();
   *handle = GlobalTables().programs.Add(std::move(program));
   return CUDA_SUCCESS;

@@ -40,6 +40,7 @@ struct Global {
 struct Program {
   Context* context = nullptr;  // of a module; a library has none
   bool library = false;
+  bool known_kernels = true;  // whether their names mean what simulator/effects takes them for
   std::map<std::string, Function*> functions;
   std::map<std::pair<std::string, Context*>, Global> globals;
 };

@@ -1,0 +1,39 @@
+"""Kernels have the effects that are known of them only in the release that they are known of."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAMS, Rehearsal
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "filled"),
+    [
+        ("version.py", "__version__ = '2.15.0+cu132'\ndebug = False\n", "3.0"),
+        ("version.py", "from typing import Optional\n\n__version__ = '2.11.0+cu130'\n", "0.0"),
+        ("build-version", "2.15.1\n", "3.0"),
+        ("build-version", "2.9.1+cu130\n", "0.0"),
+        ("version.py", "", "0.0"),
+        ("README", "no release is named", "3.0"),
+    ],
+)
+def test_a_kernel_of_another_release_does_nothing(
+    rehearse: Callable[..., Rehearsal],
+    python: str,
+    tmp_path: Path,
+    file: str,
+    text: str,
+    filled: str,
+) -> None:
+    library = tmp_path / "torch/lib/libkernels.so"
+    library.parent.mkdir(parents=True)
+    (tmp_path / "torch" / file).write_text(text)
+    build = ["cc", "-shared", "-x", "c", "-", "-o", library]
+    subprocess.run(build, input="char image[64] = {1};", text=True, check=True)
+    job = rehearse(python, PROGRAMS / "known_kernel.py", library)
+    assert job.status == 0, job.err
+    assert job.out.strip() == filled
