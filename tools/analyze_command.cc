@@ -2,11 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/analyzer.h"
-#include "tools/analysis/merge.h"
-#include "tools/analysis/trace_source.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
+#include "tools/inputs/analyze_input.h"
 #include "tools/output.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
@@ -18,30 +16,28 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
       "Says where the memory went: what was allocated when and by whom, at the peak and over "
       "time.");
   app.footer(
-      "Several files are several ranks or processes of one job.\n"
-      "A truncated or damaged trace gives what is readable; the report says what is missing.\n\n"
+      "Read are vramstow traces (.stow), PyTorch memory snapshots, PyTorch profiler traces with\n"
+      "memory events and memory timelines, RMM logs; whatever their names. Several files, or a\n"
+      "folder, are several ranks or processes of one job. A truncated or damaged file gives what "
+      "is\n"
+      "readable; the report says what is missing.\n\n"
       "Examples:\n"
       "  vramstow analyze python-4711.stow\n"
-      "  vramstow analyze --json *.stow | jq .peak.allocated_bytes\n\n"
-      "Exit status: 0; 1 if the report could not be written; 2 if a file is not there or is no "
-      "trace.");
+      "  vramstow analyze snapshot.pickle\n"
+      "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n\n"
+      "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.");
   std::vector<std::string> files;
   bool json = false;
-  app.add_option("FILE", files, "Traces (.stow)")->required();
+  app.add_option("INPUT", files, "Files and folders")->required();
   app.add_flag("--json", json, "JSON on one line in place of text; docs/analyze.md has the keys");
   if (const auto status = ReadArguments(&app, "analyze", arguments)) return *status;
 
-  std::vector<Facts> traces;
-  traces.reserve(files.size());
-  for (const std::string& file : files) {
-    auto source = TraceSource::Open(file);
-    if (!source.ok()) {
-      Complain("analyze", std::string(source.status().message()));
-      return kExitUsage;
-    }
-    traces.push_back(Analyze(source->get(), file));
+  auto inputs = AnalyzePaths(files);
+  if (!inputs.ok()) {
+    Complain("analyze", std::string(inputs.status().message()));
+    return kExitUsage;
   }
-  const FactSet set = MergeTraces(std::move(traces));
+  const FactSet set = Together(*std::move(inputs));
   return PrintResult("analyze", json ? JsonReport(set) : TextReport(set, StyleOfStdout()));
 }
 

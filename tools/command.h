@@ -17,6 +17,7 @@ inline constexpr int kExitUsage = 2;
 
 int RunCommand(const std::vector<std::string>& arguments);
 int AnalyzeCommand(const std::vector<std::string>& arguments);
+int ReportCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is made from the program's own tables. Not in --help.
 int DocsCommand(const std::vector<std::string>& arguments);

@@ -20,6 +20,7 @@ constexpr char kHelp[] =
     "Commands:\n"
     "  run      runs a command under vramstow and sums up what it did with device memory\n"
     "  analyze  says where the memory of a recorded run went\n"
+    "  report   makes a page that shows it, to be opened in a browser\n"
     "  export   writes the events of a trace in another format\n"
     "\n"
     "  --help, --version\n"
@@ -28,6 +29,7 @@ constexpr char kHelp[] =
     "  vramstow run -- python train.py\n"
     "  vramstow run --simulate=h200 -- python train.py\n"
     "  vramstow analyze python-4711.stow\n"
+    "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
     "vramstow COMMAND --help says more.\n";
@@ -39,13 +41,14 @@ struct Command {
 
 constexpr Command kCommands[] = {{"run", RunCommand},
                                  {"analyze", AnalyzeCommand},
+                                 {"report", ReportCommand},
                                  {"export", ExportCommand},
                                  {"docs", DocsCommand}};
 
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
-    Complain("", "no command: run, analyze or export; see vramstow --help.");
+    Complain("", "no command: run, analyze, report or export; see vramstow --help.");
     return kExitUsage;
   }
   const std::string& name = arguments.front();
@@ -59,7 +62,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
                             Printable(name),
-                            "': run, analyze and export are there; see vramstow --help."));
+                            "': run, analyze, report and export are there; see vramstow --help."));
   return kExitUsage;
 }
 

@@ -13,7 +13,7 @@ void Put(Timeline* timeline, uint64_t time_ns, uint64_t before, uint64_t level) 
   TimelinePoint state;
   state.allocated_last = before;
   if (timeline->IsBeyond(time_ns)) timeline->Close(state, time_ns);
-  timeline->Note(level, 0, 0);
+  timeline->Note(level, 0, 0, 0);
 }
 
 TEST(Timeline, KeepsTheHighestValueOfEveryIntervalWhateverTheLength) {

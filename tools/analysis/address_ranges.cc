@@ -61,6 +61,75 @@ uint64_t AddressRanges::Unreserve(uint64_t address) {
   return size;
 }
 
+bool AddressRanges::Grow(uint64_t address, uint64_t size) {
+  if (!Reserve(address, size)) return false;
+  uint64_t from = address;
+  uint64_t to = address + size;
+  auto range = ranges_.find(address);
+  if (range != ranges_.begin()) {
+    const auto before = std::prev(range);
+    if (before->first + before->second == address) {
+      from = before->first;
+      ranges_.erase(address);
+      ranges_[from] = to - from;
+    }
+  }
+  const auto after = ranges_.find(to);
+  if (after != ranges_.end()) {
+    to += after->second;
+    ranges_.erase(after);
+    ranges_[from] = to - from;
+  }
+  if (from == address && to == address + size) return true;
+  const auto hole = holes_.find(address);
+  if (hole == holes_.end()) return true;
+  const uint64_t hole_size = hole->second;
+  RemoveHole(hole);
+  JoinHole(address, address + hole_size, from, to);
+  return true;
+}
+
+void AddressRanges::Shrink(uint64_t address, uint64_t size) {
+  if (!IsRange(address, size)) return;
+  const uint64_t end = address + size;
+  for (auto range = FirstEndingAfter(&ranges_, address, SizeOfRange);
+       range != ranges_.end() && range->first < end;
+       range = FirstEndingAfter(&ranges_, address, SizeOfRange)) {
+    const uint64_t from = range->first;
+    const uint64_t to = from + range->second;
+    ranges_.erase(range);
+    reserved_bytes_ -= std::min(end, to) - std::max(address, from);
+    if (from < address) ranges_[from] = address - from;
+    if (to > end) ranges_[end] = to - end;
+  }
+  CutHoles(address, end);
+}
+
+std::vector<AddressRanges::Hole> AddressRanges::LargestHoles(size_t most) const {
+  std::vector<Hole> largest;
+  uint64_t smallest = 0;
+  size_t left = most;
+  for (auto size = hole_sizes_.rbegin(); size != hole_sizes_.rend() && left > 0; ++size) {
+    smallest = size->first;
+    left -= std::min<uint64_t>(left, size->second);
+  }
+  for (const auto& [address, size] : holes_) {
+    if (size < smallest) continue;
+    Hole hole = {.address = address, .size = size, .before = {}, .after = {}};
+    auto next = mappings_.lower_bound(address);
+    if (next != mappings_.end() && next->first == address + size) hole.after = next->second;
+    if (next != mappings_.begin()) {
+      const Mapping& before = std::prev(next)->second;
+      if (before.address + before.size == address) hole.before = before;
+    }
+    largest.push_back(hole);
+  }
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const Hole& a, const Hole& b) { return a.size > b.size; });
+  if (largest.size() > most) largest.resize(most);
+  return largest;
+}
+
 bool AddressRanges::Map(const Mapping& mapping) {
   if (!IsRange(mapping.address, mapping.size)) return false;
   mappings_[mapping.address] = mapping;

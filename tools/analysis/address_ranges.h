@@ -33,12 +33,27 @@ class AddressRanges {
   // The range that begins at `address` is given back. Returns its size, 0: no such range.
   uint64_t Unreserve(uint64_t address);
 
+  // The same, joined with the ranges that end where it begins and begin where it ends.
+  bool Grow(uint64_t address, uint64_t size);
+  // [address, address + size) is taken out of whatever ranges it lies in.
+  void Shrink(uint64_t address, uint64_t size);
+
   // False, and no effect: as Reserve. What is mapped there already must be removed first.
   bool Map(const Mapping& mapping);
   // Removes all mappings that lie whole in [address, address + size), and gives them.
   std::vector<Mapping> Unmap(uint64_t address, uint64_t size);
   // Removes all mappings that touch [address, address + size): their unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
+
+  // The free ranges, the largest first, with what is mapped directly before and after each.
+  struct Hole {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    Mapping before;  // size 0: the range begins here
+    Mapping after;   // size 0: the range ends here
+  };
+  std::vector<Hole> LargestHoles(size_t most) const;
+  uint64_t hole_count() const { return holes_.size(); }
 
   // What is mapped at `address`: its `memory`; 0 where nothing is.
   uint64_t MemoryAt(uint64_t address) const;

@@ -34,16 +34,24 @@ bool GoesWithContext(MemoryKind memory) {
   }
 }
 
+// Whether memory that our own pool holds served it.
+bool IsServedByPool(const Event& event) {
+  constexpr uint64_t kPlain = 5;  // allocator/events.h: by the driver, past the pool
+  return event.layer == Layer::kDriver && event.memory == MemoryKind::kDevice &&
+         event.object != 0 && event.object < kPlain;
+}
+
 uint64_t Requested(const Event& event) {
   return event.requested != 0 ? event.requested : event.size;
 }
 
 }  // namespace
 
-Analyzer::Analyzer(const std::map<std::string, std::string>& source_facts) {
+Analyzer::Analyzer(const EventSource& source)
+    : opening_call_(source.OpeningCall()), tells_free_completed_(source.TellsFreeCompleted()) {
   constexpr std::string_view kBegin = "device.";
   constexpr std::string_view kEnd = ".free_bytes_at_start";
-  for (const auto& [key, value] : source_facts) {
+  for (const auto& [key, value] : source.facts()) {
     if (!key.starts_with(kBegin) || !key.ends_with(kEnd)) continue;
     int16_t device = kNoDevice;
     uint64_t bytes = 0;
@@ -60,28 +68,48 @@ Analyzer::Analyzer(const std::map<std::string, std::string>& source_facts) {
   }
 }
 
-void Analyzer::Add(const Event& event) {
+void Analyzer::Add(const Event& event, uint32_t stack) {
   ++events_;
   now_ns_ = std::max(now_ns_, event.time_ns);
-  ++counts_.by_kind[static_cast<uint8_t>(event.kind)];
-  if (event.layer != Layer::kDriver) {
-    ++counts_.other_layers;
-    return;
+  stack_ = stack;
+  if (IsOpening(event)) {
+    ++opening_events_;
+  } else {
+    ++counts_.by_kind[static_cast<uint8_t>(event.kind)];
   }
   if (timeline_.IsBeyond(now_ns_)) CloseInterval(now_ns_);
+  switch (event.layer) {
+    case Layer::kDriver:
+      AddDriver(event);
+      break;
+    case Layer::kPool:
+      AddPool(event);
+      break;
+    case Layer::kFramework:
+      AddFramework(event);
+      break;
+    default:
+      ++counts_.other_layers;
+      break;
+  }
+  timeline_.Note(levels_.allocated(), levels_.reserved(), levels_.host(), levels_.managed());
+  level_log_.Note(now_ns_, levels_.allocated(), levels_.reserved(), levels_.requested());
+}
+
+void Analyzer::AddDriver(const Event& event) {
   if (event.kind == EventKind::kRefused) {
     AddRefused(event);
-  } else {
-    ++levels_.Library(event.library).calls;
-    ++levels_.Call(event.call).calls;
-    ++levels_.Kind(event.memory).calls;
-    if (event.result != 0) {
-      AddFailed(event);
-    } else {
-      Apply(event);
-    }
+    return;
   }
-  timeline_.Note(levels_.allocated(), levels_.host(), levels_.managed());
+  any_driver_ = true;
+  ++levels_.Library(event.library).calls;
+  ++levels_.Call(event.call).calls;
+  ++levels_.Kind(event.memory).calls;
+  if (event.result != 0) {
+    AddFailed(event);
+  } else {
+    Apply(event);
+  }
 }
 
 void Analyzer::Apply(const Event& event) {
@@ -124,8 +152,9 @@ void Analyzer::Apply(const Event& event) {
   }
 }
 
-LiveBlock Analyzer::BlockOf(const Event& event) const {
+LiveBlock Analyzer::BlockOf(const Event& event) {
   LiveBlock block;
+  block.site = sites_.Find(stack_, event.library, event.call);
   block.address = event.address;
   block.size = event.size;
   block.requested = Requested(event);
@@ -136,6 +165,40 @@ LiveBlock Analyzer::BlockOf(const Event& event) const {
   block.device = event.device;
   block.memory = event.memory;
   return block;
+}
+
+void Analyzer::CountAllocation(const LiveBlock& block) {
+  levels_.CountAllocation(block);
+  if (!IsDeviceMemory(block.memory)) return;
+  if (block.site >= site_allocations_.size()) {
+    site_allocations_.resize(sites_.sites().size());
+    site_bytes_.resize(sites_.sites().size());
+  }
+  ++site_allocations_[block.site];
+  site_bytes_[block.site] += block.size;
+}
+
+Life Analyzer::LifeOf(const LiveBlock& block) const {
+  Life life;
+  life.address = block.address;
+  life.size = block.size;
+  life.requested = block.requested;
+  life.birth = block.birth;
+  life.birth_ns = block.time_ns;
+  life.site = block.site;
+  life.device = block.device;
+  life.opened = block.opened;
+  return life;
+}
+
+void Analyzer::Die(const LiveBlock& block) {
+  levels_.Died(block);
+  if (block.imported || !IsDeviceMemory(block.memory)) return;
+  Life life = LifeOf(block);
+  life.death = events_;
+  life.death_ns = now_ns_;
+  life.free_site = free_site_;
+  lives_.Add(life);
 }
 
 BlockPlace Analyzer::PlaceOf(MemoryKind memory) {
@@ -158,6 +221,8 @@ Analyzer::BlockTable* Analyzer::Table(BlockPlace place) {
       return &registered_;
     case BlockPlace::kImports:
       return &imports_;
+    case BlockPlace::kFramework:
+      return &blocks_;
     default:
       return &addresses_;
   }
@@ -168,7 +233,7 @@ void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& no
   if (!inserted) {
     // The address was given out again, so what was there is gone; its free was not seen.
     ++counts_.frees_missed;
-    levels_.Died(known->second);
+    Die(known->second);
     known->second = block;
   }
   levels_.Born(block, now);
@@ -188,19 +253,21 @@ BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, LiveBlock* block)
 }
 
 void Analyzer::AddAllocate(const Event& event) {
-  const LiveBlock block = BlockOf(event);
+  LiveBlock block = BlockOf(event);
+  block.pooled = IsServedByPool(event);
   ++counts_.allocations;
-  levels_.CountAllocation(block);
+  CountAllocation(block);
   if (IsDeviceMemory(event.memory)) {
     largest_request_ = std::max(largest_request_, block.requested);
   }
   if (!IsHandleMemory(event.memory)) {
+    if (block.pooled) PlaceInPool(block);
     Insert(PlaceOf(event.memory), block, Now(event));
     return;
   }
   const PhysicalChange displaced = physical_.Create(block);
   if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
-  if (displaced.died) levels_.Died(displaced.block);
+  if (displaced.died) Die(displaced.block);
   levels_.Born(block, Now(event));
 }
 
@@ -217,13 +284,16 @@ void Analyzer::AddFree(const Event& event) {
     announcement->physical = physical_.Release(event.address);
     const bool known = announcement->physical.memory != kUnknownMemory;
     announcement->place = known ? BlockPlace::kPhysical : BlockPlace::kNowhere;
-    if (announcement->physical.died) levels_.Died(announcement->physical.block);
+    if (announcement->physical.died) Die(announcement->physical.block);
   } else {
     const MemoryKind memory =
         event.kind == EventKind::kUnregister ? MemoryKind::kHostRegistered : event.memory;
     announcement->place = Take(event.address, memory, &announcement->block);
     if (announcement->place != BlockPlace::kNowhere) {
-      levels_.Died(announcement->block);
+      Die(announcement->block);
+      if (announcement->block.pooled) {
+        pool_space_.Unmap(announcement->block.address, announcement->block.size);
+      }
       announcement->memory = announcement->block.memory;
     }
   }
@@ -253,14 +323,14 @@ void Analyzer::AddImport(const Event& event) {
   block.address = event.object != 0 ? event.object : event.address;
   const PhysicalChange displaced = physical_.Create(block);
   if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
-  if (displaced.died) levels_.Died(displaced.block);
+  if (displaced.died) Die(displaced.block);
   levels_.Born(block, Now(event));
 }
 
 void Analyzer::ForgetMapping(const Mapping& mapping, RemovedMapping* removed) {
   removed->mapping = mapping;
   removed->change = physical_.Unmap(mapping.memory);
-  if (removed->change.died) levels_.Died(removed->change.block);
+  if (removed->change.died) Die(removed->change.block);
 }
 
 void Analyzer::AddMap(const Event& event) {
@@ -301,64 +371,6 @@ void Analyzer::AddUnreserve(const Event& event) {
   announcement->range_size = address_space_.Unreserve(event.address);
 }
 
-void Analyzer::AddRefused(const Event& event) {
-  Announcement* announcement = announcements_.Find(event.thread, event.object);
-  if (announcement == nullptr) {
-    ++counts_.unmatched_refusals;
-    return;
-  }
-  ++levels_.Library(announcement->library).failed;
-  ++levels_.Call(announcement->call).failed;
-  ++levels_.Kind(announcement->memory).failed;
-  switch (announcement->kind) {
-    case EventKind::kUnmap:
-      UndoUnmap(*announcement, Now(event));
-      break;
-    case EventKind::kUnreserve:
-      KeepPeakFragmentation();
-      address_space_.Reserve(announcement->address, announcement->range_size);
-      break;
-    default:
-      UndoFree(*announcement, Now(event));
-      break;
-  }
-  announcement->sequence = 0;
-}
-
-void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
-  if (announcement.kind == EventKind::kFree) {
-    --counts_.frees;
-    ++counts_.refused_frees;
-    --levels_.Library(announcement.library).frees;
-    --levels_.Call(announcement.call).frees;
-    --levels_.Kind(announcement.memory).frees;
-    if (announcement.place == BlockPlace::kNowhere && announcement.address != 0) {
-      --counts_.frees_of_unseen;
-    }
-  }
-  if (announcement.place == BlockPlace::kNowhere) return;
-  if (announcement.place != BlockPlace::kPhysical) {
-    const LiveBlock block = levels_.Revived(announcement.block, announcement.event, now);
-    auto [known, inserted] = Table(announcement.place)->try_emplace(block.address, block);
-    if (inserted) return;
-    // Somebody else was given the address in between: then it was free after all.
-    levels_.Died(block);
-    return;
-  }
-  const PhysicalChange& change = announcement.physical;
-  if (!physical_.UndoRelease(change, announcement.address)) return;
-  physical_.Replace(change.memory, levels_.Revived(change.block, announcement.event, now));
-}
-
-void Analyzer::UndoUnmap(const Announcement& announcement, const Moment& now) {
-  KeepPeakFragmentation();
-  for (const auto& [mapping, change] : announcement.mappings) {
-    if (!address_space_.Map(mapping)) continue;
-    if (!physical_.UndoUnmap(change)) continue;
-    physical_.Replace(change.memory, levels_.Revived(change.block, announcement.event, now));
-  }
-}
-
 void Analyzer::AddFailed(const Event& event) {
   ++levels_.Library(event.library).failed;
   ++levels_.Call(event.call).failed;
@@ -392,7 +404,9 @@ void Analyzer::AddFailed(const Event& event) {
     const uint64_t then = device.free + device.allocated_at_free;
     facts.free_bytes = then > device.allocated ? then - device.allocated : 0;
   }
-  if (address_space_.any_ranges()) {
+  if (pool_space_.any_ranges()) {
+    TellPool(&failure);
+  } else if (address_space_.any_ranges()) {
     facts.largest_free_range_bytes = address_space_.Free(0).largest_bytes;
   }
   out_of_memory_.push_back(std::move(failure));
@@ -423,7 +437,7 @@ void Analyzer::DropContext(int16_t device) {
   for (BlockTable* table : {&addresses_, &arrays_, &registered_}) {
     absl::erase_if(*table, [this, device](const BlockTable::value_type& entry) {
       if (entry.second.device != device || !GoesWithContext(entry.second.memory)) return false;
-      levels_.Died(entry.second);
+      Die(entry.second);
       ++counts_.freed_with_context;
       return true;
     });
@@ -433,10 +447,12 @@ void Analyzer::DropContext(int16_t device) {
 TimelinePoint Analyzer::State() const {
   TimelinePoint state;
   state.allocated_last = levels_.allocated();
+  state.reserved_highest = levels_.reserved();
   state.requested_last = levels_.requested();
   state.host_highest = levels_.host();
   state.managed_highest = levels_.managed();
-  if (address_space_.any_ranges()) state.ranges = address_space_.Free(largest_request_);
+  const AddressRanges& space = pool_space_.any_ranges() ? pool_space_ : address_space_;
+  if (space.any_ranges()) state.ranges = space.Free(largest_request_);
   return state;
 }
 
@@ -452,7 +468,8 @@ void Analyzer::CloseInterval(uint64_t time_ns) {
 void Analyzer::KeepPeakFragmentation() {
   if (peak_ranges_of_ == levels_.peak_event()) return;
   peak_ranges_of_ = levels_.peak_event();
-  peak_ranges_ = address_space_.Free(largest_request_);
+  const AddressRanges& space = pool_space_.any_ranges() ? pool_space_ : address_space_;
+  peak_ranges_ = space.Free(largest_request_);
 }
 
 }  // namespace vramstow

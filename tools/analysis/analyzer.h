@@ -1,9 +1,10 @@
 // Analyzer: one pass over the events of a process, from which it makes the facts.
 //
 // Idea: what is live is kept by address (blocks), by handle (physical memory) and by range (address
-// space); Levels adds it up. The history that a trace tells is legal, but may begin in the middle,
-// have gaps and end anywhere: what contradicts is counted apart and never changes a level by bytes
-// that were not seen to come.
+// space); Levels adds it up. Three layers may tell of the same bytes: what a pool takes from the
+// driver is reserved, what it hands out is allocated, and neither is added to the other. The
+// history that a trace tells is legal, but may begin in the middle, have gaps and end anywhere:
+// what contradicts is counted apart and never changes a level by bytes that were not seen to come.
 //
 // Ownership: copies what it needs. Threads: one at a time. Errors: none; what could not be
 // understood is in Facts::counts. Units: bytes, nanoseconds. Memory: for each live block, not for
@@ -12,30 +13,40 @@
 #define VRAMSTOW_TOOLS_ANALYSIS_ANALYZER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "tools/analysis/address_ranges.h"
 #include "tools/analysis/announcements.h"
+#include "tools/analysis/detail.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
+#include "tools/analysis/site_table.h"
 #include "tools/analysis/timeline.h"
 
 namespace vramstow {
 
 class Analyzer {
  public:
-  // `source_facts`: the traced process's facts; the devices' free memory at the start is of use.
-  explicit Analyzer(const std::map<std::string, std::string>& source_facts);
+  // Only what the source says of itself is looked at; it gives names when the analysis is finished.
+  explicit Analyzer(const EventSource& source);
 
-  // Events in the order of their sequence.
-  void Add(const Event& event);
-  // All facts but those about the file itself. `source` gives the names.
-  Facts Finish(const EventSource& source);
+  // Events in the order of their sequence. `stack`: of the call, a number of the source's.
+  void Add(const Event& event, uint32_t stack = 0);
+  // A mark's text, after Add.
+  void AddMark(const Event& event, std::string_view text);
+  // The source says how much is reserved after the event that was added last.
+  void SetReserved(uint64_t bytes) {
+    levels_.SetReserved(bytes);
+    reserved_known_ = true;
+  }
+  // All facts but those about the file itself, and what they rest on.
+  Analysis Finish(const EventSource& source);
 
  private:
   using BlockTable = absl::flat_hash_map<uint64_t, LiveBlock>;
@@ -44,9 +55,29 @@ class Analyzer {
     OutOfMemoryFacts facts;
     uint16_t call;
     uint16_t library;
+    uint32_t before = 0;  // the sites beside the largest free range, from 1; 0: nobody
+    uint32_t after = 0;
+  };
+  // What a pool took from the device.
+  struct Segment {
+    uint64_t size = 0;
+    uint64_t birth = 0;
+    uint64_t birth_ns = 0;
+    uint32_t site = 0;
+    int16_t device = kNoDevice;
+    bool counts = true;  // false: a mapping of memory that is counted by its handle
+    bool opened = false;
+    bool grows = false;  // joins its neighbours
+  };
+  // Given back by the application, and not yet to be used again.
+  struct Pending {
+    LiveBlock block;
+    uint64_t since = 0;
+    uint64_t since_ns = 0;
   };
 
   // By kind of event.
+  void AddDriver(const Event& event);
   void Apply(const Event& event);
   void AddFailed(const Event& event);
   void AddAllocate(const Event& event);
@@ -60,16 +91,37 @@ class Analyzer {
   void AddMemoryInfo(const Event& event);
   void AddContextEnd(const Event& event);
 
+  // analyzer_layers.cc
+  void AddPool(const Event& event);
+  void AddSegment(const Event& event, bool grows);
+  void EndSegment(const Event& event, bool shrinks);
+  void EndMapped(uint64_t address, uint64_t size,
+                 const std::function<void(uint64_t, Segment*, uint64_t)>& end);
+  void AddFramework(const Event& event);
+  void AddFrameworkFree(const Event& event);
+  void EndPending(uint64_t address);
+  void CountFlush(const Event& event, uint64_t bytes);
+  void EndFlush();
+  void PlaceInPool(const LiveBlock& block);
+  void TellPool(OutOfMemory* failure) const;
+  bool IsOpening(const Event& event) const {
+    return opening_call_.has_value() && event.call == *opening_call_;
+  }
+
   void UndoFree(const Announcement& announcement, const Moment& now);
   void UndoUnmap(const Announcement& announcement, const Moment& now);
 
   Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
-  LiveBlock BlockOf(const Event& event) const;
+  LiveBlock BlockOf(const Event& event);
+  void CountAllocation(const LiveBlock& block);
   BlockTable* Table(BlockPlace place);
   static BlockPlace PlaceOf(MemoryKind memory);
   // Takes the block away from where it is; place kNowhere where it is not known.
   BlockPlace Take(uint64_t address, MemoryKind memory, LiveBlock* block);
   void Insert(BlockPlace place, const LiveBlock& block, const Moment& now);
+  // `block` ends with the event at hand.
+  void Die(const LiveBlock& block);
+  Life LifeOf(const LiveBlock& block) const;
   void ForgetMapping(const Mapping& mapping, RemovedMapping* removed);
   void DropContext(int16_t device);
   void CloseInterval(uint64_t time_ns);
@@ -83,10 +135,42 @@ class Analyzer {
   void FillPeakBlocks(const EventSource& source, Facts* facts) const;
   void FillLive(const EventSource& source, Facts* facts) const;
   void FillFragmentation(Facts* facts) const;
-  template <typename Visit>
-  void ForEachLive(Visit visit) const;
+
+  // analyzer_detail.cc
+  void FillSites(const EventSource& source, Detail* detail) const;
+  void FillLives(Detail* detail);
+  void FillLayers(const Detail& detail, Facts* facts);
+  void ForEachLive(const std::function<void(const LiveBlock&)>& visit) const;
 
   Levels levels_;
+  SiteTable sites_;
+  Lives lives_;
+  Lives segment_lives_;
+  LevelLog level_log_;
+  std::vector<uint64_t> site_allocations_;
+  std::vector<uint64_t> site_bytes_;
+  BlockTable blocks_;  // of frameworks
+  absl::flat_hash_map<uint64_t, Pending> pending_;
+  uint64_t pending_bytes_ = 0;
+  uint64_t pending_peak_bytes_ = 0;
+  absl::flat_hash_map<uint64_t, Segment> segments_;
+  absl::flat_hash_map<uint64_t, Segment> pool_handles_;
+  AddressRanges pool_space_;  // ranges: a pool's memory; mapped: what it handed out
+  CacheFacts cache_;
+  FlushFacts flush_;
+  bool is_flushing_ = false;
+  uint32_t flush_site_ = 0;
+  std::vector<uint32_t> flush_sites_;  // of cache_.flushes
+  std::vector<MarkDetail> marks_;
+  uint64_t marks_left_out_ = 0;
+  std::optional<uint16_t> opening_call_;
+  bool tells_free_completed_ = false;
+  bool reserved_known_ = false;
+  bool any_driver_ = false;
+  uint64_t opening_events_ = 0;
+  uint32_t stack_ = 0;      // of the event at hand
+  uint32_t free_site_ = 0;  // who frees at the event at hand, where that is known
+
   BlockTable addresses_;
   BlockTable arrays_;
   BlockTable registered_;
@@ -108,7 +192,9 @@ class Analyzer {
   uint64_t worst_ranges_time_ns_ = 0;
 };
 
-// All facts of one source. `file` is only carried along.
+// All facts of one source, with what they rest on. `file` is only carried along.
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file);
+// The facts alone.
 Facts Analyze(EventSource* source, const std::string& file);
 
 }  // namespace vramstow

@@ -46,6 +46,7 @@ BlockFacts FactsOf(const LiveBlock& block, const EventSource& source) {
   facts.memory = block.memory;
   facts.call = source.CallName(block.call);
   facts.library = LastPart(source.LibraryPath(block.library));
+  facts.site_number = block.site;
   return facts;
 }
 
@@ -63,9 +64,8 @@ std::optional<Number> NumberFact(const std::map<std::string, std::string>& facts
 
 }  // namespace
 
-template <typename Visit>
-void Analyzer::ForEachLive(Visit visit) const {
-  for (const BlockTable* table : {&addresses_, &arrays_, &registered_}) {
+void Analyzer::ForEachLive(const std::function<void(const LiveBlock&)>& visit) const {
+  for (const BlockTable* table : {&addresses_, &arrays_, &registered_, &blocks_}) {
     for (const auto& [address, block] : *table) visit(block);
   }
   physical_.ForEach([&visit](const LiveBlock& block) {
@@ -73,9 +73,11 @@ void Analyzer::ForEachLive(Visit visit) const {
   });
 }
 
-Facts Analyzer::Finish(const EventSource& source) {
+Analysis Analyzer::Finish(const EventSource& source) {
   KeepPeakFragmentation();
-  Facts facts;
+  EndFlush();
+  Analysis analysis;
+  Facts& facts = analysis.facts;
   facts.end_ns = now_ns_;
   facts.counts = counts_;
   facts.peak = levels_.peak();
@@ -94,7 +96,10 @@ Facts Analyzer::Finish(const EventSource& source) {
     facts.out_of_memory.back().call = source.CallName(failure.call);
     facts.out_of_memory.back().library = LastPart(source.LibraryPath(failure.library));
   }
-  return facts;
+  FillSites(source, &analysis.detail);
+  FillLives(&analysis.detail);
+  FillLayers(analysis.detail, &facts);
+  return analysis;
 }
 
 void Analyzer::FillTallies(const EventSource& source, Facts* facts) const {
@@ -151,7 +156,9 @@ void Analyzer::FillDevices(const EventSource& source, Facts* facts) const {
     device.free_bytes_at_start =
         NumberFact<uint64_t>(source.facts(), prefix + "free_bytes_at_start");
     device.peak_bytes = level.highest;
+    device.peak_reserved_bytes = level.highest_reserved;
     device.end_bytes = level.allocated;
+    device.end_reserved_bytes = level.reserved;
     device.out_of_memory = level.out_of_memory;
     device.lowest_free_bytes = level.lowest_free;
     device.lowest_free_time_ns = level.lowest_free_time_ns;
@@ -174,7 +181,7 @@ void Analyzer::FillPeakBlocks(const EventSource& source, Facts* facts) const {
 }
 
 void Analyzer::FillLive(const EventSource& source, Facts* facts) const {
-  using Alike = std::tuple<uint16_t, uint16_t, MemoryKind, int16_t, uint64_t>;
+  using Alike = std::tuple<uint32_t, uint16_t, uint16_t, MemoryKind, int16_t, uint64_t>;
   struct Group {
     LiveBlock first;  // so that the same trace gives the same text
     uint64_t count = 0;
@@ -184,7 +191,8 @@ void Analyzer::FillLive(const EventSource& source, Facts* facts) const {
     Amount& amount = IsDeviceMemory(block.memory) ? facts->live.device : facts->live.other;
     amount.bytes += block.size;
     ++amount.blocks;
-    Group& group = groups[Alike(block.library, block.call, block.memory, block.device, block.size)];
+    Group& group = groups[Alike(block.site, block.library, block.call, block.memory, block.device,
+                                block.size)];
     if (group.count++ == 0 || block.birth < group.first.birth) group.first = block;
   });
   std::vector<Group> sorted;
@@ -206,10 +214,13 @@ void Analyzer::FillLive(const EventSource& source, Facts* facts) const {
 
 void Analyzer::FillFragmentation(Facts* facts) const {
   FragmentationFacts& fragmentation = facts->fragmentation;
-  fragmentation.any_ranges = address_space_.any_ranges();
+  fragmentation.in_pool = pool_space_.any_ranges();
+  const AddressRanges& space = fragmentation.in_pool ? pool_space_ : address_space_;
+  fragmentation.any_ranges = space.any_ranges();
+  fragmentation.pending_peak_bytes = pending_peak_bytes_;
   fragmentation.largest_request_bytes = largest_request_;
   fragmentation.at_peak = peak_ranges_;
-  fragmentation.at_end = address_space_.Free(largest_request_);
+  fragmentation.at_end = space.Free(largest_request_);
   fragmentation.worst = worst_ranges_;
   fragmentation.worst_time_ns = worst_ranges_time_ns_;
   if (fragmentation.at_end.unusable_bytes >= fragmentation.worst.unusable_bytes) {
@@ -218,17 +229,28 @@ void Analyzer::FillFragmentation(Facts* facts) const {
   }
 }
 
-Facts Analyze(EventSource* source, const std::string& file) {
-  Analyzer analyzer(source->facts());
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
+  Analyzer analyzer(*source);
   Event event;
-  while (source->Next(&event)) analyzer.Add(event);
-  Facts facts = analyzer.Finish(*source);
+  while (source->Next(&event)) {
+    analyzer.Add(event, source->Stack());
+    if (event.kind == EventKind::kMark) analyzer.AddMark(event, source->MarkText(event));
+    if (const auto reserved = source->Reserved()) analyzer.SetReserved(*reserved);
+  }
+  Analysis analysis = analyzer.Finish(*source);
+  Facts& facts = analysis.facts;
+  facts.kind = source->Kind();
   facts.file = file;
   facts.facts = source->facts();
   facts.report = source->report();
+  facts.missing = source->missing();
   facts.rank = NumberFact<int64_t>(facts.facts, "process.rank");
   facts.simulated = facts.facts.contains("simulated");
-  return facts;
+  return analysis;
+}
+
+Facts Analyze(EventSource* source, const std::string& file) {
+  return AnalyzeInDetail(source, file).facts;
 }
 
 }  // namespace vramstow

@@ -21,7 +21,15 @@
 namespace vramstow {
 
 // Where a block is kept.
-enum class BlockPlace : uint8_t { kNowhere, kAddresses, kArrays, kRegistered, kImports, kPhysical };
+enum class BlockPlace : uint8_t {
+  kNowhere,
+  kAddresses,
+  kArrays,
+  kRegistered,
+  kImports,
+  kPhysical,
+  kFramework,
+};
 
 struct RemovedMapping {
   Mapping mapping;

@@ -8,13 +8,22 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/event.h"
 #include "tracer/format/reader.h"
 
 namespace vramstow {
+
+// One level of a call stack.
+struct CallFrame {
+  std::string_view function;
+  std::string_view file;
+  uint32_t line = 0;
+};
 
 class EventSource {
  public:
@@ -32,6 +41,25 @@ class EventSource {
 
   // What was read and what is missing. Complete after Next() has returned false.
   virtual ReadReport report() const = 0;
+
+  // What only some sources know; the defaults are those of a source that does not.
+
+  // "stow", "pytorch_snapshot", "rmm_log", "profiler_trace", …
+  virtual std::string_view Kind() const { return "stow"; }
+  // The call stack of the event that Next gave last, a number; 0 where there is none.
+  virtual uint32_t Stack() const { return 0; }
+  // The frames of a stack, the innermost first.
+  virtual std::vector<CallFrame> Frames(uint32_t /*stack*/) const { return {}; }
+  // What a mark says.
+  virtual std::string_view MarkText(const Event& /*mark*/) const { return {}; }
+  // The call under which blocks are told that were there before the first event.
+  virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
+  // Whether frees are told twice: when they are asked for, and when the memory may be used again.
+  virtual bool TellsFreeCompleted() const { return false; }
+  // How much is reserved after the event that Next gave last, where the source says that itself.
+  virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }
+  // What the source does not have, one sentence each.
+  virtual std::vector<std::string> missing() const { return {}; }
 };
 
 }  // namespace vramstow

@@ -62,10 +62,12 @@ struct Peak {
   uint64_t allocated_bytes = 0;
   uint64_t reserved_bytes = 0;
   uint64_t requested_bytes = 0;
-  uint64_t time_ns = 0;           // when allocated first was that high
-  uint64_t sequence = 0;          // the event that brought it there
-  uint64_t host_bytes = 0;        // pinned by the driver: highest level, whenever that was
-  uint64_t registered_bytes = 0;  // the application's host memory, pinned
+  uint64_t reserved_then_bytes = 0;   // when allocated was highest
+  uint64_t requested_then_bytes = 0;  // the same
+  uint64_t time_ns = 0;               // when allocated first was that high
+  uint64_t sequence = 0;              // the event that brought it there
+  uint64_t host_bytes = 0;            // pinned by the driver: highest level, whenever that was
+  uint64_t registered_bytes = 0;      // the application's host memory, pinned
   uint64_t managed_bytes = 0;
   uint64_t imported_bytes = 0;       // of other processes
   uint64_t mapped_bytes = 0;         // device memory mapped into reserved address ranges
@@ -83,6 +85,8 @@ struct BlockFacts {
   MemoryKind memory = MemoryKind::kNone;
   std::string call;
   std::string library;
+  uint32_t site_number = 0;
+  std::string site;  // who allocated it, where a call stack tells
 };
 
 // Allocations of device memory of 2^k to 2^(k+1)-1 bytes.
@@ -102,18 +106,36 @@ struct FreeRanges {
   uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far
 };
 
+// A free range of a pool's memory, and what keeps it from being larger.
+struct HoleFacts {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t segment = 0;  // the address of the range that it lies in
+  uint64_t segment_size = 0;
+  std::string before;  // who allocated the neighbour; empty: the segment ends here
+  std::string after;
+  uint64_t before_bytes = 0;
+  uint64_t after_bytes = 0;
+};
+
 struct FragmentationFacts {
   bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
+  bool in_pool = false;     // the ranges are a pool's memory; false: addresses only
   uint64_t largest_request_bytes = 0;
   FreeRanges at_peak;
   FreeRanges worst;  // the moment of the timeline with most unusable bytes
   uint64_t worst_time_ns = 0;
   FreeRanges at_end;
+  std::vector<HoleFacts> holes;  // at the peak, the largest first
+  uint64_t hole_count = 0;       // at the peak
+  bool holes_known = false;
+  uint64_t pending_peak_bytes = 0;  // given back but not yet to be used again: the highest
 };
 
 struct TimelinePoint {
   uint64_t allocated_highest = 0;  // within the interval
-  uint64_t allocated_last = 0;     // at its end
+  uint64_t reserved_highest = 0;
+  uint64_t allocated_last = 0;  // at its end
   uint64_t requested_last = 0;
   uint64_t host_highest = 0;
   uint64_t managed_highest = 0;
@@ -142,7 +164,14 @@ struct OutOfMemoryFacts {
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free_bytes = 0;
   uint64_t free_known_at_ns = 0;
-  std::optional<uint64_t> largest_free_range_bytes;  // of the reserved address ranges, if any
+  std::optional<uint64_t> largest_free_range_bytes;  // of the ranges, if any
+  // Where there is a pool: what it held, what of it was free, in how many pieces.
+  bool has_pool = false;
+  uint64_t reserved_bytes = 0;
+  uint64_t pool_free_bytes = 0;
+  uint64_t pool_free_ranges = 0;
+  uint64_t pending_bytes = 0;
+  HoleFacts largest_hole;
 };
 
 struct DeviceFacts {
@@ -151,7 +180,9 @@ struct DeviceFacts {
   std::optional<uint64_t> total_bytes;
   std::optional<uint64_t> free_bytes_at_start;
   uint64_t peak_bytes = 0;
+  uint64_t peak_reserved_bytes = 0;
   uint64_t end_bytes = 0;
+  uint64_t end_reserved_bytes = 0;
   uint64_t out_of_memory = 0;
   std::optional<uint64_t> lowest_free_bytes;  // of the answers to the application's own questions
   uint64_t lowest_free_time_ns = 0;
@@ -165,14 +196,152 @@ struct LiveFacts {
   uint64_t groups_left_out = 0;
 };
 
+// What one call site had to do with it: a line of the application, or a library and entry point.
+struct SiteFacts {
+  std::string site;
+  std::string operation;  // what ran there; of a driver call: its name
+  uint64_t allocations = 0;
+  uint64_t total_bytes = 0;
+  Amount at_peak;
+  Amount at_end;
+};
+
+// What memory is for, and how that is known.
+struct CategoryFacts {
+  std::string name;
+  Amount at_peak;
+  std::string evidence;
+};
+
+// What a file held at its end, where it says so itself.
+struct SnapshotStateFacts {
+  uint64_t segments = 0;
+  uint64_t blocks = 0;
+  uint64_t reserved_bytes = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t requested_bytes = 0;
+  uint64_t pending_bytes = 0;
+  uint64_t allocated_blocks = 0;
+  uint64_t pending_blocks = 0;
+  uint64_t inactive_blocks = 0;
+  struct Pool {
+    int device = kNoDevice;
+    uint64_t stream = 0;
+    std::string id;
+    uint64_t segments = 0;
+    uint64_t reserved_bytes = 0;
+    uint64_t allocated_bytes = 0;
+    uint64_t largest_free_bytes = 0;
+  };
+  std::vector<Pool> pools;
+};
+
+struct IterationFacts {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t begin_event = 0;
+  uint64_t end_event = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t peak_reserved_bytes = 0;
+  uint64_t begin_bytes = 0;
+  uint64_t end_bytes = 0;
+  uint64_t allocations = 0;
+  uint64_t allocated_bytes = 0;  // in all
+  uint64_t kept_bytes = 0;       // of its allocations, live when it ended
+};
+
+struct IterationsFacts {
+  std::string found_by;              // "marks", "pattern", "none"
+  std::string mark;                  // the mark's text
+  std::string why_not;               // one sentence, where none were found
+  bool exact = true;                 // false: of a long trace, boundaries are known to some events
+  std::vector<IterationFacts> list;  // at most kMostIterations, the first
+  uint64_t count = 0;
+  int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median
+};
+
+// Blocks of one site that pile up.
+struct GrowthFacts {
+  std::string site;
+  std::string operation;
+  uint64_t bytes_per_iteration = 0;
+  uint64_t blocks = 0;
+  uint64_t bytes = 0;
+  uint64_t iterations = 0;  // in how many it left something behind
+};
+
+struct LifetimeFacts {
+  bool known = false;
+  Amount within;      // freed in the iteration in which they were allocated
+  Amount across;      // freed in a later one
+  Amount persistent;  // live at the end
+  Amount before;      // allocated before the first iteration: the start-up
+  uint64_t startup_peak_bytes = 0;
+  std::vector<SiteFacts> startup;  // who made what was there when the first iteration began
+  std::vector<GrowthFacts> growing;
+};
+
+struct ChurnFacts {
+  uint64_t pairs = 0;  // freed and asked for again, same size and site, the next event of that size
+  uint64_t pair_bytes = 0;
+  std::vector<SiteFacts> sites;
+};
+
+struct FlushFacts {
+  uint64_t time_ns = 0;
+  uint64_t segments = 0;
+  uint64_t bytes = 0;
+  uint64_t taken_again_bytes = 0;  // from the device afterwards, up to the next flush
+  uint64_t duration_ns = 0;
+  std::string by;  // "empty_cache" or "allocator"
+};
+
+struct CacheFacts {
+  bool known = false;
+  uint64_t segments_taken = 0;
+  uint64_t segments_given_back = 0;
+  uint64_t taken_bytes = 0;
+  uint64_t given_back_bytes = 0;
+  uint64_t flush_count = 0;
+  uint64_t empty_cache_calls = 0;
+  std::vector<FlushFacts> flushes;
+};
+
+// What one site gained (or lost) within a span of time.
+struct ChangeFacts {
+  std::string site;
+  std::string operation;
+  int64_t bytes = 0;
+  uint64_t allocations = 0;
+};
+
+struct BeforePeakFacts {
+  bool known = false;
+  uint64_t from_ns = 0;
+  uint64_t from_bytes = 0;
+  std::vector<ChangeFacts> changes;
+};
+
+struct AdviceFacts {
+  std::string id;
+  std::string title;
+  uint64_t bytes = 0;  // less at the peak, at the most
+  std::string evidence;
+  std::string cost;
+  std::string action;
+};
+
 struct Facts {
+  std::string kind = "stow";  // of the input
   // Of one trace. Of several, what they have in common or nothing.
   std::string file;
   std::map<std::string, std::string> facts;
   std::optional<int64_t> rank;
   bool simulated = false;
   ReadReport report;
-  uint64_t end_ns = 0;  // time of the last event
+  std::vector<std::string> missing;  // that the input does not have, one sentence each
+  uint64_t end_ns = 0;               // time of the last event
+  bool reserved_known = true;
 
   uint64_t traces = 1;
   Counts counts;
@@ -188,8 +357,24 @@ struct Facts {
   FragmentationFacts fragmentation;             // of one trace only
   std::vector<OutOfMemoryFacts> out_of_memory;  // the first kMostOutOfMemory of each trace
   LiveFacts live;
+
+  // Of one trace only.
+  std::vector<SiteFacts> by_site;
+  std::vector<SiteFacts> by_operation;
+  std::vector<CategoryFacts> by_category;
+  std::optional<SnapshotStateFacts> snapshot;
+  IterationsFacts iterations;
+  LifetimeFacts lifetimes;
+  ChurnFacts churn;
+  CacheFacts cache;
+  BeforePeakFacts before_peak;
+  std::vector<AdviceFacts> advice;
 };
 
+inline constexpr size_t kMostSites = 200;
+inline constexpr size_t kMostIterations = 2000;
+inline constexpr size_t kMostHoles = 100;
+inline constexpr size_t kMostFlushes = 100;
 inline constexpr size_t kMostOutOfMemory = 100;
 inline constexpr size_t kMostBlocksAtPeak = 16;
 inline constexpr size_t kMostLiveGroups = 50;
@@ -198,6 +383,7 @@ inline constexpr size_t kMostLiveGroups = 50;
 struct FactSet {
   Facts total;
   std::vector<Facts> traces;
+  std::vector<std::string> left_out;  // files that could not be used, one sentence each
 };
 
 // Whether memory of this kind lies on a device and counts as allocated.

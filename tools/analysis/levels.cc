@@ -59,21 +59,42 @@ void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   Call(block.call).device.Add(block.size, epoch_);
   Kind(block.memory).device.Add(block.size, epoch_);
   sizes_[static_cast<size_t>(std::bit_width(block.size))].level.Add(block.size, epoch_);
+  Site(block.site).Add(block.size, epoch_);
   DeviceLevel& device = Device(block.device);
   device.allocated += block.size;
   Raise(&device.highest, device.allocated);
+  // Without a pool every block is its own reservation.
+  if (!block.pooled) Reserved(block.device, block.size);
   allocated_ += block.size;
   requested_ += block.requested;
   Raise(&peak_.requested_bytes, requested_);
   if (allocated_ <= peak_.allocated_bytes) return;
   peak_.allocated_bytes = allocated_;
-  // Without the pool every block is its own reservation.
-  peak_.reserved_bytes = allocated_;
+  peak_.reserved_then_bytes = reserved_;
+  peak_.requested_then_bytes = requested_;
   peak_.time_ns = now.time_ns;
   peak_.sequence = now.sequence;
   peak_event_ = now.event;
   ++epoch_;
   peak_blocks_.Forget();
+}
+
+void Levels::Reserved(int16_t device, uint64_t bytes) {
+  DeviceLevel& level = Device(device);
+  level.reserved += bytes;
+  Raise(&level.highest_reserved, level.reserved);
+  reserved_ += bytes;
+  Raise(&peak_.reserved_bytes, reserved_);
+}
+
+void Levels::Unreserved(int16_t device, uint64_t bytes) {
+  Device(device).reserved -= bytes;
+  reserved_ -= bytes;
+}
+
+void Levels::SetReserved(uint64_t bytes) {
+  reserved_ = bytes;
+  Raise(&peak_.reserved_bytes, reserved_);
 }
 
 void Levels::BornElsewhere(const LiveBlock& block) {
@@ -113,7 +134,9 @@ void Levels::Died(const LiveBlock& block) {
   Call(block.call).device.Remove(block.size, epoch_);
   Kind(block.memory).device.Remove(block.size, epoch_);
   sizes_[static_cast<size_t>(std::bit_width(block.size))].level.Remove(block.size, epoch_);
+  Site(block.site).Remove(block.size, epoch_);
   Device(block.device).allocated -= block.size;
+  if (!block.pooled) Unreserved(block.device, block.size);
   allocated_ -= block.size;
   requested_ -= block.requested;
   if (block.birth <= peak_event_) peak_blocks_.Offer(block);

@@ -42,6 +42,8 @@ struct SizeClass {
 struct DeviceLevel {
   uint64_t allocated = 0;
   uint64_t highest = 0;
+  uint64_t reserved = 0;
+  uint64_t highest_reserved = 0;
   uint64_t out_of_memory = 0;
   // The latest answer of the driver to how much is free, and what was allocated then.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
@@ -66,8 +68,21 @@ class Levels {
   // not counted.
   LiveBlock Revived(const LiveBlock& block, uint64_t died, const Moment& now);
 
+  // A pool took memory from a device, or gave it back.
+  void Reserved(int16_t device, uint64_t bytes);
+  void Unreserved(int16_t device, uint64_t bytes);
+  // So much is reserved, says somebody who knows.
+  void SetReserved(uint64_t bytes);
+
   // Counts an allocation of `block`, born or (imported) only seen.
   void CountAllocation(const LiveBlock& block);
+
+  // The tally of a site, of SiteTable's numbers.
+  PeakLevel& Site(uint32_t site) {
+    if (site >= sites_.size()) sites_.resize(site + size_t{1});
+    return sites_[site];
+  }
+  const std::vector<PeakLevel>& sites() const { return sites_; }
 
   Tally& Library(uint16_t library) { return At(&libraries_, library); }
   Tally& Call(uint16_t call) { return At(&calls_, call); }
@@ -76,6 +91,7 @@ class Levels {
 
   uint64_t allocated() const { return allocated_; }
   uint64_t requested() const { return requested_; }
+  uint64_t reserved() const { return reserved_; }
   uint64_t host() const { return host_; }
   uint64_t managed() const { return managed_; }
   // The event that brought the peak. What was live then has LiveBlock::birth up to this.
@@ -103,6 +119,7 @@ class Levels {
 
   uint64_t allocated_ = 0;
   uint64_t requested_ = 0;
+  uint64_t reserved_ = 0;
   uint64_t host_ = 0;
   uint64_t registered_ = 0;
   uint64_t managed_ = 0;
@@ -112,6 +129,7 @@ class Levels {
   uint64_t peak_event_ = 0;
   uint64_t largest_block_ = 0;
 
+  std::vector<PeakLevel> sites_;
   std::vector<Tally> libraries_;
   std::vector<Tally> calls_;
   std::array<Tally, 256> kinds_;

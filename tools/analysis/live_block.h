@@ -22,6 +22,9 @@ struct LiveBlock {
   int16_t device = kNoDevice;
   MemoryKind memory = MemoryKind::kNone;
   bool imported = false;  // belongs to another process
+  bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
+  bool opened = false;    // was there before the first event
+  uint32_t site = 0;      // who allocated it, a number of SiteTable's
 };
 
 // When something happened: at which event, counted as LiveBlock::birth is.

@@ -28,6 +28,8 @@ void Add(const Counts& from, Counts* to) {
 
 void Add(const Peak& from, Peak* to) {
   to->allocated_bytes += from.allocated_bytes;
+  to->reserved_then_bytes += from.reserved_then_bytes;
+  to->requested_then_bytes += from.requested_then_bytes;
   to->reserved_bytes += from.reserved_bytes;
   to->requested_bytes += from.requested_bytes;
   to->host_bytes += from.host_bytes;
@@ -95,8 +97,9 @@ void Add(const LiveFacts& from, LiveFacts* to) {
   Add(from.other, &to->other);
   for (const BlockFacts& group : from.groups) {
     auto known = std::find_if(to->groups.begin(), to->groups.end(), [&](const BlockFacts& other) {
-      return std::tie(other.library, other.call, other.memory, other.device, other.size) ==
-             std::tie(group.library, group.call, group.memory, group.device, group.size);
+      return std::tie(other.site, other.library, other.call, other.memory, other.device,
+                      other.size) == std::tie(group.site, group.library, group.call, group.memory,
+                                              group.device, group.size);
     });
     if (known == to->groups.end()) {
       to->groups.push_back(group);
@@ -123,7 +126,24 @@ void Intersect(const std::map<std::string, std::string>& with,
   });
 }
 
+// What has no meaning for several.
+void ClearOwn(Facts* total) {
+  total->missing.clear();
+  total->by_site.clear();
+  total->by_operation.clear();
+  total->by_category.clear();
+  total->snapshot.reset();
+  total->iterations = {};
+  total->lifetimes = {};
+  total->churn = {};
+  total->cache = {};
+  total->before_peak = {};
+  total->advice.clear();
+}
+
 void AddTrace(const Facts& trace, Facts* total) {
+  if (trace.kind != total->kind) total->kind = "several";
+  total->reserved_known = total->reserved_known && trace.reserved_known;
   total->simulated = total->simulated && trace.simulated;
   total->end_ns = std::max(total->end_ns, trace.end_ns);
   total->largest_block_bytes = std::max(total->largest_block_bytes, trace.largest_block_bytes);
@@ -157,6 +177,7 @@ FactSet MergeTraces(std::vector<Facts> traces) {
     set.total.largest_at_peak.clear();
     set.total.timeline = {};
     set.total.fragmentation = {};
+    ClearOwn(&set.total);
     set.total.traces = traces.size();
     for (size_t i = 1; i < traces.size(); ++i) AddTrace(traces[i], &set.total);
   }

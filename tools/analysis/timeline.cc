@@ -12,6 +12,7 @@ constexpr uint64_t kLongest = uint64_t{1} << 62;
 TimelinePoint Joined(const TimelinePoint& first, const TimelinePoint& second) {
   TimelinePoint joined = second;
   joined.allocated_highest = std::max(first.allocated_highest, second.allocated_highest);
+  joined.reserved_highest = std::max(first.reserved_highest, second.reserved_highest);
   joined.host_highest = std::max(first.host_highest, second.host_highest);
   joined.managed_highest = std::max(first.managed_highest, second.managed_highest);
   // Of two states the worse one is told.
@@ -40,9 +41,10 @@ Timeline::Timeline() : shift_(kFirstShift), interval_end_(uint64_t{1} << kFirstS
   points_.emplace_back();
 }
 
-void Timeline::Note(uint64_t allocated, uint64_t host, uint64_t managed) {
+void Timeline::Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed) {
   TimelinePoint& point = points_.back();
   point.allocated_highest = std::max(point.allocated_highest, allocated);
+  point.reserved_highest = std::max(point.reserved_highest, reserved);
   point.host_highest = std::max(point.host_highest, host);
   point.managed_highest = std::max(point.managed_highest, managed);
 }

@@ -28,7 +28,7 @@ class Timeline {
   // Ends the interval being filled with these levels, and begins the one of `time_ns` with them.
   void Close(const TimelinePoint& state, uint64_t time_ns);
   // Levels after an event.
-  void Note(uint64_t allocated, uint64_t host, uint64_t managed);
+  void Note(uint64_t allocated, uint64_t reserved, uint64_t host, uint64_t managed);
 
   // The intervals up to the one being filled, which ends with `state`.
   TimelineFacts Finish(const TimelinePoint& state) const;

@@ -158,7 +158,7 @@ absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input) {
   }
   if (visitor.bad_rows() != 0) {
     timeline.missing.push_back(
-        Concat(Counted(visitor.bad_rows(), "row"), " could not be used and left out"));
+        Concat(NumberOf(visitor.bad_rows(), "row"), " could not be used and left out"));
   }
   if (timeline.is_raw) {
     LevelsFromRows(&timeline);

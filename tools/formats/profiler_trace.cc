@@ -118,7 +118,7 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
   }
   if (trace.samples.empty()) {
     return absl::InvalidArgumentError(Concat(input.path(), " is a trace of ",
-                                             Counted(trace.all_events, "event"),
+                                             NumberOf(trace.all_events, "event"),
                                              ", none of memory: record it with "
                                              "torch.profiler.profile(profile_memory=True)"));
   }
@@ -213,11 +213,11 @@ EventList ProfilerEvents(const ProfilerTrace& trace) {
     }
   }
   if (cpu_samples != 0) {
-    list.missing.push_back(Concat(Counted(cpu_samples, "event"), " of CPU memory left out"));
+    list.missing.push_back(Concat(NumberOf(cpu_samples, "event"), " of CPU memory left out"));
   }
   if (contradictions != 0) {
     list.missing.push_back(
-        Concat(Counted(contradictions, "event"), " contradict what was live before"));
+        Concat(NumberOf(contradictions, "event"), " contradict what was live before"));
   }
   list.events.insert(list.events.begin(), opening.begin(), opening.end());
   for (size_t i = 0; i < list.events.size(); ++i) list.events[i].sequence = i + 1;

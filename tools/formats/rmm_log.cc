@@ -130,10 +130,10 @@ absl::StatusOr<EventList> ReadRmmLog(const Input& input) {
     list.events.push_back(event);
   }
   if (unreadable != 0) {
-    list.missing.push_back(Concat(Counted(unreadable, "line"),
+    list.missing.push_back(Concat(NumberOf(unreadable, "line"),
                                   " could not be used and left out, the first ", first_problem));
   }
-  if (timeless != 0) list.missing.push_back(Concat("no time in ", Counted(timeless, "line")));
+  if (timeless != 0) list.missing.push_back(Concat("no time in ", NumberOf(timeless, "line")));
   if (columns.stream < 0) list.missing.emplace_back("no streams");
   list.missing.emplace_back("the log does not say which device: device 0 is assumed");
   list.missing.emplace_back("the log does not say what RMM reserved from the driver");

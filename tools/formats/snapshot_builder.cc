@@ -223,7 +223,7 @@ void SnapshotBuilder::Drop(const char* kind, const std::string& where) {
 
 void SnapshotBuilder::SayWhatIsDropped() {
   for (const auto& [kind, dropped] : dropped_) {
-    snapshot_.missing.push_back(Concat(Counted(dropped.count, kind),
+    snapshot_.missing.push_back(Concat(NumberOf(dropped.count, kind),
                                        " could not be used and left out, the first ",
                                        dropped.first));
   }
@@ -239,20 +239,20 @@ void SnapshotBuilder::SayWhatIsMissing() {
         "no events: torch.cuda.memory._record_memory_history() was not called before the snapshot");
   } else if (seen_.entries_without_time != 0) {
     missing.push_back(
-        Concat("no time in ", seen_.entries_without_time, " of ", Counted(entries, "event")));
+        Concat("no time in ", seen_.entries_without_time, " of ", NumberOf(entries, "event")));
   }
   if (snapshot_.device.segments.empty()) missing.emplace_back("no segments");
   if (seen_.segments_without_pool != 0) {
-    missing.push_back(Concat("no pool id in ", Counted(seen_.segments_without_pool, "segment"),
+    missing.push_back(Concat("no pool id in ", NumberOf(seen_.segments_without_pool, "segment"),
                              ", taken as the default pool"));
   }
   if (seen_.blocks_without_address != 0) {
-    missing.push_back(Concat("no address in ", Counted(seen_.blocks_without_address, "block"),
+    missing.push_back(Concat("no address in ", NumberOf(seen_.blocks_without_address, "block"),
                              ", counted from the start of their segments"));
   }
   if (seen_.blocks_without_requested != 0) {
     missing.push_back(Concat("no requested size in ",
-                             Counted(seen_.blocks_without_requested, "block"),
+                             NumberOf(seen_.blocks_without_requested, "block"),
                              ", taken as the block's size"));
   }
   if (seen_.stacks == 0) missing.emplace_back("no call stacks");
@@ -274,11 +274,11 @@ void SnapshotBuilder::CheckSums(const SnapshotSpace& space, const char* what) {
   }
   if (untiled != 0) {
     snapshot_.missing.push_back(
-        Concat("the blocks do not add up to total_size in ", Counted(untiled, what)));
+        Concat("the blocks do not add up to total_size in ", NumberOf(untiled, what)));
   }
   if (unequal != 0) {
     snapshot_.missing.push_back(
-        Concat("the live blocks do not add up to allocated_size in ", Counted(unequal, what)));
+        Concat("the live blocks do not add up to allocated_size in ", NumberOf(unequal, what)));
   }
 }
 

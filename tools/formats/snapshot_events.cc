@@ -235,7 +235,7 @@ void SnapshotEvents::SayWhatIsMissing() {
   for (const uint64_t count : counts_.entries) entries += count;
   if (entries == 0) return;
   const auto say = [&](uint64_t count, std::string_view noun, std::string_view what) {
-    if (count != 0) missing_.push_back(Concat(what, ": ", Counted(count, noun)));
+    if (count != 0) missing_.push_back(Concat(what, ": ", NumberOf(count, noun)));
   };
   constexpr std::string_view kEnded = " (the recording ended before the snapshot was taken)";
   say(counts_.opening_blocks, "block", "live before the first event, since when is not known");

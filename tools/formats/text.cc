@@ -34,7 +34,7 @@ std::string_view Stripped(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-std::string Counted(uint64_t count, std::string_view noun) {
+std::string NumberOf(uint64_t count, std::string_view noun) {
   return Concat(count, " ", noun, count == 1 ? "" : "s");
 }
 

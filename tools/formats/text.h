@@ -60,7 +60,7 @@ std::string Quoted(std::string_view text);
 std::string_view Stripped(std::string_view text);
 
 // "1 block", "3 blocks".
-std::string Counted(uint64_t count, std::string_view noun);
+std::string NumberOf(uint64_t count, std::string_view noun);
 
 }  // namespace vramstow
 

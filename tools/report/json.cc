@@ -1,9 +1,11 @@
 #include "tools/report/json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "tools/report/json_explain.h"
 
 namespace vramstow {
 namespace {
@@ -48,7 +50,9 @@ Json Input(const Facts& facts) {
   const ReadReport& report = facts.report;
   const bool complete = report.damaged_chunks == 0 && report.damaged_bytes == 0 &&
                         report.missing_events == 0 && report.dropped_events == 0 && report.closed;
-  return {{"kind", "stow"},
+  Json missing = Json::array();
+  for (const std::string& sentence : facts.missing) missing.push_back(sentence);
+  return {{"kind", facts.kind},
           {"file", facts.traces == 1 ? Json(facts.file) : Json(nullptr)},
           {"traces", facts.traces},
           {"events", report.events},
@@ -60,7 +64,8 @@ Json Input(const Facts& facts) {
             {"damaged_bytes", report.damaged_bytes},
             {"missing_events", report.missing_events},
             {"dropped_events", report.dropped_events},
-            {"closed", report.closed}}}};
+            {"closed", report.closed}}},
+          {"missing", std::move(missing)}};
 }
 
 Json CountsOf(const Counts& counts) {
@@ -91,6 +96,7 @@ Json BlockOf(const BlockFacts& block) {
           {"kind", MemoryKindName(block.memory)},
           {"call", block.call},
           {"library", block.library},
+          {"site", block.site.empty() ? Json(nullptr) : Json(block.site)},
           {"device", Device(block.device)}};
 }
 
@@ -100,8 +106,11 @@ Json PeakOf(const Facts& facts) {
   Json blocks = Json::array();
   for (const BlockFacts& block : facts.largest_at_peak) blocks.push_back(BlockOf(block));
   return {{"allocated_bytes", peak.allocated_bytes},
-          {"reserved_bytes", peak.reserved_bytes},
+          {"reserved_bytes", facts.reserved_known ? Json(peak.reserved_bytes) : Json(nullptr)},
           {"requested_bytes", peak.requested_bytes},
+          {"reserved_then_bytes",
+           facts.reserved_known ? Json(peak.reserved_then_bytes) : Json(nullptr)},
+          {"requested_then_bytes", peak.requested_then_bytes},
           {"time_ns", is_one ? Json(peak.time_ns) : Json(nullptr)},
           {"sequence", is_one ? Json(peak.sequence) : Json(nullptr)},
           {"host_pinned_bytes", peak.host_bytes},
@@ -146,6 +155,8 @@ Json Devices(const std::vector<DeviceFacts>& devices) {
                     {"total_bytes", OrNull(device.total_bytes)},
                     {"free_bytes_at_start", OrNull(device.free_bytes_at_start)},
                     {"peak_bytes", device.peak_bytes},
+                    {"peak_reserved_bytes", device.peak_reserved_bytes},
+                    {"reserved_bytes_at_end", device.end_reserved_bytes},
                     {"bytes_at_end", device.end_bytes},
                     {"out_of_memory", device.out_of_memory},
                     {"lowest_free_bytes", OrNull(device.lowest_free_bytes)},
@@ -182,7 +193,9 @@ Json TimelineOf(const Facts& facts) {
   Json json = {
       {"interval_ns", timeline.interval_ns},
       {"allocated_bytes", Series(timeline, [](Point p) { return p.allocated_highest; })},
-      {"reserved_bytes", Series(timeline, [](Point p) { return p.allocated_highest; })},
+      {"reserved_bytes", facts.reserved_known
+                             ? Series(timeline, [](Point p) { return p.reserved_highest; })
+                             : Json(nullptr)},
       {"allocated_at_end_bytes", Series(timeline, [](Point p) { return p.allocated_last; })},
       {"requested_at_end_bytes", Series(timeline, [](Point p) { return p.requested_last; })},
       {"host_pinned_bytes", Series(timeline, [](Point p) { return p.host_highest; })},
@@ -209,16 +222,25 @@ Json FragmentationOf(const Facts& facts) {
   const Peak& peak = facts.peak;
   const double ratio =
       static_cast<double>(peak.reserved_bytes) / static_cast<double>(peak.allocated_bytes);
-  Json json = {
-      {"peak_reserved_over_allocated", peak.allocated_bytes == 0 ? Json(nullptr) : Json(ratio)},
-      {"unusable_bytes_at_peak", fragmentation.at_peak.unusable_bytes},
-      {"largest_request_bytes", fragmentation.largest_request_bytes},
-      {"ranges_seen", fragmentation.any_ranges}};
+  Json json = {{"peak_reserved_over_allocated",
+                peak.allocated_bytes == 0 || !facts.reserved_known ? Json(nullptr) : Json(ratio)},
+               {"unusable_bytes_at_peak", fragmentation.at_peak.unusable_bytes},
+               {"largest_request_bytes", fragmentation.largest_request_bytes},
+               {"ranges_seen", fragmentation.any_ranges},
+               {"in_pool", fragmentation.in_pool},
+               {"rounding_bytes_at_peak",
+                peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes)},
+               {"pending_free_peak_bytes", fragmentation.pending_peak_bytes}};
   if (!fragmentation.any_ranges) return json;
   json["at_peak"] = RangesOf(fragmentation.at_peak);
   json["worst"] = RangesOf(fragmentation.worst);
   json["worst"]["time_ns"] = fragmentation.worst_time_ns;
   json["at_end"] = RangesOf(fragmentation.at_end);
+  if (!fragmentation.holes_known) return json;
+  Json holes = Json::array();
+  for (const HoleFacts& hole : fragmentation.holes) holes.push_back(HoleJson(hole));
+  json["hole_count"] = fragmentation.hole_count;
+  json["holes"] = std::move(holes);
   return json;
 }
 
@@ -251,6 +273,12 @@ void AddOutOfMemory(const Facts& facts, Json* list) {
                      {"free_known_from", FreeFrom(failure.free_from)},
                      {"free_known_at_ns", known ? Json(failure.free_known_at_ns) : Json(nullptr)},
                      {"largest_free_range_bytes", OrNull(failure.largest_free_range_bytes)}});
+    if (!failure.has_pool) continue;
+    list->back()["pool"] = {{"reserved_bytes", failure.reserved_bytes},
+                            {"free_bytes", failure.pool_free_bytes},
+                            {"free_ranges", failure.pool_free_ranges},
+                            {"pending_free_bytes", failure.pending_bytes},
+                            {"largest_hole", HoleJson(failure.largest_hole)}};
   }
 }
 
@@ -286,10 +314,15 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
   json["devices"] = Devices(facts.devices);
   json["timeline"] = TimelineOf(facts);
   json["fragmentation"] = FragmentationOf(facts);
+  AddExplained(facts, &json);
   return json;
 }
 
 }  // namespace
+
+std::string JsonText(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string JsonReport(const FactSet& set) {
   Json json = {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}}};
@@ -302,6 +335,9 @@ std::string JsonReport(const FactSet& set) {
   }
   json.update(FactsOf(set.total, all));
   json["ranks"] = std::move(ranks);
+  Json left_out = Json::array();
+  for (const std::string& sentence : set.left_out) left_out.push_back(sentence);
+  json["left_out"] = std::move(left_out);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

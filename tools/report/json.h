@@ -15,6 +15,9 @@ inline constexpr char kSchemaName[] = "vramstow.analysis";
 // Goes up when a key changes its meaning or goes; new keys do not change it.
 inline constexpr int kSchemaVersion = 1;
 
+// A text as JSON, in quotes.
+std::string JsonText(const std::string& text);
+
 // One object on one line.
 std::string JsonReport(const FactSet& set);
 

@@ -24,6 +24,33 @@ std::string AmountText(const Amount& amount) {
   return absl::StrCat(Bytes(amount.bytes), " in ", Counted(amount.blocks, "block"));
 }
 
+// Why a pool could not serve it.
+std::string PoolStory(const OutOfMemoryFacts& failure) {
+  std::string text =
+      absl::StrFormat("  its pool held %s, of which %s were free in %s, the largest %s",
+                      Bytes(failure.reserved_bytes), Bytes(failure.pool_free_bytes),
+                      Counted(failure.pool_free_ranges, "piece"),
+                      Bytes(failure.largest_free_range_bytes.value_or(0)));
+  const HoleFacts& hole = failure.largest_hole;
+  if (hole.size > 0) {
+    const auto neighbour = [](const std::string& site, uint64_t bytes) {
+      return bytes == 0 ? std::string("the segment's edge")
+                        : absl::StrCat(Bytes(bytes), " of ", Printable(site));
+    };
+    text += absl::StrFormat(", between %s and %s", neighbour(hole.before, hole.before_bytes),
+                            neighbour(hole.after, hole.after_bytes));
+  }
+  if (failure.pending_bytes > 0) {
+    text += absl::StrFormat("; %s were on their way back", Bytes(failure.pending_bytes));
+  }
+  return text + "\n";
+}
+
+// The call site where a stack tells it, else the library.
+std::string WhoOf(const BlockFacts& block) {
+  return Printable(!block.site.empty() ? block.site : block.library);
+}
+
 // Neighbours in the list that are alike are told in one line.
 std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
@@ -31,14 +58,15 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   for (size_t i = 0; i < blocks.size() && rows < kMostBlocks; ++rows) {
     size_t alike = i;
     while (alike < blocks.size() && blocks[alike].size == blocks[i].size &&
-           blocks[alike].call == blocks[i].call && blocks[alike].library == blocks[i].library) {
+           blocks[alike].site == blocks[i].site && blocks[alike].call == blocks[i].call &&
+           blocks[alike].library == blocks[i].library) {
       ++alike;
     }
     const size_t count = alike - i;
     // Where the list ends in a run of alike blocks, there may be more of them.
     const bool open = alike == blocks.size() && blocks.size() == kMostBlocksAtPeak && count > 1;
     table.AddRow({count == 1 ? "" : absl::StrCat(Count(count), open ? "+ x" : " x"),
-                  Bytes(blocks[i].size), Printable(blocks[i].library), Printable(blocks[i].call),
+                  Bytes(blocks[i].size), WhoOf(blocks[i]), Printable(blocks[i].call),
                   absl::StrCat(count == 1 ? "at " : "from ", Time(blocks[i].time_ns))});
     i = alike;
   }
@@ -54,7 +82,8 @@ std::string PeakSection(const Facts& facts) {
     return "No memory was allocated.\n";
   }
   text += absl::StrFormat("%s allocated, %s reserved, %s requested", Bytes(peak.allocated_bytes),
-                          Bytes(peak.reserved_bytes), Bytes(peak.requested_bytes));
+                          facts.reserved_known ? Bytes(peak.reserved_bytes) : "unknown",
+                          Bytes(peak.requested_bytes));
   text += facts.traces == 1 ? absl::StrCat(", at ", Time(peak.time_ns), "\n")
                             : ": the sum of each process's own peak\n";
   text += absl::StrFormat("%s, %s, largest block %s, out of memory %s\n",
@@ -94,6 +123,7 @@ std::string LibrarySection(const Facts& facts, const TextStyle& style) {
 }
 
 std::string KindSection(const Facts& facts) {
+  if (facts.kind != "stow" && facts.by_kind.size() < 2) return "";
   Table table(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "highest", "at end", "in all", "allocations", "frees"});
@@ -111,6 +141,8 @@ std::string KindSection(const Facts& facts) {
 }
 
 std::string CallSection(const Facts& facts) {
+  // Other formats have no more than words for allocating and freeing.
+  if (facts.kind != "stow" && facts.kind != "several") return "";
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "calls", "refused", "allocated in all"});
   const size_t rows = std::min(facts.by_call.size(), kMostRows);
@@ -141,6 +173,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   const FragmentationFacts& fragmentation = facts.fragmentation;
   const Peak& peak = facts.peak;
   if (peak.allocated_bytes == 0 && !fragmentation.any_ranges) return "";
+  if (!facts.reserved_known) return "What was reserved is not known.\n";
   std::string text = absl::StrCat(
       "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
   if (!fragmentation.any_ranges) {
@@ -149,7 +182,9 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
         "blocks that a framework divides itself is not visible at the driver.\n";
     return WrappedLines(text, style.width);
   }
-  text += absl::StrCat("free addresses in reserved ranges (largest request so far: ",
+  text += absl::StrCat(fragmentation.in_pool ? "free memory in the pool (largest request so far: "
+                                             : "free addresses in reserved ranges (largest request "
+                                               "so far: ",
                        Bytes(fragmentation.largest_request_bytes), "):\n");
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "free", "largest range", "largest ÷ free", "too small"});
@@ -162,7 +197,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
     add("worst, at " + Time(fragmentation.worst_time_ns), fragmentation.worst);
   }
   add("at the end", fragmentation.at_end);
-  return text + table.Text(2);
+  return text + table.Text(2) + HoleTable(facts, style);
 }
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
@@ -186,6 +221,7 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
         text += absl::StrFormat(", %s free (by what the driver said at %s)\n",
                                 Bytes(failure.free_bytes), Time(failure.free_known_at_ns));
       }
+      if (failure.has_pool) text += PoolStory(failure);
     }
   }
   return WrappedLines(text, style.width) + AndMore(count - std::min<uint64_t>(count, told));
@@ -205,7 +241,7 @@ std::string LiveSection(const Facts& facts, const TextStyle& style) {
     const BlockFacts& group = live.groups[i];
     table.AddRow({Bytes(group.size * group.count), absl::StrCat(Count(group.count), " x"),
                   Bytes(group.size), MemoryKindName(group.memory),
-                  Shortened(Printable(group.library), 24, style.utf8), Printable(group.call)});
+                  Shortened(WhoOf(group), 24, style.utf8), Printable(group.call)});
   }
   text += table.Text(2);
   return text + AndMore(live.groups.size() - rows + live.groups_left_out);

@@ -21,6 +21,18 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style);
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style);
 std::string LiveSection(const Facts& facts, const TextStyle& style);
 
+// sections_explain.cc
+std::string AdviceSection(const Facts& facts, const TextStyle& style);
+std::string SnapshotSection(const Facts& facts);
+std::string SiteSection(const Facts& facts, const TextStyle& style);
+std::string CategorySection(const Facts& facts, const TextStyle& style);
+std::string BeforePeakSection(const Facts& facts, const TextStyle& style);
+std::string IterationSection(const Facts& facts);
+std::string LifetimeSection(const Facts& facts, const TextStyle& style);
+std::string CacheSection(const Facts& facts);
+// Part of the section on fragmentation.
+std::string HoleTable(const Facts& facts, const TextStyle& style);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_REPORT_SECTIONS_H_

@@ -28,15 +28,30 @@ std::string Title(const std::string& text, const TextStyle& style) {
   return line + "\n";
 }
 
+// "snapshot.pickle: PyTorch memory snapshot".
+std::string NameOfFile(const Facts& facts) {
+  const std::string file = Printable(facts.file.substr(facts.file.rfind('/') + 1));
+  const std::pair<const char*, const char*> kinds[] = {
+      {"pytorch_snapshot", "PyTorch memory snapshot"},
+      {"rmm_log", "RMM log"},
+      {"profiler_trace", "PyTorch profiler trace"},
+      {"memory_timeline", "PyTorch memory timeline"},
+      {"minimalloc", "minimalloc problem"}};
+  for (const auto& [kind, name] : kinds) {
+    if (facts.kind == kind) return absl::StrCat(file, ": ", name);
+  }
+  return file;
+}
+
 std::string Identity(const Facts& facts, const TextStyle& style) {
   std::string text;
   const std::string command = Fact(facts, "process.command");
   const std::string program = Fact(facts, "process.program");
-  text += Shortened(!command.empty()   ? command
-                    : !program.empty() ? program
-                                       : "unknown program",
-                    style.width, style.utf8) +
-          "\n";
+  const std::string name = !command.empty()       ? command
+                           : !program.empty()     ? program
+                           : facts.kind == "stow" ? "unknown program"
+                                                  : NameOfFile(facts);
+  text += Shortened(name, style.width, style.utf8) + "\n";
   std::vector<std::string> parts;
   const auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) parts.push_back(absl::StrCat(label, value));
@@ -54,6 +69,8 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
   std::string devices;
   for (const DeviceFacts& device : facts.devices) {
     if (device.device == kNoDevice) continue;
+    if (device.name.empty() && !device.total_bytes.has_value() && facts.devices.size() < 3)
+      continue;
     devices += absl::StrCat("device ", device.device);
     if (!device.name.empty()) devices += ": " + Printable(device.name);
     if (device.total_bytes.has_value()) devices += ", " + Bytes(*device.total_bytes);
@@ -115,8 +132,15 @@ std::string Ascii(const std::string& text) {
   return ascii;
 }
 
+// Other formats than our own do not say which library asked.
+bool HasLibraries(const Facts& facts) {
+  return std::ranges::any_of(facts.by_library,
+                             [](const TallyFacts& tally) { return tally.name != "unknown"; });
+}
+
 std::string MissingOfAll(const FactSet& set) {
   std::string text;
+  for (const std::string& sentence : set.left_out) text += Printable(sentence) + "\n";
   for (const Facts& trace : set.traces) {
     const std::string missing = MissingText(trace);
     if (missing.empty()) continue;
@@ -138,7 +162,8 @@ std::string MissingText(const Facts& facts) {
   const ReadReport& report = facts.report;
   const Counts& counts = facts.counts;
   std::string text;
-  if (!report.closed) {
+  for (const std::string& sentence : facts.missing) text += Printable(sentence) + "\n";
+  if (!report.closed && facts.kind == "stow") {
     text +=
         "The trace was not closed: the process was killed, or it is still running. All that it had "
         "committed is here.\n";
@@ -156,9 +181,10 @@ std::string MissingText(const Facts& facts) {
                          " of the sequence. What they freed counts as live from there on.\n");
   }
   if (counts.frees_of_unseen > 0) {
-    text +=
-        absl::StrCat(Counted(counts.frees_of_unseen, "free"),
-                     " of blocks whose allocation is not in the trace; they are in no level.\n");
+    text += absl::StrCat(Counted(counts.frees_of_unseen, "free"),
+                         " of blocks whose allocation is not in the trace",
+                         facts.kind == "stow" ? "; they are in no level.\n"
+                                              : ": they count as there from the beginning.\n");
   }
   if (counts.frees_missed > 0) {
     text += absl::StrCat(Counted(counts.frees_missed, "block"),
@@ -183,11 +209,23 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
             Chart(total.timeline, total.end_ns, {style.width, 8, style.utf8}));
   }
   section("Peak", PeakSection(total));
-  section("By library", LibrarySection(total, style));
+  if (one) {
+    section("Advice", AdviceSection(total, style));
+    section("What it is for, at the peak", CategorySection(total, style));
+    section("By call site", SiteSection(total, style));
+    section("Just before the peak", BeforePeakSection(total, style));
+  }
+  if (HasLibraries(total)) section("By library", LibrarySection(total, style));
   section("By kind of memory", KindSection(total));
   section("By call", CallSection(total));
   section("Sizes of device allocations", SizeSection(total, style));
-  if (one) section("Fragmentation", FragmentationSection(total, style));
+  if (one) {
+    section("Segments at the end", SnapshotSection(total));
+    section("Fragmentation", FragmentationSection(total, style));
+    section("Cache", CacheSection(total));
+    section("Iterations", IterationSection(total));
+    section("Lifetimes", LifetimeSection(total, style));
+  }
   section("Out of memory", OutOfMemorySection(set, style));
   section("Live at the end", LiveSection(total, style));
   section("What is missing", WrappedLines(MissingOfAll(set), style.width));

@@ -1,0 +1,152 @@
+// Pools and frameworks: what is reserved and what is allocated are the same bytes, told twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/list_source.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMega = 1 << 20;
+constexpr uint64_t kBase = 0x100000000;
+
+// A history with a pool (PyTorch's, or our own) and the blocks that it hands out.
+class PoolHistory : public History {
+ public:
+  void Segment(EventKind kind, uint64_t address, uint64_t size,
+               MemoryKind memory = MemoryKind::kDevice, uint64_t object = 0) {
+    Add({.address = address,
+         .size = size,
+         .object = object,
+         .device = 0,
+         .kind = kind,
+         .memory = memory,
+         .layer = Layer::kPool});
+  }
+  void Tensor(EventKind kind, uint64_t address, uint64_t size, int32_t result = 0) {
+    Add({.address = address,
+         .size = size,
+         .result = result,
+         .device = 0,
+         .call = 3,
+         .kind = kind,
+         .memory = MemoryKind::kDevice,
+         .layer = Layer::kFramework});
+  }
+};
+
+TEST(AnalyzerLayers, ReservedIsThePoolsAllocatedTheTensors) {
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase, 6 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase + 8 * kMega, 4 * kMega);
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.allocated_bytes, 10 * kMega);
+  EXPECT_EQ(facts.peak.reserved_bytes, 20 * kMega);
+  EXPECT_EQ(facts.counts.allocations, 2u);
+  EXPECT_TRUE(facts.fragmentation.in_pool);
+  EXPECT_EQ(facts.fragmentation.at_peak.free_bytes, 10 * kMega);
+  EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 8 * kMega);
+  // 2 MiB are less than the largest request, 8 are not.
+  EXPECT_EQ(facts.fragmentation.at_peak.unusable_bytes, 2 * kMega);
+}
+
+TEST(AnalyzerLayers, WithoutAPoolInSightWhatIsReservedIsNotKnown) {
+  PoolHistory history;
+  history.Tensor(EventKind::kAllocate, kBase, kMega);
+  EXPECT_FALSE(history.Analyze().reserved_known);
+  EXPECT_TRUE(History().Analyze().reserved_known);
+}
+
+TEST(AnalyzerLayers, ExpandableSegmentsGrowAndShrinkInPieces) {
+  PoolHistory history;
+  history.Segment(EventKind::kMap, kBase, 4 * kMega, MemoryKind::kPhysical);
+  history.Segment(EventKind::kMap, kBase + 4 * kMega, 4 * kMega, MemoryKind::kPhysical);
+  history.Tensor(EventKind::kAllocate, kBase, kMega);
+  Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.reserved_bytes, 8 * kMega);
+  // Neighbours are one range.
+  EXPECT_EQ(facts.fragmentation.at_peak.largest_bytes, 7 * kMega);
+  // Unmapped across the border of two mappings.
+  history.Segment(EventKind::kUnmap, kBase + 2 * kMega, 4 * kMega, MemoryKind::kPhysical);
+  facts = history.Analyze();
+  EXPECT_EQ(facts.devices.back().end_reserved_bytes, 4 * kMega);
+  EXPECT_EQ(facts.fragmentation.at_end.free_bytes, 3 * kMega);
+  EXPECT_EQ(facts.fragmentation.at_end.largest_bytes, 2 * kMega);
+}
+
+TEST(AnalyzerLayers, OurPoolsMemoryCountsByItsHandles) {
+  PoolHistory history;
+  history.Segment(EventKind::kReserve, kBase, 1024 * kMega, MemoryKind::kAddressRange);
+  history.Segment(EventKind::kAllocate, 7, 8 * kMega, MemoryKind::kPhysical);
+  history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kAddressRange, 7);
+  // A block of the driver's layer, served by the pool.
+  history.Add({.address = kBase,
+               .size = 2 * kMega,
+               .object = 1,
+               .device = 0,
+               .call = 1,
+               .library = 1,
+               .kind = EventKind::kAllocate,
+               .memory = MemoryKind::kDevice});
+  Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.allocated_bytes, 2 * kMega);
+  EXPECT_EQ(facts.peak.reserved_bytes, 8 * kMega);
+  EXPECT_EQ(facts.fragmentation.at_peak.free_bytes, 6 * kMega);
+  history.Free(kBase);
+  history.Segment(EventKind::kUnmap, kBase, 8 * kMega, MemoryKind::kAddressRange, 7);
+  history.Segment(EventKind::kFree, 7, 8 * kMega, MemoryKind::kPhysical);
+  facts = history.Analyze();
+  EXPECT_EQ(facts.devices.back().end_reserved_bytes, 0u);
+  EXPECT_EQ(facts.live.device.blocks, 0u);
+}
+
+TEST(AnalyzerLayers, AnOutOfMemoryTellsWhyThePoolCouldNotServeIt) {
+  PoolHistory history;
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
+  history.Tensor(EventKind::kAllocate, kBase + 10 * kMega, 4 * kMega);
+  history.Add(
+      {.size = 3 * kMega, .device = 0, .kind = EventKind::kMemoryInfo, .layer = Layer::kPool});
+  history.Tensor(EventKind::kAllocate, 0, 12 * kMega, 2);
+  const Facts facts = history.Analyze();
+  ASSERT_EQ(facts.out_of_memory.size(), 1u);
+  const OutOfMemoryFacts& failure = facts.out_of_memory.front();
+  EXPECT_EQ(failure.requested_bytes, 12 * kMega);
+  EXPECT_EQ(failure.free_bytes, 3 * kMega);
+  EXPECT_EQ(failure.largest_free_range_bytes, 8 * kMega);
+  EXPECT_EQ(failure.pool_free_bytes, 14 * kMega);
+  EXPECT_EQ(failure.pool_free_ranges, 2u);
+  EXPECT_EQ(failure.largest_hole.before_bytes, 2 * kMega);
+  EXPECT_EQ(failure.largest_hole.after_bytes, 4 * kMega);
+}
+
+TEST(AnalyzerLayers, SegmentsGivenBackInARowAreOneFlush) {
+  PoolHistory history;
+  for (uint64_t i = 0; i < 3; ++i) {
+    history.Segment(EventKind::kAllocate, kBase + i * 100 * kMega, 20 * kMega);
+  }
+  for (uint64_t i = 0; i < 2; ++i) {
+    history.Segment(EventKind::kFree, kBase + i * 100 * kMega, 20 * kMega);
+  }
+  history.Segment(EventKind::kAllocate, kBase, 20 * kMega);
+  const Facts facts = history.Analyze();
+  ASSERT_EQ(facts.cache.flushes.size(), 1u);
+  EXPECT_EQ(facts.cache.flushes.front().segments, 2u);
+  EXPECT_EQ(facts.cache.flushes.front().bytes, 40 * kMega);
+  EXPECT_EQ(facts.cache.flushes.front().taken_again_bytes, 20 * kMega);
+  EXPECT_EQ(facts.cache.flushes.front().by, "allocator");
+}
+
+TEST(AnalyzerLayers, DriverBlocksAndTensorsInADriverTraceStayApart) {
+  PoolHistory history;
+  history.Allocate(kBase, 20 * kMega);
+  history.Segment(EventKind::kAllocate, 2 * kBase, 30 * kMega);
+  history.Tensor(EventKind::kAllocate, 2 * kBase, 5 * kMega);
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.peak.reserved_bytes, 50 * kMega);
+  EXPECT_EQ(facts.peak.allocated_bytes, 25 * kMega);
+}
+
+}  // namespace
+}  // namespace vramstow

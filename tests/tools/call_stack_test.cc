@@ -1,0 +1,57 @@
+#include "tools/analysis/call_stack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(CallStack, TheSiteIsTheInnermostLineOfTheApplication) {
+  const StackWords words = WordsOf({
+      {"c10::cuda::CUDACachingAllocator::Native::malloc", "CUDACachingAllocator.cpp", 0},
+      {"at::_ops::empty_memory_format::call(c10::ArrayRef<long>)", "??", 0},
+      {"at::_ops::linear::call(at::Tensor const&)", "??", 0},
+      {"forward", "/env/lib/python3.12/site-packages/torch/nn/modules/linear.py", 125},
+      {"_PyEval_EvalFrameDefault", "??", 0},
+      {"forward", "/home/user/model.py", 42},
+      {"<module>", "/home/user/train.py", 7},
+  });
+  EXPECT_EQ(words.site, "model.py:42 forward");
+  EXPECT_EQ(words.operation, "aten::linear");
+  EXPECT_EQ(words.phase, Phase::kForward);
+  EXPECT_THAT(words.frames, ElementsAre("train.py:7 <module>", "model.py:42 forward",
+                                        "linear.py:125 forward", "aten::linear"));
+}
+
+TEST(CallStack, AutogradsThreadsHaveNoPython) {
+  const StackWords words = WordsOf({
+      {"at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0},
+      {"torch::autograd::generated::MulBackward0_apply_functional(std::vector<at::Tensor>)",
+       "Functions.cpp", 0},
+      {"torch::autograd::Engine::evaluate_function(…)", "??", 0},
+      {"__clone", "??", 0},
+  });
+  EXPECT_EQ(words.site, "backward of Mul");
+  EXPECT_EQ(words.phase, Phase::kBackward);
+}
+
+TEST(CallStack, ThePhaseIsThatOfTheInnermostFrameThatTells) {
+  EXPECT_EQ(WordsOf({{"step", "/x/torch/optim/adamw.py", 3}, {"forward", "a.py", 1}}).phase,
+            Phase::kOptimizer);
+  EXPECT_EQ(WordsOf({{"__init__", "/x/model.py", 3}}).phase, Phase::kInit);
+  EXPECT_EQ(WordsOf({{"at::cuda::getCUDABlasWorkspace()", "??", 0}, {"forward", "a.py", 1}}).phase,
+            Phase::kWorkspace);
+  EXPECT_EQ(WordsOf({{"_allocate_kv_cache", "/x/cache_engine.py", 3}}).phase, Phase::kCache);
+  EXPECT_EQ(WordsOf({{"main", "a.py", 1}}).phase, Phase::kUnknown);
+}
+
+TEST(CallStack, AStackThatTellsNothingSaysSo) {
+  EXPECT_EQ(WordsOf({}).site, "unknown");
+  EXPECT_EQ(WordsOf({{"??", "??", 0}}).site, "native code");
+  EXPECT_TRUE(WordsOf({{"empty_cache", "/x/torch/cuda/memory.py", 9}}).empties_cache);
+}
+
+}  // namespace
+}  // namespace vramstow

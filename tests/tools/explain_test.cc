@@ -1,0 +1,156 @@
+// From lives to why: iterations, what piles up, what came before the peak, advice.
+#include "tools/analysis/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/list_source.h"
+#include "tools/analysis/level_log.h"
+#include "tools/analysis/lives.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMega = 1 << 20;
+
+// A list whose marks say what is in `texts`, by Event::object.
+class MarkedSource : public ListSource {
+ public:
+  using ListSource::ListSource;
+  std::string_view MarkText(const Event& mark) const override { return texts.at(mark.object); }
+  std::vector<std::string> texts;
+};
+
+Analysis AnalyzeAll(const History& history) {
+  ListSource source(history.events());
+  Analysis analysis = AnalyzeInDetail(&source, "history.stow");
+  Explain(analysis.detail, &analysis.facts);
+  return analysis;
+}
+
+// Weights, then `steps` iterations of a few sizes, of which one block stays if `leaks`.
+History Training(int steps, bool leaks) {
+  History history;
+  history.Allocate(0x1000, 100 * kMega);
+  for (int step = 0; step < steps; ++step) {
+    for (uint64_t i = 0; i < 4; ++i) history.Allocate(0x10000 + i, (10 + i) * kMega);
+    for (uint64_t i = 0; i < 4; ++i) history.Free(0x10000 + i);
+    if (leaks) history.Allocate(0x900000 + static_cast<uint64_t>(step), 3 * kMega);
+  }
+  return history;
+}
+
+TEST(Iterations, AreFoundByWhatRecurs) {
+  const Facts facts = AnalyzeAll(Training(10, false)).facts;
+  EXPECT_EQ(facts.iterations.found_by, "pattern");
+  EXPECT_EQ(facts.iterations.count, 10u);
+  const IterationFacts& second = facts.iterations.list[1];
+  EXPECT_EQ(second.allocations, 4u);
+  EXPECT_EQ(second.allocated_bytes, 46 * kMega);
+  EXPECT_EQ(second.peak_bytes, 146 * kMega);
+  EXPECT_EQ(second.begin_bytes, 100 * kMega);
+  EXPECT_EQ(second.end_bytes, 100 * kMega);
+  EXPECT_EQ(facts.iterations.growth_bytes, 0);
+  EXPECT_EQ(facts.lifetimes.within.blocks, 40u);
+  EXPECT_EQ(facts.lifetimes.before.bytes, 100 * kMega);
+  EXPECT_TRUE(facts.lifetimes.growing.empty());
+}
+
+TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
+  const Facts facts = AnalyzeAll(Training(10, true)).facts;
+  EXPECT_EQ(facts.iterations.growth_bytes, static_cast<int64_t>(3 * kMega));
+  ASSERT_EQ(facts.lifetimes.growing.size(), 1u);
+  EXPECT_EQ(facts.lifetimes.growing.front().bytes_per_iteration, 3 * kMega);
+  ASSERT_FALSE(facts.advice.empty());
+  EXPECT_EQ(facts.advice.front().id, "growing_memory");
+  EXPECT_EQ(facts.advice.front().bytes, 30 * kMega);
+}
+
+TEST(Iterations, MarksComeBeforePatterns) {
+  History history;
+  for (uint64_t step = 0; step < 3; ++step) {
+    history.Add({.object = step, .offset = 1, .kind = EventKind::kMark});
+    history.Allocate(0x1000, (step + 1) * kMega);
+    history.Free(0x1000);
+  }
+  MarkedSource source(history.events());
+  source.texts = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"};
+  Analysis analysis = AnalyzeInDetail(&source, "history.stow");
+  const IterationsFacts iterations = FindIterations(analysis.detail);
+  EXPECT_EQ(iterations.found_by, "marks");
+  EXPECT_EQ(iterations.mark, "ProfilerStep#");
+  ASSERT_EQ(iterations.count, 3u);
+  EXPECT_EQ(iterations.list[2].peak_bytes, 3 * kMega);
+}
+
+TEST(Iterations, NothingThatRecursIsSaid) {
+  History history;
+  for (uint64_t i = 0; i < 50; ++i) history.Allocate(0x1000 + i, (i + 1) * (i + 3) * 512);
+  const IterationsFacts iterations = AnalyzeAll(history).facts.iterations;
+  EXPECT_EQ(iterations.found_by, "none");
+  EXPECT_FALSE(iterations.why_not.empty());
+}
+
+TEST(Peak, WhatChangedInTheLastSecondBeforeItIsTold) {
+  History history;
+  history.Allocate(0x1000, 50 * kMega, MemoryKind::kDevice, 1);
+  // A millisecond each: more than a second later.
+  for (int i = 0; i < 1500; ++i) history.Add({.kind = EventKind::kMemoryInfo});
+  history.Allocate(0x2000, 20 * kMega, MemoryKind::kDevice, 2);
+  const BeforePeakFacts before = AnalyzeAll(history).facts.before_peak;
+  ASSERT_TRUE(before.known);
+  EXPECT_EQ(before.from_bytes, 50 * kMega);
+  ASSERT_EQ(before.changes.size(), 1u);
+  EXPECT_EQ(before.changes.front().site, "library-2.so");
+  EXPECT_EQ(before.changes.front().bytes, static_cast<int64_t>(20 * kMega));
+}
+
+TEST(Churn, CountsWhatIsAskedForAgain) {
+  const ChurnFacts churn = AnalyzeAll(Training(10, false)).facts.churn;
+  EXPECT_EQ(churn.pairs, 36u);  // all but the first iteration's
+  EXPECT_EQ(churn.pair_bytes, 9 * 46 * kMega);
+}
+
+TEST(Lives, KeepTheLargestAndLongestWhenThereIsNoRoom) {
+  Lives lives(1000);
+  for (uint64_t i = 0; i < 100000; ++i) {
+    Life life;
+    life.birth = i + 1;
+    life.death = i + 2;
+    life.size = i % 1000 == 0 ? kMega : 512;
+    lives.Add(life);
+  }
+  EXPECT_LT(lives.lives().size(), 1000u);
+  EXPECT_EQ(lives.left_out() + lives.lives().size(), 100000u);
+  uint64_t large = 0;
+  for (const Life& life : lives.lives()) large += life.size == kMega;
+  EXPECT_EQ(large, 100u);
+}
+
+TEST(Lives, ThoseAlikeAreThinnedOutAndNotDroppedAltogether) {
+  Lives lives(1000);
+  for (uint64_t i = 0; i < 50000; ++i) {
+    Life life;
+    life.birth = i + 1;
+    life.death = i + 2;
+    life.size = 512;
+    lives.Add(life);
+  }
+  EXPECT_GT(lives.lives().size(), 10u);
+  EXPECT_LT(lives.lives().size(), 1000u);
+}
+
+TEST(LevelLog, KeepsTheHighestWhenStepsAreJoined) {
+  LevelLog log;
+  const uint64_t events = 3 * LevelLog::kMost;
+  for (uint64_t i = 0; i < events; ++i) log.Note(i, i == 77 ? 1000 : 1, 2, 3);
+  EXPECT_EQ(log.events_per_step(), 4u);
+  const std::vector<LevelStep> steps = log.Take();
+  EXPECT_EQ(steps.size(), events / 4);
+  EXPECT_EQ(steps[77 / 4].allocated, 1000u);
+  EXPECT_EQ(steps[77 / 4].last_allocated, 1u);
+  EXPECT_EQ(steps.back().time_ns, events - 1);
+}
+
+}  // namespace
+}  // namespace vramstow

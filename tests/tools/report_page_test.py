@@ -1,0 +1,266 @@
+"""vramstow report in a real browser: clicked, zoomed and scrubbed, and its numbers read back."""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import CHROMIUM, Browser
+from corpus import corpus_file
+from installation import VRAMSTOW, WRITE_TRACE
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium here: setup/packages-test.txt names it"
+)
+TRAINING = "lm-medium-ctx128-training.pickle"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+def vramstow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def show(browser: Browser, folder: Path, *inputs: Path) -> dict[str, Any]:
+    """Makes the page of the inputs and opens it. Gives the facts that --json tells."""
+    page = folder / "report.html"
+    made = vramstow("report", *inputs, "-o", page)
+    assert made.returncode == 0, made.stderr
+    assert page.stat().st_size < 20_000_000
+    browser.errors.clear()
+    browser.requests.clear()
+    browser.open(page)
+    facts = json.loads(vramstow("analyze", "--json", *inputs).stdout)
+    # One process's figures are shown at a time, the first one's first.
+    return facts["ranks"][0]
+
+
+def own_trace(folder: Path) -> Path:
+    subprocess.run(
+        [WRITE_TRACE, "small"],
+        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(folder)},
+        check=True,
+        timeout=60,
+    )
+    [trace] = folder.glob("*.stow")
+    return trace
+
+
+def look_up(facts: dict[str, Any], path: str) -> object:
+    keys = [int(key) if key.isdigit() else key for key in path.split(".")]
+    return functools.reduce(operator.getitem, keys, facts)  # type: ignore[arg-type]
+
+
+def readout(browser: Browser, element: str = "readout") -> dict[str, float]:
+    data = browser.run(f"({{...document.getElementById('{element}').dataset}})")
+    return {key: float(value) for key, value in data.items() if value.replace(".", "").isdigit()}
+
+
+@pytest.mark.parametrize(
+    "name", [TRAINING, "rl-training-pools-no-events.pickle", "lm-warm-cache.pickle"]
+)
+def test_the_numbers_on_the_page_are_those_of_the_json_and_the_text(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    source = corpus_file(name)
+    facts = show(browser, tmp_path, source)
+    figures = browser.run(
+        "[...document.querySelectorAll('[data-fact]')]"
+        ".map(e => [e.dataset.fact, e.dataset.value, e.textContent])"
+    )
+    assert len(figures) > 20
+    for path, value, _ in figures:
+        assert json.dumps(look_up(facts, path)) == value, path
+    spelled = {path: text for path, _, text in figures}
+    text = vramstow("analyze", source).stdout
+    for path in ("peak.allocated_bytes", "peak.reserved_bytes", "peak.requested_bytes"):
+        assert spelled[path] + " " + path.split(".")[1].removesuffix("_bytes") in text
+    for path in ("snapshot.reserved_bytes", "fragmentation.unusable_bytes_at_peak"):
+        assert spelled[path] in text
+    for advice in facts["advice"]:
+        assert browser.run(f"!!document.querySelector('[data-advice={advice['id']}]')")
+    assert browser.errors == []
+
+
+def test_the_page_asks_for_nothing_else(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, own_trace(tmp_path))
+    assert [url for url in browser.requests if not url.startswith("file://")] == []
+    assert len(browser.requests) == 1
+    assert browser.errors == []
+
+
+def test_it_opens_at_the_peak(browser: Browser, tmp_path: Path) -> None:
+    facts = show(browser, tmp_path, corpus_file(TRAINING))
+    at = readout(browser)
+    assert at["allocated"] == facts["peak"]["allocated_bytes"]
+    assert at["time"] == facts["peak"]["time_ns"]
+    assert at["reserved"] == facts["peak"]["reserved_then_bytes"]
+    # What the map draws is all that was allocated then; what is free is what the facts say.
+    drawn = browser.run(
+        "window.vramstow.map.pieces.reduce((sum, p) => sum + (p.block && !p.block.pending"
+        " ? p.block.size : 0), 0)"
+    )
+    assert drawn == facts["peak"]["allocated_bytes"]
+    lies = readout(browser, "map-summary")
+    assert lies["total"] == facts["peak"]["reserved_then_bytes"]
+    assert lies["free"] == facts["fragmentation"]["at_peak"]["free_bytes"]
+    assert readout(browser, "flame-readout")["total"] == facts["peak"]["allocated_bytes"]
+
+
+def test_a_click_moves_the_cursor_and_all_pictures_follow(browser: Browser, tmp_path: Path) -> None:
+    facts = show(browser, tmp_path, corpus_file(TRAINING))
+    before = readout(browser)
+    browser.click("#timeline", 0.3)
+    after = readout(browser)
+    assert after["event"] < before["event"]
+    assert after["time"] == pytest.approx(0.27 * facts["input"]["duration_ns"], rel=0.1)
+    browser.click("#flame-cursor")
+    assert readout(browser, "flame-readout")["total"] == after["allocated"]
+    assert readout(browser, "map-summary")["total"] == after["reserved"]
+
+
+def test_the_scrubber_reaches_every_event(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, corpus_file(TRAINING))
+    for event in (5000, 12345, 20000):
+        browser.run(
+            f"(() => {{ const s = document.getElementById('scrub'); s.value = {event};"
+            " s.dispatchEvent(new Event('input', {bubbles: true})); })()"
+        )
+        at = readout(browser)
+        assert at["event"] == event
+        alive = browser.run(
+            f"window.vramstow.model.blocks.at({event})"
+            ".reduce((sum, b) => sum + (b.pending ? 0 : b.size), 0)"
+        )
+        assert alive == at["allocated"]
+
+
+def test_the_timeline_zooms_by_wheel_drag_and_key(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, corpus_file(TRAINING))
+    span = "window.vramstow.timeline.to - window.vramstow.timeline.from"
+    whole = browser.run(span)
+    browser.wheel("#timeline", -120)
+    by_wheel = browser.run(span)
+    assert by_wheel < whole
+    browser.drag("#timeline", 0.4, 0.6)
+    by_drag = browser.run(span)
+    assert by_drag == pytest.approx(by_wheel * 0.2, rel=0.15)
+    browser.key("0")
+    assert browser.run(span) == whole
+    browser.key("+")
+    assert browser.run(span) == pytest.approx(whole / 2)
+    browser.click("#fit")
+    assert browser.run(span) == whole
+
+
+def test_everything_can_be_reached_from_the_keyboard(browser: Browser, tmp_path: Path) -> None:
+    facts = show(browser, tmp_path, corpus_file(TRAINING))
+    at_peak = readout(browser)["event"]
+    browser.key("ArrowLeft")
+    assert readout(browser)["event"] < at_peak
+    browser.key("p")
+    assert readout(browser)["allocated"] == facts["peak"]["allocated_bytes"]
+    browser.key("?")
+    assert browser.run("document.getElementById('keys').hidden") is False
+    browser.key("t")
+    assert browser.run("window.vramstow.timeline.byTime") is False
+    browser.run("document.getElementById('flame').focus()")
+    browser.key("Enter")
+    assert readout(browser, "flame-readout")["bytes"] < facts["peak"]["allocated_bytes"]
+    browser.key("Escape")
+    assert readout(browser, "flame-readout")["bytes"] == facts["peak"]["allocated_bytes"]
+
+
+def test_a_block_says_whose_it_is(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, corpus_file(TRAINING))
+    browser.click("#map", 0.3, 0.95)
+    told = browser.run("({...document.getElementById('map-readout').dataset})")
+    assert int(told["bytes"]) > 0
+    assert told["site"]
+    assert browser.run("window.vramstow.kept !== null") is True
+    browser.click("#flame", 0.1, 0.3)
+    assert browser.run("document.getElementById('flame-up').disabled") is False
+
+
+def test_dark_and_light(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, corpus_file(TRAINING))
+    colour = "getComputedStyle(document.body).backgroundColor"
+    first = browser.run(colour)
+    browser.click("#theme")
+    assert browser.run(colour) != first
+    browser.key("d")
+    assert browser.run(colour) == first
+
+
+def test_two_runs_lie_over_one_another(browser: Browser, tmp_path: Path) -> None:
+    show(
+        browser,
+        tmp_path,
+        corpus_file("lm-small-forward-bf16.pickle"),
+        corpus_file("lm-small-forward-fp32.pickle"),
+    )
+    assert browser.run("document.getElementById('trace').options.length") == 2
+    first = readout(browser)["allocated"]
+    browser.run(
+        "(() => { const s = document.getElementById('trace'); s.value = 1;"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    assert readout(browser)["allocated"] != first
+    browser.run(
+        "(() => { const s = document.getElementById('overlay'); s.value = 0;"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    assert browser.run("window.vramstow.others().length") == 1
+    assert browser.errors == []
+
+
+def test_what_a_trace_says_is_text_and_nothing_else(browser: Browser, tmp_path: Path) -> None:
+    log = tmp_path / "rmm.csv"
+    log.write_text(
+        "Thread,Time,Action,Pointer,Size,Stream\n"
+        "1,00:00:00:000001,</script><script>window.hacked=1</script>,0x10,512,0x0\n"
+        "1,00:00:00:000002,allocate,0x20,1024,0x0\n"
+        "1,00:00:00:000003,free,0x20,1024,0x0\n"
+    )
+    evil = tmp_path / "<img src=x onerror=window.hacked=1>.csv"
+    log.rename(evil)
+    facts = show(browser, tmp_path, evil)
+    assert facts["peak"]["allocated_bytes"] == 1024
+    assert browser.run("window.hacked === undefined") is True
+    assert browser.errors == []
+
+
+def test_a_page_opens_within_two_seconds(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert (
+        vramstow("report", corpus_file("lm-medium-ctx512-training.pickle"), "-o", page).returncode
+        == 0
+    )
+    assert browser.open(page) < 2
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
+    result = vramstow("report", tmp_path / "missing.stow", "-o", tmp_path / "r.html")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    trace = own_trace(tmp_path)
+    result = vramstow("report", trace, "-o", trace)
+    assert result.returncode == 2
+    assert "is the input itself" in result.stderr
+    result = vramstow("report", trace, "-o", tmp_path / "no" / "folder.html")
+    assert result.returncode == 1
+    assert "cannot write" in result.stderr

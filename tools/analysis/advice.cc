@@ -1,0 +1,319 @@
+// What could be done. Every advice has the bytes that it would bring at the peak at the most,
+// counted from what was seen; how much of it a job gets, only a run tells.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "base/units.h"
+#include "tools/analysis/explain.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeastBytes = 16 * kMiB;
+constexpr double kLeastShare = 0.03;  // of the peak; less is not worth a sentence
+
+std::string Text(uint64_t bytes) { return FormatBytes(bytes).text; }
+
+std::string Percent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "0%";
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f%%",
+                100 * static_cast<double>(part) / static_cast<double>(whole));
+  return text;
+}
+
+class Adviser {
+ public:
+  Adviser(const Detail& detail, const Facts& facts) : detail_(detail), facts_(facts) {}
+
+  std::vector<AdviceFacts> All() {
+    Fragmentation();
+    LargeCache();
+    CacheAtEnd();
+    EmptyCache();
+    Growth();
+    Activations();
+    Gradients();
+    OptimizerState();
+    OptimizerTemporaries();
+    Startup();
+    Rounding();
+    DriverChurn();
+    std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
+      const bool explains_a = a.id == kFailure;
+      const bool explains_b = b.id == kFailure;
+      return explains_a != explains_b ? explains_a : a.bytes > b.bytes;
+    });
+    return std::move(advice_);
+  }
+
+ private:
+  static constexpr char kFailure[] = "out_of_memory_by_fragmentation";
+
+  bool IsWorthIt(uint64_t bytes) const {
+    const uint64_t peak = std::max(facts_.peak.allocated_bytes, facts_.peak.reserved_bytes);
+    return bytes >= kLeastBytes &&
+           static_cast<double>(bytes) >= kLeastShare * static_cast<double>(peak);
+  }
+  uint64_t Category(const std::string& name) const {
+    for (const CategoryFacts& category : facts_.by_category) {
+      if (category.name == name) return category.at_peak.bytes;
+    }
+    return 0;
+  }
+  // The sites of a phase that hold most at the peak, as a text.
+  std::string SitesOf(Phase phase) const {
+    std::vector<const SiteDetail*> sites;
+    for (const SiteDetail& site : detail_.sites) {
+      if (site.phase == phase && site.at_peak.bytes > 0) sites.push_back(&site);
+    }
+    std::stable_sort(sites.begin(), sites.end(), [](const auto* a, const auto* b) {
+      return a->at_peak.bytes > b->at_peak.bytes;
+    });
+    std::string text;
+    std::vector<std::string> told;
+    for (const SiteDetail* site : sites) {
+      if (std::ranges::find(told, site->site) != told.end()) continue;
+      if (told.size() == 3) break;
+      told.push_back(site->site);
+      text += (text.empty() ? "" : ", ") + site->site;
+    }
+    return text;
+  }
+  bool HasExpandableSegments() const {
+    const auto setting = facts_.facts.find("allocator.expandable_segments");
+    return setting != facts_.facts.end() && setting->second == "true";
+  }
+  std::string FragmentationAction() const {
+    return HasExpandableSegments()
+               ? "The allocator has expandable segments already: let vramstow's pool serve the "
+                 "job, "
+                 "or free what fences the largest holes in (see the holes)."
+               : "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or let vramstow's pool "
+                 "serve the job.";
+  }
+
+  void Fragmentation() {
+    for (const OutOfMemoryFacts& failure : facts_.out_of_memory) {
+      if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
+      if (failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes) continue;
+      advice_.push_back(
+          {kFailure, "This out-of-memory was fragmentation", failure.requested_bytes,
+           Text(failure.requested_bytes) + " were asked for while the pool had " +
+               Text(failure.pool_free_bytes) + " free in " +
+               std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
+               Text(*failure.largest_free_range_bytes) + ".",
+           "None at run time; blocks of expandable segments cannot be shared by CUDA IPC in some "
+           "versions.",
+           FragmentationAction()});
+      break;
+    }
+    const Peak& peak = facts_.peak;
+    if (!facts_.cache.known || peak.reserved_bytes < peak.allocated_bytes) return;
+    const uint64_t free =
+        peak.reserved_then_bytes - std::min(peak.reserved_then_bytes, peak.allocated_bytes);
+    const uint64_t unusable = std::min(free, facts_.fragmentation.at_peak.unusable_bytes);
+    if (!IsWorthIt(unusable)) return;
+    advice_.push_back({"fragmentation", "Free memory lies in pieces that are too small", unusable,
+                       "At the peak " + Text(free) + " of what was reserved were free, " +
+                           Text(unusable) +
+                           " of them in pieces smaller than the largest request (" +
+                           Text(facts_.fragmentation.largest_request_bytes) + ").",
+                       "None at run time; blocks of expandable segments cannot be shared by CUDA "
+                       "IPC in some versions.",
+                       FragmentationAction()});
+  }
+
+  void LargeCache() {
+    const Peak& peak = facts_.peak;
+    if (!facts_.cache.known || peak.reserved_bytes <= peak.allocated_bytes) return;
+    const uint64_t cached = peak.reserved_bytes - peak.allocated_bytes;
+    const uint64_t beyond = cached - std::min(cached, facts_.fragmentation.at_peak.unusable_bytes);
+    if (!IsWorthIt(beyond)) return;
+    advice_.push_back(
+        {"cache_larger_than_use", "The cache holds more than the job ever used here", beyond,
+         Text(peak.reserved_bytes) + " were reserved, and never more than " +
+             Text(peak.allocated_bytes) + " of it allocated within what was recorded.",
+         "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+         "Call torch.cuda.empty_cache() once after the phase that needed it, or set "
+         "garbage_collection_threshold:0.8 in PYTORCH_CUDA_ALLOC_CONF."});
+  }
+
+  // The peak was another one's: what is kept for it now is lacking elsewhere.
+  void CacheAtEnd() {
+    if (!facts_.cache.known) return;
+    uint64_t reserved = 0;
+    uint64_t allocated = 0;
+    for (const DeviceFacts& device : facts_.devices) {
+      reserved += device.end_reserved_bytes;
+      allocated += device.end_bytes;
+    }
+    if (reserved < allocated * 2 || !IsWorthIt(reserved - allocated)) return;
+    advice_.push_back({"cache_at_end", "The cache is kept for a peak that is over",
+                       reserved - allocated,
+                       "At the end " + Text(reserved) + " were reserved and " + Text(allocated) +
+                           " allocated. This brings nothing at this process's own peak, but to "
+                           "whoever shares the "
+                           "card, and to what cannot use the cache (libraries, other pools).",
+                       "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+                       "Call torch.cuda.empty_cache() once between the phases."});
+  }
+
+  // What recurs in a snapshot may be the layers of one iteration.
+  bool HasTrueIterations() const {
+    const IterationsFacts& iterations = facts_.iterations;
+    return iterations.found_by == "marks" || facts_.kind == "stow" || iterations.count >= 50;
+  }
+
+  void EmptyCache() {
+    uint64_t again = 0;
+    uint64_t given = 0;
+    uint64_t calls = 0;
+    for (const FlushFacts& flush : facts_.cache.flushes) {
+      if (flush.by != "empty_cache") continue;
+      ++calls;
+      given += flush.bytes;
+      again += flush.taken_again_bytes;
+    }
+    if (calls < 2 || again * 2 < given) return;
+    advice_.push_back({"stop_empty_cache", "empty_cache() gives back what is taken again", 0,
+                       std::to_string(calls) + " calls gave back " + Text(given) + ", of which " +
+                           Text(again) + " were taken from the device again.",
+                       "None.", "Leave the calls of torch.cuda.empty_cache() in the loop out."});
+  }
+
+  void Growth() {
+    uint64_t bytes = 0;
+    for (const GrowthFacts& growth : facts_.lifetimes.growing) bytes += growth.bytes;
+    if (!HasTrueIterations() || facts_.lifetimes.growing.empty() || bytes < kMiB) return;
+    const GrowthFacts& first = facts_.lifetimes.growing.front();
+    advice_.push_back(
+        {"growing_memory", "Memory piles up from iteration to iteration", bytes,
+         first.site + " left " + Text(first.bytes_per_iteration) + " behind in each of " +
+             std::to_string(first.iterations) + " iterations.",
+         "None.",
+         "Look for what keeps a reference to it: a list of losses (use .item() or .detach()), a "
+         "cache that is never cut, a hook."});
+  }
+
+  void Activations() {
+    const uint64_t activations = Category("activations");
+    if (!IsWorthIt(activations)) return;
+    const std::string sites = SitesOf(Phase::kForward);
+    advice_.push_back(
+        {"checkpoint_activations", "Recompute activations instead of keeping them", activations,
+         Text(activations) + " of the peak (" + Percent(activations, facts_.peak.allocated_bytes) +
+             ") wait for the backward pass" + (sites.empty() ? "." : ": most at " + sites + "."),
+         "About a third more time in the forward and backward pass.",
+         "torch.utils.checkpoint around the repeated layer, or the framework's switch "
+         "(gradient_checkpointing_enable())."});
+    const uint64_t half = activations / 2;
+    if (!IsWorthIt(half)) return;
+    advice_.push_back({"accumulate_gradients", "Half the batch, two micro-batches", half,
+                       Text(activations) + " of activations at the peak grow with the batch.",
+                       "A little time: smaller kernels, twice as many.",
+                       "Halve the batch and step the optimizer every second time."});
+  }
+
+  void Gradients() {
+    const uint64_t gradients = Category("gradients");
+    if (!IsWorthIt(gradients) || facts_.iterations.list.empty()) return;
+    // Gradients that are there when an iteration begins were not set to None.
+    uint64_t kept = 0;
+    const IterationFacts& last = facts_.iterations.list.back();
+    for (const Life& life : detail_.lives) {
+      if (life.pending || detail_.sites[life.site].phase != Phase::kBackward) continue;
+      if (life.birth < last.begin_event && life.death > last.begin_event) kept += life.size;
+    }
+    kept = std::min(kept, gradients);
+    if (!IsWorthIt(kept)) return;
+    advice_.push_back({"set_to_none", "Gradients stay while the next forward pass runs", kept,
+                       Text(kept) + " from a backward pass are still there when the next "
+                                    "iteration begins.",
+                       "None.", "optimizer.zero_grad(set_to_none=True) before the forward pass."});
+  }
+
+  void OptimizerState() {
+    const uint64_t state = Category("optimizer_state");
+    if (!IsWorthIt(state)) return;
+    advice_.push_back(
+        {"smaller_optimizer_state", "The optimizer's state is a large part of the peak", state,
+         Text(state) + " of the peak (" + Percent(state, facts_.peak.allocated_bytes) +
+             ") were made by the optimizer and kept.",
+         "Depends: an 8-bit state none that is known, a state on the host a transfer per step.",
+         "An optimizer with 8-bit state or one that is sharded over the ranks, or keep the state "
+         "on the host."});
+  }
+
+  void OptimizerTemporaries() {
+    uint64_t bytes = 0;
+    for (const Life& life : detail_.lives) {
+      if (life.pending || life.death == kStillLive || !life.LivesAt(detail_.peak_event)) continue;
+      if (detail_.sites[life.site].phase == Phase::kOptimizer) bytes += life.size;
+    }
+    if (!IsWorthIt(bytes)) return;
+    advice_.push_back(
+        {"optimizer_temporaries", "The optimizer's step makes large temporaries", bytes,
+         Text(bytes) + " at the peak were allocated in the optimizer's step and freed "
+                       "soon after.",
+         "A slower step.",
+         "Pass foreach=False to the optimizer, or fused=True, or step in the "
+         "backward pass (register_post_accumulate_grad_hook)."});
+  }
+
+  void Startup() {
+    if (facts_.iterations.list.empty() || !HasTrueIterations()) return;
+    uint64_t highest = 0;
+    for (const IterationFacts& iteration : facts_.iterations.list) {
+      highest = std::max(highest, iteration.peak_bytes);
+    }
+    const uint64_t startup = facts_.lifetimes.startup_peak_bytes;
+    if (startup <= highest || !IsWorthIt(startup - highest)) return;
+    advice_.push_back({"startup_spike", "The peak is at the start, not in the work",
+                       startup - highest,
+                       "Before the first iteration " + Text(startup) +
+                           " were allocated, in iterations never more than " + Text(highest) + ".",
+                       "None.",
+                       "Load weights on the meta device or piece by piece, and free the loaded "
+                       "copy before the model moves."});
+  }
+
+  void Rounding() {
+    const Peak& peak = facts_.peak;
+    const uint64_t waste =
+        peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
+    if (!IsWorthIt(waste)) return;
+    advice_.push_back(
+        {"rounding", "Blocks are larger than what was asked for", waste,
+         "At the peak blocks were " + Text(waste) + " larger than the requests that they serve.",
+         "More different sizes, hence fewer that can be used again.",
+         "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it "
+         "out."});
+  }
+
+  void DriverChurn() {
+    if (facts_.kind != "stow" || facts_.cache.known || facts_.churn.pairs < 1000) return;
+    if (facts_.churn.pairs * 2 < facts_.counts.allocations) return;
+    advice_.push_back({"cache_allocations", "The driver is asked again for what was just freed", 0,
+                       std::to_string(facts_.churn.pairs) +
+                           " allocations asked the driver for a size that had been given back "
+                           "before (" +
+                           Text(facts_.churn.pair_bytes) + " in all).",
+                       "Memory that stays reserved.",
+                       "Allocate through a pool (cudaMallocAsync, RMM, PyTorch's allocator, "
+                       "vramstow's pool)."});
+  }
+
+  const Detail& detail_;
+  const Facts& facts_;
+  std::vector<AdviceFacts> advice_;
+};
+
+}  // namespace
+
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts) {
+  return Adviser(detail, facts).All();
+}
+
+}  // namespace vramstow

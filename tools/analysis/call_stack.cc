@@ -1,0 +1,167 @@
+#include "tools/analysis/call_stack.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string LastPart(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+bool IsPython(const CallFrame& frame) {
+  return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
+}
+
+// Of Python itself, or of a package that somebody else wrote.
+bool IsInstalled(const CallFrame& frame) {
+  return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
+         Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
+         Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/");
+}
+
+std::string LineOf(const CallFrame& frame) {
+  std::string line = LastPart(frame.file);
+  if (frame.line != 0) line += ":" + std::to_string(frame.line);
+  return line + " " + std::string(frame.function);
+}
+
+// What comes after `prefix` in the function's name, up to anything that is no identifier.
+std::string NameAfter(std::string_view function, std::string_view prefix) {
+  const size_t place = function.find(prefix);
+  if (place == std::string_view::npos) return "";
+  std::string_view rest = function.substr(place + prefix.size());
+  const auto end = std::find_if_not(rest.begin(), rest.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  return std::string(rest.begin(), end);
+}
+
+// "MulBackward0" of autograd's generated functions, and those written by hand.
+std::string BackwardName(std::string_view function) {
+  std::string name = NameAfter(function, "torch::autograd::generated::");
+  const size_t end = name.find("_apply_functional");
+  if (end != std::string::npos) name.resize(end);
+  if (Has(name, "Backward")) return name;
+  if (Has(function, "torch::autograd::AccumulateGrad")) return "AccumulateGrad";
+  return "";
+}
+
+std::string OperatorOf(const std::vector<CallFrame>& frames) {
+  for (const CallFrame& frame : frames) {
+    std::string name = NameAfter(frame.function, "at::_ops::");
+    if (name.empty()) name = NameAfter(frame.function, "wrapper_CUDA_");
+    if (name.empty()) name = NameAfter(frame.function, "at::native::");
+    // How memory is made is not what it is for: look further out.
+    if (name.empty() || Has(name, "empty") || Has(name, "resize")) continue;
+    return "aten::" + name;
+  }
+  return "";
+}
+
+bool IsWorkspace(std::string_view function) {
+  return Has(function, "CUDABlasWorkspace") || Has(function, "CurrentCUDABlas") ||
+         Has(function, "cublasLtWorkspace") || Has(function, "getNewWorkspace") ||
+         Has(function, "getUnifiedWorkspace") || Has(function, "cudnnConvolution") ||
+         Has(function, "run_conv_plan");
+}
+
+// What one frame says of the phase; the innermost that says anything decides.
+Phase PhaseOf(const CallFrame& frame) {
+  const std::string_view function = frame.function;
+  if (!IsPython(frame)) {
+    if (IsWorkspace(function)) return Phase::kWorkspace;
+    if (Has(function, "torch::autograd::Engine") || Has(function, "torch::autograd::Node::") ||
+        Has(function, "torch::autograd::generated::") || Has(function, "AccumulateGrad")) {
+      return Phase::kBackward;
+    }
+    return Phase::kUnknown;
+  }
+  const std::string file = LastPart(frame.file);
+  if (Has(function, "kv_cache") || Has(file, "cache_engine")) return Phase::kCache;
+  if (Has(frame.file, "/optim/") || Has(file, "optim")) {
+    return function == "__init__" ? Phase::kInit : Phase::kOptimizer;
+  }
+  if (function == "backward" || function == "_engine_run_backward") return Phase::kBackward;
+  if (function == "__init__" || function == "_apply" || function == "load_state_dict" ||
+      function == "_load_from_state_dict" || function == "reset_parameters") {
+    return Phase::kInit;
+  }
+  if (function == "forward" || function == "_call_impl" || function == "generate") {
+    return Phase::kForward;
+  }
+  if (Has(frame.file, "dataloader") || Has(file, "dataset") || Has(function, "collate") ||
+      Has(function, "get_batch") || Has(function, "load_batch")) {
+    return Phase::kData;
+  }
+  return Phase::kUnknown;
+}
+
+}  // namespace
+
+const char* PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kInit:
+      return "set-up";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kOptimizer:
+      return "optimizer";
+    case Phase::kData:
+      return "data";
+    case Phase::kWorkspace:
+      return "workspace";
+    case Phase::kCache:
+      return "cache";
+    case Phase::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+StackWords WordsOf(const std::vector<CallFrame>& frames) {
+  StackWords words;
+  const CallFrame* own = nullptr;     // of the application
+  const CallFrame* python = nullptr;  // the innermost
+  std::string backward;
+  for (const CallFrame& frame : frames) {
+    if (words.phase == Phase::kUnknown) words.phase = PhaseOf(frame);
+    if (backward.empty()) backward = BackwardName(frame.function);
+    if (!IsPython(frame)) continue;
+    if (python == nullptr) python = &frame;
+    if (own == nullptr && !IsInstalled(frame)) own = &frame;
+    words.empties_cache |= frame.function == "empty_cache";
+    words.frames.push_back(LineOf(frame));
+  }
+  std::ranges::reverse(words.frames);
+  words.operation = OperatorOf(frames);
+  if (words.operation.empty() && python != nullptr) words.operation = python->function;
+  if (words.operation.empty()) words.operation = backward;
+  if (own != nullptr) {
+    words.site = LineOf(*own);
+  } else if (python != nullptr) {
+    words.site = LineOf(*python);
+  } else if (!backward.empty()) {
+    words.site = "backward of " + backward.substr(0, backward.find("Backward"));
+    if (backward == "AccumulateGrad") words.site = "AccumulateGrad";
+  } else if (!words.operation.empty()) {
+    words.site = words.operation;
+  } else {
+    words.site = frames.empty() ? "unknown" : "native code";
+  }
+  if (!backward.empty()) words.frames.push_back(backward);
+  if (words.frames.empty()) words.frames.push_back(words.site);
+  if (!words.operation.empty() && words.frames.back() != words.operation) {
+    words.frames.push_back(words.operation);
+  }
+  return words;
+}
+
+}  // namespace vramstow

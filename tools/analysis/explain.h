@@ -1,0 +1,39 @@
+// Explain: from what was seen to why: iterations, lifetimes, what memory is for, holes and who
+// fences them in, what came before the peak, and what could be done.
+//
+// Ownership: reads a Detail, fills the part of the Facts that it explains. Threads: pure functions.
+// Errors: none; what cannot be told is marked as not known. Units: bytes, nanoseconds, events.
+// Cost: O(n log n) in the lives that were kept.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
+
+#include "tools/analysis/detail.h"
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+// All of the below, in their order.
+void Explain(const Detail& detail, Facts* facts);
+
+// From marks of the application, or from what recurs: sizes and sites that come again after a
+// steady number of events.
+IterationsFacts FindIterations(const Detail& detail);
+
+// Needs facts.iterations.
+void ExplainLifetimes(const Detail& detail, Facts* facts);
+ChurnFacts FindChurn(const Detail& detail);
+BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
+
+// What each block at the peak is for, by where it was allocated, where it was freed and how long it
+// lived. Leaves categories alone that the input itself told.
+void FindCategories(const Detail& detail, Facts* facts);
+
+// The free ranges at the peak.
+void FindHoles(const Detail& detail, Facts* facts);
+
+// Needs all of the above. The most bytes first; what explains a failure before that.
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_

@@ -1,0 +1,37 @@
+#include "tools/inputs/list_source.h"
+
+#include <utility>
+
+namespace vramstow {
+
+EventListSource::EventListSource(std::string_view kind, EventList list,
+                                 std::vector<uint64_t> reserved)
+    : kind_(kind), list_(std::move(list)), reserved_(std::move(reserved)) {
+  for (size_t call = 1; call < list_.calls.size(); ++call) {
+    if (list_.calls[call] == "window_start") opening_call_ = static_cast<uint16_t>(call);
+  }
+  for (const Event& event : list_.events) {
+    if (opening_call_.has_value() && event.call == *opening_call_) ++opening_events_;
+  }
+  for (const std::string& text : list_.missing) {
+    missing_.push_back(text.ends_with('.') ? text : text + ".");
+  }
+}
+
+bool EventListSource::Next(Event* event) {
+  if (next_ == list_.events.size()) return false;
+  *event = list_.events[next_++];
+  if (next_ > opening_events_ && next_ - 1 - opening_events_ < reserved_.size()) {
+    reserved_now_ = reserved_[next_ - 1 - opening_events_];
+  }
+  return true;
+}
+
+ReadReport EventListSource::report() const {
+  ReadReport report;
+  report.events = list_.events.size() - opening_events_;
+  report.closed = list_.complete;
+  return report;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,46 @@
+// EventListSource: what a reader of a foreign format made of a file, as events for the analysis.
+//
+// Ownership: owns the list. Threads: one at a time. Errors: none; what the file lacks is in
+// missing(). Units: bytes, nanoseconds since the file's first event.
+#ifndef VRAMSTOW_TOOLS_INPUTS_LIST_SOURCE_H_
+#define VRAMSTOW_TOOLS_INPUTS_LIST_SOURCE_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/event_source.h"
+#include "tools/formats/event_list.h"
+
+namespace vramstow {
+
+class EventListSource : public EventSource {
+ public:
+  // `reserved`: what is reserved after each event that is not an opening one; or empty.
+  EventListSource(std::string_view kind, EventList list, std::vector<uint64_t> reserved = {});
+
+  bool Next(Event* event) override;
+  std::string_view CallName(uint16_t call) const override { return list_.CallName(call); }
+  std::string_view LibraryPath(uint16_t) const override { return "unknown"; }
+  const std::map<std::string, std::string>& facts() const override { return list_.facts; }
+  ReadReport report() const override;
+  std::string_view Kind() const override { return kind_; }
+  std::optional<uint16_t> OpeningCall() const override { return opening_call_; }
+  std::optional<uint64_t> Reserved() const override { return reserved_now_; }
+  std::vector<std::string> missing() const override { return missing_; }
+
+ private:
+  std::string kind_;
+  EventList list_;
+  std::vector<uint64_t> reserved_;
+  std::vector<std::string> missing_;
+  std::optional<uint16_t> opening_call_;
+  std::optional<uint64_t> reserved_now_;
+  uint64_t opening_events_ = 0;
+  size_t next_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_INPUTS_LIST_SOURCE_H_

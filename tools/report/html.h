@@ -1,0 +1,26 @@
+// Html: facts and what they rest on as one page that needs nothing else: no network, no other file.
+//
+// Idea: the page holds the same JSON as `vramstow analyze --json`, and in columns what its pictures
+// need: levels, lives, segments. Of a long trace the lives that matter least are left out (and
+// their number is told), so that the page stays below kMostPageBytes whatever the trace.
+//
+// Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
+// nanoseconds, events.
+#ifndef VRAMSTOW_TOOLS_REPORT_HTML_H_
+#define VRAMSTOW_TOOLS_REPORT_HTML_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/analysis/detail.h"
+
+namespace vramstow {
+
+inline constexpr uint64_t kMostPageBytes = 20000000;
+
+// `details`: one for each of set.traces, in their order.
+std::string HtmlReport(const FactSet& set, const std::vector<const Detail*>& details);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPORT_HTML_H_

@@ -1,0 +1,14 @@
+# cmake -DFOLDER=… -DOUTPUT=… -P embed.cmake: the page's files as C++ literals.
+function(embed name out)
+  set(_text "")
+  foreach(_file ${ARGN})
+    file(READ ${FOLDER}/${_file} _content)
+    string(APPEND _text "${_content}")
+  endforeach()
+  set(${out} "const char* const ${name} = R\"vramstow(${_text})vramstow\";\n" PARENT_SCOPE)
+endfunction()
+
+embed(kPageTemplate _template page.html)
+embed(kPageStyle _style page.css)
+embed(kPageScript _script words.js model.js timeline.js map.js flame.js tables.js main.js)
+file(WRITE ${OUTPUT} "#include \"tools/report/page_assets.h\"\n\nnamespace vramstow {\n\n${_template}\n${_style}\n${_script}\n}  // namespace vramstow\n")

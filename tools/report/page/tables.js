@@ -1,0 +1,277 @@
+// What is told in words and tables. Every number of the facts carries its place in the JSON.
+function tile(label, fact, value, text, more, warn) {
+  return element('div', {class: warn ? 'tile warn' : 'tile'},
+      element('div', {class: 'label'}, label),
+      element('div', {class: 'value'}, figure(fact, value, text)),
+      element('div', {class: 'more'}, more || '\u00a0'));
+}
+
+function fillTiles(facts) {
+  const peak = facts.peak;
+  const tiles = byId('tiles');
+  tiles.textContent = '';
+  tiles.append(tile('Peak allocated', 'peak.allocated_bytes', peak.allocated_bytes, bytesText(peak.allocated_bytes),
+      peak.time_ns === null ? 'sum of each one\u2019s peak' : `at ${timeText(peak.time_ns)}`));
+  if (peak.reserved_bytes !== null) {
+    const ratio = facts.fragmentation && facts.fragmentation.peak_reserved_over_allocated;
+    tiles.append(tile('Peak reserved', 'peak.reserved_bytes', peak.reserved_bytes, bytesText(peak.reserved_bytes),
+        ratio ? `${ratio.toFixed(2)} × allocated` : ''));
+  }
+  tiles.append(tile('Peak requested', 'peak.requested_bytes', peak.requested_bytes, bytesText(peak.requested_bytes), 'before rounding'));
+  if (facts.fragmentation && facts.fragmentation.in_pool) {
+    tiles.append(tile('Free but too small', 'fragmentation.unusable_bytes_at_peak', facts.fragmentation.unusable_bytes_at_peak,
+        bytesText(facts.fragmentation.unusable_bytes_at_peak), 'at the peak'));
+  }
+  tiles.append(tile('Allocations', 'counts.allocations', facts.counts.allocations, countText(facts.counts.allocations),
+      `${countText(facts.counts.frees)} frees`));
+  if (facts.iterations && facts.iterations.length) {
+    tiles.append(tile('Iterations', 'iterations_found.count', facts.iterations_found.count, countText(facts.iterations_found.count),
+        facts.iterations_found.by === 'marks' ? 'by marks' : 'by what recurs'));
+  }
+  tiles.append(tile('Out of memory', 'counts.out_of_memory', facts.counts.out_of_memory, countText(facts.counts.out_of_memory),
+      facts.counts.out_of_memory === 1 ? 'time' : 'times', facts.counts.out_of_memory > 0));
+}
+
+function fillNotes(facts) {
+  const missing = [...facts.input.missing];
+  const report = facts.input.report;
+  if (!report.closed && facts.input.kind === 'stow') missing.push('The trace was not closed: the process was killed, or it was still running.');
+  if (report.dropped_events) missing.push(`Not recorded: ${counted(report.dropped_events, 'event')}.`);
+  if (report.missing_events) missing.push(`Missing: ${counted(report.missing_events, 'event')} of the sequence.`);
+  if (report.damaged_bytes) missing.push(`Damaged: ${bytesText(report.damaged_bytes)} of the file could not be read.`);
+  if (facts.counts.frees_of_unseen) missing.push(`${counted(facts.counts.frees_of_unseen, 'free')} of blocks whose allocation is not in the trace.`);
+  byId('notes-panel').hidden = missing.length === 0;
+  const notes = byId('notes');
+  notes.querySelector('summary').textContent = `What is missing: ${counted(missing.length, 'thing')}`;
+  notes.querySelector('ul').replaceChildren(...missing.map((text) => element('li', {}, text)));
+}
+
+function fillAdvice(facts) {
+  const advice = facts.advice || [];
+  byId('advice-panel').hidden = advice.length === 0;
+  byId('advice').replaceChildren(...advice.map((one, i) => element('li', {'data-advice': one.id},
+      element('div', {class: 'head'}, element('b', {}, one.title),
+          one.bytes ? element('span', {class: 'gain'}, 'up to ', figure(`advice.${i}.bytes`, one.bytes, bytesText(one.bytes))) : null),
+      element('p', {}, one.evidence),
+      element('p', {}, element('b', {}, 'Try: '), one.action),
+      element('p', {class: 'quiet'}, 'Costs: ', one.cost))));
+}
+
+// Columns: [title, kind ('n' for numbers), cell of a row].
+function table(columns, rows, options = {}) {
+  const head = element('tr', {}, ...columns.map(([title, kind]) => element('th', {class: kind, scope: 'col'}, title)));
+  const body = rows.map((row, i) => {
+    const cells = columns.map(([, kind, cell]) => element('td', {class: kind}, ...[cell(row, i)].flat()));
+    if (!options.click) return element('tr', {}, ...cells);
+    const act = () => options.click(row);
+    return element('tr', {class: 'link', tabindex: 0, onclick: act,
+      onkeydown: (event) => { if (event.key === 'Enter') act(); }}, ...cells);
+  });
+  return element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
+}
+
+function panel(title, ...children) {
+  return element('section', {class: 'panel'}, element('h2', {}, title), ...children);
+}
+
+function withShare(content, part, whole) {
+  return [content, element('span', {class: 'share', 'aria-hidden': 'true'},
+      element('span', {style: `width:${whole ? Math.max(0, Math.min(100, 100 * part / whole)) : 0}%`}))];
+}
+
+function categoryPanel(facts) {
+  const list = facts.by_category || [];
+  if (!list.length || (list.length === 1 && list[0].category === 'unknown')) return null;
+  return panel('What it is for, at the peak', table([
+    ['Use', '', (row) => row.category.replaceAll('_', ' ')],
+    ['At the peak', 'n', (row, i) => withShare(figure(`by_category.${i}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
+    ['', 'n', (row) => shareText(row.bytes_at_peak, facts.peak.allocated_bytes)],
+    ['How that is known', 'wide', (row) => row.evidence],
+  ], list));
+}
+
+function sitePanel(facts) {
+  const stacks = (facts.by_site || []).filter((row) => row.bytes_at_peak > 0);
+  if (!stacks.length) return null;
+  const shown = stacks.slice(0, 15);
+  return panel('Call sites, at the peak', table([
+    ['Site', 'wide', (row) => row.site],
+    ['Operation', '', (row) => row.operation],
+    ['Blocks', 'n', (row) => countText(row.blocks_at_peak)],
+    ['At the peak', 'n', (row) => withShare(figure(`by_site.${facts.by_site.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
+  ], shown), stacks.length > shown.length ? element('p', {class: 'quiet'}, `… and ${countText(stacks.length - shown.length)} more`) : null);
+}
+
+function libraryPanel(facts) {
+  const list = facts.by_library.filter((row) => row.library !== 'unknown' || facts.input.kind === 'stow');
+  if (!list.length) return null;
+  return panel('By library', table([
+    ['Library', 'wide', (row) => row.library],
+    ['At the peak', 'n', (row) => withShare(figure(`by_library.${facts.by_library.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
+    ['Highest', 'n', (row) => bytesText(row.highest_bytes)],
+    ['At the end', 'n', (row) => bytesText(row.bytes_at_end)],
+    ['Allocations', 'n', (row) => countText(row.allocations)],
+  ], list.slice(0, 12)));
+}
+
+function beforePeakPanel(facts) {
+  const before = facts.before_peak;
+  if (!before || !before.changes.length) return null;
+  return panel('Just before the peak',
+      element('p', {class: 'quiet'}, `From ${timeText(before.from_ns)} (${bytesText(before.from_bytes)}) to ${timeText(facts.peak.time_ns)} (${bytesText(facts.peak.allocated_bytes)}).`),
+      table([
+        ['Site', 'wide', (row) => row.site],
+        ['Operation', '', (row) => row.operation],
+        ['Change', 'n', (row, i) => figure(`before_peak.changes.${i}.bytes`, row.bytes, (row.bytes > 0 ? '+' : '') + bytesText(row.bytes))],
+      ], before.changes.slice(0, 12)));
+}
+
+function holePanel(facts, view) {
+  const fragmentation = facts.fragmentation || {};
+  const holes = fragmentation.holes || [];
+  if (!holes.length) return null;
+  const neighbour = (side) => side ? `${bytesText(side.bytes)} ${side.site}` : "segment's edge";
+  return panel('Free ranges at the peak, and who fences them in',
+      element('p', {class: 'quiet'}, `${counted(fragmentation.hole_count, 'range')}, ${bytesText(fragmentation.at_peak.free_bytes)} in all; the largest request was ${bytesText(fragmentation.largest_request_bytes)}. A row leads to the peak.`),
+      table([
+        ['Free', 'n', (row, i) => figure(`fragmentation.holes.${i}.bytes`, row.bytes, bytesText(row.bytes))],
+        ['Address', '', (row) => element('span', {class: 'mono'}, row.address)],
+        ['In a segment of', 'n', (row) => bytesText(row.segment_bytes)],
+        ['Before it', 'wide', (row) => row.before || row.after ? neighbour(row.before) : 'the whole segment is free'],
+        ['After it', 'wide', (row) => row.before || row.after ? neighbour(row.after) : ''],
+      ], holes.slice(0, 15), {click: () => view.toPeak(true)}));
+}
+
+function failurePanel(facts) {
+  const failures = facts.out_of_memory || [];
+  if (!failures.length) return null;
+  return panel('Out of memory', table([
+    ['When', '', (row) => timeText(row.time_ns)],
+    ['Asked', 'n', (row, i) => figure(`out_of_memory.${i}.requested_bytes`, row.requested_bytes, bytesText(row.requested_bytes))],
+    ['The process had', 'n', (row) => bytesText(row.allocated_bytes)],
+    ['Free on the device', 'n', (row) => bytesText(row.free_bytes)],
+    ['Free in one piece', 'n', (row, i) => figure(`out_of_memory.${i}.largest_free_range_bytes`, row.largest_free_range_bytes, bytesText(row.largest_free_range_bytes))],
+    ['Why that piece was not larger', 'wide', (row) => failureStory(row)],
+  ], failures.slice(0, 20)));
+}
+
+function failureStory(row) {
+  if (!row.pool) return '';
+  const hole = row.pool.largest_hole;
+  const side = (one) => one ? `${bytesText(one.bytes)} of ${one.site}` : "the segment's edge";
+  const text = `The pool held ${bytesText(row.pool.reserved_bytes)}, ${bytesText(row.pool.free_bytes)} of it free in ${counted(row.pool.free_ranges, 'piece')}`;
+  return hole.bytes ? `${text}; the largest lies between ${side(hole.before)} and ${side(hole.after)}.` : `${text}.`;
+}
+
+function lifetimePanel(facts) {
+  const lifetimes = facts.lifetimes;
+  if (!lifetimes) return null;
+  const rows = [['Freed in the iteration that made it', 'within_an_iteration'], ['Freed in a later one', 'across_iterations'],
+    ['Live at the end', 'persistent'], ['Made before the first iteration', 'before_the_first']];
+  return panel('Lifetimes', table([
+    ['', 'wide', (row) => row[0]],
+    ['Bytes', 'n', (row) => figure(`lifetimes.${row[1]}.bytes`, lifetimes[row[1]].bytes, bytesText(lifetimes[row[1]].bytes))],
+    ['Blocks', 'n', (row) => countText(lifetimes[row[1]].blocks)],
+  ], rows), element('h3', {}, lifetimes.growing.length ? 'Piles up' : 'Nothing piles up'),
+  lifetimes.growing.length ? table([
+    ['Site', 'wide', (row) => row.site],
+    ['Each iteration', 'n', (row) => bytesText(row.bytes_per_iteration)],
+    ['In all', 'n', (row) => bytesText(row.bytes)],
+  ], lifetimes.growing.slice(0, 8)) : null);
+}
+
+function cachePanel(facts) {
+  const cache = facts.cache;
+  if (!cache) return null;
+  return panel('Cache', element('p', {}, figure('cache.segments_taken', cache.segments_taken, counted(cache.segments_taken, 'segment')),
+      ` taken from the device (${bytesText(cache.taken_bytes)}), `, figure('cache.segments_given_back', cache.segments_given_back, countText(cache.segments_given_back)),
+      ` given back (${bytesText(cache.given_back_bytes)}). `,
+      figure('churn.pairs', facts.churn.pairs, counted(facts.churn.pairs, 'allocation')), ' of a size that had just been freed.'),
+  cache.flushes.length ? table([
+    ['When', '', (row) => timeText(row.time_ns)],
+    ['By', '', (row) => row.by.replace('_', ' ')],
+    ['Segments', 'n', (row) => countText(row.segments)],
+    ['Given back', 'n', (row) => bytesText(row.bytes)],
+    ['Taken again', 'n', (row) => bytesText(row.taken_again_bytes)],
+    ['Took', 'n', (row) => timeText(row.duration_ns)],
+  ], cache.flushes.slice(0, 12)) : null);
+}
+
+function poolPanel(facts) {
+  const snapshot = facts.snapshot;
+  if (!snapshot) return null;
+  return panel('Segments at the end', element('p', {}, figure('snapshot.segments', snapshot.segments, counted(snapshot.segments, 'segment')), ', ',
+      figure('snapshot.reserved_bytes', snapshot.reserved_bytes, bytesText(snapshot.reserved_bytes)), ' reserved, ',
+      figure('snapshot.allocated_bytes', snapshot.allocated_bytes, bytesText(snapshot.allocated_bytes)), ' allocated in ',
+      countText(snapshot.allocated_blocks), ' of ', figure('snapshot.blocks', snapshot.blocks, counted(snapshot.blocks, 'block')), '.'),
+  table([
+    ['Device', '', (row) => String(row.device)],
+    ['Pool', '', (row) => row.pool],
+    ['Stream', '', (row) => element('span', {class: 'mono'}, row.stream)],
+    ['Segments', 'n', (row) => countText(row.segments)],
+    ['Reserved', 'n', (row) => bytesText(row.reserved_bytes)],
+    ['Allocated', 'n', (row) => bytesText(row.allocated_bytes)],
+    ['Largest free', 'n', (row) => bytesText(row.largest_free_bytes)],
+  ], snapshot.pools.slice(0, 20)));
+}
+
+function iterationPanel(facts, view) {
+  const list = facts.iterations || [];
+  if (!list.length) {
+    const why = facts.iterations_found && facts.iterations_found.why_not;
+    return why ? panel('Iterations', element('p', {class: 'quiet'}, `None found: ${why}`)) : null;
+  }
+  const canvas = element('canvas', {id: 'iterations', role: 'img', 'aria-label': 'Iterations laid over one another', style: 'height:170px'});
+  const growth = facts.iterations_found.growth_bytes;
+  const made = panel('Iterations, laid over one another',
+      element('p', {class: 'quiet'}, `What is live between them changes by ${growth > 0 ? '+' : ''}${bytesText(growth)} each. The last one is drawn strong.`),
+      canvas, table([
+        ['', 'n', (row, i) => countText(i + 1)],
+        ['From', 'n', (row) => timeText(row.begin_ns)],
+        ['Took', 'n', (row) => timeText(row.end_ns - row.begin_ns)],
+        ['Peak', 'n', (row, i) => figure(`iterations.${i}.peak_bytes`, row.peak_bytes, bytesText(row.peak_bytes))],
+        ['At its end', 'n', (row) => bytesText(row.end_bytes)],
+        ['Allocations', 'n', (row) => countText(row.allocations)],
+      ], list.slice(0, 12), {click: (row) => view.setEvent(row.begin_event)}));
+  made.redraw = () => drawIterations(canvas, view.model);
+  return made;
+}
+
+function drawIterations(canvas, model) {
+  if (canvas.clientWidth === 0) return;
+  const {pen, width, height} = prepare(canvas);
+  const list = model.iterations.slice(-64);
+  const highest = Math.max(1, ...list.map((one) => one.peak_bytes));
+  list.forEach((iteration, index) => {
+    const last = index + 1 === list.length;
+    const first = model.stepOf(iteration.begin_event);
+    const end = Math.max(first + 1, model.stepOf(iteration.end_event - 1));
+    const span = Math.max(1, iteration.end_event - iteration.begin_event);
+    pen.beginPath();
+    for (let i = first; i <= end; ++i) {
+      const x = (model.event[i] - iteration.begin_event) / span * width;
+      const y = height - 4 - model.allocated[i] / highest * (height - 20);
+      if (i === first) pen.moveTo(x, y);
+      else pen.lineTo(x, y);
+    }
+    pen.strokeStyle = theme.get(last ? '--allocated' : '--reserved');
+    pen.globalAlpha = last ? 1 : 0.5;
+    pen.lineWidth = last ? 2 : 1;
+    pen.stroke();
+    pen.globalAlpha = 1;
+  });
+  pen.fillStyle = theme.get('--quiet');
+  pen.fillText(bytesText(highest), 2, 11);
+}
+
+function fillTables(facts, view) {
+  const two = (...panels) => {
+    const there = panels.filter((one) => one);
+    return there.length ? element('div', {class: there.length > 1 ? 'two' : ''}, ...there) : null;
+  };
+  const iterations = iterationPanel(facts, view);
+  const rows = [failurePanel(facts), two(categoryPanel(facts), beforePeakPanel(facts)), sitePanel(facts), libraryPanel(facts),
+    holePanel(facts, view), iterations, two(lifetimePanel(facts), cachePanel(facts)), poolPanel(facts)];
+  byId('tables').replaceChildren(...rows.filter((row) => row));
+  view.redrawIterations = iterations && iterations.redraw ? iterations.redraw : () => {};
+}

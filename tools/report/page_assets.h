@@ -1,0 +1,16 @@
+// PageAssets: the page's template, style and script, which the build puts into the program from
+// tools/report/page/.
+//
+// Ownership: literals. Threads: constants. Errors: none. Units: none.
+#ifndef VRAMSTOW_TOOLS_REPORT_PAGE_ASSETS_H_
+#define VRAMSTOW_TOOLS_REPORT_PAGE_ASSETS_H_
+
+namespace vramstow {
+
+extern const char* const kPageTemplate;
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPORT_PAGE_ASSETS_H_

@@ -1,0 +1,218 @@
+// The sections of what the analysis explains.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/report/chart.h"
+#include "tools/report/sections.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Align = Table::Align;
+
+constexpr size_t kMostSitesTold = 12;
+constexpr size_t kMostIterationsTold = 6;
+constexpr size_t kMostHolesTold = 6;
+
+std::string AndMore(uint64_t left_out) {
+  return left_out == 0 ? "" : absl::StrCat("  … and ", Count(left_out), " more\n");
+}
+
+std::string Signed(int64_t bytes) {
+  return absl::StrCat(bytes < 0 ? "-" : "+",
+                      Bytes(static_cast<uint64_t>(bytes < 0 ? -bytes : bytes)));
+}
+
+std::string Words(const std::string& text, size_t width, const TextStyle& style) {
+  return Shortened(Printable(text), width, style.utf8);
+}
+
+std::string NeighbourText(const std::string& site, uint64_t bytes, const TextStyle& style) {
+  return bytes == 0 ? "segment's edge" : absl::StrCat(Bytes(bytes), " ", Words(site, 22, style));
+}
+
+}  // namespace
+
+std::string AdviceSection(const Facts& facts, const TextStyle& style) {
+  std::string text;
+  size_t number = 0;
+  for (const AdviceFacts& advice : facts.advice) {
+    text += absl::StrFormat("%d. %s%s [%s]\n", ++number, advice.title,
+                            advice.bytes == 0 ? "" : ": up to " + Bytes(advice.bytes), advice.id);
+    for (const std::string& line :
+         {Printable(advice.evidence), "Try: " + advice.action, "Costs: " + advice.cost}) {
+      std::string wrapped = WrappedLines(line, style.width - 3);
+      size_t from = 0;
+      while (from < wrapped.size()) {
+        const size_t end = std::min(wrapped.find('\n', from), wrapped.size());
+        text += absl::StrCat("   ", wrapped.substr(from, end - from), "\n");
+        from = end + 1;
+      }
+    }
+  }
+  return text;
+}
+
+std::string SnapshotSection(const Facts& facts) {
+  if (!facts.snapshot.has_value()) return "";
+  const SnapshotStateFacts& state = *facts.snapshot;
+  std::string text =
+      absl::StrFormat("%s in %s, %s allocated in %s", Bytes(state.reserved_bytes),
+                      Counted(state.segments, "segment"), Bytes(state.allocated_bytes),
+                      Counted(state.allocated_blocks, "block"));
+  if (state.pending_blocks > 0) {
+    text += absl::StrCat(", ", Bytes(state.pending_bytes), " in ",
+                         Counted(state.pending_blocks, "block"), " on the way back");
+  }
+  text += absl::StrCat("; ", Counted(state.inactive_blocks, "free block"), "\n");
+  if (state.pools.size() < 2) return text;
+  Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
+               Align::kRight, Align::kRight});
+  table.AddRow({"device", "pool", "stream", "segments", "reserved", "allocated", "largest free"});
+  for (const SnapshotStateFacts::Pool& pool : state.pools) {
+    table.AddRow({absl::StrCat(pool.device), pool.id, absl::StrFormat("0x%x", pool.stream),
+                  Count(pool.segments), Bytes(pool.reserved_bytes), Bytes(pool.allocated_bytes),
+                  Bytes(pool.largest_free_bytes)});
+  }
+  return text + table.Text(2);
+}
+
+std::string SiteSection(const Facts& facts, const TextStyle& style) {
+  const bool any = std::ranges::any_of(facts.by_site, [](const SiteFacts& site) {
+    return !site.operation.empty() && site.at_peak.bytes > 0;
+  });
+  if (!any || facts.kind == "stow") return "";
+  Table table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"at peak", "", "blocks", "site", "operation"});
+  const size_t rows = std::min(facts.by_site.size(), kMostSitesTold);
+  const size_t site_width = style.width >= 92 ? 40 : 30;
+  for (size_t i = 0; i < rows; ++i) {
+    const SiteFacts& site = facts.by_site[i];
+    table.AddRow({Bytes(site.at_peak.bytes), Share(site.at_peak.bytes, facts.peak.allocated_bytes),
+                  Count(site.at_peak.blocks), Words(site.site, site_width, style),
+                  Words(site.operation, 22, style)});
+  }
+  return table.Text(0) + AndMore(facts.by_site.size() - rows);
+}
+
+std::string CategorySection(const Facts& facts, const TextStyle& style) {
+  if (facts.by_category.empty()) return "";
+  if (facts.by_category.size() == 1 && facts.by_category.front().name == "unknown") return "";
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  for (const CategoryFacts& category : facts.by_category) {
+    table.AddRow({category.name, Bytes(category.at_peak.bytes),
+                  Share(category.at_peak.bytes, facts.peak.allocated_bytes),
+                  Words(category.evidence, style.width - 36, style)});
+  }
+  return table.Text(0);
+}
+
+std::string BeforePeakSection(const Facts& facts, const TextStyle& style) {
+  const BeforePeakFacts& before = facts.before_peak;
+  if (!before.known || before.changes.empty()) return "";
+  std::string text = absl::StrFormat("From %s (%s) to the peak at %s (%s):\n", Time(before.from_ns),
+                                     Bytes(before.from_bytes), Time(facts.peak.time_ns),
+                                     Bytes(facts.peak.allocated_bytes));
+  Table table({Align::kRight, Align::kLeft, Align::kLeft});
+  const size_t rows = std::min<size_t>(before.changes.size(), 8);
+  for (size_t i = 0; i < rows; ++i) {
+    const ChangeFacts& change = before.changes[i];
+    table.AddRow(
+        {Signed(change.bytes), Words(change.site, 40, style), Words(change.operation, 22, style)});
+  }
+  return text + table.Text(2) + AndMore(before.changes.size() - rows);
+}
+
+std::string IterationSection(const Facts& facts) {
+  const IterationsFacts& iterations = facts.iterations;
+  if (iterations.list.empty()) {
+    return iterations.why_not.empty() ? "" : "None found: " + iterations.why_not + "\n";
+  }
+  std::string text = absl::StrCat(Counted(iterations.count, "iteration"), ", by ");
+  text += iterations.found_by == "marks"
+              ? absl::StrCat("the marks \"", Printable(iterations.mark), "\"")
+          : facts.kind == "stow" ? std::string("what recurs")
+                                 : std::string("what recurs (or layers within one)");
+  text += absl::StrFormat("; what is live between them changes by %s each\n",
+                          Signed(iterations.growth_bytes));
+  Table table(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"", "from", "took", "peak", "at its end", "allocations"});
+  const size_t count = iterations.list.size();
+  for (size_t i = 0; i < count; ++i) {
+    // The first ones and the last.
+    if (count > kMostIterationsTold && i >= kMostIterationsTold - 1 && i + 1 < count) continue;
+    const IterationFacts& iteration = iterations.list[i];
+    table.AddRow({Count(i + 1), Time(iteration.begin_ns),
+                  Time(iteration.end_ns - iteration.begin_ns), Bytes(iteration.peak_bytes),
+                  Bytes(iteration.end_bytes), Count(iteration.allocations)});
+  }
+  return text + table.Text(2);
+}
+
+std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
+  const LifetimeFacts& lifetimes = facts.lifetimes;
+  if (!lifetimes.known) return "";
+  Table table({Align::kLeft, Align::kRight, Align::kRight});
+  const auto add = [&table](const char* name, const Amount& amount) {
+    table.AddRow({name, Bytes(amount.bytes), Counted(amount.blocks, "block")});
+  };
+  add("freed in the iteration that made it", lifetimes.within);
+  add("freed in a later one", lifetimes.across);
+  add("live at the end", lifetimes.persistent);
+  add("made before the first iteration", lifetimes.before);
+  std::string text = table.Text(0);
+  if (lifetimes.growing.empty()) return text + "Nothing piles up.\n";
+  text += "Piles up:\n";
+  Table growing({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  for (size_t i = 0; i < std::min<size_t>(lifetimes.growing.size(), 6); ++i) {
+    const GrowthFacts& growth = lifetimes.growing[i];
+    growing.AddRow({Bytes(growth.bytes_per_iteration) + " each",
+                    absl::StrCat("in ", Count(growth.iterations)), Words(growth.site, 36, style),
+                    Words(growth.operation, 20, style)});
+  }
+  return text + growing.Text(2);
+}
+
+std::string CacheSection(const Facts& facts) {
+  const CacheFacts& cache = facts.cache;
+  std::string text;
+  if (facts.churn.pairs > 0) {
+    text +=
+        absl::StrFormat("%s of a size that had just been freed (%s in all)\n",
+                        Counted(facts.churn.pairs, "allocation"), Bytes(facts.churn.pair_bytes));
+  }
+  if (!cache.known) return text;
+  text += absl::StrFormat("%s taken from the device (%s), %s given back (%s)\n",
+                          Counted(cache.segments_taken, "segment"), Bytes(cache.taken_bytes),
+                          Count(cache.segments_given_back), Bytes(cache.given_back_bytes));
+  if (cache.flush_count == 0) return text;
+  text += absl::StrFormat("the cache was given back %s, by empty_cache() %s\n",
+                          Counted(cache.flush_count, "time"), Count(cache.empty_cache_calls));
+  return text;
+}
+
+std::string HoleTable(const Facts& facts, const TextStyle& style) {
+  const FragmentationFacts& fragmentation = facts.fragmentation;
+  if (fragmentation.holes.empty()) return "";
+  std::string text = absl::StrFormat("%s at the peak, the largest:\n",
+                                     Counted(fragmentation.hole_count, "free range"));
+  Table table({Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"free", "before it", "after it"});
+  const size_t rows = std::min(fragmentation.holes.size(), kMostHolesTold);
+  for (size_t i = 0; i < rows; ++i) {
+    const HoleFacts& hole = fragmentation.holes[i];
+    if (hole.before_bytes == 0 && hole.after_bytes == 0) {
+      table.AddRow({Bytes(hole.size), "a whole segment is free"});
+      continue;
+    }
+    table.AddRow({Bytes(hole.size), NeighbourText(hole.before, hole.before_bytes, style),
+                  NeighbourText(hole.after, hole.after_bytes, style)});
+  }
+  return text + table.Text(2);
+}
+
+}  // namespace vramstow
