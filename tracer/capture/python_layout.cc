@@ -10,14 +10,35 @@
 namespace vramstow {
 namespace {
 
-// Owners of a frame from this on (3.12: FRAME_OWNED_BY_CSTACK) mark the bottom of a segment.
 constexpr size_t kMostCheckedFrames = 64;
+
+// CPython 3.10, Include/cpython/code.h, frameobject.h and pystate.h, on machines of 64 bits.
+constexpr PythonLayout kPython310 = {.version = 0x030A,
+                                     .has_cframe = false,
+                                     .has_frame_objects = true,
+                                     .thread_frame = 24,
+                                     .thread_cframe = 48,
+                                     .cframe_frame = 0,
+                                     .cframe_previous = 8,
+                                     .frame_code = 32,
+                                     .frame_previous = 24,
+                                     .frame_instruction = 96,
+                                     .frame_owner = 0,
+                                     .frame_is_entry = 0,
+                                     .code_first_line = 40,
+                                     .code_file = 104,
+                                     .code_qualified_name = 112,
+                                     .code_lines = 120,
+                                     .code_instructions = 0,
+                                     .text_bytes = 48};
 
 // CPython 3.11, Include/cpython/code.h, Include/cpython/pystate.h, Include/internal/pycore_frame.h,
 // on machines of 64 bits.
 constexpr PythonLayout kPython311 = {.version = 0x030B,
                                      .has_cframe = true,
+                                     .has_frame_objects = false,
                                      .thread_frame = 56,
+                                     .thread_cframe = 0,
                                      .cframe_frame = 8,
                                      .cframe_previous = 16,
                                      .frame_code = 32,
@@ -35,7 +56,9 @@ constexpr PythonLayout kPython311 = {.version = 0x030B,
 // CPython 3.12, the same files.
 constexpr PythonLayout kPython312 = {.version = 0x030C,
                                      .has_cframe = true,
+                                     .has_frame_objects = false,
                                      .thread_frame = 56,
+                                     .thread_cframe = 0,
                                      .cframe_frame = 0,
                                      .cframe_previous = 8,
                                      .frame_code = 0,
@@ -81,6 +104,9 @@ bool ReadPointer(uintptr_t address, uintptr_t* to) { return ReadSafely(address, 
 
 bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
   switch (version) {
+    case 0x030A:
+      layout_ = kPython310;
+      return true;
     case 0x030B:
       layout_ = kPython311;
       return true;
@@ -101,7 +127,9 @@ bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
       };
       layout_ = {.version = version,
                  .has_cframe = false,
+                 .has_frame_objects = false,
                  .thread_frame = at(kThreadFrame),
+                 .thread_cframe = 0,
                  .cframe_frame = 0,
                  .cframe_previous = 0,
                  .frame_code = at(kFrameCode),
@@ -125,12 +153,16 @@ bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
 void PythonRuntime::Find() {
   if (state() != State::kNotFound) return;
   const char* const names[] = {"PyGILState_GetThisThreadState", "Py_Version", "PyCode_Type",
-                               "_PyRuntime"};
-  void* found[4] = {};
-  if (!FindSymbols(names, found, 4) || found[1] == nullptr || found[2] == nullptr) return;
-  unsigned long version;
-  std::memcpy(&version, found[1], sizeof version);
-  if (!SetLayout(static_cast<uint32_t>(version >> 16), found[3])) {
+                               "_PyRuntime", "Py_NewRef"};
+  void* found[5] = {};
+  if (!FindSymbols(names, found, 5)) return;
+  unsigned long version = 0;
+  if (found[1] != nullptr) {
+    std::memcpy(&version, found[1], sizeof version);
+  } else if (found[4] != nullptr) {
+    version = 0x030A0000;  // the only one that has the one, but not yet the other
+  }
+  if (found[2] == nullptr || !SetLayout(static_cast<uint32_t>(version >> 16), found[3])) {
     state_.store(State::kRefused, std::memory_order_release);
     return;
   }
@@ -153,7 +185,9 @@ void PythonRuntime::Check() {
     uintptr_t type = 0;
     uintptr_t name = 0;
     uintptr_t size = 0;
-    is_right = ReadSafely(frame + layout_.frame_owner, &owner, 1) && owner <= 4;
+    if (!layout_.has_frame_objects) {
+      is_right = ReadSafely(frame + layout_.frame_owner, &owner, 1) && owner <= 4;
+    }
     if (is_right && owner < 3) {
       is_right = ReadPointer(frame + layout_.frame_code, &code) && ReadPointer(code + 8, &type) &&
                  type == reinterpret_cast<uintptr_t>(code_type_) &&

@@ -109,6 +109,20 @@ class LineTable {
   uint32_t line_;
 };
 
+// The same before 3.11: pairs of a length and a difference of lines (PEP 626).
+uint32_t LineIn310(const uint8_t* table, uint64_t size, uint32_t first_line, uint32_t instruction) {
+  constexpr int8_t kNoLine = -128;
+  uint32_t line = first_line;
+  uint32_t end = 0;
+  for (uint64_t i = 0; i + 1 < size; i += 2) {
+    const int8_t step = static_cast<int8_t>(table[i + 1]);
+    if (step != kNoLine) line += static_cast<uint32_t>(int32_t{step});
+    end += table[i];
+    if (instruction < end) return step == kNoLine ? 0 : line;
+  }
+  return 0;
+}
+
 }  // namespace
 
 // Texts and tables of a code object that is gone may be used again by another one, each at the same
@@ -124,10 +138,31 @@ uint64_t PythonRuntime::Fingerprint(uintptr_t code) const {
   return MixInto(hash, table ^ first_line << 32 ^ lines);
 }
 
+// 3.10: a list of frames, and a list of what the calls of the loop keep on the stack.
+size_t PythonRuntime::CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
+                                     PythonSegment* segments, size_t max_segments) const {
+  uintptr_t frame = At<uintptr_t>(thread, layout_.thread_frame);
+  uintptr_t cframe = At<uintptr_t>(thread, layout_.thread_cframe);
+  size_t count = 0;
+  while (frame != 0 && cframe != 0 && count < max_frames && count < max_segments) {
+    const uintptr_t code = At<uintptr_t>(frame, layout_.frame_code);
+    const int32_t last = At<int32_t>(frame, layout_.frame_instruction);
+    frames[count] = {code, Fingerprint(code), static_cast<uint32_t>(last * 2), StackFrame::kPython};
+    segments[count] = {cframe, static_cast<uint32_t>(count + 1)};
+    ++count;
+    frame = At<uintptr_t>(frame, layout_.frame_previous);
+    cframe = At<uintptr_t>(cframe, layout_.cframe_previous);
+  }
+  return count;
+}
+
 size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegment* segments,
                               size_t max_segments) const {
   const uintptr_t thread = reinterpret_cast<uintptr_t>(this_thread_());
   if (thread == 0) return 0;
+  if (layout_.has_frame_objects) {
+    return CollectObjects(thread, frames, max_frames, segments, max_segments);
+  }
   uintptr_t cframe = At<uintptr_t>(thread, layout_.thread_frame);
   uintptr_t frame = cframe;
   if (layout_.has_cframe && frame != 0) frame = At<uintptr_t>(frame, layout_.cframe_frame);
@@ -169,6 +204,9 @@ uint32_t PythonRuntime::LineOf(uintptr_t code, uint32_t instruction) const {
   // Before the first instruction: the frame is being set up.
   if (static_cast<int32_t>(instruction) < 0) return first_line;
   const auto* table = reinterpret_cast<const uint8_t*>(lines + kBytesOffset);
+  if (layout_.has_frame_objects) {
+    return LineIn310(table, At<uint64_t>(lines, kSizeOffset), first_line, instruction);
+  }
   return LineTable(table, At<uint64_t>(lines, kSizeOffset), first_line).Find(instruction);
 }
 

@@ -3,7 +3,7 @@
 // Idea: a thread may look at its own frames at any time, with or without the interpreter's lock: it
 // is here and so not executing Python, and nobody else changes them. Nothing of Python is called
 // but PyGILState_GetThisThreadState, which reads a thread-specific value. Where the fields are
-// depends on the version: CPython 3.11 and 3.12 by their headers, 3.13 by the offsets that it
+// depends on the version: CPython 3.10 to 3.12 by their headers, 3.13 by the offsets that it
 // carries for debuggers (_Py_DebugOffsets). Others are left alone.
 //
 // Before frames are read for the first time, a chain of them is checked through the kernel, which
@@ -26,10 +26,11 @@ namespace vramstow {
 
 // Where the fields of the interpreter's structures are.
 struct PythonLayout {
-  uint32_t version = 0;  // 0x030B for 3.11; 0: not known
-  bool has_cframe = false;
-  // Of a thread: its cframe, or its innermost frame.
+  uint32_t version = 0;            // 0x030B for 3.11; 0: not known
+  bool has_cframe = false;         // from the thread to its cframe, and from there to its frame
+  bool has_frame_objects = false;  // 3.10: each frame has a call of the loop to itself
   uint32_t thread_frame = 0;
+  uint32_t thread_cframe = 0;  // 3.10
   uint32_t cframe_frame = 0;
   uint32_t cframe_previous = 0;
   uint32_t frame_code = 0;
@@ -52,7 +53,7 @@ struct PythonSegment {
   uint32_t end;  // index of the frame after its last one
 };
 
-inline constexpr size_t kMaxPythonSegments = 1024;
+inline constexpr size_t kMaxPythonSegments = kMaxStackFrames;
 
 // What is read at `code` at first sight. Texts end with a zero byte and may be cut.
 struct PythonCode {
@@ -84,6 +85,8 @@ class PythonRuntime {
  private:
   bool SetLayout(uint32_t version, const void* runtime);
   uint64_t Fingerprint(uintptr_t code) const;
+  size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
+                        PythonSegment* segments, size_t max_segments) const;
 
   PythonLayout layout_;
   void* (*this_thread_)() = nullptr;
