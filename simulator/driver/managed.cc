@@ -177,6 +177,47 @@ CUresult Prefetch(CUdeviceptr address, size_t size, const CUmemLocation& locatio
   });
 }
 
+// A list of ranges, and which location each is meant for: documented, location i is for the ranges
+// from its index on, up to the next location's.
+struct Batch {
+  CUdeviceptr* addresses;
+  size_t* sizes;
+  size_t count;
+  CUmemLocation* locations;
+  size_t* indices;
+  size_t location_count;
+};
+
+CUresult PrefetchBatch(const char* name, const Batch& batch, unsigned long long flags,
+                       CUstream handle) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    Stream* stream = FindStream(call, handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags != 0 || batch.count == 0 || batch.addresses == nullptr || batch.sizes == nullptr ||
+        batch.locations == nullptr || batch.indices == nullptr || batch.location_count == 0 ||
+        batch.location_count > batch.count || batch.indices[0] != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    // All are checked before the first is prefetched.
+    for (const bool submit : {false, true}) {
+      size_t location = 0;
+      for (size_t i = 0; i < batch.count; ++i) {
+        if (location + 1 < batch.location_count && batch.indices[location + 1] <= i) ++location;
+        const Block* block = FindManaged(call, batch.addresses[i], batch.sizes[i]);
+        Place place;
+        if (block == nullptr || !ReadPlace(call, batch.locations[location], &place)) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (!submit) continue;
+        ForRange(*block, batch.addresses[i], batch.sizes[i],
+                 [&](Advice* to) { to->prefetched = place; });
+      }
+    }
+    if (stream->capture == nullptr) Submit(call, stream, nullptr);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult PutNumber(int value, size_t size, void* data) {
   if (size != sizeof(value)) return CUDA_ERROR_INVALID_VALUE;  // documented: 32 bits
   memcpy(data, &value, sizeof(value));
@@ -237,6 +278,38 @@ CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUdevice device, C
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t size, CUmemLocation location,
                                unsigned int flags, CUstream stream) {
   return flags != 0 ? CUDA_ERROR_INVALID_VALUE : Prefetch(address, size, location, stream);
+}
+
+CUresult cuMemPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                 CUmemLocation* locations, size_t* indices, size_t location_count,
+                                 unsigned long long flags, CUstream stream) {
+  return PrefetchBatch("cuMemPrefetchBatchAsync",
+                       {addresses, sizes, count, locations, indices, location_count}, flags,
+                       stream);
+}
+
+// What is discarded may read as anything: here as before.
+CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                           CUmemLocation* locations, size_t* indices,
+                                           size_t location_count, unsigned long long flags,
+                                           CUstream stream) {
+  return PrefetchBatch("cuMemDiscardAndPrefetchBatchAsync",
+                       {addresses, sizes, count, locations, indices, location_count}, flags,
+                       stream);
+}
+
+CUresult cuMemDiscardBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                unsigned long long flags, CUstream handle) {
+  return Serve("cuMemDiscardBatchAsync", Needs::kContext, [&](Call& call) {
+    if (FindStream(call, handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags != 0 || count == 0 || addresses == nullptr || sizes == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (FindManaged(call, addresses[i], sizes[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuMemRangeGetAttributes(void** data, size_t* sizes, CUmem_range_attribute* attributes,

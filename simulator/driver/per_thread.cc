@@ -224,6 +224,18 @@ VRAMSTOW_PER_THREAD(cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync,
 VRAMSTOW_PER_THREAD(cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync,
                     (CUarray a, size_t b, const void* c, size_t d, CUstream e), (a, b, c, d, e))
 
+VRAMSTOW_PER_THREAD(cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync,
+                    (CUdeviceptr * a, size_t* b, size_t c, CUmemLocation* d, size_t* e, size_t f,
+                     unsigned long long g, CUstream h),
+                    (a, b, c, d, e, f, g, h))
+VRAMSTOW_PER_THREAD(cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync,
+                    (CUdeviceptr * a, size_t* b, size_t c, CUmemLocation* d, size_t* e, size_t f,
+                     unsigned long long g, CUstream h),
+                    (a, b, c, d, e, f, g, h))
+VRAMSTOW_PER_THREAD(cuMemDiscardBatchAsync_ptsz, cuMemDiscardBatchAsync,
+                    (CUdeviceptr * a, size_t* b, size_t c, unsigned long long d, CUstream e),
+                    (a, b, c, d, e))
+
 #undef VRAMSTOW_PER_THREAD
 
 }  // extern "C"
