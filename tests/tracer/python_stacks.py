@@ -218,7 +218,7 @@ def main() -> None:
         thread.join()
 
 
-assert with_lock.probe_open(sys.argv[2].encode()) == 0
+assert with_lock.probe_open(sys.argv[2].encode(), 2) == 0
 truth.clear()
 main()
 with_lock.probe_close()
