@@ -1,0 +1,117 @@
+"""What PyTorch's kernels compute on the simulated card is what the CPU computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Rehearsal
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+Rehearse = Callable[..., Rehearsal]
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def test_results_equal_those_of_the_cpu(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(python, PROGRAMS / "compare_with_cpu.py")
+    assert job.status == 0, job.err[-4000:]
+    last = job.out.splitlines()[-1]
+    compared = int(last.split()[1].rstrip(","))
+    assert compared > 600, last
+    assert last.endswith("differing 0"), job.out[-4000:]
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_a_training_learns_as_on_the_cpu(rehearse: Rehearse, python: str, optimizer: str) -> None:
+    job = rehearse(python, PROGRAMS / "train_like_cpu.py", optimizer)
+    assert job.status == 0, job.err[-4000:]
+    losses = [tuple(map(float, line.split())) for line in job.out.splitlines()]
+    assert len(losses) == 30
+    for card, host in losses:
+        assert card == pytest.approx(host, rel=1e-4)
+    assert losses[-1][0] < 0.1 * losses[0][0]
+
+
+def test_random_numbers_follow_the_seed_and_their_distribution(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+def draw(seed):
+    torch.manual_seed(seed)
+    return (torch.randn(100000, device="cuda"), torch.rand(100000, device="cuda"),
+            torch.randint(0, 10, (100000,), device="cuda"))
+first, again, other = draw(1), draw(1), draw(2)
+assert all(torch.equal(a, b) for a, b in zip(first, again))
+assert not any(torch.equal(a, b) for a, b in zip(first, other))
+normal, uniform, whole = (tensor.cpu().double() for tensor in first)
+assert abs(normal.mean()) < 0.02 and abs(normal.std() - 1) < 0.02, (normal.mean(), normal.std())
+assert 4 < normal.abs().max() < 7
+assert abs((normal.abs() < 1).double().mean() - 0.6827) < 0.01
+assert abs(uniform.mean() - 0.5) < 0.01 and 0 <= uniform.min() and uniform.max() < 1
+assert abs(uniform.var() - 1 / 12) < 0.005
+counts = torch.bincount(whole.long())
+assert len(counts) == 10 and (counts > 9500).all() and (counts < 10500).all(), counts
+print("well")
+"""
+    job = rehearse(python, "-c", program)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "well\n"
+
+
+def test_kernels_without_effect_are_listed_on_request(rehearse: Rehearse, python: str) -> None:
+    program = "import torch; torch.ones(4, device='cuda').cumsum(0).sum().item()"
+    job = rehearse(python, "-c", program, card="h200,kernels=list")
+    assert job.status == 0, job.err[-4000:]
+    listed = [line for line in job.err.splitlines() if " x " in line]
+    assert any("DeviceScanKernel" in line for line in listed), job.err[-4000:]
+    assert not any("FillFunctor" in line for line in listed), job.err[-4000:]
+    assert job.out == ""
+
+
+@pytest.mark.parametrize("option", ["effects=off", "contents=discard"])
+def test_effects_can_be_switched_off(rehearse: Rehearse, python: str, option: str) -> None:
+    program = "import torch; print(torch.full((4,), 2.0, device='cuda').sum().item())"
+    assert rehearse(python, "-c", program).out == "8.0\n"
+    assert rehearse(python, "-c", program, card=f"h200,{option}").out == "0.0\n"
+
+
+def test_a_launch_beyond_the_size_has_no_effect(rehearse: Rehearse, python: str) -> None:
+    program = """
+import torch
+print(torch.ones(1024, device="cuda").cpu().sum().item(),
+      torch.ones(1024 * 1024, device="cuda").cpu().sum().item())
+"""
+    job = rehearse(python, "-c", program, card="h200,effects=1MiB,kernels=list")
+    assert job.out == "1024.0 0.0\n"
+    assert "(too large)" in job.err
+
+
+def test_an_index_out_of_range_stops_the_context(rehearse: Rehearse, python: str) -> None:
+    program = """
+import torch
+x = torch.ones(4, 4, device="cuda")
+torch.nn.functional.embedding(torch.tensor([7], device="cuda"), x)
+try:
+    torch.cuda.synchronize()
+except RuntimeError as error:
+    print("assert" in str(error))
+"""
+    job = rehearse(python, "-c", program)
+    assert job.out == "True\n", job.err[-4000:]
+
+
+def test_a_captured_graph_computes_at_each_replay(rehearse: Rehearse, python: str) -> None:
+    program = """
+import torch
+x = torch.zeros(8, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    x += 1
+for _ in range(3):
+    graph.replay()
+print(x.sum().item())
+"""
+    assert rehearse(python, "-c", program).out == "24.0\n"

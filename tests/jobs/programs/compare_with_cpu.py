@@ -1,0 +1,173 @@
+"""Computes the same on the simulated card and on the CPU, and prints what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as functional
+
+FLOATS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
+WHOLE = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8]
+NUMBERS = [*FLOATS, *WHOLE]
+ALL = [*NUMBERS, torch.bool]
+
+compared = 0
+differing: list[str] = []
+
+
+def compare(name: str, compute: Callable[[str], torch.Tensor], tolerance: float = 0) -> None:
+    global compared
+    compared += 1
+    card = compute("cuda").cpu()
+    host = compute("cpu")
+    same = card.dtype == host.dtype and card.shape == host.shape
+    if tolerance:
+        same = same and torch.allclose(
+            card.double(), host.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+        )
+    else:
+        same = same and torch.equal(card, host)
+    if not same:
+        differing.append(f"{name}: {card.flatten()[:4].tolist()} {host.flatten()[:4].tolist()}")
+
+
+def numbers(device: str, dtype: torch.dtype, count: int = 60) -> torch.Tensor:
+    return torch.arange(count, device=device).to(dtype)
+
+
+def of_every_type() -> None:
+    for t in ALL:
+        compare(f"full {t}", lambda d, t=t: torch.full((33,), 1, device=d, dtype=t))
+        compare(f"ones {t}", lambda d, t=t: torch.ones(1000, device=d, dtype=t))
+        compare(f"zeros_like {t}", lambda d, t=t: torch.zeros_like(numbers(d, t)))
+        compare(f"clone {t}", lambda d, t=t: numbers(d, t).clone())
+        compare(f"slice {t}", lambda d, t=t: numbers(d, t)[::2].contiguous())
+        compare(f"transpose {t}", lambda d, t=t: numbers(d, t).view(6, 10).t().contiguous())
+        compare(f"equal {t}", lambda d, t=t: numbers(d, t) == numbers(d, t).view(6, 10).flatten())
+        compare(f"all {t}", lambda d, t=t: numbers(d, t).all())
+        compare(f"any {t}", lambda d, t=t: numbers(d, t).any())
+        compare(f"sum {t}", lambda d, t=t: numbers(d, t).sum())
+        compare(f"cat {t}", lambda d, t=t: torch.cat([numbers(d, t), numbers(d, t, 7)]))
+        compare(
+            f"cat strided {t}",
+            lambda d, t=t: torch.cat(
+                [numbers(d, t).view(6, 10), numbers(d, t).view(6, 10)[:, ::2]], 1
+            ),
+        )
+        compare(
+            f"where {t}",
+            lambda d, t=t: torch.where(
+                numbers(d, torch.int32) > 7, numbers(d, t), torch.ones(60, device=d, dtype=t)
+            ),
+        )
+        for u in ALL:
+            compare(f"{t} to {u}", lambda d, t=t, u=u: numbers(d, t).to(u))
+            compare(
+                f"copy_ {t} to {u}",
+                lambda d, t=t, u=u: torch.zeros(6, 10, dtype=u, device=d)[:, 1::2].copy_(
+                    numbers(d, t).view(6, 10)[:, ::2]
+                ),
+            )
+
+
+def of_every_number() -> None:
+    for t in NUMBERS:
+        compare(f"arange {t}", lambda d, t=t: torch.arange(3, 40, 5, device=d, dtype=t))
+        compare(f"x + 1 {t}", lambda d, t=t: numbers(d, t) + 1)
+        compare(f"x + y {t}", lambda d, t=t: numbers(d, t) + numbers(d, t))
+        compare(f"alpha {t}", lambda d, t=t: torch.add(numbers(d, t), numbers(d, t), alpha=2))
+        compare(f"100 - x {t}", lambda d, t=t: 100 - numbers(d, t))
+        compare(f"x * y {t}", lambda d, t=t: numbers(d, t) * numbers(d, t))
+        compare(f"x * 3 {t}", lambda d, t=t: numbers(d, t) * 3)
+        compare(f"x / 2 {t}", lambda d, t=t: (numbers(d, t) + 1) / 2)
+        compare(f"x // 7 {t}", lambda d, t=t: numbers(d, t) // 7)
+        compare(f"x % 7 {t}", lambda d, t=t: numbers(d, t) % 7)
+        compare(f"broadcast {t}", lambda d, t=t: numbers(d, t).view(6, 10) + numbers(d, t, 10))
+        compare(f"mixed {t}", lambda d, t=t: numbers(d, t) + numbers(d, torch.float32))
+        compare(f"x > 5 {t}", lambda d, t=t: numbers(d, t) > 5)
+        compare(f"clamp {t}", lambda d, t=t: numbers(d, t).clamp(3, 20))
+        compare(f"max {t}", lambda d, t=t: numbers(d, t).max())
+        compare(f"argmax {t}", lambda d, t=t: numbers(d, t).argmax())
+        compare(f"sum of rows {t}", lambda d, t=t: numbers(d, t).view(6, 10).sum(1))
+        compare(f"sum of columns {t}", lambda d, t=t: numbers(d, t).view(6, 10).sum(0))
+
+
+def of_fractions() -> None:
+    functions = "exp log1p sqrt rsqrt sin cos tanh erf floor round sigmoid reciprocal neg sign"
+    for t, tolerance in FLOATS.items():
+        for name in functions.split():
+            compare(
+                f"{name} {t}",
+                lambda d, t=t, name=name: getattr(numbers(d, t) * 0.05 + 0.05, name)(),
+                tolerance,
+            )
+        for function in (functional.relu, functional.silu, functional.gelu, torch.tanh):
+            compare(
+                f"{function} {t}", lambda d, t=t, f=function: f(numbers(d, t) * 0.1 - 3), tolerance
+            )
+            compare(f"slope {function} {t}", lambda d, t=t, f=function: slope(d, t, f), tolerance)
+        compare(f"mean {t}", lambda d, t=t: numbers(d, t).mean(), tolerance)
+        compare(f"norm {t}", lambda d, t=t: numbers(d, t).norm(), tolerance)
+        compare(f"std {t}", lambda d, t=t: numbers(d, t).view(6, 10).std(1), tolerance)
+        compare(
+            f"softmax {t}",
+            lambda d, t=t: torch.softmax(numbers(d, t).view(6, 10), 1),
+            tolerance,
+        )
+        compare(
+            f"matmul {t}",
+            lambda d, t=t: (numbers(d, t) * 0.1).view(6, 10) @ (numbers(d, t) * 0.1).view(10, 6),
+            tolerance,
+        )
+        compare(
+            f"linear {t}",
+            lambda d, t=t: functional.linear(
+                numbers(d, t).view(6, 10) * 0.1, numbers(d, t).view(6, 10) * 0.1, numbers(d, t, 6)
+            ),
+            tolerance,
+        )
+        compare(
+            f"bmm {t}",
+            lambda d, t=t: torch.bmm(
+                (numbers(d, t) * 0.1).view(2, 5, 6), (numbers(d, t) * 0.1).view(2, 6, 5)
+            ),
+            tolerance,
+        )
+
+
+def slope(device: str, dtype: torch.dtype, function: Callable[..., torch.Tensor]) -> torch.Tensor:
+    x = (numbers(device, dtype) * 0.1 - 3).requires_grad_()
+    function(x).backward(torch.full_like(x, 0.5))
+    assert x.grad is not None
+    return x.grad
+
+
+def of_indices() -> None:
+    def table(device: str) -> torch.Tensor:
+        return numbers(device, torch.float32).view(6, 10)
+
+    def put(device: str) -> torch.Tensor:
+        x = table(device)
+        x[torch.tensor([3, 1], device=device)] = -numbers(device, torch.float32, 10)
+        return x
+
+    compare("x[i]", lambda d: table(d)[torch.tensor([3, -1], device=d)])
+    compare(
+        "x[i, j]",
+        lambda d: table(d)[torch.tensor([3, 1], device=d), torch.tensor([2, 5], device=d)],
+    )
+    compare("x[i] = y", put)
+    compare("embedding", lambda d: functional.embedding(torch.tensor([5, 0], device=d), table(d)))
+    compare("index_select", lambda d: table(d).index_select(1, torch.tensor([9, 2], device=d)))
+    compare("dot", lambda d: torch.dot(numbers(d, torch.float32), numbers(d, torch.float32)))
+    compare("x @ v", lambda d: table(d) @ numbers(d, torch.float32, 10))
+    compare("ones.sum()", lambda d: torch.ones(1_000_000, device=d).sum())
+
+
+of_every_type()
+of_every_number()
+of_fractions()
+of_indices()
+print("\n".join(differing))
+print(f"compared {compared}, differing {len(differing)}")
