@@ -1,0 +1,111 @@
+// What the simulated driver costs the host: a pair of cuMemAlloc and cuMemFree, a launch, and what
+// a framework asks all the time; alone, and on a card that is shared with other processes.
+//
+// VRAMSTOW_TEST_DRIVER names the driver; the SPEC is VRAMSTOW_SIMULATE's, VRAMSTOW_RUN_ID set means
+// that the card is shared.
+#include <benchmark/benchmark.h>
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <vector>
+
+namespace vramstow {
+namespace {
+
+template <typename Function>
+Function* Find(void* library, const char* name) {
+  auto* function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function == nullptr) {
+    fprintf(stderr, "the driver has no %s\n", name);
+    exit(1);
+  }
+  return function;
+}
+
+struct Driver {
+  void* library = dlopen(getenv("VRAMSTOW_TEST_DRIVER") != nullptr ? getenv("VRAMSTOW_TEST_DRIVER")
+                                                                   : VRAMSTOW_SIMULATED_DRIVER,
+                         RTLD_NOW);
+  decltype(cuMemAlloc)* allocate = Find<decltype(cuMemAlloc)>(library, "cuMemAlloc_v2");
+  decltype(cuMemFree)* free = Find<decltype(cuMemFree)>(library, "cuMemFree_v2");
+  decltype(cuLaunchKernel)* launch = Find<decltype(cuLaunchKernel)>(library, "cuLaunchKernel");
+  decltype(cuStreamSynchronize)* synchronize =
+      Find<decltype(cuStreamSynchronize)>(library, "cuStreamSynchronize");
+  decltype(cuCtxGetCurrent)* current = Find<decltype(cuCtxGetCurrent)>(library, "cuCtxGetCurrent");
+  decltype(cuMemGetInfo)* info = Find<decltype(cuMemGetInfo)>(library, "cuMemGetInfo_v2");
+  CUfunction kernel = nullptr;
+  CUstream stream = nullptr;
+
+  Driver() {
+    CUcontext context = nullptr;
+    CUmodule module = nullptr;
+    Find<decltype(cuInit)>(library, "cuInit")(0);
+    Find<decltype(cuDevicePrimaryCtxRetain)>(library, "cuDevicePrimaryCtxRetain")(&context, 0);
+    Find<decltype(cuCtxSetCurrent)>(library, "cuCtxSetCurrent")(context);
+    Find<decltype(cuStreamCreate)>(library, "cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING);
+    Find<decltype(cuModuleLoadData)>(library, "cuModuleLoadData")(&module, "image");
+    Find<decltype(cuModuleGetFunction)>(library, "cuModuleGetFunction")(&kernel, module, "kernel");
+  }
+};
+
+const Driver& GetDriver() {
+  static const Driver driver;
+  return driver;
+}
+
+void BM_AllocateAndFree(benchmark::State& state) {
+  const Driver& driver = GetDriver();
+  const auto bytes = static_cast<size_t>(state.range(0));
+  for (auto _ : state) {
+    CUdeviceptr block = 0;
+    if (driver.allocate(&block, bytes) != CUDA_SUCCESS) state.SkipWithError("out of memory");
+    driver.free(block);
+  }
+}
+BENCHMARK(BM_AllocateAndFree)->Arg(512)->Arg(2 << 20)->Arg(512 << 20);
+
+void BM_AllocateAndFreeAmongTenThousand(benchmark::State& state) {
+  const Driver& driver = GetDriver();
+  std::vector<CUdeviceptr> blocks(10000);
+  for (CUdeviceptr& block : blocks) driver.allocate(&block, 2 << 20);
+  for (auto _ : state) {
+    CUdeviceptr block = 0;
+    driver.allocate(&block, 2 << 20);
+    driver.free(block);
+  }
+  for (const CUdeviceptr block : blocks) driver.free(block);
+}
+BENCHMARK(BM_AllocateAndFreeAmongTenThousand);
+
+void BM_Launch(benchmark::State& state) {
+  const Driver& driver = GetDriver();
+  int count = 0;
+  for (auto _ : state) {
+    driver.launch(driver.kernel, 1, 1, 1, 32, 1, 1, 0, driver.stream, nullptr, nullptr);
+    // Work that nobody ever waits for would pile up.
+    if (++count % 1024 == 0) driver.synchronize(driver.stream);
+  }
+  driver.synchronize(driver.stream);
+}
+BENCHMARK(BM_Launch);
+
+void BM_GetCurrentContext(benchmark::State& state) {
+  const Driver& driver = GetDriver();
+  CUcontext context = nullptr;
+  for (auto _ : state) driver.current(&context);
+}
+BENCHMARK(BM_GetCurrentContext);
+
+void BM_GetInfo(benchmark::State& state) {
+  const Driver& driver = GetDriver();
+  size_t free = 0;
+  for (auto _ : state) driver.info(&free, nullptr);
+}
+BENCHMARK(BM_GetInfo);
+
+}  // namespace
+}  // namespace vramstow
+
+BENCHMARK_MAIN();
