@@ -88,6 +88,7 @@ uint32_t RecorderState::TellStack(StackScratch* scratch, uint64_t hash, const Fr
   if (tables.capture.Refresh()) hash = tables.capture.Capture(scratch, here);
   uint32_t stack = tables.stacks.Find(hash);
   if (stack == 0 && IsRecording()) {
+    StackCapture::Merge(scratch);
     size_t first = 0;
     while (first < scratch->count && IsOurs(scratch->frames[first])) ++first;
     stack = scratch->is_cut ? InternNode({0, FrameKind::kCut, 0, 0}) : 0;

@@ -52,7 +52,7 @@ ThreadBuffer* RecorderState::Attach(void** slot) {
 // This thread goes on in the chunk of another one that has ended.
 void RecorderState::TakeOver(ThreadBuffer* buffer) {
   buffer->thread = ThisThread();
-  if (buffer->stack != nullptr) buffer->stack->bounds = {};
+  if (buffer->stack != nullptr) buffer->stack->native.Forget();
   // Without room for this, the next event begins a new chunk.
   if (buffer->thread == buffer->chunk_thread ||
       buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack)

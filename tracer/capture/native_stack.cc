@@ -17,35 +17,165 @@ void UnwindTable::Clear() {
   }
 }
 
+namespace {
+
+uintptr_t Plus(uintptr_t address, int32_t offset) {
+  return address + static_cast<uintptr_t>(intptr_t{offset});
+}
+
+// Real code never lies so low.
+constexpr uintptr_t kLeastAddress = 4096;
+
+}  // namespace
+
+bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, FramePlace* caller,
+                       bool* caller_is_exact) {
+  const FramePlace& place = frame->place;
+  frame->return_slot = frame->frame_slot = 0;
+  const UnwindRule rule = UnwindRule::Unpack(table->Find(place.address, is_exact));
+  uintptr_t end;
+  switch (rule.kind) {
+    case UnwindRule::kFromStack:
+      end = Plus(place.stack, rule.cfa_offset);
+      break;
+    case UnwindRule::kFromFrame:
+      end = Plus(place.frame, rule.cfa_offset);
+      break;
+    case UnwindRule::kRealigned:
+      // The place of its end is on the stack as well; such a frame is looked at each time.
+      is_unrepeatable_ = true;
+      if (!Load(Plus(place.frame, rule.cfa_offset), &end)) return false;
+      break;
+    case UnwindRule::kSignal:
+      *caller_is_exact = true;
+      return StepBehindSignal(frame, caller);
+    default:
+      return false;
+  }
+  // A caller's frame is above. A function that has none (arm64) leaves the stack where it is.
+  const bool has_link = rule.return_offset == 0 && place.link != 0;
+  if (end < place.stack || (end == place.stack && !has_link)) return false;
+  frame->end = end;
+  *caller = {0, end, place.frame};
+  if (rule.kind == UnwindRule::kRealigned) {
+    frame->frame_slot = place.frame;
+  } else if (rule.frame_offset != 0) {
+    frame->frame_slot = Plus(end, rule.frame_offset);
+  }
+  if (frame->frame_slot != 0 && !Load(frame->frame_slot, &caller->frame)) return false;
+  if (has_link) {
+    is_unrepeatable_ = true;  // a register cannot be looked at again
+    caller->address = place.link;
+  } else {
+    if (!Load(Plus(end, rule.return_offset), &caller->address)) return false;
+    frame->return_slot = Plus(end, rule.return_offset);
+  }
+#if defined(__aarch64__)
+  // Without the signature that the processor may have put into the upper bits.
+  caller->address &= (uintptr_t{1} << 48) - 1;
+#endif
+  *caller_is_exact = false;
+  return caller->address > kLeastAddress;
+}
+
 // The kernel has put all registers on the stack: struct rt_sigframe of its sources, described in
 // signal.h and sys/ucontext.h.
-bool NativeWalk::LookBehindSignal() {
+bool NativeStack::StepBehindSignal(NativeFrame* frame, FramePlace* caller) {
+  is_unrepeatable_ = true;
+  const FramePlace& place = frame->place;
 #if defined(__x86_64__)
   // At the instruction that returns from the handler the stack pointer is at the ucontext_t.
   constexpr uintptr_t kGeneral = 40;
-  const uintptr_t frame_at = place_.stack + kGeneral + 8 * 10;
-  const uintptr_t stack_at = place_.stack + kGeneral + 8 * 15;
-  const uintptr_t address_at = place_.stack + kGeneral + 8 * 16;
+  const uintptr_t frame_at = place.stack + kGeneral + 8 * 10;
+  const uintptr_t stack_at = place.stack + kGeneral + 8 * 15;
+  const uintptr_t address_at = place.stack + kGeneral + 8 * 16;
 #else
   // A siginfo_t (128 bytes), then the ucontext_t; in it the registers x0 to x30, sp and pc.
   constexpr uintptr_t kGeneral = 128 + 176 + 8;
-  const uintptr_t frame_at = place_.stack + kGeneral + 8 * 29;
-  const uintptr_t stack_at = place_.stack + kGeneral + 8 * 31;
-  const uintptr_t address_at = place_.stack + kGeneral + 8 * 32;
+  const uintptr_t frame_at = place.stack + kGeneral + 8 * 29;
+  const uintptr_t stack_at = place.stack + kGeneral + 8 * 31;
+  const uintptr_t address_at = place.stack + kGeneral + 8 * 32;
 #endif
-  caller_.link = 0;
-  if (!Load(frame_at, &caller_.frame) || !Load(stack_at, &caller_.stack) ||
-      !Load(address_at, &caller_.address)) {
+  caller->link = 0;
+  if (!Load(frame_at, &caller->frame) || !Load(stack_at, &caller->stack) ||
+      !Load(address_at, &caller->address)) {
     return false;
   }
 #if !defined(__x86_64__)
-  if (!Load(place_.stack + kGeneral + 8 * 30, &caller_.link)) return false;
+  if (!Load(place.stack + kGeneral + 8 * 30, &caller->link)) return false;
 #endif
-  frame_end_ = place_.stack;
+  frame->end = place.stack;
   // The handler may have had a stack of its own.
-  if (!bounds_->Has(caller_.stack)) bounds_->Find(caller_.stack);
-  caller_is_exact_ = true;
-  return caller_.address > 4096;
+  if (!bounds_.Has(caller->stack)) bounds_.Find(caller->stack);
+  return caller->address > kLeastAddress;
+}
+
+// Whether what was read for the frames from there on is still there. All of it lies above the stack
+// pointer, on this thread's stack.
+bool NativeStack::IsStillTrue(size_t from) const {
+  uintptr_t changed = 0;
+  for (size_t i = from; i + 1 < kMaxStackFrames; ++i) {
+    const NativeFrame& frame = frames_[i];
+    const FramePlace& caller = frames_[i + 1].place;
+    changed |= *reinterpret_cast<const uintptr_t*>(frame.return_slot) ^ caller.address;
+    const auto* const saved = frame.frame_slot != 0
+                                  ? reinterpret_cast<const uintptr_t*>(frame.frame_slot)
+                                  : &frame.place.frame;
+    changed |= *saved ^ caller.frame;
+  }
+  return changed == 0;
+}
+
+void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch) {
+  if (epoch != epoch_) is_known_ = false;
+  if (!bounds_.Has(start.stack)) {
+    bounds_.Find(start.stack);
+    is_known_ = false;
+  }
+  is_unrepeatable_ = is_cut_ = false;
+  size_t known = is_known_ ? begin_ : kMaxStackFrames;
+  size_t fresh = 0;
+  FramePlace place = start;
+  bool is_exact = true;
+  for (;;) {
+    // Frames lie above one another.
+    while (known < kMaxStackFrames && frames_[known].place.stack < place.stack) ++known;
+    if (known < kMaxStackFrames && !is_exact) {
+      const FramePlace& there = frames_[known].place;
+      const bool is_same = there.stack == place.stack && there.address == place.address &&
+                           there.frame == place.frame;
+      if (is_same && IsStillTrue(known)) return Join(fresh, known, epoch);
+    }
+    if (fresh == kMaxStackFrames) {
+      is_cut_ = true;
+      return Join(fresh, kMaxStackFrames, epoch);
+    }
+    NativeFrame& frame = fresh_[fresh++];
+    frame.place = place;
+    if (!Step(table, is_exact, &frame, &place, &is_exact)) {
+      frame.return_slot = frame.frame_slot = 0;
+      frame.end = 0;
+      return Join(fresh, kMaxStackFrames, epoch);
+    }
+  }
+}
+
+// Puts the frames that were looked for before those that are known.
+void NativeStack::Join(size_t fresh, size_t known, uint64_t epoch) {
+  if (fresh > known) {
+    // Of too many the outermost go.
+    is_cut_ = true;
+    known = kMaxStackFrames;
+  }
+  uint64_t hash = known < kMaxStackFrames ? frames_[known].hash : 0;
+  begin_ = known;
+  for (size_t i = fresh; i > 0; --i) {
+    NativeFrame& to = frames_[--begin_];
+    to = fresh_[i - 1];
+    to.hash = hash = MixInto(hash, to.place.address);
+  }
+  epoch_ = epoch;
+  is_known_ = !is_unrepeatable_ && !is_cut_;
 }
 
 }  // namespace vramstow

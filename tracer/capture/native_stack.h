@@ -5,8 +5,13 @@
 // so that entries need no lock: what two threads wrote half each matches no address (Hyatt and
 // Mann, "A lock-less transposition table", 2002).
 //
+// Most frames are where they were at the last walk, in calls that have not returned. So a walk
+// keeps what it has seen, and where on the stack it has read what: where it comes to a frame that
+// it knows (the same place in the code, the same registers), and all those words still say the
+// same, then the rest of the walk can only be what it was.
+//
 // Ownership: UnwindTable lives in static storage or in memory that is zero at first. Threads: any
-// number at once; NativeWalk is one thread's, for its own stack. Errors: a walk ends where nothing
+// number at once; NativeStack is one thread's, for its own stack. Errors: a walk ends where nothing
 // is known about the code, or where it would leave the stack. No heap, no lock. Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
 #define VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
@@ -16,6 +21,7 @@
 #include <cstdint>
 
 #include "tracer/capture/stack_bounds.h"
+#include "tracer/capture/stack_frame.h"
 #include "tracer/capture/unwind_rule.h"
 
 namespace vramstow {
@@ -60,96 +66,55 @@ struct FramePlace {
   uintptr_t link = 0;  // arm64: the link register, where it still holds the return address
 };
 
-class NativeWalk {
+// One frame, and what its caller was found by.
+struct NativeFrame {
+  FramePlace place;
+  uintptr_t end;          // everything that its function keeps on the stack is below
+  uintptr_t return_slot;  // where the caller's address was read; 0: there is no caller
+  uintptr_t frame_slot;   // where its frame pointer was read; 0: it is the same
+  uint64_t hash;          // of this address and all further out
+};
+
+class NativeStack {
  public:
-  // Starts at a place in a function that has not returned yet. *bounds is kept from walk to walk.
-  NativeWalk(UnwindTable* table, StackBounds* bounds, const FramePlace& start)
-      : table_(table), bounds_(bounds), place_(start) {
-    if (!bounds_->Has(start.stack)) bounds_->Find(start.stack);
-  }
+  // The frames from the innermost on, valid until the next Walk.
+  const NativeFrame* frames() const { return frames_ + begin_; }
+  size_t count() const { return kMaxStackFrames - begin_; }
+  // More frames than there is room for.
+  bool is_cut() const { return is_cut_; }
 
-  uintptr_t address() const { return place_.address; }
-  uintptr_t stack() const { return place_.stack; }
-  // Whether the current frame was interrupted by a signal: address() is no return address.
-  bool is_exact() const { return is_exact_; }
-  // Where the current frame ends: everything that its function keeps on the stack is below.
-  uintptr_t frame_end() const { return frame_end_; }
+  // Starts at a place in a function that has not returned yet. Another `epoch` than last time says
+  // that nothing of then can be relied on.
+  void Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch);
 
-  // Finds out where the current frame ends and what its caller is. False: this is the last frame,
-  // or no more is known.
-  bool Look();
-  // Goes on to the caller.
-  void Step() {
-    place_ = caller_;
-    is_exact_ = caller_is_exact_;
+  // Another thread's stack comes next.
+  void Forget() {
+    bounds_ = {};
+    is_known_ = false;
   }
 
  private:
-  bool LookBehindSignal();
+  // The caller of a frame. False: it has none, or none that can be found.
+  bool Step(UnwindTable* table, bool is_exact, NativeFrame* frame, FramePlace* caller,
+            bool* caller_is_exact);
+  bool StepBehindSignal(NativeFrame* frame, FramePlace* caller);
+  bool IsStillTrue(size_t from) const;
+  void Join(size_t fresh, size_t known, uint64_t epoch);
   bool Load(uintptr_t address, uintptr_t* value) const {
-    if (!bounds_->HasWord(address)) return false;
+    if (!bounds_.HasWord(address)) return false;
     *value = *reinterpret_cast<const uintptr_t*>(address);
     return true;
   }
 
-  UnwindTable* table_;
-  StackBounds* bounds_;
-  FramePlace place_;
-  FramePlace caller_ = {};
-  uintptr_t frame_end_ = ~uintptr_t{0};
-  bool is_exact_ = true;
-  bool caller_is_exact_ = false;
+  StackBounds bounds_;
+  uint64_t epoch_;
+  size_t begin_;
+  bool is_known_;  // frames_ from begin_ on can be looked at again
+  bool is_cut_;
+  bool is_unrepeatable_;                 // something was read that IsStillTrue does not look at
+  NativeFrame frames_[kMaxStackFrames];  // the outermost comes last, and stays where it is
+  NativeFrame fresh_[kMaxStackFrames];   // those that the current walk had to look for
 };
-
-inline bool NativeWalk::Look() {
-  const uint64_t word = table_->Find(place_.address, is_exact_);
-  const UnwindRule rule = UnwindRule::Unpack(word);
-  uintptr_t end;
-  switch (rule.kind) {
-    case UnwindRule::kFromStack:
-      end = place_.stack + static_cast<uintptr_t>(static_cast<intptr_t>(rule.cfa_offset));
-      break;
-    case UnwindRule::kFromFrame:
-      end = place_.frame + static_cast<uintptr_t>(static_cast<intptr_t>(rule.cfa_offset));
-      break;
-    case UnwindRule::kRealigned:
-      if (!Load(place_.frame + static_cast<uintptr_t>(static_cast<intptr_t>(rule.cfa_offset)),
-                &end)) {
-        return false;
-      }
-      break;
-    case UnwindRule::kSignal:
-      return LookBehindSignal();
-    default:
-      return false;
-  }
-  // A caller's frame is above. A function that has none (arm64) leaves it where it is.
-  if (end < place_.stack || (end == place_.stack && rule.return_offset == 0 && place_.link == 0)) {
-    return false;
-  }
-  frame_end_ = end;
-  caller_.stack = end;
-  caller_.frame = place_.frame;
-  caller_.link = 0;
-  const intptr_t saved_frame = rule.frame_offset;
-  if (rule.kind == UnwindRule::kRealigned) {
-    if (!Load(place_.frame, &caller_.frame)) return false;
-  } else if (saved_frame != 0) {
-    if (!Load(end + static_cast<uintptr_t>(saved_frame), &caller_.frame)) return false;
-  }
-  const intptr_t saved_return = rule.return_offset;
-  if (saved_return == 0) {
-    caller_.address = place_.link;
-  } else if (!Load(end + static_cast<uintptr_t>(saved_return), &caller_.address)) {
-    return false;
-  }
-#if defined(__aarch64__)
-  // Without the signature that the processor may have put into the upper bits.
-  caller_.address &= (uintptr_t{1} << 48) - 1;
-#endif
-  caller_is_exact_ = false;
-  return caller_.address > 4096;
-}
 
 }  // namespace vramstow
 

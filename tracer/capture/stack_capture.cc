@@ -1,23 +1,39 @@
 #include "tracer/capture/stack_capture.h"
 
 namespace vramstow {
+namespace {
 
-uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here) {
-  size_t segment_count = 0;
-  if (python_.state() == PythonRuntime::State::kUsable) {
-    segment_count =
-        python_.Collect(scratch->python, kMaxStackFrames, scratch->segments, kMaxPythonSegments);
+// The numbers of Python frames are mixed in four rows, which the processor can do side by side.
+uint64_t HashOf(const StackFrame* frames, size_t count) {
+  uint64_t rows[4] = {1, 2, 3, 4};
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t& row = rows[i % 4];
+    row = (row ^ (frames[i].fingerprint + frames[i].instruction)) * 0x9E3779B97F4A7C15u;
   }
-  scratch->count = Merge(scratch, here, segment_count);
-  uint64_t hash = generation_.load(std::memory_order_relaxed) + scratch->count;
-  for (size_t i = 0; i < scratch->count; ++i) {
-    const StackFrame& frame = scratch->frames[i];
-    hash = MixInto(hash, frame.fingerprint + frame.instruction);
-  }
-  return hash | 1;
+  return MixInto(MixInto(rows[0], rows[1]), MixInto(rows[2], rows[3]));
 }
 
-size_t StackCapture::Merge(StackScratch* scratch, const FramePlace& here, size_t segment_count) {
+}  // namespace
+
+uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here) {
+  const uint64_t generation = generation_.load(std::memory_order_relaxed);
+  scratch->segment_count = 0;
+  scratch->python_count = 0;
+  uint64_t hash = generation;
+  if (python_.state() == PythonRuntime::State::kUsable) {
+    const size_t segments =
+        python_.Collect(scratch->python, kMaxStackFrames, scratch->segments, kMaxPythonSegments);
+    scratch->segment_count = segments;
+    if (segments != 0) {
+      scratch->python_count = scratch->segments[segments - 1].end;
+      hash = MixInto(hash, HashOf(scratch->python, scratch->python_count) + segments);
+    }
+  }
+  scratch->native.Walk(&rules_, here, generation);
+  return MixInto(hash, scratch->native.frames()[0].hash + scratch->native.count()) | 1;
+}
+
+void StackCapture::Merge(StackScratch* scratch) {
   StackFrame* out = scratch->frames;
   StackFrame* const end = scratch->frames + kMaxStackFrames;
   size_t segment = 0;
@@ -26,26 +42,24 @@ size_t StackCapture::Merge(StackScratch* scratch, const FramePlace& here, size_t
     const size_t until = scratch->segments[segment++].end;
     while (python < until && out < end) *out++ = scratch->python[python++];
   };
-  NativeWalk walk(&rules_, &scratch->bounds, here);
-  uintptr_t begin = here.stack;
-  bool has_caller = true;
-  while (has_caller && out < end) {
-    const uintptr_t address = walk.address();
-    has_caller = walk.Look();
-    const uintptr_t frame_bytes = has_caller ? walk.frame_end() - begin : 0;
-    if (segment < segment_count && scratch->segments[segment].marker - begin < frame_bytes) {
+  const NativeFrame* const native = scratch->native.frames();
+  const size_t native_count = scratch->native.count();
+  size_t taken = 0;
+  for (; taken < native_count && out < end; ++taken) {
+    const NativeFrame& frame = native[taken];
+    const uintptr_t begin = frame.place.stack;
+    const uintptr_t bytes = frame.end == 0 ? 0 : frame.end - begin;
+    if (segment < scratch->segment_count && scratch->segments[segment].marker - begin < bytes) {
       take_segment();
     } else {
-      *out++ = {address, address, 0, StackFrame::kNative};
+      *out++ = {frame.place.address, frame.place.address, 0, StackFrame::kNative};
     }
-    if (!has_caller) break;
-    walk.Step();
-    begin = walk.stack();
   }
   // Nothing is known about the code that called this: what it was called by, still is.
-  while (segment < segment_count && out < end) take_segment();
-  scratch->is_cut = has_caller || segment < segment_count;
-  return static_cast<size_t>(out - scratch->frames);
+  while (segment < scratch->segment_count && out < end) take_segment();
+  scratch->is_cut = scratch->native.is_cut() || taken < native_count ||
+                    segment < scratch->segment_count || python < scratch->python_count;
+  scratch->count = static_cast<size_t>(out - scratch->frames);
 }
 
 bool StackCapture::Refresh() {

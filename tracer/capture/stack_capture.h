@@ -26,7 +26,10 @@
 namespace vramstow {
 
 struct StackScratch {
-  StackBounds bounds;
+  NativeStack native;
+  size_t python_count;
+  size_t segment_count;
+  // Set by Merge.
   size_t count;                        // of frames
   bool is_cut;                         // there were more
   StackFrame frames[kMaxStackFrames];  // from the innermost on
@@ -48,8 +51,11 @@ struct StackScratch {
 
 class StackCapture {
  public:
-  // The calling thread's stack goes into *scratch; returns its number. It is never 0.
+  // Looks at the calling thread's stack; returns its number, which is never 0.
   uint64_t Capture(StackScratch* scratch, const FramePlace& here);
+
+  // Puts the frames that were just captured in their order: scratch->frames.
+  static void Merge(StackScratch* scratch);
 
   // Looks whether libraries came or went since the last time, and whether there is an interpreter.
   // True: what was captured before may be wrong, and every stack has another number from now on.
@@ -58,8 +64,6 @@ class StackCapture {
   const PythonRuntime& python() const { return python_; }
 
  private:
-  size_t Merge(StackScratch* scratch, const FramePlace& here, size_t segment_count);
-
   UnwindTable rules_;
   PythonRuntime python_;
   std::atomic<uint64_t> generation_;
