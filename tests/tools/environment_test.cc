@@ -38,9 +38,11 @@ TEST(Environment, ARehearsalBringsTheSimulator) {
   AddLibraries(Place(), true, &environment);
   const std::string folder = "/opt/vramstow/lib/vramstow/simulator";
   std::string expected = "/opt/vramstow/lib/libvramstow.so";
-  for (const char* name : {"libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13",
-                           "libcudnn.so.9", "libnccl.so.2", "libcupti.so.13", "libcufft.so.12",
-                           "libcusparse.so.12", "libcusolver.so.12", "libcusparseLt.so.0"}) {
+  for (const char* name :
+       {"libcudart.so.13", "libcudart.so.12", "libcublasLt.so.13", "libcublasLt.so.12",
+        "libcublas.so.13", "libcublas.so.12", "libcudnn.so.9", "libnccl.so.2", "libcupti.so.13",
+        "libcupti.so.12", "libcufft.so.12", "libcufft.so.11", "libcusparse.so.12",
+        "libcusolver.so.12", "libcusolver.so.11", "libcusparseLt.so.0"}) {
     expected += ":" + folder + "/" + name;
   }
   EXPECT_EQ(environment.Get("LD_PRELOAD"), expected);

@@ -12,11 +12,13 @@
 namespace vramstow {
 namespace {
 
-// In this order: a library comes after those whose symbols it wants.
+// In this order: a library comes after those whose symbols it wants. Where there are two of one,
+// they are for wheels of CUDA 13 and 12, which tell them apart by the version of each symbol.
 constexpr const char* kSimulatorPreloads[] = {
-    "libcudart.so.13",   "libcublasLt.so.13", "libcublas.so.13", "libcudnn.so.9",
-    "libnccl.so.2",      "libcupti.so.13",    "libcufft.so.12",  "libcusparse.so.12",
-    "libcusolver.so.12", "libcusparseLt.so.0"};
+    "libcudart.so.13",   "libcudart.so.12",   "libcublasLt.so.13", "libcublasLt.so.12",
+    "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libnccl.so.2",
+    "libcupti.so.13",    "libcupti.so.12",    "libcufft.so.12",    "libcufft.so.11",
+    "libcusparse.so.12", "libcusolver.so.12", "libcusolver.so.11", "libcusparseLt.so.0"};
 
 }  // namespace
 

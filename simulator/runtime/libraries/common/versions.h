@@ -12,15 +12,25 @@ struct LibraryVersion {
   int patch;
 };
 
+#if defined(VRAMSTOW_CUDA_12)
+// The 12 family, for older wheels: what those of PyTorch 2.9 for CUDA 12.8 bring.
+inline constexpr LibraryVersion kCublasVersion = {12, 8, 4};
+inline constexpr LibraryVersion kCufftVersion = {11, 3, 3};
+inline constexpr LibraryVersion kCusolverVersion = {11, 7, 3};
+inline constexpr int kCuptiVersion = 26;
+inline constexpr int kCudaVersion = 12080;
+#else
 inline constexpr LibraryVersion kCublasVersion = {13, 4, 1};  // cuBLAS and cuBLASLt
-inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
-inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
 inline constexpr LibraryVersion kCufftVersion = {12, 2, 0};
 inline constexpr LibraryVersion kCusolverVersion = {12, 2, 0};
-inline constexpr LibraryVersion kCusparseVersion = {12, 7, 10};
 inline constexpr int kCuptiVersion = 130202;  // as CUPTI_API_VERSION counts
 // The CUDA release that all of them say they were built with, as 1000 × major + 10 × minor.
 inline constexpr int kCudaVersion = 13020;
+#endif
+// These have one file name for both families.
+inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
+inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
+inline constexpr LibraryVersion kCusparseVersion = {12, 7, 10};
 
 }  // namespace vramstow::simulator
 
