@@ -14,6 +14,9 @@
 namespace vramstow {
 namespace {
 
+constexpr char kProgram[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel() { ret; }\n";
+
 template <typename Function>
 Function* Find(void* library, const char* name) {
   auto* function = reinterpret_cast<Function*>(dlsym(library, name));
@@ -45,7 +48,7 @@ struct Driver {
     Find<decltype(cuDevicePrimaryCtxRetain)>(library, "cuDevicePrimaryCtxRetain")(&context, 0);
     Find<decltype(cuCtxSetCurrent)>(library, "cuCtxSetCurrent")(context);
     Find<decltype(cuStreamCreate)>(library, "cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING);
-    Find<decltype(cuModuleLoadData)>(library, "cuModuleLoadData")(&module, "image");
+    Find<decltype(cuModuleLoadData)>(library, "cuModuleLoadData")(&module, kProgram);
     Find<decltype(cuModuleGetFunction)>(library, "cuModuleGetFunction")(&kernel, module, "kernel");
   }
 };

@@ -172,7 +172,11 @@ bool Tenancy::Open(bool create, std::string* error) {
   struct stat state;
   bool right = fstat(file_, &state) == 0 && state.st_uid == geteuid();
   right = right && (!create || LockByte(file_, kMakingByte, F_WRLCK, F_SETLKW));
-  if (right && create) right = ftruncate(file_, sizeof(Table)) == 0;
+  if (right && create) {
+    // The pages have to be there: a full file system would else kill whoever writes.
+    errno = posix_fallocate(file_, 0, sizeof(Table));
+    right = errno == 0;
+  }
   if (right && !create) right = static_cast<uint64_t>(state.st_size) >= sizeof(Table);
   void* at = MAP_FAILED;
   if (right) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "simulator/driver/simulator_api.h"
 #include "tests/simulator/own/child.h"
@@ -77,6 +78,17 @@ int FreeMiB(const std::string& spec, const std::string& run) {
   return found;
 }
 
+// The file of counters that a process has open; empty: none.
+std::string FileOf(const std::string& process) {
+  for (int file = 3; file < 64; ++file) {
+    const std::string link = "/proc/" + process + "/fd/" + std::to_string(file);
+    char path[256] = {};
+    const ssize_t size = readlink(link.c_str(), path, sizeof(path) - 1);
+    if (size > 0 && strstr(path, "vramstow-cards-") != nullptr) return path;
+  }
+  return {};
+}
+
 constexpr int kAlone = 1024 - 64;
 constexpr int kBeside = kAlone - 64 - 512;
 
@@ -123,12 +135,7 @@ TEST(SharingTest, LastProcessRemovesTheFile) {
               setenv("VRAMSTOW_RUN_ID", run.c_str(), 1);
               CHECK_IN_CHILD(StartDriver(GetDriver()));
               char path[256] = {};
-              for (int file = 3; file < 64; ++file) {
-                const std::string link = "/proc/self/fd/" + std::to_string(file);
-                const ssize_t size = readlink(link.c_str(), path, sizeof(path) - 1);
-                if (size > 0 && strstr(path, "vramstow-cards-") != nullptr) break;
-                memset(path, 0, sizeof(path));
-              }
+              snprintf(path, sizeof(path), "%s", FileOf("self").c_str());
               CHECK_IN_CHILD(access(path, R_OK) == 0);
               CHECK_IN_CHILD(write(ends[1], path, sizeof(path)) == sizeof(path));
               exit(0);
@@ -144,19 +151,45 @@ TEST(SharingTest, WhatKilledProcessesLeftIsRemovedByTheNextRun) {
   const std::string run = RunName("g");
   Holder holder(kSpec, run.c_str(), kHeld);
   ASSERT_TRUE(holder.holds());
-  char path[256] = {};
-  for (int file = 3; file < 64; ++file) {
-    const std::string link =
-        "/proc/" + std::to_string(holder.process()) + "/fd/" + std::to_string(file);
-    const ssize_t size = readlink(link.c_str(), path, sizeof(path) - 1);
-    if (size > 0 && strstr(path, "vramstow-cards-") != nullptr) break;
-    memset(path, 0, sizeof(path));
-  }
+  const std::string path = FileOf(std::to_string(holder.process()));
   EXPECT_EQ(kAlone, FreeMiB(kSpec, RunName("h")));
-  EXPECT_EQ(0, access(path, F_OK)) << "of a living process: it stays";
+  EXPECT_EQ(0, access(path.c_str(), F_OK)) << "of a living process: it stays";
   holder.Kill();
   EXPECT_EQ(kAlone, FreeMiB(kSpec, RunName("i")));
-  EXPECT_NE(0, access(path, F_OK)) << path;
+  EXPECT_NE(0, access(path.c_str(), F_OK)) << path;
+}
+
+TEST(SharingTest, WhereSharingFailsTheProcessIsAloneAndSaysSo) {
+  const std::string run = RunName("j");
+  std::string path;
+  {
+    Holder holder(kSpec, run.c_str(), kHeld);
+    path = FileOf(std::to_string(holder.process()));
+  }
+  ASSERT_FALSE(path.empty());
+  remove(path.c_str());
+  ASSERT_EQ(0, mkdir(path.c_str(), 0700)) << "no file can be made there now";
+  const std::string said = ::testing::TempDir() + "vramstow-said-" + std::to_string(getpid());
+  EXPECT_EQ(0, InChild(kSpec, [&] {
+              if (freopen(said.c_str(), "w", stderr) == nullptr) return 9;
+              setenv("VRAMSTOW_RUN_ID", run.c_str(), 1);
+              size_t free = 0;
+              const Driver& driver = GetDriver();
+              const bool right = StartDriver(driver) &&
+                                 driver.cuMemGetInfo(&free, nullptr) == CUDA_SUCCESS &&
+                                 free == static_cast<size_t>(kAlone) * kMiB;
+              fflush(stderr);
+              return right ? 0 : 1;
+            }));
+  char line[512] = {};
+  FILE* file = fopen(said.c_str(), "r");
+  ASSERT_NE(nullptr, file);
+  EXPECT_NE(nullptr, fgets(line, sizeof(line), file));
+  EXPECT_NE(nullptr, strstr(line, "are not shared with the other processes")) << line;
+  EXPECT_EQ(nullptr, fgets(line, sizeof(line), file)) << "one sentence";
+  fclose(file);
+  remove(said.c_str());
+  rmdir(path.c_str());
 }
 
 TEST(SharingTest, MonitorSeesEveryProcessAndStartsNothing) {
