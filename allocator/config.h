@@ -27,6 +27,12 @@ struct PoolConfig {
   // over what was allocated at the peak: a repeating loop then settles where no chunk moves any
   // more.
   uint32_t slack_permille = 10;
+  // Waste matters less in a small pool, and it settles worse: while the peak is below eight times
+  // this, the slack is at least this much, or a quarter of what the peak is below.
+  uint64_t small_slack_bytes = 0;
+  // How long an allocation may wait for work on what was freed, if that would be enough, before
+  // anything else is tried: for callers whose frees would have waited anyway. Counted as below.
+  uint64_t free_wait_ns = 0;
   // Blocks up to this size share chunks of their own, apart from larger ones.
   uint64_t small_bytes = kMiB;
   // Most physical memory that the pool holds; 0: what the device has.

@@ -2,10 +2,13 @@
 
 #include <time.h>
 
+#include <bit>
 #include <type_traits>
 
 namespace vramstow {
 namespace {
+
+constexpr int kMostPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
 
@@ -15,6 +18,8 @@ class CudaDriver::Current {
  public:
   explicit Current(const CudaDriver* driver) : driver_(driver) {
     CUcontext now = nullptr;
+    result_ = CUDA_SUCCESS;
+    if (driver_->context_gone_.load(std::memory_order_acquire)) return;
     result_ = driver_->functions_.CtxGetCurrent(&now);
     if (result_ != CUDA_SUCCESS || now == driver_->context_) return;
     result_ = driver_->functions_.CtxPushCurrent(driver_->context_);
@@ -75,12 +80,19 @@ bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, C
   if (!Look(resolve, resolve_context)) return false;
   device_ = device;
   context_ = context;
+  peers_.store(0, std::memory_order_relaxed);
+  context_gone_.store(false, std::memory_order_release);
   exportable_ = Attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
   rdma_ = Attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
   table_.self = this;
   FillMemory();
   FillOrder();
   return true;
+}
+
+void CudaDriver::AddPeer(CUdevice peer) {
+  if (peer < 0 || peer >= kMostPeers || peer == device_) return;
+  peers_.fetch_or(uint64_t{1} << peer, std::memory_order_release);
 }
 
 // Exportable and fit for RDMA where the device can: NCCL and IPC look for that later, when it is
@@ -157,11 +169,17 @@ void CudaDriver::FillMemory() {
   };
   table_.set_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    CUmemAccessDesc access{};
-    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    access.location.id = driver->device_;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    return driver->functions_.MemSetAccess(address, size, &access, 1);
+    CUmemAccessDesc access[kMostPeers + 1] = {};
+    size_t count = 0;
+    const auto add = [&access, &count](int device) {
+      access[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+      access[count].location.id = device;
+      access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    };
+    add(driver->device_);
+    uint64_t peers = driver->peers_.load(std::memory_order_acquire);
+    for (; peers != 0; peers &= peers - 1) add(std::countr_zero(peers));
+    return driver->functions_.MemSetAccess(address, size, access, count);
   };
 }
 

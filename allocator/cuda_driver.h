@@ -13,6 +13,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "allocator/driver.h"
@@ -31,6 +32,12 @@ class CudaDriver {
   bool Open(Resolve resolve, void* resolve_context, CUdevice device, CUcontext context);
 
   const DriverTable* table() const { return &table_; }
+
+  // The context is gone: from now on no call makes it current. What is not of the context
+  // (addresses, physical memory) can still be given back.
+  void ForgetContext() { context_gone_.store(true, std::memory_order_release); }
+  // Mappings are accessible to this device, too, from the next set_access on.
+  void AddPeer(CUdevice peer);
   // The name that could not be resolved, or null.
   const char* missing() const { return missing_; }
 
@@ -70,6 +77,8 @@ class CudaDriver {
   Functions functions_{};
   DriverTable table_{};
   CUdevice device_ = 0;
+  std::atomic<uint64_t> peers_{0};  // one bit for each device, the own one not among them
+  std::atomic<bool> context_gone_{false};
   CUcontext context_ = nullptr;
   bool exportable_ = false;
   bool rdma_ = false;

@@ -138,7 +138,11 @@ void Fences::PollTimeline(uint32_t t) {
   int done = 0;
   while (done < timeline.in_flight) {
     const Fence& fence = timeline.fences[done];
-    if (driver_->event_query(driver_->self, fence.event) != kDriverSuccess) break;
+    if (!Completed(t, fence.tick)) {
+      const DriverResult result = driver_->event_query(driver_->self, fence.event);
+      if (result != kDriverSuccess && result != kDriverNotReady) broken_ = true;
+      if (result != kDriverSuccess) break;
+    }
     Complete(&timeline, fence.tick);
     DropEvent(fence.event);
     ++done;
@@ -175,6 +179,7 @@ bool Fences::WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns) {
     Poll();
     if (Completed(timeline, tick)) return true;
     if (result != kDriverSuccess && result != kDriverNotReady) return false;
+    if (broken()) return false;
     if (capturing() || driver_->now(driver_->self) >= deadline_ns) return false;
     driver_->pause(driver_->self, pause);
     if (pause < kLongestPauseNs) pause *= 2;

@@ -57,6 +57,8 @@ class Fences {
   // While a stream is captured, no fence is made and none is asked for.
   void CaptureBegins() { captures_.fetch_add(1, std::memory_order_relaxed); }
   void CaptureEnds() { captures_.fetch_sub(1, std::memory_order_relaxed); }
+  // The driver cannot say whether events have completed, other than by waiting for all work.
+  bool broken() const { return broken_; }
   bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
 
   uint32_t timelines() const { return count_.load(std::memory_order_acquire); }
@@ -90,7 +92,8 @@ class Fences {
   std::atomic<uint32_t> count_{1};
   std::atomic<int> captures_{0};
   bool context_events_ = true;  // until the driver says it has none
-  bool overflowed_ = false;     // there were more streams than timelines
+  bool broken_ = false;
+  bool overflowed_ = false;  // there were more streams than timelines
   uint64_t events_recorded_ = 0;
   static constexpr int kKept = 32;
   uint64_t kept_[kKept] = {};

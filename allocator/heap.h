@@ -78,6 +78,10 @@ class Heap {
     if (bin.size == size && bin.head != 0) return TakeFromBin(size);
     return TakeFromIndex(size);
   }
+  // Where nothing that was freed needs to be waited for any more: makes it free. No driver call.
+  bool SettleIfDone() {
+    return pending_head_ != 0 && UsesPassed(spans_[pending_head_]) && Settle();
+  }
   // The live block at this address, or 0.
   uint32_t FindLive(uint64_t address) const {
     const uint32_t index = map_.Find(address, spans_);

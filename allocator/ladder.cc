@@ -111,7 +111,16 @@ bool Pool::TryFences(Climb* climb) {
   }
   heap->EnsureFences();
   fences_.Poll();
-  if (!heap->Settle()) return false;
+  bool any = heap->Settle();
+  if (!any && config_.free_wait_ns != 0 &&
+      heap->stats.pending_bytes.load(std::memory_order_relaxed) >= climb->size && MayWait(since)) {
+    any = heap->WaitForFrees(since + config_.free_wait_ns) && heap->Settle();
+    Bump(&fence_waits_, 1);
+    Bump(&fence_wait_ns_, Now() - since);
+    events_.Step(EventKind::kCacheFenceWait, Now() - since, climb->size, 0, climb->request.stream,
+                 any ? kDriverSuccess : kDriverNotReady);
+  }
+  if (!any) return false;
   climb->index = heap->Take(climb->size);
   Note(climb, LadderStep::kFences, climb->index != 0 ? climb->size : 0, since);
   climb->served = Served::kFence;
@@ -173,8 +182,13 @@ bool Pool::WithinSlack(const Climb& climb, uint64_t chunks) const {
   const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
   const uint64_t now = Stats().allocated_bytes + climb.size;
   const uint64_t most = peak > now ? peak : now;
-  return chunks_.reserved_bytes() + chunks * config_.chunk_bytes <=
-         most + most / 1000 * config_.slack_permille;
+  uint64_t slack = most / 1000 * config_.slack_permille;
+  const uint64_t small = config_.small_slack_bytes;
+  if (most < 8 * small) {
+    const uint64_t least = (8 * small - most) / 4 < small ? (8 * small - most) / 4 : small;
+    if (slack < least) slack = least;
+  }
+  return chunks_.reserved_bytes() + chunks * config_.chunk_bytes <= most + slack;
 }
 
 // Brings idle chunks into the store until the plan has enough, from the cheapest source on.
@@ -266,11 +280,18 @@ void Pool::WaitForEverything(Climb* climb) {
   uint64_t pause = kFirstPauseNs;
   bool all = false;
   while (!fences_.capturing()) {
+    bool impossible = false;
     {
       MutexLock device_lock(&mutex_);
-      for (uint32_t t = 0; t < count; ++t) fences_.Ensure(t, ticks[t]);
+      for (uint32_t t = 0; t < count; ++t) {
+        const DriverResult result = fences_.Ensure(t, ticks[t]);
+        impossible |= result != kDriverSuccess && result != kDriverNotReady;
+      }
       fences_.Poll();
+      impossible |= fences_.broken();
     }
+    // Without events there is one more way to know.
+    if (impossible && fences_.Synchronize() != kDriverSuccess) break;
     all = true;
     for (uint32_t t = 0; t < count; ++t) all = all && fences_.Completed(t, ticks[t]);
     if (all || Now() >= deadline) break;

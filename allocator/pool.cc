@@ -142,7 +142,9 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   Heap* heap = FindHeap({request.stream, request.pool});
   if (heap != nullptr) {
     MutexLock lock(&heap->mutex);
-    const uint32_t index = heap->Take(size);
+    uint32_t index = heap->Take(size);
+    // What waited for work that is done by now is as good as free.
+    if (index == 0 && heap->SettleIfDone()) index = heap->Take(size);
     if (index != 0) {
       FinishAllocation(heap, index, request, Served::kHit, block);
       return PoolError::kOk;
@@ -234,6 +236,25 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
   *info = {span.address,   span.size, span.requested, heap->key.stream,
            heap->key.pool, span.id,   span.layer};
   return PoolError::kOk;
+}
+
+uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
+                        uint32_t most) {
+  const uint16_t number = space_.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return 0;
+  MutexLock device_lock(&mutex_);
+  Heap* heap = heaps_[number];
+  MutexLock lock(&heap->mutex);
+  const uint32_t index = heap->FindLive(address);
+  if (index == 0 || heap->span(index).id != id) return 0;
+  const uint64_t chunk = config_.chunk_bytes;
+  const uint64_t end = address + heap->span(index).requested;
+  uint32_t count = 0;
+  for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
+       at += chunk) {
+    handles[count++] = chunks_.HandleAt(at);
+  }
+  return count;
 }
 
 // --- Streams ------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ struct TrimResult {
 // Runs when an allocation cannot be served (kPressure: drop your caches; `bytes` are lacking) and
 // after cached memory was given back (kTrimmed: `bytes` were). No lock of the pool is held.
 enum class HookKind : uint8_t { kPressure, kTrimmed };
-using Hook = void (*)(void* context, HookKind kind, uint64_t bytes);
+using PressureHook = void (*)(void* context, HookKind kind, uint64_t bytes);
 
 class Pool {
  public:
@@ -130,12 +130,19 @@ class Pool {
   // The live block that the address lies in.
   PoolError Find(uint64_t address, BlockInfo* info);
 
+  // For sharing: the handles of the chunks under the live block at this address with this id, from
+  // chunk number `first` on, at most `most`. They stay where they are while the block lives.
+  // Returns how many there are; 0: no such block.
+  uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
+                    uint32_t most);
+
   // Gives cached memory back to the device; then hooks of kind kTrimmed run.
   TrimResult Trim(const TrimRequest& request);
   // To be called now and then: decay and watermark. Gives back how much was released.
   uint64_t Maintain();
   // The most that the pool may hold; 0: no limit. What it holds already stays until it is trimmed.
   void SetLimit(uint64_t bytes);
+  uint64_t chunk_bytes() const { return config_.chunk_bytes; }
   uint64_t limit() const { return chunks_.limit_bytes(); }
   // What cuMemGetInfo should say: free for this process, cached memory counted as free.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
@@ -149,8 +156,8 @@ class Pool {
   DriverResult RenewAccess();
 
   // False: the table of hooks is full.
-  bool AddHook(Hook hook, void* context);
-  void RemoveHook(Hook hook, void* context);
+  bool AddHook(PressureHook hook, void* context);
+  void RemoveHook(PressureHook hook, void* context);
 
   // The process uses this stream: frees without a stream wait for it, too, where the driver has no
   // event for the whole context.
@@ -249,7 +256,7 @@ class Pool {
   std::atomic<uint64_t> hook_calls_{0};
 
   struct HookEntry {
-    Hook hook;
+    PressureHook hook;
     void* context;
   };
   Mutex hook_mutex_;

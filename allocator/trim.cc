@@ -121,14 +121,14 @@ uint64_t Pool::Maintain() {
 
 // --- Hooks --------------------------------------------------------------------------------------
 
-bool Pool::AddHook(Hook hook, void* context) {
+bool Pool::AddHook(PressureHook hook, void* context) {
   MutexLock lock(&hook_mutex_);
   if (hook_count_ == kMaxHooks) return false;
   hooks_[hook_count_++] = {hook, context};
   return true;
 }
 
-void Pool::RemoveHook(Hook hook, void* context) {
+void Pool::RemoveHook(PressureHook hook, void* context) {
   MutexLock lock(&hook_mutex_);
   for (int i = 0; i < hook_count_; ++i) {
     if (hooks_[i].hook != hook || hooks_[i].context != context) continue;

@@ -115,7 +115,7 @@ TEST_F(PoolThreads, HooksAllocateAndFreeWhileOthersDoToo) {
   pool_->SetLimit(64 * kMiB);
   static std::atomic<Pool*> pool;
   pool = pool_.get();
-  const Hook hook = [](void*, HookKind, uint64_t) {
+  const PressureHook hook = [](void*, HookKind, uint64_t) {
     Block block{};
     const BlockRequest request{kMiB, 9};
     if (pool.load()->Allocate(request, &block) == PoolError::kOk) pool.load()->Free(block.address);
