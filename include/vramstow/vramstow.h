@@ -3,21 +3,114 @@
  * This is the C API, the only installed header. It is for programs that want to talk to vramstow
  * when it is preloaded; none of it is needed to use vramstow. Conventions:
  *
- *  1. A program may link libvramstow.so, or look a function up with dlsym and go without if it is
- * null.
- *  2. No function prints, exits, throws or keeps a pointer of the caller's.
+ *  1. Nothing has to be linked: each function here looks for the preloaded library when it is
+ *     called, and gives VRAMSTOW_NOT_ACTIVE where there is none. (Programs for a C library before
+ *     glibc 2.34 link with -ldl.) Other languages look the same names up in the process, as in
+ *     ctypes.CDLL(None).vramstow_empty_cache, and go without where they are not found.
+ *  2. No function prints, exits, throws or keeps a pointer of the caller's, hooks excepted.
  *  3. Every function may be called from any thread at any time, also where CUDA was never used.
+ *     Hooks run on the thread whose allocation lacks memory; those that tell of memory that was
+ *     given back may also run on a thread of vramstow's.
  *  4. Texts are UTF-8, end with a zero byte and belong to vramstow.
+ *  5. Sizes are bytes, times nanoseconds, devices CUDA's ordinals in this process;
+ *     VRAMSTOW_ALL_DEVICES is all that the process uses.
+ *  6. Structs may grow at their end: callers pass the size that they were compiled with.
+ *  7. A result is one of the codes below; outputs are written only with VRAMSTOW_OK, and where
+ *     their place is not null.
  */
 #ifndef VRAMSTOW_VRAMSTOW_H_
 #define VRAMSTOW_VRAMSTOW_H_
+
+#ifndef VRAMSTOW_IMPLEMENTATION
+#include <dlfcn.h>
+#endif
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The version of the loaded library, such as "0.1.0". Never null. */
+/* Results. */
+#define VRAMSTOW_OK 0
+#define VRAMSTOW_NOT_ACTIVE 1 /* vramstow is not preloaded, or its pool serves no memory (yet) */
+#define VRAMSTOW_INVALID 2    /* an argument is wrong */
+#define VRAMSTOW_FULL 3       /* no room for another hook */
+
+#define VRAMSTOW_ALL_DEVICES (-1)
+
+struct vramstow_stats {
+  uint64_t allocated_bytes; /* in live blocks, after rounding */
+  uint64_t requested_bytes; /* the same, as asked for */
+  uint64_t reserved_bytes;  /* device memory that the pool holds */
+  uint64_t peak_allocated_bytes;
+  uint64_t peak_reserved_bytes;
+  uint64_t pending_bytes; /* freed, but submitted work may still touch it */
+  uint64_t limit_bytes;   /* of reserved_bytes; 0: none */
+  uint64_t live_blocks;
+  uint64_t allocations; /* ever */
+  uint64_t frees;
+  uint64_t misses;         /* allocations that cached memory could not serve at once */
+  uint64_t released_bytes; /* given back to the device, ever */
+  uint64_t fence_wait_ns;  /* spent waiting for work, so that memory could be used again */
+  uint64_t out_of_memory;  /* allocations that failed */
+  uint64_t host_bytes;     /* of the pool's own records */
+};
+
+/* Why a hook is called. */
+#define VRAMSTOW_HOOK_PRESSURE \
+  0 /* an allocation lacks `bytes`: drop what you can, it is tried again */
+#define VRAMSTOW_HOOK_RELEASED 1 /* `bytes` of cached memory were given back to the device */
+/* May allocate and free device memory; it is not called again by what it allocates itself. */
+typedef void (*vramstow_hook)(void* context, int why, uint64_t bytes);
+
+/* What the library exports. Programs use the functions of the same names further down. */
+#ifdef VRAMSTOW_IMPLEMENTATION
+#define VRAMSTOW_FUNCTION(name, parameters, arguments) int name parameters;
 const char* vramstow_version(void);
+#else
+#define VRAMSTOW_FUNCTION(name, parameters, arguments)                     \
+  static inline int name parameters {                                      \
+    int(*function) parameters;                                             \
+    void* const found = dlsym((void*)0, #name); /* in the whole process */ \
+    __builtin_memcpy(&function, &found, sizeof function);                  \
+    return found == (void*)0 ? VRAMSTOW_NOT_ACTIVE : function arguments;   \
+  }
+/* The version of the loaded library, such as "0.1.0"; null where there is none. */
+static inline const char* vramstow_version(void) {
+  const char* (*function)(void);
+  void* const found = dlsym((void*)0, "vramstow_version");
+  __builtin_memcpy(&function, &found, sizeof function);
+  return found == (void*)0 ? (const char*)0 : function();
+}
+#endif
+
+/* Gives cached memory that no work touches back to the device. Says how much that was, and how long
+ * it took. */
+VRAMSTOW_FUNCTION(vramstow_empty_cache,
+                  (int device, uint64_t* released_bytes, uint64_t* duration_ns),
+                  (device, released_bytes, duration_ns))
+
+/* The most device memory that the pool may hold; 0: no limit. What it holds already stays until it
+ * is given back. cuMemGetInfo tells of the limit, too. */
+VRAMSTOW_FUNCTION(vramstow_set_limit, (int device, uint64_t bytes), (device, bytes))
+
+/* The sum over the devices that are meant. `size` is sizeof(struct vramstow_stats). */
+VRAMSTOW_FUNCTION(vramstow_get_stats, (int device, struct vramstow_stats* stats, size_t size),
+                  (device, stats, size))
+
+/* The peaks begin anew at what is allocated and reserved now. */
+VRAMSTOW_FUNCTION(vramstow_reset_peaks, (int device), (device))
+
+/* Up to 32 hooks. The same pair of hook and context is registered once. Also before CUDA is used.
+ */
+VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* context),
+                  (hook, context))
+/* A call that is under way is not waited for. */
+VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* context),
+                  (hook, context))
+
+#undef VRAMSTOW_FUNCTION
 
 #ifdef __cplusplus
 }

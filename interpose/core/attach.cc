@@ -1,5 +1,6 @@
 // Where the shim comes in, and where the process ends. See interpose/shim/seam.h.
 #include "interpose/core/core.h"
+#include "interpose/core/pooling/application.h"
 #include "interpose/core/routing.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
@@ -16,11 +17,20 @@ void Finish() {
   Core& core = TheCore();
   const bool is_forked_child = core.process.is_forked_child();
   if (!core.process.Finish() || is_forked_child) return;
+  core.service.Stop();
   core.trace.Close();
   if (core.process.options().coverage) core.coverage.Report();
 }
 
-constexpr VramstowCore kCore = {Replace, Finish};
+int AddHook(ApplicationHooks::Function hook, void* context) {
+  return TheCore().hooks.Add(hook, context);
+}
+int RemoveHook(ApplicationHooks::Function hook, void* context) {
+  return TheCore().hooks.Remove(hook, context);
+}
+
+constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats, ResetPeaks, AddHook, RemoveHook};
+constexpr VramstowCore kCore = {Replace, Finish, &kApi};
 
 }  // namespace
 }  // namespace vramstow

@@ -11,7 +11,11 @@
 #include "interpose/core/contexts.h"
 #include "interpose/core/coverage.h"
 #include "interpose/core/driver.h"
+#include "interpose/core/pooling/application.h"
+#include "interpose/core/pooling/pools.h"
 #include "interpose/core/process.h"
+#include "interpose/core/service/ipc.h"
+#include "interpose/core/service/service.h"
 #include "interpose/core/trace.h"
 #include "interpose/shim/seam.h"
 #include "tracer/capture/caller.h"
@@ -26,16 +30,27 @@ struct Core {
   CallerTable callers;
   Coverage coverage;
   Trace trace;
+  Pools pools;
+  ApplicationHooks hooks;
+  Service service;
+  Imports imports;
 
   // In a forked child, async-signal-safe: forgets what belongs to the parent.
   void AbandonAfterFork() {
-    if (shim != nullptr) shim->thread()->recorder = nullptr;
+    if (shim != nullptr) {
+      shim->thread()->recorder = nullptr;
+      shim->thread()->pool_call = nullptr;
+    }
     trace.AbandonAfterFork();
     contexts.Clear();
+    pools.AbandonAfterFork();
+    hooks.AbandonAfterFork();
+    service.Abandon();
+    imports.AbandonAfterFork();
   }
 };
 
-extern Core the_core;
+extern Core the_core;  // NOLINT(bugprone-dynamic-static-initializers): it is constinit
 inline Core& TheCore() { return the_core; }
 
 }  // namespace vramstow

@@ -21,13 +21,19 @@ struct link_map;
 
 namespace vramstow {
 
-// What vramstow asks the driver for itself. None of these changes anything.
-#define VRAMSTOW_DRIVER_QUERIES(query)                                                        \
-  query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName) \
-      query(cuDeviceGetAttribute) query(cuDeviceGetUuid_v2) query(cuDeviceTotalMem_v2)        \
-          query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent) query(cuCtxGetDevice)      \
-              query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz)                      \
-                  query(cuThreadExchangeStreamCaptureMode)
+// What the pool calls besides functions that are hooked.
+#define VRAMSTOW_POOL_FUNCTIONS(query)                                                  \
+  query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)          \
+      query(cuCtxRecordEvent) query(cuMemGetAllocationGranularity) query(cuEventCreate) \
+          query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)
+
+// What vramstow asks the driver for itself. But for the pool's, none of these changes anything.
+#define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
+  query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)  \
+      query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)       \
+          query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)  \
+              query(cuCtxGetDevice) query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz) \
+                  query(cuThreadExchangeStreamCaptureMode) VRAMSTOW_POOL_FUNCTIONS(query)
 
 class Driver {
  public:

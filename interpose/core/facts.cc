@@ -70,17 +70,22 @@ int64_t Nanoseconds(clockid_t clock) {
 
 // Field 22 of /proc/self/stat is when the process began, in clock ticks since boot. The name in
 // field 2 may hold spaces and brackets, so fields are counted from the last bracket.
-void DescribeStartTime(Recorder* recorder) {
+int64_t StartTicks(const char* path) {
   char text[1024];
-  const size_t length = ReadWhole("/proc/self/stat", text, sizeof text - 1);
+  const size_t length = ReadWhole(path, text, sizeof text - 1);
   text[length] = '\0';
   const char* field = std::strrchr(text, ')');
-  if (field == nullptr) return;
+  if (field == nullptr) return 0;
   for (int number = 2; number < 22; ++number) {
     field = std::strchr(field + 1, ' ');
-    if (field == nullptr) return;
+    if (field == nullptr) return 0;
   }
-  const int64_t ticks = std::strtoll(field, nullptr, 10);
+  return std::strtoll(field, nullptr, 10);
+}
+
+void DescribeStartTime(Recorder* recorder) {
+  const int64_t ticks = StartTicks("/proc/self/stat");
+  if (ticks == 0) return;
   const int64_t since_boot = ticks * (1000000000 / sysconf(_SC_CLK_TCK));
   const int64_t age = Nanoseconds(CLOCK_BOOTTIME) - since_boot;
   DescribeFormatted(recorder, "process.start_time", "%lld",
@@ -153,6 +158,12 @@ const char* ProgramName() {
   const char* path = ProgramPath();
   const char* slash = std::strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
+}
+
+uint64_t ProcessStart(pid_t process) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%ld/stat", static_cast<long>(process));
+  return static_cast<uint64_t>(StartTicks(path));
 }
 
 void DescribeProcess(Recorder* recorder, const Options& options) {

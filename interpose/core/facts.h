@@ -7,6 +7,10 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_FACTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_FACTS_H_
 
+#include <sys/types.h>
+
+#include <cstdint>
+
 #include "base/options.h"
 #include "interpose/core/driver.h"
 #include "tracer/recorder.h"
@@ -15,6 +19,9 @@ namespace vramstow {
 
 // The last part of the executable's name. Lives as long as the process.
 const char* ProgramName();
+
+// When a process began, in clock ticks since boot; 0 where that cannot be read.
+uint64_t ProcessStart(pid_t process);
 
 void DescribeProcess(Recorder* recorder, const Options& options);
 void DescribeDriver(Recorder* recorder, const Driver& driver);

@@ -77,6 +77,11 @@ bool Process::AdmitsForked(Hook hook) {
          hook == Hook::kcuGetProcAddress_v2;
 }
 
+bool Process::AdmitsFinished(Hook hook) {
+  return hook == Hook::kcuMemFree_v2 || hook == Hook::kcuMemFreeAsync ||
+         hook == Hook::kcuMemFreeAsync_ptsz;
+}
+
 // In the child, async-signal-safe: only one thread is left, and locks may be held by lost ones.
 void Process::EnterChild() {
   Core& core = TheCore();

@@ -37,7 +37,8 @@ class Process {
       EnterChild();
     }
     const State state = state_.load(std::memory_order_relaxed);
-    return state == State::kActive || (state == State::kForked && AdmitsForked(hook));
+    return state == State::kActive || (state == State::kForked && AdmitsForked(hook)) ||
+           (state == State::kFinished && AdmitsFinished(hook));
   }
 
   // CUDA was initialised in this process: a forked child is a process of its own from here on.
@@ -63,6 +64,9 @@ class Process {
   bool IsSameProcessId() const;
   // What a forked child may do before it has initialised CUDA: look functions up, and that.
   static bool AdmitsForked(Hook hook);
+  // What is still done after the end: memory of the pool is unknown to the driver, so nobody else
+  // can take it back.
+  static bool AdmitsFinished(Hook hook);
   void WatchForForks();
   static void EnterChild();
 

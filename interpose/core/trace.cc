@@ -101,6 +101,24 @@ uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
   return recorder_.Record(event);
 }
 
+uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(event)) return 0;
+  event.call = hook == kNoHook ? kUnknownName : NumberOfCall(hook);
+  event.library = library;
+  return recorder_.Record(event);
+}
+
+uint16_t Trace::Library(const void* return_address) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return kUnknownName;
+  KeepErrno keep_errno;
+  return NumberOfLibrary(return_address);
+}
+
+void Trace::Describe(const char* key, const char* value) {
+  if (state_.load(std::memory_order_acquire) == State::kOpen) recorder_.Describe(key, value);
+}
+
 uint16_t Trace::NumberOfCall(Hook hook) {
   std::atomic<uint32_t>& place = calls_[static_cast<size_t>(hook)];
   uint32_t number = place.load(std::memory_order_relaxed);

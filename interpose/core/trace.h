@@ -33,6 +33,15 @@ class Trace {
   // number, or 0 if nothing was stored.
   uint64_t Record(Hook hook, const void* return_address, Event event);
 
+  // The same for events that come from deeper inside; kNoHook: no entry point. The library by its
+  // number.
+  uint64_t RecordFor(Hook hook, uint16_t library, Event event);
+  // The number of the library that a return address leads to; kUnknownName while there is no trace.
+  uint16_t Library(const void* return_address);
+
+  // A fact, if there is a trace.
+  void Describe(const char* key, const char* value);
+
   // Tells the free bytes of a device when it is first used. `device` is current.
   bool WantsFreeBytes(int device);
   void DescribeFreeBytes(int device, uint64_t bytes);

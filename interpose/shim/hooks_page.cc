@@ -41,6 +41,7 @@ constexpr Group kGroups[] = {
     {"sharing", "Sharing"},
     {"graph_memory", "Memory of graphs"},
     {"lifetime", "Lifetime"},
+    {"streams", "Streams"},
     {"by_address", "By address"},
 };
 
@@ -56,8 +57,10 @@ constexpr char kIntroduction[] =
     "every copy of\n"
     "the CUDA runtime). *Since* is the CUDA version from which `cuGetProcAddress` gives this form "
     "of the\n"
-    "function; *stream* says what a null stream means. The driver's answer is never changed. In "
-    "the event names,\n"
+    "function; *stream* says what a null stream means. Memory of "
+    "cuMemAlloc comes from\n"
+    "[the pool](pool.md) where that is on; of all other memory the driver's answer is never "
+    "changed. In the event names,\n"
     "what comes after the comma is the kind of memory. Every call is counted, recorded or not.\n";
 
 std::string Version(int version) {

@@ -8,7 +8,6 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "include/vramstow/vramstow.h"
 #include "interpose/shim/core_loader.h"
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
@@ -181,7 +180,3 @@ __attribute__((destructor)) static void Finish() {
 }
 
 }  // namespace vramstow
-
-extern "C" __attribute__((visibility("default"))) const char* vramstow_version(void) {
-  return VRAMSTOW_VERSION;
-}

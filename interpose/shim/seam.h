@@ -14,6 +14,7 @@
 #ifndef VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
 #define VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -23,8 +24,9 @@ extern "C" {
 /* The state of one thread. Lives in the shim, because a library that comes by dlopen should not
  * bring thread-local storage of its own. Zero at first. */
 struct VramstowThread {
-  void* recorder; /* where the recorder keeps this thread's place */
-  uint32_t depth; /* how many wrappers this thread is in */
+  void* recorder;  /* where the recorder keeps this thread's place */
+  void* pool_call; /* which call of the program a pool works for */
+  uint32_t depth;  /* how many wrappers this thread is in */
 };
 
 /* By which way a caller came to a function of the driver. */
@@ -46,6 +48,17 @@ struct VramstowShim {
   const char* (*deepbind_file)(unsigned index);
 };
 
+/* The C API, see include/vramstow/vramstow.h. */
+struct vramstow_stats;
+struct VramstowApi {
+  int (*empty_cache)(int device, uint64_t* released_bytes, uint64_t* duration_ns);
+  int (*set_limit)(int device, uint64_t bytes);
+  int (*get_stats)(int device, struct vramstow_stats* stats, size_t size);
+  int (*reset_peaks)(int device);
+  int (*add_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
+  int (*remove_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
+};
+
 struct VramstowCore {
   /* What the caller shall get for `real`, the address of hook number `hook` (its row in hooks.def)
    * in the driver library that is mapped as `driver` (a struct link_map*). `caller` is an address
@@ -54,6 +67,7 @@ struct VramstowCore {
                    const void* caller);
   /* The process is about to end: called once, after the program's own exit handlers. */
   void (*finish)(void);
+  const struct VramstowApi* api;
 };
 
 typedef const struct VramstowCore* (*VramstowAttachFunction)(const struct VramstowShim* shim);

@@ -113,6 +113,14 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
     return run
 
 
+@pytest.fixture(params=["on", "off"])
+def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every test that takes this runs twice: with the pool behind cuMemAlloc, and without."""
+    monkeypatch.setenv("VRAMSTOW_POOL", request.param)
+    monkeypatch.setenv("VRAMSTOW_CHECK", "1")
+    return request.param
+
+
 @pytest.fixture
 def python() -> str:
     """The Python whose PyTorch the jobs use: this one, or another version's."""

@@ -85,12 +85,35 @@ def read_trace(vramstow: Path, path: Path) -> list[Step]:
     return steps_of(row for row in rows if row["call"] not in ADDED_NODES)
 
 
+# How the pool served a block, as its events say it: none of these reached the driver.
+POOLED = range(1, 5)
+
+
+def is_pooled(row: dict[str, str], live: set[int]) -> bool:
+    """Whether a row is about a block of the pool; `live` holds those that are there."""
+    address = int(row["address"], 0)
+    if row["kind"] == "allocate" and row["memory"] in ("device", "device_pitched"):
+        if int(row["result"]) != 0 or int(row["object"], 0) not in POOLED:
+            return False
+        live.add(address)
+        return True
+    if row["kind"] != "free" or row["memory"] not in ("device", "device_stream"):
+        return False
+    known = address in live
+    live.discard(address)
+    return known
+
+
 def steps_of(rows: Iterable[dict[str, str]]) -> list[Step]:
-    """The successful calls of an exported trace, without frees that the driver refused."""
+    """The successful calls of an exported trace that reached the driver, without those that it
+    refused: the pool's own dealings, and what went past the pool."""
     steps: dict[int, Step] = {}
+    pooled: set[int] = set()
     for row in rows:
         if row["kind"] == "refused":
-            steps.pop(int(row["object"], 0))
+            steps.pop(int(row["object"], 0), None)
+        elif is_pooled(row, pooled):
+            continue
         elif row["kind"] in TRACED_KINDS and int(row["result"]) == 0 and row["call"] != "unknown":
             gives = row["call"] in GIVES
             size = int(row["requested"]) or int(row["size"])

@@ -33,7 +33,7 @@ def test_a_missing_an_invented_and_a_changed_step_are_found(trace: list[Step]) -
 
 def row(**values: str) -> dict[str, str]:
     empty = dict.fromkeys(("size", "requested", "object", "result", "address"), "0")
-    return empty | {"call": "cuMemFree"} | values
+    return empty | {"call": "cuMemFree", "memory": "device"} | values
 
 
 def test_a_refused_free_did_not_happen() -> None:
@@ -43,6 +43,25 @@ def test_a_refused_free_did_not_happen() -> None:
         row(sequence="3", kind="refused", object="2", result="1"),
     ]
     assert steps_of(rows) == [ALLOCATE]
+
+
+def test_blocks_of_the_pool_never_reached_the_driver_but_its_chunks_did() -> None:
+    chunk = {"memory": "physical", "address": "0x70000002", "size": "2097152"}
+    block = {"address": "0x1000", "size": "512"}
+    rows = [
+        row(sequence="1", kind="allocate", call="cuMemCreate", **chunk),
+        row(sequence="2", kind="allocate", call="cuMemAlloc", object="0x4", **block),
+        row(sequence="3", kind="free", address="0x1000"),
+        row(sequence="4", kind="free", call="cuMemRelease", **chunk),
+        row(sequence="5", kind="allocate", call="cuMemAlloc", **block),
+        row(sequence="6", kind="free", address="0x1000"),
+    ]
+    assert steps_of(rows) == [
+        Step("cuMemCreate", 0x70000002, 2097152),
+        Step("cuMemRelease", 0x70000002, None),
+        ALLOCATE,
+        FREE,
+    ]
 
 
 def test_a_failed_allocation_did_not_happen() -> None:

@@ -4,12 +4,17 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_DEVICE_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_DEVICE_MEMORY_H_
 
+#include "interpose/core/delegate/pooled.h"
 #include "interpose/core/delegate/record.h"
 
 namespace vramstow::delegate {
 
 template <typename Call, typename Pointer, typename Size>
 CUresult MemAlloc(const Call& call, Pointer* dptr, Size bytesize) {
+  if constexpr (kPoolable<Pointer>) {
+    const PoolAnswer answer = AllocatePooled(call.entry(), {.size = bytesize}, dptr);
+    if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
+  }
   Event event;
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevice;
@@ -25,6 +30,11 @@ CUresult MemAlloc(const Call& call, Pointer* dptr, Size bytesize) {
 template <typename Call, typename Pointer, typename Size>
 CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width, Size height,
                        unsigned int element_size) {
+  if constexpr (kPoolable<Pointer>) {
+    const PoolAnswer answer =
+        AllocatePitchedPooled(call.entry(), dptr, pitch, {width, height, element_size});
+    if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
+  }
   Event event;
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevicePitched;
@@ -41,6 +51,10 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
 // Any memory with a device address, whoever gave it out; the event says "device" for all.
 template <typename Call, typename Pointer>
 CUresult MemFree(const Call& call, Pointer dptr) {
+  if constexpr (kPoolable<Pointer>) {
+    CUresult result;
+    if (FreePooled(call.entry(), dptr, &result)) return result;
+  }
   Event event;
   event.kind = EventKind::kFree;
   event.memory = MemoryKind::kDevice;

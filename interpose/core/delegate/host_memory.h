@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_HOST_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_HOST_MEMORY_H_
 
+#include "interpose/core/core.h"
 #include "interpose/core/delegate/record.h"
 
 namespace vramstow::delegate {
@@ -19,6 +20,7 @@ CUresult RecordHost(const Call& call, EventKind kind, MemoryKind memory, CUresul
   event.address = address;
   event.size = event.requested = bytes;
   Record(call.entry(), event);
+  if (result == CUDA_SUCCESS) TheCore().pools.NoteSharedMemory();
   return result;
 }
 

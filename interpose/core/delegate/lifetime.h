@@ -51,8 +51,9 @@ CUresult CtxCreate(const Call& call, CUcontext* context, CUctxCreateParams* para
 template <typename Call>
 CUresult CtxDestroy(const Call& call, CUcontext context) {
   const int16_t device = TheCore().contexts.DeviceOf(context);
-  return RecordContext(call, EventKind::kContextDestroy, call.Forward(context), ToNumber(context),
-                       device);
+  const CUresult result = call.Forward(context);
+  if (result == CUDA_SUCCESS) TheCore().pools.ContextGone(context);
+  return RecordContext(call, EventKind::kContextDestroy, result, ToNumber(context), device);
 }
 
 // Whether the device's primary context exists.
@@ -69,6 +70,11 @@ template <typename Call>
 CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice device) {
   const bool was_active = IsPrimaryContextActive(device);
   const CUresult result = call.Forward(context, device);
+  if (result == CUDA_SUCCESS && context != nullptr) {
+    Core& core = TheCore();
+    core.pools.NotePrimary(*context, device);
+    if (core.contexts.DeviceOf(*context) == kNoDevice) core.contexts.Remember(*context, device);
+  }
   return was_active ? result : RecordNewContext(call, result, context, device);
 }
 
@@ -76,13 +82,15 @@ template <typename Call>
 CUresult DevicePrimaryCtxRelease(const Call& call, CUdevice device) {
   const CUresult result = call.Forward(device);
   if (result != CUDA_SUCCESS || IsPrimaryContextActive(device)) return result;
+  TheCore().pools.PrimaryContextGone(device);
   return RecordContext(call, EventKind::kContextDestroy, result, 0, static_cast<int16_t>(device));
 }
 
 template <typename Call>
 CUresult DevicePrimaryCtxReset(const Call& call, CUdevice device) {
-  return RecordContext(call, EventKind::kDeviceReset, call.Forward(device), 0,
-                       static_cast<int16_t>(device));
+  const CUresult result = call.Forward(device);
+  if (result == CUDA_SUCCESS) TheCore().pools.PrimaryContextGone(device);
+  return RecordContext(call, EventKind::kDeviceReset, result, 0, static_cast<int16_t>(device));
 }
 
 template <typename Call>
@@ -103,6 +111,7 @@ CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flag
   // The number of the peer's device; all bits set if the context is not known.
   const auto device = static_cast<uint64_t>(TheCore().contexts.DeviceOf(peer));
   const CUresult result = call.Forward(peer, flags);
+  if (result == CUDA_SUCCESS) TheCore().pools.PeerEnabled(peer, CurrentDevice());
   return RecordContext(call, EventKind::kPeerAccess, result, device,
                        result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice);
 }

@@ -45,19 +45,22 @@ int16_t CurrentDevice() {
 
 int16_t DeviceBeforeAllocation() {
   const int16_t device = CurrentDevice();
+  if (TheCore().trace.WantsFreeBytes(device)) DescribeFreeBytes(device);
+  return device;
+}
+
+void DescribeFreeBytes(int16_t device) {
   Core& core = TheCore();
-  if (!core.trace.WantsFreeBytes(device)) return device;
   KeepErrno keep_errno;
   auto* memory_info =
       reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(core.driver.real(Hook::kcuMemGetInfo_v2));
-  if (memory_info == nullptr) return device;
+  if (memory_info == nullptr) return;
   RelaxedCapture relaxed(core.driver);
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   if (memory_info(&free_bytes, &total_bytes) == CUDA_SUCCESS) {
     core.trace.DescribeFreeBytes(device, free_bytes);
   }
-  return device;
 }
 
 int16_t DeviceOf(const CUmemLocation& location) {

@@ -40,6 +40,9 @@ int16_t CurrentDevice();
 // written down.
 int16_t DeviceBeforeAllocation();
 
+// Writes the free memory of a device down, which is current and used for the first time.
+void DescribeFreeBytes(int16_t device);
+
 // The device of a location, or kNoDevice.
 int16_t DeviceOf(const CUmemLocation& location);
 

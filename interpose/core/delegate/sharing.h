@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_SHARING_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_SHARING_H_
 
+#include "interpose/core/delegate/pooled.h"
 #include "interpose/core/delegate/record.h"
 #include "interpose/core/keep_errno.h"
 
@@ -11,7 +12,7 @@ namespace vramstow::delegate {
 
 template <typename Call>
 CUresult IpcGetMemHandle(const Call& call, CUipcMemHandle* handle, CUdeviceptr dptr) {
-  const CUresult result = call.Forward(handle, dptr);
+  const CUresult result = IsPooled(dptr) ? ExportPooled(dptr, handle) : call.Forward(handle, dptr);
   Event event;
   event.kind = EventKind::kExport;
   event.memory = MemoryKind::kDevice;
@@ -24,6 +25,7 @@ CUresult IpcGetMemHandle(const Call& call, CUipcMemHandle* handle, CUdeviceptr d
 template <typename Call>
 CUresult IpcOpenMemHandle(const Call& call, CUdeviceptr* dptr, CUipcMemHandle handle,
                           unsigned int flags) {
+  if (IsPoolHandle(handle)) return OpenPoolHandle(call.entry(), dptr, handle);
   const CUresult result = call.Forward(dptr, handle, flags);
   Event event;
   event.kind = EventKind::kImport;
@@ -45,6 +47,8 @@ CUresult IpcOpenMemHandle(const Call& call, CUdeviceptr* dptr, CUipcMemHandle ha
 
 template <typename Call>
 CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
+  CUresult result;
+  if (ClosePoolHandle(call.entry(), dptr, &result)) return result;
   Event event;
   event.kind = EventKind::kCloseImport;
   event.memory = MemoryKind::kDevice;

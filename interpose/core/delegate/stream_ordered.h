@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_STREAM_ORDERED_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_STREAM_ORDERED_H_
 
+#include "interpose/core/delegate/pooled.h"
 #include "interpose/core/delegate/record.h"
 
 namespace vramstow::delegate {
@@ -41,6 +42,12 @@ CUresult MemAllocFromPoolAsync(const Call& call, CUdeviceptr* dptr, size_t bytes
 
 template <typename Call>
 CUresult MemFreeAsync(const Call& call, CUdeviceptr dptr, CUstream stream) {
+  // Documented: memory of cuMemAlloc may be freed in this way, too, but not by a graph.
+  if (IsPooled(dptr)) {
+    if (IsCapturing(call.entry(), stream)) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result;
+    if (FreePooledAsync(call.entry(), dptr, &result)) return result;
+  }
   Event event;
   event.memory = MemoryKind::kDeviceStream;
   event.address = dptr;

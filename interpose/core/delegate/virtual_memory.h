@@ -1,9 +1,11 @@
 // The application's own virtual memory: address ranges, physical memory, mappings.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all delegates have in common. Addresses of the pool are not the
+// application's: what would take its memory apart is refused, as it is for memory of cuMemAlloc.
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_VIRTUAL_MEMORY_H_
 
+#include "interpose/core/delegate/pooled.h"
 #include "interpose/core/delegate/record.h"
 #include "interpose/core/keep_errno.h"
 
@@ -25,6 +27,7 @@ CUresult MemAddressReserve(const Call& call, CUdeviceptr* ptr, size_t size, size
 
 template <typename Call>
 CUresult MemAddressFree(const Call& call, CUdeviceptr ptr, size_t size) {
+  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   event.kind = EventKind::kUnreserve;
   event.memory = MemoryKind::kAddressRange;
@@ -65,6 +68,7 @@ CUresult MemRelease(const Call& call, CUmemGenericAllocationHandle handle) {
 template <typename Call>
 CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(ptr, size, offset, handle, flags);
   Event event;
   event.kind = EventKind::kMap;
@@ -102,6 +106,7 @@ CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int c
 
 template <typename Call>
 CUresult MemUnmap(const Call& call, CUdeviceptr ptr, size_t size) {
+  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   event.kind = EventKind::kUnmap;
   event.memory = MemoryKind::kAddressRange;
@@ -114,6 +119,7 @@ CUresult MemUnmap(const Call& call, CUdeviceptr ptr, size_t size) {
 template <typename Call>
 CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
                       const CUmemAccessDesc* descriptions, size_t count) {
+  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(ptr, size, descriptions, count);
   Event event;
   event.kind = EventKind::kAccess;
@@ -149,6 +155,8 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
 template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
+  // As for memory of cuMemAlloc: there is no handle that is this block and nothing else.
+  if (IsPooled(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));
 }

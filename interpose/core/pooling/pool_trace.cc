@@ -1,0 +1,69 @@
+#include "interpose/core/pooling/pool_trace.h"
+
+#include "interpose/core/core.h"
+
+namespace vramstow {
+namespace {
+
+// The driver's function behind an event of the pool's dealings; kNoHook for the pool's own steps.
+Hook FunctionOf(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kReserve:
+      return Hook::kcuMemAddressReserve;
+    case EventKind::kUnreserve:
+      return Hook::kcuMemAddressFree;
+    case EventKind::kAllocate:
+      return Hook::kcuMemCreate;
+    case EventKind::kFree:
+      return Hook::kcuMemRelease;
+    case EventKind::kMap:
+      return Hook::kcuMemMap;
+    case EventKind::kUnmap:
+      return Hook::kcuMemUnmap;
+    case EventKind::kAccess:
+      return Hook::kcuMemSetAccess;
+    default:
+      return kNoHook;
+  }
+}
+
+}  // namespace
+
+PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested)
+    : thread_(TheCore().shim->thread()),
+      before_(thread_->pool_call),
+      hook_(entry.hook()),
+      library_(TheCore().trace.Library(entry.return_address())),
+      memory_(memory),
+      requested_(requested) {
+  thread_->pool_call = this;
+}
+
+PoolCall::PoolCall() : thread_(TheCore().shim->thread()), before_(thread_->pool_call) {
+  thread_->pool_call = this;
+}
+
+EventSink PoolCall::Sink() {
+  EventSink sink;
+  sink.take = Take;
+  return sink;
+}
+
+uint64_t PoolCall::Take(void*, const Event& event) {
+  Core& core = TheCore();
+  const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
+  Event told = event;
+  const uint16_t library = call == nullptr ? kUnknownName : call->library_;
+  if (event.layer == Layer::kPool) return core.trace.RecordFor(FunctionOf(event), library, told);
+  // A block was freed earlier and only now is done with: that is nobody's call.
+  if (call == nullptr || event.kind == EventKind::kFreeCompleted) {
+    return core.trace.RecordFor(kNoHook, library, told);
+  }
+  if (event.kind == EventKind::kAllocate) {
+    told.memory = call->memory_;
+    if (call->requested_ != 0) told.requested = call->requested_;
+  }
+  return core.trace.RecordFor(call->hook_, library, told);
+}
+
+}  // namespace vramstow

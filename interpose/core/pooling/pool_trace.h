@@ -1,0 +1,44 @@
+// The pool's events in the trace: under the name of the call that caused them, and of its caller.
+//
+// Idea: a pool tells its events from deep inside, under its locks, and knows nothing of entry
+// points. What is known of the call is put where the thread finds it again; dealings with the
+// driver are named after the driver's function.
+//
+// Ownership: objects on the wrapper's stack. Threads: each its own. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLING_POOL_TRACE_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLING_POOL_TRACE_H_
+
+#include "allocator/config.h"
+#include "interpose/core/entry.h"
+
+namespace vramstow {
+
+class PoolCall {
+ public:
+  // `memory` is what blocks that are born now are; `requested` the bytes that the caller asked for,
+  // 0: as many as the pool was asked for.
+  explicit PoolCall(const Entry& entry, MemoryKind memory = MemoryKind::kDevice,
+                    uint64_t requested = 0);
+  // For what vramstow does of its own accord.
+  PoolCall();
+  ~PoolCall() { thread_->pool_call = before_; }
+  PoolCall(const PoolCall&) = delete;
+  PoolCall& operator=(const PoolCall&) = delete;
+
+  // The sink for a pool's events.
+  static EventSink Sink();
+
+ private:
+  static uint64_t Take(void* context, const Event& event);
+
+  VramstowThread* const thread_;
+  void* const before_;
+  const Hook hook_ = kNoHook;
+  const uint16_t library_ = kUnknownName;
+  const MemoryKind memory_ = MemoryKind::kDevice;
+  const uint64_t requested_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLING_POOL_TRACE_H_

@@ -1,0 +1,215 @@
+#include "interpose/core/service/control_socket.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/core/service/control_verbs.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kPatienceNs = 5'000'000'000;
+constexpr std::string_view kIpcRequest = "VRAMSTOW/1 ipc ";
+
+sockaddr_un AddressOf(const char* path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  static_assert(sizeof address.sun_path == kMaxControlPath);
+  std::snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  return address;
+}
+
+// A folder of the user's own, that nobody else can put files into, is made if it is not there. One
+// that the user chose is taken as it is.
+bool PrepareFolder(const char* folder, bool is_chosen) {
+  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
+  if (is_chosen) return true;
+  struct stat status;
+  if (lstat(folder, &status) != 0) return false;
+  if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 0022) == 0) {
+    return true;
+  }
+  errno = EPERM;
+  return false;
+}
+
+// Whether somebody listens there: then the file is not a dead process's.
+bool IsAlive(const sockaddr_un& address) {
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return false;
+  const bool alive =
+      connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno == EAGAIN;
+  close(probe);
+  return alive;
+}
+
+bool IsOurs(int descriptor) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == geteuid() || peer.uid == 0;
+}
+
+}  // namespace
+
+bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
+  char folder[kMaxControlPath];
+  if (!ControlDirectory(chosen, std::getenv("XDG_RUNTIME_DIR"), geteuid(), folder, sizeof folder) ||
+      !ControlSocketPath(folder, getpid(), path_, sizeof path_)) {
+    std::snprintf(why, why_size, "the path of its folder is too long");
+    return false;
+  }
+  const auto fail = [why, why_size](const char* what) {
+    std::snprintf(why, why_size, "%s: %s", what, std::strerror(errno));
+    return false;
+  };
+  if (!PrepareFolder(folder, *chosen != '\0')) return fail(folder);
+  const sockaddr_un address = AddressOf(path_);
+  if (IsAlive(address)) {
+    errno = EADDRINUSE;
+    return fail(path_);
+  }
+  unlink(path_);  // of a dead process with the same number
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return fail("socket");
+  // Nobody can connect before listen, so the mode is right by then.
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path_, 0600) != 0 || listen(listener, kMaxClients) != 0) {
+    const int error = errno;
+    close(listener);
+    errno = error;
+    return fail(path_);
+  }
+  listener_ = listener;
+  open_ = true;
+  return true;
+}
+
+void ControlSocket::Close() {
+  if (!open_) return;
+  unlink(path_);
+  Abandon();
+}
+
+void ControlSocket::Abandon() {
+  if (open_) close(listener_);
+  open_ = false;
+  for (Client& client : clients_) Drop(&client);
+}
+
+void ControlSocket::Drop(Client* client) {
+  if (client->connected) close(client->descriptor);
+  client->connected = false;
+  for (int i = 0; i < client->descriptor_count; ++i) close(client->descriptors[i]);
+  client->descriptor_count = 0;
+}
+
+int ControlSocket::Watch(pollfd* polls) const {
+  int count = 0;
+  if (open_) polls[count++] = {listener_, POLLIN, 0};
+  for (const Client& client : clients_) {
+    if (!client.connected) continue;
+    const short wanted = client.answer_size == 0 ? POLLIN : POLLOUT;
+    polls[count++] = {client.descriptor, wanted, 0};
+  }
+  return count;
+}
+
+void ControlSocket::Serve(const pollfd* polls, int count, uint64_t now_ns) {
+  for (int i = 0; i < count; ++i) {
+    if (polls[i].revents == 0) continue;
+    if (polls[i].fd == listener_) {
+      Accept(now_ns);
+      continue;
+    }
+    for (Client& client : clients_) {
+      if (!client.connected || client.descriptor != polls[i].fd) continue;
+      if (client.answer_size == 0) {
+        Receive(&client);
+      } else {
+        Send(&client);
+      }
+      break;
+    }
+  }
+  for (Client& client : clients_) {
+    if (client.connected && now_ns > client.deadline_ns) Drop(&client);
+  }
+}
+
+void ControlSocket::Accept(uint64_t now_ns) {
+  const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (descriptor < 0) return;
+  Client* free_place = nullptr;
+  for (Client& client : clients_) {
+    if (!client.connected) free_place = &client;
+  }
+  if (free_place == nullptr || !IsOurs(descriptor)) {
+    close(descriptor);
+    return;
+  }
+  free_place->connected = true;
+  free_place->descriptor = descriptor;
+  free_place->deadline_ns = now_ns + kPatienceNs;
+  free_place->received = 0;
+  free_place->answer_size = 0;
+  free_place->sent = 0;
+}
+
+void ControlSocket::Receive(Client* client) {
+  const ssize_t got = recv(client->descriptor, client->request + client->received,
+                           sizeof client->request - client->received, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) {
+    Drop(client);
+    return;
+  }
+  client->received += static_cast<size_t>(got);
+  const auto* end = static_cast<const char*>(std::memchr(client->request, '\n', client->received));
+  if (end == nullptr) {
+    if (client->received == sizeof client->request) Drop(client);
+    return;
+  }
+  const std::string_view line(client->request, static_cast<size_t>(end - client->request));
+  if (line.starts_with(kIpcRequest)) {
+    const int count = AnswerIpc(line.substr(kIpcRequest.size()), client->answer,
+                                sizeof client->answer, &client->answer_size, client->descriptors);
+    client->descriptor_count = count > 0 ? count : 0;
+  } else {
+    client->answer_size = AnswerControl(line, client->answer, sizeof client->answer);
+  }
+  Send(client);
+}
+
+void ControlSocket::Send(Client* client) {
+  iovec part = {client->answer + client->sent, client->answer_size - client->sent};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof client->descriptors)] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (client->sent == 0 && client->descriptor_count > 0) {
+    const size_t bytes = static_cast<size_t>(client->descriptor_count) * sizeof(int);
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), client->descriptors, bytes);
+  }
+  const ssize_t sent = sendmsg(client->descriptor, &message, MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (sent > 0) client->sent += static_cast<size_t>(sent);
+  if (sent <= 0 || client->sent == client->answer_size) Drop(client);
+}
+
+}  // namespace vramstow

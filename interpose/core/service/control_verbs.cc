@@ -1,0 +1,176 @@
+#include "interpose/core/service/control_verbs.h"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/control.h"
+#include "base/units.h"
+#include "interpose/core/core.h"
+#include "interpose/core/facts.h"
+#include "interpose/core/pooling/application.h"
+
+#define VRAMSTOW_IMPLEMENTATION
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow {
+namespace {
+
+struct Answer {
+  char* text;
+  size_t size;
+  size_t length = 0;
+
+  __attribute__((format(printf, 2, 3))) void Add(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int added = std::vsnprintf(text + length, size - length, format, arguments);
+    va_end(arguments);
+    if (added > 0) length += static_cast<size_t>(added);
+    if (length >= size) length = size - 1;
+  }
+  void Ok() { Add("%sOK\n", kControlGreeting); }
+};
+
+unsigned long long Number(uint64_t value) { return value; }
+
+// What is quoted in an answer is cut and made harmless.
+struct Shown {
+  char text[64];
+  explicit Shown(std::string_view word) {
+    size_t length = 0;
+    for (const char c : word) {
+      if (length + 1 == sizeof text) break;
+      text[length++] = c > ' ' && c < 127 ? c : '?';
+    }
+    text[length] = '\0';
+  }
+};
+
+// The next word of a line.
+std::string_view NextWord(std::string_view* line) {
+  while (!line->empty() && line->front() == ' ') line->remove_prefix(1);
+  const size_t end = line->find(' ');
+  const std::string_view word = line->substr(0, end);
+  line->remove_prefix(word.size());
+  return word;
+}
+
+// An optional last word: a device's number. False: it is none.
+bool ReadDevice(std::string_view word, int* device) {
+  *device = VRAMSTOW_ALL_DEVICES;
+  if (word.empty()) return true;
+  int value = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9' || value > 1000) return false;
+    value = value * 10 + (c - '0');
+  }
+  *device = value;
+  return true;
+}
+
+void AddStats(Answer* answer, const vramstow_stats& stats) {
+  const auto add = [answer](const char* name, uint64_t value, const char* end) {
+    answer->Add("\"%s\":%llu%s", name, Number(value), end);
+  };
+  add("allocated_bytes", stats.allocated_bytes, ",");
+  add("requested_bytes", stats.requested_bytes, ",");
+  add("reserved_bytes", stats.reserved_bytes, ",");
+  add("peak_allocated_bytes", stats.peak_allocated_bytes, ",");
+  add("peak_reserved_bytes", stats.peak_reserved_bytes, ",");
+  add("pending_bytes", stats.pending_bytes, ",");
+  add("limit_bytes", stats.limit_bytes, ",");
+  add("live_blocks", stats.live_blocks, ",");
+  add("allocations", stats.allocations, ",");
+  add("frees", stats.frees, ",");
+  add("misses", stats.misses, ",");
+  add("released_bytes", stats.released_bytes, ",");
+  add("fence_wait_ns", stats.fence_wait_ns, ",");
+  add("out_of_memory", stats.out_of_memory, ",");
+  add("host_bytes", stats.host_bytes, "");
+}
+
+void Stats(std::string_view arguments, Answer* answer) {
+  int only = VRAMSTOW_ALL_DEVICES;
+  if (!ReadDevice(NextWord(&arguments), &only)) {
+    answer->Add("%sERROR stats takes the number of a device, or nothing\n", kControlGreeting);
+    return;
+  }
+  answer->Ok();
+  answer->Add("{\"pid\":%ld,\"program\":\"%s\",\"devices\":[", static_cast<long>(getpid()),
+              Shown(ProgramName()).text);
+  bool any = false;
+  for (int device = 0; device < Pools::kMaxDevices; ++device) {
+    vramstow_stats stats{};
+    if (only >= 0 && device != only) continue;
+    if (GetStats(device, &stats, sizeof stats) != VRAMSTOW_OK) continue;
+    answer->Add("%s{\"device\":%d,", any ? "," : "", device);
+    AddStats(answer, stats);
+    answer->Add("}");
+    any = true;
+  }
+  answer->Add("]}\n");
+}
+
+void GiveBack(std::string_view arguments, Answer* answer) {
+  int device = VRAMSTOW_ALL_DEVICES;
+  uint64_t released = 0;
+  uint64_t duration = 0;
+  if (!ReadDevice(NextWord(&arguments), &device)) {
+    answer->Add("%sERROR empty-cache takes the number of a device, or nothing\n", kControlGreeting);
+  } else if (EmptyCache(device, &released, &duration) != VRAMSTOW_OK) {
+    answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
+  } else {
+    answer->Ok();
+    answer->Add("{\"released_bytes\":%llu,\"duration_ns\":%llu}\n", Number(released),
+                Number(duration));
+  }
+}
+
+void Limit(std::string_view arguments, Answer* answer) {
+  const std::string_view text = NextWord(&arguments);
+  int device = VRAMSTOW_ALL_DEVICES;
+  uint64_t bytes = 0;
+  if ((text != "none" && !ParseBytes(text, &bytes)) || !ReadDevice(NextWord(&arguments), &device)) {
+    answer->Add(
+        "%sERROR limit takes a number of bytes such as 20GiB, or none, and perhaps the number of a "
+        "device\n",
+        kControlGreeting);
+  } else if (SetLimit(device, bytes) != VRAMSTOW_OK) {
+    answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
+  } else {
+    answer->Ok();
+    answer->Add("{\"limit_bytes\":%llu}\n", Number(bytes));
+  }
+}
+
+struct Verb {
+  std::string_view name;
+  void (*answer)(std::string_view arguments, Answer* answer);
+};
+constexpr Verb kVerbs[] = {{"stats", Stats}, {"empty-cache", GiveBack}, {"limit", Limit}};
+
+}  // namespace
+
+size_t AnswerControl(std::string_view line, char* text, size_t size) {
+  Answer answer{text, size};
+  constexpr std::string_view kGreeting = kControlGreeting;
+  if (!line.starts_with(kGreeting)) {
+    answer.Add("%sERROR this is vramstow's control socket, version 1; a request begins with %s\n",
+               kControlGreeting, kControlGreeting);
+    return answer.length;
+  }
+  line.remove_prefix(kGreeting.size());
+  const std::string_view name = NextWord(&line);
+  for (const Verb& verb : kVerbs) {
+    if (verb.name != name) continue;
+    verb.answer(line, &answer);
+    return answer.length;
+  }
+  answer.Add("%sERROR unknown request '%s': stats, empty-cache and limit are there\n",
+             kControlGreeting, Shown(name).text);
+  return answer.length;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,110 @@
+#include "interpose/core/service/service.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "interpose/core/core.h"
+#include "interpose/core/keep_errno.h"
+#include "interpose/core/pooling/pool_trace.h"
+#include "interpose/core/say.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kTickMs = 1000;
+constexpr size_t kStackBytes = 256 * 1024;
+
+uint64_t Now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+void Service::Start() {
+  State expected = State::kNone;
+  if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
+  KeepErrno keep_errno;
+  const Options& options = TheCore().process.options();
+  char why[300];
+  if (options.control && !control_.Open(options.control_dir, why, sizeof why)) {
+    Say("there is no control socket for this process (%s).", why);
+  }
+  if (control_.is_open()) TheCore().trace.Describe("control.path", control_.path());
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  // The program's signals are for its own threads: the new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, Run, this) != 0) control_.Close();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+void* Service::Run(void* self) {
+  // For `ps` and debuggers.
+  pthread_setname_np(pthread_self(), "vramstow");
+  // Whatever the driver calls from here is its own affair.
+  ++TheCore().shim->thread()->depth;
+  auto* exchange = TheCore().driver.cuThreadExchangeStreamCaptureMode();
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (exchange != nullptr) exchange(&mode);
+  static_cast<Service*>(self)->Loop();
+  return nullptr;
+}
+
+void Service::Loop() {
+  uint64_t maintained = Now();
+  while (state_.load(std::memory_order_acquire) == State::kRunning) {
+    pollfd polls[1 + ControlSocket::kMaxClients];
+    const int count = control_.Watch(polls);
+    const int ready = poll(polls, static_cast<nfds_t>(count), kTickMs);
+    // From here to the end of the round the driver may be called: Stop waits for that.
+    busy_.store(true, std::memory_order_seq_cst);
+    if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
+      const uint64_t now = Now();
+      control_.Serve(polls, ready > 0 ? count : 0, now);
+      if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
+        Maintain();
+        maintained = now;
+      }
+    }
+    busy_.store(false, std::memory_order_release);
+  }
+}
+
+void Service::Maintain() {
+  PoolCall call;
+  Pools& pools = TheCore().pools;
+  for (int i = 0; i < Pools::kMaxPools; ++i) {
+    Pools::Use use = pools.At(i);
+    if (use) use->Maintain();
+  }
+}
+
+void Service::Stop() {
+  State expected = State::kRunning;
+  if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
+  constexpr int kMaxWaits = 200;
+  for (int i = 0; i < kMaxWaits && busy_.load(std::memory_order_seq_cst); ++i) {
+    const timespec wait = {0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
+  // The thread does not come back to the socket.
+  control_.Close();
+}
+
+void Service::Abandon() {
+  control_.Abandon();
+  state_.store(State::kNone, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,50 @@
+// The one thread that vramstow has in a process.
+//
+// Idea: it begins when the first pool is opened. It waits at the control socket and, about once a
+// second, lets every pool give back what nobody used for long.
+//
+// Ownership: static storage; the thread is never joined. Threads: Start from any, Stop at the end
+// of the process, Abandon in a forked child. Errors: without a thread or a socket everything else
+// works; that the socket could not be made is told on stderr, once. Units: none.
+//
+// Locks: none of its own. The thread holds none while it waits.
+#ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_SERVICE_H_
+#define VRAMSTOW_INTERPOSE_CORE_SERVICE_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/core/service/control_socket.h"
+
+namespace vramstow {
+
+class Service {
+ public:
+  constexpr Service() = default;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // Makes the thread, at the first call. Takes no lock that a caller could hold.
+  void Start();
+  // Whether other processes can reach this one.
+  bool has_socket() const { return control_.is_open(); }
+  // The process ends: waits a moment until the thread is out of the driver, for good.
+  void Stop();
+  // In a forked child, async-signal-safe.
+  void Abandon();
+
+ private:
+  enum class State : uint8_t { kNone, kRunning, kStopped };
+
+  static void* Run(void* self);
+  void Loop();
+  void Maintain();
+
+  std::atomic<State> state_{State::kNone};
+  std::atomic<bool> busy_{false};
+  ControlSocket control_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_SERVICE_SERVICE_H_

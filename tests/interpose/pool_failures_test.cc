@@ -1,0 +1,76 @@
+// Every driver call that the pool makes is failed at its Nth occurrence, once and for good, through
+// the whole library: the program lives, its data too, and it is told little.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class PoolSurvives : public Interposed {
+ protected:
+  // `fail` as the simulator's SPEC has it, or empty.
+  Outcome RunWith(const std::string& fail, const std::string& further) {
+    std::string spec = "h200,memory=128MiB,context=16MiB" + further;
+    if (!fail.empty()) spec += ",fail=" + fail;
+    return Run({"pool_survivor"}, {{"VRAMSTOW_POOL", "on"},
+                                   {"VRAMSTOW_CHECK", "1"},
+                                   {"VRAMSTOW_CONTROL", "0"},
+                                   {"VRAMSTOW_DECAY", "0"},
+                                   {"VRAMSTOW_SIMULATE", spec},
+                                   {"LD_LIBRARY_PATH", VRAMSTOW_TEST_SIMULATOR ":" + kPrograms}});
+  }
+
+  void ExpectWell(const Outcome& outcome, const std::string& what) {
+    EXPECT_EQ(outcome.status, 0) << what << ": " << outcome.error;
+    EXPECT_THAT(outcome.out, IsEmpty()) << what;
+    EXPECT_THAT(outcome.error, Not(HasSubstr("report this"))) << what;
+    EXPECT_LT(outcome.error.size(), 8000u) << what;
+  }
+};
+
+class PoolFailures : public PoolSurvives, public testing::WithParamInterface<const char*> {};
+
+TEST_P(PoolFailures, TheNthCallFailsOnceAndForGood) {
+  const std::string call = GetParam();
+  // Beyond some N nothing fails any more; that is as far as it has to go. Each N is a process.
+  for (int n = 1; n <= 14; n += n < 5 ? 1 : 3) {
+    for (const char* suffix : {"", "+"}) {
+      const std::string fail = call + ":" + std::to_string(n) + suffix;
+      ExpectWell(RunWith(fail, ""), fail);
+      for (const std::string& file : Files()) std::filesystem::remove(folder() + "/" + file);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, PoolFailures,
+                         testing::Values("cuMemAddressReserve", "cuMemCreate", "cuMemMap",
+                                         "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
+                                         "cuEventCreate", "cuEventQuery", "cuCtxRecordEvent",
+                                         "cuMemGetAllocationGranularity",
+                                         "cuThreadExchangeStreamCaptureMode", "cuCtxGetCurrent"),
+                         [](const auto& call) { return std::string(call.param); });
+
+TEST_F(PoolSurvives, NothingFails) {
+  const Outcome outcome = RunWith("", "");
+  ExpectWell(outcome, "nothing");
+  EXPECT_THAT(outcome.error, HasSubstr("Out of memory: 80.0 MiB were asked for"));
+}
+
+TEST_F(PoolSurvives, AlsoWithoutEventsForAWholeContext) {
+  for (const char* fail : {"", "cuEventRecord:1", "cuEventRecord:3+", "cuEventCreate:1+"}) {
+    ExpectWell(RunWith(fail, ",without=event-context"), fail);
+  }
+}
+
+}  // namespace
+}  // namespace vramstow

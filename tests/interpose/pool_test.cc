@@ -1,0 +1,180 @@
+// The pool behind cuMemAlloc, seen from the program: with it and without it everything is the same,
+// on the simulated driver.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class PoolBehindCuMemAlloc : public Interposed {
+ protected:
+  Outcome RunPool(const std::vector<std::string>& command, const std::string& pool,
+                  const std::map<std::string, std::string>& environment = {}) {
+    std::map<std::string, std::string> variables = {
+        {"VRAMSTOW_POOL", pool},
+        {"VRAMSTOW_CHECK", "1"},
+        {"VRAMSTOW_CONTROL_DIR", folder()},
+        {"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2"},
+        {"LD_LIBRARY_PATH", VRAMSTOW_TEST_SIMULATOR ":" + kPrograms}};
+    for (const auto& [name, value] : environment) variables[name] = value;
+    return Run(command, variables);
+  }
+};
+
+class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Scenarios, GoTheSameWithThePoolAndWithout) {
+  const Outcome plain = RunPool({"pool_host", GetParam()}, "off");
+  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on");
+  EXPECT_EQ(plain.status, 0) << plain.error;
+  EXPECT_EQ(pooled.status, 0) << pooled.error;
+  EXPECT_EQ(pooled.out, plain.out);
+  EXPECT_THAT(pooled.error, Not(HasSubstr("report this")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Pool, Scenarios,
+                         testing::Values("queries", "buffer-ids", "pitched", "memory-info",
+                                         "contexts", "devices", "captures", "threads", "forks",
+                                         "free-async", "out-of-memory", "at-exit"),
+                         [](const auto& scenario) {
+                           std::string name;
+                           for (const char c : std::string(scenario.param)) {
+                             if (c != '-') name += c;
+                           }
+                           return name;
+                         });
+
+class OlderDrivers : public PoolBehindCuMemAlloc,
+                     public testing::WithParamInterface<const char*> {};
+
+// Without events for a whole context, streams are what is waited for.
+TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
+  const std::map<std::string, std::string> old = {
+      {"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=event-context"}};
+  const Outcome plain = RunPool({"pool_host", GetParam()}, "off", old);
+  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on", old);
+  EXPECT_EQ(pooled.status, 0) << pooled.error;
+  EXPECT_EQ(pooled.out, plain.out);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pool, OlderDrivers,
+                         testing::Values("threads", "contexts", "devices", "captures"));
+
+TEST_F(PoolBehindCuMemAlloc, WithoutVirtualMemoryThePlainDriverServesAndThatIsSaidOnce) {
+  const Outcome outcome =
+      RunPool({"pool_host", "threads"}, "on", {{"VRAMSTOW_SIMULATE", "h200,without=vmm"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_THAT(outcome.error, HasSubstr("plain driver"));
+  EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1);
+  for (const NamedEvent& event : OnlyTrace().events) EXPECT_EQ(event.layer, Layer::kDriver);
+}
+
+TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
+  const Outcome outcome = RunPool({"pool_host", "threads"}, "on");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.error, IsEmpty());
+  for (const std::string& file : Files()) EXPECT_THAT(file, Not(HasSubstr(".sock")));
+}
+
+TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
+  for (const char* pool : {"off", "on"}) {
+    const Outcome outcome = RunPool({"pool_sharer"}, pool,
+                                    {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,share=" + folder()}});
+    EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
+    EXPECT_EQ(outcome.out, "shared\n");
+  }
+}
+
+TEST_F(PoolBehindCuMemAlloc, WithoutAControlSocketNothingCanBeShared) {
+  const Outcome outcome =
+      RunPool({"pool_sharer"}, "on",
+              {{"VRAMSTOW_SIMULATE", "h200,share=" + folder()}, {"VRAMSTOW_CONTROL", "0"}});
+  EXPECT_EQ(outcome.status, 99);
+  EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
+}
+
+TEST_F(PoolBehindCuMemAlloc, ListedLibrariesGetPlainMemory) {
+  const Outcome outcome =
+      RunPool({"pool_host", "threads"}, "on", {{"VRAMSTOW_PLAIN", "libnccl,pool_"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  for (const NamedEvent& event : OnlyTrace().events) EXPECT_EQ(event.layer, Layer::kDriver);
+}
+
+TEST_F(PoolBehindCuMemAlloc, OverTheLimitIsOutOfMemoryAndToldInOneBlockOfText) {
+  const Outcome outcome =
+      RunPool({"pool_host", "out-of-memory"}, "on", {{"VRAMSTOW_LIMIT", "200MiB"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out, "4 blocks, then 2\n4 blocks, then 2\n");
+  EXPECT_THAT(outcome.error, HasSubstr("Out of memory: 50.0 MiB were asked for"));
+  EXPECT_THAT(outcome.error, HasSubstr("of a limit of 200 MiB"));
+  const ReadTrace trace = OnlyTrace();
+  EXPECT_EQ(OfKind(trace, EventKind::kCacheOutOfMemory).size(), 2u);
+  EXPECT_THAT(trace.facts.at("pool.out_of_memory.1"), HasSubstr("50.0 MiB were asked for"));
+}
+
+TEST_F(PoolBehindCuMemAlloc, HitsAndFreesMakeNoSystemCallAndUseNoHeap) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers make system calls of their own";
+  const std::string path = kPrograms + "/pool_hits";
+  std::map<std::string, std::string> variables = {{"VRAMSTOW_TRACE", "0"}, {"VRAMSTOW_CHECK", "0"}};
+  // Frees that wait leave nothing to be waited for when memory is used again.
+  variables["VRAMSTOW_FREE_WAITS"] = "always";
+  Outcome outcome = RunPool({path, "allocate"}, "on", variables);
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  variables["VRAMSTOW_FREE_WAITS"] = "never";
+  outcome = RunPool({path, "free"}, "on", variables);
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+}
+
+TEST_F(PoolBehindCuMemAlloc, ARepeatingLoopMovesNoMemoryOnceItHasSettled) {
+  const auto lines = [this](const char* scenario, const char* waits) {
+    const std::string ledger = folder() + "/" + scenario;
+    const Outcome outcome = RunPool({"pool_host", scenario}, "on",
+                                    {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,ledger=" + ledger},
+                                     {"VRAMSTOW_FREE_WAITS", waits}});
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    std::ifstream file(ledger);
+    return std::count(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>(), '\n');
+  };
+  for (const char* waits : {"never", "always"}) {
+    const auto settled = lines("steady-10", waits);
+    EXPECT_GT(settled, 10);
+    EXPECT_EQ(lines("steady-30", waits), settled) << waits;
+  }
+}
+
+TEST_F(PoolBehindCuMemAlloc, ReservedAndFreeMemoryCanBeRebuiltFromTheTrace) {
+  const Outcome outcome = RunPool({"pool_host", "threads"}, "on");
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  std::map<uint64_t, uint64_t> chunks;
+  std::map<uint64_t, uint64_t> blocks;
+  uint64_t reserved = 0;
+  uint64_t allocated = 0;
+  for (const NamedEvent& event : OnlyTrace().events) {
+    if (event.result != 0) continue;
+    const bool gives = event.kind == EventKind::kAllocate;
+    const bool takes = event.kind == EventKind::kFree;
+    if (event.layer == Layer::kPool && event.memory == MemoryKind::kPhysical) {
+      if (gives) reserved += chunks[event.address] = event.size;
+      if (takes) reserved -= chunks.at(event.address);
+    } else if (event.layer == Layer::kDriver) {
+      if (gives) allocated += blocks[event.address] = event.size;
+      if (takes) allocated -= blocks.at(event.address);
+      if (gives) EXPECT_EQ(event.call_name, "cuMemAlloc");
+      if (gives) EXPECT_EQ(event.library_file, "pool_host");
+    }
+    EXPECT_LE(allocated, reserved);
+  }
+  EXPECT_EQ(allocated, 0u);
+  EXPECT_GT(reserved, 0u);
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,121 @@
+// Two processes and one block: the first makes it and gives a handle away, the second opens it,
+// reads what the first wrote, writes what the first reads. Prints what must not depend on who
+// served the memory.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "tests/interpose/programs/pool_api.h"
+
+namespace vramstow::host {
+namespace {
+
+constexpr size_t kMega = size_t{1} << 20;
+
+using GetHandle = decltype(&::cuIpcGetMemHandle);
+using OpenHandle = decltype(&::cuIpcOpenMemHandle_v2);
+using CloseHandle = decltype(&::cuIpcCloseMemHandle);
+
+std::vector<unsigned> Pattern(size_t size, unsigned seed) {
+  std::vector<unsigned> words(size / sizeof(unsigned));
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<unsigned>(i) * 40503U + seed;
+  return words;
+}
+
+void Expect(const PoolApi& api, CUdeviceptr block, size_t size, unsigned seed) {
+  std::vector<unsigned> words(size / sizeof(unsigned));
+  HOST_CHECK(api.CopyToHost(words.data(), block, size) == CUDA_SUCCESS);
+  HOST_CHECK(words == Pattern(size, seed));
+}
+
+void Write(const PoolApi& api, CUdeviceptr block, size_t size, unsigned seed) {
+  HOST_CHECK(api.CopyToDevice(block, Pattern(size, seed).data(), size) == CUDA_SUCCESS);
+}
+
+void Send(int pipe, const CUipcMemHandle& handle) {
+  HOST_CHECK(write(pipe, &handle, sizeof handle) == sizeof handle);
+}
+
+CUipcMemHandle Receive(int pipe) {
+  CUipcMemHandle handle;
+  HOST_CHECK(read(pipe, &handle, sizeof handle) == sizeof handle);
+  return handle;
+}
+
+int Open(int pipe, const std::vector<size_t>& sizes) {
+  const PoolApi api = StartPoolApi();
+  auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
+  auto* close_handle = Look<CloseHandle>(api.driver, "cuIpcCloseMemHandle");
+  unsigned seed = 1;
+  for (const size_t size : sizes) {
+    const CUipcMemHandle handle = Receive(pipe);
+    CUdeviceptr block = 0;
+    HOST_CHECK(open(&block, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS);
+    CUdeviceptr again = 0;
+    HOST_CHECK(open(&again, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS);
+    HOST_CHECK(again == block);
+    Expect(api, block, size, seed);
+    Write(api, block, size, seed + 100);
+    HOST_CHECK(close_handle(block) == CUDA_SUCCESS);
+    Expect(api, block, size, seed + 100);
+    HOST_CHECK(close_handle(block) == CUDA_SUCCESS);
+    HOST_CHECK(close_handle(block) != CUDA_SUCCESS);
+    ++seed;
+  }
+  // Another process's bytes, changed on the way.
+  CUipcMemHandle wrong = Receive(pipe);
+  wrong.reserved[20] = static_cast<char>(wrong.reserved[20] ^ 1);
+  CUdeviceptr block = 0;
+  HOST_CHECK(open(&block, wrong, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
+  return 0;
+}
+
+int Give(int pipe, pid_t child, const std::vector<size_t>& sizes) {
+  const PoolApi api = StartPoolApi();
+  auto* get = Look<GetHandle>(api.driver, "cuIpcGetMemHandle");
+  auto* open = Look<OpenHandle>(api.driver, "cuIpcOpenMemHandle_v2");
+  CUdeviceptr before = 0;  // so that blocks begin inside of a chunk
+  HOST_CHECK(api.Alloc(&before, 700'000) == CUDA_SUCCESS);
+  std::vector<CUdeviceptr> blocks;
+  CUipcMemHandle handle;
+  for (const size_t size : sizes) {
+    CUdeviceptr block = 0;
+    HOST_CHECK(api.Alloc(&block, size) == CUDA_SUCCESS);
+    blocks.push_back(block);
+    Write(api, block, size, static_cast<unsigned>(blocks.size()));
+    HOST_CHECK(get(&handle, block) == CUDA_SUCCESS);
+    Send(pipe, handle);
+  }
+  CUdeviceptr own = 0;
+  HOST_CHECK(open(&own, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
+  Send(pipe, handle);
+  int status = 0;
+  HOST_CHECK(waitpid(child, &status, 0) == child);
+  HOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    Expect(api, blocks[i], sizes[i], static_cast<unsigned>(i) + 101);
+    HOST_CHECK(api.Free(blocks[i]) == CUDA_SUCCESS);
+  }
+  std::puts("shared");
+  return 0;
+}
+
+int Share() {
+  // The last one has more chunks than descriptors fit into one message.
+  const std::vector<size_t> sizes = {4096, 3 * kMega + 512, 20 * kMega, 300 * kMega};
+  int ends[2];
+  HOST_CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[1]);
+    std::_Exit(Open(ends[0], sizes));
+  }
+  close(ends[0]);
+  return Give(ends[1], child, sizes);
+}
+
+}  // namespace
+}  // namespace vramstow::host
+
+int main() { return vramstow::host::Share(); }
