@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,15 @@ def test_a_program_for_cuda_12(rehearse: Rehearse, cuda12_headers: Path, tmp_pat
     assert job.status == 0, job.err
     assert job.out == "done\n"
     job.assert_trace_equals_ledger()
+
+
+def test_every_name_that_the_older_wheel_wants_is_exported(older_python: str) -> None:
+    where = [older_python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    folder = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
+    check = [sys.executable, ROOT / "tests/libraries/exported_names_test.py"]
+    simulator = BUILD / "lib/vramstow/simulator"
+    found = subprocess.run([*check, simulator, folder], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
 
 
 @pytest.mark.parametrize("example", ["mlp", "convnet", "transformer", "attention", "lstm"])

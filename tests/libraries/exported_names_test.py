@@ -17,14 +17,27 @@ import sys
 from pathlib import Path
 
 SKIPPED = 77
-STAND_INS = {
-    "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
-    "libcublasLt.so.13": "nvidia/cu13/lib/libcublasLt.so.13",
-    "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
-    "libcupti.so.13": "nvidia/cu13/lib/libcupti.so.13",
-    "libcufft.so.12": "nvidia/cu13/lib/libcufft.so.12",
-    "libcusolver.so.12": "nvidia/cu13/lib/libcusolver.so.12",
-    "libcusparse.so.12": "nvidia/cu13/lib/libcusparse.so.12",
+# What the wheels for each release of CUDA bring: stand-in and the real library.
+FAMILIES = {
+    "13": {
+        "libcublas.so.13": "nvidia/cu13/lib/libcublas.so.13",
+        "libcublasLt.so.13": "nvidia/cu13/lib/libcublasLt.so.13",
+        "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
+        "libcupti.so.13": "nvidia/cu13/lib/libcupti.so.13",
+        "libcufft.so.12": "nvidia/cu13/lib/libcufft.so.12",
+        "libcusolver.so.12": "nvidia/cu13/lib/libcusolver.so.12",
+        "libcusparse.so.12": "nvidia/cu13/lib/libcusparse.so.12",
+    },
+    "12": {
+        "libcudart.so.12": "nvidia/cuda_runtime/lib/libcudart.so.12",
+        "libcublas.so.12": "nvidia/cublas/lib/libcublas.so.12",
+        "libcublasLt.so.12": "nvidia/cublas/lib/libcublasLt.so.12",
+        "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
+        "libcupti.so.12": "nvidia/cuda_cupti/lib/libcupti.so.12",
+        "libcufft.so.11": "nvidia/cufft/lib/libcufft.so.11",
+        "libcusolver.so.11": "nvidia/cusolver/lib/libcusolver.so.11",
+        "libcusparse.so.12": "nvidia/cusparse/lib/libcusparse.so.12",
+    },
 }
 # Libraries whose names have no version: which names are theirs.
 UNVERSIONED = {
@@ -47,9 +60,23 @@ def dynamic_symbols(library: Path, which: str) -> set[str]:
     return {words[-1].replace("@@", "@") for words in lines if words and words[-2] in "TWU"}
 
 
+def family_of(site_packages: Path) -> str | None:
+    """Which release of CUDA the wheels are for; None without any."""
+    first = (
+        name
+        for name, libraries in FAMILIES.items()
+        if (site_packages / libraries[f"libcublas.so.{name}"]).exists()
+    )
+    return next(first, None)
+
+
+def stand_ins(site_packages: Path) -> dict[str, str]:
+    return FAMILIES[family_of(site_packages) or "13"]
+
+
 def without_real_ones(site_packages: Path) -> list[Path]:
     """All libraries of the wheels but those that a stand-in takes the place of."""
-    replaced = {site_packages / path for path in STAND_INS.values()}
+    replaced = {site_packages / path for path in stand_ins(site_packages).values()}
     replaced |= {site_packages / path for path, _ in UNVERSIONED.values()}
     found: list[Path] = []
     for folder in ("torch", "nvidia", "triton"):
@@ -71,7 +98,7 @@ def check_wanted(exported: dict[str, set[str]], site_packages: Path) -> list[str
 
 def check_complete(exported: dict[str, set[str]], site_packages: Path) -> list[str]:
     failures = []
-    for name, path in STAND_INS.items():
+    for name, path in stand_ins(site_packages).items():
         real = dynamic_symbols(site_packages / path, "--defined-only")
         failures += [
             f"{symbol} (exported by the real {name})" for symbol in sorted(real - exported[name])
@@ -170,19 +197,21 @@ def check_versions(simulator: Path, site_packages: Path) -> list[str]:
 
 def main() -> int:
     simulator, site_packages = Path(sys.argv[1]), Path(sys.argv[2])
-    if not (site_packages / STAND_INS["libcublas.so.13"]).exists():
+    family = family_of(site_packages)
+    if family is None:
         print(f"SKIPPED: no CUDA wheel of PyTorch in {site_packages} to compare with")
         return SKIPPED
     exported = {
         name: dynamic_symbols(simulator / name, "--defined-only")
-        for name in (*STAND_INS, *UNVERSIONED)
+        for name in (*FAMILIES[family], *UNVERSIONED)
     }
     failures = check_wanted(exported, site_packages)
     failures += check_complete(exported, site_packages)
     failures += check_nvml(simulator, site_packages)
     failures += check_unversioned(exported, site_packages)
-    failures += check_versions(simulator, site_packages)
-    failures += check_simple_versions(simulator, site_packages)
+    if family == "13":
+        failures += check_versions(simulator, site_packages)
+        failures += check_simple_versions(simulator, site_packages)
     for failure in failures:
         print(failure)
     counts = ", ".join(f"{len(names)} of {name}" for name, names in exported.items())

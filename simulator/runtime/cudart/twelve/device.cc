@@ -107,3 +107,15 @@ VRAMSTOW_TWELVE(cudaLaunchCooperativeKernelMultiDevice, void* /*launches*/, unsi
   static bool said = false;
   return RefuseOnce(&said, "cudaLaunchCooperativeKernelMultiDevice");
 }
+
+// As CUDA 11 had them, with shorter structures; CUDA 12's are those with _v2.
+#define VRAMSTOW_OLD_SEMAPHORES(name)                                                     \
+  VRAMSTOW_TWELVE(name, const void* /*semaphores*/, const void* /*parameters*/, unsigned, \
+                  cudaStream_t) {                                                         \
+    static bool said = false;                                                             \
+    return RefuseOnce(&said, #name);                                                      \
+  }
+VRAMSTOW_OLD_SEMAPHORES(cudaSignalExternalSemaphoresAsync)
+VRAMSTOW_OLD_SEMAPHORES(cudaSignalExternalSemaphoresAsync_ptsz)
+VRAMSTOW_OLD_SEMAPHORES(cudaWaitExternalSemaphoresAsync)
+VRAMSTOW_OLD_SEMAPHORES(cudaWaitExternalSemaphoresAsync_ptsz)
