@@ -17,6 +17,9 @@ inline constexpr int kExitUsage = 2;
 
 int RunCommand(const std::vector<std::string>& arguments);
 int AnalyzeCommand(const std::vector<std::string>& arguments);
+int DiffCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where something does not hold.
+int CheckCommand(const std::vector<std::string>& arguments);
 int ReportCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.

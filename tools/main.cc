@@ -21,6 +21,8 @@ constexpr char kHelp[] =
     "  run      runs a command under vramstow and sums up what it did with device memory\n"
     "  analyze  says where the memory of a recorded run went\n"
     "  report   makes a page that shows it, to be opened in a browser\n"
+    "  diff     says what changed from one run to another\n"
+    "  check    tests a run against an earlier one, or against assertions\n"
     "  export   writes the events of a trace in another format\n"
     "  ctl      asks a running process, or has it give memory back\n"
     "\n"
@@ -41,13 +43,15 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {{"run", RunCommand},       {"analyze", AnalyzeCommand},
-                                 {"report", ReportCommand}, {"export", ExportCommand},
+                                 {"report", ReportCommand}, {"diff", DiffCommand},
+                                 {"check", CheckCommand},   {"export", ExportCommand},
                                  {"ctl", CtlCommand},       {"docs", DocsCommand}};
 
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
-    Complain("", "no command: run, analyze, report, export or ctl; see vramstow --help.");
+    Complain("",
+             "no command: run, analyze, report, diff, check, export or ctl; see vramstow --help.");
     return kExitUsage;
   }
   const std::string& name = arguments.front();
@@ -59,10 +63,11 @@ int Main(const std::vector<std::string>& arguments) {
     if (name != command.name) continue;
     return command.run({arguments.begin() + 1, arguments.end()});
   }
-  Complain("",
-           absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
-                        Printable(name),
-                        "': run, analyze, report, export and ctl are there; see vramstow --help."));
+  Complain(
+      "",
+      absl::StrCat(
+          "unknown ", name.starts_with("-") ? "argument" : "command", " '", Printable(name),
+          "': run, analyze, report, diff, check, export and ctl are there; see vramstow --help."));
   return kExitUsage;
 }
 

@@ -391,6 +391,7 @@ void Analyzer::AddFailed(const Event& event) {
   failure.library = event.library;
   OutOfMemoryFacts& facts = failure.facts;
   facts.time_ns = now_ns_;
+  facts.event = events_;
   facts.sequence = event.sequence;
   facts.requested_bytes = Requested(event);
   facts.device = event.device;

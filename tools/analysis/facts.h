@@ -152,6 +152,7 @@ enum class FreeKnownFrom { kNothing, kStart, kMemoryInfo };
 
 struct OutOfMemoryFacts {
   uint64_t time_ns = 0;
+  uint64_t event = 0;  // counted from 1
   uint64_t sequence = 0;
   uint64_t requested_bytes = 0;
   int device = kNoDevice;

@@ -260,6 +260,7 @@ void AddOutOfMemory(const Facts& facts, Json* list) {
   for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
     const bool known = failure.free_from != FreeKnownFrom::kNothing;
     list->push_back({{"time_ns", failure.time_ns},
+                     {"event", failure.event},
                      {"sequence", failure.sequence},
                      {"rank", OrNull(facts.rank)},
                      {"device", Device(failure.device)},

@@ -76,6 +76,7 @@ class MemoryMap {
 
   draw() {
     if (!this.pieces || this.canvas.clientWidth === 0) return;
+    this.canvas.style.height = `${Math.min(360, this.lines * 24)}px`;
     const {pen, width, height} = prepare(this.canvas);
     this.width = width;
     this.lineHeight = height / this.lines;

@@ -26,7 +26,7 @@ function fillTiles(facts) {
       `${countText(facts.counts.frees)} frees`));
   if (facts.iterations && facts.iterations.length) {
     tiles.append(tile('Iterations', 'iterations_found.count', facts.iterations_found.count, countText(facts.iterations_found.count),
-        facts.iterations_found.by === 'marks' ? 'by marks' : 'by what recurs'));
+        facts.iterations_found.by === 'marks' ? 'by marks' : facts.input.kind === 'stow' ? 'by what recurs' : 'or layers, by what recurs'));
   }
   tiles.append(tile('Out of memory', 'counts.out_of_memory', facts.counts.out_of_memory, countText(facts.counts.out_of_memory),
       facts.counts.out_of_memory === 1 ? 'time' : 'times', facts.counts.out_of_memory > 0));
@@ -92,7 +92,8 @@ function categoryPanel(facts) {
 
 function sitePanel(facts) {
   const stacks = (facts.by_site || []).filter((row) => row.bytes_at_peak > 0);
-  if (!stacks.length) return null;
+  const libraries = new Set(facts.by_library.map((row) => row.library));
+  if (!stacks.length || stacks.every((row) => libraries.has(row.site))) return null;
   const shown = stacks.slice(0, 15);
   return panel('Call sites, at the peak', table([
     ['Site', 'wide', (row) => row.site],

@@ -231,7 +231,7 @@ class Timeline {
       if (to > from) pen.fillRect(from, area.top + area.height - 4, Math.max(2, to - from), 4);
     }
     for (const failure of this.model.facts.out_of_memory || []) {
-      const x = this.x(this.byTime ? failure.time_ns : failure.sequence, area);
+      const x = this.x(this.byTime ? failure.time_ns : failure.event, area);
       if (!inside(x)) continue;
       line(x, theme.get('--warn'), 1);
       pen.fillStyle = theme.get('--warn');

@@ -1,0 +1,99 @@
+"""vramstow check and diff: what moved, and where."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from analyze_test import write
+from corpus import corpus_file
+from installation import VRAMSTOW
+
+
+def vramstow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_run_passes_against_itself_and_fails_against_less(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    base = tmp_path / "base.json"
+    assert vramstow("check", trace, "--baseline", base).returncode == 2
+    assert vramstow("check", trace, "--baseline", base, "--update").returncode == 0
+    assert vramstow("check", trace, "--baseline", base).stdout == "passed\n"
+    facts = json.loads(base.read_text())
+    facts["peak"]["allocated_bytes"] = int(facts["peak"]["allocated_bytes"] / 1.04)
+    base.write_text(json.dumps(facts))
+    failed = vramstow("check", trace, "--baseline", base)
+    assert failed.returncode == 1
+    assert "FAILED: peak.allocated_bytes rose from 7.69 MiB to 8.00 MiB." in failed.stdout
+    assert vramstow("check", trace, "--baseline", base, "--tolerance", "5%").returncode == 0
+    assert vramstow("check", trace, "--baseline", base, "--tolerance", "1MiB").returncode == 0
+    told = json.loads(vramstow("check", trace, "--baseline", base, "--json").stdout)
+    assert told["passed"] is False
+    assert len(told["failures"]) == 1
+
+
+def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    small = corpus_file("lm-medium-ctx128-training.pickle")
+    large = corpus_file("lm-medium-ctx512-training.pickle")
+    assert vramstow("check", small, "--baseline", base, "--update").returncode == 0
+    failed = vramstow("check", large, "--baseline", base)
+    assert failed.returncode == 1
+    assert "nn_utils.py:6 softmax" in failed.stdout
+    changed = json.loads(vramstow("diff", small, large, "--json").stdout)
+    figures = {row["path"]: (row["before"], row["after"]) for row in changed["figures"]}
+    assert figures["peak.reserved_bytes"] == (6900 * 2**20, 12074 * 2**20)
+    assert changed["sites"][0]["bytes_at_peak_after"] != changed["sites"][0]["bytes_at_peak_before"]
+    text = vramstow("diff", small, large)
+    assert text.returncode == 0
+    assert "peak.reserved_bytes" in text.stdout
+    assert "softmax" in text.stdout
+    assert "No site" in vramstow("diff", small, small).stdout
+
+
+@pytest.mark.parametrize(
+    ("assertion", "status"),
+    [
+        ("peak_allocated <= 8MiB", 0),
+        ("peak_allocated < 8MiB", 1),
+        ("peak.allocated_bytes == 8388608 && out_of_memory == 1", 0),
+        ("peak_reserved <= 1.1 * peak_allocated", 0),
+        ("peak_reserved >= 2 * peak_allocated", 1),
+        ("allocations != 2", 1),
+        ("peak_allocated", 2),
+        ("peak_allocated = 3", 2),
+        ("no.such.thing > 1", 2),
+        ("peak_allocated <= many", 2),
+    ],
+)
+def test_assertions(tmp_path: Path, assertion: str, status: int) -> None:
+    result = vramstow("check", write(tmp_path), "--assert", assertion)
+    assert result.returncode == status, result.stdout + result.stderr
+    if status == 2:
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+    else:
+        assert result.stdout.startswith("passed" if status == 0 else "FAILED: ")
+
+
+def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    (tmp_path / "base.json").write_text("[]")
+    for arguments in (
+        ["check", trace],
+        ["check", trace, "--update"],
+        ["check", trace, "--baseline", tmp_path / "base.json"],
+        ["check", trace, "--baseline", tmp_path / "base.json", "--tolerance", "much"],
+        ["check", tmp_path / "none", "--assert", "allocations > 0"],
+        ["diff", trace, tmp_path / "none"],
+        ["diff", trace],
+    ):
+        result = vramstow(*arguments)
+        assert result.returncode == 2
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
