@@ -174,18 +174,21 @@ class KnownKernel : public Work {
 
 }  // namespace
 
+const Effect* FindEffect(Function* function) {
+  if (!function->effect_sought && function->program->known_kernels) {
+    function->effect_sought = true;
+    if (auto effect = MakeEffect(function->name)) {
+      function->effect =
+          std::make_shared<NamedEffect>(NamedEffect{function->name, std::move(effect)});
+    }
+  }
+  return function->effect == nullptr ? nullptr : function->effect->effect.get();
+}
+
 std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch) {
   const Spec& spec = state->machine->spec();
   if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
-  Function& function = *launch.function;
-  if (!function.effect_sought && function.program->known_kernels) {
-    function.effect_sought = true;
-    if (auto effect = MakeEffect(function.name)) {
-      function.effect =
-          std::make_shared<NamedEffect>(NamedEffect{function.name, std::move(effect)});
-    }
-  }
-  if (function.effect == nullptr) return nullptr;
+  if (FindEffect(launch.function) == nullptr) return nullptr;
   return std::make_shared<KnownKernel>(state, context, launch);
 }
 

@@ -14,6 +14,9 @@
 
 namespace vramstow::simulator {
 
+// What is known of a function by its name, or null.
+const Effect* FindEffect(Function* function);
+
 // The work of a launch; null if nothing is known of the kernel, or effects are off.
 std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch);
 

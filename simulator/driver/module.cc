@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "simulator/driver/image_origin.h"
@@ -9,8 +10,8 @@
 namespace vramstow::simulator {
 namespace {
 
-// What a variable takes whose size nobody knows: images are not looked into.
-constexpr uint64_t kGlobalBytes = 4096;
+// What a variable takes whose size nobody knows: the image is compressed.
+constexpr uint64_t kUnknownVariableBytes = 4096;
 
 // Guarded by State::mutex; never destroyed.
 struct Tables {
@@ -34,9 +35,24 @@ void SetDefaultAttributes(const Card& card, Function* function) {
 
 Program* FindProgram(const void* handle) { return GlobalTables().programs.Find(handle); }
 
-CUresult Load(Call& call, const void* image, bool library, void** handle) {
+CUresult ResultOf(ImageError error) {
+  switch (error) {
+    case ImageError::kNone:
+      return CUDA_SUCCESS;
+    case ImageError::kInvalidImage:
+      return CUDA_ERROR_INVALID_IMAGE;
+    case ImageError::kInvalidPtx:
+      return CUDA_ERROR_INVALID_PTX;
+  }
+  return CUDA_ERROR_INVALID_IMAGE;
+}
+
+// `size` SIZE_MAX: not known.
+CUresult Load(Call& call, const void* image, size_t size, bool library, void** handle) {
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto program = std::make_unique<Program>();
+  const CUresult result = ResultOf(ParseImage(image, size, &program->image));
+  if (result != CUDA_SUCCESS) return result;
   program->library = library;
   program->known_kernels = HasKnownKernels(image);
   program->context = library ? nullptr : call.context();
@@ -44,20 +60,52 @@ CUresult Load(Call& call, const void* image, bool library, void** handle) {
   return CUDA_SUCCESS;
 }
 
+CUresult LoadFile(Call& call, const char* path, bool library, void** handle) {
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  FILE* file = fopen(path, "re");
+  if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
+  std::vector<char> bytes;
+  char chunk[4096];
+  size_t count = 0;
+  while ((count = fread(chunk, 1, sizeof(chunk), file)) > 0) {
+    bytes.insert(bytes.end(), chunk, chunk + count);
+  }
+  fclose(file);
+  bytes.push_back('\0');  // PTX in a file has no end of its own
+  return Load(call, bytes.data(), bytes.size(), library, handle);
+}
+
+// The program's function of this name, made when it is first asked for.
+Function* MakeFunction(Call& call, Program* program, const std::string& name) {
+  Function*& found = program->functions[name];
+  if (found != nullptr) return found;
+  auto made = std::make_unique<Function>();
+  made->name = name;
+  made->program = program;
+  SetDefaultAttributes(call.machine().card(), made.get());
+  const auto known = program->image.kernels.find(name);
+  if (known != program->image.kernels.end()) made->SetKnown(known->second);
+  found = GlobalTables().functions.Add(std::move(made));
+  return found;
+}
+
 CUresult GetFunction(Call& call, const void* handle, const char* name, void** function) {
   if (function == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
   Program* program = FindProgram(handle);
   if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  Function*& found = program->functions[name];
-  if (found == nullptr) {
-    auto made = std::make_unique<Function>();
-    made->name = name;
-    made->program = program;
-    SetDefaultAttributes(call.machine().card(), made.get());
-    found = GlobalTables().functions.Add(std::move(made));
+  if (program->image.complete && !program->image.kernels.contains(name)) {
+    return CUDA_ERROR_NOT_FOUND;
   }
-  *function = found;
+  *function = MakeFunction(call, program, name);
   return CUDA_SUCCESS;
+}
+
+// How many functions a program has; of one that cannot be looked into, those that were asked for.
+unsigned CountFunctions(Call& call, Program* program) {
+  if (program->image.complete) {
+    for (const auto& [name, kernel] : program->image.kernels) MakeFunction(call, program, name);
+  }
+  return static_cast<unsigned>(program->functions.size());
 }
 
 CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr* address,
@@ -65,13 +113,17 @@ CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Program* program = FindProgram(handle);
   if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const auto known = program->image.variables.find(name);
+  const bool is_known = known != program->image.variables.end();
+  if (program->image.complete && !is_known) return CUDA_ERROR_NOT_FOUND;
+  const uint64_t size = is_known ? known->second : kUnknownVariableBytes;
   Global& global = program->globals[{name, call.context()}];
   if (global.address == 0) {
     Block* block = nullptr;
     const Result result = call.machine().memory.Allocate(
-        call.device(), kGlobalBytes, BlockKind::kGlobal, call.context(), &block);
+        call.device(), std::max<uint64_t>(size, 1), BlockKind::kGlobal, call.context(), &block);
     if (result != Result::kSuccess) return ToDriver(result);
-    global = {block->address, kGlobalBytes};
+    global = {block->address, size};
   }
   if (address != nullptr) *address = global.address;
   if (bytes != nullptr) *bytes = global.bytes;
@@ -127,6 +179,18 @@ CUresult GetAttribute(int* value, int attribute, const void* handle) {
 
 }  // namespace
 
+void Function::SetKnown(const KernelImage& kernel) {
+  parameters = kernel.parameters;
+  parameters_known = kernel.parameters_known;
+  attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = static_cast<int>(kernel.shared_bytes);
+  if (kernel.registers > 0) {
+    attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = static_cast<int>(kernel.registers);
+  }
+  if (kernel.max_threads > 0) {
+    attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = static_cast<int>(kernel.max_threads);
+  }
+}
+
 Function* FindFunctionHandle(const void* handle) { return GlobalTables().functions.Find(handle); }
 
 void UnloadModules(State* state, Context* context) {
@@ -153,7 +217,7 @@ extern "C" {
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   return Serve("cuModuleLoadData", Needs::kContext, [&](Call& call) {
-    return Load(call, image, false, reinterpret_cast<void**>(module));
+    return Load(call, image, SIZE_MAX, false, reinterpret_cast<void**>(module));
   });
 }
 
@@ -169,11 +233,7 @@ CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
   return Serve("cuModuleLoad", Needs::kContext, [&](Call& call) {
-    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    FILE* file = fopen(path, "re");
-    if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
-    fclose(file);
-    return Load(call, path, false, reinterpret_cast<void**>(module));
+    return LoadFile(call, path, false, reinterpret_cast<void**>(module));
   });
 }
 
@@ -199,11 +259,11 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
 }
 
 CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
-  return Serve("cuModuleGetFunctionCount", Needs::kContext, [&](Call&) {
-    const Program* program = FindProgram(module);
+  return Serve("cuModuleGetFunctionCount", Needs::kContext, [&](Call& call) {
+    Program* program = FindProgram(module);
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    *count = static_cast<unsigned>(program->functions.size());
+    *count = CountFunctions(call, program);
     return CUDA_SUCCESS;
   });
 }
@@ -220,7 +280,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* o
   (void)options, (void)values, (void)option_count;
   (void)library_options, (void)library_values, (void)library_option_count;
   return Serve("cuLibraryLoadData", Needs::kInit, [&](Call& call) {
-    return Load(call, code, true, reinterpret_cast<void**>(library));
+    return Load(call, code, SIZE_MAX, true, reinterpret_cast<void**>(library));
   });
 }
 
@@ -231,11 +291,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
   (void)options, (void)values, (void)option_count;
   (void)library_options, (void)library_values, (void)library_option_count;
   return Serve("cuLibraryLoadFromFile", Needs::kInit, [&](Call& call) {
-    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    FILE* file = fopen(path, "re");
-    if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
-    fclose(file);
-    return Load(call, path, true, reinterpret_cast<void**>(library));
+    return LoadFile(call, path, true, reinterpret_cast<void**>(library));
   });
 }
 
@@ -251,20 +307,21 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
 }
 
 CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
-  return Serve("cuLibraryGetKernelCount", Needs::kInit, [&](Call&) {
-    const Program* program = FindProgram(library);
+  return Serve("cuLibraryGetKernelCount", Needs::kInit, [&](Call& call) {
+    Program* program = FindProgram(library);
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    *count = static_cast<unsigned>(program->functions.size());
+    *count = CountFunctions(call, program);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count, CUlibrary library) {
-  return Serve("cuLibraryEnumerateKernels", Needs::kInit, [&](Call&) {
-    const Program* program = FindProgram(library);
+  return Serve("cuLibraryEnumerateKernels", Needs::kInit, [&](Call& call) {
+    Program* program = FindProgram(library);
     if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    CountFunctions(call, program);
     for (const auto& [name, function] : program->functions) {
       if (count-- == 0) break;
       *kernels++ = reinterpret_cast<CUkernel>(function);

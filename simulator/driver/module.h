@@ -1,8 +1,9 @@
 // Modules, libraries, kernels, and kernels registered by tests.
 //
-// Idea: the simulator runs no device code. Any image is accepted, and a kernel of any name that is
-// asked for exists: launching it takes time and does nothing, unless somebody registered a host
-// function under its name, or simulator/effects knows the name. A module and a library are the same
+// Idea: the simulator runs no device code. An image tells which kernels and variables there are
+// (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
+// does nothing, unless somebody registered a host function under its name, or simulator/effects
+// knows the name. A module and a library are the same
 // thing here, a kernel and a function too: the driver lets one stand for the other.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "simulator/driver/call.h"
+#include "simulator/driver/image.h"
 #include "simulator/driver/simulator_api.h"
 #include "simulator/effects/effect.h"
 
@@ -29,7 +31,12 @@ struct Function {
   Program* program = nullptr;
   bool effect_sought = false;  // whether the name has been looked up
   std::shared_ptr<const NamedEffect> effect;
+  std::vector<KernelParameter> parameters;
+  bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
+
+  // Takes over what the image says.
+  void SetKnown(const KernelImage& kernel);
 };
 
 struct Global {
@@ -41,6 +48,7 @@ struct Program {
   Context* context = nullptr;  // of a module; a library has none
   bool library = false;
   bool known_kernels = true;  // whether their names mean what simulator/effects takes them for
+  Image image;
   std::map<std::string, Function*> functions;
   std::map<std::pair<std::string, Context*>, Global> globals;
 };

@@ -32,8 +32,11 @@ def test_a_kernel_of_another_release_does_nothing(
     library = tmp_path / "torch/lib/libkernels.so"
     library.parent.mkdir(parents=True)
     (tmp_path / "torch" / file).write_text(text)
+    # A fat binary without members: a kernel of any name exists in it.
     build = ["cc", "-shared", "-x", "c", "-", "-o", library]
-    subprocess.run(build, input="char image[64] = {1};", text=True, check=True)
+    subprocess.run(
+        build, input="char image[64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};", text=True, check=True
+    )
     job = rehearse(python, PROGRAMS / "known_kernel.py", library)
     assert job.status == 0, job.err
     assert job.out.strip() == filled

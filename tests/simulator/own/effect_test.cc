@@ -32,6 +32,9 @@ void FillKernel(const vramstowSimulatorLaunch* launch) {
   for (unsigned i = 0; i < count; ++i) bytes[i] = value;
 }
 
+// A fat binary without members: a kernel of any name exists in it.
+constexpr char kEmptyImage[] = "\x50\xed\x55\xba\x01\x00\x10\x00\0\0\0\0\0\0\0";
+
 bool LaunchFill(const Driver& driver, CUdeviceptr address, unsigned count, unsigned char value,
                 CUstream stream) {
   static CUlibrary library = nullptr;
@@ -40,7 +43,7 @@ bool LaunchFill(const Driver& driver, CUdeviceptr address, unsigned count, unsig
     static constexpr size_t kSizes[] = {8, 4, 1};
     g_api = FindApi(driver);
     g_api.register_kernel("fill", FillKernel, kSizes, 3, 10000, nullptr);
-    driver.cuLibraryLoadData(&library, "image", nullptr, nullptr, 0, nullptr, nullptr, 0);
+    driver.cuLibraryLoadData(&library, kEmptyImage, nullptr, nullptr, 0, nullptr, nullptr, 0);
     driver.cuLibraryGetKernel(&kernel, library, "fill");
   }
   void* parameters[] = {&address, &count, &value};
@@ -193,7 +196,8 @@ TEST(EffectTest, KernelTimeIsTheTimeOfAnUnknownKernel) {
               CUkernel kernel = nullptr;
               CUevent start = nullptr;
               CUevent end = nullptr;
-              driver.cuLibraryLoadData(&library, "x", nullptr, nullptr, 0, nullptr, nullptr, 0);
+              driver.cuLibraryLoadData(&library, kEmptyImage, nullptr, nullptr, 0, nullptr, nullptr,
+                                       0);
               driver.cuLibraryGetKernel(&kernel, library, "unknown");
               driver.cuEventCreate(&start, 0);
               driver.cuEventCreate(&end, 0);

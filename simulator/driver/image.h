@@ -1,0 +1,55 @@
+// What the driver can know of a module's image without running it: its kernels, their parameters
+// and limits, the sizes of its variables.
+//
+// Three forms are understood: PTX text, a cubin (an ELF file of NVIDIA's machine), and a fat binary
+// that holds either. Headers, symbols and the attribute records of sections named .nv.info are
+// read; instructions are not. A compressed member of a fat binary is not opened: of such an image
+// nothing is known, every kernel name exists in it and variables have the size that the caller of
+// the runtime declared, or 4 KiB.
+//
+// Images come as an address without a size, so everything is read through a copy that fails where
+// no memory is, and within the sizes that the image's own headers claim.
+//
+// Sources: the ELF specification; the PTX ISA; the layout of fat binaries and of .nv.info as public
+// tools that list them (cuobjdump's output, open-source readers) show it.
+//
+// Ownership: Image owns its tables. Threads: a parsed Image is immutable. Errors: ImageError.
+// Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_IMAGE_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_IMAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vramstow::simulator {
+
+struct KernelParameter {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+struct KernelImage {
+  std::vector<KernelParameter> parameters;
+  bool parameters_known = false;
+  uint32_t max_threads = 0;   // per block; 0: not said
+  uint32_t shared_bytes = 0;  // static
+  uint32_t registers = 0;     // 0: not said
+};
+
+struct Image {
+  bool complete = false;  // kernels and variables are all there are
+  std::map<std::string, KernelImage> kernels;
+  std::map<std::string, uint64_t> variables;  // bytes
+};
+
+enum class ImageError : uint8_t { kNone, kInvalidImage, kInvalidPtx };
+
+// `size` SIZE_MAX: not known.
+ImageError ParseImage(const void* bytes, size_t size, Image* image);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_IMAGE_H_

@@ -1,0 +1,15 @@
+// PTX text: the heads of its entries and its variables.
+#ifndef VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
+#define VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
+
+#include <string_view>
+
+#include "simulator/driver/image.h"
+
+namespace vramstow::simulator {
+
+ImageError ParsePtx(std::string_view text, Image* image);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
