@@ -45,13 +45,13 @@ def test_every_key_of_the_json_is_described(tmp_path: Path) -> None:
 
 
 def test_the_commands_pages_name_every_flag() -> None:
-    for command in ("run", "analyze", "report", "export"):
+    for command in ("run", "analyze", "report", "check", "diff", "export"):
         text = subprocess.run(
             [VRAMSTOW, command, "--help"], capture_output=True, text=True, check=True
         ).stdout
         pages = "".join(
             (ROOT / "docs" / name).read_text()
-            for name in ("run.md", "analyze.md", "report.md", "configuration.md")
+            for name in ("run.md", "analyze.md", "report.md", "check.md", "configuration.md")
         )
         options = [line for line in text.splitlines() if line.startswith("  -")]
         for flag in re.findall(r"(?<![\w-])--[a-z-]+", " ".join(line[:28] for line in options)):
