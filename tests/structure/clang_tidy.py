@@ -17,7 +17,6 @@ from pathlib import Path
 
 import tree
 
-
 # Flags that clang calls an error.
 GCC_ONLY = ["-fno-tree-loop-distribute-patterns"]
 
