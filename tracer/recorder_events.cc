@@ -25,8 +25,8 @@ inline uint64_t RecorderState::Record(const Event& event) {
   // come between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
   uint64_t sequence = OrderOf(ticks, buffer->number);
-  const bool is_usual = (condition() == kRecording) & (ticks < buffer->anchor_ends) &
-                        (buffer->chunk.room() >= kMaxEncodedBytes + kEncodeSlack);
+  const bool is_usual = condition() == kRecording && ticks < buffer->anchor_ends &&
+                        buffer->chunk.room() >= kMaxEncodedBytes + kEncodeSlack;
   if (is_usual) [[likely]] {
     buffer->chunk.Commit(
         encoder.Encode(buffer->chunk.next(), event, encoder.last_sequence() + 1, ticks));
@@ -49,8 +49,7 @@ inline ThreadBuffer* RecorderState::OwnBuffer() {
     Drop();
     return nullptr;
   }
-  buffer->busy.store(true, std::memory_order_relaxed);
-  Barrier();
+  MarkBusy(buffer);
   return buffer;
 }
 

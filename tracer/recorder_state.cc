@@ -39,10 +39,7 @@ bool RegisterBarriers() {
 }
 
 // Where that failed, threads have barriers of their own, and here is the other one.
-void BarrierOnAllThreads() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
-}
+void BarrierOnAllThreads() { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0); }
 
 // A page that is zero in a child after fork. An older kernel does not offer that; then
 // AbandonAfterFork alone has to do it.
@@ -144,7 +141,7 @@ bool RecorderState::AwaitQuietBuffers() {
     bool quiet = true;
     const uint32_t count = buffer_count_.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count && quiet; ++i) {
-      quiet = !buffers_[i]->busy.load(std::memory_order_acquire);
+      quiet = !buffers_[i]->busy.load(std::memory_order_seq_cst);
     }
     if (quiet) return true;
     const timespec pause = {0, kCloseRoundNs};
@@ -156,7 +153,7 @@ bool RecorderState::AwaitQuietBuffers() {
 void RecorderState::Close() {
   uint32_t before = condition();
   while (before != kForked &&
-         !condition_->compare_exchange_weak(before, kClosed, std::memory_order_acq_rel)) {
+         !condition_->compare_exchange_weak(before, kClosed, std::memory_order_seq_cst)) {
   }
   if (before == kForked) return;
   // Every Record from here on sees kClosed; every earlier one is seen by AwaitQuietBuffers.

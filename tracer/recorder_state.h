@@ -111,11 +111,15 @@ class RecorderState {
   uint64_t CountRecorded() const;
   void SealAll(bool all_quiet) VRAMSTOW_REQUIRES(lock_);
 
-  // The barrier between "this buffer is busy" and the condition.
-  void Barrier() const {
+  // Says that the buffer is busy, before the condition is read.
+  void MarkBusy(ThreadBuffer* buffer) const {
+    buffer->busy.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (needs_barrier_) [[unlikely]]
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (needs_barrier_) [[unlikely]] {
+      // In the one order of all such accesses, as those of Close: one of the two sees the other.
+      buffer->busy.exchange(true, std::memory_order_seq_cst);
+      (void)condition_->load(std::memory_order_seq_cst);
+    }
   }
   uint32_t condition() const { return condition_->load(std::memory_order_relaxed); }
   bool IsRecording() const { return condition() == kRecording || condition() == kGapPending; }

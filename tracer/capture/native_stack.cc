@@ -117,11 +117,10 @@ bool NativeStack::IsStillTrue(size_t from) const {
   for (size_t i = from; i + 1 < kMaxStackFrames; ++i) {
     const NativeFrame& frame = frames_[i];
     const FramePlace& caller = frames_[i + 1].place;
-    changed |= *reinterpret_cast<const uintptr_t*>(frame.return_slot) ^ caller.address;
-    const auto* const saved = frame.frame_slot != 0
-                                  ? reinterpret_cast<const uintptr_t*>(frame.frame_slot)
-                                  : &frame.place.frame;
-    changed |= *saved ^ caller.frame;
+    changed |= WordAt(frame.return_slot) ^ caller.address;
+    const uintptr_t saved =
+        frame.frame_slot != 0 ? frame.frame_slot : reinterpret_cast<uintptr_t>(&frame.place.frame);
+    changed |= WordAt(saved) ^ caller.frame;
   }
   return changed == 0;
 }

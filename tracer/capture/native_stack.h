@@ -66,6 +66,17 @@ struct FramePlace {
   uintptr_t link = 0;  // arm64: the link register, where it still holds the return address
 };
 
+// A word of the stack. Sanitizers watch over what functions keep between such words: not to be
+// asked.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+__attribute__((no_sanitize("address"), no_sanitize("thread"), noinline)) inline uintptr_t WordAt(
+#else
+inline uintptr_t WordAt(
+#endif
+    uintptr_t address) {
+  return *reinterpret_cast<const uintptr_t*>(address);
+}
+
 // One frame, and what its caller was found by.
 struct NativeFrame {
   FramePlace place;
@@ -102,7 +113,7 @@ class NativeStack {
   void Join(size_t fresh, size_t known, uint64_t epoch);
   bool Load(uintptr_t address, uintptr_t* value) const {
     if (!bounds_.HasWord(address)) return false;
-    *value = *reinterpret_cast<const uintptr_t*>(address);
+    *value = WordAt(address);
     return true;
   }
 
