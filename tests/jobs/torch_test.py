@@ -20,7 +20,7 @@ def assert_well(job: Rehearsal, steps: int) -> None:
     assert len([line for line in job.out.splitlines() if line.startswith("step ")]) == steps
     compared = job.assert_trace_equals_ledger()
     analysis = job.analysis()
-    assert 0 < analysis["counts"]["frees"] + analysis["counts"]["allocations"]
+    assert analysis["counts"]["frees"] + analysis["counts"]["allocations"] > 0
     if os.environ["VRAMSTOW_POOL"] == "off":
         assert analysis["counts"]["frees"] + analysis["counts"]["allocations"] <= compared
     assert 0 < analysis["peak"]["allocated_bytes"] <= analysis["peak"]["reserved_bytes"]
