@@ -35,6 +35,7 @@ FAMILIES = {
         "libcudnn.so.9": "nvidia/cudnn/lib/libcudnn.so.9",
         "libcupti.so.12": "nvidia/cuda_cupti/lib/libcupti.so.12",
         "libcufft.so.11": "nvidia/cufft/lib/libcufft.so.11",
+        "libcurand.so.10": "nvidia/curand/lib/libcurand.so.10",
         "libcusolver.so.11": "nvidia/cusolver/lib/libcusolver.so.11",
         "libcusparse.so.12": "nvidia/cusparse/lib/libcusparse.so.12",
     },

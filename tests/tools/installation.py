@@ -29,6 +29,7 @@ SIMULATOR_LIBRARIES = (
     "libcupti.so.12",
     "libcufft.so.12",
     "libcufft.so.11",
+    "libcurand.so.10",
     "libcusparse.so.12",
     "libcusolver.so.12",
     "libcusolver.so.11",

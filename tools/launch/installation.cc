@@ -18,7 +18,8 @@ constexpr const char* kSimulatorPreloads[] = {
     "libcudart.so.13",   "libcudart.so.12",   "libcublasLt.so.13", "libcublasLt.so.12",
     "libcublas.so.13",   "libcublas.so.12",   "libcudnn.so.9",     "libnccl.so.2",
     "libcupti.so.13",    "libcupti.so.12",    "libcufft.so.12",    "libcufft.so.11",
-    "libcusparse.so.12", "libcusolver.so.12", "libcusolver.so.11", "libcusparseLt.so.0"};
+    "libcurand.so.10",   "libcusparse.so.12", "libcusolver.so.12", "libcusolver.so.11",
+    "libcusparseLt.so.0"};
 
 }  // namespace
 

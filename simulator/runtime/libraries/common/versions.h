@@ -30,6 +30,7 @@ inline constexpr int kCudaVersion = 13020;
 // These have one file name for both families.
 inline constexpr LibraryVersion kCudnnVersion = {9, 26, 0};
 inline constexpr LibraryVersion kNcclVersion = {2, 30, 7};
+inline constexpr LibraryVersion kCurandVersion = {10, 4, 0};
 inline constexpr LibraryVersion kCusparseVersion = {12, 7, 10};
 
 }  // namespace vramstow::simulator
