@@ -1,12 +1,14 @@
-"""vramstow export: one line of CSV for each event."""
+"""vramstow export: events and analyses in formats of others."""
 
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 from pathlib import Path
 
-from analyze_test import write
+from analyze_test import analyze, write
+from corpus import corpus_file
 from installation import VRAMSTOW
 
 
@@ -77,3 +79,40 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
             trace, "--to", "csv", capture_output=False, stdout=full, stderr=subprocess.PIPE
         )
     assert result.returncode == 1
+
+
+def test_an_rmm_log_gives_the_same_facts_again(tmp_path: Path) -> None:
+    log = tmp_path / "rmm.csv"
+    snapshot = corpus_file("lm-small-forward-bf16.pickle")
+    assert export(snapshot, "--to", "rmm", "-o", log).returncode == 0
+    before = json.loads(analyze("--json", snapshot).stdout)
+    after = json.loads(analyze("--json", log).stdout)
+    assert after["input"]["kind"] == "rmm_log"
+    assert after["peak"]["allocated_bytes"] == before["peak"]["requested_bytes"]
+    assert after["counts"]["frees"] == before["counts"]["frees"]
+
+
+def test_stacks_at_the_peak_add_up_to_it(tmp_path: Path) -> None:
+    snapshot = corpus_file("lm-medium-ctx512-training.pickle")
+    peak = json.loads(analyze("--json", snapshot).stdout)["peak"]["allocated_bytes"]
+    lines = export(snapshot, "--to", "folded").stdout.splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == peak
+    assert any("model.py" in line and line.count(";") > 5 for line in lines)
+    scope = json.loads(export(snapshot, "--to", "speedscope").stdout)
+    [profile] = scope["profiles"]
+    assert profile["unit"] == "bytes"
+    assert sum(profile["weights"]) == profile["endValue"] == peak
+    frames = len(scope["shared"]["frames"])
+    assert all(0 <= frame < frames for sample in profile["samples"] for frame in sample)
+
+
+def test_levels_over_time_are_counters(tmp_path: Path) -> None:
+    snapshot = corpus_file("lm-medium-ctx128-training.pickle")
+    facts = json.loads(analyze("--json", snapshot).stdout)
+    trace = json.loads(export(snapshot, "--to", "chrome").stdout)
+    counters = [event for event in trace["traceEvents"] if event["ph"] == "C"]
+    assert max(c["args"]["allocated"] for c in counters) == facts["peak"]["allocated_bytes"]
+    assert max(c["args"]["reserved"] for c in counters) == facts["peak"]["reserved_bytes"]
+    assert [c["ts"] for c in counters] == sorted(c["ts"] for c in counters)
+    marks = [event["ph"] for event in trace["traceEvents"] if event["ph"] != "C"]
+    assert marks == ["B", "E"]
