@@ -153,8 +153,8 @@ TEST_F(CublasTest, WrongGemmArgumentsAreRefusedAndEmptyOnesDoNothing) {
   EXPECT_EQ(gemm.launches().size(), 1u);
 }
 
-// A kernel of the stand-in can be given an effect: here one that computes.
-void ComputeDot(const vramstowSimulatorLaunch* launch) {
+// A kernel of the stand-in can be given another effect: here one that is told from its own.
+void ComputeTwiceTheDot(const vramstowSimulatorLaunch* launch) {
   const auto* words = static_cast<const uint64_t*>(launch->parameters[0]);
   const size_t n = words[0];
   const auto* x = static_cast<const float*>(vramstowSimulatorTranslate(words[1], 4 * n, 0));
@@ -162,7 +162,7 @@ void ComputeDot(const vramstowSimulatorLaunch* launch) {
   auto* result = static_cast<float*>(vramstowSimulatorTranslate(words[7], 4, 1));
   *result = 0;
   for (size_t i = 0; i < n; ++i) {
-    *result += x[i] * y[i];
+    *result += 2 * x[i] * y[i];
   }
 }
 
@@ -173,12 +173,13 @@ TEST_F(CublasTest, AResultOnTheHostIsWaitedFor) {
   float result = -1;
   ASSERT_EQ(cublasSdot(handle_, 4, x.as<float>(), 1, x.as<float>(), 1, &result),
             CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(result, 0) << "without an effect the result is 0, never garbage";
+  EXPECT_EQ(result, 30);
   const size_t size = 256;
-  ASSERT_EQ(vramstowSimulatorRegisterKernel("cublas_dot", ComputeDot, &size, 1, 0, nullptr), 0);
+  ASSERT_EQ(vramstowSimulatorRegisterKernel("cublas_dot", ComputeTwiceTheDot, &size, 1, 0, nullptr),
+            0);
   ASSERT_EQ(cublasSdot(handle_, 4, x.as<float>(), 1, x.as<float>(), 1, &result),
             CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(result, 30);
+  EXPECT_EQ(result, 60);
   vramstowSimulatorRegisterKernel("cublas_dot", nullptr, nullptr, 0, 0, nullptr);
   result = -1;
   ASSERT_EQ(cublasSdot(handle_, 0, x.as<float>(), 1, x.as<float>(), 1, &result),
