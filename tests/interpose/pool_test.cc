@@ -167,8 +167,10 @@ TEST_F(PoolBehindCuMemAlloc, ReservedAndFreeMemoryCanBeRebuiltFromTheTrace) {
     } else if (event.layer == Layer::kDriver) {
       if (gives) allocated += blocks[event.address] = event.size;
       if (takes) allocated -= blocks.at(event.address);
-      if (gives) EXPECT_EQ(event.call_name, "cuMemAlloc");
-      if (gives) EXPECT_EQ(event.library_file, "pool_host");
+      if (gives) {
+        EXPECT_EQ(event.call_name, "cuMemAlloc");
+        EXPECT_EQ(event.library_file, "pool_host");
+      }
     }
     EXPECT_LE(allocated, reserved);
   }
