@@ -179,28 +179,39 @@ std::string Text(uintptr_t address) {
 // The two begin in different functions below RecordHere, and in different places of it.
 void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<void*>& truth,
                        const std::string& what) {
-  ASSERT_GE(truth.size(), 3u);
-  const uintptr_t caller = reinterpret_cast<uintptr_t>(truth[1]);
-  size_t first = 0;
-  while (first < seen.size() && seen[first] != caller) ++first;
+  ASSERT_GE(truth.size(), 4u);
+  // A sanitizer's own backtrace begins one function further in.
+  size_t skipped = 1;
+  size_t first = seen.size();
+  for (; skipped <= 2 && first == seen.size(); ++skipped) {
+    first = 0;
+    const uintptr_t caller = reinterpret_cast<uintptr_t>(truth[skipped]);
+    while (first < seen.size() && seen[first] != caller) ++first;
+  }
+  --skipped;
   ASSERT_LT(first, seen.size()) << what << ": who called is not on the stack";
   EXPECT_LE(first, 6u);
-  for (size_t i = 1; i < truth.size(); ++i) {
+  for (size_t i = skipped; i < truth.size(); ++i) {
     const uintptr_t expected = reinterpret_cast<uintptr_t>(truth[i]);
-    ASSERT_LT(first + i - 1, seen.size()) << what << ": ends before " << Text(expected);
-    ASSERT_EQ(seen[first + i - 1], expected)
-        << what << ": " << Text(seen[first + i - 1]) << " instead of " << Text(expected);
+    const size_t place = first + i - skipped;
+    ASSERT_LT(place, seen.size()) << what << ": ends before " << Text(expected);
+    ASSERT_EQ(seen[place], expected)
+        << what << ": " << Text(seen[place]) << " instead of " << Text(expected);
   }
-  EXPECT_EQ(seen.size(), first + truth.size() - 1) << what;
+  EXPECT_EQ(seen.size(), first + truth.size() - skipped) << what;
+}
+
+// Recorders live as long as the process, as in the product.
+Recorder* NewRecorder() {
+  static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
+  immortal->push_back(new Recorder);
+  return immortal->back();
 }
 
 // Runs the plans, each twice, and compares what the trace says with what backtrace said.
 void RunAndCompare(std::vector<Plan> plans) {
   TemporaryFolder folder;
-  static std::vector<std::unique_ptr<Recorder>>* const immortal =
-      new std::vector<std::unique_ptr<Recorder>>;
-  immortal->push_back(std::make_unique<Recorder>());
-  Recorder* const recorder = immortal->back().get();
+  Recorder* const recorder = NewRecorder();
   ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
                             StackMode::kAll}),
             RecorderError::kOk);
@@ -258,7 +269,7 @@ TEST(StackTest, DeepRecursionIsSeenWhole) {
 
 TEST(StackTest, OfATooDeepRecursionTheInnermostFramesAreSeenAndThatItWasCut) {
   TemporaryFolder folder;
-  auto* const recorder = new Recorder;
+  Recorder* const recorder = NewRecorder();
   ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
                             StackMode::kAll}),
             RecorderError::kOk);
@@ -274,13 +285,14 @@ TEST(StackTest, OfATooDeepRecursionTheInnermostFramesAreSeenAndThatItWasCut) {
   const std::vector<uintptr_t> seen = Addresses(reader, event.stack);
   ASSERT_EQ(seen.size(), 4097u);
   EXPECT_EQ(seen.back(), 0u);
-  EXPECT_EQ(seen[2000], reinterpret_cast<uintptr_t>(plan.truth[2000 - 100]))
-      << "in the middle of a recursion all are the same";
+  // In the middle of a recursion two places take turns.
+  EXPECT_TRUE(seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1900]) ||
+              seen[2000] == reinterpret_cast<uintptr_t>(plan.truth[1901]));
 }
 
 TEST(StackTest, ThreadsHaveTheirOwnStacks) {
   TemporaryFolder folder;
-  auto* const recorder = new Recorder;
+  Recorder* const recorder = NewRecorder();
   ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
                             StackMode::kSites}),
             RecorderError::kOk);
