@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <memory>
+#include <mutex>
 
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
@@ -36,6 +36,14 @@ Parts PartsOf(const Operation& operation) {
 }
 
 namespace {
+
+// Rounds that are part of a graph, for as long as the process lives.
+void KeepForGraphs(void* round) {
+  static std::mutex mutex;
+  static auto* rounds = new std::vector<void*>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  rounds->push_back(round);
+}
 
 // Work of one communicator on one stream, from the moment its turn comes on the host.
 class Submission {
@@ -80,7 +88,8 @@ class Submission {
     if (!capturing_) comm_->pending.fetch_add(1);
     Try(driver_.cuLaunchHostFunc(stream_, function, round.get()));
     if (result_ == CUDA_SUCCESS) {
-      [[maybe_unused]] Round* owned_by_work = round.release();
+      Round* owned_by_work = round.release();
+      if (capturing_) KeepForGraphs(owned_by_work);
     } else if (!capturing_) {
       comm_->pending.fetch_sub(1);
     }
