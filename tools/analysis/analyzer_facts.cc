@@ -1,5 +1,6 @@
 // The end of the analysis: from what the analyzer has counted to facts with names.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <tuple>
 
@@ -231,11 +232,33 @@ void Analyzer::FillFragmentation(Facts* facts) const {
 
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   Analyzer analyzer(*source);
-  Event event;
-  while (source->Next(&event)) {
-    analyzer.Add(event, source->Stack());
-    if (event.kind == EventKind::kMark) analyzer.AddMark(event, source->MarkText(event));
-    if (const auto reserved = source->Reserved()) analyzer.SetReserved(*reserved);
+  // Events are read a few ahead, so that memory has time to come.
+  struct Ahead {
+    Event event;
+    uint32_t stack = 0;
+    std::optional<uint64_t> reserved;
+  };
+  constexpr size_t kAhead = 16;
+  std::array<Ahead, kAhead> ring;
+  size_t read = 0;
+  bool ended = false;
+  for (size_t next = 0;; ++next) {
+    while (!ended && read < next + kAhead) {
+      Ahead& ahead = ring[read % kAhead];
+      ended = !source->Next(&ahead.event);
+      if (ended) break;
+      ahead.stack = source->Stack();
+      ahead.reserved = source->Reserved();
+      analyzer.Prefetch(ahead.event);
+      ++read;
+    }
+    if (read == next) break;
+    const Ahead& now = ring[next % kAhead];
+    analyzer.Add(now.event, now.stack);
+    if (now.event.kind == EventKind::kMark) {
+      analyzer.AddMark(now.event, source->MarkText(now.event));
+    }
+    if (now.reserved.has_value()) analyzer.SetReserved(*now.reserved);
   }
   Analysis analysis = analyzer.Finish(*source);
   Facts& facts = analysis.facts;
