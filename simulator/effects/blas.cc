@@ -3,7 +3,9 @@
 // Their one argument is 32 words, written in the order of the library function's arguments
 // (simulator/runtime/libraries, cublas/call.h and cublaslt/matmul.cc). Word 31 is the pointer mode:
 // 0 where scalars are in the words themselves, 1 where the words are their device addresses.
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/matmul.h"
@@ -46,12 +48,19 @@ Outcome ReadScalar(const KernelLaunch& launch, KernelMemory* memory, size_t word
   return Outcome::kDone;
 }
 
+// Sizes and distances that addresses can be computed with.
+bool IsSane(std::initializer_list<int64_t> sizes) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  return std::all_of(sizes.begin(), sizes.end(),
+                     [](int64_t size) { return size > -kMost && size < kMost; });
+}
+
 bool ReadMatrix(const KernelLaunch& launch, size_t address, size_t type, size_t leading,
                 Matrix* matrix) {
   matrix->address = Word(launch, address);
   matrix->element = ElementOfCuda(Word(launch, type));
   matrix->leading = Signed(launch, leading);
-  return matrix->element != Element::kNone;
+  return matrix->element != Element::kNone && matrix->leading > 0 && IsSane({matrix->leading});
 }
 
 // Is the product of `batch` matrices within the launch's limit?
@@ -77,6 +86,10 @@ Outcome RunGemm(const KernelLaunch& launch, KernelMemory* memory, bool by_addres
   product.a.transposed = Word(launch, 0) != 0;
   product.b.transposed = Word(launch, 1) != 0;
   const int64_t batch = Signed(launch, 21);
+  if (!IsSane({product.m, product.n, product.k, batch, Signed(launch, 10), Signed(launch, 14),
+               Signed(launch, 20)})) {
+    return Outcome::kNotUnderstood;
+  }
   if (IsTooLarge(launch, product, batch)) return Outcome::kTooLarge;
   const Element scalar = ElementOfCuda(Word(launch, 22));
   Outcome outcome = ReadScalar(launch, memory, 5, scalar, &product.alpha);
@@ -112,7 +125,9 @@ Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   const uint64_t notes = Word(launch, 30);  // type of α and β, of the bias, 1 << 16: beyond this
   if (!ReadMatrix(launch, 8, 9, 10, &product.a) || !ReadMatrix(launch, 12, 13, 14, &product.b) ||
       !ReadMatrix(launch, 19, 20, 21, &product.d) || (notes >> 16) != 0 ||
-      (epilogue & ~(kRelu | kBias | kGelu)) != 0) {
+      (epilogue & ~(kRelu | kBias | kGelu)) != 0 ||
+      !IsSane({product.m, product.n, product.k, batch, Signed(launch, 11), Signed(launch, 15),
+               Signed(launch, 22), Signed(launch, 28), Signed(launch, 29)})) {
     return Outcome::kNotUnderstood;
   }
   product.a.transposed = Word(launch, 0) != 0;
@@ -161,7 +176,8 @@ struct Vector {
 Outcome FindVector(KernelMemory* memory, uint64_t address, uint64_t type, int64_t increment,
                    int64_t count, bool write, Vector* vector) {
   vector->element = ElementOfCuda(type);
-  if (vector->element == Element::kNone) return Outcome::kNotUnderstood;
+  if (vector->element == Element::kNone || !IsSane({increment, count}))
+    return Outcome::kNotUnderstood;
   const auto width = static_cast<int64_t>(BytesOf(vector->element));
   const int64_t reach = (count - 1) * std::abs(increment);
   vector->bytes = memory->At(address, static_cast<uint64_t>((reach + 1) * width), write);
@@ -229,7 +245,9 @@ Outcome RunGemv(const KernelLaunch& launch, KernelMemory* memory) {
   const uint64_t type = Word(launch, 13);
   Matrix a{
       .address = Word(launch, 5), .element = ElementOfCuda(type), .leading = Signed(launch, 6)};
-  if (a.element == Element::kNone || rows <= 0 || columns <= 0) return Outcome::kNotUnderstood;
+  if (a.element == Element::kNone || rows <= 0 || columns <= 0 || a.leading < rows ||
+      !IsSane({rows, columns, a.leading}))
+    return Outcome::kNotUnderstood;
   if (IsTooLarge(launch, {.m = rows, .n = columns, .k = 1}, 1)) return Outcome::kTooLarge;
   double alpha = 0;
   double beta = 0;

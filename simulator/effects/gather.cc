@@ -184,7 +184,7 @@ class SelectEffect : public Effect {
     uint64_t count = 1;
     for (size_t i = 0; i < indices.dimensions; ++i) count *= indices.sizes[i];
     if (to_dimension >= to.dimensions || from_dimension >= from.dimensions || choices <= 0 ||
-        count == 0 || inner == 0) {
+        choices > UINT32_MAX || count > UINT32_MAX || count == 0 || inner == 0) {
       return Outcome::kNotUnderstood;
     }
     if (count > launch.limits.bytes / (2 * element_ * inner)) return Outcome::kTooLarge;
@@ -270,7 +270,9 @@ class RowsEffect : public Effect {
     const auto rows = launch.Get<int64_t>(5, 0);
     const auto in_stride = launch.Get<int64_t>(6, 0);
     const auto out_stride = launch.Get<int64_t>(7, 0);
-    if (count <= 0 || bytes <= 0 || rows <= 0 || in_stride < 0 || out_stride < 0) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    if (count <= 0 || bytes <= 0 || rows <= 0 || in_stride < 0 || out_stride < 0 ||
+        bytes >= kMost || rows >= kMost || in_stride >= kMost || out_stride >= kMost) {
       return Outcome::kNotUnderstood;
     }
     const auto total = static_cast<uint64_t>(bytes) * static_cast<uint64_t>(count);

@@ -32,7 +32,11 @@ class IndexEffect : public Effect {
     for (int i = 0; i < indices; ++i) {
       chosen[i].size = launch.Get<int64_t>(1, kSizes + 8 * i);
       chosen[i].stride = launch.Get<int64_t>(1, kStrides + 8 * i);
-      if (chosen[i].size <= 0 || chosen[i].stride < 0) return Outcome::kNotUnderstood;
+      constexpr int64_t kMost = int64_t{1} << 31;
+      if (chosen[i].size <= 0 || chosen[i].stride < 0 || chosen[i].size >= kMost ||
+          chosen[i].stride >= kMost) {
+        return Outcome::kNotUnderstood;
+      }
       reach += static_cast<uint64_t>((chosen[i].size - 1) * chosen[i].stride);
       chosen[i].bytes = Locate(launch.Get<uint64_t>(1, kIndices + 8 * i), shape, operands[2], 8, 0,
                                false, memory);
