@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import EXAMPLES, Rehearsal
@@ -88,3 +89,19 @@ def test_a_hundred_gibibytes_cost_only_what_is_written(rehearse: Rehearse, pytho
     assert job.status == 0, job.err[-4000:]
     assert int(job.out) < 3 * 2**30
     assert job.analysis()["peak"]["allocated_bytes"] >= 100 * 2**30
+
+
+def test_with_stacks_the_line_that_asked_is_named(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "asker.py"
+    script.write_text(
+        "import torch\n"
+        "def ask():\n"
+        "    return torch.empty(48 << 20, dtype=torch.uint8, device='cuda')\n"
+        "kept = ask()\n"
+    )
+    job = rehearse(python, script, env={"VRAMSTOW_STACKS": "sites"})
+    assert job.status == 0, job.err[-4000:]
+    sites = {site["site"]: site["total_bytes"] for site in job.analysis()["by_site"]}
+    assert sites.get("asker.py:3 ask") == 48 << 20, sites

@@ -26,6 +26,7 @@ class TraceSource : public EventSource {
   }
   const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
   ReadReport report() const override { return reader_.report(); }
+  const TraceReader& reader() const { return reader_; }
 
  private:
   TraceSource() = default;

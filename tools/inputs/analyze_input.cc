@@ -20,6 +20,7 @@
 #include "tools/inputs/curve.h"
 #include "tools/inputs/list_source.h"
 #include "tools/inputs/snapshot_source.h"
+#include "tools/inputs/stacked_source.h"
 
 namespace vramstow {
 namespace {
@@ -103,7 +104,7 @@ std::vector<std::string> FilesIn(const std::string& folder) {
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path) {
   // A trace that is still written to may not be mapped: its own reader goes first.
   auto trace = TraceSource::Open(path);
-  if (trace.ok()) return std::unique_ptr<EventSource>(*std::move(trace));
+  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
   absl::StatusOr<Input> input = Input::Open(path);
   if (!input.ok()) return WithFullStop(input.status());
   if (input->sniffed().format == FileFormat::kStow) return trace.status();
@@ -112,7 +113,10 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path)
 
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path) {
   auto trace = TraceSource::Open(path);
-  if (trace.ok()) return Explained(AnalyzeInDetail(trace->get(), path));
+  if (trace.ok()) {
+    StackedSource stacked(*std::move(trace));
+    return Explained(AnalyzeInDetail(&stacked, path));
+  }
   absl::StatusOr<Input> input = Input::Open(path);
   if (!input.ok()) return WithFullStop(input.status());
   if (input->sniffed().format == FileFormat::kStow) return trace.status();

@@ -1,0 +1,34 @@
+#include "tools/inputs/stacked_source.h"
+
+namespace vramstow {
+
+bool StackedSource::Next(Event* event) {
+  const bool got = trace_->Next(event);
+  stack_ = got ? event->stack : 0;
+  return got;
+}
+
+std::vector<CallFrame> StackedSource::Frames(uint32_t stack) const {
+  std::vector<CallFrame> frames;
+  for (const TraceFrame& frame : trace_->reader().Stack(stack)) {
+    if (frame.kind == TraceFrame::Kind::kPython) {
+      frames.push_back({.function = frame.function, .file = frame.file, .line = frame.line});
+    } else if (frame.kind == TraceFrame::Kind::kNative) {
+      AddNative(frame, &frames);
+    }
+  }
+  return frames;
+}
+
+void StackedSource::AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const {
+  const TraceLibrary& library = trace_->reader().Library(frame.library);
+  const std::vector<SourcePlace>& places = symbolizer_.Resolve(library, frame.offset);
+  if (places.empty()) frames->push_back({.function = "??", .file = library.path});
+  for (const SourcePlace& place : places) {
+    frames->push_back({.function = place.function,
+                       .file = place.file.empty() ? std::string_view(library.path) : place.file,
+                       .line = static_cast<uint32_t>(place.line)});
+  }
+}
+
+}  // namespace vramstow

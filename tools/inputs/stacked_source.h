@@ -1,0 +1,47 @@
+// StackedSource: the events of a .stow file with the call stacks that it kept, by name.
+//
+// Idea: a trace names Python frames itself and native ones only by library and offset; these are
+// looked up when a stack is asked for, which the analysis does once for each that matters.
+//
+// Ownership: owns the trace; the texts of frames live as long as the source. Threads: one at a
+// time. Errors: a frame about which nothing is known has its library's path and the function "??".
+#ifndef VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
+#define VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/trace_source.h"
+#include "tools/symbols/symbolizer.h"
+
+namespace vramstow {
+
+class StackedSource : public EventSource {
+ public:
+  explicit StackedSource(std::unique_ptr<TraceSource> trace) : trace_(std::move(trace)) {}
+
+  bool Next(Event* event) override;
+  std::string_view CallName(uint16_t call) const override { return trace_->CallName(call); }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return trace_->LibraryPath(library);
+  }
+  const std::map<std::string, std::string>& facts() const override { return trace_->facts(); }
+  ReadReport report() const override { return trace_->report(); }
+  uint32_t Stack() const override { return stack_; }
+  std::vector<CallFrame> Frames(uint32_t stack) const override;
+
+ private:
+  void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;
+
+  std::unique_ptr<TraceSource> trace_;
+  uint32_t stack_ = 0;  // of the event that Next gave last
+  mutable Symbolizer symbolizer_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_INPUTS_STACKED_SOURCE_H_
