@@ -45,7 +45,34 @@ using SharedCardTest = IpcTest;
 using IpcMemoryTest = IpcTest;
 using IpcEventTest = IpcTest;
 using IpcPoolTest = IpcTest;
-using ShareableTest = IpcTest;
+
+class ShareableTest : public IpcTest {
+ protected:
+  // A page of the other process; its descriptor is closed here.
+  CUmemGenericAllocationHandle Import(int descriptor) {
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_OK(driver_.cuMemImportFromShareableHandle(
+        &handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(descriptor);
+    return handle;
+  }
+  CUdeviceptr Map(CUmemGenericAllocationHandle handle, CUmemAccess_flags flags) {
+    CUdeviceptr range = 0;
+    EXPECT_OK(driver_.cuMemAddressReserve(&range, kPage, 0, 0, 0));
+    EXPECT_OK(driver_.cuMemMap(range, kPage, 0, handle, 0));
+    CUmemAccessDesc access = {};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = flags;
+    EXPECT_OK(driver_.cuMemSetAccess(range, kPage, &access, 1));
+    return range;
+  }
+  void UnmapAndRelease(CUdeviceptr range, CUmemGenericAllocationHandle handle) {
+    EXPECT_OK(driver_.cuMemUnmap(range, kPage));
+    EXPECT_OK(driver_.cuMemAddressFree(range, kPage));
+    EXPECT_OK(driver_.cuMemRelease(handle));
+  }
+};
 
 TEST_F(SharedCardTest, MemoryOfOneIsMissingForTheOther) {
   const uint64_t before = FreeBytesInPeer();
@@ -328,25 +355,13 @@ TEST_F(ShareableTest, DescriptorGivesTheSamePhysicalMemoryElsewhere) {
   ASSERT_GE(descriptor, 0);
   ASSERT_OK(peer_.Ask(PeerCall::kFill, there.value, kPage, 21).result);
   ASSERT_OK(peer_.Ask(PeerCall::kSynchronize).result);
-  CUmemGenericAllocationHandle handle = 0;
-  ASSERT_OK(driver_.cuMemImportFromShareableHandle(
-      &handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
-      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-  close(descriptor);
-  CUdeviceptr range = 0;
-  ASSERT_OK(driver_.cuMemAddressReserve(&range, kPage, 0, 0, 0));
-  ASSERT_OK(driver_.cuMemMap(range, kPage, 0, handle, 0));
-  CUmemAccessDesc access = {};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  ASSERT_OK(driver_.cuMemSetAccess(range, kPage, &access, 1));
+  const CUmemGenericAllocationHandle handle = Import(descriptor);
+  const CUdeviceptr range = Map(handle, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   EXPECT_EQ(21, Read(range + kPage - 1, 1)[0]);
   ASSERT_OK(driver_.cuMemsetD8(range, 22, kPage));
   ASSERT_OK(driver_.cuCtxSynchronize());
   EXPECT_EQ(22, ByteInPeer(there.value));
-  EXPECT_OK(driver_.cuMemUnmap(range, kPage));
-  EXPECT_OK(driver_.cuMemAddressFree(range, kPage));
-  EXPECT_OK(driver_.cuMemRelease(handle));
+  UnmapAndRelease(range, handle);
 }
 
 TEST_F(ShareableTest, ImportedMemoryOutlivesItsMakersMapping) {
@@ -356,23 +371,11 @@ TEST_F(ShareableTest, ImportedMemoryOutlivesItsMakersMapping) {
   ASSERT_OK(there.result);
   ASSERT_OK(peer_.Ask(PeerCall::kFill, there.value, kPage, 33).result);
   ASSERT_OK(peer_.Ask(PeerCall::kSynchronize).result);
-  CUmemGenericAllocationHandle handle = 0;
-  ASSERT_OK(driver_.cuMemImportFromShareableHandle(
-      &handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
-      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-  close(descriptor);
+  const CUmemGenericAllocationHandle handle = Import(descriptor);
   ASSERT_OK(peer_.Ask(PeerCall::kUnmap, there.value, kPage).result);
-  CUdeviceptr range = 0;
-  ASSERT_OK(driver_.cuMemAddressReserve(&range, kPage, 0, 0, 0));
-  ASSERT_OK(driver_.cuMemMap(range, kPage, 0, handle, 0));
-  CUmemAccessDesc access = {};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
-  ASSERT_OK(driver_.cuMemSetAccess(range, kPage, &access, 1));
+  const CUdeviceptr range = Map(handle, CU_MEM_ACCESS_FLAGS_PROT_READ);
   EXPECT_EQ(33, Read(range, 1)[0]);
-  EXPECT_OK(driver_.cuMemUnmap(range, kPage));
-  EXPECT_OK(driver_.cuMemAddressFree(range, kPage));
-  EXPECT_OK(driver_.cuMemRelease(handle));
+  UnmapAndRelease(range, handle);
 }
 
 class IpcPoolPeerTest : public IpcTest {

@@ -91,35 +91,43 @@ bool WaitReadable(int socket, const Meeting& meeting, Clock::time_point deadline
   return false;
 }
 
+// One byte that carries room for one descriptor. Not movable: the message points into it.
+class DescriptorMessage {
+ public:
+  DescriptorMessage() {
+    message_.msg_iov = &part_;
+    message_.msg_iovlen = 1;
+    message_.msg_control = control_;
+    message_.msg_controllen = sizeof(control_);
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
+  msghdr* message() { return &message_; }
+  cmsghdr* header() { return CMSG_FIRSTHDR(&message_); }
+
+ private:
+  char byte_ = 1;
+  iovec part_ = {&byte_, 1};
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message_ = {};
+};
+
 void SendMemory(int socket, int memory) {
-  char byte = 1;
-  iovec part = {&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  DescriptorMessage out;
+  cmsghdr* header = out.header();
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &memory, sizeof(int));
   // One that has died meanwhile is found missing when it is waited for.
-  sendmsg(socket, &message, MSG_NOSIGNAL);
+  sendmsg(socket, out.message(), MSG_NOSIGNAL);
 }
 
 int ReceiveMemory(int socket) {
-  char byte = 0;
-  iovec part = {&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  DescriptorMessage in;
+  if (recvmsg(socket, in.message(), MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = in.header();
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
   int memory = -1;
   memcpy(&memory, CMSG_DATA(header), sizeof(int));
