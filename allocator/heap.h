@@ -43,7 +43,8 @@ struct HeapStats {
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> frees{0};
   std::atomic<uint64_t> misses{0};
-  std::atomic<uint64_t> host_bytes{0};  // of the heap's records
+  std::atomic<uint64_t> host_bytes{0};      // of the heap's records
+  std::atomic<uint64_t> mapped_bytes[2]{};  // by zone
 };
 
 // Adds to a number that only the holder of the heap's lock writes: no atomic instruction needed.
@@ -140,6 +141,9 @@ class Heap {
   // Whether the gate has opened, which needs a poll before.
   bool GateOpen();
   bool WaitForGate(uint64_t deadline_ns);
+  // The block [address, address + size), if all of it is cached; else 0. Room for the records has
+  // been made.
+  uint32_t TakeAt(uint64_t address, uint64_t size);
   // Serves from the other zone, as a last resort: 0 if that cannot be either.
   uint32_t TakeAnywhere(uint64_t size);
   // Sets the access rights of every page that is mapped.
@@ -164,6 +168,8 @@ class Heap {
   uint16_t number = 0;
   uint32_t timeline = 0;
   bool on_stream = false;
+  // Cached pages stay mapped where they are: a captured graph may write to them. Under both locks.
+  bool kept = false;
   uint64_t next_id = 0;
   HeapStats stats;
 

@@ -109,6 +109,7 @@ DriverResult Heap::Execute(const Plan& plan) {
   const DriverResult result = around_.chunks->Map(plan.address, plan.count);
   if (result != kDriverSuccess) return result;
   Zone& zone = zones_[spans_[hole].zone];
+  Bump(&stats.mapped_bytes[spans_[hole].zone], plan.count * around_.page_bytes);
   zone.holes.Remove(&spans_, hole);
   uint32_t index = hole;
   if (plan.address > spans_[hole].address) {
@@ -121,6 +122,30 @@ DriverResult Heap::Execute(const Plan& plan) {
   spans_[index].epoch = 0;
   Join(index);
   return kDriverSuccess;
+}
+
+uint32_t Heap::TakeAt(uint64_t address, uint64_t size) {
+  Settle();
+  uint32_t index = 0;
+  for (uint32_t r = 0; r < region_count_ && index == 0; ++r) {
+    if (address - regions_[r].address >= regions_[r].size) continue;
+    index = regions_[r].first;
+    while (address - spans_[index].address >= spans_[index].size) index = spans_[index].next;
+  }
+  if (index == 0 || spans_[index].state != SpanState::kFree) return 0;
+  const uint64_t offset = address - spans_[index].address;
+  if (spans_[index].size - offset < size) return 0;
+  Zone& zone = zones_[spans_[index].zone];
+  zone.free.Remove(&spans_, index);
+  if (offset != 0) {
+    const uint32_t upper = SplitAt(index, offset);
+    zone.free.Insert(&spans_, index);
+    index = upper;
+  }
+  if (spans_[index].size != size) zone.free.Insert(&spans_, SplitAt(index, size));
+  spans_[index].state = SpanState::kLive;
+  map_.Insert(address, index);
+  return index;
 }
 
 // --- Stripping ----------------------------------------------------------------------------------
@@ -176,6 +201,7 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
     ++done;
   }
   if (done == 0) return 0;
+  Bump(&stats.mapped_bytes[span.zone], ~(done * page) + 1);
   zones_[span.zone].free.Remove(&spans_, index);
   if (from_below) {
     MakeHole(index, first, first + done * page);
@@ -187,6 +213,7 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
 
 Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan) {
   StripResult strip;
+  if (kept) return strip;
   EmptyBins(~uint64_t{0});
   const uint64_t page = around_.page_bytes;
   for (bool progress = true; progress && strip.pages < count;) {

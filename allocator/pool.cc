@@ -122,6 +122,7 @@ Heap* Pool::GetHeap(const HeapKey& key) {
     FreeHostMemory(memory, sizeof(Heap));
     return nullptr;
   }
+  heap->kept = key.pool != 0;
   heap->next_id = kIdMark | uint64_t{config_.id_space & 2047} << 52 | uint64_t{count + 1} << 42;
   heaps_[count + 1] = heap;
   heap_count_.store(count + 1, std::memory_order_release);
@@ -186,7 +187,7 @@ void Pool::UpdatePeak(uint64_t own_allocated) {
   }
 }
 
-PoolError Pool::Free(uint64_t address) {
+PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   const uint16_t number = space_.HeapOf(address);
   if (number == AddressSpace::kNoHeap) {
     return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
@@ -196,6 +197,10 @@ PoolError Pool::Free(uint64_t address) {
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
+  if (freed != nullptr) {
+    *freed = {address,        span.size, span.requested, heap->key.stream,
+              heap->key.pool, span.id,   span.layer};
+  }
   events_.Block(EventKind::kFree, span.layer, address, span.size, span.requested, heap->key.stream,
                 Served::kUnknown);
   Bump(&heap->stats.allocated_bytes, ~span.size + 1);

@@ -63,6 +63,25 @@ struct BlockInfo {
   Layer layer;
 };
 
+// A run of addresses of one heap, for those who want to see all of them.
+struct PoolSpan {
+  uint64_t address;
+  uint64_t size;
+  uint64_t requested;  // of a live or pending block
+  uint64_t stream;
+  uint64_t pool;
+  SpanState state;  // kLive, kPending or kFree
+  Layer layer;
+  bool small;
+};
+using SpanVisitor = void (*)(void* context, const PoolSpan& span);
+
+// Mapped memory of some heaps, by the size of their blocks.
+struct MappedBytes {
+  uint64_t small;
+  uint64_t large;
+};
+
 // How a pool ends.
 enum class PoolEnd : uint8_t {
   kAlive,        // everything is given back, live blocks too; no work may touch them
@@ -121,7 +140,8 @@ class Pool {
   void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
-  PoolError Free(uint64_t address);
+  // *freed: what it was, if that is wanted.
+  PoolError Free(uint64_t address, BlockInfo* freed = nullptr);
   // Work of `stream` touches the block: after Free it waits for that work, too.
   PoolError RecordUse(uint64_t address, uint64_t stream);
 
@@ -135,6 +155,19 @@ class Pool {
   // Returns how many there are; 0: no such block.
   uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
                     uint32_t most);
+
+  // --- Private pools (BlockRequest::pool)
+  // --------------------------------------------------------- What a private pool has cached stays
+  // mapped where it is, because graphs may write to it, until it is let go (`keep` false). A number
+  // may be used again for another pool: then keep it again.
+  void KeepPrivate(uint64_t pool, bool keep);
+  // A block at an address where memory of the request's heap is cached. kInvalid: it is not.
+  PoolError AllocateAt(uint64_t address, const BlockRequest& request, Block* block);
+  // Of a private pool; of pool 0: of all heaps that have a stream.
+  MappedBytes Mapped(uint64_t pool) const;
+  // Calls the visitor for every span that is mapped, in order of address within each heap. Under
+  // locks of the pool: the visitor must not call the pool.
+  void VisitSpans(SpanVisitor visitor, void* context);
 
   // Gives cached memory back to the device; then hooks of kind kTrimmed run.
   TrimResult Trim(const TrimRequest& request);
