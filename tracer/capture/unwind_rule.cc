@@ -364,7 +364,8 @@ UnwindRule RuleOf(const Row& row) {
   return rule;
 }
 
-// Layout of the word: kind 4 bits, cfa_offset 28, frame_offset / 8 20, return_offset / 8 12.
+// Layout of the word: kind 4 bits, cfa_offset / 8 24, frame_offset / 8 18, return_offset / 8 18. On
+// arm64 both registers are saved at the lower end of the frame, however large it is.
 bool Fits(int64_t value, unsigned bits) {
   return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1);
 }
@@ -378,19 +379,22 @@ int32_t SignedField(uint64_t word, unsigned shift, unsigned bits) {
 }  // namespace
 
 uint64_t UnwindRule::Pack() const {
-  if (kind == kEnd || frame_offset % 8 != 0 || return_offset % 8 != 0) return 0;
-  if (!Fits(cfa_offset, 28) || !Fits(frame_offset / 8, 20) || !Fits(return_offset / 8, 12))
+  if (kind == kEnd || cfa_offset % 8 != 0 || frame_offset % 8 != 0 || return_offset % 8 != 0) {
     return 0;
-  return uint64_t{kind} | Field(cfa_offset, 28) << 4 | Field(frame_offset / 8, 20) << 32 |
-         Field(return_offset / 8, 12) << 52;
+  }
+  if (!Fits(cfa_offset / 8, 24) || !Fits(frame_offset / 8, 18) || !Fits(return_offset / 8, 18)) {
+    return 0;
+  }
+  return uint64_t{kind} | Field(cfa_offset / 8, 24) << 4 | Field(frame_offset / 8, 18) << 28 |
+         Field(return_offset / 8, 18) << 46;
 }
 
 UnwindRule UnwindRule::Unpack(uint64_t word) {
   UnwindRule rule;
   rule.kind = static_cast<Kind>(word & 15);
-  rule.cfa_offset = SignedField(word, 4, 28);
-  rule.frame_offset = SignedField(word, 32, 20) * 8;
-  rule.return_offset = SignedField(word, 52, 12) * 8;
+  rule.cfa_offset = SignedField(word, 4, 24) * 8;
+  rule.frame_offset = SignedField(word, 28, 18) * 8;
+  rule.return_offset = SignedField(word, 46, 18) * 8;
   return rule;
 }
 
