@@ -1,7 +1,8 @@
 """Runs clang-tidy over the sources that the build compiles; the exit status says the result.
 
-A file is checked again only when it, a header of the tree or the settings changed: the result is
-kept in the build folder under a hash of all of them.
+A file is checked again only when it, a header of the tree that it includes or the settings changed:
+the result is kept in the build folder under a hash of all of them. What a file includes is what the
+build noted when it compiled it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,24 @@ import tree
 GCC_ONLY = ["-fno-tree-loop-distribute-patterns"]
 
 
-def fingerprint(source: Path, shared: bytes) -> str:
-    return hashlib.sha256(shared + source.read_bytes()).hexdigest()
+def inclusions(build: Path) -> dict[Path, set[Path]]:
+    """The files of the tree that each source was compiled from, in all its compilations."""
+    listing = subprocess.run(
+        ["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True
+    ).stdout
+    known = {path.resolve() for path in tree.code()}
+    found: dict[Path, set[Path]] = {}
+    for paragraph in listing.split("\n\n"):
+        lines = [line.strip() for line in paragraph.splitlines()[1:]]
+        paths = [Path(os.path.normpath(build / line)) for line in lines if line]
+        if paths:
+            found.setdefault(paths[0], set()).update(known.intersection(paths))
+    return found
+
+
+def fingerprint(files: set[Path], settings: bytes) -> str:
+    contents = (hashlib.sha256(path.read_bytes()).digest() for path in sorted(files))
+    return hashlib.sha256(settings + b"".join(contents)).hexdigest()
 
 
 def main(build: Path) -> int:
@@ -30,11 +47,12 @@ def main(build: Path) -> int:
     if program is None:
         print("clang-tidy is missing: tests/run installs it")
         return 1
+    build = build.resolve()
     commands = json.loads((build / "compile_commands.json").read_text())
     known = {path.resolve() for path in tree.code(".cc")}
     sources = sorted({Path(entry["file"]).resolve() for entry in commands} & known)
-    headers = [tree.ROOT / ".clang-tidy", *tree.code(".h", ".def")]
-    shared = hashlib.sha256(b"".join(path.read_bytes() for path in headers)).digest()
+    included = inclusions(build)
+    settings = b"".join(path.read_bytes() for path in tree.files() if path.name == ".clang-tidy")
     cache = build / "clang-tidy"
     cache.mkdir(exist_ok=True)
     for entry in commands:
@@ -43,7 +61,7 @@ def main(build: Path) -> int:
     (cache / "compile_commands.json").write_text(json.dumps(commands))
 
     def check(source: Path) -> str:
-        mark = cache / fingerprint(source, shared)
+        mark = cache / fingerprint(included.get(source, set()) | {source}, settings)
         if mark.exists():
             return ""
         result = subprocess.run(
