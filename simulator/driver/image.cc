@@ -53,12 +53,11 @@ ImageError ParseFatBinary(const ImageBytes& bytes, Image* image) {
     const ImageBytes part = bytes.Part(at + member.header_bytes, member.bytes);
     Image parsed;
     std::string text;
-    if (member.kind == kCubinMember && IsElf(part) &&
-        ParseCubin(part, &parsed) == ImageError::kNone) {
-      Merge(parsed, image);
-      image->complete = true;
-    } else if (member.kind == kPtxMember && part.ReadText(0, kPtxMax, &text) &&
-               ParsePtx(text, &parsed) == ImageError::kNone) {
+    const bool cubin = member.kind == kCubinMember && IsElf(part) &&
+                       ParseCubin(part, &parsed) == ImageError::kNone;
+    const bool ptx = member.kind == kPtxMember && part.ReadText(0, kPtxMax, &text) &&
+                     ParsePtx(text, &parsed) == ImageError::kNone;
+    if (cubin || ptx) {
       Merge(parsed, image);
       image->complete = true;
     }

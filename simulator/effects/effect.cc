@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 
 std::string ReadableName(std::string_view kernel) {
-  const std::string name(kernel);
+  std::string name(kernel);
   if (!kernel.starts_with("_Z")) return name;
   int status = 0;
   char* demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);

@@ -48,9 +48,11 @@ struct Eighth {
 template <typename T>
 T Wrapped(T left, T right, bool product) {
   if constexpr (std::is_integral_v<T>) {
-    using Unsigned = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
-    const auto a = static_cast<Unsigned>(left);
-    const auto b = static_cast<Unsigned>(right);
+    using Same = std::make_unsigned_t<T>;
+    // Not narrower than int, which smaller types would become, and overflow.
+    using Unsigned = std::common_type_t<Same, unsigned>;
+    const Unsigned a = static_cast<Same>(left);
+    const Unsigned b = static_cast<Same>(right);
     return static_cast<T>(product ? a * b : a + b);
   } else {
     return product ? left * right : left + right;
