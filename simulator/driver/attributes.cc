@@ -61,8 +61,8 @@ constexpr Constant kConstants[] = {
     {129, 1},         {130, 0},                                // no memory of a NUMA node
     {131, -1},        {132, 0},                                // multicast
     {133, 0},         {134, 0},                                // nearest NUMA node of the host
-    {135, 0},         {136, 0},    {137, 0},        {138, 0},     {142, 0},
-    {143, 0},         {144, 0},    {146, 0},        {147, 0},     {148, 1},
+    {135, 0},         {136, 0},    {137, 0},        {138, 0},     {143, 0},
+    {146, 0},         {147, 0},    {148, 1},
 };
 
 bool CardAttribute(const Card& card, int number, int attribute, int* value) {
@@ -145,6 +145,8 @@ bool CapabilityAttribute(const Spec& spec, int attribute, int* value) {
       needs = kVmm;
       break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    case 142:  // HOST_NUMA_MEMORY_POOLS_SUPPORTED
+    case 144:  // HOST_MEMORY_POOLS_SUPPORTED
       needs = kMemoryPools;
       break;
     case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:

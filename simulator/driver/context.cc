@@ -51,7 +51,7 @@ void EndContext(Call& call, Context* context) {
   for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
   UnloadModules(&state, context);
   for (Block* block : machine.memory.BlocksOf(context)) {
-    if (block->kind == BlockKind::kPool) {
+    if (IsFromPool(*block)) {
       FreeToPool(call, block);
       continue;
     }

@@ -16,15 +16,9 @@ constexpr unsigned kRegisterFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGI
 
 uint64_t RoundUp(uint64_t bytes) { return (bytes + kSmallPage - 1) & ~(kSmallPage - 1); }
 
-void* MapPages(uint64_t bytes) {
-  void* pages = mmap(nullptr, RoundUp(bytes), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return pages == MAP_FAILED ? nullptr : pages;
-}
-
 Block* MakeHostBlock(Call& call, size_t bytes, BlockKind kind, unsigned flags) {
   if (RoundUp(bytes) < bytes) return nullptr;
-  void* pages = MapPages(bytes);
+  void* pages = MapHostPages(bytes);
   if (pages == nullptr) return nullptr;
   Block* block = call.machine().memory.AddHost(reinterpret_cast<uintptr_t>(pages), bytes, kind,
                                                call.context());
@@ -51,9 +45,19 @@ CUresult AllocateHost(const char* name, void** memory, size_t bytes, unsigned fl
 
 }  // namespace
 
+void* MapHostPages(uint64_t bytes) {
+  void* pages = mmap(nullptr, RoundUp(bytes), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+void UnmapHostPages(uint64_t address, uint64_t bytes) {
+  munmap(reinterpret_cast<void*>(static_cast<uintptr_t>(address)), RoundUp(bytes));
+}
+
 void ReleaseHostPages(const Block& block) {
   if (block.kind != BlockKind::kHostPinned && block.kind != BlockKind::kManaged) return;
-  munmap(reinterpret_cast<void*>(block.address), RoundUp(block.size));
+  UnmapHostPages(block.address, block.size);
 }
 
 bool IsPinned(const Block* block) {
@@ -78,24 +82,24 @@ CUresult cuMemAllocHost(void** memory, size_t bytes) {
 
 CUresult cuMemFreeHost(void* memory) {
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  return ServeMemory("cuMemFreeHost", Needs::kContext, {.device = kHost, .address = address},
-                     [&](Call& call, Call::Line& line) -> CUresult {
-                       Block* block = call.machine().memory.FindExact(address);
-                       if (block == nullptr || block->kind != BlockKind::kHostPinned) {
-                         return CUDA_ERROR_INVALID_VALUE;
-                       }
-                       line.bytes = block->requested;
-                       const CUresult refused = RefuseUnsafe(call);
-                       if (refused != CUDA_SUCCESS) return refused;
-                       const CUresult waited =
-                           WaitForContext(&call.state(), &call.lock(), *call.context());
-                       if (waited != CUDA_SUCCESS) return waited;
-                       block = call.machine().memory.FindExact(address);
-                       if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-                       ReleaseHostPages(*block);
-                       call.machine().memory.Release(block);
-                       return CUDA_SUCCESS;
-                     });
+  return ServeMemory(
+      "cuMemFreeHost", Needs::kContext, {.device = kHost, .address = address},
+      [&](Call& call, Call::Line& line) -> CUresult {
+        Block* block = call.machine().memory.FindExact(address);
+        if (block == nullptr || block->kind != BlockKind::kHostPinned || block->pool != nullptr) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        line.bytes = block->requested;
+        const CUresult refused = RefuseUnsafe(call);
+        if (refused != CUDA_SUCCESS) return refused;
+        const CUresult waited = WaitForContext(&call.state(), &call.lock(), *call.context());
+        if (waited != CUDA_SUCCESS) return waited;
+        block = call.machine().memory.FindExact(address);
+        if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        ReleaseHostPages(*block);
+        call.machine().memory.Release(block);
+        return CUDA_SUCCESS;
+      });
 }
 
 #undef cuMemHostRegister

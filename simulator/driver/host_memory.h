@@ -6,6 +6,10 @@
 
 namespace vramstow::simulator {
 
+// Pages of this process, not touched yet; null: none left. Given back with the same size.
+void* MapHostPages(uint64_t bytes);
+void UnmapHostPages(uint64_t address, uint64_t bytes);
+
 // Gives back the pages of a pinned or managed block that the driver made; others: nothing.
 void ReleaseHostPages(const Block& block);
 

@@ -29,7 +29,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   line->bytes = block->requested;
   line->device = block->device;
   const bool freeable = block->kind == BlockKind::kDevice || block->kind == BlockKind::kPitched ||
-                        block->kind == BlockKind::kManaged || block->kind == BlockKind::kPool ||
+                        block->kind == BlockKind::kManaged || IsFromPool(*block) ||
                         (block->kind == BlockKind::kImported && block->pool != nullptr);
   if (!freeable) return CUDA_ERROR_INVALID_VALUE;
   const CUresult refused = RefuseUnsafe(call);
@@ -40,7 +40,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   if (result != CUDA_SUCCESS) return result;
   block = memory.FindExact(address);  // another thread may have been faster
   if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (block->kind == BlockKind::kPool) {
+  if (IsFromPool(*block)) {
     FreeToPool(call, block);
     return CUDA_SUCCESS;
   }

@@ -19,8 +19,8 @@ constexpr uint64_t kChunkMin = 32ull << 20;
 // Guarded by State::mutex; never destroyed. A destroyed pool is kept: blocks may still name it.
 struct PoolTables {
   Handles<Pool> pools;
-  std::map<int, Pool*> default_of;  // by device
-  std::map<int, Pool*> current_of;
+  std::map<PoolPlace, Pool*> default_of;
+  std::map<PoolPlace, Pool*> current_of;
 };
 PoolTables& Pools() {
   static auto* tables = new PoolTables;
@@ -29,22 +29,22 @@ PoolTables& Pools() {
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
 
-Pool* MakePool(int device, bool is_default) {
+Pool* MakePool(const PoolPlace& place, bool is_default) {
   auto pool = std::make_unique<Pool>();
-  pool->device = device;
+  pool->place = place;
   pool->is_default = is_default;
   return Pools().pools.Add(std::move(pool));
 }
 
-Pool* DefaultPool(int device) {
-  Pool*& pool = Pools().default_of[device];
-  if (pool == nullptr) pool = MakePool(device, true);
+Pool* DefaultPool(const PoolPlace& place) {
+  Pool*& pool = Pools().default_of[place];
+  if (pool == nullptr) pool = MakePool(place, true);
   return pool;
 }
 
-Pool* CurrentPool(int device) {
-  Pool*& pool = Pools().current_of[device];
-  if (pool == nullptr) pool = DefaultPool(device);
+Pool* CurrentPool(const PoolPlace& place) {
+  Pool*& pool = Pools().current_of[place];
+  if (pool == nullptr) pool = DefaultPool(place);
   return pool;
 }
 
@@ -64,7 +64,7 @@ void Trim(State* state, Pool* pool, uint64_t keep) {
       ++chunk;
       continue;
     }
-    state->machine->memory.ReturnPages(pool->device, address, size, true);
+    ReturnChunk(state, pool->place, address, size);
     pool->reserved -= size;
     chunk = pool->chunks.erase(chunk);
   }
@@ -74,7 +74,7 @@ bool Grow(State* state, Pool* pool, uint64_t size) {
   const uint64_t exact = RoundUp(size, kDevicePage);
   for (const uint64_t bytes : {std::max(exact, kChunkMin), exact}) {
     if (pool->size_max != 0 && pool->reserved + bytes > pool->size_max) continue;
-    const uint64_t address = state->machine->memory.TakePages(pool->device, bytes, true);
+    const uint64_t address = TakeChunk(state, pool->place, bytes);
     if (address == 0) continue;
     pool->chunks[address] = bytes;
     pool->reserved += bytes;
@@ -124,23 +124,27 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         Stream* stream = FindStream(call, handle);
         if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        Pool* pool = wish != nullptr ? wish : CurrentPool(stream->context->device);
+        Pool* pool =
+            wish != nullptr ? wish : CurrentPool({PoolKind::kDevice, stream->context->device});
         if (!Pools().pools.Has(pool) || pool->destroyed || pool->imported) {
           return CUDA_ERROR_INVALID_VALUE;
         }
-        line.device = pool->device;
-        Memory& memory = call.machine().memory;
-        if (bytes > memory.total(pool->device)) return CUDA_ERROR_OUT_OF_MEMORY;
+        line.device = pool->place.device;
+        const bool on_device = pool->place.kind == PoolKind::kDevice;
+        if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
+          return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         const uint64_t size = RoundUp(bytes, kSmallUnit);
         if (stream->capture != nullptr) {
+          if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;
           uint64_t start = 0;
-          const CUresult result = CaptureAllocate(call, stream, pool->device, bytes, &start);
+          const CUresult result = CaptureAllocate(call, stream, pool->place.device, bytes, &start);
           if (result == CUDA_SUCCESS) line.address = *address = start;
           return result;
         }
         const uint64_t start = TakeFrom(call, pool, stream, size);
         if (start == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-        memory.AddPoolBlock(pool->device, start, size, bytes, stream->context, pool);
+        AddBlock(&call.state(), pool->place, start, size, bytes, stream->context, pool);
         pool->used += size;
         pool->used_high = std::max(pool->used_high, pool->used);
         line.address = *address = start;
@@ -179,7 +183,7 @@ CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const bool import =
       block != nullptr && block->kind == BlockKind::kImported && block->pool != nullptr;
-  if (block == nullptr || (block->kind != BlockKind::kPool && !import)) {
+  if (block == nullptr || (!IsFromPool(*block) && !import)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   line->bytes = block->requested;
@@ -278,7 +282,7 @@ Pool* FindPool(CUmemoryPool handle) {
   return pool == nullptr || pool->destroyed ? nullptr : pool;
 }
 
-Pool* NewPool(int device) { return MakePool(device, false); }
+Pool* NewPool(const PoolPlace& place) { return MakePool(place, false); }
 
 void FreeToPool(Call& call, Block* block) {
   auto* pool = static_cast<Pool*>(block->pool);
@@ -316,14 +320,37 @@ CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
   });
 }
 
-CUresult GivePool(const char* name, CUmemoryPool* out, int device, Pool* (*of)(int)) {
+CUresult GivePool(const char* name, CUmemoryPool* out, CUmemAllocationType type,
+                  const CUmemLocation& location, Pool* (*of)(const PoolPlace&)) {
   return Serve(name, Needs::kInit, [&](Call& call) {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
+    PoolPlace place;
+    const CUresult result = ReadPoolPlace(call, type, location, &place);
+    if (result != CUDA_SUCCESS) return result;
     if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-    *out = reinterpret_cast<CUmemoryPool>(of(device));
+    *out = reinterpret_cast<CUmemoryPool>(of(place));
     return CUDA_SUCCESS;
   });
+}
+
+// Documented: a pool is current only where its memory is, and an imported one nowhere.
+CUresult SelectPool(const char* name, CUmemAllocationType type, const CUmemLocation& location,
+                    CUmemoryPool handle) {
+  return WithPool(name, handle, [&](Call& call, Pool* pool) -> CUresult {
+    PoolPlace place;
+    const CUresult result = ReadPoolPlace(call, type, location, &place);
+    if (result != CUDA_SUCCESS) return result;
+    if (pool->place != place || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+    Pools().current_of[place] = pool;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUmemLocation DeviceLocation(CUdevice device) {
+  CUmemLocation location = {};
+  location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  location.id = device;
+  return location;
 }
 
 }  // namespace
@@ -349,57 +376,50 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  return GivePool("cuDeviceGetDefaultMemPool", pool, device, DefaultPool);
+  return GivePool("cuDeviceGetDefaultMemPool", pool, CU_MEM_ALLOCATION_TYPE_PINNED,
+                  DeviceLocation(device), DefaultPool);
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
-  return GivePool("cuDeviceGetMemPool", pool, device, CurrentPool);
+  return GivePool("cuDeviceGetMemPool", pool, CU_MEM_ALLOCATION_TYPE_PINNED, DeviceLocation(device),
+                  CurrentPool);
 }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
-  return WithPool("cuDeviceSetMemPool", handle, [&](Call& call, Pool* pool) {
-    if (!IsDevice(call, device)) return CUDA_ERROR_INVALID_DEVICE;
-    if (pool->device != device || pool->imported) return CUDA_ERROR_INVALID_VALUE;
-    Pools().current_of[device] = pool;
-    return CUDA_SUCCESS;
-  });
+  return SelectPool("cuDeviceSetMemPool", CU_MEM_ALLOCATION_TYPE_PINNED, DeviceLocation(device),
+                    handle);
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
                                 CUmemAllocationType type) {
-  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  return GivePool("cuMemGetDefaultMemPool", pool, location->id, DefaultPool);
+  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return GivePool("cuMemGetDefaultMemPool", pool, type, *location, DefaultPool);
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
-  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  return GivePool("cuMemGetMemPool", pool, location->id, CurrentPool);
+  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return GivePool("cuMemGetMemPool", pool, type, *location, CurrentPool);
 }
 
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
-  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  return cuDeviceSetMemPool(location->id, pool);
+  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return SelectPool("cuMemSetMemPool", type, *location, pool);
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
-  return Serve("cuMemPoolCreate", Needs::kInit, [&](Call& call) {
-    if (out == nullptr || properties == nullptr ||
-        properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+  return Serve("cuMemPoolCreate", Needs::kInit, [&](Call& call) -> CUresult {
+    if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-    // Pools in host memory are not simulated, nor handles that are no file descriptors.
-    constexpr unsigned kHandles = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        (properties->handleTypes & ~kHandles) != 0) {
-      return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (!IsDevice(call, properties->location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    Pool* pool = NewPool(properties->location.id);
-    pool->size_max = properties->maxSize;
+    PoolPlace place;
+    const CUresult result =
+        ReadPoolPlace(call, properties->allocType, properties->location, &place);
+    if (result != CUDA_SUCCESS) return result;
+    // Not simulated: handles that are no file descriptors, and pools of the host that are shared.
+    const unsigned handles =
+        place.kind == PoolKind::kDevice ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
+    if ((properties->handleTypes & ~handles) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    Pool* pool = NewPool(place);
+    pool->size_max = RoundUp(properties->maxSize, kDevicePage);
     pool->handle_types = properties->handleTypes;
     *out = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
@@ -412,8 +432,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
     pool->destroyed = true;
     if (IsOwn(pool->ticket)) OwnExports().Withdraw(pool->ticket);
-    if (CurrentPool(pool->device) == pool) {
-      Pools().current_of[pool->device] = DefaultPool(pool->device);
+    if (CurrentPool(pool->place) == pool) {
+      Pools().current_of[pool->place] = DefaultPool(pool->place);
     }
     Trim(&call.state(), pool, 0);
     return CUDA_SUCCESS;
@@ -447,7 +467,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* wishes, 
       if (wish.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
       if (!IsDevice(call, wish.location.id)) return CUDA_ERROR_INVALID_DEVICE;
       // Documented: the pool's own device cannot lose its access.
-      if (wish.location.id == pool->device && wish.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+      if (wish.location.id == pool->place.device &&
+          wish.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
         return CUDA_ERROR_INVALID_VALUE;
       }
       pool->access[wish.location.id] = wish.flags;
@@ -464,9 +485,9 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle,
       return CUDA_ERROR_INVALID_VALUE;
     }
     const auto found = pool->access.find(location->id);
-    *flags = location->id == pool->device  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-             : found == pool->access.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
-                                           : found->second;
+    *flags = location->id == pool->place.device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : found == pool->access.end()      ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                                                : found->second;
     return CUDA_SUCCESS;
   });
 }

@@ -1,10 +1,10 @@
 // Stream-ordered memory pools.
 //
-// Idea: a pool holds chunks of device memory and cuts blocks from them. A freed block may be used
-// again at once in the stream that freed it, elsewhere when the free has been reached; when memory
-// is short, a stream may also be made to wait for another's free. Chunks that are wholly free go
-// back to the device when something is synchronised and the pool holds more than its release
-// threshold, or on trimming.
+// Idea: a pool holds chunks of memory (pool_place.h) and cuts blocks from them. A freed block may
+// be used again at once in the stream that freed it, elsewhere when the free has been reached; when
+// memory is short, a stream may also be made to wait for another's free. Chunks that are wholly
+// free go back to the device when something is synchronised and the pool holds more than its
+// release threshold, or on trimming.
 //
 // Modelled: chunks are 32 MiB at least, blocks are cut in units of 512 bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_POOL_H_
@@ -14,6 +14,7 @@
 
 #include "simulator/device/exports.h"
 #include "simulator/driver/call.h"
+#include "simulator/driver/pool_place.h"
 
 namespace vramstow::simulator {
 
@@ -24,7 +25,7 @@ struct Pool {
     uint64_t size = 0;
   };
 
-  int device = 0;
+  PoolPlace place;
   bool is_default = false;
   bool destroyed = false;
   uint64_t size_max = 0;  // 0: as much as the device has
@@ -47,7 +48,7 @@ struct Pool {
 
 // The pool that a handle means; null: none, or one that was destroyed.
 Pool* FindPool(CUmemoryPool handle);
-Pool* NewPool(int device);
+Pool* NewPool(const PoolPlace& place);
 
 // cuMemFree of a block from a pool: all work that could touch it has ended.
 void FreeToPool(Call& call, Block* block);

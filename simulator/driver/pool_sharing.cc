@@ -41,9 +41,9 @@ bool ReadTicketFile(int file, Ticket* ticket) {
 
 CUresult OfferPool(Call& call, Pool* pool) {
   if (pool->ticket.id != 0) return CUDA_SUCCESS;
-  const int card = call.machine().spec().cards[pool->device];
+  const int card = call.machine().spec().cards[pool->place.device];
   if (!OwnExports().Offer(ExportKind::kPool, card, &pool->ticket)) return CUDA_ERROR_OUT_OF_MEMORY;
-  pool->ticket.memory_file = call.machine().space().descriptor(pool->device);
+  pool->ticket.memory_file = call.machine().space().descriptor(pool->place.device);
   return CUDA_SUCCESS;
 }
 
@@ -88,7 +88,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* shareable,
     const int device = DeviceOfCard(call.machine().spec(), ticket.card);
     if (device < 0) return CUDA_ERROR_INVALID_DEVICE;
     if (!IsOffered(ticket)) return CUDA_ERROR_INVALID_VALUE;
-    Pool* pool = NewPool(device);
+    Pool* pool = NewPool({PoolKind::kDevice, device});
     pool->imported = true;
     pool->ticket = ticket;
     *out = reinterpret_cast<CUmemoryPool>(pool);
@@ -130,7 +130,7 @@ CUresult cuMemPoolImportPointer(CUdeviceptr* address, CUmemoryPool handle,
         ticket.process != pool->ticket.process || !IsOffered(ticket)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    Block* block = ShowTicket(&call.machine(), ticket, pool->device, call.context());
+    Block* block = ShowTicket(&call.machine(), ticket, pool->place.device, call.context());
     if (block == nullptr) return CUDA_ERROR_MAP_FAILED;
     block->pool = pool;
     *address = block->address;

@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_STREAM_ORDERED_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_STREAM_ORDERED_H_
 
+#include "interpose/core/delegate/pool_kinds.h"
 #include "interpose/core/delegate/pooled.h"
 #include "interpose/core/delegate/record.h"
 
@@ -14,7 +15,7 @@ template <typename Call, typename Forward>
 CUresult AllocateOnStream(const Call& call, const CUdeviceptr* dptr, size_t bytesize,
                           CUmemoryPool pool, CUstream stream, Forward forward) {
   Event event;
-  event.memory = MemoryKind::kDeviceStream;
+  event.memory = KindOfPool(pool);
   event.device = DeviceBeforeAllocation();
   event.stream = StreamOf(call.entry(), stream);
   event.object = ToNumber(pool);
@@ -82,11 +83,15 @@ template <typename Call>
 CUresult MemPoolCreate(const Call& call, CUmemoryPool* pool, const CUmemPoolProps* properties) {
   const int16_t device = properties == nullptr ? kNoDevice : DeviceOf(properties->location);
   const CUresult result = call.Forward(pool, properties);
+  if (result == CUDA_SUCCESS && pool != nullptr && properties != nullptr) {
+    NotePool(*pool, PoolMemory(properties->allocType, properties->location));
+  }
   return RecordPool(call, EventKind::kPoolCreate, result, Output(result, pool), device);
 }
 
 template <typename Call>
 CUresult MemPoolDestroy(const Call& call, CUmemoryPool pool) {
+  ForgetPool(pool);
   return RecordPool(call, EventKind::kPoolDestroy, call.Forward(pool), ToNumber(pool));
 }
 
@@ -150,6 +155,17 @@ template <typename Call>
 CUresult DeviceSetMemPool(const Call& call, CUdevice device, CUmemoryPool pool) {
   return RecordPool(call, EventKind::kPoolSelect, call.Forward(device, pool), ToNumber(pool),
                     static_cast<int16_t>(device));
+}
+
+// Of cuMemGetDefaultMemPool, too.
+template <typename Call>
+CUresult MemGetMemPool(const Call& call, CUmemoryPool* pool, CUmemLocation* location,
+                       CUmemAllocationType type) {
+  const CUresult result = call.Forward(pool, location, type);
+  if (result == CUDA_SUCCESS && pool != nullptr && location != nullptr) {
+    NotePool(*pool, PoolMemory(type, *location));
+  }
+  return result;
 }
 
 template <typename Call>

@@ -152,6 +152,9 @@ inline constexpr size_t kPage = 2 * kMiB;
   X(cuMemAllocAsync) \
   X(cuMemFreeAsync) \
   X(cuMemPoolCreate) \
+  X(cuMemGetDefaultMemPool) \
+  X(cuMemGetMemPool) \
+  X(cuMemSetMemPool) \
   X(cuMemPoolDestroy) \
   X(cuMemPoolTrimTo) \
   X(cuMemPoolGetAttribute) \

@@ -237,5 +237,90 @@ TEST_F(PoolRuleTest, MostSizeIsKept) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
+// Pools of CUDA 13 that hold no device memory.
+class HostPoolRuleTest : public PoolRuleTest {
+ protected:
+  static constexpr auto kManaged = static_cast<CUmemAllocationType>(2);
+
+  void SetUp() override {
+    PoolRuleTest::SetUp();
+    int supported = 0;  // HOST_MEMORY_POOLS_SUPPORTED
+    driver_.cuDeviceGetAttribute(&supported, static_cast<CUdevice_attribute>(144), device_);
+    if (supported == 0) GTEST_SKIP() << "no pools of host memory here";
+  }
+  static CUmemPoolProps Properties(CUmemAllocationType type, CUmemLocationType where, int id = 0) {
+    CUmemPoolProps properties = {};
+    properties.allocType = type;
+    properties.location.type = where;
+    properties.location.id = id;
+    return properties;
+  }
+  CUmemoryPool Make(const CUmemPoolProps& properties) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_OK(driver_.cuMemPoolCreate(&pool, &properties));
+    return pool;
+  }
+};
+
+TEST_F(HostPoolRuleTest, ManagedPoolGivesManagedMemoryThatTheHostReads) {
+  CUmemoryPool pool = Make(Properties(kManaged, CU_MEM_LOCATION_TYPE_DEVICE, device_));
+  const size_t before = FreeBytes();
+  const CUdeviceptr block = Take(pool, 3 * kMiB, nullptr);
+  unsigned managed = 0;
+  ASSERT_OK(driver_.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, block));
+  EXPECT_EQ(1u, managed);
+  ASSERT_OK(driver_.cuMemsetD8Async(block, 7, 3 * kMiB, nullptr));
+  ASSERT_OK(driver_.cuStreamSynchronize(nullptr));
+  EXPECT_EQ(7, reinterpret_cast<const uint8_t*>(block)[3 * kMiB - 1]);
+  EXPECT_EQ(before, FreeBytes()) << "no device is charged for it";
+  EXPECT_OK(driver_.cuMemFreeAsync(block, nullptr));
+  EXPECT_OK(driver_.cuStreamSynchronize(nullptr));
+  EXPECT_EQ(0u, Get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT));
+  EXPECT_OK(driver_.cuMemPoolDestroy(pool));
+}
+
+TEST_F(HostPoolRuleTest, PinnedPoolGivesHostMemoryThatOnlyThePoolTakesBack) {
+  CUmemoryPool pool = Make(Properties(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST));
+  const CUdeviceptr block = Take(pool, kMiB, nullptr);
+  CUmemorytype type = {};
+  ASSERT_OK(driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block));
+  EXPECT_EQ(CU_MEMORYTYPE_HOST, type);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+              driver_.cuMemFreeHost(reinterpret_cast<void*>(static_cast<uintptr_t>(block))));
+  EXPECT_OK(driver_.cuMemFreeAsync(block, nullptr));
+  EXPECT_OK(driver_.cuMemPoolDestroy(pool));
+}
+
+TEST_F(HostPoolRuleTest, EveryPlaceHasItsDefaultPoolAndItsCurrentOne) {
+  CUmemLocation here = {};
+  here.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  here.id = device_;
+  CUmemoryPool device_pool = nullptr;
+  CUmemoryPool managed_pool = nullptr;
+  ASSERT_OK(driver_.cuMemGetDefaultMemPool(&device_pool, &here, CU_MEM_ALLOCATION_TYPE_PINNED));
+  ASSERT_OK(driver_.cuMemGetDefaultMemPool(&managed_pool, &here, kManaged));
+  EXPECT_NE(device_pool, managed_pool);
+  CUmemoryPool own = Make(Properties(kManaged, CU_MEM_LOCATION_TYPE_DEVICE, device_));
+  ASSERT_OK(driver_.cuMemSetMemPool(&here, kManaged, own));
+  CUmemoryPool current = nullptr;
+  ASSERT_OK(driver_.cuMemGetMemPool(&current, &here, kManaged));
+  EXPECT_EQ(own, current);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+              driver_.cuMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, own))
+      << "it holds no device memory";
+  ASSERT_OK(driver_.cuMemPoolDestroy(own));
+  ASSERT_OK(driver_.cuMemGetMemPool(&current, &here, kManaged));
+  EXPECT_EQ(managed_pool, current) << "documented: the default again";
+}
+
+TEST_F(HostPoolRuleTest, PinnedMemoryNeedsALocationAndManagedDoesNot) {
+  CUmemoryPool pool = nullptr;
+  constexpr auto kNowhere = static_cast<CUmemLocationType>(0);
+  const CUmemPoolProps pinned = Properties(CU_MEM_ALLOCATION_TYPE_PINNED, kNowhere);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemPoolCreate(&pool, &pinned));
+  pool = Make(Properties(kManaged, kNowhere));
+  EXPECT_OK(driver_.cuMemPoolDestroy(pool));
+}
+
 }  // namespace
 }  // namespace vramstow::simulator
