@@ -1,5 +1,6 @@
 #include "allocator/heap.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace vramstow {
@@ -63,9 +64,13 @@ void Heap::EmptyBins(uint64_t which) {
 // --- Taking -------------------------------------------------------------------------------------
 
 uint32_t Heap::TakeFromIndex(uint64_t size) {
+  if (parked_count.load(std::memory_order_relaxed) != 0) {
+    UnparkAll();
+    return Take(size);
+  }
   if (gated_) return 0;
   EmptyBins(~kTinyMask);
-  if (quick_bytes_ > kMostTinyBytes) EmptyBins(kTinyMask);
+  if (quick_bytes_ > MostTinyBytes()) EmptyBins(kTinyMask);
   // Cutting makes at most two records; where there is no room for them, the slow path makes it.
   if (spans_.spare() < 2 || !map_.HasRoom(1)) return 0;
   Zone& zone = zones_[ZoneOf(size)];
@@ -73,6 +78,7 @@ uint32_t Heap::TakeFromIndex(uint64_t size) {
     const uint32_t index =
         ZoneOf(size) == kLargeZone ? FindLarge(size) : zone.free.Find(spans_, size);
     if (index != 0) {
+      map_.Prefetch(spans_[index].address);
       zone.free.Remove(&spans_, index);
       return Cut(index, size);
     }
@@ -94,44 +100,36 @@ uint32_t Heap::TakeAnywhere(uint64_t size) {
 
 // Where in a free span a block opens the fewest whole pages: at its start, at its end, or at the
 // first page boundary. Whole free pages are what can be moved, so they are the thing to save.
-Heap::Fit Heap::FitIn(const Span& span, uint64_t size) const {
+[[gnu::always_inline]] inline Heap::Fit Heap::FitIn(const Span& span, uint64_t size) const {
   const uint64_t slack = span.size - size;
   const uint64_t end = span.address + span.size;
   const uint64_t first = PageUp(span.address);
-  const uint64_t last = PageDown(end);
-  if (first >= last) return {0, 0};
-  const uint64_t low_end = span.address + size < last ? span.address + size : last;
-  const uint64_t at_start = low_end > first ? (PageUp(low_end) - first) >> page_shift_ : 0;
-  const uint64_t high_start = end - size > first ? end - size : first;
-  const uint64_t at_end = last > high_start ? (last - PageDown(high_start)) >> page_shift_ : 0;
+  // Not below the first, so that the differences below are never negative.
+  const uint64_t last = std::max(PageDown(end), first);
+  const uint64_t low_end = std::max(std::min(PageUp(span.address + size), last), first);
+  const uint64_t high_start = std::min(std::max(PageDown(end - size), first), last);
+  const uint64_t at_start = (low_end - first) >> page_shift_;
+  const uint64_t at_end = (last - high_start) >> page_shift_;
+  const bool high = at_end < at_start;
+  const Fit fit{high ? slack : 0, high ? at_end : at_start};
+  if (PageDown(size) != size) return fit;
+  // A block of whole pages loses nothing at a boundary, and gives whole pages back.
   const uint64_t gap = first - span.address;
   const uint64_t whole = size >> page_shift_;
-  // A block of whole pages loses nothing at a boundary, and gives whole pages back.
-  if (gap <= slack && PageDown(size) == size && whole <= at_start && whole <= at_end)
-    return {gap, whole};
-  return at_end < at_start ? Fit{slack, at_end} : Fit{0, at_start};
+  return gap <= slack && whole <= fit.pages && last > first ? Fit{gap, whole} : fit;
 }
 
 // Of the free spans that are large enough the one where the block opens the fewest whole pages; of
 // equals the smallest. Bounded: looks at a few of the smallest.
 uint32_t Heap::FindLarge(uint64_t size) const {
-  uint32_t best = 0;
-  uint64_t best_pages = 0;
-  int looks = 0;
-  zones_[kLargeZone].free.VisitFrom(spans_, size, [&](uint32_t index) {
-    const Span& span = spans_[index];
-    if (span.size == size) {
-      best = index;
-      return false;
-    }
-    const uint64_t pages = FitIn(span, size).pages;
-    if (best == 0 || pages < best_pages || (pages == best_pages && span.size < spans_[best].size)) {
-      best = index;
-      best_pages = pages;
-    }
-    return ++looks < kLooks;
+  constexpr int kPagesShift = 40;  // above any span's size in units of kBlockBytes
+  // A block of so many bytes opens at least so many pages, wherever it lies.
+  const uint64_t pages = size >> page_shift_;
+  const uint64_t least = pages > 0 ? pages - 1 : 0;
+  const uint64_t enough = (least + 1) << kPagesShift;
+  return zones_[kLargeZone].free.FindBest(spans_, size, kLooks, enough, [&](const Span& span) {
+    return FitIn(span, size).pages << kPagesShift | span.size / kBlockBytes;
   });
-  return best;
 }
 
 // Makes a live block out of a free span that was taken out of the index; the rest goes back.
@@ -173,6 +171,20 @@ uint32_t Heap::SplitAt(uint32_t index, uint64_t offset) {
 }
 
 // --- Giving back --------------------------------------------------------------------------------
+
+void Heap::UnparkOne(uint32_t index) {
+  map_.Unmark(spans_[index].address, index);
+  TakeBack(index);
+}
+
+void Heap::UnparkAll() {
+  for (uint32_t i = 0; i < kParked; ++i, ++parked_next_) {
+    uint32_t& place = parked_[parked_next_ % kParked];
+    if (place != 0) UnparkOne(place);
+    place = 0;
+  }
+  parked_count.store(0, std::memory_order_relaxed);
+}
 
 void Heap::Give(uint32_t index, uint32_t epoch) {
   Span& span = spans_[index];

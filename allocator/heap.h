@@ -21,6 +21,7 @@
 
 #include "allocator/address_map.h"
 #include "allocator/chunk_store.h"
+#include "allocator/epochs.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
 #include "allocator/mutex.h"
@@ -63,6 +64,7 @@ class Heap {
     AddressSpace* space;
     ChunkStore* chunks;
     Fences* fences;
+    const Epochs* epochs;
     const PoolEvents* events;
     uint64_t page_bytes;
     uint64_t small_bytes;
@@ -90,8 +92,38 @@ class Heap {
   }
   // The live block that the address lies in, or 0. Slower: walks its zone's spans.
   uint32_t FindAround(uint64_t address) const;
-  // Takes a live block back.
-  void Give(uint32_t index, uint32_t epoch);
+  // Takes a live block back: counts it out and gives it.
+  void TakeBack(uint32_t index) {
+    const Span& span = spans_[index];
+    Bump(&stats.allocated_bytes, ~span.size + 1);
+    Bump(&stats.requested_bytes, ~span.requested + 1);
+    Bump(&stats.live_blocks, ~uint64_t{0});
+    Give(index, around_.epochs->now());
+  }
+  // The same for a heap of very many blocks, whose records lie in no cache: the block is only
+  // parked, and its record fetched while others are served. False: no live block starts here. What
+  // is parked is counted as live; everything but a hit calls Unpark first.
+  bool Parks() const {
+    return stats.live_blocks.load(std::memory_order_relaxed) >= kParksFrom && narrow_;
+  }
+  bool Park(uint64_t address) {
+    const uint32_t index = map_.FindAndMark(address);
+    if (index == 0) return false;
+    __builtin_prefetch(&spans_[index], 1);
+    uint32_t& place = parked_[parked_next_++ % kParked];
+    const uint32_t oldest = place;
+    place = index;
+    if (oldest != 0) {
+      UnparkOne(oldest);
+    } else {
+      parked_count.store(parked_count.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+    }
+    return true;
+  }
+  void Unpark() {
+    if (parked_count.load(std::memory_order_relaxed) != 0) UnparkAll();
+  }
   // Work of another stream uses the live block. False: no memory for the record.
   bool RecordUse(uint32_t index, uint32_t timeline);
 
@@ -164,6 +196,7 @@ class Heap {
   const char* Check() const;
 
   Mutex mutex;
+  std::atomic<uint32_t> parked_count{0};  // written under the lock, read by anybody
   HeapKey key{};
   uint16_t number = 0;
   uint32_t timeline = 0;
@@ -177,9 +210,14 @@ class Heap {
   static constexpr uint32_t kTinyBins = 32;
   static constexpr uint32_t kBins = 2 * kTinyBins;
   static constexpr uint64_t kTinyMask = (uint64_t{1} << kTinyBins) - 1;
-  // Tiny blocks stay in their bins, unjoined, up to so many bytes: too few to matter.
+  // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of what is
+  // allocated: too few to matter.
   static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
+  static constexpr uint64_t kTinyShare = 512;
   static constexpr int kLooks = 12;
+  // Below so many live blocks the records fit into a processor's own cache.
+  static constexpr uint64_t kParksFrom = 8192;
+  static constexpr uint32_t kParked = 8;
   static constexpr uint32_t kMaxRegions = 128;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
   static constexpr uint32_t kMaxUses = uint32_t{1} << 22;
@@ -218,6 +256,13 @@ class Heap {
   }
   uint64_t PageDown(uint64_t address) const { return address & ~(around_.page_bytes - 1); }
 
+  void Give(uint32_t index, uint32_t epoch);
+  void UnparkOne(uint32_t index);
+  void UnparkAll();
+  uint64_t MostTinyBytes() const {
+    const uint64_t part = stats.allocated_bytes.load(std::memory_order_relaxed) / kTinyShare;
+    return part > kMostTinyBytes ? part : kMostTinyBytes;
+  }
   uint32_t TakeFromBin(uint64_t size);
   uint32_t TakeFromIndex(uint64_t size);
   uint32_t Cut(uint32_t index, uint64_t size);
@@ -250,12 +295,24 @@ class Heap {
   uint32_t gate_tick_ = 0;
   uint32_t pending_head_ = 0;
   uint64_t quick_bytes_ = 0;
+  bool narrow_ = true;  // no two addresses of the heap look alike to the map
+  uint32_t parked_next_ = 0;
+  uint32_t parked_[kParked] = {};
   uint32_t region_count_ = 0;
   uint64_t next_region_ = 0;
   uint64_t full_bins_ = 0;  // one bit for each bin with a member
   Bin bins_[kBins];
   Zone zones_[kZones];
   Region regions_[kMaxRegions];
+};
+
+// Holds a heap's lock, with nothing parked: for all but hits and frees.
+class HeapLock {
+ public:
+  explicit HeapLock(Heap* heap) : lock_(&heap->mutex) { heap->Unpark(); }
+
+ private:
+  MutexLock lock_;
 };
 
 }  // namespace vramstow

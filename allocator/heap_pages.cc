@@ -1,4 +1,6 @@
 // The slow steps of a heap: where chunks come in, move and leave. The device's lock is held.
+#include <algorithm>
+
 #include "allocator/heap.h"
 
 namespace vramstow {
@@ -15,7 +17,12 @@ constexpr int kBatch = 64;
 
 }  // namespace
 
-bool Heap::Prepare() { return spans_.EnsureSpare(kSpareSpans) && map_.EnsureRoom(kSpareBlocks); }
+bool Heap::Prepare() {
+  const bool ready = spans_.EnsureSpare(kSpareSpans) && map_.EnsureRoom(kSpareBlocks);
+  stats.host_bytes.store(spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes(),
+                         std::memory_order_relaxed);
+  return ready;
+}
 
 // --- Plans --------------------------------------------------------------------------------------
 
@@ -40,6 +47,11 @@ DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
   span.zone = zone;
   zones_[zone].holes.Insert(&spans_, index);
   regions_[region_count_++] = {address, region_size, index, zone};
+  for (uint32_t r = 0; r < region_count_; ++r) {
+    const uint64_t apart =
+        std::max(regions_[r].address, address) - std::min(regions_[r].address, address);
+    if (apart + std::max(regions_[r].size, region_size) > AddressMap::kKeyReach) narrow_ = false;
+  }
   return kDriverSuccess;
 }
 

@@ -57,11 +57,11 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
       events_.Step(EventKind::kCacheMiss, size, request.size, 0, request.stream, kDriverSuccess);
     }
     climb.heap->mutex.Lock();
+    climb.heap->Unpark();
     const bool served = ClimbOnce(&climb);
-    if (served) {
-      FinishAllocation(climb.heap, climb.index, request, climb.served, block);
-    }
+    if (served) FinishAllocation(climb.heap, climb.index, request, climb.served, block);
     climb.heap->mutex.Unlock();
+    if (served) UpdatePeak();
     CheckIfAsked();
     if (!served && round == 2) {
       // What was made for nothing goes back.
@@ -180,7 +180,7 @@ void Pool::Grow(Climb* climb, uint64_t chunks) {
 // Whether so many more chunks stay within the slack.
 bool Pool::WithinSlack(const Climb& climb, uint64_t chunks) const {
   const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
-  const uint64_t now = Stats().allocated_bytes + climb.size;
+  const uint64_t now = AllocatedBytes() + climb.size;
   const uint64_t most = peak > now ? peak : now;
   uint64_t slack = most / 1000 * config_.slack_permille;
   const uint64_t small = config_.small_slack_bytes;
@@ -236,7 +236,7 @@ uint64_t Pool::StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch) 
   for (uint32_t number = 1; number <= heaps && brought < count; ++number) {
     Heap* other = heaps_[number];
     if (other == climb->heap) continue;
-    MutexLock lock(&other->mutex);
+    HeapLock lock(other);
     other->EnsureFences();
     fences_.Ensure(other->timeline, fences_.OpenTick(other->timeline));
     fences_.Poll();
@@ -327,7 +327,7 @@ void Pool::ReportOutOfMemory(const Climb& climb) {
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps; ++number) {
     Heap* heap = heaps_[number];
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     report.free_bytes += heap->free_bytes();
     report.free_pieces += heap->free_pieces();
     if (heap->LargestFree() > report.largest_free_bytes) {

@@ -1,8 +1,10 @@
 // Mutex: a lock of one word, for the fast path.
 //
-// Idea: taking a free lock is one atomic exchange and giving it back one atomic exchange; only a
-// thread that finds it taken spins for a moment and then sleeps in the kernel (futex). After
-// U. Drepper, "Futexes are tricky" (2011), the second mutex.
+// Idea: taking a free lock is one atomic exchange and giving it back a plain store, half the cost
+// of two exchanges; only a thread that finds it taken spins for a moment and then sleeps in the
+// kernel (futex). The price of the plain store: it may be seen after the look for sleepers, so that
+// a thread which goes to sleep in that very moment is not woken. So nobody sleeps for longer than
+// kLongestSleepNs at a time (mutex.cc).
 //
 // Ownership: none; constant-initialised. Threads: that is its purpose; not recursive, not fair.
 // Errors: none. After fork the child calls Reset on locks that another thread may have held.
@@ -29,19 +31,23 @@ class Mutex {
     return state_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire);
   }
   void Unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) Wake();
+    state_.store(kFree, std::memory_order_release);
+    if (sleepers_.load(std::memory_order_relaxed) != 0) Wake();
   }
-  void Reset() { state_.store(kFree, std::memory_order_relaxed); }
+  void Reset() {
+    state_.store(kFree, std::memory_order_relaxed);
+    sleepers_.store(0, std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kTaken = 1;
-  static constexpr uint32_t kAwaited = 2;  // taken, and somebody sleeps
 
   void LockSlow();
   void Wake();
 
   std::atomic<uint32_t> state_{kFree};
+  std::atomic<uint32_t> sleepers_{0};
 };
 
 class MutexLock {

@@ -113,6 +113,7 @@ Heap* Pool::GetHeap(const HeapKey& key) {
   around.space = &space_;
   around.chunks = &chunks_;
   around.fences = &fences_;
+  around.epochs = &epochs_;
   around.events = &events_;
   around.page_bytes = config_.chunk_bytes;
   around.small_bytes = config_.small_bytes;
@@ -142,21 +143,26 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   const uint64_t size = (request.size + kBlockBytes - 1) & ~(kBlockBytes - 1);
   Heap* heap = FindHeap({request.stream, request.pool});
   if (heap != nullptr) {
-    MutexLock lock(&heap->mutex);
-    uint32_t index = heap->Take(size);
-    // What waited for work that is done by now is as good as free.
-    if (index == 0 && heap->SettleIfDone()) index = heap->Take(size);
-    if (index != 0) {
-      FinishAllocation(heap, index, request, Served::kHit, block);
+    uint64_t allocated = 0;
+    {
+      MutexLock lock(&heap->mutex);
+      uint32_t index = heap->Take(size);
+      // What waited for work that is done by now is as good as free.
+      if (index == 0 && heap->SettleIfDone()) index = heap->Take(size);
+      if (index != 0) allocated = FinishAllocation(heap, index, request, Served::kHit, block);
+    }
+    if (allocated != 0) {
+      if (allocated > peak_allocated_.load(std::memory_order_relaxed)) UpdatePeak();
       return PoolError::kOk;
     }
   }
   return AllocateSlow(request, size, block);
 }
 
-// Under the heap's lock: the event is told before anybody else can see the block.
-void Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
-                            Block* block) {
+// Under the heap's lock: the event is told before anybody else can see the block. Returns what is
+// allocated now, at most: a number above the peak calls for UpdatePeak.
+uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request,
+                                Served served, Block* block) {
   Span& span = heap->span(index);
   span.requested = request.size;
   span.layer = request.layer;
@@ -166,22 +172,31 @@ void Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& requ
   Bump(&heap->stats.live_blocks, 1);
   Bump(&heap->stats.allocations, 1);
   *block = {span.address, span.size, served};
-  UpdatePeak(heap->stats.allocated_bytes.load(std::memory_order_relaxed));
   events_.Block(EventKind::kAllocate, request.layer, span.address, span.size, request.size,
                 request.stream, served);
+  return heap_count_.load(std::memory_order_acquire) == 1
+             ? heap->stats.allocated_bytes.load(std::memory_order_relaxed)
+             : AllocatedBytes();
 }
 
-// The peak over all heaps. The sum is read without a lock: each number is exact, and the thread
-// that makes the sum largest sees its own.
-void Pool::UpdatePeak(uint64_t own_allocated) {
+// The sum over all heaps, read without a lock: each number is exact but for what is parked.
+uint64_t Pool::AllocatedBytes() const {
   const uint32_t count = heap_count_.load(std::memory_order_acquire);
-  uint64_t sum = own_allocated;
-  if (count > 1) {
-    sum = 0;
-    for (uint32_t number = 1; number <= count; ++number) {
-      sum += heaps_[number]->stats.allocated_bytes.load(std::memory_order_relaxed);
-    }
+  uint64_t sum = 0;
+  for (uint32_t number = 1; number <= count; ++number) {
+    sum += heaps_[number]->stats.allocated_bytes.load(std::memory_order_relaxed);
   }
+  return sum;
+}
+
+// Without any heap's lock. The thread that makes the sum largest sees its own block in it.
+void Pool::UpdatePeak() {
+  const uint32_t count = heap_count_.load(std::memory_order_acquire);
+  for (uint32_t number = 1; number <= count; ++number) {
+    Heap* heap = heaps_[number];
+    if (heap->parked_count.load(std::memory_order_relaxed) != 0) HeapLock lock(heap);
+  }
+  const uint64_t sum = AllocatedBytes();
   uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
   while (sum > peak && !peak_allocated_.compare_exchange_weak(peak, sum)) {
   }
@@ -194,6 +209,13 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   }
   Heap* heap = heaps_[number];
   MutexLock lock(&heap->mutex);
+  // Who wants to know about the block needs its record at once.
+  if (heap->Parks() && !events_.on() && freed == nullptr) {
+    if (!heap->Park(address)) return PoolError::kInvalid;
+    Bump(&heap->stats.frees, 1);
+    return PoolError::kOk;
+  }
+  heap->Unpark();
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
@@ -203,11 +225,8 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   }
   events_.Block(EventKind::kFree, span.layer, address, span.size, span.requested, heap->key.stream,
                 Served::kUnknown);
-  Bump(&heap->stats.allocated_bytes, ~span.size + 1);
-  Bump(&heap->stats.requested_bytes, ~span.requested + 1);
-  Bump(&heap->stats.live_blocks, ~uint64_t{0});
   Bump(&heap->stats.frees, 1);
-  heap->Give(index, epochs_.now());
+  heap->TakeBack(index);
   return PoolError::kOk;
 }
 
@@ -222,7 +241,7 @@ PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
     timeline = fences_.TimelineOf(stream);
   }
   Heap* heap = heaps_[number];
-  MutexLock lock(&heap->mutex);
+  HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
   return heap->RecordUse(index, timeline) ? PoolError::kOk : PoolError::kUnavailable;
@@ -234,7 +253,7 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
     return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
   }
   Heap* heap = heaps_[number];
-  MutexLock lock(&heap->mutex);
+  HeapLock lock(heap);
   const uint32_t index = heap->FindAround(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
@@ -249,7 +268,7 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   if (number == AddressSpace::kNoHeap) return 0;
   MutexLock device_lock(&mutex_);
   Heap* heap = heaps_[number];
-  MutexLock lock(&heap->mutex);
+  HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
   if (index == 0 || heap->span(index).id != id) return 0;
   const uint64_t chunk = config_.chunk_bytes;
@@ -278,7 +297,7 @@ void Pool::StreamDestroyed(uint64_t stream) {
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
     if (heap->timeline != timeline || !heap->on_stream) continue;
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     heap->Gate();
   }
   // Blocks that other heaps hold for this stream need its event now: later it has no name.
@@ -287,10 +306,13 @@ void Pool::StreamDestroyed(uint64_t stream) {
 
 // --- Numbers ------------------------------------------------------------------------------------
 
-PoolStats Pool::Stats() const {
+PoolStats Pool::Stats() {
   PoolStats stats{};
   const uint32_t count = heap_count_.load(std::memory_order_acquire);
   for (uint32_t number = 1; number <= count; ++number) {
+    if (heaps_[number]->parked_count.load(std::memory_order_relaxed) != 0) {
+      HeapLock lock(heaps_[number]);
+    }
     const HeapStats& heap = heaps_[number]->stats;
     stats.allocated_bytes += heap.allocated_bytes.load(std::memory_order_relaxed);
     stats.requested_bytes += heap.requested_bytes.load(std::memory_order_relaxed);
@@ -360,7 +382,7 @@ const char* Pool::CheckLocked() {
   const uint32_t count = heap_count_.load();
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     const char* found = heap->Check();
     if (found != nullptr) return found;
     backed += heap->BackedBytes();

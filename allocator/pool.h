@@ -205,7 +205,7 @@ class Pool {
   }
   void CaptureEnds() { fences_.CaptureEnds(); }
 
-  PoolStats Stats() const;
+  PoolStats Stats();
   void ResetPeaks();
   // The last out-of-memory report; number 0 if there was none.
   OutOfMemoryReport LastReport();
@@ -232,9 +232,10 @@ class Pool {
   static uint64_t HashOf(const HeapKey& key);
   Heap* FindHeap(const HeapKey& key) const;
   Heap* GetHeap(const HeapKey& key);
-  void FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
-                        Block* block);
-  void UpdatePeak(uint64_t own_allocated);
+  uint64_t FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
+                            Block* block);
+  uint64_t AllocatedBytes() const;
+  void UpdatePeak();
 
   // ladder.cc
   PoolError AllocateSlow(const BlockRequest& request, uint64_t size, Block* block);

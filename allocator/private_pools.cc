@@ -10,7 +10,7 @@ void Pool::KeepPrivate(uint64_t pool, bool keep) {
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
     if (pool == 0 || heap->key.pool != pool) continue;
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     heap->kept = keep;
   }
 }
@@ -21,11 +21,14 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   MutexLock device_lock(&mutex_);
   Heap* heap = FindHeap({request.stream, request.pool});
   if (heap == nullptr) return PoolError::kInvalid;
-  MutexLock lock(&heap->mutex);
-  if (!heap->Prepare()) return PoolError::kUnavailable;
-  const uint32_t index = heap->TakeAt(address, size);
-  if (index == 0) return PoolError::kInvalid;
-  FinishAllocation(heap, index, request, Served::kHit, block);
+  {
+    HeapLock lock(heap);
+    if (!heap->Prepare()) return PoolError::kUnavailable;
+    const uint32_t index = heap->TakeAt(address, size);
+    if (index == 0) return PoolError::kInvalid;
+    FinishAllocation(heap, index, request, Served::kHit, block);
+  }
+  UpdatePeak();
   return PoolError::kOk;
 }
 
@@ -47,7 +50,7 @@ void Pool::VisitSpans(SpanVisitor visitor, void* context) {
   const uint32_t count = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     heap->VisitSpans([&](const Span& span) {
       if (span.state == SpanState::kHole) return;
       const bool block = span.state == SpanState::kLive || span.state == SpanState::kPending;

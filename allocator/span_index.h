@@ -81,6 +81,35 @@ class SpanIndex {
     }
   }
 
+  // The member of at least `size` with the lowest score(span), or 0. Looks at `looks` members,
+  // smaller lists first, and into no further list once a score of at most `enough` was found: for
+  // scores that grow with the size where all else is equal.
+  template <typename Score>
+  uint32_t FindBest(const SpanSlab& slab, uint64_t size, int looks, uint64_t enough,
+                    Score score) const {
+    const Place first = PlaceOf(size);
+    uint32_t best = 0;
+    uint64_t best_score = ~uint64_t{0};
+    uint64_t rows = rows_ & (~uint64_t{0} << first.row);
+    for (; rows != 0; rows &= rows - 1) {
+      const int row = std::countr_zero(rows);
+      uint32_t steps = steps_[row];
+      if (row == first.row) steps &= ~uint32_t{0} << first.step;
+      for (; steps != 0; steps &= steps - 1) {
+        for (uint32_t i = heads_[row][std::countr_zero(steps)]; i != 0; i = slab[i].list_next) {
+          const Span& span = slab[i];
+          // Without a branch that cannot be foreseen.
+          const uint64_t its = span.size >= size ? score(span) : ~uint64_t{0};
+          best = its < best_score ? i : best;
+          best_score = its < best_score ? its : best_score;
+          looks -= its != ~uint64_t{0};
+        }
+        if (best_score <= enough || looks <= 0) return best;
+      }
+    }
+    return best;
+  }
+
   uint64_t bytes() const { return bytes_; }
   uint32_t count() const { return count_; }
 

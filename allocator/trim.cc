@@ -19,7 +19,7 @@ uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch) {
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps && stripped < chunks; ++number) {
     Heap* heap = heaps_[number];
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     heap->Settle();
     stripped += heap->Strip(chunks - stripped, before_epoch, Heap::Plan()).pages;
   }
@@ -30,7 +30,7 @@ void Pool::EnsureAllFences() {
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps; ++number) {
     Heap* heap = heaps_[number];
-    MutexLock lock(&heap->mutex);
+    HeapLock lock(heap);
     heap->EnsureFences();
     fences_.Ensure(heap->timeline, fences_.OpenTick(heap->timeline));
   }
@@ -73,7 +73,7 @@ DriverResult Pool::RenewAccess() {
   MutexLock device_lock(&mutex_);
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps; ++number) {
-    MutexLock lock(&heaps_[number]->mutex);
+    HeapLock lock(heaps_[number]);
     const DriverResult result = heaps_[number]->RenewAccess();
     if (result != kDriverSuccess) return result;
   }

@@ -1,0 +1,210 @@
+// The pool beside PyTorch's own caching allocator, in one process and by turns: a hit pair, a
+// random replacement among 256 live blocks, on 1, 2 and 4 threads with a stream each.
+//
+// Each figure is of the processor time of short rounds, the pool's and PyTorch's by turns: the
+// median of the fastest fifth, because a busy machine only ever adds time. PyTorch's allocator gets
+// its memory from whatever driver the process has, the pool from a device that does nothing:
+// neither is asked in a hit. Run it on a card, or in a rehearsal: `vramstow run --simulate=h200 --
+// pool_compare [WORDS]`; WORDS: only the lines that have them in their names.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "allocator/pool.h"
+#include "bench/idle_device.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kRounds = 150;
+constexpr size_t kLive = 256;
+constexpr size_t kSteps = 1024;  // of a round
+
+double ThreadNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+// The pool as a benchmark uses it.
+class Ours {
+ public:
+  Ours() {
+    if (pool_->Open(device_.table(), PoolConfig()) != PoolError::kOk) std::abort();
+  }
+  ~Ours() { pool_->Close(PoolEnd::kAlive); }
+  Ours(const Ours&) = delete;
+  Ours& operator=(const Ours&) = delete;
+
+  uint64_t Take(uint64_t size, int thread) {
+    Block block{};
+    const BlockRequest request{size, static_cast<uint64_t>(thread) + 1, 0, Layer::kFramework};
+    if (pool_->Allocate(request, &block) != PoolError::kOk) std::abort();
+    return block.address;
+  }
+  void Give(uint64_t address) {
+    if (pool_->Free(address) != PoolError::kOk) std::abort();
+  }
+
+ private:
+  IdleDevice device_;
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+};
+
+// PyTorch's native allocator, through its C++ interface.
+class Native {
+ public:
+  explicit Native(int threads) : streams_(static_cast<size_t>(threads)) {
+    for (cudaStream_t& stream : streams_) {
+      if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) std::abort();
+    }
+    c10::cuda::CUDACachingAllocator::get()->emptyCache();
+  }
+  uint64_t Take(uint64_t size, int thread) {
+    void* address = c10::cuda::CUDACachingAllocator::get()->raw_alloc_with_stream(
+        size, streams_[static_cast<size_t>(thread)]);
+    return reinterpret_cast<uint64_t>(address);
+  }
+  void Give(uint64_t address) {
+    c10::cuda::CUDACachingAllocator::get()->raw_delete(reinterpret_cast<void*>(address));
+  }
+
+ private:
+  std::vector<cudaStream_t> streams_;
+};
+
+// What one thread does; made once, so that both allocators serve the same requests.
+struct Program {
+  std::vector<uint64_t> sizes;
+  std::vector<uint32_t> victims;
+
+  // Sizes from 512 B to 2^high, every power of two as likely as the others; or one size only.
+  Program(int thread, double low, double high) : sizes(4096), victims(4096) {
+    std::mt19937_64 random(static_cast<uint64_t>(thread) + 1);
+    std::uniform_real_distribution<double> exponent(low, high);
+    for (uint64_t& size : sizes) size = static_cast<uint64_t>(std::exp2(exponent(random)));
+    for (uint32_t& victim : victims) victim = static_cast<uint32_t>(random() % kLive);
+  }
+};
+
+// One allocator's blocks of one thread, and the times of its rounds.
+template <typename Allocator>
+struct Player {
+  Allocator* allocator;
+  const Program* program;
+  int thread;
+  std::vector<uint64_t> live;
+  size_t step = 0;
+  std::vector<double> rounds;
+
+  void Pairs(size_t count) {
+    const uint64_t size = program->sizes[0];
+    for (size_t i = 0; i < count; ++i) allocator->Give(allocator->Take(size, thread));
+  }
+  void Replace(size_t count) {
+    while (live.size() < kLive) {
+      live.push_back(allocator->Take(program->sizes[live.size()], thread));
+    }
+    for (size_t i = 0; i < count; ++i, ++step) {
+      uint64_t& slot = live[program->victims[step % program->victims.size()]];
+      allocator->Give(slot);
+      slot = allocator->Take(program->sizes[(step * 7) % program->sizes.size()], thread);
+    }
+  }
+  void Play(bool pairs, size_t count) { pairs ? Pairs(count) : Replace(count); }
+  void Round(bool pairs) {
+    Play(pairs, 32);  // bring its records back into the caches
+    const double since = ThreadNs();
+    Play(pairs, kSteps);
+    rounds.push_back((ThreadNs() - since) / static_cast<double>(kSteps));
+  }
+  double Typical() {
+    std::sort(rounds.begin(), rounds.end());
+    return rounds[rounds.size() / 10];
+  }
+  void End() {
+    for (const uint64_t address : live) allocator->Give(address);
+    live.clear();
+  }
+};
+
+const char* wanted = "";
+
+void Compare(const char* name, bool pairs, int threads, double low, double high) {
+  if (std::strstr(name, wanted) == nullptr) return;
+  Ours ours;
+  Native native(threads);
+  std::vector<double> of_ours(static_cast<size_t>(threads));
+  std::vector<double> of_native(static_cast<size_t>(threads));
+  std::barrier together(threads);
+  const auto body = [&](int thread) {
+    const Program program(thread, low, high);
+    Player<Ours> first{&ours, &program, thread, {}, 0, {}};
+    Player<Native> second{&native, &program, thread, {}, 0, {}};
+    // Let both see the whole mix before time is taken.
+    first.Play(pairs, 60'000);
+    second.Play(pairs, 60'000);
+    for (int round = 0; round < kRounds; ++round) {
+      together.arrive_and_wait();
+      first.Round(pairs);
+      together.arrive_and_wait();
+      second.Round(pairs);
+    }
+    of_ours[static_cast<size_t>(thread)] = first.Typical();
+    of_native[static_cast<size_t>(thread)] = second.Typical();
+    first.End();
+    second.End();
+  };
+  std::vector<std::thread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(body, thread);
+  body(0);
+  for (std::thread& other : others) other.join();
+  double ours_ns = 0;
+  double native_ns = 0;
+  for (size_t i = 0; i < of_ours.size(); ++i) {
+    ours_ns += of_ours[i] / threads;
+    native_ns += of_native[i] / threads;
+  }
+  std::printf("%-34s %7d %9.1f %9.1f %7.2f\n", name, threads, ours_ns, native_ns,
+              native_ns / ours_ns);
+  std::fflush(stdout);
+}
+
+int Main(int argc, char** argv) {
+  if (argc > 1) wanted = argv[1];
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::fprintf(stderr,
+                 "pool_compare: no device for PyTorch's allocator: run it on a card or under "
+                 "`vramstow run --simulate=h200 -- pool_compare`\n");
+    return 1;
+  }
+  c10::cuda::CUDACachingAllocator::init(devices);
+  std::printf("%-34s %7s %9s %9s %7s\n", "nanoseconds of processor time", "threads", "pool",
+              "PyTorch", "ratio");
+  for (const int threads : {1, 2, 4}) {
+    Compare("hit pair, 512 B", true, threads, 9, 9);
+    Compare("hit pair, 1 MiB", true, threads, 20, 20);
+    Compare("hit pair, 64 MiB", true, threads, 26, 26);
+    Compare("replace 1 of 256, 512 B to 1 MiB", false, threads, 9, 20);
+    Compare("replace 1 of 256, 512 B to 64 MiB", false, threads, 9, 26);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace vramstow
+
+int main(int argc, char** argv) { return vramstow::Main(argc, argv); }
