@@ -61,6 +61,7 @@ class Program {
     }
     Look();
     device_.FinishAll();
+    pool_->KeepPrivate(1, false);  // else what is cached there stays where it is
     pool_->Trim({~uint64_t{0}, 1'000'000'000});
     if (!wrong_ && pool_->Stats().reserved_bytes != 0) Wrong("trim left memory behind");
     pool_->Close(PoolEnd::kAlive);
@@ -111,6 +112,7 @@ class Program {
     if (dice < 988) return pool_->SetLimit(Below(2) * (64 * kMiB + Below(128 * kMiB)));
     if (dice < 991) return device_.SetForeignBytes(Below(64 * kMiB));
     if (dice < 994) return Destroy();
+    if (dice < 996) return pool_->KeepPrivate(1, Below(2) != 0);
     if (capturing_) {
       pool_->CaptureEnds();
     } else {
