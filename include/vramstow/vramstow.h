@@ -69,19 +69,19 @@ typedef void (*vramstow_hook)(void* context, int why, uint64_t bytes);
 #define VRAMSTOW_FUNCTION(name, parameters, arguments) int name parameters;
 const char* vramstow_version(void);
 #else
-#define VRAMSTOW_FUNCTION(name, parameters, arguments)                     \
-  static inline int name parameters {                                      \
-    int(*function) parameters;                                             \
-    void* const found = dlsym((void*)0, #name); /* in the whole process */ \
-    __builtin_memcpy(&function, &found, sizeof function);                  \
-    return found == (void*)0 ? VRAMSTOW_NOT_ACTIVE : function arguments;   \
+#define VRAMSTOW_FUNCTION(name, parameters, arguments)                 \
+  static inline int name parameters {                                  \
+    int(*function) parameters;                                         \
+    void* const found = dlsym(NULL, #name); /* in the whole process */ \
+    __builtin_memcpy(&function, &found, sizeof function);              \
+    return found == NULL ? VRAMSTOW_NOT_ACTIVE : function arguments;   \
   }
 /* The version of the loaded library, such as "0.1.0"; null where there is none. */
 static inline const char* vramstow_version(void) {
   const char* (*function)(void);
-  void* const found = dlsym((void*)0, "vramstow_version");
+  void* const found = dlsym(NULL, "vramstow_version");
   __builtin_memcpy(&function, &found, sizeof function);
-  return found == (void*)0 ? (const char*)0 : function();
+  return found == NULL ? NULL : function();
 }
 #endif
 

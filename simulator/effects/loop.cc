@@ -121,6 +121,7 @@ Outcome RunLoop(const Operation& operation, const char* functor, const Shape& sh
   const size_t total = operation.inputs.size() + 1;
   uint64_t element_bytes = 0;
   for (size_t i = 0; i < total; ++i) element_bytes += BytesOf(operands[i].element);
+  if (element_bytes == 0) return Outcome::kNotUnderstood;
   if (count > limits.bytes / element_bytes) return Outcome::kTooLarge;
 
   char* bases[kInputsMax + 1] = {};
@@ -130,7 +131,7 @@ Outcome RunLoop(const Operation& operation, const char* functor, const Shape& sh
     if (base == nullptr) return Outcome::kIllegalAddress;
     bases[i] = base + (operands[i].address - begin);
   }
-  if (IsPlainCopy(operation, operands)) {
+  if (total == 2 && IsPlainCopy(operation, operands)) {
     const size_t bytes = BytesOf(operands[0].element);
     ForEachRun(shape, operands, 2, [&](const int64_t* offsets, uint64_t run) {
       memmove(bases[0] + offsets[0], bases[1] + offsets[1], run * bytes);

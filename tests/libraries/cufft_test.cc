@@ -99,49 +99,48 @@ INSTANTIATE_TEST_SUITE_P(Lengths, CufftLengths,
                          ::testing::Values(1, 2, 3, 8, 12, 17, 100, 127, 128));
 
 TEST_F(CufftTest, ARealTransformHasHalfTheSpectrumAndComesBackInPlaceToo) {
-  constexpr size_t n = 10;
-  std::vector<float> values = Values<float>(n);
-  DeviceMemory real(n * sizeof(float));
-  DeviceMemory spectrum((n / 2 + 1) * sizeof(std::complex<float>));
+  constexpr size_t kSize = 10;
+  std::vector<float> values = Values<float>(kSize);
+  DeviceMemory real(kSize * sizeof(float));
+  DeviceMemory spectrum((kSize / 2 + 1) * sizeof(std::complex<float>));
   Put(real, values);
   cufftHandle forward = 0;
   cufftHandle back = 0;
-  ASSERT_EQ(cufftPlan1d(&forward, n, CUFFT_R2C, 1), CUFFT_SUCCESS);
-  ASSERT_EQ(cufftPlan1d(&back, n, CUFFT_C2R, 1), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftPlan1d(&forward, kSize, CUFFT_R2C, 1), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftPlan1d(&back, kSize, CUFFT_C2R, 1), CUFFT_SUCCESS);
   ASSERT_EQ(cufftExecR2C(forward, real.as<void>(), spectrum.as<void>()), CUFFT_SUCCESS);
-  const auto expected = Defined(values.data(), n, -1);
-  const auto result = Get<std::complex<float>>(spectrum, n / 2 + 1);
-  for (size_t k = 0; k <= n / 2; ++k)
+  const auto expected = Defined(values.data(), kSize, -1);
+  const auto result = Get<std::complex<float>>(spectrum, kSize / 2 + 1);
+  for (size_t k = 0; k <= kSize / 2; ++k)
     EXPECT_NEAR(std::abs(Complex(result[k]) - expected[k]), 0, 1e-4);
   ASSERT_EQ(cufftExecC2R(back, spectrum.as<void>(), spectrum.as<void>()), CUFFT_SUCCESS);
-  const auto again = Get<float>(spectrum, n);
-  for (size_t i = 0; i < n; ++i) EXPECT_NEAR(again[i], n * values[i], 1e-3);
+  const auto again = Get<float>(spectrum, kSize);
+  for (size_t i = 0; i < kSize; ++i) EXPECT_NEAR(again[i], kSize * values[i], 1e-3);
   cufftDestroy(forward);
   cufftDestroy(back);
 }
 
 TEST_F(CufftTest, TwoDimensionsAreLinesOfLines) {
-  constexpr int rows = 3;
-  constexpr int columns = 4;
-  const auto values = Values<std::complex<float>>(rows * columns);
+  constexpr int kRows = 3;
+  constexpr int kColumns = 4;
+  const auto values = Values<std::complex<float>>(kRows * kColumns);
   DeviceMemory memory(values.size() * sizeof(values[0]));
   Put(memory, values);
   cufftHandle plan = 0;
-  ASSERT_EQ(cufftPlan2d(&plan, rows, columns, CUFFT_C2C), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftPlan2d(&plan, kRows, kColumns, CUFFT_C2C), CUFFT_SUCCESS);
   ASSERT_EQ(cufftExecC2C(plan, memory.as<void>(), memory.as<void>(), -1), CUFFT_SUCCESS);
   const auto result = Get<std::complex<float>>(memory, values.size());
-  for (int k = 0; k < rows; ++k) {
-    for (int l = 0; l < columns; ++l) {
+  for (int k = 0; k < kRows; ++k) {
+    for (int l = 0; l < kColumns; ++l) {
       Complex expected = 0;
-      for (int i = 0; i < rows; ++i) {
-        for (int j = 0; j < columns; ++j) {
-          const double turn =
-              static_cast<double>(i * k) / rows + static_cast<double>(j * l) / columns;
-          expected += Complex(values[static_cast<size_t>(i * columns + j)]) *
+      for (int i = 0; i < kRows; ++i) {
+        for (int j = 0; j < kColumns; ++j) {
+          const double turn = 1.0 * i * k / kRows + 1.0 * j * l / kColumns;
+          expected += Complex(values[static_cast<size_t>(i * kColumns + j)]) *
                       std::polar(1.0, -2 * kPi * turn);
         }
       }
-      EXPECT_NEAR(std::abs(Complex(result[static_cast<size_t>(k * columns + l)]) - expected), 0,
+      EXPECT_NEAR(std::abs(Complex(result[static_cast<size_t>(k * kColumns + l)]) - expected), 0,
                   1e-4);
     }
   }

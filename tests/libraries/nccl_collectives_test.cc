@@ -63,7 +63,8 @@ TYPED_TEST(NcclTypes, EveryOperation) {
   this->Connect();
   const std::pair<ncclRedOp_t, float> cases[] = {
       {ncclSum, 8}, {ncclProd, 15}, {ncclMax, 5}, {ncclMin, 3}, {ncclAvg, 4}};
-  for (const auto& [operation, expected] : cases) {
+  for (const auto& [each, expected] : cases) {
+    const ncclRedOp_t operation = each;  // a lambda cannot capture the binding in every compiler
     using Stored = typename TypeParam::Stored;
     RankMemory<Stored> three(this->contexts_[0], std::vector<Stored>(7, TypeParam::Of(3)));
     RankMemory<Stored> five(this->contexts_[1], std::vector<Stored>(7, TypeParam::Of(5)));

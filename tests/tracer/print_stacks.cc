@@ -4,8 +4,12 @@
 
 #include "tracer/format/reader.h"
 
+using vramstow::Event;
+using vramstow::ReadError;
+using vramstow::TraceFrame;
+using vramstow::TraceReader;
+
 int main(int argc, char** argv) {
-  using namespace vramstow;
   TraceReader reader;
   if (argc != 2 || reader.Open(argv[1]) != ReadError::kOk) {
     std::fprintf(stderr, "Name one trace.\n");

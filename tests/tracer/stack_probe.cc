@@ -44,6 +44,12 @@ __attribute__((noinline)) double Measure(int frames, int events) {
   return least;
 }
 
+int Open(const char* folder, StackMode stacks) {
+  g_recorder = new Recorder;
+  return static_cast<int>(
+      g_recorder->Open({folder, "python", ThreadSlotOfProbe, OrderSource::kBest, stacks}));
+}
+
 }  // namespace
 }  // namespace vramstow
 
@@ -51,10 +57,7 @@ extern "C" {
 
 // Stacks as StackMode has them: 0 off, 2 all.
 __attribute__((visibility("default"))) int probe_open(const char* folder, int stacks) {
-  using namespace vramstow;
-  g_recorder = new Recorder;
-  return static_cast<int>(g_recorder->Open(
-      {folder, "python", ThreadSlotOfProbe, OrderSource::kBest, static_cast<StackMode>(stacks)}));
+  return vramstow::Open(folder, static_cast<vramstow::StackMode>(stacks));
 }
 
 // Gives the event's sequence.

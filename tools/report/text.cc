@@ -30,7 +30,7 @@ std::string Title(const std::string& text, const TextStyle& style) {
 
 // "snapshot.pickle: PyTorch memory snapshot".
 std::string NameOfFile(const Facts& facts) {
-  const std::string file = Printable(facts.file.substr(facts.file.rfind('/') + 1));
+  std::string file = Printable(facts.file.substr(facts.file.rfind('/') + 1));
   const std::pair<const char*, const char*> kinds[] = {
       {"pytorch_snapshot", "PyTorch memory snapshot"},
       {"rmm_log", "RMM log"},

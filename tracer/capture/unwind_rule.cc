@@ -6,7 +6,7 @@
 // libgcc's: finds the entry of .eh_frame for an address. It is in every libgcc since 3.0, also in
 // the static one that is linked here.
 extern "C" {
-struct dwarf_eh_bases {
+struct dwarf_eh_bases {  // NOLINT(readability-identifier-naming): so it is called there
   void* tbase;
   void* dbase;
   void* func;

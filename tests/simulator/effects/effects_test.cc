@@ -288,6 +288,7 @@ TEST(EffectsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
 // Whatever the arguments are, an effect touches only what it was given.
 TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
   std::mt19937_64 random(1);
+  // In parentheses: names that do not fit on one line.
   for (const char* name :
        {kFillFloat, kAddStrided, kAddConverting, kSumFloat, kUniformFloat, kArangeLong,
         "cublas_gemm", "cublas_gemm_batched", "cublaslt_matmul", "cublas_dot", "cublas_gemv",
@@ -295,10 +296,10 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
         "CatArrayBatchedCopy<OpaqueType<4u>, unsigned int, 2, 64, 64>(x)",
         "indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(x)",
         "vectorized_gather_kernel<16, long>(x)",
-        "index_elementwise_kernel<128, 4, gpu_index_kernel<index_kernel_impl<OpaqueType<4> "
-        ">(x)::{lambda(char*)#1}>(x)::{lambda(int)#1}>(x)",
-        "multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
-        "0>, std::plus<float>, float>(x)"}) {
+        ("index_elementwise_kernel<128, 4, gpu_index_kernel<index_kernel_impl<OpaqueType<4> "
+         ">(x)::{lambda(char*)#1}>(x)::{lambda(int)#1}>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
+         "0>, std::plus<float>, float>(x)")}) {
     const auto effect = MakeEffect(name);
     ASSERT_NE(nullptr, effect) << name;
     for (int i = 0; i < 300; ++i) {
