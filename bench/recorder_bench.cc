@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/event.h"
@@ -56,11 +58,14 @@ struct Bench {
   std::string folder;
   Recorder* recorder = nullptr;
 
-  void Open() {
+  void Open(bool background = false, bool compress = false) {
     std::string name = (std::filesystem::temp_directory_path() / "vramstow-bench-XXXXXX").string();
     folder = mkdtemp(name.data());
     recorder = new Recorder;  // lives as long as the process
-    recorder->Open({folder.c_str(), "bench", ThreadSlotOfBench});
+    RecorderConfig config = {folder.c_str(), "bench", ThreadSlotOfBench};
+    config.background = background;
+    config.compress = compress;
+    recorder->Open(config);
   }
   std::string File() const { return folder + "/bench.stow"; }
   void Remove() { std::filesystem::remove_all(folder); }
@@ -78,8 +83,10 @@ void BM_MakingEvents(benchmark::State& state) {
 }
 BENCHMARK(BM_MakingEvents);
 
+// By who writes full chunks: 0 the recording thread, 1 the recorder's, 2 the recorder's,
+// compressed.
 void BM_Record(benchmark::State& state) {
-  if (state.thread_index() == 0) g_bench.Open();
+  if (state.thread_index() == 0) g_bench.Open(state.range(0) != 0, state.range(0) == 2);
   const std::vector<Event> events = MakeEvents();
   size_t i = 1000 * static_cast<size_t>(state.thread_index());
   for ([[maybe_unused]] auto _ : state) {
@@ -95,7 +102,34 @@ void BM_Record(benchmark::State& state) {
     g_bench.Remove();
   }
 }
-BENCHMARK(BM_Record)->Iterations(3'000'000)->Threads(1)->Threads(2)->UseRealTime();
+BENCHMARK(BM_Record)
+    ->Arg(0)
+    ->Arg(1)
+    ->Arg(2)
+    ->Iterations(3'000'000)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+// Bytes of an event in a trace whose recorder has the time to compress it all: a job allocates some
+// 100,000 times a second at the most. The time is not what this tells.
+void BM_BytesOfAnEvent(benchmark::State& state) {
+  const std::vector<Event> events = MakeEvents();
+  constexpr size_t kEvents = 3'000'000;
+  for ([[maybe_unused]] auto _ : state) {
+    g_bench.Open(true, state.range(0) == 1);
+    for (size_t i = 0; i < kEvents; ++i) {
+      g_bench.recorder->Record(events[i % events.size()]);
+      if (i % 10'000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    g_bench.recorder->Close();
+    state.counters["bytes_per_event"] =
+        static_cast<double>(std::filesystem::file_size(g_bench.File())) / kEvents;
+    g_bench.Remove();
+  }
+}
+BENCHMARK(BM_BytesOfAnEvent)->Arg(0)->Arg(1)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 int NoRoom(int, off_t, off_t) {
   errno = ENOSPC;
@@ -145,13 +179,15 @@ void BM_Read(benchmark::State& state) {
 }
 BENCHMARK(BM_Read)->Unit(benchmark::kMillisecond);
 
-void BM_CloseATraceOf64MiB(benchmark::State& state) {
+// The argument is its size in MiB.
+void BM_CloseATrace(benchmark::State& state) {
+  const uint64_t size = static_cast<uint64_t>(state.range(0)) << 20;
   const std::vector<Event> events = MakeEvents();
   for ([[maybe_unused]] auto _ : state) {
     state.PauseTiming();
-    g_bench.Open();
-    for (size_t i = 0; std::filesystem::file_size(g_bench.File()) < (64u << 20);) {
-      for (int k = 0; k < 10000; ++k) g_bench.recorder->Record(events[i++ % events.size()]);
+    g_bench.Open(true, false);
+    for (size_t i = 0; std::filesystem::file_size(g_bench.File()) < size;) {
+      for (int k = 0; k < 100'000; ++k) g_bench.recorder->Record(events[i++ % events.size()]);
     }
     state.ResumeTiming();
     g_bench.recorder->Close();
@@ -160,7 +196,7 @@ void BM_CloseATraceOf64MiB(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(BM_CloseATraceOf64MiB)->Unit(benchmark::kMicrosecond)->Iterations(3);
+BENCHMARK(BM_CloseATrace)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond)->Iterations(2);
 
 }  // namespace
 }  // namespace vramstow

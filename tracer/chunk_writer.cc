@@ -11,6 +11,24 @@ void SetState(ChunkHeader* header, ChunkState state) {
   std::atomic_ref<uint32_t>(header->state).store(state, std::memory_order_release);
 }
 
+uint32_t MoreChecksum(const ChunkHeader& header) {
+  return Crc32c(&header.buffer,
+                offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+}
+
+// The ring's next place, with as much room as it has.
+int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uint32_t size) {
+  TraceFile::RingPlace place;
+  int error = file->BeginInRing(static_cast<uint32_t>(sizeof *sealed) + size, &place);
+  if (error != 0) return error;
+  sealed->capacity = place.capacity;
+  sealed->checksum = Crc32c(sealed, offsetof(ChunkHeader, checksum));
+  iovec parts[] = {{sealed, sizeof *sealed}, {const_cast<uint8_t*>(bytes), size}};
+  error = file->WriteAt(parts, 2, place.offset);
+  file->EndInRing();
+  return error;
+}
+
 }  // namespace
 
 void ChunkWriter::Begin(const Start& start) {
@@ -34,9 +52,8 @@ void ChunkWriter::Begin(const Start& start) {
   to->checksum = Crc32c(to, offsetof(ChunkHeader, checksum));
   to->buffer = start.buffer;
   to->payload_bytes = 0;
-  to->more_checksum =
-      Crc32c(&to->buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
-  to->reserved = 0;
+  to->more_checksum = MoreChecksum(*to);
+  to->turn = start.turn;
   to->lost_events = 0;
   to->payload_checksum = 0;
   next_ = payload();
@@ -45,32 +62,48 @@ void ChunkWriter::Begin(const Start& start) {
   SetState(to, kChunkOpen);
 }
 
-int ChunkWriter::Append() {
+int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encoding,
+                const uint8_t* bytes, uint32_t size, uint32_t payload_bytes) {
   ChunkHeader sealed;
-  std::memcpy(&sealed, header(), sizeof sealed);
-  const uint32_t size = committed();
+  std::memcpy(&sealed, &header, sizeof sealed);
+  sealed.encoding = static_cast<uint8_t>(encoding);
+  sealed.payload_bytes = encoding == ChunkEncoding::kPlain ? 0 : payload_bytes;
+  sealed.more_checksum = MoreChecksum(sealed);
+  sealed.state = kChunkSealed;
+  sealed.committed = size;
+  sealed.payload_checksum = Crc32c(bytes, size);
+  const bool is_table = sealed.kind == static_cast<uint8_t>(ChunkKind::kTables);
+  if (file->has_ring() && !is_table) return AppendToRing(file, &sealed, bytes, size);
   const uint32_t padding = (kChunkAlignment - size % kChunkAlignment) % kChunkAlignment;
   sealed.capacity = static_cast<uint32_t>(sizeof sealed) + size + padding;
   sealed.checksum = Crc32c(&sealed, offsetof(ChunkHeader, checksum));
-  sealed.state = kChunkSealed;
-  sealed.committed = size;
-  sealed.payload_checksum = Crc32c(payload(), size);
   static constexpr uint8_t kPadding[kChunkAlignment] = {};
-  iovec parts[] = {
-      {&sealed, sizeof sealed}, {payload(), size}, {const_cast<uint8_t*>(kPadding), padding}};
-  const int error = place_.file->Append(parts, 3);
-  if (error != 0) return error;
-  next_ = end_ = nullptr;
-  return 0;
+  iovec parts[] = {{&sealed, sizeof sealed},
+                   {const_cast<uint8_t*>(bytes), size},
+                   {const_cast<uint8_t*>(kPadding), padding}};
+  return file->Append(parts, 3);
+}
+
+void SealChunkInPlace(uint8_t* slot) {
+  ChunkHeader* const header = reinterpret_cast<ChunkHeader*>(slot);
+  if (header->state != kChunkOpen) return;
+  header->payload_checksum = Crc32c(slot + sizeof *header, header->committed);
+  SetState(header, kChunkSealed);
+}
+
+void ClearChunk(uint8_t* slot) { SetState(reinterpret_cast<ChunkHeader*>(slot), kChunkPreparing); }
+
+int ChunkWriter::Append() {
+  const int error = AppendChunk(place_.file, *header(), ChunkEncoding::kPlain, payload(),
+                                committed(), committed());
+  if (error == 0) next_ = end_ = nullptr;
+  return error;
 }
 
 void ChunkWriter::SealInPlace() {
   if (!has_chunk()) return;
-  header()->payload_checksum = Crc32c(payload(), committed());
-  SetState(header(), kChunkSealed);
+  SealChunkInPlace(place_.bytes);
   end_ = next_;
 }
-
-void ChunkWriter::Abandon() { next_ = end_ = nullptr; }
 
 }  // namespace vramstow

@@ -21,6 +21,17 @@
 
 namespace vramstow {
 
+// Appends a chunk to the file, sealed: `bytes` is its payload as the encoding has it, which is
+// `payload_bytes` long when decoded. `header` is the one that the chunk had while it was written. 0
+// or an errno; nothing else is touched.
+int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encoding,
+                const uint8_t* bytes, uint32_t size, uint32_t payload_bytes);
+
+// Seals a chunk where it is, if it is one that was begun. Nobody writes to it any more.
+void SealChunkInPlace(uint8_t* slot);
+// No chunk is here any more.
+void ClearChunk(uint8_t* slot);
+
 class ChunkWriter {
  public:
   // What is the same for each chunk of a slot.
@@ -41,6 +52,7 @@ class ChunkWriter {
     uint64_t base_sequence;
     uint64_t base_time;  // as the chunk's kind has it
     uint32_t buffer;     // 0 for tables
+    uint32_t turn;       // of the buffer's chunks, from 1
   };
   // Begins an empty chunk. What was in the slot is gone.
   void Begin(const Start& start);
@@ -61,8 +73,12 @@ class ChunkWriter {
   int Append();
   // Seals the chunk where it is, and no more can be written.
   void SealInPlace();
-  // From now on there is no chunk here, and what is stored in the slot does not reach the file.
-  void Abandon();
+  // The chunk is somebody else's from now on; the next one begins in another slot.
+  void MoveTo(const TraceFile::Slot& slot) {
+    place_.bytes = slot.bytes;
+    place_.offset = slot.offset;
+    next_ = end_ = nullptr;
+  }
   // Says in the chunk that one more event was lost after its last one. Without a chunk: false.
   bool CountLost() {
     if (!has_chunk()) return false;

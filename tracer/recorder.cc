@@ -12,6 +12,11 @@ RecorderError Recorder::Open(const RecorderConfig& config) {
   return error;
 }
 
+uint32_t Recorder::CaptureStack(EventKind kind) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->CaptureStack(kind);
+}
+
 void Recorder::Describe(std::string_view key, std::string_view value) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
   if (state != nullptr) state->Describe(key, value);
@@ -25,6 +30,20 @@ uint16_t Recorder::InternCall(std::string_view name) {
 uint16_t Recorder::InternLibrary(std::string_view path, uint64_t base, std::string_view build_id) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
   return state == nullptr ? kUnknownName : state->InternLibrary(path, base, build_id);
+}
+
+uint64_t Recorder::InternAnnotation(std::string_view text) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->InternAnnotation(text);
+}
+
+uint64_t Recorder::RecordMark(MarkKind kind, uint64_t annotation, uint64_t number) {
+  Event mark;
+  mark.kind = EventKind::kMark;
+  mark.object = annotation;
+  mark.offset = static_cast<uint64_t>(kind);
+  mark.size = number;
+  return Record(mark);
 }
 
 void Recorder::Close() {

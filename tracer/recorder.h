@@ -54,6 +54,23 @@ struct RecorderConfig {
   ThreadSlot thread_slot;
   OrderSource order = OrderSource::kBest;
   StackMode stacks = StackMode::kOff;
+  // A thread of the recorder's own, with all signals masked: it writes full chunks, compressed if
+  // `compress`, and records the host's memory every `sample_ms` (0: never).
+  bool background = false;
+  bool compress = false;
+  uint32_t sample_ms = 0;
+  // The newest chunks of events take the place of the oldest when they fill so many bytes; at least
+  // kLeastRingBytes. 0: all are kept.
+  uint64_t ring_bytes = 0;
+};
+
+inline constexpr uint64_t kLeastRingBytes = 1024 * 1024;
+
+// What a mark is. Stored in traces: never change one.
+enum class MarkKind : uint8_t {
+  kMoment = 0,
+  kRangeBegins = 1,  // of the thread, or, with a number, of the process
+  kRangeEnds = 2,    // without a text: the thread's innermost one
 };
 
 class RecorderState;  // tracer/recorder_state.h
@@ -73,6 +90,13 @@ class Recorder {
   // reader will see it, whatever happens to this process.
   uint64_t Record(const Event& event);
 
+  // The same without a look at the stack: the event's is what it says. For callers that hold locks
+  // of their own, because the look may wait for the dynamic linker's, which a thread may hold that
+  // waits for theirs.
+  uint64_t RecordWithStack(const Event& event);
+  // The stack that Record would give an event of this kind here and now; 0: none.
+  uint32_t CaptureStack(EventKind kind);
+
   // Facts about process, device and settings: kept in the trace as a list of pairs, later values of
   // the same key win. Keys are lower case with dots: "process.command", "device.0.name". Of a key
   // 255 bytes are kept, of a value 48 KiB.
@@ -84,6 +108,12 @@ class Recorder {
   uint16_t InternCall(std::string_view name);
   // `base` is the address where the library is mapped, `build_id` lower-case hex or empty.
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
+  // The number by which marks name a text, of which 1,024 bytes are kept; 0 when closed. A text
+  // that is known takes no lock.
+  uint64_t InternAnnotation(std::string_view text);
+  // Stores a mark of the application. `number` is that of an iteration or of a range of the
+  // process.
+  uint64_t RecordMark(MarkKind kind, uint64_t annotation, uint64_t number);
 
   // Seals all chunks and cuts the file to its length. Other threads may still be recording; what
   // they record afterwards is dropped. Safe to call at exit; a trace that was never closed is

@@ -11,6 +11,11 @@ uint64_t Recorder::Record(const Event& event) {
   return state == nullptr ? 0 : state->Record(event);
 }
 
+uint64_t Recorder::RecordWithStack(const Event& event) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->RecordWithStack(event);
+}
+
 inline uint64_t RecorderState::Record(const Event& event) {
   if (!is_fast_.load(std::memory_order_relaxed)) [[unlikely]]
     return RecordAnyhow(event);
@@ -58,7 +63,8 @@ uint64_t RecorderState::RecordAnyhow(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
   uint64_t sequence;
-  if (stack_mode_ != StackMode::kOff && event.stack == 0 && IsRecording() && WantsStack(event)) {
+  if (stack_mode_ != StackMode::kOff && event.stack == 0 && IsRecording() &&
+      WantsStack(event.kind)) {
     Event with_stack = event;
     with_stack.stack = TakeStack(buffer);
     sequence = RecordSlowly(buffer, with_stack);
@@ -67,6 +73,26 @@ uint64_t RecorderState::RecordAnyhow(const Event& event) {
   }
   buffer->busy.store(false, std::memory_order_release);
   return sequence;
+}
+
+// With the stack that the event names, be it none.
+uint64_t RecorderState::RecordWithStack(const Event& event) {
+  if (is_fast_.load(std::memory_order_relaxed)) return Record(event);
+  ThreadBuffer* const buffer = OwnBuffer();
+  if (buffer == nullptr) return 0;
+  const uint64_t sequence = RecordSlowly(buffer, event);
+  buffer->busy.store(false, std::memory_order_release);
+  return sequence;
+}
+
+// The calling thread's stack before it takes locks of its own, for events that it tells under them.
+uint32_t RecorderState::CaptureStack(EventKind kind) {
+  if (stack_mode_ == StackMode::kOff || !IsRecording() || !WantsStack(kind)) return 0;
+  ThreadBuffer* const buffer = OwnBuffer();
+  if (buffer == nullptr) return 0;
+  const uint32_t stack = TakeStack(buffer);
+  buffer->busy.store(false, std::memory_order_release);
+  return stack;
 }
 
 // Whatever the condition; the buffer is busy.
@@ -121,7 +147,8 @@ bool RecorderState::PrepareChunk(ThreadBuffer* buffer) {
 
 bool RecorderState::NextChunk(ThreadBuffer* buffer) {
   if (buffer->chunk.has_chunk()) {
-    const int error = buffer->chunk.Append();
+    // Where the recorder's thread cannot keep up, this one writes for itself.
+    const int error = HandOver(buffer) ? 0 : buffer->chunk.Append();
     if (error != 0) {
       Latch(error);
       return false;
@@ -139,7 +166,8 @@ bool RecorderState::NextChunk(ThreadBuffer* buffer) {
     base_sequence = sequence_.load(std::memory_order_acquire);
     base_time = clock_.Nanoseconds();
   }
-  buffer->chunk.Begin({number, buffer->thread, kind, base_sequence, base_time, buffer->number});
+  buffer->chunk.Begin(
+      {number, buffer->thread, kind, base_sequence, base_time, buffer->number, ++buffer->chunks});
   buffer->chunk_thread = buffer->thread;
   buffer->encoder.Begin(base_sequence, base_time);
   if (by_ticks_) TellClock(buffer);

@@ -33,7 +33,7 @@ void RecorderState::PrepareStacks(StackMode mode) {
   if (stack_tables_ != nullptr) stack_mode_ = mode;
 }
 
-bool RecorderState::WantsStack(const Event& event) const {
+bool RecorderState::WantsStack(EventKind kind) const {
   switch (stack_mode_) {
     case StackMode::kOff:
       return false;
@@ -42,7 +42,7 @@ bool RecorderState::WantsStack(const Event& event) const {
     default:
       break;
   }
-  switch (event.kind) {
+  switch (kind) {
     case EventKind::kAllocate:
     case EventKind::kReserve:
     case EventKind::kMap:
@@ -81,20 +81,30 @@ __attribute__((noinline)) uint32_t RecorderState::TakeStack(ThreadBuffer* buffer
 
 // Tells the trace of a stack that it does not know. A stack that was followed by rules of a library
 // that is gone meanwhile is nearly always such a one, so that it is noticed here.
+//
+// The dynamic linker is asked before the lock is taken: a thread in there may wait for it.
 uint32_t RecorderState::TellStack(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
   const void* const self = Self();
-  if (self == nullptr || !lock_.Lock(self)) return 0;
+  if (self == nullptr) return 0;
   StackTables& tables = *stack_tables_;
   if (tables.capture.Refresh()) hash = tables.capture.Capture(scratch, here);
+  StackCapture::Merge(scratch);
+  for (size_t i = 0; i < scratch->count; ++i) {
+    const StackFrame& frame = scratch->frames[i];
+    scratch->libraries[i] =
+        frame.kind == StackFrame::kNative
+            ? tables.callers.FindDirect(reinterpret_cast<const void*>(frame.place))
+            : nullptr;
+  }
+  if (!lock_.Lock(self)) return 0;
   uint32_t stack = tables.stacks.Find(hash);
   if (stack == 0 && IsRecording()) {
-    StackCapture::Merge(scratch);
     size_t first = 0;
-    while (first < scratch->count && IsOurs(scratch->frames[first])) ++first;
+    while (first < scratch->count && IsOurs(scratch->libraries[first])) ++first;
     stack = scratch->is_cut ? InternNode({0, FrameKind::kCut, 0, 0}) : 0;
     bool is_told = !scratch->is_cut || stack != 0;
     for (size_t i = scratch->count; i > first && is_told; --i) {
-      stack = InternNode(NodeOf(scratch->frames[i - 1], stack));
+      stack = InternNode(NodeOf(scratch->frames[i - 1], scratch->libraries[i - 1], stack));
       is_told = stack != 0;
     }
     if (is_told && stack != 0) is_told = tables.stacks.Add(hash, stack);
@@ -112,22 +122,18 @@ uint32_t RecorderState::TellStack(StackScratch* scratch, uint64_t hash, const Fr
 }
 
 // Whether it is vramstow's own code: no caller wants to see that.
-bool RecorderState::IsOurs(const StackFrame& frame) {
-  if (frame.kind != StackFrame::kNative) return false;
-  const CallerObject* const library =
-      stack_tables_->callers.FindDirect(reinterpret_cast<const void*>(frame.place));
+bool RecorderState::IsOurs(const CallerObject* library) {
   return library != nullptr && library->role == CallerRole::kVramstow;
 }
 
-RecorderState::StackNode RecorderState::NodeOf(const StackFrame& frame, uint32_t parent) {
+RecorderState::StackNode RecorderState::NodeOf(const StackFrame& frame, const CallerObject* library,
+                                               uint32_t parent) {
   StackTables& tables = *stack_tables_;
   if (frame.kind == StackFrame::kPython) {
     const PythonRuntime& python = tables.capture.python();
     return {parent, FrameKind::kPython, InternCode(frame),
             python.LineOf(frame.place, frame.instruction)};
   }
-  const CallerObject* const library =
-      tables.callers.FindDirect(reinterpret_cast<const void*>(frame.place));
   if (library == nullptr) return {parent, FrameKind::kNative, kUnknownName, frame.place};
   uint16_t& number = tables.libraries[library->index];
   if (number == kUnknownName) {

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -79,12 +80,20 @@ RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
   trace_id_ = RandomNumber();
   clock_.Start(config.order == OrderSource::kBest);
   by_ticks_ = clock_.counter_is_trusted();
+  annotations_ =
+      static_cast<NumberTable<65536>*>(mmap(nullptr, sizeof *annotations_, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (annotations_ == MAP_FAILED) return RecorderError::kCannotMap;
   PrepareStacks(config.stacks);
+  if (config.ring_bytes != 0) {
+    file_.MakeRing(std::max(config.ring_bytes, kLeastRingBytes) / kSlotBytes * kSlotBytes);
+  }
   is_fast_.store(by_ticks_ && stack_mode_ == StackMode::kOff, std::memory_order_relaxed);
   needs_barrier_ = !RegisterBarriers();
   int error = MakeFile(config, false);
   // A file system without unnamed files, or one on which they cannot be named later.
   if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);
+  if (error == 0) StartBackground(config);
   errno = error;
   switch (error) {
     case 0:
@@ -133,6 +142,7 @@ void RecorderState::WriteFileHeader() {
   to->trace_id = trace_id_;
   to->start_unix_ns = clock_.start_unix_ns();
   to->start_clock_ns = clock_.start_clock_ns();
+  to->ring_bytes = file_.ring_bytes();
   to->checksum = Crc32c(to, offsetof(FileHeader, checksum));
 }
 
@@ -158,7 +168,8 @@ void RecorderState::Close() {
   if (before == kForked) return;
   // Every Record from here on sees kClosed; every earlier one is seen by AwaitQuietBuffers.
   BarrierOnAllThreads();
-  const bool all_quiet = AwaitQuietBuffers();
+  const bool is_alone = StopBackground();
+  const bool all_quiet = AwaitQuietBuffers() && is_alone;
   const void* const self = Self();
   int stand_in;  // a thread without a slot may close as well
   if (!lock_.Lock(self != nullptr ? self : &stand_in)) return;
@@ -183,17 +194,27 @@ void RecorderState::SealAll(bool all_quiet) {
   const bool shared = file_.is_shared();
   uint64_t end_of_last_slot = 0;
   uint64_t end_of_its_contents = 0;
+  const auto note_end = [&](const TraceFile::Slot& slot, uint32_t used_bytes) {
+    if (slot.offset + kSlotBytes <= end_of_last_slot) return;
+    end_of_last_slot = slot.offset + kSlotBytes;
+    end_of_its_contents = slot.offset + used_bytes;
+  };
   const uint32_t count = buffer_count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
     ThreadBuffer* const buffer = buffers_[i];
     ChunkWriter& chunk = buffer->chunk;
     const bool quiet = !buffer->busy.load(std::memory_order_acquire);
-    if (shared && chunk.place().offset + kSlotBytes > end_of_last_slot) {
-      end_of_last_slot = chunk.place().offset + kSlotBytes;
+    const unsigned other = buffer->current ^ 1;
+    if (shared) {
       // A slot in use by a thread that hangs is left as it is.
-      end_of_its_contents = !quiet              ? end_of_last_slot
-                            : chunk.has_chunk() ? chunk.place().offset + chunk.used_bytes()
-                                                : chunk.place().offset;
+      note_end(buffer->slots[buffer->current], !quiet              ? kSlotBytes
+                                               : chunk.has_chunk() ? chunk.used_bytes()
+                                                                   : 0);
+      const bool is_handed = buffer->is_handed[other].load(std::memory_order_acquire);
+      if (is_handed && all_quiet) SealChunkInPlace(buffer->slots[other].bytes);
+      if (buffer->slots[other].bytes != nullptr) {
+        note_end(buffer->slots[other], is_handed ? kSlotBytes : 0);
+      }
     }
     if (!quiet || !chunk.has_chunk()) continue;
     if (shared) {
@@ -216,7 +237,9 @@ void RecorderState::SealAll(bool all_quiet) {
   // Whoever still stores something, at any time later, stores it into plain memory.
   bool may_cut = true;
   for (uint32_t i = 0; shared && i < count; ++i) {
-    may_cut = TraceFile::Detach(buffers_[i]->chunk.place().bytes) && may_cut;
+    for (const TraceFile::Slot& slot : buffers_[i]->slots) {
+      if (slot.bytes != nullptr) may_cut = TraceFile::Detach(slot.bytes) && may_cut;
+    }
   }
   if (shared) may_cut = TraceFile::Detach(first_slot_.bytes) && may_cut;
   if (may_cut) file_.Cut(length);
@@ -234,7 +257,11 @@ void RecorderState::AbandonAfterFork() {
   // If fork was called by a signal handler that interrupted Record, that Record goes on in the
   // child, too: what it still stores must not reach the parent's file.
   const uint32_t count = buffer_count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) TraceFile::Detach(buffers_[i]->chunk.place().bytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    for (const TraceFile::Slot& mapped : buffers_[i]->slots) {
+      if (mapped.bytes != nullptr) TraceFile::Detach(mapped.bytes);
+    }
+  }
   TraceFile::Detach(first_slot_.bytes);
   file_.Close();
 }

@@ -26,6 +26,7 @@
 #include "base/event.h"
 #include "tracer/clock.h"
 #include "tracer/name_table.h"
+#include "tracer/number_table.h"
 #include "tracer/owner_mutex.h"
 #include "tracer/recorder.h"
 #include "tracer/thread_buffer.h"
@@ -33,6 +34,8 @@
 
 namespace vramstow {
 
+class Compressor;
+struct CallerObject;
 struct FramePlace;
 struct StackFrame;
 struct StackTables;
@@ -43,9 +46,12 @@ class RecorderState {
   static RecorderState* Create(const RecorderConfig& config, RecorderError* error);
 
   uint64_t Record(const Event& event);
+  uint64_t RecordWithStack(const Event& event);
+  uint32_t CaptureStack(EventKind kind);
   void Describe(std::string_view key, std::string_view value);
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
+  uint64_t InternAnnotation(std::string_view text);
   void Close();
   void AbandonAfterFork();
   const char* path() const { return file_.path(); }
@@ -84,13 +90,23 @@ class RecorderState {
     uint64_t place;   // from the library's beginning, or the line
   };
   void PrepareStacks(StackMode mode);
-  bool WantsStack(const Event& event) const;
+  bool WantsStack(EventKind kind) const;
   uint32_t TakeStack(ThreadBuffer* buffer);
   uint32_t TellStack(StackScratch* scratch, uint64_t hash, const FramePlace& here);
-  bool IsOurs(const StackFrame& frame) VRAMSTOW_REQUIRES(lock_);
-  StackNode NodeOf(const StackFrame& frame, uint32_t parent) VRAMSTOW_REQUIRES(lock_);
+  static bool IsOurs(const CallerObject* library);
+  StackNode NodeOf(const StackFrame& frame, const CallerObject* library, uint32_t parent)
+      VRAMSTOW_REQUIRES(lock_);
   uint32_t InternCode(const StackFrame& frame) VRAMSTOW_REQUIRES(lock_);
   uint32_t InternNode(const StackNode& node) VRAMSTOW_REQUIRES(lock_);
+
+  // recorder_background.cc: what the recorder's own thread does.
+  void StartBackground(const RecorderConfig& config);
+  bool StopBackground();
+  static void* RunBackground(void* self);
+  void BackgroundRound();
+  bool HandOver(ThreadBuffer* buffer);
+  void WriteHanded(ThreadBuffer* buffer, unsigned which);
+  void TakeSample();
 
   // recorder_threads.cc: threads come and go.
   ThreadBuffer* Attach(void** slot);
@@ -146,6 +162,12 @@ class RecorderState {
   std::atomic<uint32_t> buffer_count_{0};
   TraceFile file_;
   TraceFile::Slot first_slot_;
+  // The recorder's own thread.
+  enum class Background : uint32_t { kNone, kRuns, kIsToStop, kStopped };
+  std::atomic<Background> background_{Background::kNone};
+  std::atomic<uint32_t> handed_over_{0};  // slots, ever: what the thread waits for
+  Compressor* compressor_ = nullptr;      // null: chunks are written as they are
+  uint32_t sample_ms_ = 0;
   uint64_t trace_id_ = 0;
   ChunkWriter tables_ VRAMSTOW_GUARDED_BY(lock_);
   ThreadBuffer* free_ VRAMSTOW_GUARDED_BY(lock_) = nullptr;
@@ -154,6 +176,8 @@ class RecorderState {
   // touched costs nothing.
   NameTable calls_ VRAMSTOW_GUARDED_BY(lock_);
   NameTable libraries_ VRAMSTOW_GUARDED_BY(lock_);
+  NumberTable<65536>* annotations_ = nullptr;  // by their texts' hashes; looked up by all
+  uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(lock_) = 0;
   char library_text_[kMaxLibraryText] VRAMSTOW_GUARDED_BY(lock_);
   ThreadBuffer* buffers_[kMaxBuffers];  // written under lock_, read up to buffer_count_ by all
 };

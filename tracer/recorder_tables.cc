@@ -1,6 +1,8 @@
 // Facts and names: records in a chunk of their own, at the beginning of the file.
+#include <algorithm>
 #include <cstring>
 
+#include "tracer/capture/stack_frame.h"
 #include "tracer/format/varint.h"
 #include "tracer/recorder_state.h"
 
@@ -8,6 +10,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
+constexpr size_t kMaxAnnotationBytes = 1024;
 // What fits into a chunk with room to spare.
 constexpr size_t kMaxValueBytes = 48 * 1024;
 constexpr size_t kMaxRecordBytes = kMaxValueBytes + kMaxKeyBytes + 4 * kMaxVarintBytes;
@@ -21,7 +24,7 @@ std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
 
 void RecorderState::BeginTables() {
   const uint32_t number = chunks_.fetch_add(1, std::memory_order_relaxed) + 1;
-  tables_.Begin({number, 0, ChunkKind::kTables, 0, 0, 0});
+  tables_.Begin({number, 0, ChunkKind::kTables, 0, 0, 0, 0});
 }
 
 // Appends a record of these parts and commits it. False: no room on disk.
@@ -85,6 +88,36 @@ uint16_t RecorderState::InternLibrary(std::string_view path, uint64_t base,
   const void* const self = Self();
   if (self == nullptr || !IsRecording() || !lock_.Lock(self)) return kUnknownName;
   const uint16_t number = InternLibraryLocked(path, base, build_id);
+  lock_.Unlock();
+  return number;
+}
+
+uint64_t RecorderState::InternAnnotation(std::string_view text) {
+  text = text.substr(0, kMaxAnnotationBytes);
+  uint64_t hash = text.size();
+  for (size_t i = 0; i < text.size(); i += sizeof hash) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, std::min(sizeof word, text.size() - i));
+    hash = MixInto(hash, word);
+  }
+  hash |= 1;
+  uint64_t number = annotations_->Find(hash);
+  if (number != 0) return number;
+  const void* const self = Self();
+  if (self == nullptr || !IsRecording() || !lock_.Lock(self)) return 0;
+  number = annotations_->Find(hash);
+  if (number == 0 && IsRecording()) {
+    number = annotation_count_ + 1;
+    uint8_t bytes[kMaxVarintBytes];
+    const std::string_view parts[] = {AsText(bytes, WriteVarint(bytes, number)), text};
+    if (AppendTableRecord(static_cast<uint8_t>(RecordType::kAnnotation), parts, 2)) {
+      annotation_count_ = number;
+      // When this table is full, a text gets a new number each time.
+      annotations_->Add(hash, static_cast<uint32_t>(number));
+    } else {
+      number = 0;
+    }
+  }
   lock_.Unlock();
   return number;
 }

@@ -81,6 +81,7 @@ ThreadBuffer* RecorderState::NewBuffer() {
   buffer->owner = this;
   buffer->thread = ThisThread();
   buffer->number = count + 1;
+  buffer->slots[0] = slot;
   buffer->chunk.SetPlace({&file_, slot.bytes, slot.offset, kSlotBytes, trace_id_});
   buffers_[count] = buffer;
   buffer_count_.store(count + 1, std::memory_order_release);

@@ -5,7 +5,8 @@
 // is all that an event with a known stack needs.
 //
 // Ownership: RecorderState's, in memory that is zero at first. Threads: `stacks` may be looked up
-// by all, the rest is guarded by the recorder's lock. No heap. Memory: 15 MiB if all of it is used.
+// by all, `capture` and `callers` are for all; the rest is guarded by the recorder's lock. No heap.
+// Memory: 15 MiB if all of it is used.
 #ifndef VRAMSTOW_TRACER_STACK_TABLES_H_
 #define VRAMSTOW_TRACER_STACK_TABLES_H_
 

@@ -27,7 +27,13 @@ struct ThreadBuffer {
   uint32_t thread;        // the operating system's id
   uint32_t chunk_thread;  // the thread that the chunk was last said to be of
   uint32_t number;        // of this buffer, from 1
-  ChunkWriter chunk;
+  ChunkWriter chunk;      // in the current one of the slots
+  // The other slot is there from the first time that the recorder's thread is handed a full one. A
+  // slot that is handed over belongs to that thread until it has written it.
+  TraceFile::Slot slots[2];
+  std::atomic<bool> is_handed[2];
+  uint32_t current;
+  uint32_t chunks;       // begun so far
   uint64_t anchor_ends;  // from this tick on the chunk has to be told anew what the clocks say
   EventEncoder encoder;
   uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was

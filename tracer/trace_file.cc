@@ -252,10 +252,17 @@ int TraceFile::Append(iovec* parts, int count) {
 }
 
 int TraceFile::WriteFront(const void* bytes, size_t size) {
+  iovec part = {const_cast<void*>(bytes), size};
+  return WriteAt(&part, 1, 0);
+}
+
+int TraceFile::WriteAt(iovec* parts, int count, uint64_t offset) {
+  uint64_t end = offset;
+  for (int i = 0; i < count; ++i) end += parts[i].iov_len;
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  iovec part = {const_cast<void*>(bytes), size};
-  return WriteAll(fd, &part, 1, 0);
+  if (OverFileSizeLimit(end)) return ENOSPC;
+  return WriteAll(fd, parts, count, offset);
 }
 
 bool TraceFile::Detach(uint8_t* slot) {

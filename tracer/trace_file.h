@@ -14,7 +14,7 @@
 // The host process may close our descriptor, or all it finds, and open something else under its
 // number. So each use first asks whether the descriptor still is our file, and opens it again if
 // not. Ownership: the file and its slots, which stay mapped for the life of the process. Threads:
-// Create, Publish and Close once; NewSlot and Append by any thread at any time between. Errors:
+// Create, MakeRing, Publish and Close once; the rest by any thread at any time between. Errors:
 // errno values. No heap, no signals (not even SIGXFSZ). Units: bytes.
 #ifndef VRAMSTOW_TRACER_TRACE_FILE_H_
 #define VRAMSTOW_TRACER_TRACE_FILE_H_
@@ -26,6 +26,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "tracer/owner_mutex.h"
 
 namespace vramstow {
 
@@ -52,6 +54,22 @@ class TraceFile {
 
   // Writes at the beginning of the file: for plain slots, whose first one has to get there.
   int WriteFront(const void* bytes, size_t size);
+  // Writes the parts at a place that is the caller's, and changes the array on the way. 0 or an
+  // errno.
+  int WriteAt(iovec* parts, int count, uint64_t offset);
+
+  // From now on chunks of events go round in so many bytes (trace_ring.cc). Before the first one.
+  void MakeRing(uint64_t bytes) { ring_bytes_ = bytes; }
+  bool has_ring() const { return ring_bytes_ != 0; }
+  uint64_t ring_bytes() const { return ring_bytes_; }
+  struct RingPlace {
+    uint64_t offset;
+    uint32_t capacity;  // to be written into the chunk's header
+  };
+  // Makes room for a chunk of so many bytes, by dropping the oldest ones, and keeps others out
+  // until EndInRing. 0; or an errno, and nothing is to be ended.
+  int BeginInRing(uint32_t bytes, RingPlace* place);
+  void EndInRing() { ring_lock_.Unlock(); }
 
   // Puts plain memory in the place of a slot: what is stored there no longer reaches the file.
   // False where there is no memory for that; then the file must not be cut.
@@ -80,10 +98,16 @@ class TraceFile {
   uint64_t Reserve(uint64_t bytes, uint64_t alignment);
   int ProvideRoom(int fd, uint64_t offset);
   static uint8_t* PlainSlot();
+  int ClaimRing(uint64_t needed, RingPlace* place) VRAMSTOW_REQUIRES(ring_lock_);
+  int DropOldest(uint64_t at, uint64_t* capacity) VRAMSTOW_REQUIRES(ring_lock_);
 
   std::atomic<int> fd_{-1};
   std::atomic<uint64_t> end_{0};
   bool shared_ = true;
+  OwnerMutex ring_lock_;
+  uint64_t ring_bytes_ = 0;
+  uint64_t ring_begin_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;
+  uint64_t ring_next_ VRAMSTOW_GUARDED_BY(ring_lock_) = 0;
   dev_t device_ = 0;
   ino_t inode_ = 0;
   char path_[PATH_MAX] = {};

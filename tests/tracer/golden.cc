@@ -32,7 +32,11 @@ std::string Describe(const std::string& path) {
     if (first_thread == 0) first_thread = event.thread;
     std::ostringstream line;
     line << event.sequence << ' ' << event.time_ns << " thread "
-         << (event.thread == first_thread ? "A" : "B") << ' ' << ToText(event) << '\n';
+         << (event.thread == first_thread ? "A" : "B") << ' ' << ToText(event);
+    const std::string_view says =
+        event.kind == EventKind::kMark ? reader.Annotation(event.object) : "unknown";
+    if (says != "unknown") line << " says " << says;
+    line << '\n';
     lines.push_back(line.str());
     all += line.str();
   }

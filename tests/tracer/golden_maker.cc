@@ -3,11 +3,14 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v2.0-closed.stow, a small trace that was closed, with FOLDER/v2.0-closed.txt, its
-// contents; and v2.0-killed.stow and .txt, one with full chunks as a kill leaves it.
+// Gives FOLDER/v2.2-closed.stow, a small trace that was closed, with FOLDER/v2.2-closed.txt, its
+// contents; and v2.2-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
+// are compressed, and marks have texts.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -47,27 +50,47 @@ void RecordLong(Recorder* recorder, uint64_t seed, int count) {
   for (int i = 0; i < count; ++i) recorder->Record(events[static_cast<size_t>(i) % 200]);
 }
 
-void MakeClosed(const std::string& folder) {
+Recorder* OpenCompressing(const std::string& folder, const char* stem) {
   auto* const recorder = new Recorder;
-  OpenIn(recorder, folder, "v2.0-closed");
+  RecorderConfig config = {folder.c_str(), stem, TestThreadSlot};
+  config.background = config.compress = true;
+  if (recorder->Open(config) != RecorderError::kOk) std::abort();
+  return recorder;
+}
+
+// Until the recorder's thread has written what it was handed.
+void Wait() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
+
+void RecordMarks(Recorder* recorder) {
+  recorder->RecordMark(MarkKind::kMoment, recorder->InternAnnotation("iteration"), 3);
+  recorder->RecordMark(MarkKind::kRangeBegins, recorder->InternAnnotation("forward"), 0);
+  recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
+}
+
+void MakeClosed(const std::string& folder) {
+  Recorder* const recorder = OpenCompressing(folder, "v2.2-closed");
   TellTables(recorder);
   // One after the other in one chunk.
-  std::thread([recorder] { RecordMany(recorder, 1, 60); }).join();
+  std::thread([recorder] {
+    RecordMarks(recorder);
+    RecordMany(recorder, 1, 60);
+  }).join();
   std::thread([recorder] { RecordMany(recorder, 2, 60); }).join();
   recorder->Close();
 }
 
 void MakeKilled(const std::string& folder) {
-  auto* const recorder = new Recorder;
-  OpenIn(recorder, folder, "open");
+  Recorder* const recorder = OpenCompressing(folder, "open");
   TellTables(recorder);
+  RecordMarks(recorder);
   recorder->Describe("long", std::string(40000, '.'));
   recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables
   RecordLong(recorder, 4, 1500);                          // and this the second one of events
   std::thread([recorder] { RecordMany(recorder, 5, 300); }).join();
   RecordMany(recorder, 6, 300);
+  Wait();
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.0-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.2-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -83,7 +106,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v2.0-closed", "v2.0-killed"}) {
+  for (const char* name : {"v2.2-closed", "v2.2-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }

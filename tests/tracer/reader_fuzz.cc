@@ -32,6 +32,8 @@ void MakeChecksumsRight(std::string* bytes) {
     std::memcpy(&header, bytes->data() + at, sizeof header);
     header.trace_id = file.trace_id;
     header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
+    header.more_checksum = Crc32c(
+        &header.buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
     const size_t room = bytes->size() - at - sizeof header;
     const size_t size = header.committed < room ? header.committed : room;
     header.payload_checksum = Crc32c(bytes->data() + at + sizeof header, size);
@@ -48,6 +50,7 @@ uint64_t ReadAll(TraceReader* reader) {
     sequence = event.sequence;
     sum = sum * 31 + event.address + event.size + event.time_ns +
           reader->CallName(event.call).size() + reader->Library(event.library).path.size();
+    if (event.kind == EventKind::kMark) sum += reader->Annotation(event.object).size();
   }
   return sum;
 }

@@ -11,7 +11,7 @@
 // then left alone, too.
 //
 // Ownership: none of the interpreter's objects. Lives in static storage or in memory that is zero
-// at first. Threads: Find and Check under a lock of the caller's; Collect by any number at once.
+// at first. Threads: Find and Check one at a time; Collect by any number at once.
 // Errors: no frames. No heap. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CAPTURE_PYTHON_RUNTIME_H_
 #define VRAMSTOW_TRACER_CAPTURE_PYTHON_RUNTIME_H_

@@ -63,6 +63,7 @@ void StackCapture::Merge(StackScratch* scratch) {
 }
 
 bool StackCapture::Refresh() {
+  if (is_refreshing_.exchange(true, std::memory_order_acquire)) return false;
   const LibraryCounts now = CountLibraries();
   const bool is_new = now.loaded != libraries_.loaded;
   const bool is_less = now.unloaded != libraries_.unloaded;
@@ -79,6 +80,7 @@ bool StackCapture::Refresh() {
   }
   // An odd number: the hash that begins with it differs in all bits.
   if (changed) generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
+  is_refreshing_.store(false, std::memory_order_release);
   return changed;
 }
 

@@ -8,9 +8,10 @@
 // before is found by one look-up, and nothing else is ever done for it.
 //
 // Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
-// is zero at first. Threads: Capture by any number at once, each with its own scratch; Refresh
-// under a lock of the caller's. Errors: a stack that cannot be followed ends early. No heap; no
-// lock, but for Refresh the one of the list of libraries. Units: addresses.
+// is zero at first. Threads: any number at once, each with its own scratch. Errors: a stack that
+// cannot be followed ends early. No heap; no lock, but for Refresh the one of the list of
+// libraries: so callers must hold none that a thread inside the dynamic linker could wait for.
+// Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
 #define VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
 
@@ -25,6 +26,8 @@
 
 namespace vramstow {
 
+struct CallerObject;
+
 struct StackScratch {
   NativeStack native;
   size_t python_count;
@@ -33,6 +36,8 @@ struct StackScratch {
   size_t count;                        // of frames
   bool is_cut;                         // there were more
   StackFrame frames[kMaxStackFrames];  // from the innermost on
+  // Of these frames, for whoever tells of them; null: in no library.
+  const CallerObject* libraries[kMaxStackFrames];
   StackFrame python[kMaxStackFrames];
   PythonSegment segments[kMaxPythonSegments];
 };
@@ -59,6 +64,7 @@ class StackCapture {
 
   // Looks whether libraries came or went since the last time, and whether there is an interpreter.
   // True: what was captured before may be wrong, and every stack has another number from now on.
+  // While one thread looks, the others do not wait for it: they are told false.
   bool Refresh();
 
   const PythonRuntime& python() const { return python_; }
@@ -67,6 +73,7 @@ class StackCapture {
   UnwindTable rules_;
   PythonRuntime python_;
   std::atomic<uint64_t> generation_;
+  std::atomic<bool> is_refreshing_;
   LibraryCounts libraries_;
 };
 

@@ -1,8 +1,11 @@
 #include "tracer/format/chunk_index.h"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "tracer/format/crc32c.h"
 #include "tracer/format/event_decoder.h"
@@ -48,20 +51,45 @@ bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
   return header.state == 0 && header.number == 0 && header.committed == 0;
 }
 
+// An encoded chunk is sealed, and no longer than what a slot holds when it is decoded: so a small
+// file cannot ask for much memory.
+bool IsKnownEncoding(const ChunkHeader& header) {
+  if (header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain)) return true;
+  return header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd) &&
+         header.header_bytes >= sizeof(ChunkHeader) && header.state == kChunkSealed &&
+         header.payload_bytes <= kSlotBytes;
+}
+
 bool IsUsable(const ChunkHeader& header) {
   const ChunkKind kind = static_cast<ChunkKind>(header.kind);
   const bool is_ticked = kind == ChunkKind::kTickedEvents;
   return (header.state == kChunkOpen || header.state == kChunkSealed) &&
          (kind == ChunkKind::kEvents || kind == ChunkKind::kTables || is_ticked) &&
-         header.encoding == static_cast<uint8_t>(ChunkEncoding::kPlain) &&
-         header.committed <= header.capacity - header.header_bytes && IsMoreBelievable(header) &&
+         IsKnownEncoding(header) && header.committed <= header.capacity - header.header_bytes &&
+         IsMoreBelievable(header) &&
          (!is_ticked || (header.header_bytes >= sizeof(ChunkHeader) &&
                          header.base_time >> (64 - kBufferBits) == 0));
 }
 
+bool LoadZstd(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload,
+              size_t* size) {
+  std::vector<uint8_t> encoded(entry.available);
+  const uint64_t offset = entry.offset + entry.header.header_bytes;
+  if (entry.is_cut || bytes.Read(offset, encoded.data(), encoded.size()) < encoded.size() ||
+      Crc32c(encoded.data(), encoded.size()) != entry.header.payload_checksum) {
+    return false;
+  }
+  *size = entry.header.payload_bytes;
+  payload->resize(*size + kDecodePadding);
+  const size_t count = ZSTD_decompress(payload->data(), *size, encoded.data(), encoded.size());
+  if (ZSTD_isError(count) != 0 || count != *size) return false;
+  std::memset(payload->data() + *size, 0, kDecodePadding);
+  return true;
+}
+
 }  // namespace
 
-void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id,
+void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
                        ReadReport* report) {
   report_ = report;
   lost_events_ = 0;
@@ -106,6 +134,33 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     at = next;
   }
   KeepOneOfEachNumber(bytes);
+  if (is_ring) BeginBehindHoles();
+  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.base_order() < b.base_order();
+  });
+}
+
+// A chunk can get into the ring after the one that follows it, and so can outlive that one by a
+// little. What is left of a buffer is to begin behind the hole.
+void ChunkIndex::BeginBehindHoles() {
+  constexpr size_t kMostOutOfTurn = 2;
+  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.header.buffer != b.header.buffer ? a.header.buffer < b.header.buffer
+                                              : a.header.turn < b.header.turn;
+  });
+  std::vector<ChunkEntry> kept;
+  for (size_t begin = 0; begin < events_.size();) {
+    size_t first = begin;
+    size_t end = begin + 1;
+    for (; end < events_.size() && events_[end].header.buffer == events_[begin].header.buffer;
+         ++end) {
+      const bool is_hole = events_[end].header.turn != events_[end - 1].header.turn + 1;
+      if (is_hole && end - begin <= kMostOutOfTurn) first = end;
+    }
+    for (size_t i = first; i < end; ++i) kept.push_back(events_[i]);
+    begin = end;
+  }
+  events_ = std::move(kept);
 }
 
 // Enters the chunk; returns where the next one should be.
@@ -140,6 +195,7 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     return a.header.number < b.header.number;
   });
   std::vector<uint8_t> payload;
+  size_t payload_bytes = 0;
   for (size_t begin = 0; begin < found_.size();) {
     size_t end = begin + 1;
     while (end < found_.size() && found_[end].header.number == found_[begin].header.number) ++end;
@@ -149,7 +205,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     for (size_t i = begin; i < end && end - begin > 1; ++i) {
       const ChunkEntry& entry = found_[i];
       const bool is_sealed = entry.header.state == kChunkSealed;
-      const bool is_proved = is_sealed && !entry.is_cut && Load(bytes, entry, &payload);
+      const bool is_proved =
+          is_sealed && !entry.is_cut && Load(bytes, entry, &payload, &payload_bytes);
       const uint64_t rank = uint64_t{is_proved ? 3u : is_sealed ? 1u : 2u} << 32 | entry.available;
       if (rank > best_rank) {
         best = i;
@@ -166,13 +223,14 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
   }
   found_.clear();
   found_.shrink_to_fit();
-  std::stable_sort(events_.begin(), events_.end(), [](const ChunkEntry& a, const ChunkEntry& b) {
-    return a.base_order() < b.base_order();
-  });
 }
 
 bool ChunkIndex::Load(const TraceBytes& bytes, const ChunkEntry& entry,
-                      std::vector<uint8_t>* payload) {
+                      std::vector<uint8_t>* payload, size_t* size) {
+  *size = entry.available;
+  if (entry.header.encoding == static_cast<uint8_t>(ChunkEncoding::kZstd)) {
+    return LoadZstd(bytes, entry, payload, size);
+  }
   payload->resize(entry.available + kDecodePadding);
   const size_t count =
       bytes.Read(entry.offset + entry.header.header_bytes, payload->data(), entry.available);

@@ -33,8 +33,10 @@ struct ChunkEntry {
 
 class ChunkIndex {
  public:
-  // Looks through the whole file. `trace_id` 0: not known, any will do.
-  void Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, ReadReport* report);
+  // Looks through the whole file. `trace_id` 0: not known, any will do. `is_ring`: the oldest
+  // chunks are gone.
+  void Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_id, bool is_ring,
+             ReadReport* report);
 
   // In the order of their numbers.
   const std::vector<ChunkEntry>& tables() const { return tables_; }
@@ -43,14 +45,16 @@ class ChunkIndex {
   // Said by the chunks to have been lost at their ends, after the recorder had latched off.
   uint64_t lost_events() const { return lost_events_; }
 
-  // Reads the payload of a chunk into *payload, followed by kDecodePadding zeros. False: its
-  // checksum says that it is damaged, or it has gone in the meantime.
-  static bool Load(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload);
+  // Reads the payload of a chunk into *payload, decoded, followed by kDecodePadding zeros; *size is
+  // how long it is. False: it is damaged, or it has gone in the meantime.
+  static bool Load(const TraceBytes& bytes, const ChunkEntry& entry, std::vector<uint8_t>* payload,
+                   size_t* size);
 
  private:
   uint64_t Take(uint64_t offset, const ChunkHeader& header, uint64_t size);
   void CutLastAt(uint64_t offset);
   void KeepOneOfEachNumber(const TraceBytes& bytes);
+  void BeginBehindHoles();
 
   ReadReport* report_ = nullptr;
   uint64_t lost_events_ = 0;

@@ -26,7 +26,7 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
 inline constexpr uint16_t kFormatMajor = 2;
-inline constexpr uint16_t kFormatMinor = 1;
+inline constexpr uint16_t kFormatMinor = 2;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
@@ -51,6 +51,7 @@ enum class ChunkKind : uint8_t {
 
 enum class ChunkEncoding : uint8_t {
   kPlain = 0,
+  kZstd = 1,  // the payload is one Zstandard frame (RFC 8878) of at most kSlotBytes; since 2.2
 };
 
 enum class TraceState : uint32_t {
@@ -82,11 +83,15 @@ struct FileHeader {
   uint64_t latch_sequence;  // where in the order it was latched off, or 0
   uint64_t latch_time_ns;   // when that was
   uint64_t lost_events;     // after that, by threads without a chunk (since version 2)
+  // Since 2.2: how many bytes of the file are a ring, in which the newest chunks of events take the
+  // place of the oldest; 0: all are kept.
+  uint64_t ring_bytes;
 };
 static_assert(offsetof(FileHeader, checksum) == 60);
 static_assert(offsetof(FileHeader, state) == 64);
 static_assert(offsetof(FileHeader, latch_time_ns) == 104);
-static_assert(sizeof(FileHeader) == 120);
+static_assert(offsetof(FileHeader, ring_bytes) == 120);
+static_assert(sizeof(FileHeader) == 128);
 
 inline constexpr uint32_t kFirstChunkHeaderBytes = 64;  // of a chunk header of version 1
 
@@ -111,8 +116,8 @@ struct ChunkHeader {
   uint32_t buffer;         // whose chunk this is, from 1; 0 for tables
   uint32_t payload_bytes;  // of an encoded chunk: how long it is when decoded
   uint32_t more_checksum;  // CRC-32C of these two
-  uint32_t reserved;
-  uint64_t lost_events;  // of this buffer, after latching off; changed while the trace is written
+  uint32_t turn;           // how many chunks this buffer had begun with this one; since 2.2
+  uint64_t lost_events;    // of this buffer, after latching off; changed while the trace is written
 };
 static_assert(offsetof(ChunkHeader, checksum) == 48);
 static_assert(offsetof(ChunkHeader, buffer) == kFirstChunkHeaderBytes);
@@ -126,15 +131,16 @@ inline constexpr uint8_t kSequenceBit = 0x40;  // a sequence difference other th
 inline constexpr uint8_t kShapeMask = 0x3F;
 
 enum class RecordType : uint8_t {
-  kNone = 0,     // never written: zeros are not records
-  kShape = 1,    // in kEvents: gives a number to what many events have in common
-  kThread = 2,   // in kEvents: the events from here on are of another thread
-  kFact = 3,     // in kTables
-  kCall = 4,     // in kTables
-  kLibrary = 5,  // in kTables
-  kClock = 6,    // in kTickedEvents: ticks, nanoseconds, and how they go on from here
-  kCode = 7,     // in kTables: a code object of Python's
-  kStack = 8,    // in kTables: a frame and the stack of its caller
+  kNone = 0,        // never written: zeros are not records
+  kShape = 1,       // in kEvents: gives a number to what many events have in common
+  kThread = 2,      // in kEvents: the events from here on are of another thread
+  kFact = 3,        // in kTables
+  kCall = 4,        // in kTables
+  kLibrary = 5,     // in kTables
+  kClock = 6,       // in kTickedEvents: ticks, nanoseconds, and how they go on from here
+  kCode = 7,        // in kTables: a code object of Python's
+  kStack = 8,       // in kTables: a frame and the stack of its caller
+  kAnnotation = 9,  // in kTables: what a mark says; since 2.2
 };
 
 // What a frame of a stack is.
@@ -143,6 +149,13 @@ enum class FrameKind : uint8_t {
   kPython = 2,
   kCut = 3,  // there are more frames, which were left out
 };
+
+// What a mark's `offset` says. Its `object` is what it says in words; a range of a thread ends
+// without words, with 0. `size` is a number of its own: of the iteration, or of a range of the
+// whole process (from 1).
+inline constexpr uint64_t kMarkMoment = 0;
+inline constexpr uint64_t kMarkBegins = 1;
+inline constexpr uint64_t kMarkEnds = 2;
 
 // Where an event of a ticked chunk is in the order of all: ticks first. Two threads whose events
 // are at the same tick did not wait for each other; their buffers tell them apart.

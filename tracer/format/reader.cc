@@ -57,6 +57,7 @@ class TraceReader::Impl {
   bool SelectChunk();
   void ActivateNext();
   void Advance();
+  void NameRange(Event* event);
   void CountDamage(const Active& chunk);
   void Retire(Active* chunk);
   bool TellUntoldGap(Event* event);
@@ -82,6 +83,7 @@ class TraceReader::Impl {
   uint64_t events_after_latch_ = 0;  // recorded by threads that did not yet know
   bool is_ticked_ = false;           // the trace has ticked chunks
   std::vector<Span> spans_;
+  std::map<uint32_t, std::vector<uint64_t>> ranges_;  // of each thread, those that are open
   bool is_finished_ = false;
 };
 
@@ -118,15 +120,16 @@ ReadError TraceReader::Impl::ReadTables() {
   }
   report.closed = header_.state == static_cast<uint32_t>(TraceState::kClosed);
   if (header_.major < 2) header_.lost_events = 0;
-  index_.Build(bytes_, header_.header_bytes, header_.trace_id, &report);
+  index_.Build(bytes_, header_.header_bytes, header_.trace_id, header_.ring_bytes != 0, &report);
   for (const ChunkEntry& entry : index_.events()) is_ticked_ = is_ticked_ || entry.is_ticked();
   std::vector<uint8_t> payload;
   for (const ChunkEntry& entry : index_.tables()) {
     size_t consumed = 0;
-    const bool is_loaded = ChunkIndex::Load(bytes_, entry, &payload);
-    if (is_loaded && tables.Decode(payload.data(), entry.available, &consumed)) continue;
+    size_t size = 0;
+    const bool is_loaded = ChunkIndex::Load(bytes_, entry, &payload, &size);
+    if (is_loaded && tables.Decode(payload.data(), size, &consumed)) continue;
     if (!entry.is_cut) ++report.damaged_chunks;
-    report.damaged_bytes += entry.available - consumed;
+    report.damaged_bytes += is_loaded ? size - consumed : entry.available;
   }
   report_at_open_ = report;
   Rewind();
@@ -143,6 +146,7 @@ void TraceReader::Impl::Rewind() {
   first_sequence_ = last_sequence_ = last_time_ns_ = 0;
   told_events_ = events_after_latch_ = 0;
   spans_.clear();
+  ranges_.clear();
   is_finished_ = false;
 }
 
@@ -166,6 +170,8 @@ bool TraceReader::Impl::Next(Event* event) {
     if (report.events++ == 0) first_sequence_ = last_sequence_;
     if (event->kind == EventKind::kGap) [[unlikely]]
       told_events_ += event->size;
+    if (event->kind == EventKind::kMark) [[unlikely]]
+      NameRange(event);
     if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
     Advance();
     return true;
@@ -174,6 +180,19 @@ bool TraceReader::Impl::Next(Event* event) {
   is_finished_ = true;
   Finish();
   return TellUntoldGap(event);
+}
+
+// The end of a thread's range does not say which: it is the innermost one.
+void TraceReader::Impl::NameRange(Event* event) {
+  const bool is_process_range = event->size != 0;
+  if (is_process_range || (event->offset != kMarkBegins && event->offset != kMarkEnds)) return;
+  std::vector<uint64_t>& ranges = ranges_[event->thread];
+  if (event->offset == kMarkBegins) {
+    ranges.push_back(event->object);
+  } else if (event->object == 0 && !ranges.empty()) {
+    event->object = ranges.back();
+    ranges.pop_back();
+  }
 }
 
 // Makes that chunk the current one whose event is next. False: there is none.
@@ -206,10 +225,9 @@ void TraceReader::Impl::ActivateNext() {
     unused_.push_back(pool_.back().get());
   }
   Active* const chunk = unused_.back();
-  chunk->size = entry.available;
   chunk->is_cut = entry.is_cut;
   chunk->entry = &entry;
-  if (!ChunkIndex::Load(bytes_, entry, &chunk->payload)) {
+  if (!ChunkIndex::Load(bytes_, entry, &chunk->payload, &chunk->size)) {
     ++report.damaged_chunks;
     report.damaged_bytes += entry.available;
     return;
@@ -280,9 +298,12 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
 }
 
 // By the numbers that each buffer gave its events: what is missing between two chunks of one. What
-// is missing behind the last one is known where the trace was closed.
+// is missing behind the last one is known where the trace was closed. What is missing before the
+// first one was overwritten, if the file is a ring.
 uint64_t TraceReader::Impl::MissingInBuffers() {
-  if (report.closed) return header_.last_sequence - std::min(header_.last_sequence, report.events);
+  const bool is_ring = header_.ring_bytes != 0;
+  if (report.closed && !is_ring)
+    return header_.last_sequence - std::min(header_.last_sequence, report.events);
   std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
     return a.buffer != b.buffer ? a.buffer < b.buffer : a.chunk < b.chunk;
   });
@@ -290,10 +311,18 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   uint64_t known = 0;
   uint32_t buffer = 0;
   for (const Span& span : spans_) {
-    if (span.buffer != buffer) known = 0;
+    if (span.buffer != buffer) {
+      known = is_ring ? span.first : 0;
+      report.overwritten_events += known;
+    }
     buffer = span.buffer;
     if (span.first > known) missing += span.first - known;
     known = std::max(known, span.last);
+  }
+  // Buffers of which nothing is left are known by the sum.
+  if (is_ring && report.closed) {
+    const uint64_t told = std::min(header_.last_sequence, report.events + missing);
+    report.overwritten_events = header_.last_sequence - told;
   }
   return missing;
 }
@@ -331,6 +360,11 @@ const TraceLibrary& TraceReader::Library(uint16_t library) const {
 }
 
 const std::vector<TraceLibrary>& TraceReader::libraries() const { return impl_->tables.libraries; }
+
+std::string_view TraceReader::Annotation(uint64_t number) const {
+  const auto found = impl_->tables.annotations.find(number);
+  return found == impl_->tables.annotations.end() ? "unknown" : std::string_view(found->second);
+}
 
 std::vector<TraceFrame> TraceReader::Stack(uint32_t stack) const {
   return impl_->tables.Stack(stack);

@@ -62,7 +62,9 @@ struct ReadReport {
   uint64_t damaged_bytes = 0;   // bytes of the file that could not be used
   uint64_t missing_events = 0;  // other sequence numbers, up to the last, that did not appear
   uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
-  bool closed = false;          // the process closed the trace; false: it was killed or is running
+  // Older ones whose place newer ones took, because the trace was to keep a limited size.
+  uint64_t overwritten_events = 0;
+  bool closed = false;  // the process closed the trace; false: it was killed or is running
 };
 
 class TraceReader {
@@ -90,6 +92,10 @@ class TraceReader {
   std::string_view CallName(uint16_t call) const;
   const TraceLibrary& Library(uint16_t library) const;
   const std::vector<TraceLibrary>& libraries() const;
+
+  // What a mark says, by its `object`; "unknown" where the table has not that number. The end of a
+  // thread's range has the number of its beginning.
+  std::string_view Annotation(uint64_t number) const;
 
   // The frames of an event's stack, from the innermost on; none for 0 and for a number that the
   // table has not. In place of each call of Python's interpreter loop are the frames that it runs.

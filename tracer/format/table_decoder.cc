@@ -71,6 +71,14 @@ bool DecodeCode(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   return true;
 }
 
+bool DecodeAnnotation(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
+  uint64_t number;
+  in = ReadVarint(in, end, &number);
+  if (in == nullptr || number == 0) return false;
+  tables->annotations[number] = Text(in, end);
+  return true;
+}
+
 bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   uint64_t number;
   uint64_t parent;
@@ -136,6 +144,7 @@ bool TraceTables::Decode(const uint8_t* bytes, size_t size, size_t* consumed) {
     if (type == RecordType::kLibrary) is_right = DecodeLibrary(in, record_end, this);
     if (type == RecordType::kCode) is_right = DecodeCode(in, record_end, this);
     if (type == RecordType::kStack) is_right = DecodeStack(in, record_end, this);
+    if (type == RecordType::kAnnotation) is_right = DecodeAnnotation(in, record_end, this);
     if (is_right) next = record_end;
   }
   *consumed = static_cast<size_t>(next - bytes);

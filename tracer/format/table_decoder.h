@@ -34,6 +34,7 @@ struct TraceTables {
   };
   std::vector<Code> codes = {{0, "unknown", "unknown"}};
   std::vector<StackNode> stacks = {{}};
+  std::map<uint64_t, std::string> annotations;
 
   std::vector<TraceFrame> Stack(uint32_t stack) const;
 

@@ -1,0 +1,16 @@
+# Finds Zstandard as a static library: the preloaded core must not bring a library along, and must
+# not meet another version of it in the process.
+#
+# Gives the target ZstdStatic::ZstdStatic.
+find_path(ZstdStatic_INCLUDE zstd.h)
+find_library(ZstdStatic_LIBRARY libzstd.a)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(
+  ZstdStatic REQUIRED_VARS ZstdStatic_LIBRARY ZstdStatic_INCLUDE
+  REASON_FAILURE_MESSAGE "Zstandard is not there: install libzstd-dev.")
+if(ZstdStatic_FOUND AND NOT TARGET ZstdStatic::ZstdStatic)
+  add_library(ZstdStatic::ZstdStatic STATIC IMPORTED)
+  set_target_properties(
+    ZstdStatic::ZstdStatic PROPERTIES IMPORTED_LOCATION ${ZstdStatic_LIBRARY}
+                                      INTERFACE_INCLUDE_DIRECTORIES ${ZstdStatic_INCLUDE})
+endif()

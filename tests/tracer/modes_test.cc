@@ -1,0 +1,200 @@
+// What the recorder's own thread does, the ring, and annotations: seen through the reader.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/format/layout.h"
+#include "tracer/host_memory.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+namespace {
+
+RecorderConfig ConfigFor(const TemporaryFolder& folder) {
+  return {folder.path().c_str(), "test", TestThreadSlot};
+}
+
+std::string FileIn(const TemporaryFolder& folder) { return folder.path() + "/test.stow"; }
+
+Recorder* Opened(const RecorderConfig& config) {
+  auto* const recorder = new Recorder;
+  EXPECT_EQ(recorder->Open(config), RecorderError::kOk);
+  return recorder;
+}
+
+// Numbered events of four threads, which now and then wait, so that the background keeps up.
+void RecordNumbered(Recorder* recorder, uint64_t events) {
+  std::vector<std::thread> threads = StartThreads(4, [=](int thread) {
+    for (uint64_t i = 1; i <= events; ++i) {
+      Event event = Allocation(i * 4096, 512 * (i % 100 + 1));
+      event.object = static_cast<uint64_t>(thread) + 1;
+      event.offset = i;
+      recorder->Record(event);
+      if (i % 5000 == 0) {
+        const timespec pause = {0, 2'000'000};
+        nanosleep(&pause, nullptr);
+      }
+    }
+  });
+  JoinAll(&threads);
+}
+
+TEST(Modes, TheBackgroundCompressesAndLosesNothing) {
+  constexpr uint64_t kEvents = 60'000;
+  uint64_t bytes[2];
+  for (const bool compress : {false, true}) {
+    const TemporaryFolder folder;
+    RecorderConfig config = ConfigFor(folder);
+    config.background = true;
+    config.compress = compress;
+    Recorder* const recorder = Opened(config);
+    RecordNumbered(recorder, kEvents);
+    recorder->Close();
+    const ReadTrace trace = ReadFile(FileIn(folder));
+    ASSERT_EQ(trace.error, ReadError::kOk);
+    EXPECT_TRUE(trace.report.closed);
+    EXPECT_EQ(trace.report.events, 4 * kEvents);
+    EXPECT_EQ(trace.report.missing_events, 0u);
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    uint64_t counts[4] = {};
+    for (const Event& event : trace.events) {
+      ASSERT_EQ(event.offset, ++counts[event.object - 1]);
+    }
+    bytes[compress ? 1 : 0] = std::filesystem::file_size(FileIn(folder));
+  }
+  // Not all of it is, where the background cannot keep up.
+  EXPECT_LT(bytes[1], bytes[0] / 10 * 9);
+}
+
+TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
+  constexpr uint64_t kEvents = 400'000;
+  for (const bool compress : {false, true}) {
+    const TemporaryFolder folder;
+    RecorderConfig config = ConfigFor(folder);
+    config.background = true;
+    config.compress = compress;
+    config.ring_bytes = kLeastRingBytes;
+    Recorder* const recorder = Opened(config);
+    recorder->Describe("told.first", "kept");
+    RecordNumbered(recorder, kEvents);
+    // Tables, two slots for each thread, and the ring.
+    EXPECT_LE(std::filesystem::file_size(FileIn(folder)), kLeastRingBytes + 10 * kSlotBytes);
+    recorder->Close();
+    const ReadTrace trace = ReadFile(FileIn(folder));
+    ASSERT_EQ(trace.error, ReadError::kOk);
+    EXPECT_EQ(trace.facts.at("told.first"), "kept");
+    EXPECT_EQ(trace.report.damaged_bytes, 0u);
+    EXPECT_EQ(trace.report.missing_events, 0u);
+    EXPECT_GT(trace.report.overwritten_events, 0u);
+    EXPECT_EQ(trace.report.events + trace.report.overwritten_events, 4 * kEvents);
+    uint64_t counts[4] = {};
+    for (const Event& event : trace.events) {
+      uint64_t& count = counts[event.object - 1];
+      if (count == 0) count = event.offset - 1;
+      ASSERT_EQ(event.offset, ++count) << "a hole in the thread's events";
+    }
+    for (const uint64_t count : counts) EXPECT_EQ(count, kEvents);
+  }
+}
+
+TEST(Modes, AnnotationsKeepTheirTextsAndRangesNest) {
+  TestRecorder recorder;
+  const uint64_t outer = recorder->InternAnnotation("outer");
+  const uint64_t inner = recorder->InternAnnotation("inner");
+  EXPECT_EQ(recorder->InternAnnotation("outer"), outer);
+  EXPECT_NE(outer, inner);
+  recorder->RecordMark(MarkKind::kRangeBegins, outer, 0);
+  std::thread([&] {
+    recorder->RecordMark(MarkKind::kRangeBegins, inner, 0);
+    recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
+    recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);  // of nothing
+  }).join();
+  recorder->RecordMark(MarkKind::kRangeBegins, inner, 7);  // the process's: nobody's innermost
+  recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
+  recorder->RecordMark(MarkKind::kRangeEnds, inner, 7);
+  recorder->RecordMark(MarkKind::kMoment, recorder->InternAnnotation("iteration"), 12);
+  // More than fit into the table of known texts.
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string text = "step " + std::to_string(i);
+    const uint64_t number = recorder->InternAnnotation(text);
+    ASSERT_NE(number, 0u);
+    if (i == 59'999) recorder->RecordMark(MarkKind::kMoment, number, 0);
+  }
+  recorder->Close();
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open(recorder.File().c_str()), ReadError::kOk);
+  std::vector<std::string> told;
+  Event event;
+  while (reader.Next(&event)) {
+    EXPECT_EQ(event.kind, EventKind::kMark);
+    told.push_back(std::to_string(event.offset) + " " +
+                   std::string(reader.Annotation(event.object)));
+  }
+  const std::vector<std::string> expected = {"1 outer",   "1 inner",     "2 inner",
+                                             "2 unknown", "1 inner",     "2 outer",
+                                             "2 inner",   "0 iteration", "0 step 59999"};
+  EXPECT_EQ(told, expected);
+}
+
+TEST(Modes, TheHostsMemoryIsASeries) {
+  const TemporaryFolder folder;
+  RecorderConfig config = ConfigFor(folder);
+  config.background = true;
+  config.sample_ms = 5;
+  Recorder* const recorder = Opened(config);
+  std::vector<char> held(64 << 20, 1);
+  const timespec pause = {0, 100'000'000};
+  nanosleep(&pause, nullptr);
+  recorder->Close();
+  const ReadTrace trace = ReadFile(FileIn(folder));
+  ASSERT_GE(trace.events.size(), 2u);
+  const Event& last = trace.events.back();
+  EXPECT_EQ(last.kind, EventKind::kMemoryInfo);
+  EXPECT_EQ(last.memory, MemoryKind::kHostPhysical);
+  EXPECT_GE(last.object, held.size());
+  EXPECT_LT(last.object, uint64_t{1} << 40);
+  EXPECT_GT(last.requested, 0u);
+  EXPECT_LE(last.size, last.requested);
+  EXPECT_EQ(ReadHostMemory().limit, last.requested);
+}
+
+std::atomic<pthread_t> signalled_thread;
+void NoteThread(int) { signalled_thread = pthread_self(); }
+
+TEST(Modes, SignalsAreForTheProgramsOwnThreads) {
+  const TemporaryFolder folder;
+  RecorderConfig config = ConfigFor(folder);
+  config.background = true;
+  Recorder* const recorder = Opened(config);
+  signal(SIGUSR1, NoteThread);
+  for (int i = 0; i < 50; ++i) {
+    kill(getpid(), SIGUSR1);
+    ASSERT_TRUE(pthread_equal(signalled_thread, pthread_self()));
+  }
+  // Where no other thread can take it, it waits, and does not go to the recorder's.
+  sigset_t mine;
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGUSR1);
+  signalled_thread = pthread_t{};
+  pthread_sigmask(SIG_BLOCK, &mine, nullptr);
+  kill(getpid(), SIGUSR1);
+  const timespec pause = {0, 20'000'000};
+  nanosleep(&pause, nullptr);
+  EXPECT_EQ(signalled_thread, pthread_t{});
+  pthread_sigmask(SIG_UNBLOCK, &mine, nullptr);
+  signal(SIGUSR1, SIG_DFL);
+  recorder->Close();
+}
+
+}  // namespace
+}  // namespace vramstow

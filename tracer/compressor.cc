@@ -1,0 +1,43 @@
+#include "tracer/compressor.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+// Contexts in memory of the caller's.
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+namespace vramstow {
+namespace {
+
+// Of the levels up to 3 the one that makes traces smallest for its time (bench/recorder_bench).
+constexpr int kLevel = 1;
+
+}  // namespace
+
+Compressor* Compressor::Create() {
+  const size_t work = ZSTD_estimateCCtxSize(kLevel);
+  constexpr size_t kOwn = (sizeof(Compressor) + 63) / 64 * 64;
+  void* const memory =
+      mmap(nullptr, kOwn + work, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  Compressor* const compressor = new (memory) Compressor;
+  compressor->work_bytes_ = work;
+  compressor->context_ = ZSTD_initStaticCCtx(static_cast<char*>(memory) + kOwn, work);
+  if (compressor->context_ == nullptr) {
+    munmap(memory, kOwn + work);
+    return nullptr;
+  }
+  return compressor;
+}
+
+uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size) {
+  // What is not shorter does not fit, and that is an error.
+  const size_t room = size < sizeof result_ ? size : sizeof result_;
+  const size_t count =
+      ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(context_), result_, room, bytes, size, kLevel);
+  return ZSTD_isError(count) != 0 ? 0 : static_cast<uint32_t>(count);
+}
+
+}  // namespace vramstow
