@@ -1,5 +1,6 @@
 # Finds Zstandard as a static library: the preloaded core must not bring a library along, and must
-# not meet another version of it in the process.
+# not meet another version of it in the process. In a shared library its symbols stay inside (Debian's
+# is position-independent only like that).
 #
 # Gives the target ZstdStatic::ZstdStatic.
 find_path(ZstdStatic_INCLUDE zstd.h)
@@ -12,5 +13,6 @@ if(ZstdStatic_FOUND AND NOT TARGET ZstdStatic::ZstdStatic)
   add_library(ZstdStatic::ZstdStatic STATIC IMPORTED)
   set_target_properties(
     ZstdStatic::ZstdStatic PROPERTIES IMPORTED_LOCATION ${ZstdStatic_LIBRARY}
-                                      INTERFACE_INCLUDE_DIRECTORIES ${ZstdStatic_INCLUDE})
+                                      INTERFACE_INCLUDE_DIRECTORIES ${ZstdStatic_INCLUDE}
+                                      INTERFACE_LINK_OPTIONS -Wl,--exclude-libs,libzstd.a)
 endif()
