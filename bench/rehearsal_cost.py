@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,7 +47,9 @@ for _ in range(5):
 plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 command = ["perf", "record", "-q", "-F", "499", "-e", "cpu-clock", "-o", sys.argv[1]]
 perf = subprocess.Popen([*command, "-p", str(os.getpid())], env=plain)
-time.sleep(2)
+while not os.path.exists(sys.argv[1]) and perf.poll() is None:
+    time.sleep(0.1)
+time.sleep(2)  # until it has found the threads
 before = time.process_time()
 for _ in range(int(sys.argv[2])):
     step()
@@ -97,6 +100,10 @@ def measure_loop(arguments: argparse.Namespace, folder: str) -> None:
 
 def main() -> None:
     arguments = parse_arguments()
+    if shutil.which("perf") is None:
+        sys.exit(
+            "rehearsal_cost: there is no `perf` to see shares with: apt-get install linux-perf"
+        )
     os.environ.pop("LD_PRELOAD", None)
     with tempfile.TemporaryDirectory() as folder:
         measure_start(arguments, folder)

@@ -105,8 +105,8 @@ constexpr OptionParser kOptions[] = {
        return value == "keep" || value == "discard";
      }},
     {"effects", "on, off or a size such as 256MiB",
-     "kernels that are known by name compute, in launches that touch up to this much; default "
-     "4MiB",
+     "kernels that are known by name compute, in launches that touch up to this much, over lists "
+     "of tensors up to four times as much; default 1MiB",
      ParseEffects},
     {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
      "the largest matrix product that is computed; default 32MFLOP",

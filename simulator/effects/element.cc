@@ -1,5 +1,6 @@
 #include "simulator/effects/element.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -7,6 +8,45 @@
 #include <type_traits>
 
 namespace vramstow::simulator {
+
+// The conversions choose between values that are all computed, without branches: so the vectoriser
+// takes the loops below.
+float FloatOfBfloat16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+uint16_t Bfloat16OfFloat(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  const bool is_nan = (bits & 0x7FFFFFFF) > 0x7F800000;
+  return static_cast<uint16_t>(is_nan ? 0x7FC0U : rounded);
+}
+
+// IEEE 754 binary16: 1 bit sign, 5 bits exponent (bias 15), 10 bits fraction.
+float FloatOfHalf(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1F;
+  const uint32_t fraction = bits & 0x3FF;
+  const float tiny = static_cast<float>(static_cast<int32_t>(fraction)) * 0x1p-24F;
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  const uint32_t normal = wide << 23 | fraction << 13;
+  return std::bit_cast<float>(sign | (exponent == 0 ? std::bit_cast<uint32_t>(tiny) : normal));
+}
+
+uint16_t HalfOfFloat(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000;
+  const uint32_t magnitude = bits & 0x7FFFFFFF;
+  // Below the smallest normal number: the units of 2^-24, rounded by adding 2^23.
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F + 0x1p23F;
+  const uint32_t tiny = std::bit_cast<uint32_t>(scaled) - 0x4B000000;
+  const uint32_t normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13;
+  uint32_t rounded = magnitude < 0x38800000 ? tiny : normal;
+  rounded = magnitude >= 0x477FF000 ? 0x7C00 : rounded;  // 65520 and more round to infinity
+  rounded = magnitude > 0x7F800000 ? 0x7E00 : rounded;   // not a number
+  return static_cast<uint16_t>(sign | rounded);
+}
+
 namespace {
 
 struct HalfBits {
@@ -62,6 +102,12 @@ void Load(const char* from, int64_t stride, size_t count, T* to) {
     }
     return;
   }
+  if (stride == 0 && count > 0) {
+    Stored stored;
+    memcpy(&stored, from, sizeof(Stored));
+    std::fill_n(to, count, FromStored<T>(stored));
+    return;
+  }
   for (size_t i = 0; i < count; ++i, from += stride) {
     Stored stored;
     memcpy(&stored, from, sizeof(Stored));
@@ -72,6 +118,10 @@ void Load(const char* from, int64_t stride, size_t count, T* to) {
 // A byte of device memory may hold anything, a bool may not.
 template <typename T>
 void LoadBool(const char* from, int64_t stride, size_t count, T* to) {
+  if (stride == 1) {
+    for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i] != 0);
+    return;
+  }
   for (size_t i = 0; i < count; ++i, from += stride) to[i] = static_cast<T>(*from != 0);
 }
 
@@ -276,42 +326,5 @@ template void LoadElements(Element, const char*, int64_t, size_t, int64_t*);
 template void StoreElements(Element, const float*, size_t, char*, int64_t);
 template void StoreElements(Element, const double*, size_t, char*, int64_t);
 template void StoreElements(Element, const int64_t*, size_t, char*, int64_t);
-
-float FloatOfBfloat16(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-uint16_t Bfloat16OfFloat(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return 0x7FC0;
-  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-}
-
-// IEEE 754 binary16: 1 bit sign, 5 bits exponent (bias 15), 10 bits fraction.
-float FloatOfHalf(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1F;
-  const uint32_t fraction = bits & 0x3FF;
-  if (exponent == 0) {
-    const float tiny = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -tiny : tiny;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-uint16_t HalfOfFloat(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  const uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return sign | 0x7E00;   // not a number
-  if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65520 and more round to infinity
-  if (magnitude < 0x38800000) {                       // below the smallest normal number
-    const float scaled = std::bit_cast<float>(magnitude) * 16777216.0F;
-    return sign | static_cast<uint16_t>(std::nearbyint(scaled));
-  }
-  const uint32_t rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1);
-  return sign | static_cast<uint16_t>((rounded - 0x38000000) >> 13);
-}
 
 }  // namespace vramstow::simulator

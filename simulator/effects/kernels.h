@@ -20,8 +20,12 @@ EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
 EffectPointer MakeGather(const TemplateName& kernel);        // cat, index_select, embedding
 EffectPointer MakeIndex(const TemplateName& kernel);         // x[indices], and into it
 EffectPointer MakeSoftmax(const TemplateName& kernel);
-EffectPointer MakeBlas(const TemplateName& kernel);       // of the stand-ins for cuBLAS
-EffectPointer MakeReduction(const TemplateName& kernel);  // sum, mean, all, any, max, …
+EffectPointer MakeNormalization(const TemplateName& kernel);  // layer norm, RMS norm
+EffectPointer MakeLoss(const TemplateName& kernel);           // negative log-likelihood
+EffectPointer MakeScan(const TemplateName& kernel);           // cumsum, cumprod
+EffectPointer MakeComplex(const TemplateName& kernel);        // products of complex numbers
+EffectPointer MakeBlas(const TemplateName& kernel);           // of the stand-ins for cuBLAS
+EffectPointer MakeReduction(const TemplateName& kernel);      // sum, mean, all, any, max, …
 
 }  // namespace vramstow::simulator
 

@@ -14,6 +14,9 @@ namespace {
 constexpr uint64_t kChunk = 65536;  // elements for each block
 constexpr size_t kBlocks = 2240;    // blocks for each launch, at most
 constexpr size_t kDepthMax = 5;
+// A launch over lists does what otherwise a launch for each tensor does, and may do more.
+constexpr uint64_t kPatience = 4;
+constexpr EffectLimits kNoLimits = {UINT64_MAX, UINT64_MAX};  // for the parts of one
 
 // Where the scalar of an operation comes from.
 enum class ScalarFrom : uint8_t { kNowhere, kArgument, kList, kMemory };
@@ -59,15 +62,17 @@ class ListEffect : public Effect {
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const size_t blocks = launch.grid[0];
     if (blocks == 0 || blocks > kBlocks) return Outcome::kNotUnderstood;
+    uint64_t elements = 0;
     for (size_t block = 0; block < blocks; ++block) {
       const size_t tensor = Tensor(launch, block);
       if (tensor >= metadata_.tensors ||
           launch.Get<int64_t>(0, metadata_.counts + 8 * tensor) <= 0 || Chunk(launch, block) < 0) {
         return Outcome::kNotUnderstood;
       }
+      elements += std::min(kChunk, launch.Get<uint64_t>(0, metadata_.counts + 8 * tensor));
     }
     const uint64_t bytes = BytesOf(list_.operation.output) * list_.depth;
-    if ((blocks - 1) * kChunk * bytes > launch.limits.bytes) return Outcome::kTooLarge;
+    if (elements > launch.limits.bytes / bytes * kPatience) return Outcome::kTooLarge;
     for (size_t block = 0; block < blocks; ++block) {
       const Outcome outcome = RunBlock(launch, block, memory);
       if (outcome != Outcome::kDone) return outcome;
@@ -138,7 +143,7 @@ class ListEffect : public Effect {
           Operand::Row(launch.Get<uint64_t>(0, metadata_.Address(i, tensor)) + offset, element);
     }
     return RunLoop(list_.operation, reinterpret_cast<const char*>(numbers),
-                   Shape::Row(std::min(kChunk, total - first)), operands, launch.limits, memory);
+                   Shape::Row(std::min(kChunk, total - first)), operands, kNoLimits, memory);
   }
 
   // (T* scalar, opmath alpha): the scalar in memory is taken alpha times.

@@ -65,6 +65,8 @@ struct Layout {
   size_t bytes;
 };
 
+bool AddsUp(Fold fold) { return fold == Fold::kSum || fold == Fold::kMean; }
+
 // What has been seen so far; T is double or int64_t.
 template <typename T>
 class State {
@@ -74,7 +76,17 @@ class State {
   }
 
   void Add(const T* values, size_t count) {
+    if (AddsUp(fold_)) {
+      value_ = Plus(value_, SumOf(values, count));
+      count_ += count;
+      return;
+    }
     for (size_t i = 0; i < count; ++i) Add(values[i]);
+  }
+
+  static T Plus(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a + b;
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   }
 
   double Result() const {
@@ -159,10 +171,19 @@ class State {
     ++count_;
   }
 
-  static T Plus(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a + b;
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  // Several sums side by side, which do not wait for each other.
+  static T SumOf(const T* values, size_t count) {
+    constexpr size_t kSums = 8;
+    T sums[kSums] = {};
+    size_t i = 0;
+    for (; i + kSums <= count; i += kSums) {
+      for (size_t j = 0; j < kSums; ++j) sums[j] = Plus(sums[j], values[i + j]);
+    }
+    for (; i < count; ++i) sums[0] = Plus(sums[0], values[i]);
+    for (size_t j = 1; j < kSums; ++j) sums[0] = Plus(sums[0], sums[j]);
+    return sums[0];
   }
+
   static T Times(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) return a * b;
     return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
@@ -256,7 +277,11 @@ class ReductionEffect : public Effect {
     const double member = MemberOf(launch);
     const bool root = reduction_.fold == Fold::kVariance &&
                       launch.Get<uint8_t>(0, BytesOf(reduction_.member)) != 0;
+    const bool columns =
+        AddsUp(reduction_.fold) &&
+        tensors.out[1].strides[0] == static_cast<int64_t>(BytesOf(reduction_.input));
     ForEachRun(tensors.outer, tensors.out, 2, [&](const int64_t* offsets, uint64_t run) {
+      if (columns) return AddColumns<T>(offsets, run, member, tensors);
       for (uint64_t i = 0; i < run; ++i) {
         const auto at = static_cast<int64_t>(i);
         const char* from = tensors.source + offsets[1] + tensors.out[1].strides[0] * at;
@@ -270,6 +295,36 @@ class ReductionEffect : public Effect {
         }
       }
     });
+  }
+
+  // Sums of columns, a row at a time: outputs whose inputs lie side by side.
+  template <typename T>
+  void AddColumns(const int64_t* offsets, uint64_t run, double member,
+                  const Tensors& tensors) const {
+    constexpr uint64_t kChunk = 512;
+    T sums[kChunk];
+    T row[kChunk];
+    const auto width = static_cast<int64_t>(BytesOf(reduction_.input));
+    for (uint64_t first = 0; first < run; first += kChunk) {
+      const size_t count = std::min(kChunk, run - first);
+      const auto at = static_cast<int64_t>(first);
+      const char* from = tensors.source + offsets[1] + width * at;
+      std::fill_n(sums, count, T{0});
+      ForEachRun(tensors.inner, &tensors.in, 1, [&](const int64_t* inner, uint64_t rows) {
+        for (uint64_t i = 0; i < rows; ++i) {
+          LoadElements(reduction_.input,
+                       from + inner[0] + tensors.in.strides[0] * static_cast<int64_t>(i), width,
+                       count, row);
+          for (size_t j = 0; j < count; ++j) sums[j] = State<T>::Plus(sums[j], row[j]);
+        }
+      });
+      char* to = tensors.destination + offsets[0] + tensors.out[0].strides[0] * at;
+      for (size_t j = 0; j < count; ++j, to += tensors.out[0].strides[0]) {
+        State<T> state(reduction_.fold, member);
+        state.Add(&sums[j], 1);
+        StoreResult(state, false, to);
+      }
+    }
   }
 
   template <typename T>

@@ -1,9 +1,11 @@
-// Softmax and its logarithm along the last dimension, forwards and backwards.
+// Softmax and its logarithm, forwards and backwards.
 //
-// Source: ATen/native/cuda/PersistentSoftmax.cuh of PyTorch 2.15: the kernels for rows of up to
-// 2,048 elements, (out, in, rows, stride, elements, mask, …) and (out, gradient, result of the
-// forward pass, rows, stride, elements, mask). Rows with a mask have no effect here.
+// Source: PyTorch 2.15, ATen/native/cuda/PersistentSoftmax.cuh for rows of up to 2,048 elements:
+// (out, in, rows, stride, elements, mask, …) and (out, gradient, result of the forward pass, rows,
+// stride, elements, mask), where rows with a mask have no effect here; SoftMax.cu for longer rows,
+// one for each block, and for other dimensions than the last.
 #include <cmath>
+#include <utility>
 
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/loop.h"
@@ -16,53 +18,62 @@ struct Softmax {
   Element out = Element::kNone;
   bool logarithm = false;
   bool backward = false;
+  bool swapped = false;  // the result of the forward pass comes before the gradient
+};
+
+// Lines of numbers: `inner` lines lie side by side, `outer` times.
+struct Lines {
+  int64_t outer = 0;
+  int64_t inner = 0;
+  int64_t count = 0;  // of a line
 };
 
 class SoftmaxEffect : public Effect {
- public:
-  explicit SoftmaxEffect(const Softmax& softmax)
-      : Effect(Arguments(softmax)), softmax_(softmax), rows_(softmax.backward ? 3 : 2) {}
+ protected:
+  SoftmaxEffect(const Softmax& softmax, std::vector<Argument> arguments)
+      : Effect(std::move(arguments)), softmax_(softmax) {}
 
-  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    const auto rows = launch.Get<int32_t>(rows_, 0);
-    const auto stride = launch.Get<int32_t>(rows_ + 1, 0);
-    const auto count = launch.Get<int32_t>(rows_ + 2, 0);
-    if (rows <= 0 || stride < count || count <= 0) return Outcome::kNotUnderstood;
-    const uint64_t elements = static_cast<uint64_t>(rows - 1) * stride + count;
-    if (elements > launch.limits.bytes / 8) return Outcome::kTooLarge;
+  Outcome RunLines(const KernelLaunch& launch, KernelMemory* memory, const Lines& lines) const {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    for (const int64_t size : {lines.outer, lines.inner, lines.count}) {
+      if (size <= 0 || size >= kMost) return Outcome::kNotUnderstood;
+    }
+    const auto side = static_cast<uint64_t>(lines.outer) * static_cast<uint64_t>(lines.inner);
+    if (side > launch.limits.bytes / 8 / static_cast<uint64_t>(lines.count)) {
+      return Outcome::kTooLarge;
+    }
+    const uint64_t elements = side * static_cast<uint64_t>(lines.count);
+    const size_t gradient = softmax_.swapped ? 2 : 1;
     char* out = memory->At(launch.Get<uint64_t>(0, 0), elements * BytesOf(softmax_.out), true);
-    const char* in = memory->At(launch.Get<uint64_t>(1, 0), elements * BytesOf(softmax_.in), false);
+    const char* in =
+        memory->At(launch.Get<uint64_t>(gradient, 0), elements * BytesOf(softmax_.in), false);
     const char* result = in;
     if (softmax_.backward) {
-      result = memory->At(launch.Get<uint64_t>(2, 0), elements * BytesOf(softmax_.in), false);
+      result =
+          memory->At(launch.Get<uint64_t>(3 - gradient, 0), elements * BytesOf(softmax_.in), false);
     }
     if (out == nullptr || in == nullptr || result == nullptr) return Outcome::kIllegalAddress;
-    std::vector<double> x(static_cast<size_t>(count));
-    std::vector<double> y(static_cast<size_t>(count));
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t at = row * stride;
-      Load(in, at, &x);
+    std::vector<double> x(static_cast<size_t>(lines.count));
+    std::vector<double> y(x.size());
+    const auto bytes = static_cast<int64_t>(BytesOf(softmax_.out));
+    for (int64_t line = 0; line < lines.outer * lines.inner; ++line) {
+      const int64_t at = line / lines.inner * lines.inner * lines.count + line % lines.inner;
+      Load(in, at, lines.inner, &x);
       if (softmax_.backward) {
-        Load(result, at, &y);
+        Load(result, at, lines.inner, &y);
         Backward(y, &x);
       } else {
         Forward(&x);
       }
-      const auto bytes = static_cast<int64_t>(BytesOf(softmax_.out));
-      StoreElements(softmax_.out, x.data(), x.size(), out + at * bytes, bytes);
+      StoreElements(softmax_.out, x.data(), x.size(), out + at * bytes, lines.inner * bytes);
     }
     return Outcome::kDone;
   }
 
  private:
-  static std::vector<Argument> Arguments(const Softmax& softmax) {
-    if (softmax.backward) return {{8, 8}, {8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}};
-    return {{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}};
-  }
-
-  void Load(const char* from, int64_t at, std::vector<double>* to) const {
+  void Load(const char* from, int64_t at, int64_t stride, std::vector<double>* to) const {
     const auto bytes = static_cast<int64_t>(BytesOf(softmax_.in));
-    LoadElements(softmax_.in, from + at * bytes, bytes, to->size(), to->data());
+    LoadElements(softmax_.in, from + at * bytes, stride * bytes, to->size(), to->data());
   }
 
   void Forward(std::vector<double>* x) const {
@@ -76,23 +87,110 @@ class SoftmaxEffect : public Effect {
     }
   }
 
-  // The gradient in x, given the result y: y (g − Σ g y), and g − exp(y) Σ g for the logarithm.
+  // The gradient in x, given the result y: x − exp(y) Σ x for the logarithm; without it PyTorch has
+  // multiplied the gradient by y before, and x − y Σ x is left.
   void Backward(const std::vector<double>& y, std::vector<double>* x) const {
     double sum = 0;
-    for (size_t i = 0; i < y.size(); ++i) sum += softmax_.logarithm ? (*x)[i] : (*x)[i] * y[i];
+    for (const double value : *x) sum += value;
     for (size_t i = 0; i < y.size(); ++i) {
-      (*x)[i] = softmax_.logarithm ? (*x)[i] - std::exp(y[i]) * sum : y[i] * ((*x)[i] - sum);
+      (*x)[i] -= sum * (softmax_.logarithm ? std::exp(y[i]) : y[i]);
     }
   }
 
   Softmax softmax_;
+};
+
+// (out, in, rows, stride, elements), (out, gradient, result, rows, stride, elements)
+class ShortSoftmaxEffect : public SoftmaxEffect {
+ public:
+  explicit ShortSoftmaxEffect(const Softmax& softmax)
+      : SoftmaxEffect(softmax, ShortArguments(softmax)), rows_(softmax.backward ? 3 : 2) {}
+
+  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
+    const auto rows = launch.Get<int32_t>(rows_, 0);
+    const auto stride = launch.Get<int32_t>(rows_ + 1, 0);
+    const auto count = launch.Get<int32_t>(rows_ + 2, 0);
+    if (stride != count) return Outcome::kNotUnderstood;
+    return RunLines(launch, memory, {rows, 1, count});
+  }
+
+ private:
+  static std::vector<Argument> ShortArguments(const Softmax& softmax) {
+    if (softmax.backward) return {{8, 8}, {8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}};
+    return {{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}};
+  }
+
   size_t rows_;  // the argument that counts them
 };
+
+// One row for each block, or rows with other elements between theirs.
+class LongSoftmaxEffect : public SoftmaxEffect {
+ public:
+  // Both have sizes of `width` bytes: (elements) or, spatial, (outer, elements, inner).
+  LongSoftmaxEffect(const Softmax& softmax, size_t width, bool spatial)
+      : SoftmaxEffect(softmax, LongArguments(softmax, width, spatial)),
+        first_(softmax.backward ? 3 : 2),
+        width_(width),
+        spatial_(spatial) {}
+
+  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
+    if (!spatial_) {
+      return RunLines(launch, memory, {launch.grid[0], 1, Size(launch, first_)});
+    }
+    return RunLines(launch, memory,
+                    {Size(launch, first_), Size(launch, first_ + 2), Size(launch, first_ + 1)});
+  }
+
+ private:
+  static std::vector<Argument> LongArguments(const Softmax& softmax, size_t width, bool spatial) {
+    std::vector<Argument> arguments(softmax.backward ? 3 : 2, {8, 8});
+    arguments.insert(arguments.end(), spatial ? 3 : 1, {width, width});
+    return arguments;
+  }
+  int64_t Size(const KernelLaunch& launch, size_t argument) const {
+    return width_ == 4 ? launch.Get<int32_t>(argument, 0) : launch.Get<int64_t>(argument, 0);
+  }
+
+  size_t first_;
+  size_t width_;
+  bool spatial_;
+};
+
+// cunn_SoftMaxForward<n, in, sum, out, Epilogue>, …Reg<in, sum, out, Epilogue, index, n>,
+// …Smem<n, in, sum, out, Epilogue, index>; backwards <n, in, sum, out, Epilogue>; spatial ones
+// <in, sum, out, index, Epilogue>.
+EffectPointer MakeLong(const TemplateName& kernel) {
+  const bool spatial = kernel.head.starts_with("cunn_SpatialSoftMax");
+  const bool registers = kernel.head == "cunn_SoftMaxForwardReg";
+  const std::string_view form =
+      kernel.head.substr(std::string_view(spatial ? "cunn_SpatialSoftMax" : "cunn_SoftMax").size());
+  const bool forward = form == "Forward" || form == "ForwardReg" || form == "ForwardSmem";
+  if (!forward && form != "Backward" && form != "BackwardSmem") return nullptr;
+  const size_t first = spatial || registers ? 0 : 1;
+  const size_t epilogue = first + (spatial ? 4 : 3);
+  const auto& arguments = kernel.arguments;
+  if (arguments.size() <= epilogue) return nullptr;
+  Softmax softmax;
+  softmax.in = ElementNamed(arguments[first]);
+  softmax.out = ElementNamed(arguments[first + 2]);
+  softmax.backward = !forward;
+  // Backwards the gradient of the input is written, in the input's type.
+  if (softmax.backward) std::swap(softmax.in, softmax.out);
+  softmax.swapped = softmax.backward;
+  softmax.logarithm = arguments[epilogue].starts_with("LogSoftMax");
+  if (softmax.in == Element::kNone || softmax.out == Element::kNone ||
+      !(softmax.logarithm || arguments[epilogue].starts_with("SoftMax"))) {
+    return nullptr;
+  }
+  const bool narrow = spatial ? arguments[3] == "int" : form == "Forward";
+  return std::make_unique<LongSoftmaxEffect>(softmax, narrow ? 4 : 8, spatial);
+}
 
 }  // namespace
 
 // softmax_warp_forward<in, out, number, size, logarithm, masked, …>, softmax_warp_backward alike.
 EffectPointer MakeSoftmax(const TemplateName& kernel) {
+  if (kernel.head.starts_with("cunn_S")) return MakeLong(kernel);
   Softmax softmax;
   softmax.backward = kernel.head == "softmax_warp_backward";
   if ((!softmax.backward && kernel.head != "softmax_warp_forward") || kernel.arguments.size() < 6 ||
@@ -103,7 +201,7 @@ EffectPointer MakeSoftmax(const TemplateName& kernel) {
   softmax.out = ElementNamed(kernel.arguments[1]);
   softmax.logarithm = kernel.arguments[4] == "true";
   if (softmax.in == Element::kNone || softmax.out == Element::kNone) return nullptr;
-  return std::make_unique<SoftmaxEffect>(softmax);
+  return std::make_unique<ShortSoftmaxEffect>(softmax);
 }
 
 }  // namespace vramstow::simulator

@@ -143,6 +143,113 @@ def slope(device: str, dtype: torch.dtype, function: Callable[..., torch.Tensor]
     return x.grad
 
 
+def rows_of(device: str, dtype: torch.dtype, rows: int, columns: int) -> torch.Tensor:
+    x = torch.arange(rows * columns, dtype=torch.float32).view(rows, columns)
+    return torch.sin(x * 0.7).to(dtype).to(device)
+
+
+def gradients(
+    device: str,
+    dtype: torch.dtype,
+    shape: tuple[int, int],
+    function: Callable[..., torch.Tensor],
+    parameters: int = 0,
+) -> torch.Tensor:
+    """The function's result, and its gradients in x and in parameters of a row, in one tensor."""
+    x = rows_of(device, dtype, *shape).requires_grad_()
+    more = [
+        (rows_of(device, dtype, 1, shape[1])[0] + 1 + i).detach().requires_grad_()
+        for i in range(parameters)
+    ]
+    y = function(x, *more)
+    y.backward(rows_of(device, dtype, y.numel(), 1).view(y.shape))
+    return torch.cat([t.flatten() for t in (y.detach(), x.grad, *(p.grad for p in more))])
+
+
+def of_layers() -> None:
+    for t in (torch.float32, torch.bfloat16, torch.float64):
+        tolerance = {torch.float32: 2e-4, torch.bfloat16: 4e-2, torch.float64: 1e-10}[t]
+        for shape in ((5, 24), (7, 33), (300, 64), (70, 1000), (1100, 8)):
+
+            def norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+                return functional.layer_norm(x, x.shape[1:], w, b)
+
+            compare(
+                f"layer norm {t} {shape}",
+                lambda d, t=t, s=shape, f=norm: gradients(d, t, s, f, 2),
+                tolerance * (4 if shape[0] > 100 else 1),
+            )
+            compare(
+                f"plain layer norm {t} {shape}",
+                lambda d, t=t, s=shape: gradients(
+                    d, t, s, lambda x: functional.layer_norm(x, x.shape[1:])
+                ),
+                tolerance,
+            )
+        for shape in ((6, 10), (3, 5000), (2, 1030)):
+            for name in ("softmax", "log_softmax"):
+                compare(
+                    f"{name} {t} {shape}",
+                    lambda d, t=t, s=shape, n=name: gradients(
+                        d, t, s, lambda x: getattr(functional, n)(x, 1)
+                    ),
+                    tolerance,
+                )
+                compare(
+                    f"{name} of columns {t} {shape}",
+                    lambda d, t=t, s=shape, n=name: gradients(
+                        d, t, s, lambda x: getattr(functional, n)(x, 0)
+                    ),
+                    tolerance,
+                )
+    for reduction in ("mean", "sum"):
+        compare(
+            f"cross entropy {reduction}",
+            lambda d, r=reduction: gradients(
+                d,
+                torch.float32,
+                (6, 10),
+                lambda x: functional.cross_entropy(
+                    x,
+                    torch.tensor([1, 9, 0, -100, 3, 3]).to(x.device),
+                    weight=torch.arange(1.0, 11).to(x.device),
+                    reduction=r,
+                ),
+            ),
+            1e-5,
+        )
+
+
+def of_scans() -> None:
+    for t in (torch.float32, torch.float64, torch.int32, torch.int64):
+        tolerance = 1e-5 if t.is_floating_point else 0
+        compare(f"cumsum {t}", lambda d, t=t: numbers(d, t).cumsum(0), tolerance)
+        compare(f"cumsum of rows {t}", lambda d, t=t: numbers(d, t).view(6, 10).cumsum(1))
+        compare(f"cumsum of columns {t}", lambda d, t=t: numbers(d, t).view(6, 10).cumsum(0))
+        compare(f"cumprod {t}", lambda d, t=t: (numbers(d, t, 12) + 1).view(2, 6).cumprod(1))
+
+
+def of_transforms() -> None:
+    x = torch.sin(torch.arange(60.0)).view(5, 12)
+    z = torch.complex(x, x.flip(0))
+    for name in ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"):
+        compare(
+            name, lambda d, n=name: torch.view_as_real(getattr(torch.fft, n)(z.to(d)).cpu()), 1e-5
+        )
+    for name in ("rfft", "rfft2"):
+        compare(
+            name, lambda d, n=name: torch.view_as_real(getattr(torch.fft, n)(x.to(d)).cpu()), 1e-5
+        )
+    for name in ("irfft", "irfft2"):
+        compare(name, lambda d, n=name: getattr(torch.fft, n)(z.to(d)), 1e-5)
+    compare(
+        "there and back",
+        lambda d: torch.view_as_real(torch.fft.ifft(torch.fft.fft(z.to(d))).cpu()),
+        1e-5,
+    )
+    compare("z * w", lambda d: torch.view_as_real((z.to(d) * z.to(d)).cpu()), 1e-5)
+
+
 def of_indices() -> None:
     def table(device: str) -> torch.Tensor:
         return numbers(device, torch.float32).view(6, 10)
@@ -168,6 +275,9 @@ def of_indices() -> None:
 of_every_type()
 of_every_number()
 of_fractions()
+of_layers()
+of_scans()
+of_transforms()
 of_indices()
 print("\n".join(differing))
 print(f"compared {compared}, differing {len(differing)}")

@@ -27,7 +27,7 @@ def attempt(name: str, call: Callable[[], object]) -> None:
 
 compare("fft", lambda: torch.fft.fft(X.to("cuda", torch.complex64)), torch.fft.fft(X))
 compare("fft of 2 dimensions", lambda: torch.fft.rfft2(X.to("cuda")), torch.fft.rfft2(X))
-attempt("inverse fft", lambda: torch.fft.ifft(X.to("cuda", torch.complex64)).cpu())
+compare("inverse fft", lambda: torch.fft.ifft(X.to("cuda", torch.complex64)), torch.fft.ifft(X))
 attempt("cholesky", lambda: torch.linalg.cholesky(M.to("cuda")).cpu())
 attempt("solve", lambda: torch.linalg.solve(M.to("cuda"), M[:, :1].to("cuda")).cpu())
 attempt("svd", lambda: torch.linalg.svd(M.to("cuda")))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -290,12 +291,35 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
   std::mt19937_64 random(1);
   // In parentheses: names that do not fit on one line.
   for (const char* name :
-       {kFillFloat, kAddStrided, kAddConverting, kSumFloat, kUniformFloat, kArangeLong,
-        "cublas_gemm", "cublas_gemm_batched", "cublaslt_matmul", "cublas_dot", "cublas_gemv",
-        "cublas_nrm2", "softmax_warp_forward<float, float, float, 4, false, false, 32>(float*)",
+       {kFillFloat,
+        kAddStrided,
+        kAddConverting,
+        kSumFloat,
+        kUniformFloat,
+        kArangeLong,
+        "cublas_gemm",
+        "cublas_gemm_batched",
+        "cublaslt_matmul",
+        "cublas_dot",
+        "cublas_gemv",
+        "cublas_nrm2",
+        "softmax_warp_forward<float, float, float, 4, false, false, 32>(float*)",
         "CatArrayBatchedCopy<OpaqueType<4u>, unsigned int, 2, 64, 64>(x)",
         "indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(x)",
         "vectorized_gather_kernel<16, long>(x)",
+        "softmax_warp_backward<float, float, float, 4, true, false, 32>(x)",
+        "cunn_SoftMaxForward<4, float, float, float, SoftMaxForwardEpilogue>(x)",
+        "cunn_SpatialSoftMaxBackward<Half, float, Half, long, LogSoftMaxBackwardEpilogue>(x)",
+        "vectorized_layer_norm_kernel<float, float, false>(x)",
+        "RowwiseMomentsCUDAKernel<Half, float, true>(x)",
+        "LayerNormForwardCUDAKernel<double, double, false>(x)",
+        "layer_norm_grad_input_kernel<BFloat16, float, false>(x)",
+        "GammaBetaBackwardCUDAKernelTemplate<float, float, 32u, 1u, 8u, true, false, false>(x)",
+        "nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(x)",
+        "nll_loss_backward_reduce_cuda_kernel_2d<float, long>(x)",
+        "tensor_kernel_scan_innermost_dim<int, std::plus<int> >(x)",
+        "tensor_kernel_scan_outer_dim<float, unsigned int, std::multiplies<float> >(x)",
+        "vectorized_elementwise_kernel<2, MulFunctor<complex<float> >, array<char*, 3> >(x)",
         ("index_elementwise_kernel<128, 4, gpu_index_kernel<index_kernel_impl<OpaqueType<4> "
          ">(x)::{lambda(char*)#1}>(x)::{lambda(int)#1}>(x)"),
         ("multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
@@ -317,6 +341,43 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
       launch.Run(&memory);
     }
   }
+}
+
+// The compiler's own 16-bit type is the reference.
+TEST(Element, HalfIsReadAndRoundedAsIeee754Says) {
+  for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+    const auto half = std::bit_cast<_Float16>(static_cast<uint16_t>(bits));
+    const float value = FloatOfHalf(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(static_cast<float>(half))) << bits;
+      continue;
+    }
+    EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(static_cast<float>(half)));
+    EXPECT_EQ(HalfOfFloat(value), bits);
+  }
+  std::mt19937 random(7);
+  for (int i = 0; i < 1000000; ++i) {
+    const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    if (std::isnan(value)) continue;
+    const auto half = static_cast<_Float16>(value);
+    EXPECT_EQ(HalfOfFloat(value), std::bit_cast<uint16_t>(half)) << value;
+  }
+  EXPECT_EQ(HalfOfFloat(std::nanf("")) & 0x7FFF, 0x7E00);
+}
+
+TEST(Element, RowsStridesAndRepetitionsAreReadAlike) {
+  float row[64];
+  for (int i = 0; i < 64; ++i) row[i] = static_cast<float>(i) / 4;
+  uint16_t stored[64];
+  StoreElements(Element::kBfloat16, row, 64, reinterpret_cast<char*>(stored), 2);
+  double numbers[32];
+  const auto* bytes = reinterpret_cast<const char*>(stored);
+  LoadElements(Element::kBfloat16, bytes + 2, 2, 32, numbers);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(numbers[i], (i + 1) / 4.0);
+  LoadElements(Element::kBfloat16, bytes + 6, 4, 30, numbers);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(numbers[i], (3 + 2 * i) / 4.0);
+  LoadElements(Element::kBfloat16, bytes + 10, 0, 32, numbers);
+  for (const double number : numbers) EXPECT_EQ(number, 5 / 4.0);
 }
 
 }  // namespace
