@@ -64,7 +64,7 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (!ReadOptions(LookUp, &options, &error)) {
     return absl::InvalidArgumentError(InTermsOfFlags(error.sentence, flags));
   }
-  return Settings{options.trace, options.trace_dir, options.simulate};
+  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx};
 }
 
 }  // namespace vramstow

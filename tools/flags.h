@@ -33,6 +33,7 @@ struct Settings {
   bool trace = true;
   std::string trace_directory;
   std::string simulate;  // empty: no rehearsal
+  bool nvtx = false;
 };
 
 // Reads flags and, for what they do not set, the environment. Errors name the flag where a flag set

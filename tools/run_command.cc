@@ -196,6 +196,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   const std::string run_id = NewRunId(environment.Get(kRunIdVariable));
   environment.Set(kRunIdVariable, run_id);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
+  if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
 
   const time_t begin = time(nullptr);
   const ChildEnd end = RunChild(command, &environment);

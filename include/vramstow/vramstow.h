@@ -110,6 +110,15 @@ VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* co
 VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
 
+/* Annotations: what the trace keeps beside its allocations, in their order. VRAMSTOW_NOT_ACTIVE
+ * while there is no trace: before CUDA is used, and with --no-trace. Texts are copied, 1,024 bytes
+ * at the most. A moment, and a range that belongs to the thread and nests. */
+VRAMSTOW_FUNCTION(vramstow_mark, (const char* text), (text))
+VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
+VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
+/* A new iteration begins here, of training or whatever the program repeats. */
+VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
+
 #undef VRAMSTOW_FUNCTION
 
 #ifdef __cplusplus

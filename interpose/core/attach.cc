@@ -1,4 +1,5 @@
 // Where the shim comes in, and where the process ends. See interpose/shim/seam.h.
+#include "interpose/core/annotations.h"
 #include "interpose/core/core.h"
 #include "interpose/core/pooling/application.h"
 #include "interpose/core/routing.h"
@@ -29,7 +30,8 @@ int RemoveHook(ApplicationHooks::Function hook, void* context) {
   return TheCore().hooks.Remove(hook, context);
 }
 
-constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats, ResetPeaks, AddHook, RemoveHook};
+constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats,  ResetPeaks, AddHook,
+                              RemoveHook, Mark,     PushRange, PopRange,   BeginIteration};
 constexpr VramstowCore kCore = {Replace, Finish, &kApi};
 
 }  // namespace

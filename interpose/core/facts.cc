@@ -92,18 +92,24 @@ void DescribeStartTime(Recorder* recorder) {
                     static_cast<long long>(Nanoseconds(CLOCK_REALTIME) - age));
 }
 
-// The first of the variables that is set.
+// The first of the variables that is set, or null.
+template <size_t kCount>
+const char* FirstOf(const char* const (&variables)[kCount]) {
+  for (const char* variable : variables) {
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return nullptr;
+}
+
 template <size_t kCount>
 void DescribeEnvironment(Recorder* recorder, const char* key,
                          const char* const (&variables)[kCount]) {
-  for (const char* variable : variables) {
-    const char* value = std::getenv(variable);
-    if (value != nullptr && *value != '\0') {
-      recorder->Describe(key, value);
-      return;
-    }
-  }
+  if (const char* value = FirstOf(variables)) recorder->Describe(key, value);
 }
+
+constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+                                          "PMI_RANK"};
 
 void DescribeOption(Recorder* recorder, const char* key, bool value) {
   recorder->Describe(key, value ? "1" : "0");
@@ -160,6 +166,14 @@ const char* ProgramName() {
   return slash == nullptr ? path : slash + 1;
 }
 
+const char* RankText() {
+  const char* rank = FirstOf(kRankVariables);
+  constexpr size_t kMostDigits = 9;
+  if (rank == nullptr) return nullptr;
+  const size_t digits = std::strspn(rank, "0123456789");
+  return digits <= kMostDigits && rank[digits] == '\0' ? rank : nullptr;
+}
+
 uint64_t ProcessStart(pid_t process) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%ld/stat", static_cast<long>(process));
@@ -175,8 +189,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeStartTime(recorder);
   utsname host;
   if (uname(&host) == 0) recorder->Describe("process.host", host.nodename);
-  DescribeEnvironment(recorder, "process.rank",
-                      {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  DescribeEnvironment(recorder, "process.rank", kRankVariables);
   DescribeEnvironment(
       recorder, "process.local_rank",
       {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});

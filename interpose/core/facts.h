@@ -20,6 +20,9 @@ namespace vramstow {
 // The last part of the executable's name. Lives as long as the process.
 const char* ProgramName();
 
+// The process's number in a job of many, as its launcher says it; null where none does.
+const char* RankText();
+
 // When a process began, in clock ticks since boot; 0 where that cannot be read.
 uint64_t ProcessStart(pid_t process);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/units.h"
 #include "interpose/core/core.h"
 #include "interpose/core/facts.h"
 #include "interpose/core/keep_errno.h"
@@ -58,9 +59,19 @@ void Trace::OpenAs(State* state) {
     return;
   }
   char stem[300];
-  std::snprintf(stem, sizeof stem, "%.255s-%ld", ProgramName(), static_cast<long>(getpid()));
-  const RecorderError error = recorder_.Open(
-      {options.trace_dir, stem, RecorderSlot, OrderSource::kBest, StackModeOf(options.stacks)});
+  const char* rank = RankText();
+  std::snprintf(stem, sizeof stem, "%.240s%s%s-%ld", ProgramName(), rank == nullptr ? "" : "-rank",
+                rank == nullptr ? "" : rank, static_cast<long>(getpid()));
+  uint64_t ring_bytes = 0;
+  ParseBytes(options.trace_size, &ring_bytes);
+  const RecorderError error = recorder_.Open({.directory = options.trace_dir,
+                                              .stem = stem,
+                                              .thread_slot = RecorderSlot,
+                                              .stacks = StackModeOf(options.stacks),
+                                              .background = true,
+                                              .compress = options.trace_compress,
+                                              .sample_ms = 1000,
+                                              .ring_bytes = ring_bytes});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
@@ -106,13 +117,33 @@ uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event event) {
   if (!IsOpenFor(event)) return 0;
   event.call = hook == kNoHook ? kUnknownName : NumberOfCall(hook);
   event.library = library;
-  return recorder_.Record(event);
+  return recorder_.RecordWithStack(event);
+}
+
+uint32_t Trace::CaptureStack(EventKind kind) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  KeepErrno keep_errno;
+  return recorder_.CaptureStack(kind);
 }
 
 uint16_t Trace::Library(const void* return_address) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return kUnknownName;
   KeepErrno keep_errno;
   return NumberOfLibrary(return_address);
+}
+
+uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  KeepErrno keep_errno;
+  const uint64_t annotation = *text == '\0' ? 0 : recorder_.InternAnnotation(text);
+  const uint64_t sequence = recorder_.RecordMark(kind, annotation, number);
+  return sequence == 0 ? 0 : annotation == 0 ? sequence : annotation;
+}
+
+void Trace::EndRange(uint64_t annotation, uint64_t number) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return;
+  KeepErrno keep_errno;
+  recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
 }
 
 void Trace::Describe(const char* key, const char* value) {
@@ -157,6 +188,30 @@ void Trace::DescribeFreeBytes(int device, uint64_t bytes) {
   recorder_.Describe(key, value);
 }
 
+bool Trace::WantsSample(int device) {
+  constexpr uint64_t kSampleMs = 1000;
+  if (device < 0 || device >= kMaxDevices) return false;
+  if (state_.load(std::memory_order_relaxed) != State::kOpen) return false;
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  const uint64_t now =
+      static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+  std::atomic<uint64_t>& place = sampled_ms_[device];
+  uint64_t last = place.load(std::memory_order_relaxed);
+  return (last == 0 || now - last >= kSampleMs) &&
+         place.compare_exchange_strong(last, now, std::memory_order_relaxed) && last != 0;
+}
+
+void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes) {
+  KeepErrno keep_errno;
+  Event event;
+  event.kind = EventKind::kMemoryInfo;
+  event.device = static_cast<int16_t>(device);
+  event.size = free_bytes;
+  event.requested = total_bytes;
+  recorder_.RecordWithStack(event);
+}
+
 void Trace::Close() {
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
@@ -165,6 +220,7 @@ void Trace::AbandonAfterFork() {
   recorder_.AbandonAfterFork();
   state_.store(State::kClosed, std::memory_order_relaxed);
   described_devices_.store(0, std::memory_order_relaxed);
+  for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
   for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
 }

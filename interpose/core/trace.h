@@ -33,11 +33,18 @@ class Trace {
   // number, or 0 if nothing was stored.
   uint64_t Record(Hook hook, const void* return_address, Event event);
 
-  // The same for events that come from deeper inside; kNoHook: no entry point. The library by its
-  // number.
+  // The same for events that come from deeper inside, under locks; kNoHook: no entry point. The
+  // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
   uint64_t RecordFor(Hook hook, uint16_t library, Event event);
+  uint32_t CaptureStack(EventKind kind);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
   uint16_t Library(const void* return_address);
+
+  // A mark of the application, if there is a trace: gives the number of its text, or another number
+  // that is not 0 where it has none. `number` is that of an iteration or of a range of the process.
+  uint64_t Mark(MarkKind kind, const char* text, uint64_t number);
+  // The end of a range of the process, by the number that Mark gave.
+  void EndRange(uint64_t annotation, uint64_t number);
 
   // A fact, if there is a trace.
   void Describe(const char* key, const char* value);
@@ -45,6 +52,10 @@ class Trace {
   // Tells the free bytes of a device when it is first used. `device` is current.
   bool WantsFreeBytes(int device);
   void DescribeFreeBytes(int device, uint64_t bytes);
+  // Whether the last look at the device's free bytes, or the first question, was a second ago or
+  // more. Who is told so, looks.
+  bool WantsSample(int device);
+  void RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes);
 
   void Close();
   // In a forked child, async-signal-safe.
@@ -63,6 +74,7 @@ class Trace {
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
   std::atomic<uint64_t> described_devices_{0};  // one bit each
+  std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Numbers, plus one; 0: not asked for yet.
   std::atomic<uint32_t> calls_[kHookCount] = {};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};

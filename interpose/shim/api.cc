@@ -50,3 +50,23 @@ VRAMSTOW_EXPORT int vramstow_unregister_pressure_hook(vramstow_hook hook, void* 
   const VramstowApi* api = Api();
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->remove_hook(hook, context);
 }
+
+VRAMSTOW_EXPORT int vramstow_mark(const char* text) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->mark(text);
+}
+
+VRAMSTOW_EXPORT int vramstow_range_push(const char* text) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->push_range(text);
+}
+
+VRAMSTOW_EXPORT int vramstow_range_pop(void) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->pop_range();
+}
+
+VRAMSTOW_EXPORT int vramstow_iteration(uint64_t number) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->begin_iteration(number);
+}

@@ -57,6 +57,10 @@ struct VramstowApi {
   int (*reset_peaks)(int device);
   int (*add_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
   int (*remove_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
+  int (*mark)(const char* text);
+  int (*push_range)(const char* text);
+  int (*pop_range)(void);
+  int (*begin_iteration)(uint64_t number);
 };
 
 struct VramstowCore {

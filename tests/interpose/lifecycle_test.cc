@@ -63,7 +63,7 @@ TEST_F(Lifecycle, TheTraceSaysWhoAndWhere) {
   EXPECT_EQ(facts["process.program"], fs::canonical(kPrograms + "/host"));
   EXPECT_THAT(facts["process.command"], HasSubstr("host kinds"));
   EXPECT_EQ(facts["process.parent"], std::to_string(getpid()));
-  EXPECT_EQ("host-" + facts["process.pid"] + ".stow", OnlyTrace().file);
+  EXPECT_EQ("host-rank3-" + facts["process.pid"] + ".stow", OnlyTrace().file);
   EXPECT_EQ(facts["process.rank"], "3");
   EXPECT_EQ(facts["process.local_rank"], "1");
   EXPECT_EQ(facts["run.id"], "r7");

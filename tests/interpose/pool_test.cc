@@ -84,6 +84,20 @@ TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
   for (const std::string& file : Files()) EXPECT_THAT(file, Not(HasSubstr(".sock")));
 }
 
+// What captures stacks asks the dynamic linker, and must not do so while others wait for the pool.
+TEST_F(PoolBehindCuMemAlloc, ConstructorsAllocateWhileOtherThreadsCaptureStacks) {
+  for (const char* pool : {"on", "off"}) {
+    const Outcome outcome =
+        RunPool({"pool_constructors", kPrograms + "/liballocating_constructor.so"}, pool,
+                {{"VRAMSTOW_STACKS", "all"}, {"VRAMSTOW_CHECK", "0"}});
+    EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
+    EXPECT_THAT(outcome.error, IsEmpty()) << pool;
+  }
+  const std::vector<ReadTrace> traces = Traces();
+  ASSERT_EQ(traces.size(), 2u);
+  for (const ReadTrace& trace : traces) EXPECT_TRUE(trace.closed) << trace.file;
+}
+
 TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
   for (const char* pool : {"off", "on"}) {
     const Outcome outcome = RunPool({"pool_sharer"}, pool,

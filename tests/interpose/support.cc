@@ -69,6 +69,8 @@ ReadTrace ReadOne(const std::string& path) {
   }
   trace.facts = reader.facts();
   for (Event event; reader.Next(&event);) {
+    // What vramstow looks at once a second is not the program's doing.
+    if (event.kind == EventKind::kMemoryInfo && event.call == kUnknownName) continue;
     NamedEvent named;
     static_cast<Event&>(named) = event;
     named.call_name = reader.CallName(event.call);

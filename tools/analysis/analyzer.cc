@@ -414,6 +414,7 @@ void Analyzer::AddFailed(const Event& event) {
 }
 
 void Analyzer::AddMemoryInfo(const Event& event) {
+  if (event.device == kNoDevice) return;  // of the host
   DeviceLevel& device = levels_.Device(event.device);
   device.free_from = FreeKnownFrom::kMemoryInfo;
   device.free = event.size;

@@ -26,6 +26,9 @@ class TraceSource : public EventSource {
   }
   const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
   ReadReport report() const override { return reader_.report(); }
+  std::string_view MarkText(const Event& mark) const override {
+    return reader_.Annotation(mark.object);
+  }
   const TraceReader& reader() const { return reader_; }
 
  private:

@@ -13,6 +13,7 @@ namespace {
 constexpr char kPreload[] = "LD_PRELOAD";
 constexpr char kLibraryPath[] = "LD_LIBRARY_PATH";
 constexpr char kTriton[] = "TRITON_LIBCUDA_PATH";
+constexpr char kNvtx[] = "NVTX_INJECTION64_PATH";
 
 bool IsVariable(const std::string& entry, std::string_view name) {
   return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
@@ -72,6 +73,12 @@ void AddLibraries(const Installation& installation, bool rehearsal, Environment*
     environment->Set(kLibraryPath, path.empty() ? folder : absl::StrCat(folder, ":", path));
   }
   environment->Set(kTriton, folder);
+}
+
+void AddNvtx(const Installation& installation, Environment* environment) {
+  if (environment->Get(kNvtx) != nullptr) return;
+  const std::string folder = installation.shim.substr(0, installation.shim.rfind('/') + 1);
+  environment->Set(kNvtx, absl::StrCat(folder, "libvramstow-core.so"));
 }
 
 }  // namespace vramstow

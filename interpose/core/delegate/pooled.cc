@@ -86,7 +86,10 @@ PoolAnswer AllocatePooled(const Entry& entry, const PooledRequest& request, CUde
   const PoolError error = use->Allocate({.size = request.size}, &block);
   if (error == PoolError::kOk) {
     *address = block.address;
-    if (block.served != Served::kHit) TellFailedCheck(use.get());
+    if (block.served != Served::kHit) {
+      TellFailedCheck(use.get());
+      SampleFreeBytes(use.device());
+    }
     return PoolAnswer::kServed;
   }
   TellFailedCheck(use.get());

@@ -24,6 +24,17 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+// Of the current device. False: the driver does not say.
+bool AskFreeBytes(size_t* free_bytes, size_t* total_bytes) {
+  Core& core = TheCore();
+  KeepErrno keep_errno;
+  auto* memory_info =
+      reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(core.driver.real(Hook::kcuMemGetInfo_v2));
+  if (memory_info == nullptr) return false;
+  RelaxedCapture relaxed(core.driver);
+  return memory_info(free_bytes, total_bytes) == CUDA_SUCCESS;
+}
+
 }  // namespace
 
 uint64_t Record(const Entry& entry, const Event& event) {
@@ -46,20 +57,23 @@ int16_t CurrentDevice() {
 int16_t DeviceBeforeAllocation() {
   const int16_t device = CurrentDevice();
   if (TheCore().trace.WantsFreeBytes(device)) DescribeFreeBytes(device);
+  SampleFreeBytes(device);
   return device;
 }
 
 void DescribeFreeBytes(int16_t device) {
-  Core& core = TheCore();
-  KeepErrno keep_errno;
-  auto* memory_info =
-      reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(core.driver.real(Hook::kcuMemGetInfo_v2));
-  if (memory_info == nullptr) return;
-  RelaxedCapture relaxed(core.driver);
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  if (memory_info(&free_bytes, &total_bytes) == CUDA_SUCCESS) {
-    core.trace.DescribeFreeBytes(device, free_bytes);
+  if (AskFreeBytes(&free_bytes, &total_bytes)) {
+    TheCore().trace.DescribeFreeBytes(device, free_bytes);
+  }
+}
+
+void SampleFreeBytes(int16_t device) {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  if (TheCore().trace.WantsSample(device) && AskFreeBytes(&free_bytes, &total_bytes)) {
+    TheCore().trace.RecordFreeBytes(device, free_bytes, total_bytes);
   }
 }
 

@@ -30,10 +30,17 @@ Hook FunctionOf(const Event& event) {
 }  // namespace
 
 PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested)
+    : PoolCall(entry, memory, requested, EventKind::kAllocate) {}
+
+PoolCall::PoolCall(const Entry& entry)
+    : PoolCall(entry, MemoryKind::kDevice, 0, EventKind::kFree) {}
+
+PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind)
     : thread_(TheCore().shim->thread()),
       before_(thread_->pool_call),
       hook_(entry.hook()),
       library_(TheCore().trace.Library(entry.return_address())),
+      stack_(TheCore().trace.CaptureStack(kind)),
       memory_(memory),
       requested_(requested) {
   thread_->pool_call = this;
@@ -54,6 +61,7 @@ uint64_t PoolCall::Take(void*, const Event& event) {
   const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
   Event told = event;
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
+  if (call != nullptr) told.stack = call->stack_;
   if (event.layer == Layer::kPool) return core.trace.RecordFor(FunctionOf(event), library, told);
   // A block was freed earlier and only now is done with: that is nobody's call.
   if (call == nullptr || event.kind == EventKind::kFreeCompleted) {

@@ -2,7 +2,8 @@
 //
 // Idea: a pool tells its events from deep inside, under its locks, and knows nothing of entry
 // points. What is known of the call is put where the thread finds it again; dealings with the
-// driver are named after the driver's function.
+// driver are named after the driver's function. The stack is looked at here, before the pool's
+// locks are taken: to look may mean to wait for the dynamic linker.
 //
 // Ownership: objects on the wrapper's stack. Threads: each its own. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLING_POOL_TRACE_H_
@@ -15,10 +16,11 @@ namespace vramstow {
 
 class PoolCall {
  public:
-  // `memory` is what blocks that are born now are; `requested` the bytes that the caller asked for,
-  // 0: as many as the pool was asked for.
-  explicit PoolCall(const Entry& entry, MemoryKind memory = MemoryKind::kDevice,
-                    uint64_t requested = 0);
+  // For calls that bring memory into being. `memory` is what blocks that are born now are;
+  // `requested` the bytes that the caller asked for, 0: as many as the pool was asked for.
+  PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested);
+  // For all others.
+  explicit PoolCall(const Entry& entry);
   // For what vramstow does of its own accord.
   PoolCall();
   ~PoolCall() { thread_->pool_call = before_; }
@@ -29,12 +31,14 @@ class PoolCall {
   static EventSink Sink();
 
  private:
+  PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind);
   static uint64_t Take(void* context, const Event& event);
 
   VramstowThread* const thread_;
   void* const before_;
   const Hook hook_ = kNoHook;
   const uint16_t library_ = kUnknownName;
+  const uint32_t stack_ = 0;
   const MemoryKind memory_ = MemoryKind::kDevice;
   const uint64_t requested_ = 0;
 };

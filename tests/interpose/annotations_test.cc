@@ -1,0 +1,75 @@
+// What a program says about itself is in its trace, between its allocations.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/interpose/support.h"
+#include "tracer/format/reader.h"
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Annotations : public Interposed {
+ protected:
+  // The marks of the only trace: what they are (0, 1, 2), their number if they have one, their
+  // text.
+  std::vector<std::string> Marks() {
+    std::vector<std::string> marks;
+    TraceReader reader;
+    const std::string path = folder() + "/" + OnlyTrace().file;
+    EXPECT_EQ(reader.Open(path.c_str()), ReadError::kOk);
+    Event event;
+    while (reader.Next(&event)) {
+      if (event.kind != EventKind::kMark) continue;
+      std::string mark = std::to_string(event.offset) + " ";
+      if (event.size != 0) mark += "#" + std::to_string(event.size) + " ";
+      mark += reader.Annotation(event.object);
+      marks.push_back(mark);
+    }
+    return marks;
+  }
+};
+
+TEST_F(Annotations, TheCApiSpeaksIntoTheTrace) {
+  const Outcome outcome = Run({"annotations"});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_THAT(outcome.error, IsEmpty());
+  std::vector<std::string> expected;
+  for (const char* number : {"1", "2", "3", "4"}) {
+    expected.push_back(std::string("0 #") + number + " iteration");
+    expected.push_back("1 forward");
+    expected.push_back("2 forward");
+  }
+  expected.push_back("0 the end");
+  EXPECT_EQ(Marks(), expected);
+}
+
+TEST_F(Annotations, NvtxSpeaksIntoTheTrace) {
+  const Outcome outcome =
+      Run({"annotations"}, {{"NVTX_INJECTION64_PATH", kLibraries + "/libvramstow-core.so"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  std::vector<std::string> marks = Marks();
+  ASSERT_GT(marks.size(), 13u);
+  marks.erase(marks.begin(), marks.begin() + 13);
+  // The first process range was before there was a trace.
+  EXPECT_THAT(
+      marks, ElementsAre("0 nvtx mark", "1 nvtx range", "1 nvtx domain range",
+                         "2 nvtx domain range", "2 nvtx range", "1 #2 nvtx process range",
+                         "0 nvtx registered text", "2 #2 nvtx process range", "1 (no ASCII text)"));
+}
+
+TEST_F(Annotations, NvtxAloneFindsATableAndNobodyToTell) {
+  const Outcome outcome =
+      Run({"annotations"}, {{"NVTX_INJECTION64_PATH", kLibraries + "/libvramstow-core.so"}}, "");
+  // Without the preload the C API is not there, which the program notices after NVTX has spoken.
+  EXPECT_EQ(outcome.status, 99);
+  EXPECT_THAT(outcome.error, testing::HasSubstr("vramstow_iteration(i)"));
+  EXPECT_THAT(Files(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vramstow
