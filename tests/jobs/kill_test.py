@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from conftest import VRAMSTOW
 from ledger import Step, read_ledger, read_trace
 
@@ -17,13 +18,14 @@ PROGRAMS = Path(__file__).parent / "programs"
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 100
 
 
-def kill_after(program: Path, folder: Path, seconds: float) -> tuple[list[Step], Path]:
+def kill_after(program: Path, folder: Path, seconds: float, pool: str) -> tuple[list[Step], Path]:
     """Runs the program, kills it, and returns the calls that it had acknowledged, and its trace."""
     simulate = f"--simulate=h200,ledger={folder}/ledger.csv"
     command = [
         VRAMSTOW,
         "run",
         simulate,
+        f"--pool={pool}",
         "--trace-dir",
         folder,
         "--",
@@ -64,11 +66,14 @@ def by_address(steps: list[Step]) -> dict[int, list[Step]]:
     return table
 
 
-def check(acknowledged: list[Step], trace: list[Step], ledger: list[Step]) -> None:
-    """All acknowledged calls are traced; trace and ledger differ by calls under way at most."""
+def check_acknowledged(acknowledged: list[Step], trace: list[Step]) -> None:
     # As a bag: two threads may acknowledge in another order than they were served in.
     lost = Counter(acknowledged) - Counter(trace)
     assert not lost, f"acknowledged, but not in the trace: {lost}"
+
+
+def check_witnessed(trace: list[Step], ledger: list[Step]) -> None:
+    """Trace and ledger differ by calls under way at most."""
     traced = by_address(trace)
     witnessed = by_address(ledger)
     under_way = 0
@@ -80,19 +85,21 @@ def check(acknowledged: list[Step], trace: list[Step], ledger: list[Step]) -> No
     assert under_way <= 3, f"{under_way} calls differ, but only three threads were running"
 
 
-def test_no_committed_event_is_lost_by_sigkill(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("pool", "kills"), [("off", KILLS * 4 // 5), ("on", KILLS // 5)])
+def test_no_committed_event_is_lost_by_sigkill(tmp_path: Path, pool: str, kills: int) -> None:
     program = tmp_path / "driver_by_dlsym"
     source = PROGRAMS / "driver_by_dlsym.c"
     subprocess.run(["gcc", "-O1", "-pthread", source, "-o", program, "-ldl"], check=True)
     moments = random.Random(20)
     events = 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         folder = tmp_path / str(kill)
         folder.mkdir()
-        acknowledged, trace = kill_after(program, folder, moments.random() * 0.1)
-        steps = read_trace(VRAMSTOW, trace)
-        check(acknowledged, steps, read_ledger(folder / "ledger.csv"))
+        acknowledged, trace = kill_after(program, folder, moments.random() * 0.1, pool)
+        steps = read_trace(VRAMSTOW, trace, pooled=True)
+        check_acknowledged(acknowledged, steps)
+        check_witnessed(read_trace(VRAMSTOW, trace), read_ledger(folder / "ledger.csv"))
         events += len(steps)
         for file in folder.iterdir():
             file.unlink()
-    assert events > 100 * KILLS, "the runs were too short to prove anything"
+    assert events > 100 * kills, "the runs were too short to prove anything"

@@ -77,12 +77,13 @@ def read_ledger(path: Path) -> list[Step]:
     return steps
 
 
-def read_trace(vramstow: Path, path: Path) -> list[Step]:
+def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
+    """What reached the driver; with `pooled` also the blocks that the pool served itself."""
     listing = subprocess.run(
         [vramstow, "export", path, "--to", "csv"], check=True, capture_output=True, text=True
     )
     rows = csv.DictReader(listing.stdout.splitlines())
-    return steps_of(row for row in rows if row["call"] not in ADDED_NODES)
+    return steps_of((row for row in rows if row["call"] not in ADDED_NODES), pooled)
 
 
 # How the pool served a block, as its events say it: none of these reached the driver.
@@ -104,15 +105,14 @@ def is_pooled(row: dict[str, str], live: set[int]) -> bool:
     return known
 
 
-def steps_of(rows: Iterable[dict[str, str]]) -> list[Step]:
-    """The successful calls of an exported trace that reached the driver, without those that it
-    refused: the pool's own dealings, and what went past the pool."""
+def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[Step]:
+    """The successful calls of an exported trace, without those that the driver refused."""
     steps: dict[int, Step] = {}
     pooled: set[int] = set()
     for row in rows:
         if row["kind"] == "refused":
             steps.pop(int(row["object"], 0), None)
-        elif is_pooled(row, pooled):
+        elif is_pooled(row, pooled) and not with_pooled:
             continue
         elif row["kind"] in TRACED_KINDS and int(row["result"]) == 0 and row["call"] != "unknown":
             gives = row["call"] in GIVES
