@@ -120,15 +120,17 @@ uint32_t Heap::TakeAnywhere(uint64_t size) {
 }
 
 // Of the free spans that are large enough the one where the block opens the fewest whole pages; of
-// equals the smallest. Bounded: looks at a few of the smallest.
+// equals the lowest, so that a repeating job finds the same places again. Bounded: looks at a few
+// of the smallest.
 uint32_t Heap::FindLarge(uint64_t size) const {
-  constexpr int kPagesShift = 40;  // above any span's size in units of kBlockBytes
+  constexpr int kPagesShift = 40;  // above an address in units of kBlockBytes
   // A block of so many bytes opens at least so many pages, wherever it lies.
   const uint64_t pages = size >> page_shift_;
   const uint64_t least = pages > 0 ? pages - 1 : 0;
   const uint64_t enough = (least + 1) << kPagesShift;
   return zones_[kLargeZone].free.FindBest(spans_, size, kLooks, enough, [&](const Span& span) {
-    return FitIn(span, size).pages << kPagesShift | span.size / kBlockBytes;
+    const uint64_t place = span.address / kBlockBytes & ((uint64_t{1} << kPagesShift) - 1);
+    return FitIn(span, size).pages << kPagesShift | place;
   });
 }
 

@@ -214,7 +214,7 @@ class Heap {
   // allocated: too few to matter.
   static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
-  static constexpr int kLooks = 12;
+  static constexpr int kLooks = 24;
   // Below so many live blocks the records fit into a processor's own cache.
   static constexpr uint64_t kParksFrom = 8192;
   static constexpr uint32_t kParked = 8;

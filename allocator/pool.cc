@@ -146,9 +146,10 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
     uint64_t allocated = 0;
     {
       MutexLock lock(&heap->mutex);
-      uint32_t index = heap->Take(size);
-      // What waited for work that is done by now is as good as free.
-      if (index == 0 && heap->SettleIfDone()) index = heap->Take(size);
+      // What waited for work that is done by now is as good as free, and has to be seen as such
+      // before a place is chosen.
+      heap->SettleIfDone();
+      const uint32_t index = heap->Take(size);
       if (index != 0) allocated = FinishAllocation(heap, index, request, Served::kHit, block);
     }
     if (allocated != 0) {

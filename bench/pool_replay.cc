@@ -1,8 +1,11 @@
 // Replays request files (see pool_traces.py, pool_jobs.py) through the pool on a fake device, and
 // prints one line for each: peaks, their ratio, and the driver calls that it took.
 //
-// Usage: pool_replay [--chunk BYTES] [--small BYTES] [--limit RATIO] FILE…
-// Exit status 1 if a file's ratio is above --limit though its peak is at least 500 MiB.
+// Usage: pool_replay [--chunk BYTES] [--small BYTES] [--slack PERMILLE] [--waits] [--limit RATIO]
+// FILE…
+// --waits: every free waits for all work, as cuMemFree does. `settled` is the last iteration in
+// which the driver was asked for memory. Exit status 1 if a file's ratio is above --limit though
+// its peak is at least 500 MiB.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,10 +28,11 @@ struct Outcome {
   uint64_t maps = 0;
   uint64_t creates = 0;
   uint64_t late_maps = 0;  // in the last third of the iterations
+  uint64_t settled = 0;    // the last iteration, from 1, in which the driver was called
   bool failed = false;
 };
 
-Outcome Replay(const std::string& path, const PoolConfig& config) {
+Outcome Replay(const std::string& path, const PoolConfig& config, bool waits) {
   FakeDevice::Options options;
   options.total_bytes = 80 * kGiB;
   FakeDevice device(options);
@@ -40,6 +44,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config) {
   }
   std::unordered_map<uint64_t, uint64_t> addresses;
   std::vector<uint64_t> maps_at_iteration;
+  std::vector<uint64_t> calls_at_iteration;
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
@@ -56,9 +61,11 @@ Outcome Replay(const std::string& path, const PoolConfig& config) {
       addresses[id] = block.address;
     } else if (kind == 'f') {
       if (pool->Free(addresses[id]) != PoolError::kOk) outcome.failed = true;
+      if (waits) pool->Synchronize();
       addresses.erase(id);
     } else if (kind == 'i') {
       maps_at_iteration.push_back(device.Calls("map"));
+      calls_at_iteration.push_back(device.Calls("map") + device.Calls("create"));
     }
   }
   const char* wrong = pool->Check();
@@ -66,6 +73,10 @@ Outcome Replay(const std::string& path, const PoolConfig& config) {
     std::fprintf(stderr, "%s: %s\n", path.c_str(),
                  wrong != nullptr ? wrong : device.violations().front().c_str());
     outcome.failed = true;
+  }
+  calls_at_iteration.push_back(device.Calls("map") + device.Calls("create"));
+  for (size_t i = 1; i < calls_at_iteration.size(); ++i) {
+    if (calls_at_iteration[i] != calls_at_iteration[i - 1]) outcome.settled = i;
   }
   outcome.stats = pool->Stats();
   outcome.maps = device.Calls("map");
@@ -81,6 +92,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config) {
 int Main(int argc, char** argv) {
   PoolConfig config;
   double limit = 0;
+  bool waits = false;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--chunk") == 0 && i + 1 < argc) {
@@ -89,6 +101,8 @@ int Main(int argc, char** argv) {
       if (!ParseBytes(argv[++i], &config.small_bytes)) return 2;
     } else if (std::strcmp(argv[i], "--slack") == 0 && i + 1 < argc) {
       config.slack_permille = static_cast<uint32_t>(std::atoi(argv[++i]));
+    } else if (std::strcmp(argv[i], "--waits") == 0) {
+      waits = true;
     } else if (std::strcmp(argv[i], "--limit") == 0 && i + 1 < argc) {
       limit = std::atof(argv[++i]);
     } else {
@@ -96,22 +110,22 @@ int Main(int argc, char** argv) {
     }
   }
   int status = 0;
-  std::printf("%-34s %10s %10s %6s %9s %7s %7s %7s %7s\n", "requests", "allocated", "reserved",
-              "ratio", "allocs", "misses", "creates", "maps", "late");
+  std::printf("%-34s %10s %10s %6s %9s %7s %7s %7s %7s %7s\n", "requests", "allocated", "reserved",
+              "ratio", "allocs", "misses", "creates", "maps", "late", "settled");
   for (const std::string& path : files) {
-    const Outcome outcome = Replay(path, config);
+    const Outcome outcome = Replay(path, config, waits);
     const PoolStats& stats = outcome.stats;
     const double ratio = static_cast<double>(stats.peak_reserved_bytes) /
                          static_cast<double>(stats.peak_allocated_bytes);
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool large = stats.peak_allocated_bytes >= 500 * kMiB;
     const bool bad = outcome.failed || (limit != 0 && large && ratio > limit);
-    std::printf("%-34s %6.1f MiB %6.1f MiB %6.3f %9lu %7lu %7lu %7lu %7lu%s\n",
+    std::printf("%-34s %6.1f MiB %6.1f MiB %6.3f %9lu %7lu %7lu %7lu %7lu %7lu%s\n",
                 name.substr(0, name.rfind('.')).c_str(),
                 static_cast<double>(stats.peak_allocated_bytes) / static_cast<double>(kMiB),
                 static_cast<double>(stats.peak_reserved_bytes) / static_cast<double>(kMiB), ratio,
                 stats.allocations, stats.misses, outcome.creates, outcome.maps, outcome.late_maps,
-                bad ? "  FAILED" : "");
+                outcome.settled, bad ? "  FAILED" : "");
     if (bad) status = 1;
   }
   return status;
