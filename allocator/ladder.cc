@@ -164,6 +164,11 @@ bool Pool::TryChunks(Climb* climb) {
 // suffice.
 void Pool::Grow(Climb* climb, uint64_t chunks) {
   if (chunks == 0 || chunks > chunks_.ChunksUnderLimit()) return;
+  // More than there ever was: not worth a try.
+  if (chunks > device_.total_bytes / config_.chunk_bytes) {
+    climb->result = kDriverOutOfMemory;
+    return;
+  }
   const uint64_t since = Now();
   uint64_t made = 0;
   climb->result = chunks_.Make(chunks, &made);

@@ -55,6 +55,7 @@ PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   fences_.Open(driver);
   if (!chunks_.Open(driver, &events_, &space_, config.limit_bytes)) return PoolError::kUnavailable;
   opened_ns_ = Now();
+  limit_bytes_ = config.limit_bytes;
   epochs_.Advance(opened_ns_);
   return PoolError::kOk;
 }
@@ -228,6 +229,7 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
                 Served::kUnknown);
   Bump(&heap->stats.frees, 1);
   heap->TakeBack(index);
+  if (freed != nullptr) freed->pending = heap->span(index).state == SpanState::kPending;
   return PoolError::kOk;
 }
 
@@ -259,7 +261,7 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
   *info = {span.address,   span.size, span.requested, heap->key.stream,
-           heap->key.pool, span.id,   span.layer};
+           heap->key.pool, span.id,   span.layer,     !heap->on_stream || span.uses != 0};
   return PoolError::kOk;
 }
 
@@ -347,7 +349,21 @@ void Pool::ResetPeaks() {
 
 void Pool::SetLimit(uint64_t bytes) {
   MutexLock device_lock(&mutex_);
-  chunks_.set_limit_bytes(bytes);
+  limit_bytes_ = bytes;
+  ApplyLimits();
+}
+
+void Pool::SetShare(uint64_t bytes) {
+  MutexLock device_lock(&mutex_);
+  share_bytes_ = bytes;
+  ApplyLimits();
+}
+
+// The device's lock is held.
+void Pool::ApplyLimits() {
+  const uint64_t limit = limit_bytes_;
+  const bool share_counts = share_bytes_ != 0 && (limit == 0 || share_bytes_ < limit);
+  chunks_.set_limit_bytes(share_counts ? share_bytes_ : limit);
 }
 
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
@@ -361,7 +377,7 @@ void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   const PoolStats stats = Stats();
   *free_bytes += stats.reserved_bytes - stats.allocated_bytes;
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
-  const uint64_t limit = chunks_.limit_bytes();
+  const uint64_t limit = limit_bytes_;
   if (limit == 0) return;
   if (*total_bytes > limit) *total_bytes = limit;
   const uint64_t left = stats.allocated_bytes < limit ? limit - stats.allocated_bytes : 0;

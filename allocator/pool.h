@@ -61,6 +61,7 @@ struct BlockInfo {
   uint64_t pool;
   uint64_t id;  // never given twice
   Layer layer;
+  bool pending = false;  // once it is freed (or was just now), it waits for other streams
 };
 
 // A run of addresses of one heap, for those who want to see all of them.
@@ -165,6 +166,8 @@ class Pool {
   PoolError AllocateAt(uint64_t address, const BlockRequest& request, Block* block);
   // Of a private pool; of pool 0: of all heaps that have a stream.
   MappedBytes Mapped(uint64_t pool) const;
+  // Of callers without a stream.
+  uint64_t MappedWithoutStream() const;
   // Calls the visitor for every span that is mapped, in order of address within each heap. Under
   // locks of the pool: the visitor must not call the pool.
   void VisitSpans(SpanVisitor visitor, void* context);
@@ -176,7 +179,10 @@ class Pool {
   // The most that the pool may hold; 0: no limit. What it holds already stays until it is trimmed.
   void SetLimit(uint64_t bytes);
   uint64_t chunk_bytes() const { return config_.chunk_bytes; }
-  uint64_t limit() const { return chunks_.limit_bytes(); }
+  uint64_t limit() const { return limit_bytes_; }
+  // A lower limit that a framework has set itself, and that MemoryInfo does not tell of; 0: none.
+  void SetShare(uint64_t bytes);
+  uint64_t device_bytes() const { return device_.total_bytes; }
   // What cuMemGetInfo should say: free for this process, cached memory counted as free.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
   // The same, made of what the driver said.
@@ -236,6 +242,7 @@ class Pool {
                             Block* block);
   uint64_t AllocatedBytes() const;
   void UpdatePeak();
+  void ApplyLimits();
 
   // ladder.cc
   PoolError AllocateSlow(const BlockRequest& request, uint64_t size, Block* block);
@@ -273,6 +280,8 @@ class Pool {
   Epochs epochs_;
   Mutex mutex_;
   uint64_t opened_ns_ = 0;
+  std::atomic<uint64_t> limit_bytes_{0};  // the user's
+  uint64_t share_bytes_ = 0;              // the framework's; under mutex_
 
   std::atomic<uint32_t> heap_count_{0};
   Heap* heaps_[kMaxHeaps + 1] = {};               // by number, from 1

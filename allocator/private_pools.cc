@@ -45,6 +45,14 @@ MappedBytes Pool::Mapped(uint64_t pool) const {
   return mapped;
 }
 
+uint64_t Pool::MappedWithoutStream() const {
+  const Heap* heap = FindHeap({kUnknownStream, 0});
+  if (heap == nullptr) return 0;
+  const HeapStats& stats = heap->stats;
+  return stats.mapped_bytes[Heap::kSmallZone].load(std::memory_order_relaxed) +
+         stats.mapped_bytes[Heap::kLargeZone].load(std::memory_order_relaxed);
+}
+
 void Pool::VisitSpans(SpanVisitor visitor, void* context) {
   MutexLock device_lock(&mutex_);
   const uint32_t count = heap_count_.load(std::memory_order_relaxed);

@@ -24,6 +24,8 @@ int ReportCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where an adapter cannot be built.
+int AdapterCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is made from the program's own tables. Not in --help.
 int DocsCommand(const std::vector<std::string>& arguments);
 

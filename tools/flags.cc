@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -64,7 +65,13 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (!ReadOptions(LookUp, &options, &error)) {
     return absl::InvalidArgumentError(InTermsOfFlags(error.sentence, flags));
   }
-  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx};
+  const bool pool = std::strcmp(options.pool, "on") == 0;
+  if (!pool && std::strcmp(options.level, "tensors") == 0) {
+    return absl::InvalidArgumentError(
+        "--level=tensors needs the pool that is to serve them: say --pool=on, too.");
+  }
+  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx,
+                  pool && std::strcmp(options.level, "segments") != 0};
 }
 
 }  // namespace vramstow

@@ -25,6 +25,7 @@ constexpr char kHelp[] =
     "  check    tests a run against an earlier one, or against assertions\n"
     "  export   writes the events of a trace in another format\n"
     "  ctl      asks a running process, or has it give memory back\n"
+    "  adapter  looks after the allocators that are compiled for PyTorch\n"
     "\n"
     "  --help, --version\n"
     "\n"
@@ -42,16 +43,17 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr Command kCommands[] = {{"run", RunCommand},       {"analyze", AnalyzeCommand},
-                                 {"report", ReportCommand}, {"diff", DiffCommand},
-                                 {"check", CheckCommand},   {"export", ExportCommand},
-                                 {"ctl", CtlCommand},       {"docs", DocsCommand}};
+constexpr Command kCommands[] = {
+    {"run", RunCommand},   {"analyze", AnalyzeCommand}, {"report", ReportCommand},
+    {"diff", DiffCommand}, {"check", CheckCommand},     {"export", ExportCommand},
+    {"ctl", CtlCommand},   {"adapter", AdapterCommand}, {"docs", DocsCommand}};
 
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
     Complain("",
-             "no command: run, analyze, report, diff, check, export or ctl; see vramstow --help.");
+             "no command: run, analyze, report, diff, check, export, ctl or adapter; see vramstow "
+             "--help.");
     return kExitUsage;
   }
   const std::string& name = arguments.front();
@@ -63,11 +65,10 @@ int Main(const std::vector<std::string>& arguments) {
     if (name != command.name) continue;
     return command.run({arguments.begin() + 1, arguments.end()});
   }
-  Complain(
-      "",
-      absl::StrCat(
-          "unknown ", name.starts_with("-") ? "argument" : "command", " '", Printable(name),
-          "': run, analyze, report, diff, check, export and ctl are there; see vramstow --help."));
+  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
+                            Printable(name),
+                            "': run, analyze, report, diff, check, export, ctl and adapter are "
+                            "there; see vramstow --help."));
   return kExitUsage;
 }
 

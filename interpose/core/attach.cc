@@ -2,6 +2,7 @@
 #include "interpose/core/annotations.h"
 #include "interpose/core/core.h"
 #include "interpose/core/pooling/application.h"
+#include "interpose/core/pooling/framework.h"
 #include "interpose/core/routing.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
@@ -32,7 +33,7 @@ int RemoveHook(ApplicationHooks::Function hook, void* context) {
 
 constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats,  ResetPeaks, AddHook,
                               RemoveHook, Mark,     PushRange, PopRange,   BeginIteration};
-constexpr VramstowCore kCore = {Replace, Finish, &kApi};
+constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
 
 }  // namespace
 }  // namespace vramstow

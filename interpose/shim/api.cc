@@ -40,6 +40,12 @@ VRAMSTOW_EXPORT int vramstow_reset_peaks(int device) {
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->reset_peaks(device);
 }
 
+// An adapter may come before anybody has looked the driver up.
+VRAMSTOW_EXPORT const struct vramstow_framework* vramstow_framework_table(uint32_t version) {
+  const VramstowCore* core = vramstow::OpenCore();
+  return core == nullptr ? nullptr : core->framework(version);
+}
+
 // Programs register hooks before they use CUDA, so the core may have to be opened for that.
 VRAMSTOW_EXPORT int vramstow_register_pressure_hook(vramstow_hook hook, void* context) {
   const VramstowCore* core = vramstow::OpenCore();

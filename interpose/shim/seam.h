@@ -63,6 +63,7 @@ struct VramstowApi {
   int (*begin_iteration)(uint64_t number);
 };
 
+struct vramstow_framework;
 struct VramstowCore {
   /* What the caller shall get for `real`, the address of hook number `hook` (its row in hooks.def)
    * in the driver library that is mapped as `driver` (a struct link_map*). `caller` is an address
@@ -72,6 +73,8 @@ struct VramstowCore {
   /* The process is about to end: called once, after the program's own exit handlers. */
   void (*finish)(void);
   const struct VramstowApi* api;
+  /* include/vramstow/framework.h; null where this process has no pool, or for another version. */
+  const struct vramstow_framework* (*framework)(uint32_t version);
 };
 
 typedef const struct VramstowCore* (*VramstowAttachFunction)(const struct VramstowShim* shim);

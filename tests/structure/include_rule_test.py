@@ -10,6 +10,7 @@ import tree
 # room -> rooms whose headers it may include, beside its own. Longest matching room wins.
 RULE: dict[str, set[str]] = {
     "include/vramstow": set(),
+    "adapters/torch": {"include/vramstow"},
     "base": set(),
     "allocator": {"base"},
     "interpose/shim": {"base", "include/vramstow"},

@@ -12,6 +12,8 @@ namespace {
 
 constexpr char kPreload[] = "LD_PRELOAD";
 constexpr char kLibraryPath[] = "LD_LIBRARY_PATH";
+constexpr char kPythonPath[] = "PYTHONPATH";
+constexpr char kProgram[] = "VRAMSTOW_PROGRAM";
 constexpr char kTriton[] = "TRITON_LIBCUDA_PATH";
 constexpr char kNvtx[] = "NVTX_INJECTION64_PATH";
 
@@ -79,6 +81,16 @@ void AddNvtx(const Installation& installation, Environment* environment) {
   if (environment->Get(kNvtx) != nullptr) return;
   const std::string folder = installation.shim.substr(0, installation.shim.rfind('/') + 1);
   environment->Set(kNvtx, absl::StrCat(folder, "libvramstow-core.so"));
+}
+
+void AddPythonHook(const Installation& installation, Environment* environment) {
+  const std::string& folder = installation.python_start;
+  const char* before = environment->Get(kPythonPath);
+  const std::string path = before == nullptr ? "" : before;
+  if (path != folder && !path.starts_with(folder + ":")) {
+    environment->Set(kPythonPath, path.empty() ? folder : absl::StrCat(folder, ":", path));
+  }
+  environment->Set(kProgram, installation.program);
 }
 
 }  // namespace vramstow

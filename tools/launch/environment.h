@@ -38,6 +38,8 @@ void AddLibraries(const Installation& installation, bool rehearsal, Environment*
 // NVTX_INJECTION64_PATH, by which NVTX finds who wants to hear of its ranges; a tool that is named
 // there already keeps its place.
 void AddNvtx(const Installation& installation, Environment* environment);
+// PYTHONPATH with the start-up hook in front, and where the program lies that builds adapters.
+void AddPythonHook(const Installation& installation, Environment* environment);
 
 }  // namespace vramstow
 

@@ -16,6 +16,9 @@ namespace vramstow {
 struct Installation {
   std::string shim;                 // lib/libvramstow.so
   std::string simulator_directory;  // lib/vramstow/simulator
+  std::string adapter_sources;      // lib/vramstow/adapters
+  std::string python_start;         // lib/vramstow/python: the start-up hook
+  std::string program;              // bin/vramstow
 };
 
 // Of the running program. Nothing is checked but that the program knows where it is.

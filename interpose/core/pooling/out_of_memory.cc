@@ -16,9 +16,7 @@ namespace {
 constexpr int kMostTold = 3;
 constexpr char kName[] = "vramstow: ";
 
-}  // namespace
-
-void TellOutOfMemory(Pool* pool) {
+void Tell(Pool* pool, bool on_stderr) {
   static constinit std::atomic<int> told{0};
   const int number = told.fetch_add(1, std::memory_order_relaxed);
   if (number >= kMostTold) return;
@@ -31,6 +29,7 @@ void TellOutOfMemory(Pool* pool) {
   char key[40];
   std::snprintf(key, sizeof key, "pool.out_of_memory.%d", number + 1);
   TheCore().trace.Describe(key, text + begin);
+  if (!on_stderr) return;
   if (number + 1 == kMostTold) {
     constexpr char kLast[] = "vramstow: later ones are only in the trace.\n";
     if (length + sizeof kLast < sizeof text) {
@@ -40,6 +39,12 @@ void TellOutOfMemory(Pool* pool) {
   }
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, length);
 }
+
+}  // namespace
+
+void TellOutOfMemory(Pool* pool) { Tell(pool, true); }
+
+void DescribeOutOfMemory(Pool* pool) { Tell(pool, false); }
 
 void TellFailedCheck(Pool* pool) {
   static constinit std::atomic<bool> told{false};

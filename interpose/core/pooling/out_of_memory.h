@@ -11,6 +11,8 @@ namespace vramstow {
 // Tells the pool's last report. Bounded: a job that lives on after running out of memory is told
 // the first three times.
 void TellOutOfMemory(Pool* pool);
+// Tells it in the trace only: a framework's own error says it to the user.
+void DescribeOutOfMemory(Pool* pool);
 
 // Tells what VRAMSTOW_CHECK has found, once.
 void TellFailedCheck(Pool* pool);

@@ -1,6 +1,7 @@
 #include "interpose/core/pooling/pool_trace.h"
 
 #include "interpose/core/core.h"
+#include "interpose/core/pooling/framework.h"
 
 namespace vramstow {
 namespace {
@@ -46,6 +47,14 @@ PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, Ev
   thread_->pool_call = this;
 }
 
+PoolCall::PoolCall(uint16_t library, EventKind kind)
+    : thread_(TheCore().shim->thread()),
+      before_(thread_->pool_call),
+      library_(library),
+      stack_(TheCore().trace.CaptureStack(kind)) {
+  thread_->pool_call = this;
+}
+
 PoolCall::PoolCall() : thread_(TheCore().shim->thread()), before_(thread_->pool_call) {
   thread_->pool_call = this;
 }
@@ -57,6 +66,12 @@ EventSink PoolCall::Sink() {
 }
 
 uint64_t PoolCall::Take(void*, const Event& event) {
+  const uint64_t sequence = Record(event);
+  TellFramework(event);
+  return sequence;
+}
+
+uint64_t PoolCall::Record(const Event& event) {
   Core& core = TheCore();
   const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
   Event told = event;

@@ -21,6 +21,8 @@ class PoolCall {
   PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested);
   // For all others.
   explicit PoolCall(const Entry& entry);
+  // For a framework's adapter, which is no function of the driver.
+  PoolCall(uint16_t library, EventKind kind);
   // For what vramstow does of its own accord.
   PoolCall();
   ~PoolCall() { thread_->pool_call = before_; }
@@ -33,6 +35,7 @@ class PoolCall {
  private:
   PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind);
   static uint64_t Take(void* context, const Event& event);
+  static uint64_t Record(const Event& event);
 
   VramstowThread* const thread_;
   void* const before_;

@@ -54,6 +54,7 @@ class Pools {
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 
    private:
+    friend class Pools;
     Slot* slot_ = nullptr;
   };
 
@@ -64,6 +65,7 @@ class Pools {
   Use Owning(uint64_t address);
   // Pool number 0, 1, … < kMaxPools, for those who look at all of them.
   Use At(int number);
+  int NumberOf(const Use& use) const { return static_cast<int>(use.slot_ - slots_); }
 
   // --- What the pools have to know ---------------------------------------------------------------
   void NotePrimary(CUcontext context, int device);

@@ -1,0 +1,177 @@
+// What PyTorch counts of one device: current, peak, and ever, for small and large blocks.
+//
+// Idea: PyTorch keeps five numbers in three places each. They are kept here once for each size
+// class; sums and "active" numbers are made when somebody asks, but for the peaks.
+//
+// Ownership: values. Threads: a spin lock of its own, held for a few additions; nothing is called
+// under it. Errors: none. Units: bytes, blocks.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_COUNTERS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_COUNTERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "adapters/torch/torch_api.h"
+
+namespace vramstow::torch_adapter {
+
+class SpinLock {
+ public:
+  void lock() {
+    while (flag_.exchange(true, std::memory_order_acquire)) {
+      while (flag_.load(std::memory_order_relaxed)) __builtin_ia32_pause();
+    }
+  }
+  void unlock() { flag_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> flag_{false};
+};
+
+// Of one quantity: both size classes and their sum.
+class Quantity {
+ public:
+  void Add(bool small, int64_t amount) {
+    Part& part = parts_[small ? 0 : 1];
+    part.current += amount;
+    part.added += amount;
+    if (part.current > part.peak) part.peak = part.current;
+    const int64_t sum = parts_[0].current + parts_[1].current;
+    if (sum > peak_) peak_ = sum;
+  }
+  void Remove(bool small, int64_t amount) { parts_[small ? 0 : 1].current -= amount; }
+  // The same by its new value.
+  void Set(bool small, int64_t value) {
+    const int64_t change = value - parts_[small ? 0 : 1].current;
+    change >= 0 ? Add(small, change) : Remove(small, -change);
+  }
+  int64_t current() const { return parts_[0].current + parts_[1].current; }
+  void ResetPeak() {
+    for (Part& part : parts_) part.peak = part.current;
+    peak_ = current();
+  }
+  void ResetAccumulated() {
+    for (Part& part : parts_) {
+      part.added = 0;
+      part.base = part.current;
+    }
+  }
+  // As PyTorch has it: sum, small, large.
+  template <typename StatArray>
+  void Put(StatArray* stats) const {
+    auto& all = (*stats)[0];
+    all = {};
+    for (int i = 0; i < 2; ++i) {
+      const Part& part = parts_[i];
+      auto& stat = (*stats)[i + 1];
+      stat.current = part.current;
+      stat.peak = part.peak;
+      stat.allocated = part.added;
+      stat.freed = part.base + part.added - part.current;
+      all.current += stat.current;
+      all.allocated += stat.allocated;
+      all.freed += stat.freed;
+    }
+    all.peak = peak_;
+  }
+
+ private:
+  struct Part {
+    int64_t current = 0;
+    int64_t peak = 0;
+    int64_t added = 0;
+    int64_t base = 0;  // what there was when `added` began anew
+  };
+  Part parts_[2];
+  int64_t peak_ = 0;
+};
+
+class Counters {
+ public:
+  static constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
+  static bool IsSmall(uint64_t size) { return size <= kSmallBytes; }
+
+  void Allocated(uint64_t size, uint64_t requested) {
+    const bool small = IsSmall(size);
+    const std::lock_guard<SpinLock> lock(lock_);
+    count_.Add(small, 1);
+    bytes_.Add(small, static_cast<int64_t>(size));
+    requested_.Add(small, static_cast<int64_t>(requested));
+    if (!follows_active_) return;
+    active_.Add(small, 1);
+    active_bytes_.Add(small, static_cast<int64_t>(size));
+  }
+  // `pending`: other streams may still touch it; Completed follows, or went before.
+  void Freed(uint64_t size, uint64_t requested, bool pending) {
+    const bool small = IsSmall(size);
+    const std::lock_guard<SpinLock> lock(lock_);
+    count_.Remove(small, 1);
+    bytes_.Remove(small, static_cast<int64_t>(size));
+    if (pending) return;
+    requested_.Remove(small, static_cast<int64_t>(requested));
+    if (!follows_active_) return;
+    active_.Remove(small, 1);
+    active_bytes_.Remove(small, static_cast<int64_t>(size));
+  }
+  void Completed(uint64_t size, uint64_t requested) {
+    const bool small = IsSmall(size);
+    const std::lock_guard<SpinLock> lock(lock_);
+    requested_.Remove(small, static_cast<int64_t>(requested));
+    if (!follows_active_) return;
+    active_.Remove(small, 1);
+    active_bytes_.Remove(small, static_cast<int64_t>(size));
+  }
+  // From now on blocks may be active that are not allocated. Before the first RecordUse.
+  void FollowActive() {
+    if (follows_active_) return;
+    const std::lock_guard<SpinLock> lock(lock_);
+    if (follows_active_) return;
+    active_ = count_;
+    active_bytes_ = bytes_;
+    follows_active_ = true;
+  }
+  void Reserved(uint64_t small, uint64_t large) {
+    const std::lock_guard<SpinLock> lock(lock_);
+    reserved_.Set(true, static_cast<int64_t>(small));
+    reserved_.Set(false, static_cast<int64_t>(large));
+  }
+  void Put(DeviceStats* stats) {
+    const std::lock_guard<SpinLock> lock(lock_);
+    count_.Put(&stats->allocation);
+    bytes_.Put(&stats->allocated_bytes);
+    requested_.Put(&stats->requested_bytes);
+    (follows_active_ ? active_ : count_).Put(&stats->active);
+    (follows_active_ ? active_bytes_ : bytes_).Put(&stats->active_bytes);
+    reserved_.Put(&stats->reserved_bytes);
+  }
+  void ResetPeaks() {
+    const std::lock_guard<SpinLock> lock(lock_);
+    for (Quantity* quantity : All()) quantity->ResetPeak();
+  }
+  void ResetAccumulated() {
+    const std::lock_guard<SpinLock> lock(lock_);
+    for (Quantity* quantity : All()) quantity->ResetAccumulated();
+  }
+  // Read without the lock: for the profiler's curve.
+  int64_t allocated_bytes() const { return bytes_.current(); }
+  int64_t reserved_bytes() const { return reserved_.current(); }
+
+ private:
+  std::array<Quantity*, 6> All() {
+    return {&count_, &bytes_, &requested_, &active_, &active_bytes_, &reserved_};
+  }
+
+  SpinLock lock_;
+  std::atomic<bool> follows_active_{false};
+  Quantity count_;
+  Quantity bytes_;
+  Quantity requested_;
+  Quantity active_;
+  Quantity active_bytes_;
+  Quantity reserved_;
+};
+
+}  // namespace vramstow::torch_adapter
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_COUNTERS_H_

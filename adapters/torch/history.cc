@@ -1,0 +1,126 @@
+#include "adapters/torch/history.h"
+
+#include <stack>
+#include <utility>
+
+namespace vramstow::torch_adapter {
+namespace {
+
+std::stack<std::string>& CompileContexts() {
+  thread_local std::stack<std::string> contexts;
+  return contexts;
+}
+
+std::string& ThreadMetadata() {
+  thread_local std::string metadata;
+  return metadata;
+}
+
+}  // namespace
+
+void History::Configure(bool enabled, caching::CreateContextFn recorder, size_t most,
+                        caching::RecordContext when, bool clear,
+                        const std::vector<std::string>& skipped_actions) {
+  TORCH_CHECK(when == caching::RecordContext::NEVER || recorder);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  recording_ = enabled;
+  recorder_ = enabled ? recorder : nullptr;
+  when_ = enabled ? when : caching::RecordContext::NEVER;
+  most_ = most > 0 ? most : 1;
+  skipped_ = 0;
+  for (const std::string& action : skipped_actions) {
+    skipped_ |= 1U << c10::CachingDeviceAllocator::parseTraceEntryAction(action);
+  }
+  for (Ring& ring : rings_) {
+    if (enabled && !clear && ring.entries.size() <= most_) continue;
+    ring = Ring();
+  }
+  Update();
+}
+
+void History::AddTracker(caching::AllocatorTraceTracker tracker) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  trackers_.push_back(std::move(tracker));
+  Update();
+}
+
+Context History::Gather(caching::RecordContext level) const {
+  if (when_.load() < level) return nullptr;
+  const caching::CreateContextFn recorder = recorder_.load();
+  return recorder == nullptr ? nullptr : recorder();
+}
+
+bool History::IsSkipped(TraceEntry::Action action) const { return (skipped_ >> action & 1) != 0; }
+
+void History::Record(TraceEntry::Action action, const Place& place, Context context) {
+  if (!on()) return;
+  const bool with_context = when_.load() >= caching::RecordContext::ALLOC;
+  TraceEntry entry(action, place.device, place.address, place.size, place.stream, place.pool,
+                   c10::getApproximateTime(), with_context ? std::move(context) : nullptr,
+                   CompileContexts().empty() ? "N/A" : CompileContexts().top(), ThreadMetadata());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& tracker : trackers_) tracker(entry);
+  if (!recording_ || IsSkipped(action) || place.device < 0) return;
+  const auto device = static_cast<size_t>(place.device);
+  if (rings_.size() <= device) rings_.resize(device + 1);
+  Ring& ring = rings_[device];
+  if (ring.entries.size() < most_) {
+    ring.entries.push_back(std::move(entry));
+    return;
+  }
+  ring.entries[ring.next] = std::move(entry);
+  ring.next = (ring.next + 1) % most_;
+}
+
+void History::Remember(const void* block, Context context) {
+  if (context == nullptr) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  contexts_[block] = std::move(context);
+  remembered_ = contexts_.size();
+}
+
+Context History::Forget(const void* block) {
+  if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = contexts_.find(block);
+  if (known == contexts_.end()) return nullptr;
+  Context context = std::move(known->second);
+  contexts_.erase(known);
+  remembered_ = contexts_.size();
+  return context;
+}
+
+Context History::ContextOf(const void* block) {
+  if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = contexts_.find(block);
+  return known == contexts_.end() ? nullptr : known->second;
+}
+
+std::vector<std::vector<TraceEntry>> History::Entries(size_t devices) {
+  const auto to_nanoseconds = clock_.makeConverter();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::vector<TraceEntry>> all(devices);
+  for (size_t device = 0; device < devices && device < rings_.size(); ++device) {
+    const Ring& ring = rings_[device];
+    const size_t count = ring.entries.size();
+    for (size_t i = 0; i < count; ++i) {
+      TraceEntry entry = ring.entries[(ring.next + i) % count];
+      entry.time_.t_ = to_nanoseconds(entry.time_.approx_t_) / 1000;
+      all[device].push_back(std::move(entry));
+    }
+  }
+  return all;
+}
+
+void History::PushCompileContext(const std::string& text) { CompileContexts().push(text); }
+
+void History::PopCompileContext() {
+  if (!CompileContexts().empty()) CompileContexts().pop();
+}
+
+void History::SetUserMetadata(const std::string& text) { ThreadMetadata() = text; }
+
+std::string History::UserMetadata() const { return ThreadMetadata(); }
+
+}  // namespace vramstow::torch_adapter

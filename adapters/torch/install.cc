@@ -1,0 +1,87 @@
+// Where the adapter comes in: one exported function, called by whoever loaded it.
+//
+// Ownership: the adapter lives as long as the process. Threads: the first call counts; others wait
+// for it. Errors: told as a sentence; then PyTorch's allocator stays as it was. Units: none.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <type_traits>
+
+#include "adapters/torch/adapter.h"
+
+namespace vramstow::torch_adapter {
+namespace {
+
+static_assert(!std::is_abstract_v<Adapter>,
+              "this release of PyTorch asks for functions that the "
+              "adapter does not have");
+
+std::atomic<Adapter*> the_adapter{nullptr};
+
+const vramstow_framework_observer kObserver = {
+    [](int device, uint64_t address, uint64_t size, int mapped) {
+      TheAdapter()->TellMapping(device, address, size, mapped != 0);
+    },
+    [](int device, uint64_t address, uint64_t size, uint64_t requested) {
+      TheAdapter()->TellCompleted(device, address, size, requested);
+    }};
+
+bool IsSet(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+// Null: installed.
+const char* Install() {
+  if (TheAdapter() != nullptr) return nullptr;
+  if (IsSet("PYTORCH_NO_CUDA_MEMORY_CACHING")) {
+    return "PYTORCH_NO_CUDA_MEMORY_CACHING asks for no caching";
+  }
+  CUDAAllocator* native = caching::allocator.load();
+  if (native == nullptr) return "PyTorch has no CUDA allocator yet";
+  if (native->name() != "native") return "another allocator is chosen";
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  if (found == nullptr) return "vramstow is not preloaded";
+  const auto get_table = reinterpret_cast<vramstow_framework_function>(found);
+  const vramstow_framework* table = get_table(VRAMSTOW_FRAMEWORK_VERSION);
+  if (table == nullptr || table->size < sizeof(vramstow_framework)) {
+    return "the pool is off, or of another version";
+  }
+  if (native->initialized()) return "PyTorch has used CUDA already";
+  auto* adapter = new Adapter(table, native);
+  the_adapter.store(adapter, std::memory_order_release);
+  table->observe(&kObserver);
+  caching::allocator.store(adapter);
+  // A second pointer to the same; PyTorch's own has priority 0.
+  c10::SetAllocator(c10::DeviceType::CUDA, adapter, 255);
+  return nullptr;
+}
+
+}  // namespace
+
+Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
+
+Adapter::Adapter(const vramstow_framework* table, CUDAAllocator* native)
+    : table_(table), native_(native) {
+  for (int i = 0; i < kMaxDevices; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
+}
+
+}  // namespace vramstow::torch_adapter
+
+// Null: PyTorch's tensors come from the pool from now on. Else a sentence's half that says why not.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_install() {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  try {
+    return vramstow::torch_adapter::Install();
+  } catch (const std::exception&) {
+    return "PyTorch refused";
+  }
+}
+
+// The release that it was compiled against.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_release() {
+  return VRAMSTOW_TORCH_RELEASE;
+}

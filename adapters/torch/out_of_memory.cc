@@ -1,0 +1,79 @@
+// What is said when the pool has no memory, in PyTorch's words first: scripts look for them.
+#include <cstdio>
+
+#include "adapters/torch/adapter.h"
+
+namespace vramstow::torch_adapter {
+namespace {
+
+using c10::CachingAllocator::format_size;
+
+std::string Holders(const vramstow_framework_shortage& shortage) {
+  std::string text;
+  for (int i = 0; i < shortage.holder_count && i < 3; ++i) {
+    char address[32];
+    std::snprintf(address, sizeof address, "0x%llx",
+                  static_cast<unsigned long long>(shortage.holders[i].address));
+    text += (i == 0 ? " The largest live blocks: " : ", ") +
+            format_size(shortage.holders[i].bytes) + " at " + address;
+  }
+  return text.empty() ? text : text + ".";
+}
+
+std::string Message(const Device& device, uint64_t size,
+                    const vramstow_framework_shortage& shortage, int64_t allocated,
+                    int64_t reserved) {
+  std::string text = "CUDA out of memory. Tried to allocate " + format_size(size) + ". GPU " +
+                     std::to_string(device.index) + " has a total capacity of " +
+                     format_size(shortage.device_total_bytes) + " of which " +
+                     format_size(shortage.device_free_bytes) + " is free. ";
+  if (shortage.limit_bytes != 0) text += format_size(shortage.limit_bytes) + " allowed; ";
+  text += "Of the allocated memory " + format_size(static_cast<uint64_t>(allocated)) +
+          " is allocated by PyTorch, and " +
+          format_size(static_cast<uint64_t>(reserved > allocated ? reserved - allocated : 0)) +
+          " is reserved by PyTorch but unallocated. Served by vramstow's pool: the largest free "
+          "range is " +
+          format_size(shortage.largest_free_bytes) + ", " + format_size(shortage.pending_bytes) +
+          " wait for submitted work.";
+  return text + Holders(shortage) +
+         " vramstow analyze says where the memory went (docs/analyze.md).";
+}
+
+}  // namespace
+
+void Adapter::Fail(const Request& request) {
+  Device* device = request.device;
+  device->out_of_memory.fetch_add(1, std::memory_order_relaxed);
+  vramstow_framework_shortage shortage{};
+  table_->shortage(device->handle, &shortage);
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+  // The pool keeps no report of what no device could ever hold.
+  if (shortage.requested_bytes != request.size) shortage = {};
+  shortage.device_free_bytes = free_bytes;
+  shortage.device_total_bytes = total_bytes;
+  const int64_t allocated = device->counters.allocated_bytes();
+  const int64_t reserved = device->counters.reserved_bytes();
+  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(request.size),
+                                   static_cast<size_t>(allocated), static_cast<size_t>(reserved),
+                                   c10::Device(c10::DeviceType::CUDA, device->index));
+  history_.Record(
+      TraceEntry::OOM,
+      {device->index, free_bytes, request.size, request.stream, device->pools.IdOf(request.pool)},
+      history_.Gather(caching::RecordContext::ALLOC));
+  std::vector<OutOfMemoryObserver> observers;
+  {
+    const std::lock_guard<std::mutex> lock(observers_mutex_);
+    observers = observers_;
+  }
+  for (const auto& observer : observers) {
+    observer(device->index, request.size,
+             shortage.limit_bytes != 0 ? shortage.limit_bytes : total_bytes, free_bytes);
+  }
+  TORCH_CHECK_WITH(OutOfMemoryError, false,
+                   Message(*device, request.size, shortage, allocated, reserved));
+  __builtin_unreachable();
+}
+
+}  // namespace vramstow::torch_adapter

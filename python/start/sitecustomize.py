@@ -1,0 +1,111 @@
+"""vramstow's start-up hook: gives PyTorch's tensors to the pool once torch is imported.
+
+`vramstow run` puts this folder first on PYTHONPATH. Nothing is imported or changed until somebody
+imports torch; a sitecustomize of the user's own runs as it would without this one.
+"""
+
+import os
+import sys
+
+_FINISHED = "VRAMSTOW_TORCH_ADAPTER"  # torch's folder and the adapter for it: children need not ask
+
+
+def _say(why: str) -> None:
+    print(
+        f"vramstow: the pool serves PyTorch's segments, not its tensors: {why}.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _adapter_for(folder: str) -> str:
+    """The compiled adapter's file, built now if need be. OSError, one sentence: there is none."""
+    known, _, path = os.environ.get(_FINISHED, "").partition("\n")
+    if known == folder and path:
+        return path
+    import subprocess
+
+    environment = dict(os.environ)
+    for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
+        environment.pop(name, None)
+    program = os.environ.get("VRAMSTOW_PROGRAM", "vramstow")
+    done = subprocess.run(
+        [program, "adapter", "build", "--quiet", "--torch", folder],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["the adapter cannot be built"]
+        raise OSError(lines[-1].removeprefix("vramstow adapter: ").rstrip("."))
+    path = done.stdout.strip()
+    os.environ[_FINISHED] = f"{folder}\n{path}"
+    return path
+
+
+def _install(torch: object) -> None:
+    folder = os.path.dirname(os.path.abspath(torch.__file__))
+    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
+        return  # a PyTorch without CUDA
+    try:
+        import ctypes
+
+        adapter = ctypes.CDLL(_adapter_for(folder))
+        adapter.vramstow_torch_install.restype = ctypes.c_char_p
+        why = adapter.vramstow_torch_install()
+        if why is not None:
+            _say(why.decode())
+    except Exception as error:  # the job comes first, whatever is wrong here
+        _say(str(error) or type(error).__name__)
+
+
+class _Finder:
+    """Finds torch as it would be found anyhow, and adds one step after its import."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+        if name != "torch":
+            return None
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            if spec is not None:
+                break
+        else:
+            return None
+        loader = spec.loader
+        execute = getattr(loader, "exec_module", None)
+        if execute is not None:
+
+            def exec_module(module: object) -> None:
+                execute(module)
+                _install(module)
+
+            try:
+                loader.exec_module = exec_module
+            except AttributeError:
+                _say("torch is loaded in an unusual way")
+        return spec
+
+
+def _run_next_sitecustomize() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]
+    from importlib import machinery
+
+    spec = machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    from importlib import _bootstrap
+
+    module = _bootstrap.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+if os.environ.get("VRAMSTOW_POOL") == "on" and os.environ.get("VRAMSTOW_LEVEL") != "segments":
+    sys.meta_path.insert(0, _Finder())
+_run_next_sitecustomize()

@@ -1,0 +1,198 @@
+"""PyTorch's tensors served by the pool: the same jobs, the same numbers, the same requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs_conftest import EXAMPLES, PROGRAMS, VRAMSTOW, Rehearsal
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+OWN = Path(__file__).parent / "programs"
+Rehearse = Callable[..., Rehearsal]
+NATIVE = {"VRAMSTOW_POOL": "off"}
+
+
+@pytest.fixture(scope="session")
+def tensors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings of tensor level, with one compiled adapter for all tests."""
+    folder = tmp_path_factory.mktemp("adapters")
+    return {
+        "VRAMSTOW_POOL": "on",
+        "VRAMSTOW_LEVEL": "tensors",
+        "VRAMSTOW_CHECK": "1",
+        "VRAMSTOW_ADAPTER_DIR": str(folder),
+    }
+
+
+def assert_served(job: Rehearsal) -> None:
+    """It ran well, its tensors are in the trace, and the trace is what the driver saw."""
+    assert job.status == 0, job.err[-4000:]
+    assert "not its tensors" not in job.err, job.err[-2000:]
+    assert "report this" not in job.err, job.err[-2000:]
+    job.assert_trace_equals_ledger()
+    assert comes_from_adapter(job)
+
+
+def comes_from_adapter(job: Rehearsal) -> bool:
+    return "/torch-2." in json.dumps(job.analysis()["by_library"])
+
+
+@pytest.mark.parametrize(
+    ("example", "steps"), [("mlp.py", "4"), ("transformer.py", "2"), ("cuda_graph.py", None)]
+)
+def test_a_job_makes_the_same_requests(
+    rehearse: Rehearse,
+    python: str,
+    tmp_path: Path,
+    tensors: dict[str, str],
+    example: str,
+    steps: str | None,
+) -> None:
+    requests = {}
+    for name, env in (("native", NATIVE), ("tensors", tensors)):
+        target = tmp_path / f"{name}.json"
+        arguments = ["--steps", steps] if steps is not None else []
+        job = rehearse(python, OWN / "watched.py", target, EXAMPLES / example, *arguments, env=env)
+        assert job.status == 0, job.err[-4000:]
+        if env is tensors:
+            assert "not its tensors" not in job.err, job.err[-2000:]
+        requests[name] = json.loads(target.read_text())
+    assert requests["native"] == requests["tensors"]
+    assert len(requests["native"]) > 10
+
+
+def test_every_number_agrees_with_every_other_and_with_the_trace(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    job = rehearse(python, OWN / "every_number.py", env=tensors)
+    assert_served(job)
+    said = json.loads(job.out)
+    facts = job.analysis()
+    assert said["reserved"] <= facts["peak"]["reserved_bytes"]
+    native = rehearse(python, OWN / "every_number.py", env=NATIVE)
+    if native.status == 0:
+        assert json.loads(native.out)["keys"] == said["keys"]
+
+
+def test_graphs_pools_and_limits(rehearse: Rehearse, python: str, tensors: dict[str, str]) -> None:
+    job = rehearse(python, OWN / "graphs.py", env=tensors)
+    assert_served(job)
+    assert job.out == rehearse(python, OWN / "graphs.py", env=NATIVE).out
+
+
+def test_tensors_are_shared_between_processes(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
+) -> None:
+    control = {"VRAMSTOW_CONTROL_DIR": str(tmp_path)}
+    job = rehearse(python, PROGRAMS / "share_tensors.py", env=tensors | control)
+    assert job.status == 0, job.err[-4000:]
+    assert "written there [0.0, 1.0, 2.0, 3.0]" in job.out
+    assert "sum here 7000.0" in job.out
+    assert "exit 0" in job.out
+
+
+def test_out_of_memory_says_what_is_free_and_who_holds_what(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    program = (
+        "import torch\n"
+        "kept = torch.empty(100 << 20, dtype=torch.uint8, device='cuda')\n"
+        "try:\n"
+        "    torch.empty(600 << 20, dtype=torch.uint8, device='cuda')\n"
+        "except torch.OutOfMemoryError as error:\n"
+        "    print(error)\n"
+        "print(torch.empty(50 << 20, dtype=torch.uint8, device='cuda').numel())\n"
+    )
+    job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=tensors)
+    assert_served(job)
+    message, numel = job.out.splitlines()
+    assert message.startswith("CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total")
+    assert "the largest free range is" in message
+    assert "The largest live blocks: 100.00 MiB at 0x" in message
+    assert numel == str(50 << 20)
+
+
+def test_without_a_compiler_the_job_runs_at_segment_level(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    program = "import torch\nprint(torch.ones(3, device='cuda').tolist())\n"
+    job = rehearse(
+        python,
+        "-c",
+        program,
+        env=tensors | {"PATH": str(empty), "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
+    )
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "[1.0, 1.0, 1.0]\n"
+    lines = [line for line in job.err.splitlines() if "not its tensors" in line]
+    assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
+    assert not comes_from_adapter(job)
+
+
+def test_a_users_own_sitecustomize_still_runs(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('mine')\n")
+    job = rehearse(
+        python,
+        "-c",
+        "import sys, torch; torch.ones(1, device='cuda'); print(sys.path.count('x'))",
+        env=tensors | {"PYTHONPATH": str(tmp_path)},
+    )
+    assert_served(job)
+    assert job.out == "mine\n0\n"
+
+
+def test_an_unknown_release_is_refused(tmp_path: Path) -> None:
+    torch = tmp_path / "torch"
+    (torch / "lib").mkdir(parents=True)
+    (torch / "lib/libc10_cuda.so").write_text("")
+    (torch / "share/cmake/Torch").mkdir(parents=True)
+    about = torch / "share/cmake/Torch/TorchConfigVersion.cmake"
+    about.write_text('set(PACKAGE_VERSION "9.9.0")\n')
+    refused = subprocess.run(
+        [VRAMSTOW, "adapter", "build", "--torch", torch, "--adapter-dir", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "PyTorch 9.9.0 has an allocator interface that this vramstow does not know" in (
+        refused.stderr
+    )
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_adapters_are_built_listed_and_removed(tensors: dict[str, str], tmp_path: Path) -> None:
+    def ask(*arguments: str) -> str:
+        done = subprocess.run(
+            [VRAMSTOW, "adapter", *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
+        )
+        return done.stdout
+
+    import torch
+
+    folder = str(Path(torch.__file__).parent)
+    for built in Path(tensors["VRAMSTOW_ADAPTER_DIR"]).glob("*.so"):
+        shutil.copy(built, tmp_path)
+    path = ask("build", "--quiet", "--torch", folder).strip()
+    assert Path(path).is_file()
+    assert ask("build", "--quiet", "--torch", folder).strip() == path
+    status = ask("status", "--torch", folder)
+    assert ": built\n" in status and path in status
+    assert ask("remove").startswith("removed 1 ")
+    assert not Path(path).exists()
+    assert "not built yet" in ask("status", "--torch", folder)

@@ -1,0 +1,126 @@
+// vramstow adapter: the allocators that vramstow compiles for frameworks on this machine.
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "tools/arguments.h"
+#include "tools/command.h"
+#include "tools/launch/adapter.h"
+#include "tools/launch/installation.h"
+#include "tools/output.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kFooter[] =
+    "Actions:\n"
+    "  build    compiles the adapter for a PyTorch, if it is not there already; says where it is\n"
+    "  status   says whether there is one, and lists all that were built\n"
+    "  remove   removes all that were built\n\n"
+    "vramstow run --pool=on builds what it needs by itself, at the first import of torch.\n\n"
+    "Examples:\n"
+    "  vramstow adapter build\n"
+    "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n\n"
+    "Exit status: 0; 1 where it cannot be built; 2 for wrong arguments.";
+
+// Where the Python of this shell has PyTorch.
+absl::StatusOr<std::string> TorchOfPython() {
+  FILE* pipe = popen(
+      "for p in python python3; do $p -c 'import importlib.util as u; "
+      "print(u.find_spec(\"torch\").submodule_search_locations[0])' 2>/dev/null && break; done",
+      "r");
+  std::string said;
+  std::array<char, 4096> buffer{};
+  if (pipe != nullptr) {
+    while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) said += buffer.data();
+    pclose(pipe);
+  }
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  if (!said.empty()) return said;
+  return absl::NotFoundError(
+      "python here has no PyTorch: name its folder with --torch, or run it in the environment that "
+      "has one.");
+}
+
+int Fail(const absl::Status& status) {
+  Complain("adapter", Printable(std::string(status.message())));
+  return kExitCannotWrite;
+}
+
+int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
+          bool quiet) {
+  const auto torch = FindTorch(torch_folder);
+  if (!torch.ok()) return Fail(torch.status());
+  const auto adapter = BuildAdapter(*torch, sources, folder);
+  if (!adapter.ok()) return Fail(adapter.status());
+  if (quiet) return PrintResult("adapter", adapter->path + "\n");
+  return PrintResult("adapter",
+                     absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
+}
+
+int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder) {
+  std::string text;
+  const auto torch = FindTorch(torch_folder);
+  const auto adapter =
+      torch.ok() ? FindAdapter(*torch, sources, folder) : absl::StatusOr<Adapter>(torch.status());
+  if (adapter.ok()) {
+    absl::StrAppend(&text, "PyTorch ", torch->release, " in ", torch->folder, ": ",
+                    adapter->built ? "built" : "not built yet", "\n");
+  } else {
+    absl::StrAppend(&text, Printable(std::string(adapter.status().message())), "\n");
+  }
+  absl::StrAppend(&text, "in ", folder, ":\n");
+  for (const std::string& known : ListAdapters(folder)) absl::StrAppend(&text, "  ", known, "\n");
+  return PrintResult("adapter", text);
+}
+
+int Remove(const std::string& folder) {
+  int count = 0;
+  for (const std::string& known : ListAdapters(folder)) {
+    unlink((known + ".lock").c_str());
+    if (unlink(known.c_str()) == 0) ++count;
+  }
+  return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder, "\n"));
+}
+
+}  // namespace
+
+int AdapterCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Looks after the allocators that are compiled for frameworks on this machine.");
+  app.footer(kFooter);
+  std::string action;
+  std::string torch;
+  std::string wanted;
+  bool quiet = false;
+  app.add_option("ACTION", action, "build, status or remove")
+      ->required()
+      ->check(CLI::IsMember({"build", "status", "remove"}));
+  app.add_option("--torch", torch, "Folder torch of a PyTorch package, or LibTorch's folder");
+  app.add_option("--adapter-dir", wanted, "Folder for compiled adapters, if not the usual one");
+  app.add_flag("--quiet", quiet, "Only the adapter's file");
+  if (const auto status = ReadArguments(&app, "adapter", arguments)) return *status;
+
+  const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
+  const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);
+  if (!folder.ok()) return Fail(folder.status());
+  if (action == "remove") return Remove(*folder);
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Fail(installation.status());
+  if (torch.empty()) {
+    const auto found = TorchOfPython();
+    if (!found.ok()) return Fail(found.status());
+    torch = *found;
+  }
+  if (action == "status") return Status(torch, installation->adapter_sources, *folder);
+  return Build(torch, installation->adapter_sources, *folder, quiet);
+}
+
+}  // namespace vramstow

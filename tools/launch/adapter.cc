@@ -1,0 +1,294 @@
+#include "tools/launch/adapter.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace vramstow {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Releases whose allocator interface the adapter was tested with.
+constexpr const char* kTestedReleases[] = {"2.11.", "2.15."};
+constexpr char kPrefix[] = "torch-";
+constexpr char kSuffix[] = ".so";
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// FNV-1a, 64 bits.
+void AddTo(uint64_t* hash, std::string_view text) {
+  for (const char c : text) *hash = (*hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  *hash = (*hash ^ 0xff) * 0x100000001b3U;
+}
+
+// A C++ compiler: $CXX, or the first that PATH has.
+std::string FindCompiler() {
+  const char* path = std::getenv("PATH");
+  const char* chosen = std::getenv("CXX");
+  std::vector<std::string> names = {"c++", "g++", "clang++"};
+  if (chosen != nullptr && *chosen != '\0') names.insert(names.begin(), chosen);
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      if (access(name.c_str(), X_OK) == 0) return name;
+      continue;
+    }
+    for (absl::string_view folder : absl::StrSplit(path == nullptr ? "/usr/bin" : path, ':')) {
+      std::string file = absl::StrCat(folder, "/", name);
+      if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+    }
+  }
+  return "";
+}
+
+// What tells one compiler from another without starting it.
+std::string CompilerMark(const std::string& compiler) {
+  std::error_code error;
+  const fs::path file = fs::canonical(compiler, error);
+  struct stat about = {};
+  if (error || stat(file.c_str(), &about) != 0) return compiler;
+  return absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
+}
+
+std::vector<fs::path> SourceFiles(const std::string& sources) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(sources, error)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".cc" || path.extension() == ".h") files.push_back(path);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The command's exit status, its output in `log`; -1 if it cannot be started.
+int Run(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return -1;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+std::vector<std::string> CompileCommand(const TorchInstallation& torch, const std::string& sources,
+                                        const std::string& compiler, const std::string& unit,
+                                        const std::string& output) {
+  const std::string libraries = absl::StrCat(torch.folder, "/lib");
+  std::vector<std::string> command = {
+      compiler,
+      "-std=c++20",
+      "-O2",
+      "-fPIC",
+      "-shared",
+      "-fvisibility=hidden",
+      absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0),
+      absl::StrCat("-DVRAMSTOW_TORCH_RELEASE=\"", torch.release, "\""),
+      "-I",
+      sources};
+  for (const std::string& folder : torch.include_folders) {
+    command.insert(command.end(), {"-isystem", folder});
+  }
+  command.insert(command.end(), {unit, "-o", output, absl::StrCat("-L", libraries), "-lc10_cuda",
+                                 "-lc10", absl::StrCat("-Wl,-rpath,", libraries)});
+  return command;
+}
+
+// The first line of a compiler's output that says what is wrong.
+std::string FirstError(const std::string& log) {
+  std::string first;
+  for (absl::string_view line : absl::StrSplit(ReadFile(log), '\n')) {
+    if (first.empty()) first = std::string(line);
+    if (line.find("error") != absl::string_view::npos) return std::string(line);
+  }
+  return first;
+}
+
+absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
+                     const Adapter& adapter) {
+  const std::string stem = absl::StrCat(adapter.path, ".", getpid());
+  const std::string unit = stem + ".cc";
+  const std::string output = stem + ".tmp";
+  const std::string log = stem + ".log";
+  {
+    // All in one unit: PyTorch's headers take most of the time, and are read once.
+    std::ofstream text(unit);
+    for (const fs::path& file : SourceFiles(sources)) {
+      if (file.extension() == ".cc") text << "#include \"" << file.string() << "\"\n";
+    }
+  }
+  const int status = Run(CompileCommand(torch, sources, adapter.compiler, unit, output), log);
+  absl::Status result = absl::OkStatus();
+  if (status != 0) {
+    result = absl::InternalError(
+        absl::StrCat("the adapter for PyTorch ", torch.release, " cannot be compiled with ",
+                     adapter.compiler, " (", FirstError(log), "): is a C++20 compiler installed?"));
+  } else if (rename(output.c_str(), adapter.path.c_str()) != 0) {
+    result = absl::InternalError(
+        absl::StrCat("cannot write ", adapter.path, " (", strerror(errno), ")."));
+  }
+  for (const std::string& file : {unit, output, log}) unlink(file.c_str());
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
+  std::error_code error;
+  TorchInstallation torch;
+  torch.folder = fs::canonical(folder, error);
+  if (error || !fs::exists(fs::path(torch.folder) / "lib/libc10_cuda.so")) {
+    return absl::NotFoundError(absl::StrCat(
+        "there is no PyTorch with CUDA in ", folder,
+        " (lib/libc10_cuda.so): name the folder torch of its package, or of LibTorch."));
+  }
+  const fs::path about = fs::path(torch.folder) / "share/cmake/Torch";
+  const std::string version = ReadFile(about / "TorchConfigVersion.cmake");
+  std::smatch found;
+  if (!std::regex_search(version, found, std::regex(R"re(PACKAGE_VERSION "([0-9.]+))re"))) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot tell the release of the PyTorch in ", torch.folder, "."));
+  }
+  torch.release = found[1];
+  const std::string config = ReadFile(about / "TorchConfig.cmake");
+  torch.cxx11_abi = config.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos;
+  torch.include_folders = {torch.folder + "/include"};
+  const fs::path packages = fs::path(torch.folder).parent_path();
+  const char* home = std::getenv("CUDA_HOME");
+  for (const fs::path& candidate :
+       {packages / "nvidia/cu13/include", packages / "nvidia/cuda_runtime/include",
+        packages / "triton/backends/nvidia/include",
+        fs::path(home == nullptr ? "" : home) / "include", fs::path("/usr/local/cuda/include")}) {
+    if (fs::exists(candidate / "cuda_runtime_api.h")) torch.include_folders.push_back(candidate);
+  }
+  return torch;
+}
+
+absl::StatusOr<std::string> AdapterFolder(const std::string& wanted) {
+  fs::path folder = wanted;
+  if (wanted.empty()) {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    if (cache != nullptr && *cache == '/') {
+      folder = fs::path(cache) / "vramstow";
+    } else if (home != nullptr && *home == '/') {
+      folder = fs::path(home) / ".cache/vramstow";
+    } else {
+      return absl::FailedPreconditionError(
+          "there is no folder for compiled adapters, because HOME is not set: name one with "
+          "VRAMSTOW_ADAPTER_DIR.");
+    }
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || access(folder.c_str(), W_OK | X_OK) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write compiled adapters into ", folder.string(), " (",
+                     error ? error.message() : strerror(errno),
+                     "): name another folder with VRAMSTOW_ADAPTER_DIR."));
+  }
+  return fs::absolute(folder).string();
+}
+
+absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::string& sources,
+                                    const std::string& folder) {
+  const bool tested =
+      std::any_of(std::begin(kTestedReleases), std::end(kTestedReleases),
+                  [&](const char* start) { return torch.release.starts_with(start); });
+  if (!tested) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("PyTorch ", torch.release,
+                     " has an allocator interface that this vramstow does not know "
+                     "(it knows 2.11 and 2.15)."));
+  }
+  const std::vector<fs::path> files = SourceFiles(sources);
+  if (files.empty()) {
+    return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", sources,
+                                            ": build or install vramstow again."));
+  }
+  uint64_t hash = 0xcbf29ce484222325U;
+  for (const fs::path& file : files) AddTo(&hash, ReadFile(file));
+  for (const char* part :
+       {"lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
+        "include/c10/core/CachingDeviceAllocator.h", "include/c10/core/Allocator.h"}) {
+    AddTo(&hash, ReadFile(fs::path(torch.folder) / part));
+  }
+  AddTo(&hash, absl::StrCat(torch.release, torch.cxx11_abi ? " 1 " : " 0 ", torch.folder));
+  Adapter adapter;
+  adapter.compiler = FindCompiler();
+  const std::string stem = absl::StrCat(kPrefix, torch.release, "-", absl::Hex(hash), "-");
+  if (adapter.compiler.empty()) {
+    // One that was compiled when there was a compiler is as good.
+    for (const std::string& known : ListAdapters(folder)) {
+      if (fs::path(known).filename().string().starts_with(stem)) return Adapter{known, true, ""};
+    }
+    return absl::FailedPreconditionError(
+        "there is no C++ compiler here to build the adapter with (c++, g++ or clang++).");
+  }
+  uint64_t compiler = 0xcbf29ce484222325U;
+  AddTo(&compiler, CompilerMark(adapter.compiler));
+  adapter.path = absl::StrCat(folder, "/", stem, absl::Hex(compiler), kSuffix);
+  adapter.built = access(adapter.path.c_str(), R_OK) == 0;
+  return adapter;
+}
+
+absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
+                                     const std::string& folder) {
+  auto adapter = FindAdapter(torch, sources, folder);
+  if (!adapter.ok() || adapter->built) return adapter;
+  // Ranks of one job come here at the same time: one builds, the others find it done.
+  const std::string lock = adapter->path + ".lock";
+  const int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor >= 0) flock(descriptor, LOCK_EX);
+  absl::Status status = absl::OkStatus();
+  if (access(adapter->path.c_str(), R_OK) != 0) status = Compile(torch, sources, *adapter);
+  if (descriptor >= 0) close(descriptor);
+  if (!status.ok()) return status;
+  adapter->built = true;
+  return adapter;
+}
+
+std::vector<std::string> ListAdapters(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,51 @@
+// Adapters: vramstow's own allocator for a framework, compiled on this machine against the one that
+// is installed here.
+//
+// Idea: PyTorch has no stable interface for allocators, so the adapter comes as source. A compiled
+// one lies in the user's cache under a name that says what it was made from; whatever changes there
+// makes another name, so an old one is never taken by mistake.
+//
+// Ownership: copies. Threads: one at a time; processes that build the same wait for each other.
+// Errors: one sentence that says what is missing. Units: none.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_ADAPTER_H_
+#define VRAMSTOW_TOOLS_LAUNCH_ADAPTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vramstow {
+
+// An installed PyTorch: the folder `torch` of a wheel, or an unpacked LibTorch.
+struct TorchInstallation {
+  std::string folder;
+  std::string release;  // "2.15.0"
+  bool cxx11_abi = true;
+  std::vector<std::string> include_folders;
+};
+
+absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder);
+
+// The folder for compiled adapters: `wanted`, or the user's cache.
+absl::StatusOr<std::string> AdapterFolder(const std::string& wanted);
+
+struct Adapter {
+  std::string path;
+  bool built = false;  // the file is there
+  std::string compiler;
+};
+// The adapter for this PyTorch; `sources` is the folder with the adapter's source tree.
+absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::string& sources,
+                                    const std::string& folder);
+// The same, compiled now if it is not there.
+absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
+                                     const std::string& folder);
+
+// All compiled adapters in the folder.
+std::vector<std::string> ListAdapters(const std::string& folder);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_ADAPTER_H_
