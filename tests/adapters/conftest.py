@@ -6,6 +6,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import pytest
+
 JOBS = Path(__file__).resolve().parents[1] / "jobs"
 sys.path.insert(0, str(JOBS))
 _spec = importlib.util.spec_from_file_location("jobs_conftest", JOBS / "conftest.py")
@@ -16,3 +18,7 @@ _spec.loader.exec_module(_jobs)
 
 rehearse = _jobs.rehearse
 python = _jobs.python
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: only in the long run of all tests")

@@ -45,7 +45,12 @@ def comes_from_adapter(job: Rehearsal) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("example", "steps"), [("mlp.py", "4"), ("transformer.py", "2"), ("cuda_graph.py", None)]
+    ("example", "steps"),
+    [
+        ("mlp.py", "4"),
+        pytest.param("transformer.py", "2", marks=pytest.mark.long),
+        pytest.param("cuda_graph.py", None, marks=pytest.mark.long),
+    ],
 )
 def test_a_job_makes_the_same_requests(
     rehearse: Rehearse,
@@ -68,6 +73,17 @@ def test_a_job_makes_the_same_requests(
     assert len(requests["native"]) > 10
 
 
+@pytest.mark.long
+def test_a_network_learns_the_same_as_on_the_cpu(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    job = rehearse(python, PROGRAMS / "train_like_cpu.py", "Adam", env=tensors)
+    assert_served(job)
+    losses = [tuple(map(float, line.split())) for line in job.out.splitlines()]
+    assert len(losses) == 30
+    assert all(card == pytest.approx(host, rel=1e-3, abs=1e-4) for card, host in losses)
+
+
 def test_every_number_agrees_with_every_other_and_with_the_trace(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
@@ -87,6 +103,7 @@ def test_graphs_pools_and_limits(rehearse: Rehearse, python: str, tensors: dict[
     assert job.out == rehearse(python, OWN / "graphs.py", env=NATIVE).out
 
 
+@pytest.mark.long
 def test_tensors_are_shared_between_processes(
     rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
 ) -> None:
@@ -138,6 +155,7 @@ def test_without_a_compiler_the_job_runs_at_segment_level(
     assert not comes_from_adapter(job)
 
 
+@pytest.mark.long
 def test_a_users_own_sitecustomize_still_runs(
     rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
 ) -> None:
@@ -150,6 +168,45 @@ def test_a_users_own_sitecustomize_still_runs(
     )
     assert_served(job)
     assert job.out == "mine\n0\n"
+
+
+@pytest.mark.long
+def test_the_package_tells_what_a_piece_of_code_did(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    program = (
+        "import torch, vramstow\n"
+        "assert vramstow.stats() is None and not vramstow.active()\n"
+        "with vramstow.track('nothing yet') as nothing: pass\n"
+        "print(nothing)\n"
+        "kept = torch.empty(4 << 20, dtype=torch.uint8, device='cuda')\n"
+        "lacking = []\n"
+        "assert vramstow.on_pressure(lacking.append)\n"
+        "@vramstow.track('forward')\n"
+        "def forward():\n"
+        "    torch.empty(16 << 20, dtype=torch.uint8, device='cuda')\n"
+        "forward()\n"
+        "with vramstow.track('work') as work:\n"
+        "    torch.empty(32 << 20, dtype=torch.uint8, device='cuda')\n"
+        "    more = torch.empty(2 << 20, dtype=torch.uint8, device='cuda')\n"
+        "print(work)\n"
+        "print(vramstow.empty_cache() > 0, vramstow.stats().allocated_bytes >> 20)\n"
+        "try:\n"
+        "    torch.empty(4 << 30, dtype=torch.uint8, device='cuda')\n"
+        "except torch.OutOfMemoryError:\n"
+        "    print('asked', len(lacking) > 0)\n"
+    )
+    package = str(Path(__file__).resolve().parents[2] / "python")
+    job = rehearse(
+        python, "-c", program, card="h200,memory=1GiB", env=tensors | {"PYTHONPATH": package}
+    )
+    assert_served(job)
+    nothing, work, emptied, asked = job.out.splitlines()
+    assert nothing == "nothing yet: not known (no pool of vramstow's)"
+    assert work.startswith("work: +2.0 MiB allocated, ")
+    assert "peak 36.0 MiB, 2 allocations" in work
+    assert emptied == "True 6"
+    assert asked == "asked True"
 
 
 def test_an_unknown_release_is_refused(tmp_path: Path) -> None:
