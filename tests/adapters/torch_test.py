@@ -122,7 +122,7 @@ def test_out_of_memory_says_what_is_free_and_who_holds_what(
         "import torch\n"
         "kept = torch.empty(100 << 20, dtype=torch.uint8, device='cuda')\n"
         "try:\n"
-        "    torch.empty(600 << 20, dtype=torch.uint8, device='cuda')\n"
+        "    torch.empty(1000 << 20, dtype=torch.uint8, device='cuda')\n"
         "except torch.OutOfMemoryError as error:\n"
         "    print(error)\n"
         "print(torch.empty(50 << 20, dtype=torch.uint8, device='cuda').numel())\n"
@@ -130,7 +130,9 @@ def test_out_of_memory_says_what_is_free_and_who_holds_what(
     job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=tensors)
     assert_served(job)
     message, numel = job.out.splitlines()
-    assert message.startswith("CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total")
+    assert message.startswith(
+        "CUDA out of memory. Tried to allocate 1000.00 MiB. GPU 0 has a total"
+    )
     assert "the largest free range is" in message
     assert "The largest live blocks: 100.00 MiB at 0x" in message
     assert numel == str(50 << 20)
