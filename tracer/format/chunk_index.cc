@@ -108,7 +108,8 @@ void ChunkIndex::Build(const TraceBytes& bytes, uint64_t begin, uint64_t trace_i
     if (has_magic && IsBelievable(header, trace_id)) {
       const size_t found_before = found_.size();
       at = Take(at, header, size);
-      may_look_back = found_.size() > found_before;
+      // In a ring, what is behind a chunk's payload is what older chunks left there.
+      may_look_back = !is_ring && found_.size() > found_before;
       continue;
     }
     if (may_look_back) {
