@@ -56,6 +56,7 @@ TEST(Exports, TheShimShowsTheTableAndNothingElse) {
                                     "dlsym",
                                     "dlvsym",
                                     "vramstow_empty_cache",
+                                    "vramstow_framework_table",
                                     "vramstow_get_stats",
                                     "vramstow_iteration",
                                     "vramstow_mark",
