@@ -56,6 +56,25 @@ bool ReadShareableFile(int descriptor, const std::vector<int>& cards, Physical* 
   return true;
 }
 
+// Copies what was written of [offset, offset + size) to the beginning of a file of that size.
+bool CopyFile(int from, uint64_t offset, uint64_t size, int to) {
+  const uint64_t end = offset + size;
+  std::vector<char> buffer(1 << 20);
+  uint64_t start = offset;
+  uint64_t stop = offset;
+  while (stop < end && AddressSpace::NextWritten(from, stop, end, &start, &stop)) {
+    while (start < stop) {
+      const size_t wanted = std::min<uint64_t>(buffer.size(), stop - start);
+      const ssize_t count = pread(from, buffer.data(), wanted, static_cast<off_t>(start));
+      if (count <= 0) return false;
+      const off_t at = static_cast<off_t>(start - offset);
+      if (pwrite(to, buffer.data(), static_cast<size_t>(count), at) != count) return false;
+      start += static_cast<uint64_t>(count);
+    }
+  }
+  return true;
+}
+
 template <typename Map>
 auto FindHolding(Map& map, uint64_t address) -> decltype(&map.begin()->second) {
   auto next = map.upper_bound(address);
@@ -105,17 +124,8 @@ Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
   }
   Physical physical = wish;
   physical.imported = false;
-  if (wish.handle_types != 0) {
-    physical.file = MakeShareableFile(wish, cards_);
-    if (physical.file < 0) {
-      if (wish.device != kHost) memory_->Discharge(wish.device, wish.size);
-      return Result::kOutOfMemory;
-    }
-    physical.offset = 0;
-  } else {
-    physical.offset =
-        space_->NewOffsets(wish.device == kHost ? space_->host_file() : wish.device, wish.size);
-  }
+  physical.file = -1;
+  physical.offset = space_->NewOffsets(CommonFile(physical), wish.size);
   *handle = AddPhysical(physical);
   return Result::kSuccess;
 }
@@ -132,10 +142,47 @@ uint64_t VirtualMemory::AddPhysical(const Physical& wish) {
 }
 
 Result VirtualMemory::Export(uint64_t handle, int* descriptor) {
-  const Physical* physical = Find(handle);
-  if (physical == nullptr || physical->file < 0) return Result::kInvalidValue;
+  Physical* physical = Find(handle);
+  if (physical == nullptr || physical->handle_types == 0) return Result::kInvalidValue;
+  if (physical->file < 0 && !GiveOwnFile(physical)) return Result::kOutOfMemory;
   *descriptor = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
   return *descriptor < 0 ? Result::kOutOfMemory : Result::kSuccess;
+}
+
+// What may be exported mostly never is, and a process has few descriptors: so memory gets a file of
+// its own when it is exported first. What it holds moves there, and its mappings show that file.
+bool VirtualMemory::GiveOwnFile(Physical* physical) {
+  const int common = space_->descriptor(CommonFile(*physical));
+  const int file = MakeShareableFile(*physical, cards_);
+  if (file < 0) return false;
+  if (!CopyFile(common, physical->offset, physical->size, file) ||
+      !ShowIn(*physical, file, /*offset=*/0)) {
+    ShowIn(*physical, common, physical->offset);
+    close(file);
+    return false;
+  }
+  space_->PunchFile(CommonFile(*physical), physical->offset, physical->size);
+  physical->file = file;
+  physical->offset = 0;
+  for (const auto& [address, mapping] : mappings_) {
+    const Access access = mapping.access[AccessIndex(kHost)];
+    if (mapping.physical == physical->handle && access != Access::kNone) {
+      ShowToHost(mapping, access);
+    }
+  }
+  return true;
+}
+
+// Lets all mappings of the memory show this file.
+bool VirtualMemory::ShowIn(const Physical& physical, int file, uint64_t offset) {
+  int left = physical.mappings;
+  for (auto at = mappings_.begin(); left > 0 && at != mappings_.end(); ++at) {
+    const Mapping& mapping = at->second;
+    if (mapping.physical != physical.handle) continue;
+    if (!space_->MapDescriptor(mapping.address, mapping.size, file, offset)) return false;
+    --left;
+  }
+  return true;
 }
 
 Result VirtualMemory::Import(int descriptor, uint64_t* handle) {
@@ -160,8 +207,7 @@ void VirtualMemory::Drop(Physical* physical) {
   if (physical->file >= 0) {
     close(physical->file);
   } else {
-    space_->PunchFile(host ? space_->host_file() : physical->device, physical->offset,
-                      physical->size);
+    space_->PunchFile(CommonFile(*physical), physical->offset, physical->size);
   }
   if (!host && !physical->imported) memory_->Discharge(physical->device, physical->size);
   physical_.erase(physical->handle);
@@ -203,9 +249,7 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
     if (!space_->MapDescriptor(address, size, physical->file, physical->offset)) {
       return Result::kOutOfMemory;
     }
-  } else if (!space_->Map(address, size,
-                          physical->device == kHost ? space_->host_file() : physical->device,
-                          physical->offset)) {
+  } else if (!space_->Map(address, size, CommonFile(*physical), physical->offset)) {
     return Result::kOutOfMemory;
   }
   ++physical->mappings;

@@ -35,7 +35,7 @@ struct Physical {
   uint16_t usage = 0;
   int handles = 0;  // references by the application
   int mappings = 0;
-  int file = -1;          // a file of its own, for memory that is shared; -1: its device's file
+  int file = -1;          // a file of its own, once it is shared; -1: its device's file
   bool imported = false;  // made by another process, which it is charged to
 };
 
@@ -92,6 +92,12 @@ class VirtualMemory {
   // The whole mappings that tile [address, address + size). False: a hole or a part of a mapping.
   bool Tile(uint64_t address, uint64_t size, std::vector<Mapping*>* tiles);
   void Drop(Physical* physical);
+  bool GiveOwnFile(Physical* physical);
+  bool ShowIn(const Physical& physical, int file, uint64_t offset);
+  // Of memory without a file of its own.
+  int CommonFile(const Physical& physical) const {
+    return physical.device == kHost ? space_->host_file() : physical.device;
+  }
   uint64_t AddPhysical(const Physical& wish);
   void ShowToHost(const Mapping& mapping, Access access);
   size_t AccessIndex(int device) const { return device == kHost ? devices_ : device; }

@@ -1,4 +1,5 @@
 // Memory management in parts: reserve, create, map, set access, and their opposites.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/simulator/contract/driver.h"
@@ -208,6 +209,50 @@ TEST_F(VirtualMemoryTest, DescriptorsShareTheMemory) {
   EXPECT_OK(driver_.cuMemRelease(handle));
   EXPECT_OK(driver_.cuMemRelease(imported));
   EXPECT_OK(driver_.cuMemAddressFree(range, 2 * unit_));
+}
+
+TEST_F(VirtualMemoryTest, MemoryThatMayBeSharedTakesNoDescriptorUntilItIs) {
+  properties_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  rlimit before = {};
+  ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+  rlimit few = before;
+  few.rlim_cur = 256;
+  ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+  std::vector<CUmemGenericAllocationHandle> handles(300);
+  for (auto& handle : handles) handle = Create(unit_);
+  ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+  for (const auto handle : handles) EXPECT_OK(driver_.cuMemRelease(handle));
+}
+
+TEST_F(VirtualMemoryTest, ExportingKeepsBytesAndMappings) {
+  properties_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUdeviceptr range = Reserve(3 * unit_);
+  const CUmemGenericAllocationHandle handle = Create(unit_);
+  for (const CUdeviceptr at : {range, range + unit_}) {
+    ASSERT_OK(driver_.cuMemMap(at, unit_, 0, handle, 0));
+  }
+  ASSERT_OK(driver_.cuMemSetAccess(range, 2 * unit_, &access_, 1));
+  ASSERT_OK(driver_.cuMemsetD8(range, 41, unit_));
+  int descriptor = -1;
+  ASSERT_OK(driver_.cuMemExportToShareableHandle(&descriptor, handle,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  CUmemGenericAllocationHandle imported = 0;
+  ASSERT_OK(driver_.cuMemImportFromShareableHandle(
+      &imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  close(descriptor);
+  ASSERT_OK(driver_.cuMemMap(range + 2 * unit_, unit_, 0, imported, 0));
+  ASSERT_OK(driver_.cuMemSetAccess(range + 2 * unit_, unit_, &access_, 1));
+  EXPECT_EQ(41, Read(range + 2 * unit_, 1)[0]);
+  EXPECT_EQ(41, Read(range + 3 * unit_ - 1, 1)[0]);
+  ASSERT_OK(driver_.cuMemsetD8(range + unit_, 42, unit_));
+  for (const CUdeviceptr at : {range, range + unit_, range + 2 * unit_}) {
+    EXPECT_EQ(42, Read(at, 1)[0]);
+  }
+  EXPECT_OK(driver_.cuMemUnmap(range, 3 * unit_));
+  EXPECT_OK(driver_.cuMemRelease(handle));
+  EXPECT_OK(driver_.cuMemRelease(imported));
+  EXPECT_OK(driver_.cuMemAddressFree(range, 3 * unit_));
 }
 
 TEST_F(VirtualMemoryTest, MemoryNotMadeForItIsNotExported) {
