@@ -403,7 +403,7 @@ constexpr Scenario kScenarios[] = {
     {"threads", Threads},
     {"forks", Forks},
     {"steady-10", [] { return Steady(10); }},
-    {"steady-30", [] { return Steady(30); }},
+    {"steady-200", [] { return Steady(200); }},
     {"free-async", FreeAsync},
     {"out-of-memory", OutOfMemory},
     {"at-exit", AtExit},
