@@ -43,7 +43,7 @@ def test_the_same_with_expandable_segments(rehearse: Rehearse, python: str) -> N
         EXAMPLES / "transformer.py",
         "--steps",
         "4",
-        env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+        env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "VRAMSTOW_LEVEL": "segments"},
     )
     assert_well(job, steps=4)
     calls = job.analysis()["by_call"]

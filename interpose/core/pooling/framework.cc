@@ -37,6 +37,19 @@ class Inside {
     ++thread_->depth;
   }
   ~Inside() { --thread_->depth; }
+  // The pool says what it tried; this is the request itself, as those of the driver's functions
+  // are.
+  void RecordRefusal(const BlockRequest& request, int device) const {
+    Event event;
+    event.kind = EventKind::kAllocate;
+    event.layer = Layer::kFramework;
+    event.memory = MemoryKind::kDevice;
+    event.device = static_cast<int16_t>(device);
+    event.stream = request.stream;
+    event.size = event.requested = request.size;
+    event.result = CUDA_ERROR_OUT_OF_MEMORY;
+    PoolCall::Record(event);
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
@@ -94,7 +107,10 @@ int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
     return VRAMSTOW_OK;
   }
   TellFailedCheck(use.get());
-  if (error == PoolError::kOutOfMemory) DescribeOutOfMemory(use.get());
+  if (error == PoolError::kOutOfMemory) {
+    inside.RecordRefusal(request, use.device());
+    DescribeOutOfMemory(use.get());
+  }
   return CodeOf(error);
 }
 
