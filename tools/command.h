@@ -21,6 +21,7 @@ int DiffCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where something does not hold.
 int CheckCommand(const std::vector<std::string>& arguments);
 int ReportCommand(const std::vector<std::string>& arguments);
+int ReplayCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);

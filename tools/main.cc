@@ -23,6 +23,7 @@ constexpr char kHelp[] =
     "  report   makes a page that shows it, to be opened in a browser\n"
     "  diff     says what changed from one run to another\n"
     "  check    tests a run against an earlier one, or against assertions\n"
+    "  replay   says what other allocators would have made of the same requests\n"
     "  export   writes the events of a trace in another format\n"
     "  ctl      asks a running process, or has it give memory back\n"
     "  adapter  looks after the allocators that are compiled for PyTorch\n"
@@ -43,16 +44,18 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr Command kCommands[] = {
-    {"run", RunCommand},   {"analyze", AnalyzeCommand}, {"report", ReportCommand},
-    {"diff", DiffCommand}, {"check", CheckCommand},     {"export", ExportCommand},
-    {"ctl", CtlCommand},   {"adapter", AdapterCommand}, {"docs", DocsCommand}};
+constexpr Command kCommands[] = {{"run", RunCommand},         {"analyze", AnalyzeCommand},
+                                 {"report", ReportCommand},   {"diff", DiffCommand},
+                                 {"check", CheckCommand},     {"replay", ReplayCommand},
+                                 {"export", ExportCommand},   {"ctl", CtlCommand},
+                                 {"adapter", AdapterCommand}, {"docs", DocsCommand}};
 
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
     Complain("",
-             "no command: run, analyze, report, diff, check, export, ctl or adapter; see vramstow "
+             "no command: run, analyze, report, diff, check, replay, export, ctl or adapter; see "
+             "vramstow "
              "--help.");
     return kExitUsage;
   }
@@ -65,10 +68,11 @@ int Main(const std::vector<std::string>& arguments) {
     if (name != command.name) continue;
     return command.run({arguments.begin() + 1, arguments.end()});
   }
-  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
-                            Printable(name),
-                            "': run, analyze, report, diff, check, export, ctl and adapter are "
-                            "there; see vramstow --help."));
+  Complain("",
+           absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
+                        Printable(name),
+                        "': run, analyze, report, diff, check, replay, export, ctl and adapter are "
+                        "there; see vramstow --help."));
   return kExitUsage;
 }
 

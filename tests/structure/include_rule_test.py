@@ -34,6 +34,7 @@ RULE: dict[str, set[str]] = {
     "tools": {
         "tools/inputs",
         "tools/analysis",
+        "tools/replay",
         "tools/report",
         "tools/formats",
         "tools/symbols",
@@ -42,6 +43,14 @@ RULE: dict[str, set[str]] = {
     },
     "tools/inputs": {"tools/analysis", "tools/formats", "tools/symbols", "tracer/format", "base"},
     "tools/analysis": {"tracer/format", "base"},
+    "tools/replay": {
+        "tools/analysis",
+        "tools/formats",
+        "allocator",
+        "simulator/device",
+        "tracer/format",
+        "base",
+    },
     "tools/symbols": {"tracer/format", "base"},
     "tools/formats": {"tracer/format", "base"},
     "tools/report": {"tools/analysis", "base"},

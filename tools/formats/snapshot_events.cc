@@ -21,6 +21,9 @@ uint16_t CallOf(TraceAction action) {
   return static_cast<uint16_t>(kFirstAction + static_cast<uint16_t>(action));
 }
 
+// One number for a private pool; 0 for the default one.
+uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
+
 }  // namespace
 
 // What the events have said of one address so far.
@@ -314,6 +317,7 @@ Event SnapshotEvents::BlockEvent(EventKind kind, const TraceEntry& entry, uint64
   event.size = size;
   event.requested = entry.size;
   event.stream = entry.stream;
+  event.object = PoolNumber(entry.pool);
   return event;
 }
 

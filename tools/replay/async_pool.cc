@@ -1,0 +1,68 @@
+#include "tools/replay/async_pool.h"
+
+#include <vector>
+
+#include "base/units.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kAlignment = 512;
+constexpr uint64_t kGrowth = 32 * kMiB;
+
+}  // namespace
+
+bool AsyncPoolModel::Allocate(const ModelRequest& request) {
+  const uint64_t size = (request.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  FreeRanges& own = free_[request.stream];
+  auto run = own.BestFit(size);
+  if (!run) {
+    const uint64_t growth = (size + kGrowth - 1) / kGrowth * kGrowth;
+    uint64_t address = device_->Allocate(growth, request.stream);
+    if (address == 0) {
+      Flush();
+      address = device_->Allocate(growth, request.stream);
+    }
+    if (address == 0) return false;
+    regions_[address] = growth;
+    edges_.insert(address);
+    edges_.insert(address + growth);
+    run = own.Add(address, growth, &edges_);
+  }
+  own.Take(*run, size);
+  live_.Put(request.block, {run->address, size, request.stream});
+  return true;
+}
+
+void AsyncPoolModel::Free(uint32_t number) {
+  const PlacedBlock block = live_.Take(number);
+  free_[block.stream].Add(block.address, block.size, &edges_);
+}
+
+// All streams are waited for: what they cached is one stock, and whole regions go.
+void AsyncPoolModel::Flush() {
+  FreeRanges all;
+  for (const auto& [stream, ranges] : free_) {
+    for (const auto& [address, size] : ranges.runs()) all.Add(address, size, &edges_);
+  }
+  free_.clear();
+  std::vector<FreeRanges::Range> whole;
+  for (const auto& [address, size] : all.runs()) {
+    const auto region = regions_.find(address);
+    if (region != regions_.end() && region->second == size) whole.push_back({address, size});
+  }
+  for (const auto& range : whole) {
+    all.Take(range, range.size);
+    regions_.erase(range.address);
+    device_->Free(range.address, range.size, 0);
+  }
+  edges_.clear();
+  for (const auto& [address, size] : regions_) {
+    edges_.insert(address);
+    edges_.insert(address + size);
+  }
+  // Stream 0 stands for whoever comes first.
+  free_[0] = std::move(all);
+}
+
+}  // namespace vramstow

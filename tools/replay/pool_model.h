@@ -1,0 +1,47 @@
+// PoolModel: vramstow's own pool: the real code of allocator/, on a ModelDevice.
+//
+// Idea: a driver table whose functions keep books: work is done at once, so fences have always
+// passed. Time is the number of the request, a millisecond each: the pool's waits and ages have
+// something to go by.
+//
+// Ownership: owns the pool; the device is the caller's. Threads: one at a time. Errors: false: out
+// of memory. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_REPLAY_POOL_MODEL_H_
+#define VRAMSTOW_TOOLS_REPLAY_POOL_MODEL_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "allocator/pool.h"
+#include "tools/replay/device.h"
+#include "tools/replay/model.h"
+
+namespace vramstow {
+
+class PoolModel : public AllocatorModel {
+ public:
+  // `device_bytes`: what the pool is told that the device has.
+  PoolModel(ModelDevice* device, uint64_t device_bytes);
+  ~PoolModel() override;
+
+  // False: the pool refused this device.
+  bool opened() const { return opened_; }
+
+  bool Allocate(const ModelRequest& request) override;
+  void Free(uint32_t block) override;
+  void Flush() override;
+  uint64_t allocated() const override;
+
+ private:
+  struct Driver;  // the table and what it remembers
+
+  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<Pool> pool_;
+  bool opened_ = false;
+  std::vector<uint64_t> addresses_;  // by block
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_POOL_MODEL_H_

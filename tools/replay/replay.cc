@@ -1,0 +1,119 @@
+#include "tools/replay/replay.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace vramstow {
+namespace {
+
+// Where nothing says how much the device has.
+constexpr uint64_t kUnknownDevice = uint64_t{1} << 40;
+
+// The requests after which a pool is not named again, in order.
+std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests) {
+  std::vector<std::pair<uint64_t, uint32_t>> ends;
+  for (uint32_t pool = 1; pool < requests.pools; ++pool) {
+    ends.push_back({requests.last_of_pool[pool], pool});
+  }
+  std::ranges::sort(ends);
+  return ends;
+}
+
+}  // namespace
+
+const char* DeviceCallName(DeviceCall call) {
+  switch (call) {
+    case DeviceCall::kAllocate:
+      return "segment_alloc";
+    case DeviceCall::kFree:
+      return "segment_free";
+    case DeviceCall::kMap:
+      return "segment_map";
+    case DeviceCall::kUnmap:
+      return "segment_unmap";
+    case DeviceCall::kReserve:
+      return "address_reserve";
+    case DeviceCall::kUnreserve:
+      return "address_free";
+  }
+  return "unknown";
+}
+
+ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const ReplayOptions& options) {
+  ModelDevice device(options.memory_bytes);
+  if (options.keep_steps) device.KeepSteps();
+  uint64_t device_bytes = options.memory_bytes;
+  if (device_bytes == 0) device_bytes = requests.device_bytes;
+  if (device_bytes == 0) device_bytes = kUnknownDevice;
+  const auto model = MakeModel(spec, &device, device_bytes);
+  ModelOutcome outcome;
+  outcome.name = spec.name;
+  std::vector<bool> lacking(requests.blocks);
+  const auto ends = EndsOfPools(requests);
+  auto next_end = ends.begin();
+  const auto allocate = [&](const Request& request) {
+    if (model->Allocate({request.block, request.stream, request.pool, request.bytes})) return true;
+    if (outcome.out_of_memory++ == 0) outcome.first_out_of_memory = request.event;
+    return false;
+  };
+  for (size_t i = 0; i < requests.list.size(); ++i) {
+    const Request& request = requests.list[i];
+    device.BeginRequest(i);
+    for (; next_end != ends.end() && next_end->first < i; ++next_end) {
+      model->PoolEnds(next_end->second);
+    }
+    const uint64_t peak = device.peak_reserved();
+    switch (request.kind) {
+      case RequestKind::kAllocate:
+        lacking[request.block] = !allocate(request);
+        break;
+      case RequestKind::kTry:
+        if (allocate(request)) model->Free(request.block);
+        break;
+      case RequestKind::kFree:
+        if (!lacking[request.block]) model->Free(request.block);
+        break;
+      case RequestKind::kFlush:
+        model->Flush();
+        break;
+      case RequestKind::kNone:
+        break;
+    }
+    if (request.kind != RequestKind::kAllocate) continue;
+    const uint64_t allocated = model->allocated();
+    outcome.peak_allocated = std::max(outcome.peak_allocated, allocated);
+    if (device.peak_reserved() > peak) outcome.allocated_at_peak = allocated;
+  }
+  outcome.peak_reserved = device.peak_reserved();
+  outcome.device_calls = device.calls();
+  outcome.calls = device.counts();
+  outcome.stall_ns = device.stall_ns();
+  outcome.steps = device.steps();
+  return outcome;
+}
+
+ReplayBounds Bounds(const Requests& requests, const PackingBudget& budget) {
+  // Time is counted in phases: allocations with no free between them are one moment.
+  std::vector<LifeSpan> lives(requests.blocks);
+  uint64_t phase = 0;
+  bool freed = false;
+  for (const Request& request : requests.list) {
+    if (request.kind == RequestKind::kAllocate) {
+      phase += freed;
+      freed = false;
+      lives[request.block] = {phase, std::numeric_limits<uint64_t>::max(), request.bytes};
+    } else if (request.kind == RequestKind::kFree) {
+      freed = true;
+      lives[request.block].end = phase + 1;
+    }
+  }
+  for (LifeSpan& life : lives) life.end = std::min(life.end, phase + 1);
+  std::erase_if(lives, [](const LifeSpan& life) { return life.size == 0; });
+  ReplayBounds bounds;
+  bounds.maximum_load = MaximumLoad(lives);
+  bounds.static_packing = PackStatically(lives, budget).bytes;
+  bounds.searched = lives.size() <= budget.most_searched;
+  return bounds;
+}
+
+}  // namespace vramstow

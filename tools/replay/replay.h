@@ -1,0 +1,51 @@
+// Replay: requests through a model, and what came of it.
+//
+// Ownership: values. Threads: pure functions; several models may run at once. Errors: an allocation
+// that a model cannot serve is counted, and the replay goes on without that block. Units: bytes;
+// nanoseconds of assumed cost.
+#ifndef VRAMSTOW_TOOLS_REPLAY_REPLAY_H_
+#define VRAMSTOW_TOOLS_REPLAY_REPLAY_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tools/replay/catalog.h"
+#include "tools/replay/device.h"
+#include "tools/replay/packing.h"
+#include "tools/replay/requests.h"
+
+namespace vramstow {
+
+struct ReplayOptions {
+  uint64_t memory_bytes = 0;  // the most that a model may reserve; 0: no limit
+  bool keep_steps = false;
+};
+
+struct ModelOutcome {
+  std::string name;
+  uint64_t peak_reserved = 0;
+  uint64_t peak_allocated = 0;     // of blocks, after the model's rounding
+  uint64_t allocated_at_peak = 0;  // when reserved was at its highest
+  uint64_t device_calls = 0;
+  std::array<uint64_t, kDeviceCalls> calls = {};  // by DeviceCall
+  uint64_t stall_ns = 0;
+  uint64_t out_of_memory = 0;        // requests that were not served
+  uint64_t first_out_of_memory = 0;  // the event of the first, where there is one
+  std::vector<DeviceStep> steps;
+};
+
+ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const ReplayOptions& options);
+
+struct ReplayBounds {
+  uint64_t maximum_load = 0;    // no allocator needs less
+  uint64_t static_packing = 0;  // the best that was found
+  bool searched = false;        // false: too many blocks for more than a greedy packing
+};
+ReplayBounds Bounds(const Requests& requests, const PackingBudget& budget);
+
+const char* DeviceCallName(DeviceCall call);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_REPLAY_H_

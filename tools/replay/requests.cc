@@ -1,0 +1,237 @@
+#include "tools/replay/requests.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace vramstow {
+namespace {
+
+bool IsDeviceBlock(const Event& event) {
+  return event.memory == MemoryKind::kDevice || event.memory == MemoryKind::kDevicePitched ||
+         event.memory == MemoryKind::kDeviceStream;
+}
+
+// The requests of one device and layer, as they come in.
+class Collector {
+ public:
+  explicit Collector(bool frees_complete) : frees_complete_(frees_complete) {}
+
+  void Take(const Event& event) {
+    switch (event.kind) {
+      case EventKind::kAllocate:
+        return Allocate(event);
+      case EventKind::kFree:
+        if (!frees_complete_) Free(event);
+        return;
+      case EventKind::kFreeCompleted:
+        return Free(event);
+      case EventKind::kRefused:
+        return Refuse(event);
+      default:
+        return;
+    }
+  }
+  // An explicit flush before the request that comes next.
+  void Flush() {
+    if (!requests_.list.empty() && requests_.list.back().kind == RequestKind::kFlush) return;
+    requests_.list.push_back({.kind = RequestKind::kFlush});
+  }
+  size_t size() const { return requests_.list.size(); }
+  uint64_t allocations() const { return requests_.blocks; }
+  Requests Done() {
+    requests_.streams = static_cast<uint32_t>(streams_.size());
+    requests_.pools = static_cast<uint32_t>(pools_.size()) + 1;
+    requests_.last_of_pool.assign(requests_.pools, 0);
+    // Allocators go through streams in the order of their handles.
+    std::vector<std::pair<uint64_t, uint32_t>> handles(streams_.begin(), streams_.end());
+    std::ranges::sort(handles);
+    std::vector<uint32_t> ranks(handles.size());
+    for (size_t i = 0; i < handles.size(); ++i) ranks[handles[i].second] = static_cast<uint32_t>(i);
+    for (size_t i = 0; i < requests_.list.size(); ++i) {
+      Request& request = requests_.list[i];
+      if (request.kind == RequestKind::kFlush) continue;
+      requests_.last_of_pool[request.pool] = i;
+      request.stream = ranks[request.stream];
+    }
+    return std::move(requests_);
+  }
+
+ private:
+  // A free that was announced, until enough others have come that it cannot be refused any more.
+  struct Announced {
+    uint64_t sequence;
+    size_t index;
+    uint64_t address;
+  };
+  static constexpr size_t kMostAnnounced = 4096;
+
+  void Allocate(const Event& event) {
+    // Of the driver's blocks this is something else.
+    const uint64_t pool = event.layer == Layer::kFramework ? event.object : 0;
+    Request request;
+    request.event = event.sequence;
+    request.bytes = event.requested != 0 ? event.requested : event.size;
+    request.stream = NumberOf(&streams_, event.stream, 0);
+    request.pool = pool == 0 ? 0 : NumberOf(&pools_, pool, 1);
+    request.block = requests_.blocks++;
+    request.kind = event.result == 0 ? RequestKind::kAllocate : RequestKind::kTry;
+    if (event.result == 0) live_[event.address] = requests_.list.size();
+    requests_.list.push_back(request);
+  }
+  void Free(const Event& event) {
+    const auto known = live_.find(event.address);
+    if (known == live_.end()) {
+      ++requests_.frees_of_unseen;
+      return;
+    }
+    if (!frees_complete_) {
+      if (announced_.size() == kMostAnnounced) announced_.pop_front();
+      announced_.push_back({event.sequence, requests_.list.size(), event.address});
+    }
+    Request request = requests_.list[known->second];
+    request.event = event.sequence;
+    request.kind = RequestKind::kFree;
+    requests_.list.push_back(request);
+    live_.erase(known);
+  }
+  void Refuse(const Event& event) {
+    const auto found = std::ranges::find(announced_, event.object, &Announced::sequence);
+    if (found == announced_.end()) return;
+    Request& free = requests_.list[found->index];
+    for (size_t i = found->index; i-- > 0;) {
+      const Request& before = requests_.list[i];
+      if (before.block != free.block || before.kind != RequestKind::kAllocate) continue;
+      live_[found->address] = i;
+      break;
+    }
+    free.kind = RequestKind::kNone;
+    announced_.erase(found);
+  }
+  static uint32_t NumberOf(absl::flat_hash_map<uint64_t, uint32_t>* numbers, uint64_t key,
+                           uint32_t first) {
+    return numbers->try_emplace(key, static_cast<uint32_t>(numbers->size()) + first).first->second;
+  }
+
+  const bool frees_complete_;
+  Requests requests_;
+  absl::flat_hash_map<uint64_t, size_t> live_;  // address → index of the allocation
+  absl::flat_hash_map<uint64_t, uint32_t> streams_;
+  absl::flat_hash_map<uint64_t, uint32_t> pools_;
+  std::deque<Announced> announced_;
+};
+
+// Tells a call of empty_cache() from what the allocator gives back to make room: by the stack,
+// where there is one, else by what comes next.
+class FlushFinder {
+ public:
+  explicit FlushFinder(const EventSource* source) : source_(*source) {}
+
+  enum class Finding { kNothing, kBefore };
+  // kBefore: there was a flush before this event.
+  Finding Take(const Event& event) {
+    const bool is_segment = event.layer == Layer::kPool;
+    if (is_segment && (event.kind == EventKind::kFree || event.kind == EventKind::kUnmap)) {
+      if (!open_) by_application_ = false;
+      open_ = true;
+      by_application_ = by_application_ || FromEmptyCache();
+      return Finding::kNothing;
+    }
+    if (!open_) return Finding::kNothing;
+    open_ = false;
+    const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
+    return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;
+  }
+  bool open() const { return open_; }
+
+ private:
+  bool FromEmptyCache() const {
+    const uint32_t stack = source_.Stack();
+    if (stack == 0) return false;
+    const auto known = known_.find(stack);
+    if (known != known_.end()) return known->second;
+    bool found = false;
+    for (const CallFrame& frame : source_.Frames(stack)) {
+      found = found || frame.function == "empty_cache" ||
+              frame.function.find("emptyCache") != std::string_view::npos;
+    }
+    known_[stack] = found;
+    return found;
+  }
+
+  const EventSource& source_;
+  mutable absl::flat_hash_map<uint32_t, bool> known_;
+  bool open_ = false;
+  bool by_application_ = false;
+};
+
+uint64_t TotalBytes(const EventSource& source, int16_t device) {
+  const auto fact = source.facts().find(absl::StrCat("device.", device, ".total_bytes"));
+  uint64_t bytes = 0;
+  if (fact == source.facts().end() || !absl::SimpleAtoi(fact->second, &bytes)) return 0;
+  return bytes;
+}
+
+using Key = std::pair<Layer, int16_t>;
+
+}  // namespace
+
+absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device) {
+  std::map<Key, Collector> collectors;
+  std::map<int16_t, FlushFinder> flushes;
+  const bool frees_complete = source->TellsFreeCompleted();
+  Event event;
+  while (source->Next(&event)) {
+    FlushFinder& finder = flushes.try_emplace(event.device, source).first->second;
+    const Key key{event.layer == Layer::kFramework ? Layer::kFramework : Layer::kDriver,
+                  event.device};
+    const bool flushed = finder.Take(event) == FlushFinder::Finding::kBefore;
+    if (flushed) {
+      collectors.try_emplace({Layer::kFramework, event.device}, frees_complete)
+          .first->second.Flush();
+    }
+    const bool counts =
+        event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);
+    if (!counts) continue;
+    collectors.try_emplace(key, frees_complete).first->second.Take(event);
+  }
+  for (auto& [number, finder] : flushes) {
+    if (!finder.open()) continue;
+    collectors.try_emplace({Layer::kFramework, number}, frees_complete).first->second.Flush();
+  }
+  const bool framework = std::ranges::any_of(collectors, [](const auto& entry) {
+    return entry.first.first == Layer::kFramework && entry.second.allocations() != 0;
+  });
+  const Layer layer = framework ? Layer::kFramework : Layer::kDriver;
+  Collector* best = nullptr;
+  int16_t best_device = 0;
+  uint64_t all = 0;
+  for (auto& [key, collector] : collectors) {
+    if (key.first != layer) continue;
+    all += collector.size();
+    if (device.has_value() ? key.second == *device
+                           : best == nullptr || collector.size() > best->size()) {
+      best = &collector;
+      best_device = key.second;
+    }
+  }
+  if (best == nullptr || best->allocations() == 0) {
+    return absl::InvalidArgumentError(
+        device.has_value() ? absl::StrCat("no memory was asked for on device ", *device, ".")
+                           : "no memory was asked for on any device.");
+  }
+  const uint64_t others = all - best->size();
+  Requests requests = best->Done();
+  requests.device = best_device;
+  requests.device_bytes = TotalBytes(*source, best_device);
+  requests.layer = layer;
+  requests.other_devices = others;
+  requests.missing = source->missing();
+  return requests;
+}
+
+}  // namespace vramstow

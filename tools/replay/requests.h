@@ -1,0 +1,60 @@
+// Requests: what a recorded run asked for, without where it got it: the input of every model.
+//
+// Idea: of the layers that a recording has the one nearest to the application counts: tensors where
+// it has them, else the driver's blocks. A block may be handed out again when its free is complete.
+// What was live when the recording began is asked for first. An allocation that failed is asked for
+// and given back at once.
+//
+// Ownership: a value. Threads: const calls are free. Errors: kInvalidArgument: no requests at all.
+// Memory: 32 bytes for each request. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_REPLAY_REQUESTS_H_
+#define VRAMSTOW_TOOLS_REPLAY_REQUESTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/analysis/event_source.h"
+
+namespace vramstow {
+
+enum class RequestKind : uint8_t {
+  kAllocate,
+  kFree,
+  kTry,    // an allocation that failed in the recording
+  kFlush,  // torch.cuda.empty_cache()
+  kNone,   // a free that the driver refused
+};
+
+struct Request {
+  uint64_t bytes = 0;
+  uint64_t event = 0;  // its number in the recording, for messages
+  uint32_t block = 0;
+  uint32_t stream = 0;
+  uint32_t pool = 0;
+  RequestKind kind = RequestKind::kNone;
+};
+
+struct Requests {
+  std::vector<Request> list;
+  uint32_t blocks = 0;
+  uint32_t streams = 0;
+  uint32_t pools = 1;
+  std::vector<uint64_t> last_of_pool;  // the index of the last request that names it
+  int16_t device = 0;
+  uint64_t device_bytes = 0;  // 0: not known
+  Layer layer = Layer::kDriver;
+  uint64_t frees_of_unseen = 0;
+  uint64_t other_devices = 0;  // requests on devices that were left out
+  std::vector<std::string> missing;
+};
+
+// Of one device: the one named, or the one with most requests.
+absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t> device);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_REQUESTS_H_

@@ -1,0 +1,43 @@
+// RmmPoolModel: RMM's pool_memory_resource: best fit with joining, a free list for each stream.
+//
+// Idea: grows to twice its size (or to what is asked for, or to half of what is left where a device
+// size is known), never gives back; a stream without a fitting block takes over the first other
+// stream's list that has one, which costs a wait for that stream.
+//
+// Ownership: the device is the caller's. Threads: one at a time. Errors: false: out of memory.
+// Units: bytes. Source: RMM's documentation of the resource and its published headers.
+#ifndef VRAMSTOW_TOOLS_REPLAY_RMM_POOL_H_
+#define VRAMSTOW_TOOLS_REPLAY_RMM_POOL_H_
+
+#include <map>
+#include <set>
+
+#include "tools/replay/device.h"
+#include "tools/replay/free_ranges.h"
+#include "tools/replay/live_blocks.h"
+#include "tools/replay/model.h"
+
+namespace vramstow {
+
+class RmmPoolModel : public AllocatorModel {
+ public:
+  // Starts with `initial_bytes`.
+  RmmPoolModel(ModelDevice* device, uint64_t initial_bytes);
+
+  bool Allocate(const ModelRequest& request) override;
+  void Free(uint32_t block) override;
+  uint64_t allocated() const override { return live_.bytes(); }
+
+ private:
+  bool Grow(uint64_t size, FreeRanges* list);
+
+  ModelDevice* device_;
+  std::map<uint32_t, FreeRanges> free_;  // by stream
+  std::set<uint64_t> edges_;             // of what came from the device
+  uint64_t pool_bytes_ = 0;
+  LiveBlocks live_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_RMM_POOL_H_
