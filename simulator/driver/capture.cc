@@ -103,6 +103,15 @@ bool InvalidateCapturesOf(Call& call, Context* context) {
   return any;
 }
 
+void ForgetCapturedGraph(State* state, const Graph* graph) {
+  for (const auto& capture : state->captures) {
+    if (capture->graph != graph) continue;
+    Invalidate(capture.get());
+    capture->graph = nullptr;
+    capture->owns_graph = false;
+  }
+}
+
 void InvalidateCapture(Stream* stream, CUresult /*why*/) {
   if (stream->capture == nullptr) return;
   Invalidate(stream->capture.get());

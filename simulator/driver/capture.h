@@ -39,6 +39,9 @@ CUresult RefuseImplicit(Call& call, Stream* stream, bool invalidate = true);
 // `stream` is about to be asked or waited for, or used synchronously.
 CUresult RefuseCapturing(Call& call, Stream* stream);
 
+// `graph` is about to end: a capture into it cannot go on, and must not end it again.
+void ForgetCapturedGraph(State* state, const Graph* graph);
+
 // The whole context is about to be waited for.
 CUresult RefuseWhileCapturing(Call& call, Context* context);
 

@@ -169,7 +169,8 @@ CUresult cuGraphCreate(CUgraph* handle, unsigned int flags) {
 }
 
 CUresult cuGraphDestroy(CUgraph handle) {
-  return WithGraph("cuGraphDestroy", handle, [](Call&, Graph* graph) {
+  return WithGraph("cuGraphDestroy", handle, [](Call& call, Graph* graph) {
+    ForgetCapturedGraph(&call.state(), graph);
     DestroyGraph(graph);
     return CUDA_SUCCESS;
   });

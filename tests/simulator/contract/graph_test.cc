@@ -335,6 +335,37 @@ TEST_F(GraphTest, CapturedAllocationOutlivesItsGraph) {
   EXPECT_EQ(before, FreeBytes());
 }
 
+TEST_F(CaptureTest, AGraphThatEndsWhileItIsCapturedEndsItsCapture) {
+  const CUdeviceptr block = Allocate(kMiB);
+  CUstream stream = NewStream();
+  Begin(stream);
+  ASSERT_OK(driver_.cuMemsetD8Async(block, 1, kMiB, stream));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  ASSERT_OK(
+      driver_.cuStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
+  ASSERT_NE(nullptr, graph);
+  ASSERT_OK(driver_.cuGraphDestroy(graph));
+  EXPECT_NE(CUDA_SUCCESS, driver_.cuMemsetD8Async(block, 2, kMiB, stream));
+  EXPECT_CUDA(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, driver_.cuStreamEndCapture(stream, &graph));
+  EXPECT_EQ(nullptr, graph);
+  EXPECT_OK(driver_.cuMemsetD8Async(block, 3, kMiB, stream));
+  EXPECT_OK(driver_.cuStreamSynchronize(stream));
+}
+
+TEST_F(CaptureTest, AStreamMayEndAfterTheGraphThatItCaptures) {
+  CUstream stream = nullptr;
+  ASSERT_OK(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  Begin(stream);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  ASSERT_OK(
+      driver_.cuStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
+  ASSERT_OK(driver_.cuGraphDestroy(graph));
+  driver_.cuStreamDestroy(stream);  // whatever it says
+  EXPECT_OK(driver_.cuCtxSynchronize());
+}
+
 TEST_F(PoolTest, SameStreamGetsItsFreedMemoryAtOnce) {
   CUstream stream = NewStream();
   CUdeviceptr first = 0;
