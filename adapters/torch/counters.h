@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 #include "adapters/torch/torch_api.h"
 
@@ -20,7 +21,7 @@ class SpinLock {
  public:
   void lock() {
     while (flag_.exchange(true, std::memory_order_acquire)) {
-      while (flag_.load(std::memory_order_relaxed)) __builtin_ia32_pause();
+      while (flag_.load(std::memory_order_relaxed)) std::this_thread::yield();
     }
   }
   void unlock() { flag_.store(false, std::memory_order_release); }

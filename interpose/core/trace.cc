@@ -115,7 +115,12 @@ uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
 uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(event)) return 0;
-  event.call = hook == kNoHook ? kUnknownName : NumberOfCall(hook);
+  event.call = kUnknownName;
+  if (hook != kNoHook) {
+    event.call = NumberOfCall(hook);
+  } else if (event.layer == Layer::kFramework) {
+    event.call = NumberOfCall(&tensor_, "tensor");
+  }
   event.library = library;
   return recorder_.RecordWithStack(event);
 }
@@ -151,11 +156,14 @@ void Trace::Describe(const char* key, const char* value) {
 }
 
 uint16_t Trace::NumberOfCall(Hook hook) {
-  std::atomic<uint32_t>& place = calls_[static_cast<size_t>(hook)];
-  uint32_t number = place.load(std::memory_order_relaxed);
+  return NumberOfCall(&calls_[static_cast<size_t>(hook)], RowOf(hook).name);
+}
+
+uint16_t Trace::NumberOfCall(std::atomic<uint32_t>* place, const char* name) {
+  uint32_t number = place->load(std::memory_order_relaxed);
   if (number == 0) {
-    number = recorder_.InternCall(RowOf(hook).name) + 1u;
-    place.store(number, std::memory_order_relaxed);
+    number = recorder_.InternCall(name) + 1u;
+    place->store(number, std::memory_order_relaxed);
   }
   return static_cast<uint16_t>(number - 1);
 }
@@ -222,6 +230,7 @@ void Trace::AbandonAfterFork() {
   described_devices_.store(0, std::memory_order_relaxed);
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
+  tensor_.store(0, std::memory_order_relaxed);
   for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
 }
 

@@ -67,6 +67,8 @@ class Trace {
   bool IsOpenFor(const Event& event);
   void OpenAs(State* state);
   uint16_t NumberOfCall(Hook hook);
+  // The name's number, which is kept in *place.
+  uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
   uint16_t NumberOfLibrary(const void* return_address);
 
   static constexpr int kMaxDevices = 64;
@@ -77,6 +79,7 @@ class Trace {
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Numbers, plus one; 0: not asked for yet.
   std::atomic<uint32_t> calls_[kHookCount] = {};
+  std::atomic<uint32_t> tensor_{0};  // what a framework asks for, by no function of the driver
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
 };
 

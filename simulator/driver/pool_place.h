@@ -19,6 +19,7 @@ enum class PoolKind : uint8_t { kDevice, kManaged, kPinned };
 struct PoolPlace {
   PoolKind kind = PoolKind::kDevice;
   int device = kHost;  // of managed memory the one that is preferred, or kHost
+  // NOLINTNEXTLINE(modernize-use-nullptr): older checks take what = default compares for a pointer
   auto operator<=>(const PoolPlace& other) const = default;
 };
 

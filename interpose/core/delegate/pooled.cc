@@ -67,7 +67,7 @@ bool Free(const Entry& entry, CUdeviceptr address, bool wait, CUresult* result) 
 
 template <typename T>
 void Put(void* data, T value) {
-  std::memcpy(data, &value, sizeof(T));
+  std::memcpy(data, &value, sizeof(T));  // NOLINT(bugprone-sizeof-expression): of pointers, too
 }
 
 }  // namespace
