@@ -136,12 +136,14 @@ TEST_F(CufftTest, TwoDimensionsAreLinesOfLines) {
       for (int i = 0; i < kRows; ++i) {
         for (int j = 0; j < kColumns; ++j) {
           const double turn = 1.0 * i * k / kRows + 1.0 * j * l / kColumns;
-          expected += Complex(values[static_cast<size_t>(i * kColumns + j)]) *
+          expected += Complex(values[static_cast<size_t>(i) * kColumns + static_cast<size_t>(j)]) *
                       std::polar(1.0, -2 * kPi * turn);
         }
       }
-      EXPECT_NEAR(std::abs(Complex(result[static_cast<size_t>(k * kColumns + l)]) - expected), 0,
-                  1e-4);
+      EXPECT_NEAR(
+          std::abs(Complex(result[static_cast<size_t>(k) * kColumns + static_cast<size_t>(l)]) -
+                   expected),
+          0, 1e-4);
     }
   }
   cufftDestroy(plan);

@@ -345,6 +345,9 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
 
 // The compiler's own 16-bit type is the reference.
 TEST(Element, HalfIsReadAndRoundedAsIeee754Says) {
+#if !defined(__FLT16_MAX__)
+  GTEST_SKIP() << "this compiler has no such type";
+#else
   for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
     const auto half = std::bit_cast<_Float16>(static_cast<uint16_t>(bits));
     const float value = FloatOfHalf(static_cast<uint16_t>(bits));
@@ -363,6 +366,7 @@ TEST(Element, HalfIsReadAndRoundedAsIeee754Says) {
     EXPECT_EQ(HalfOfFloat(value), std::bit_cast<uint16_t>(half)) << value;
   }
   EXPECT_EQ(HalfOfFloat(std::nanf("")) & 0x7FFF, 0x7E00);
+#endif
 }
 
 TEST(Element, RowsStridesAndRepetitionsAreReadAlike) {
