@@ -69,8 +69,13 @@ def test_a_job_makes_the_same_requests(
         if env is tensors:
             assert "not its tensors" not in job.err, job.err[-2000:]
         requests[name] = json.loads(target.read_text())
-    assert requests["native"] == requests["tensors"]
-    assert len(requests["native"]) > 10
+    native, served = requests["native"], requests["tensors"]
+    # Frees of one moment come in any order, also in two runs with PyTorch's own allocator.
+    assert [entry for entry in native if entry[0] != "free_requested"] == [
+        entry for entry in served if entry[0] != "free_requested"
+    ]
+    assert sorted(native) == sorted(served)
+    assert len(native) > 10
 
 
 @pytest.mark.long

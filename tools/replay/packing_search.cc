@@ -18,7 +18,7 @@ PackingSearch::PackingSearch(std::span<const LifeSpan> lives)
   std::vector<uint64_t> moments;
   for (const LifeSpan& life : lives) moments.push_back(life.begin);
   std::ranges::sort(moments);
-  moments.erase(std::ranges::unique(moments).begin(), moments.end());
+  moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
   load_.assign(moments.size(), 0);
   for (size_t i = 0; i < lives.size(); ++i) {
     const auto section = [&](uint64_t moment) {
