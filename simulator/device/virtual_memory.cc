@@ -125,7 +125,7 @@ Result VirtualMemory::Create(const Physical& wish, uint64_t* handle) {
   Physical physical = wish;
   physical.imported = false;
   physical.file = -1;
-  physical.offset = space_->NewOffsets(CommonFile(physical), wish.size);
+  physical.offset = Physical::kNoOffset;
   *handle = AddPhysical(physical);
   return Result::kSuccess;
 }
@@ -155,6 +155,11 @@ bool VirtualMemory::GiveOwnFile(Physical* physical) {
   const int common = space_->descriptor(CommonFile(*physical));
   const int file = MakeShareableFile(*physical, cards_);
   if (file < 0) return false;
+  if (physical->offset == Physical::kNoOffset) {  // nobody can have written to it
+    physical->file = file;
+    physical->offset = 0;
+    return true;
+  }
   if (!CopyFile(common, physical->offset, physical->size, file) ||
       !ShowIn(*physical, file, /*offset=*/0)) {
     ShowIn(*physical, common, physical->offset);
@@ -190,6 +195,7 @@ Result VirtualMemory::Import(int descriptor, uint64_t* handle) {
   if (!ReadShareableFile(descriptor, cards_, &physical)) return Result::kInvalidValue;
   physical.file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (physical.file < 0) return Result::kOutOfMemory;
+  physical.offset = 0;
   physical.imported = true;
   *handle = AddPhysical(physical);
   return Result::kSuccess;
@@ -207,7 +213,9 @@ void VirtualMemory::Drop(Physical* physical) {
   if (physical->file >= 0) {
     close(physical->file);
   } else {
-    space_->PunchFile(CommonFile(*physical), physical->offset, physical->size);
+    if (physical->offset != Physical::kNoOffset) {
+      space_->PunchFile(CommonFile(*physical), physical->offset, physical->size);
+    }
   }
   if (!host && !physical->imported) memory_->Discharge(physical->device, physical->size);
   physical_.erase(physical->handle);
@@ -245,6 +253,11 @@ Result VirtualMemory::Map(uint64_t address, uint64_t size, uint64_t offset, uint
   const auto next = mappings_.lower_bound(address);
   if (next != mappings_.end() && next->first < address + size) return Result::kInvalidValue;
   if (FindMapping(address) != nullptr) return Result::kInvalidValue;
+  // Given in the order in which memory is mapped, so that the kernel sees neighbours as one
+  // mapping: it has only so many for a process.
+  if (physical->offset == Physical::kNoOffset) {
+    physical->offset = space_->NewOffsets(CommonFile(*physical), size);
+  }
   if (physical->file >= 0) {
     if (!space_->MapDescriptor(address, size, physical->file, physical->offset)) {
       return Result::kOutOfMemory;

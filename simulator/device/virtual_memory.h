@@ -23,12 +23,13 @@ enum class Access : uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 
 // Physical memory: a handle, no address.
 struct Physical {
+  static constexpr uint64_t kNoOffset = ~uint64_t{0};
   uint64_t handle = 0;
   uint64_t size = 0;
-  uint64_t offset = 0;    // in its file
-  uint64_t id = 0;        // never used twice
-  int device = kHost;     // kHost: on the host
-  int location_type = 0;  // as the caller gave it, and told back
+  uint64_t offset = kNoOffset;  // in its file, from its first mapping on
+  uint64_t id = 0;              // never used twice
+  int device = kHost;           // kHost: on the host
+  int location_type = 0;        // as the caller gave it, and told back
   int location_id = 0;
   unsigned handle_types = 0;                         // what it may be exported as
   unsigned char allocation_flags[4] = {0, 0, 0, 0};  // compression, RDMA; told back
