@@ -96,6 +96,23 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
   level_log_.Note(now_ns_, levels_.allocated(), levels_.reserved(), levels_.requested());
 }
 
+void Analyzer::AddBatch(const EventBatch& batch) {
+  // How many events ahead memory is asked for: first what says where a block is, then the block.
+  constexpr size_t kPlacesAhead = 32;
+  constexpr size_t kBlocksAhead = 16;
+  auto mark = batch.marks.begin();
+  auto reserved = batch.reserved.begin();
+  for (size_t i = 0; i < std::min(kPlacesAhead, batch.count); ++i) PrefetchPlace(batch.events[i]);
+  for (size_t i = 0; i < batch.count; ++i) {
+    if (i + kPlacesAhead < batch.count) PrefetchPlace(batch.events[i + kPlacesAhead]);
+    if (i + kBlocksAhead < batch.count) PrefetchBlock(batch.events[i + kBlocksAhead]);
+    const Event& event = batch.events[i];
+    Add(event, event.stack);
+    if (mark != batch.marks.end() && mark->first == i) AddMark(event, (mark++)->second);
+    if (reserved != batch.reserved.end() && reserved->first == i) SetReserved((reserved++)->second);
+  }
+}
+
 void Analyzer::AddDriver(const Event& event) {
   if (event.kind == EventKind::kRefused) {
     AddRefused(event);
@@ -213,7 +230,7 @@ BlockPlace Analyzer::PlaceOf(MemoryKind memory) {
   }
 }
 
-Analyzer::BlockTable* Analyzer::Table(BlockPlace place) {
+BlockTable* Analyzer::Table(BlockPlace place) {
   switch (place) {
     case BlockPlace::kArrays:
       return &arrays_;
@@ -229,12 +246,12 @@ Analyzer::BlockTable* Analyzer::Table(BlockPlace place) {
 }
 
 void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& now) {
-  const auto [known, inserted] = Table(place)->try_emplace(block.address, block);
-  if (!inserted) {
+  LiveBlock* known;
+  if (!Table(place)->Insert(block, &known)) [[unlikely]] {
     // The address was given out again, so what was there is gone; its free was not seen.
     ++counts_.frees_missed;
-    Die(known->second);
-    known->second = block;
+    Die(*known);
+    *known = block;
   }
   levels_.Born(block, now);
 }
@@ -242,12 +259,7 @@ void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& no
 BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
   // Imports last: memory of another process may be closed by the call that frees one's own.
   for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
-    BlockTable* table = Table(place);
-    auto known = table->find(address);
-    if (known == table->end()) continue;
-    *block = known->second;
-    table->erase(known);
-    return place;
+    if (Table(place)->Take(address, block)) return place;
   }
   return BlockPlace::kNowhere;
 }
@@ -437,9 +449,9 @@ void Analyzer::AddContextEnd(const Event& event) {
 
 void Analyzer::DropContext(int16_t device) {
   for (BlockTable* table : {&addresses_, &arrays_, &registered_}) {
-    absl::erase_if(*table, [this, device](const BlockTable::value_type& entry) {
-      if (entry.second.device != device || !GoesWithContext(entry.second.memory)) return false;
-      Die(entry.second);
+    table->TakeIf([this, device](const LiveBlock& block) {
+      if (block.device != device || !GoesWithContext(block.memory)) return false;
+      Die(block);
       ++counts_.freed_with_context;
       return true;
     });

@@ -20,7 +20,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "tools/analysis/address_ranges.h"
 #include "tools/analysis/announcements.h"
+#include "tools/analysis/block_table.h"
 #include "tools/analysis/detail.h"
+#include "tools/analysis/event_batch.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
 #include "tools/analysis/levels.h"
@@ -36,11 +38,6 @@ class Analyzer {
   // Only what the source says of itself is looked at; it gives names when the analysis is finished.
   explicit Analyzer(const EventSource& source);
 
-  // Has memory fetch what an event that comes soon will need: with many live blocks most of the
-  // time is spent waiting for it.
-  void Prefetch(const Event& event) const {
-    (event.layer == Layer::kFramework ? blocks_ : addresses_).prefetch(event.address);
-  }
   // Events in the order of their sequence. `stack`: of the call, a number of the source's.
   void Add(const Event& event, uint32_t stack = 0);
   // A mark's text, after Add.
@@ -50,11 +47,12 @@ class Analyzer {
     levels_.SetReserved(bytes);
     reserved_known_ = true;
   }
+  // The same for all of a batch, which is faster.
+  void AddBatch(const EventBatch& batch);
   // All facts but those about the file itself, and what they rest on.
   Analysis Finish(const EventSource& source);
 
  private:
-  using BlockTable = absl::flat_hash_map<uint64_t, LiveBlock>;
   // An out-of-memory before its names are looked up.
   struct OutOfMemory {
     OutOfMemoryFacts facts;
@@ -80,6 +78,16 @@ class Analyzer {
     uint64_t since = 0;
     uint64_t since_ns = 0;
   };
+
+  // Have memory fetch what an event that comes soon will need, in two steps: with many live blocks
+  // most of the time is spent waiting for it.
+  [[gnu::always_inline]] void PrefetchPlace(const Event& event) const {
+    (event.layer == Layer::kFramework ? blocks_ : addresses_).PrefetchPlace(event.address);
+  }
+  [[gnu::always_inline]] void PrefetchBlock(const Event& event) const {
+    if (event.kind != EventKind::kFree) return;
+    (event.layer == Layer::kFramework ? blocks_ : addresses_).PrefetchBlock(event.address);
+  }
 
   // By kind of event.
   void AddDriver(const Event& event);

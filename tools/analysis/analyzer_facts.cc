@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "tools/analysis/analyzer.h"
+#include "tools/analysis/event_pipe.h"
 
 namespace vramstow {
 namespace {
@@ -67,7 +68,7 @@ std::optional<Number> NumberFact(const std::map<std::string, std::string>& facts
 
 void Analyzer::ForEachLive(const std::function<void(const LiveBlock&)>& visit) const {
   for (const BlockTable* table : {&addresses_, &arrays_, &registered_, &blocks_}) {
-    for (const auto& [address, block] : *table) visit(block);
+    table->ForEach(visit);
   }
   physical_.ForEach([&visit](const LiveBlock& block) {
     if (!block.imported) visit(block);
@@ -232,33 +233,9 @@ void Analyzer::FillFragmentation(Facts* facts) const {
 
 Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
   Analyzer analyzer(*source);
-  // Events are read a few ahead, so that memory has time to come.
-  struct Ahead {
-    Event event;
-    uint32_t stack = 0;
-    std::optional<uint64_t> reserved;
-  };
-  constexpr size_t kAhead = 16;
-  std::array<Ahead, kAhead> ring;
-  size_t read = 0;
-  bool ended = false;
-  for (size_t next = 0;; ++next) {
-    while (!ended && read < next + kAhead) {
-      Ahead& ahead = ring[read % kAhead];
-      ended = !source->Next(&ahead.event);
-      if (ended) break;
-      ahead.stack = source->Stack();
-      ahead.reserved = source->Reserved();
-      analyzer.Prefetch(ahead.event);
-      ++read;
-    }
-    if (read == next) break;
-    const Ahead& now = ring[next % kAhead];
-    analyzer.Add(now.event, now.stack);
-    if (now.event.kind == EventKind::kMark) {
-      analyzer.AddMark(now.event, source->MarkText(now.event));
-    }
-    if (now.reserved.has_value()) analyzer.SetReserved(*now.reserved);
+  {
+    EventPipe pipe(source);
+    while (const EventBatch* batch = pipe.Next()) analyzer.AddBatch(*batch);
   }
   Analysis analysis = analyzer.Finish(*source);
   Facts& facts = analysis.facts;

@@ -223,14 +223,12 @@ void Analyzer::AddFrameworkFree(const Event& event) {
   ++counts_.frees;
   ++levels_.Library(event.library).frees;
   ++levels_.Call(event.call).frees;
-  const auto known = blocks_.find(event.address);
-  if (known == blocks_.end()) {
+  LiveBlock block;
+  if (!blocks_.Take(event.address, &block)) {
     if (event.address != 0) ++counts_.frees_of_unseen;
     ++levels_.Kind(event.memory).frees;
     return;
   }
-  const LiveBlock block = known->second;
-  blocks_.erase(known);
   ++levels_.Kind(block.memory).frees;
   if (block.opened) ++counts_.frees_of_unseen;
   free_site_ = stack_ != 0 ? sites_.Find(stack_, event.library, event.call) : 0;

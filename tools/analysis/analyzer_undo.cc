@@ -43,8 +43,8 @@ void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
     lives_.Forget(announcement.block.birth);
     const LiveBlock block = levels_.Revived(announcement.block, announcement.event, now);
     if (block.pooled) PlaceInPool(block);
-    auto [known, inserted] = Table(announcement.place)->try_emplace(block.address, block);
-    if (inserted) return;
+    LiveBlock* known;
+    if (Table(announcement.place)->Insert(block, &known)) return;
     // Somebody else was given the address in between: then it was free after all.
     Die(block);
     return;

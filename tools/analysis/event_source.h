@@ -18,6 +18,8 @@
 
 namespace vramstow {
 
+struct EventBatch;
+
 // One level of a call stack.
 struct CallFrame {
   std::string_view function;
@@ -31,6 +33,9 @@ class EventSource {
 
   // The next event in order of sequence; false at the end.
   virtual bool Next(Event* event) = 0;
+  // The next events, as many as the empty batch holds; fewer only at the end. Made of Next, Stack,
+  // MarkText and Reserved where a source has nothing faster.
+  virtual void Fill(EventBatch* batch);
 
   // Names by the numbers that events carry; "unknown" for a number without one.
   virtual std::string_view CallName(uint16_t call) const = 0;

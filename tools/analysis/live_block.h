@@ -1,5 +1,5 @@
 // LiveBlock: what the analysis remembers of memory that is live. One of them for each live block,
-// so it is kept small.
+// so it is kept small: one line of a cache.
 //
 // Ownership: a value. Threads: values. Errors: none. Units: bytes, nanoseconds.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_LIVE_BLOCK_H_
@@ -11,7 +11,7 @@
 
 namespace vramstow {
 
-struct LiveBlock {
+struct alignas(64) LiveBlock {
   uint64_t address = 0;  // or handle
   uint64_t size = 0;
   uint64_t requested = 0;
@@ -26,6 +26,7 @@ struct LiveBlock {
   bool opened = false;    // was there before the first event
   uint32_t site = 0;      // who allocated it, a number of SiteTable's
 };
+static_assert(sizeof(LiveBlock) == 64);
 
 // When something happened: at which event, counted as LiveBlock::birth is.
 struct Moment {

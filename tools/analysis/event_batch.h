@@ -1,0 +1,38 @@
+// EventBatch: some events of a source, in order, with what it says beside them.
+//
+// Ownership: copies; texts live as long as the source. Threads: a value. Errors: none. Units:
+// bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EVENT_BATCH_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EVENT_BATCH_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+struct EventBatch {
+  // What two processors hand over at once: large enough that handing over costs nothing, small
+  // enough that a few of them stay in a cache.
+  static constexpr size_t kMost = 1024;
+
+  std::array<Event, kMost> events;  // Event::stack is a number of the source's
+  size_t count = 0;
+  std::vector<std::pair<size_t, std::string_view>> marks;  // which event, what it says
+  std::vector<std::pair<size_t, uint64_t>> reserved;       // after which event, how much
+
+  void Clear() {
+    count = 0;
+    marks.clear();
+    reserved.clear();
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EVENT_BATCH_H_
