@@ -111,10 +111,22 @@ void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_de
   }
 }
 
+void Contents::CopyMarks(uint64_t to, uint64_t from, uint64_t size) {
+  if (left_out_.empty()) return;
+  if (!IsDevice(from)) {
+    left_out_.Clear(to, size);
+  } else if (IsDevice(to)) {
+    left_out_.Copy(to, from, size);
+  } else if (const char* by = left_out_.Find(from, size)) {
+    left_out_.NoteRead(by);
+  }
+}
+
 void Contents::Copy(uint64_t to, uint64_t from, uint64_t size) {
   const bool to_device = IsDevice(to);
   const bool from_device = IsDevice(from);
   if (size == 0) return;
+  CopyMarks(to, from, size);
   if (!keep_) {
     if (to_device) return;
     if (from_device) {
@@ -136,6 +148,7 @@ void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
   const bool to_device = IsDevice(to);
   const uint64_t size = count * width;
   if (size == 0 || (to_device && !keep_)) return;
+  if (to_device) left_out_.Clear(to, size);
   char* bytes = to_device ? space_->Shadow(to) : HostPointer(to);
   if (value == 0) {
     Zero(bytes, size, to_device, to);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "simulator/device/left_out.h"
 #include "simulator/device/memory.h"
 #include "simulator/device/virtual_memory.h"
 
@@ -36,6 +37,9 @@ class Contents {
   // [address, address + size) is no memory of any device. Marks it as written if `write`.
   void* Translate(uint64_t address, uint64_t size, bool write);
 
+  // What of it kernels should have computed and did not.
+  LeftOut& left_out() { return left_out_; }
+
  private:
   // Where a run of device addresses lies in its file, and how far that goes.
   struct Extent {
@@ -45,6 +49,7 @@ class Contents {
   };
   bool Locate(uint64_t address, uint64_t size, Extent* extent) const;
   void Touch(uint64_t address);
+  void CopyMarks(uint64_t to, uint64_t from, uint64_t size);
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
   void Zero(char* to, uint64_t size, bool to_device, uint64_t to_address);
   bool IsUntouched(uint64_t address) const;
@@ -52,6 +57,7 @@ class Contents {
   AddressSpace* space_;
   Memory* memory_;
   VirtualMemory* virtual_;
+  LeftOut left_out_;
   bool keep_;
 };
 

@@ -38,12 +38,12 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   return ParseNumber(when, &rule->nth) && rule->nth > 0;
 }
 
-// "on", "off" or the size up to which a launch has its effect.
+// "on", "off" or the size up to which a launch has its effect, and no larger one.
 bool ParseEffects(std::string_view value, Spec* spec) {
-  if (value == "on") return true;  // the default size
-  if (value != "off") return ParseBytes(value, &spec->effect_bytes);
+  if (value == "on") return true;  // the default
   spec->effect_bytes = 0;
-  return true;
+  spec->allowance_bytes = 0;
+  return value == "off" || ParseBytes(value, &spec->effect_bytes);
 }
 
 // "64MFLOP", "2GFLOP", "0".
@@ -105,9 +105,14 @@ constexpr OptionParser kOptions[] = {
        return value == "keep" || value == "discard";
      }},
     {"effects", "on, off or a size such as 256MiB",
-     "kernels that are known by name compute, in launches that touch up to this much, over lists "
-     "of tensors up to four times as much; default 1MiB",
+     "kernels that are known by name compute, always in launches that touch up to this much, over "
+     "lists of tensors up to four times as much; default 1MiB",
      ParseEffects},
+    {"allowance", "a size such as 16GiB, or 0",
+     "larger launches compute, too, until all together have touched this much; default 2GiB, "
+     "behind "
+     "effects=SIZE 0",
+     [](std::string_view value, Spec* spec) { return ParseBytes(value, &spec->allowance_bytes); }},
     {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
      "the largest matrix product that is computed; default 32MFLOP",
      [](std::string_view value, Spec* spec) {

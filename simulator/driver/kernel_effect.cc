@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/units.h"
 #include "simulator/driver/arguments.h"
@@ -27,8 +28,11 @@ void ListIdleKernels() {
   for (const auto& [key, count] : GlobalIdleCounts()) {
     lines.emplace_back(count, ReadableName(key.first) + key.second);
   }
+  for (const auto& [by, count] : GlobalState().machine->contents.left_out().reads()) {
+    lines.emplace_back(count, "the host read what was left out by " + ReadableName(by));
+  }
   std::sort(lines.begin(), lines.end(), std::greater<>());
-  fprintf(stderr, "vramstow: %zu kernels without effect\n", lines.size());
+  fprintf(stderr, "vramstow: %zu kernels without effect\n", GlobalIdleCounts().size());
   for (const auto& [count, line] : lines) {
     fprintf(stderr, "vramstow: %8llu x %s\n", static_cast<unsigned long long>(count), line.c_str());
   }
@@ -88,12 +92,31 @@ HostBudget& GlobalBudget() {
   return *budget;
 }
 
-// Memory as a kernel of one context sees it.
-class ContextMemory : public KernelMemory {
- public:
-  ContextMemory(State* state, const Context* context) : state_(state), context_(context) {}
+// A name that lives as long as the process: marks of what was left out refer to it.
+const char* LastingName(const std::string& name) {
+  static auto* names = new std::set<std::string>;
+  return names->insert(name).first->c_str();
+}
 
-  bool over_budget() const { return over_budget_; }
+// Memory as one launch of a kernel sees it; decides whether the launch is worth its price.
+//
+// A small launch always computes. A large one computes if everything that it reads is what it
+// should be, and as long as the allowance lasts. Whatever is left out is marked, and so is what is
+// computed from it: it is not what it should be.
+class LaunchMemory : public KernelMemory {
+ public:
+  LaunchMemory(State* state, const Context* context, const std::string& kernel)
+      : state_(state), context_(context), kernel_(kernel) {}
+
+  // From here on, what is touched belongs to a large launch.
+  void SetLarge() {
+    large_ = true;
+    Forget();
+  }
+
+  // Why something was left out, for people; null: nothing was.
+  const char* reason() const { return reason_; }
+  bool read_what_was_left_out() const { return any_origin_ || origin_ != nullptr; }
 
   char* At(uint64_t address, uint64_t bytes, bool write) override {
     Contents& contents = state_->machine->contents;
@@ -102,14 +125,75 @@ class ContextMemory : public KernelMemory {
     if (contents.Check(address, bytes, context_->device, write, HasPeers()) != Result::kSuccess) {
       return nullptr;
     }
-    if (write && !GlobalBudget().Allows(*state_, bytes)) {
-      over_budget_ = true;
-      return nullptr;
+    touched_ += bytes;
+    if (write) {
+      written_ += bytes;
+      writes_.push_back({address, bytes});
+    } else if (origin_ == nullptr) {
+      origin_ = contents.left_out().Find(address, bytes);
     }
     return static_cast<char*>(contents.Translate(address, bytes, write));
   }
 
+  bool Begin() override {
+    const char* reason = Refuse();
+    if (reason != nullptr) {
+      reason_ = reason;
+      LeaveOut();
+    } else {
+      if (large_) *SpentAllowance() += touched_;
+      MarkWrites(origin_);
+    }
+    Forget();
+    return reason == nullptr;
+  }
+
+  // Nothing of what was asked for since the last Begin will be written.
+  void LeaveOut() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
+
  private:
+  struct Write {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+
+  // Guarded by State::mutex.
+  static uint64_t* SpentAllowance() {
+    static uint64_t spent = 0;
+    return &spent;
+  }
+
+  const char* Refuse() const {
+    if (large_ && origin_ != nullptr) return " (of what was left out)";
+    const uint64_t allowance = state_->machine->spec().allowance_bytes;
+    if (large_ && touched_ > allowance - std::min(allowance, *SpentAllowance())) {
+      return " (too large)";
+    }
+    if (written_ > 0 && !GlobalBudget().Allows(*state_, written_)) {
+      return " (memory of this machine)";
+    }
+    return nullptr;
+  }
+
+  void MarkWrites(const char* by) {
+    LeftOut& left_out = state_->machine->contents.left_out();
+    if (by == nullptr && left_out.empty()) return;
+    for (const Write& write : writes_) {
+      if (by == nullptr) {
+        left_out.Clear(write.address, write.bytes);
+      } else {
+        left_out.Mark(write.address, write.bytes, by);
+      }
+    }
+  }
+
+  void Forget() {
+    any_origin_ |= origin_ != nullptr;
+    writes_.clear();
+    touched_ = written_ = 0;
+    origin_ = nullptr;
+  }
+
   bool HasPeers() const { return !context_->peers.empty(); }
 
   // Host memory is a kernel's if the driver pinned or registered it.
@@ -121,7 +205,15 @@ class ContextMemory : public KernelMemory {
 
   State* state_;
   const Context* context_;
-  bool over_budget_ = false;
+  const std::string& kernel_;
+  bool large_ = false;
+  bool any_origin_ = false;
+  const char* reason_ = nullptr;
+  // Since the last Begin.
+  std::vector<Write> writes_;
+  uint64_t touched_ = 0;
+  uint64_t written_ = 0;
+  const char* origin_ = nullptr;  // who left out what is read
 };
 
 class KnownKernel : public Work {
@@ -130,7 +222,6 @@ class KnownKernel : public Work {
       : state_(state), context_(context), known_(launch.function->effect) {
     std::copy_n(launch.grid, 3, launch_.grid);
     std::copy_n(launch.block, 3, launch_.block);
-    launch_.limits = {state->machine->spec().effect_bytes, state->machine->spec().gemm_operations};
     for (const Argument& argument : known_->effect->arguments()) {
       arguments_.Add(argument.bytes, argument.alignment);
     }
@@ -141,29 +232,47 @@ class KnownKernel : public Work {
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
     if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
-    ContextMemory memory(state_, context_);
-    switch (known_->effect->Run(launch_, &memory)) {
-      case Outcome::kDone:
-        return;
-      case Outcome::kNotUnderstood:
-        return NoteIdleLaunch(*state_, known_->name, kStrange);
-      case Outcome::kTooLarge:
-        return NoteIdleLaunch(*state_, known_->name, " (too large)");
-      case Outcome::kAssertion:
-        context_->sticky = CUDA_ERROR_ASSERT;
-        return;
-      case Outcome::kIllegalAddress:
-        if (memory.over_budget())
-          return NoteIdleLaunch(*state_, known_->name, " (memory of this machine)");
-        context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
-        return;
+    const Spec& spec = state_->machine->spec();
+    LaunchMemory memory(state_, context_, known_->name);
+    launch_.limits = {spec.effect_bytes, spec.gemm_operations};
+    Outcome outcome = known_->effect->Run(launch_, &memory);
+    if (outcome == Outcome::kTooLarge) {
+      memory.SetLarge();
+      launch_.limits.bytes = kLargest;
+      outcome = known_->effect->Run(launch_, &memory);
     }
+    Conclude(outcome, &memory);
   }
 
   uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
 
  private:
   static constexpr const char* kStrange = " (arguments not as expected)";
+  static constexpr uint64_t kLargest = 1ull << 44;  // more than any card has
+
+  void Conclude(Outcome outcome, LaunchMemory* memory) {
+    if (memory->reason() != nullptr) NoteIdleLaunch(*state_, known_->name, memory->reason());
+    switch (outcome) {
+      case Outcome::kDone:
+      case Outcome::kLeftOut:
+        return;
+      case Outcome::kNotUnderstood:
+        return NoteIdleLaunch(*state_, known_->name, kStrange);
+      case Outcome::kTooLarge:
+        memory->LeaveOut();
+        return NoteIdleLaunch(*state_, known_->name, " (too large)");
+      case Outcome::kAssertion:
+        // Indices that were never computed say nothing of the program.
+        if (memory->read_what_was_left_out()) {
+          return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
+        }
+        context_->sticky = CUDA_ERROR_ASSERT;
+        return;
+      case Outcome::kIllegalAddress:
+        context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+        return;
+    }
+  }
 
   State* state_;
   Context* context_;

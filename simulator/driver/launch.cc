@@ -19,6 +19,16 @@ std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
   return *kernels;
 }
 
+// What the registered kernel that runs has asked for. Guarded by State::mutex.
+struct Touched {
+  std::vector<std::pair<uint64_t, uint64_t>> writes;  // address, bytes
+  const char* origin = nullptr;                       // who left out what it reads
+};
+Touched& TouchedByRegistered() {
+  static auto* touched = new Touched;
+  return *touched;
+}
+
 // A kernel without an effect only takes time; one is shared by all launches.
 class IdleKernel : public Work {
  public:
@@ -53,8 +63,18 @@ class HostKernel : public Work {
     ThreadState& thread = CurrentThread();
     const bool before = thread.inside_callback;
     thread.inside_callback = true;
+    TouchedByRegistered() = {};
     kernel_.function(&view_);
     thread.inside_callback = before;
+    LeftOut& left_out = GlobalState().machine->contents.left_out();
+    const Touched& touched = TouchedByRegistered();
+    for (const auto& [address, bytes] : touched.writes) {
+      if (touched.origin == nullptr) {
+        left_out.Clear(address, bytes);
+      } else {
+        left_out.Mark(address, bytes, touched.origin);
+      }
+    }
   }
   uint64_t DurationNs() const override { return kernel_.duration_ns; }
 
@@ -326,7 +346,17 @@ void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write) {
   if (state.machine == nullptr) return nullptr;
   std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
   if (!CurrentThread().inside_callback) lock.lock();
-  return state.machine->contents.Translate(address, size, write != 0);
+  Contents& contents = state.machine->contents;
+  void* bytes = contents.Translate(address, size, write != 0);
+  if (bytes == nullptr || !CurrentThread().inside_callback || contents.left_out().empty()) {
+    return bytes;
+  }
+  Touched& touched = TouchedByRegistered();
+  if (write != 0) touched.writes.emplace_back(address, size);
+  if (write == 0 && touched.origin == nullptr) {
+    touched.origin = contents.left_out().Find(address, size);
+  }
+  return bytes;
 }
 
 uint64_t vramstowSimulatorTime(void) {

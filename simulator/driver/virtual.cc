@@ -149,7 +149,12 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                        if (const Physical* physical = memory.Find(handle)) {
                          line.device = physical->device;
                        }
-                       return ToDriver(memory.Map(address, size, offset, handle));
+                       const Result result = memory.Map(address, size, offset, handle);
+                       // Marks are kept by address; what lies here now is something else.
+                       if (result == Result::kSuccess) {
+                         call.machine().contents.left_out().Clear(address, size);
+                       }
+                       return ToDriver(result);
                      });
 }
 

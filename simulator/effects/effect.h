@@ -28,6 +28,7 @@ enum class Outcome {
   kAssertion,       // it would have stopped at an assertion of its own
   kNotUnderstood,   // the arguments are not as expected; nothing was written
   kTooLarge,        // it would have touched more than its limit; nothing was written
+  kLeftOut,         // KernelMemory::Begin said no, to all of it or to a part
 };
 
 // What a kernel may touch.
@@ -36,6 +37,9 @@ class KernelMemory {
   virtual ~KernelMemory() = default;
   // Where [address, address + bytes) lies in this process; null if a kernel must not touch it.
   virtual char* At(uint64_t address, uint64_t bytes, bool write) = 0;
+  // Asked before anything is written, when At has told all that is touched up to the next Begin.
+  // False: leave it out.
+  virtual bool Begin() { return true; }
 };
 
 // How much a launch may do; more than that and it has no effect.

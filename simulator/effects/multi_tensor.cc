@@ -73,11 +73,23 @@ class ListEffect : public Effect {
     }
     const uint64_t bytes = BytesOf(list_.operation.output) * list_.depth;
     if (elements > launch.limits.bytes / bytes * kPatience) return Outcome::kTooLarge;
-    for (size_t block = 0; block < blocks; ++block) {
-      const Outcome outcome = RunBlock(launch, block, memory);
-      if (outcome != Outcome::kDone) return outcome;
+    Outcome whole = Outcome::kDone;
+    for (size_t block = 0; block < blocks;) {
+      // Neighbours of one tensor at once.
+      size_t end = block + 1;
+      while (end < blocks && Tensor(launch, end) == Tensor(launch, block) &&
+             Chunk(launch, end) == Chunk(launch, end - 1) + 1) {
+        ++end;
+      }
+      const Outcome outcome = RunBlocks(launch, block, end - block, memory);
+      if (outcome == Outcome::kLeftOut) {
+        whole = outcome;  // of this tensor; others may be cheaper
+      } else if (outcome != Outcome::kDone) {
+        return outcome;
+      }
+      block = end;
     }
-    return Outcome::kDone;
+    return whole;
   }
 
  private:
@@ -122,7 +134,8 @@ class ListEffect : public Effect {
     return true;
   }
 
-  Outcome RunBlock(const KernelLaunch& launch, size_t block, KernelMemory* memory) const {
+  Outcome RunBlocks(const KernelLaunch& launch, size_t block, size_t blocks,
+                    KernelMemory* memory) const {
     const size_t tensor = Tensor(launch, block);
     const uint64_t first = static_cast<uint64_t>(Chunk(launch, block)) * kChunk;
     const auto total = launch.Get<uint64_t>(0, metadata_.counts + 8 * tensor);
@@ -143,7 +156,8 @@ class ListEffect : public Effect {
           Operand::Row(launch.Get<uint64_t>(0, metadata_.Address(i, tensor)) + offset, element);
     }
     return RunLoop(list_.operation, reinterpret_cast<const char*>(numbers),
-                   Shape::Row(std::min(kChunk, total - first)), operands, kNoLimits, memory);
+                   Shape::Row(std::min(blocks * kChunk, total - first)), operands, kNoLimits,
+                   memory);
   }
 
   // (T* scalar, opmath alpha): the scalar in memory is taken alpha times.

@@ -225,6 +225,7 @@ class ReductionEffect : public Effect {
       return Outcome::kTooLarge;
     }
     if (!Locate(launch, memory, &tensors)) return Outcome::kIllegalAddress;
+    if (!memory->Begin()) return Outcome::kLeftOut;
     if (ComputeType(reduction_.input) == Element::kInt64) {
       Reduce<int64_t>(launch, tensors);
     } else {

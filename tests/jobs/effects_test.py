@@ -89,6 +89,61 @@ print(torch.ones(1024, device="cuda").cpu().sum().item(),
     assert "(too large)" in job.err
 
 
+def test_large_tensors_are_computed_until_the_allowance_is_spent(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+x = torch.ones(2000, 2000, device="cuda")
+y = x + 1
+print(torch.equal(y, torch.full_like(y, 2)), torch.zeros_like(y).sum().item(),
+      torch.full((3000, 3000), 7.0, device="cuda").half().sum(dtype=torch.float).item(),
+      torch.arange(3_000_000, device="cuda").sum().item(), (y > x).all().item(),
+      round(torch.rand(1_000_000, device="cuda").mean().item(), 1))
+"""
+    result = "True 0.0 63000000.0 4499998500000 True 0.5\n"
+    job = rehearse(python, "-c", program)
+    assert job.out == result, job.err[-4000:]
+    assert rehearse(python, "-c", program, card="h200,allowance=8MiB").out != result
+
+
+def test_what_follows_from_what_was_left_out_is_left_out_and_said(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+x = torch.full((2000, 2000), 3.0, device="cuda")
+left_out = x @ x
+x.copy_(left_out + 1)          # the sum of what was never computed
+print(x.mean().item())
+x.fill_(1)
+print(x.mean().item())         # written again: all is well
+"""
+    job = rehearse(python, "-c", program, card="h200,kernels=list")
+    assert job.out.endswith("\n1.0\n"), job.err[-4000:]
+    lines = [line for line in job.err.splitlines() if " x " in line]
+    assert any("cublas_gemm (too large)" in line for line in lines), job.err[-4000:]
+    assert any("add" in line and line.endswith("(of what was left out)") for line in lines)
+    assert any(
+        line.endswith("1 x the host read what was left out by cublas_gemm") for line in lines
+    )
+
+
+def test_indices_that_were_never_computed_do_not_stop_the_job(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+x = torch.ones(2000, 2000, device="cuda")
+chosen = (x @ x)[0, :4].long() + 9
+torch.nn.functional.embedding(chosen, torch.ones(4, 4, device="cuda"))
+torch.cuda.synchronize()
+print("well")
+"""
+    job = rehearse(python, "-c", program)
+    assert job.out == "well\n", job.err[-4000:]
+
+
 def test_an_index_out_of_range_stops_the_context(rehearse: Rehearse, python: str) -> None:
     program = """
 import torch
