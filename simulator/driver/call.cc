@@ -10,7 +10,9 @@ constexpr uint64_t kCallNs = 300;
 
 }  // namespace
 
-Call::Call(const char* name, Needs needs) : state_(GlobalState()), name_(name) {
+Call::Call(const char* name, Needs needs)
+    : state_(GlobalState()), name_(name), profiler_(Profiler()) {
+  if (profiler_ != nullptr) Enter();
   const ThreadState& thread = CurrentThread();
   // In this order: a child is told that of its parent's end it knows nothing.
   if (state_.forked.load(std::memory_order_relaxed)) {  // NOLINT(bugprone-branch-clone)
@@ -64,11 +66,43 @@ bool Call::IsFaulted() {
   return faulted;
 }
 
+void Call::Enter() {
+  // In a forked child, inside host functions: the call is refused, and nobody else's business.
+  if (state_.forked.load(std::memory_order_relaxed) || CurrentThread().inside_callback) {
+    profiler_ = nullptr;
+    return;
+  }
+  told_.name = name_;
+  told_.per_thread = CurrentThread().per_thread_default ? 1 : 0;
+  told_.device = kUnknownDevice;
+  profiler_->enter(&told_);
+}
+
+void Call::Leave() {
+  if (context_ != nullptr) {
+    told_.context = reinterpret_cast<CUcontext>(context_);
+    told_.context_id = static_cast<uint32_t>(context_->id);
+    if (told_.device == kUnknownDevice) told_.device = context_->device;
+  }
+  if (lock_.owns_lock()) {
+    told_.time_ns = state_.machine->timeline.now_ns();
+    lock_.unlock();
+  }
+  profiler_->leave(&told_);
+}
+
 void Call::Note(const Line& line, CUresult result) {
   // Refused before the lock was taken: no ledger yet, or none of its business any more.
-  if (!lock_.owns_lock() || !state_.machine->ledger.is_open()) return;
+  if (!lock_.owns_lock()) return;
   int device = line.device;
   if (device == kUnknownDevice) device = context_ == nullptr ? 0 : context_->device;
+  if (profiler_ != nullptr) {
+    told_.result = static_cast<int>(result);
+    told_.device = device;
+    if (context_ != nullptr) told_.context_id = static_cast<uint32_t>(context_->id);
+    profiler_->memory(&told_, line.address, line.bytes);
+  }
+  if (!state_.machine->ledger.is_open()) return;
   state_.machine->ledger.Write(state_.machine->timeline.now_ns(), device, name_, line.address,
                                line.bytes, static_cast<int>(result));
 }

@@ -2,8 +2,8 @@
 //
 // Serve(name, needs, body) refuses calls in a forked child, after shutdown, before cuInit, from
 // inside a host function, without a context or on a broken one; takes the lock, lets a little
-// virtual time pass, applies fail= rules, and keeps exceptions from leaving the C ABI. ServeMemory
-// also writes the ledger's line, before the call returns.
+// virtual time pass, applies fail= rules, tells a profiler of the call, and keeps exceptions from
+// leaving the C ABI. ServeMemory also writes the ledger's line, before the call returns.
 //
 // Ownership: none. Threads: any; the body runs with State::mutex held. Errors: CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
@@ -12,6 +12,7 @@
 #include <mutex>
 #include <new>
 
+#include "simulator/driver/simulator_api.h"
 #include "simulator/driver/state.h"
 
 namespace vramstow::simulator {
@@ -22,9 +23,17 @@ enum class Needs {
   kAnyContext,  // a context, broken or not
 };
 
+// Who is told of calls and work (profiler.h), or null.
+const vramstowSimulatorProfiler* Profiler();
+
 class Call {
  public:
   Call(const char* name, Needs needs);
+  ~Call() {
+    if (profiler_ != nullptr) Leave();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
   CUresult refused() const { return refused_; }
   const char* name() const { return name_; }
@@ -52,7 +61,16 @@ class Call {
   static constexpr int kUnknownDevice = -2;
   void Note(const Line& line, CUresult result);
 
+  // What a profiler is told of this call.
+  vramstowSimulatorCall& told() { return told_; }
+  CUresult Finish(CUresult result) {
+    told_.result = static_cast<int>(result);
+    return result;
+  }
+
  private:
+  void Enter();
+  void Leave();
   bool IsFaulted();
 
   State& state_;
@@ -60,6 +78,8 @@ class Call {
   CUresult refused_ = CUDA_SUCCESS;
   Context* context_ = nullptr;
   std::unique_lock<std::mutex> lock_;
+  const vramstowSimulatorProfiler* profiler_;
+  vramstowSimulatorCall told_ = {};
 };
 
 inline CUresult ToDriver(Result result) { return static_cast<CUresult>(result); }
@@ -68,8 +88,8 @@ template <typename Body>
 CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
   try {
     Call call(name, needs);
-    if (call.refused() != CUDA_SUCCESS) return call.refused();
-    return body(call);
+    if (call.refused() != CUDA_SUCCESS) return call.Finish(call.refused());
+    return call.Finish(body(call));
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   } catch (...) {
@@ -92,7 +112,7 @@ CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body
       }
     }
     if (!line.skip) call.Note(line, result);
-    return result;
+    return call.Finish(result);
   } catch (...) {
     return CUDA_ERROR_UNKNOWN;
   }

@@ -4,6 +4,7 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -111,8 +112,13 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
 
   std::shared_ptr<std::vector<char>> staged;
   if (from_pageable && to_device && machine.spec().keep_contents) staged = Stage(box);
-  const Mark mark =
-      Submit(call, stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)));
+  const auto describe = [&] {
+    return DescribeCopy(call.state(), box, mode == CopyMode::kAsynchronous);
+  };
+  const Mark mark = Submit(
+      call, stream,
+      Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)),
+               describe));
   const bool host_only = !to_device && !from_device;
   const bool wait =
       mode == CopyMode::kSynchronous ? !(to_device && from_device) : to_pageable || host_only;

@@ -7,6 +7,7 @@
 #include "simulator/driver/context.h"
 #include "simulator/driver/event_sharing.h"
 #include "simulator/driver/pool.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -73,6 +74,8 @@ Mark RecordNow(Call& call, Event* event, Stream* stream) {
   event->capture_fronts.clear();
   event->more.clear();
   event->time = std::make_shared<uint64_t>(0);
+  ++event->records;
+  TellEvent(call, *event);
   event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
   PublishRecord(call, event);
   return event->mark;
@@ -94,6 +97,7 @@ CUresult cuEventCreate(CUevent* handle, unsigned int flags) {
     auto event = std::make_unique<Event>();
     event->context = call.context();
     event->flags = flags;
+    event->id = static_cast<uint32_t>(++call.state().next_id);
     Event* made = call.state().events.Add(std::move(event));
     call.context()->events.insert(made);
     *handle = reinterpret_cast<CUevent>(made);
@@ -139,6 +143,7 @@ CUresult cuEventSynchronize(CUevent handle) {
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
+    TellEvent(call, *event);
     // While this waits, another thread may destroy or record the event: wait for what it is now.
     const std::vector<Mark> marks = PendingMarks(call, event);
     for (const Mark& mark : marks) {
@@ -165,6 +170,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
     Event* event = call.state().events.Find(handle);
     Stream* stream = FindStream(call, stream_handle);
     if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    TellEvent(call, *event);
     if (stream->capture != nullptr || event->capture != nullptr) {
       return CaptureEventWait(call, event, stream, flags);
     }

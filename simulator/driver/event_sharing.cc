@@ -173,6 +173,7 @@ CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
     shared->ticket = ticket;
     auto event = std::make_unique<Event>();
     event->context = call.context();
+    event->id = static_cast<uint32_t>(++call.state().next_id);
     event->flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
     event->shared = std::move(shared);
     Event* made = call.state().events.Add(std::move(event));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/driver/host_worker.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -66,6 +67,7 @@ class Flattener {
     made.original = node.original;
     made.type = node.Type();
     made.work = MakeNodeWork(state_, node);
+    made.note = DescribeNode(*state_, node);
     made.dependency_count = before.size();
     if (const auto* event = std::get_if<EventNode>(&node.parameters)) made.event = event->event;
     for (const size_t dependency : before)
@@ -281,6 +283,7 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
   if (!HasOrder(*graph)) return CUDA_ERROR_INVALID_VALUE;  // a cycle
   auto made = std::make_unique<GraphExec>();
   made->context = call.context();
+  made->id = ++call.state().next_id;
   made->flags = flags;
   const CUresult result = ChargeAllocations(&call.state(), *graph, made.get());
   if (result != CUDA_SUCCESS) return result;
@@ -318,7 +321,10 @@ CUresult LaunchGraph(Call& call, GraphExec* executable, Stream* stream) {
     } else if (node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
       last = RecordNow(call, node.event, stream);
     } else if (node.work != nullptr) {
-      last = Submit(call, stream, node.work);
+      last = Submit(call, stream, Observed(call, *stream, node.work, [&] {
+                      node.note.graph = static_cast<uint32_t>(executable->id);
+                      return node.note;
+                    }));
     }
   }
   executable->last = last;

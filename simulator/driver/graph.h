@@ -104,6 +104,7 @@ struct ExecNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Event* event = nullptr;
   std::shared_ptr<Work> work;
+  vramstowSimulatorWork note = {};  // what a profiler is told of it
   std::vector<size_t> dependents;
   size_t dependency_count = 0;
   bool enabled = true;
@@ -111,6 +112,7 @@ struct ExecNode {
 
 struct GraphExec {
   Context* context = nullptr;
+  uint64_t id = 0;
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
   Mark last;  // of the launch before: launches of one executable never overlap

@@ -149,6 +149,7 @@ CUgraphExecUpdateResult Update(Call& call, GraphExec* executable, Graph* graph) 
   if (result == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
     for (size_t i = 0; i < fresh->nodes.size(); ++i) {
       executable->nodes[i].work = fresh->nodes[i].work;
+      executable->nodes[i].note = fresh->nodes[i].note;
       executable->nodes[i].event = fresh->nodes[i].event;
     }
   }

@@ -3,6 +3,7 @@
 #include "simulator/driver/context.h"
 #include "simulator/driver/copy_shapes.h"
 #include "simulator/driver/graph.h"
+#include "simulator/driver/profiler.h"
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
 
@@ -62,6 +63,8 @@ CUresult SetExec(const char* name, CUgraphExec exec_handle, CUgraphNode handle, 
       if (candidate.original != node->original) continue;
       if (candidate.type != changed.Type()) return CUDA_ERROR_INVALID_VALUE;
       candidate.work = MakeNodeWork(&call.state(), changed);
+      candidate.note = DescribeNode(call.state(), changed);
+      candidate.note.graph_node = node->id;
       if (const auto* event = std::get_if<EventNode>(&changed.parameters)) {
         candidate.event = event->event;
       }

@@ -8,6 +8,7 @@
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/kernel_effect.h"
 #include "simulator/driver/module.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -140,7 +141,9 @@ CUresult LaunchOn(const char* name, void* handle, Launch launch, CUstream stream
     if (stream->capture != nullptr) return CaptureLaunch(call, stream, launch);
     const CUresult implicit = RefuseImplicit(call, stream);
     if (implicit != CUDA_SUCCESS) return implicit;
-    Submit(call, stream, MakeLaunchWork(&call.state(), stream->context, launch));
+    Submit(call, stream,
+           Observed(call, *stream, MakeLaunchWork(&call.state(), stream->context, launch),
+                    [&] { return DescribeLaunch(launch); }));
     return CUDA_SUCCESS;
   });
 }

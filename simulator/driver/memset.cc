@@ -4,6 +4,7 @@
 #include "simulator/driver/capture.h"
 #include "simulator/driver/fill.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -64,7 +65,12 @@ CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchr
           Result::kSuccess) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const Mark mark = Submit(call, stream, MakeFillWork(&call.state(), stream->context, box));
+  const Mark mark = Submit(
+      call, stream, Observed(call, *stream, MakeFillWork(&call.state(), stream->context, box), [&] {
+        WorkNote note = DescribeFill(box, asynchronous);
+        note.to = device ? vramstowSimulatorOnDevice : vramstowSimulatorPinned;
+        return note;
+      }));
   // Documented: asynchronous for the host unless the target is pinned host memory.
   const bool wait =
       !asynchronous && block != nullptr && block->kind != BlockKind::kManaged && !block->OnDevice();

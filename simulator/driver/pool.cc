@@ -9,6 +9,7 @@
 #include "simulator/driver/event_sharing.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/ipc.h"
+#include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -147,6 +148,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         AddBlock(&call.state(), pool->place, start, size, bytes, stream->context, pool);
         pool->used += size;
         pool->used_high = std::max(pool->used_high, pool->used);
+        TellPool(call, *pool);
         line.address = *address = start;
         return CUDA_SUCCESS;
       });
@@ -207,6 +209,7 @@ CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line
   const Mark mark = Submit(call, stream, nullptr);
   pool->pending.push_back({mark, block->address, block->size});
   pool->used -= block->size;
+  TellPool(call, *pool);
   memory.Release(block);
   if (pool->destroyed) Trim(&call.state(), pool, 0);
   return CUDA_SUCCESS;
@@ -316,6 +319,7 @@ template <typename Body>
 CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
   return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
     Pool* pool = FindPool(handle);
+    if (pool != nullptr) TellPool(call, *pool);
     return pool == nullptr ? CUDA_ERROR_INVALID_VALUE : body(call, pool);
   });
 }
@@ -421,6 +425,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
     Pool* pool = NewPool(place);
     pool->size_max = RoundUp(properties->maxSize, kDevicePage);
     pool->handle_types = properties->handleTypes;
+    TellPool(call, *pool);
     *out = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
   });

@@ -86,6 +86,96 @@ struct vramstowSimulatorProcess {
 int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
                                    int room);
 
+// What a profiler in this process (the stand-in for CUPTI) is told. There is one place for a
+// profiler; while nobody is in it, all of this costs a load per call.
+//
+// A call of the driver, or of a runtime over it. Whoever tells fills in what it knows.
+struct vramstowSimulatorCall {
+  const char* name;  // as documented: cuMemAlloc, cudaMalloc; with _ptsz or _ptds for a runtime
+  int runtime;       // 0: the driver's; else the runtime's
+  int per_thread;    // stream 0 is the thread's own
+  int result;        // when it leaves: CUresult or cudaError_t
+  // The driver's, when it leaves. Ids are unique in the process, 0 is none.
+  int device;
+  struct CUctx_st* context;
+  struct CUctx_st* made_context;
+  struct CUstream_st* made_stream;
+  uint32_t context_id;
+  uint32_t stream;
+  uint32_t event;
+  uint64_t event_record;  // which record of that event: rises
+  uint64_t time_ns;       // virtual
+  const char* symbol;     // of the kernel that it launches
+  uint64_t pool;          // the stream-ordered pool that it is about, and what that holds
+  uint64_t pool_threshold_bytes;
+  uint64_t pool_reserved_bytes;
+  uint64_t pool_used_bytes;
+  // The profiler's own.
+  uint32_t correlation;
+  uint32_t outermost;
+  uint64_t begin;
+  uint64_t data;
+};
+
+enum vramstowSimulatorWorkKind {
+  vramstowSimulatorKernelWork = 1,
+  vramstowSimulatorCopyWork = 2,
+  vramstowSimulatorFillWork = 3,
+};
+
+enum vramstowSimulatorPlace {
+  vramstowSimulatorPageable = 1,
+  vramstowSimulatorPinned = 2,
+  vramstowSimulatorOnDevice = 3,
+  vramstowSimulatorManaged = 5,
+};
+
+// A piece of work on the device: told when it is queued, and when it has ended.
+struct vramstowSimulatorWork {
+  int kind;
+  int device;
+  uint32_t context_id;
+  uint32_t stream;
+  int priority;
+  uint32_t graph;  // executable graph that it came with, or 0
+  uint64_t graph_node;
+  uint64_t queued_ns;  // virtual, as all times
+  uint64_t start_ns;
+  uint64_t end_ns;
+  const char* kernel;  // lives as long as the process
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned static_shared_bytes;
+  unsigned dynamic_shared_bytes;
+  unsigned registers;
+  unsigned local_bytes;
+  int from;  // of a copy: enum vramstowSimulatorPlace, and the devices that are concerned
+  int to;
+  int from_device;
+  int to_device;
+  int asynchronous;
+  unsigned value;  // of a fill
+  uint64_t bytes;
+  // The profiler's own.
+  uint32_t correlation;
+  int64_t host_offset_ns;
+};
+
+// Called by any thread. `enter` and `leave` hold no lock of the driver's; `queue`, `work` and
+// `memory` do: from these the driver may not be called.
+struct vramstowSimulatorProfiler {
+  void (*enter)(struct vramstowSimulatorCall* call);
+  void (*leave)(struct vramstowSimulatorCall* call);
+  void (*queue)(struct vramstowSimulatorWork* work);
+  void (*work)(const struct vramstowSimulatorWork* work);
+  // The call gave (or took) memory, or tried to: it has its result.
+  void (*memory)(const struct vramstowSimulatorCall* call, uint64_t address, uint64_t bytes);
+};
+
+// The place for a profiler: the address of an atomic pointer. It is written by the profiler alone;
+// what it pointed to once must live as long as the process.
+const struct vramstowSimulatorProfiler** vramstowSimulatorProfilerPlace(void);
+
 #ifdef __cplusplus
 }
 #endif

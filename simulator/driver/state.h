@@ -75,6 +75,8 @@ struct Stream {
 struct Event {
   Context* context = nullptr;
   unsigned flags = CU_EVENT_DEFAULT;
+  uint32_t id = 0;
+  uint64_t records = 0;                    // how often it was recorded
   Mark mark;                               // of the latest record
   std::vector<Mark> more;                  // cuCtxRecordEvent: further marks
   std::shared_ptr<uint64_t> time;          // of the latest record, set when it is reached

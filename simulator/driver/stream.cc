@@ -26,7 +26,9 @@ void AddWait(std::vector<Mark>* waits, const Stream& stream) {
 
 }  // namespace
 
-Stream* FindStream(Call& call, CUstream handle) {
+namespace {
+
+Stream* StreamOf(Call& call, CUstream handle) {
   Context* context = call.context();
   if (handle == nullptr) {
     handle = call.thread().per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
@@ -37,6 +39,14 @@ Stream* FindStream(Call& call, CUstream handle) {
     return PerThreadStream(call, context);
   }
   return call.state().streams.Find(handle);
+}
+
+}  // namespace
+
+Stream* FindStream(Call& call, CUstream handle) {
+  Stream* stream = StreamOf(call, handle);
+  if (stream != nullptr) call.told().stream = static_cast<uint32_t>(stream->id);
+  return stream;
 }
 
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
@@ -92,6 +102,8 @@ CUresult CreateStream(const char* name, CUstream* handle, unsigned flags, int pr
     Stream* made = call.state().streams.Add(std::move(stream));
     call.context()->streams.insert(made);
     *handle = reinterpret_cast<CUstream>(made);
+    call.told().made_stream = *handle;
+    call.told().stream = static_cast<uint32_t>(made->id);
     return CUDA_SUCCESS;
   });
 }

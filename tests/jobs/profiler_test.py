@@ -14,10 +14,10 @@ Rehearse = Callable[..., Rehearsal]
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def test_the_profiler_starts_stops_and_exports(
+def test_the_profiler_sees_kernels_copies_and_memory(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
-    job = rehearse(python, PROGRAMS / "profiled.py", tmp_path)
+    job = rehearse(python, PROGRAMS / "profiled.py", tmp_path, card="h200,kernel-time=10us")
     assert job.status == 0, job.err[-4000:]
     assert job.out.endswith("done\n")
     job.assert_trace_equals_ledger()

@@ -1,4 +1,5 @@
-// The CUPTI stand-in: a profiler starts, stops and finds nothing, without an error on its way.
+// The CUPTI stand-in without a driver beneath it: a profiler starts, stops and finds nothing,
+// without an error on its way. Its records: cupti_activity_test.cc.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +37,8 @@ TEST(Cupti, ThereIsOneSubscriberAndItsCallbacksAreKept) {
 }
 
 TEST(Cupti, ActivitiesAreSwitchedAndFlushedWithoutRecords) {
+  // Documented: a flush before callbacks are registered is an invalid operation.
+  EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
   EXPECT_EQ(cuptiActivityRegisterCallbacks(Request, Complete), CUPTI_SUCCESS);
   EXPECT_EQ(cuptiActivityRegisterCallbacks(nullptr, Complete), CUPTI_ERROR_INVALID_PARAMETER);
   EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);

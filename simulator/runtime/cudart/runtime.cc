@@ -36,6 +36,8 @@ constinit std::atomic<int> device_count = 0;
 constinit std::atomic<bool> initialised = false;
 // Counts resets: what a thread knows about its context holds for one generation only.
 constinit std::atomic<unsigned> generation = 1;
+// Set once, when the driver is there.
+constinit std::atomic<ProfilerPlace*> profiler_place = nullptr;
 
 cudaError_t Initialise() {
   const DriverAccess& access = DriverAccess::Get();
@@ -47,6 +49,7 @@ cudaError_t Initialise() {
   if (CUresult result = driver.Init(0); result != CUDA_SUCCESS) {
     return FromDriver(result);
   }
+  profiler_place.store(FindProfilerPlace(), std::memory_order_release);
   std::lock_guard<std::mutex> guard(lock);
   if (initialised.load(std::memory_order_relaxed)) {
     return cudaSuccess;
@@ -119,6 +122,23 @@ cudaError_t EnterContext() {
     }
   }
   return SelectDevice(device);
+}
+
+const Profiler* CurrentProfiler() {
+  const ProfilerPlace* place = profiler_place.load(std::memory_order_acquire);
+  return place == nullptr ? nullptr : place->load(std::memory_order_acquire);
+}
+
+cudaError_t RunProfiled(const Profiler& profiler, const char* name, cudaError_t (*run)(void*),
+                        void* argument) {
+  ProfiledCall call = {};
+  call.name = name;
+  call.runtime = 1;
+  profiler.enter(&call);
+  const cudaError_t error = run(argument);
+  call.result = static_cast<int>(error);
+  profiler.leave(&call);
+  return error;
 }
 
 cudaError_t Leave(cudaError_t error) {

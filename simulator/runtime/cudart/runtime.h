@@ -13,6 +13,7 @@
 
 #include "simulator/runtime/cudart/api.h"
 #include "simulator/runtime/cudart/driver_table.h"
+#include "simulator/runtime/profiler_place.h"
 
 namespace vramstow::simulator::cudart {
 
@@ -53,18 +54,39 @@ inline cudaError_t ToError(cudaError_t error) { return error; }
 #endif
 }
 
-// Runs `body(driver)`, which returns a CUresult or a cudaError_t, with a context current.
+// Who wants to be told of calls, or null.
+const Profiler* CurrentProfiler();
+// Runs `run(argument)` as the call `name`, and tells of it.
+cudaError_t RunProfiled(const Profiler& profiler, const char* name, cudaError_t (*run)(void*),
+                        void* argument);
+
+template <typename Run>
+cudaError_t RunNamed(const char* name, Run run) {
+  const Profiler* profiler = CurrentProfiler();
+  if (profiler == nullptr) [[likely]] {
+    return run();
+  }
+  const auto call = [](void* argument) { return (*static_cast<Run*>(argument))(); };
+  return RunProfiled(*profiler, name, call, &run);
+}
+
+// Runs `body(driver)`, which returns a CUresult or a cudaError_t, with a context current. `name` is
+// that of the function that this is called in.
 template <typename Body>
-cudaError_t Call(Body body) {
-  cudaError_t entered = EnterContext();
-  return Leave(entered == cudaSuccess ? ToError(body(Driver())) : entered);
+cudaError_t Call(Body body, const char* name = __builtin_FUNCTION()) {
+  return RunNamed(name, [&] {
+    cudaError_t entered = EnterContext();
+    return Leave(entered == cudaSuccess ? ToError(body(Driver())) : entered);
+  });
 }
 
 // The same for what needs the driver but no context.
 template <typename Body>
-cudaError_t CallWithoutContext(Body body) {
-  cudaError_t entered = EnterDriver();
-  return Leave(entered == cudaSuccess ? ToError(body(Driver())) : entered);
+cudaError_t CallWithoutContext(Body body, const char* name = __builtin_FUNCTION()) {
+  return RunNamed(name, [&] {
+    cudaError_t entered = EnterDriver();
+    return Leave(entered == cudaSuccess ? ToError(body(Driver())) : entered);
+  });
 }
 
 inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }

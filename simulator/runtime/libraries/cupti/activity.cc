@@ -1,17 +1,18 @@
-// CUPTI's activity interface: kinds are switched on and off, attributes kept, external correlation
-// stacked. No records are made, so no buffer is ever asked for.
-#include <bitset>
+// CUPTI's activity interface: kinds are switched on and off, attributes kept, records handed out.
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <vector>
 
-#include "simulator/runtime/libraries/cupti/cupti.h"
+#include "simulator/runtime/libraries/common/refusal.h"
+#include "simulator/runtime/libraries/cupti/call_names.h"
+#include "simulator/runtime/libraries/cupti/clock.h"
+#include "simulator/runtime/libraries/cupti/observer.h"
+#include "simulator/runtime/libraries/cupti/record_makers.h"
+#include "simulator/runtime/libraries/cupti/records.h"
 
 namespace vramstow::simulator {
 namespace {
-
-constexpr size_t kKinds = 256;
 
 // Source of sizes and defaults: the comments of CUpti_ActivityAttribute in cupti_activity.h.
 struct Attribute {
@@ -19,12 +20,9 @@ struct Attribute {
   uint64_t value;
 };
 
-struct Activities {
+struct Attributes {
   std::mutex mutex;
-  std::bitset<kKinds> enabled;
-  CUpti_BuffersCallbackRequestFunc request = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
-  std::map<int, Attribute> attributes = {
+  std::map<int, Attribute> known = {
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, {sizeof(size_t), 3200000}},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, {sizeof(size_t), 8388608}},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, {sizeof(size_t), 250}},
@@ -34,30 +32,50 @@ struct Activities {
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, {sizeof(size_t), 3}},
       {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE, {sizeof(size_t), 3}},
       {CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, {sizeof(uint8_t), 0}},
+      {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, {sizeof(uint8_t), 1}},
   };
 };
 
-Activities& TheActivities() {
-  static Activities* activities = new Activities;
-  return *activities;
+Attributes& TheAttributes() {
+  static Attributes* attributes = new Attributes;
+  return *attributes;
+}
+
+// Says once of each kind that there will be no such records.
+CUptiResult RefuseKind(CUpti_ActivityKind kind) {
+  static std::atomic<bool> said[kActivityKinds];
+  if (!said[kind].exchange(true)) {
+    char sentence[160];
+    snprintf(sentence, sizeof(sentence),
+             "records of activity kind %d are not part of the simulated CUPTI; "
+             "it returned CUPTI_ERROR_NOT_SUPPORTED.",
+             static_cast<int>(kind));
+    SayOnStderr(sentence);
+  }
+  return CUPTI_ERROR_NOT_SUPPORTED;
 }
 
 CUptiResult Switch(CUpti_ActivityKind kind, bool on) {
-  if (kind <= CUPTI_ACTIVITY_KIND_INVALID || static_cast<size_t>(kind) >= kKinds) {
+  if (kind <= CUPTI_ACTIVITY_KIND_INVALID || static_cast<size_t>(kind) >= kActivityKinds) {
     return CUPTI_ERROR_INVALID_KIND;
   }
-  Activities& activities = TheActivities();
-  const std::lock_guard<std::mutex> lock(activities.mutex);
-  activities.enabled.set(static_cast<size_t>(kind), on);
+  if (RecordBytes(kind) == 0) return on ? RefuseKind(kind) : CUPTI_SUCCESS;
+  TheObserver().Switch(kind, on);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult SwitchCall(CallDomain domain, CUpti_CallbackId id, bool on) {
+  if (CallName(domain, id) == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  TheObserver().SwitchCall(domain == CallDomain::kRuntime, id, on);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult MoveAttribute(CUpti_ActivityAttribute name, size_t* bytes, void* value, bool store) {
   if (bytes == nullptr || value == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  Activities& activities = TheActivities();
-  const std::lock_guard<std::mutex> lock(activities.mutex);
-  const auto known = activities.attributes.find(name);
-  if (known == activities.attributes.end()) return CUPTI_ERROR_INVALID_PARAMETER;
+  Attributes& attributes = TheAttributes();
+  const std::lock_guard<std::mutex> lock(attributes.mutex);
+  const auto known = attributes.known.find(name);
+  if (known == attributes.known.end()) return CUPTI_ERROR_INVALID_PARAMETER;
   Attribute& attribute = known->second;
   if (*bytes < attribute.bytes) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
   *bytes = attribute.bytes;
@@ -67,11 +85,6 @@ CUptiResult MoveAttribute(CUpti_ActivityAttribute name, size_t* bytes, void* val
     memcpy(value, &attribute.value, attribute.bytes);
   }
   return CUPTI_SUCCESS;
-}
-
-std::map<int, std::vector<uint64_t>>& Correlations() {
-  static thread_local std::map<int, std::vector<uint64_t>> stacks;
-  return stacks;
 }
 
 }  // namespace
@@ -90,13 +103,13 @@ CUptiResult cuptiActivityDisableContext(CUcontext context, CUpti_ActivityKind ki
 }
 CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) { return Switch(kind, true); }
 
-// Which calls are recorded: without records there is nothing to choose.
-CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId /*cbid*/, uint8_t /*enable*/) {
-  return CUPTI_SUCCESS;
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable) {
+  return SwitchCall(CallDomain::kRuntime, cbid, enable != 0);
 }
-CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId /*cbid*/, uint8_t /*enable*/) {
-  return CUPTI_SUCCESS;
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
+  return SwitchCall(CallDomain::kDriver, cbid, enable != 0);
 }
+// Time stamps of submission and launch attributes are not known: records say so by zeros.
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
 extern "C" __attribute__((visibility("default"))) CUptiResult
@@ -109,30 +122,45 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
   if (funcBufferRequested == nullptr || funcBufferCompleted == nullptr) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  Activities& activities = TheActivities();
-  const std::lock_guard<std::mutex> lock(activities.mutex);
-  activities.request = funcBufferRequested;
-  activities.complete = funcBufferCompleted;
+  TheRecords().SetCallbacks(funcBufferRequested, funcBufferCompleted);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc funcTimestamp) {
-  return funcTimestamp == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
+  if (funcTimestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  TheClock().UseClient(funcTimestamp);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushAll(uint32_t /*flag*/) { return CUPTI_SUCCESS; }
+// Records are made when what they tell of has ended, so a forced flush has nothing more to give.
+CUptiResult cuptiActivityFlushAll(uint32_t /*flag*/) {
+  if (!TheRecords().has_callbacks()) return CUPTI_ERROR_INVALID_OPERATION;
+  const uint64_t start = TheClock().Now();
+  TheRecords().Deliver(false);
+  AddFlushOverhead(start, TheClock().Now());
+  TheRecords().Deliver(true);
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiActivityFlushPeriod(uint32_t /*time*/) { return CUPTI_SUCCESS; }
 
-CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t /*validBufferSizeBytes*/,
+CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
                                        CUpti_Activity** record) {
   if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  const uint8_t* at = buffer;
+  if (*record != nullptr) {
+    const size_t bytes = RecordBytes((*record)->kind);
+    if (bytes == 0) return CUPTI_ERROR_INVALID_KIND;
+    at = reinterpret_cast<const uint8_t*>(*record) + bytes;
+  }
+  if (at < buffer || at >= buffer + validBufferSizeBytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(const_cast<uint8_t*>(at));
+  return RecordBytes((*record)->kind) == 0 ? CUPTI_ERROR_INVALID_KIND : CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext /*context*/, uint32_t /*streamId*/,
                                               size_t* dropped) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  *dropped = 0;
+  *dropped = TheRecords().TakeDropped();
   return CUPTI_SUCCESS;
 }
 
@@ -148,23 +176,18 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t* valu
 
 CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                    uint64_t id) {
-  if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID ||
-      kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE) {
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  Correlations()[kind].push_back(id);
-  return CUPTI_SUCCESS;
+  return PushExternal(kind, id);
 }
 
 CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                   uint64_t* lastId) {
-  if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID ||
-      kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE) {
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  std::vector<uint64_t>& stack = Correlations()[kind];
-  if (stack.empty()) return CUPTI_ERROR_QUEUE_EMPTY;
-  if (lastId != nullptr) *lastId = stack.back();
-  stack.pop_back();
+  return PopExternal(kind, lastId);
+}
+
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) { return SetThreadIdType(type); }
+
+CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
+  if (type == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *type = ThreadIdType();
   return CUPTI_SUCCESS;
 }

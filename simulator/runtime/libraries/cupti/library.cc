@@ -1,9 +1,12 @@
-// What CUPTI says of itself, and its clock.
-#include <ctime>
+// What CUPTI says of itself, its clock, and the ids of contexts and streams.
+#include <cudaTypedefs.h>
 
+#include "simulator/runtime/driver_access.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
-#include "simulator/runtime/libraries/cupti/cupti.h"
+#include "simulator/runtime/libraries/cupti/clock.h"
+#include "simulator/runtime/libraries/cupti/observer.h"
+#include "simulator/runtime/libraries/cupti/records.h"
 
 namespace vramstow::simulator {
 
@@ -20,6 +23,8 @@ struct ResultName {
 constexpr ResultName kResultNames[] = {
     {CUPTI_SUCCESS, "CUPTI_SUCCESS"},
     {CUPTI_ERROR_INVALID_PARAMETER, "CUPTI_ERROR_INVALID_PARAMETER"},
+    {CUPTI_ERROR_INVALID_CONTEXT, "CUPTI_ERROR_INVALID_CONTEXT"},
+    {CUPTI_ERROR_INVALID_STREAM, "CUPTI_ERROR_INVALID_STREAM"},
     {CUPTI_ERROR_INVALID_OPERATION, "CUPTI_ERROR_INVALID_OPERATION"},
     {CUPTI_ERROR_OUT_OF_MEMORY, "CUPTI_ERROR_OUT_OF_MEMORY"},
     {CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, "CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT"},
@@ -61,10 +66,37 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char** str) {
 
 CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);
-  *timestamp = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+  *timestamp = TheClock().Now();
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiFinalize(void) { return CUPTI_SUCCESS; }
+CUptiResult cuptiGetContextId(CUcontext context, uint32_t* contextId) {
+  if (contextId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const auto find = DriverAccess::Get().Find<PFN_cuCtxGetId_v12000>("cuCtxGetId", 12000);
+  unsigned long long id = 0;
+  if (find == nullptr || find(context, &id) != CUDA_SUCCESS) return CUPTI_ERROR_INVALID_CONTEXT;
+  *contextId = static_cast<uint32_t>(id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetStreamIdEx(CUcontext /*context*/, CUstream stream, uint8_t perThreadStream,
+                               uint32_t* streamId) {
+  if (streamId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const auto find = DriverAccess::Get().Find<PFN_cuStreamGetId_v12000>(
+      "cuStreamGetId", 12000,
+      perThreadStream != 0 ? DefaultStream::kPerThread : DefaultStream::kLegacy);
+  unsigned long long id = 0;
+  if (find == nullptr || find(stream, &id) != CUDA_SUCCESS) return CUPTI_ERROR_INVALID_STREAM;
+  *streamId = static_cast<uint32_t>(id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t* streamId) {
+  return cuptiGetStreamIdEx(context, stream, 0, streamId);
+}
+
+CUptiResult cuptiFinalize(void) {
+  TheObserver().SwitchAllOff();
+  TheRecords().Deliver(true);
+  return CUPTI_SUCCESS;
+}

@@ -1,10 +1,12 @@
-// CUPTI's callback interface: who subscribes and what is enabled is kept and answered; no callback
-// is ever made.
+// CUPTI's callback interface: calls of the runtime and the driver, contexts and streams that are
+// made. What else can be enabled is kept and answered, and never called.
+#include "simulator/runtime/libraries/cupti/subscriber.h"
+
 #include <atomic>
-#include <bitset>
 #include <mutex>
 
-#include "simulator/runtime/libraries/cupti/cupti.h"
+#include "simulator/runtime/libraries/cupti/call_names.h"
+#include "simulator/runtime/libraries/cupti/observer.h"
 
 // The type behind the header's CUpti_SubscriberHandle.
 struct CUpti_Subscriber_st {};  // NOLINT(readability-identifier-naming): the header's name
@@ -15,11 +17,14 @@ namespace {
 constexpr size_t kDomains = 64;
 constexpr size_t kCallbacks = 4096;
 
+// Callbacks are looked up without the lock, on every call of the program.
 struct Subscription {
   std::mutex mutex;
   bool taken = false;
   CUpti_Subscriber_st handle;
-  std::bitset<kCallbacks> enabled[kDomains];
+  std::atomic<CUpti_CallbackFunc> function = nullptr;
+  std::atomic<void*> user = nullptr;
+  std::atomic<bool> enabled[kDomains][kCallbacks] = {};
 };
 
 Subscription& TheSubscription() {
@@ -37,23 +42,59 @@ CUptiResult Enable(uint32_t enable, CUpti_SubscriberHandle subscriber, size_t do
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
   for (size_t callback = first; callback < last; ++callback) {
-    subscription.enabled[domain].set(callback, enable != 0);
+    subscription.enabled[domain][callback].store(enable != 0, std::memory_order_relaxed);
   }
+  bool any = false;
+  for (const auto& row : subscription.enabled) {
+    for (const std::atomic<bool>& one : row) any |= one.load(std::memory_order_relaxed);
+  }
+  TheObserver().SwitchCallbacks(any);
   return CUPTI_SUCCESS;
 }
 
 }  // namespace
+
+bool IsSubscribed(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  return static_cast<size_t>(domain) < kDomains && id < kCallbacks &&
+         TheSubscription().enabled[domain][id].load(std::memory_order_relaxed);
+}
+
+void CallSubscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  const Subscription& subscription = TheSubscription();
+  const CUpti_CallbackFunc function = subscription.function.load(std::memory_order_acquire);
+  if (function == nullptr) return;
+  const InsideClient inside;
+  function(subscription.user.load(std::memory_order_relaxed), domain, id,
+           static_cast<const CUpti_CallbackData*>(data));
+}
+
+void TellResources(const ProfiledCall& call) {
+  CUpti_ResourceData data = {};
+  data.context = call.made_context != nullptr ? call.made_context : call.context;
+  if (call.made_context != nullptr &&
+      IsSubscribed(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED)) {
+    CallSubscriber(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &data);
+  }
+  if (call.made_stream != nullptr &&
+      IsSubscribed(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED)) {
+    data.resourceHandle.stream = call.made_stream;
+    CallSubscriber(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &data);
+  }
+}
+
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C API's own file
 
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc /*callback*/,
-                           void* /*userdata*/) {
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                           void* userdata) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Subscription& subscription = TheSubscription();
   const std::lock_guard<std::mutex> lock(subscription.mutex);
   if (subscription.taken) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   subscription.taken = true;
+  subscription.user.store(userdata, std::memory_order_relaxed);
+  subscription.function.store(callback, std::memory_order_release);
   *subscriber = &subscription.handle;
   return CUPTI_SUCCESS;
 }
@@ -65,7 +106,11 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
   subscription.taken = false;
-  for (std::bitset<kCallbacks>& domain : subscription.enabled) domain.reset();
+  subscription.function.store(nullptr, std::memory_order_release);
+  for (auto& row : subscription.enabled) {
+    for (std::atomic<bool>& one : row) one.store(false, std::memory_order_relaxed);
+  }
+  TheObserver().SwitchCallbacks(false);
   return CUPTI_SUCCESS;
 }
 
@@ -95,6 +140,14 @@ CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subsc
       domain >= kDomains || cbid >= kCallbacks) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  *enable = subscription.enabled[domain].test(cbid) ? 1 : 0;
+  *enable = IsSubscribed(domain, cbid) ? 1 : 0;
   return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char** name) {
+  if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *name = nullptr;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) *name = CallName(CallDomain::kDriver, cbid);
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) *name = CallName(CallDomain::kRuntime, cbid);
+  return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }

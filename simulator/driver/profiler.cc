@@ -1,0 +1,145 @@
+#include "simulator/driver/profiler.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <variant>
+
+#include "simulator/driver/graph.h"
+#include "simulator/driver/host_memory.h"
+#include "simulator/driver/pool.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constinit std::atomic<const vramstowSimulatorProfiler*> profiler = nullptr;
+
+// A profiler's records name kernels long after their modules are gone.
+const char* Kept(const std::string& name) {
+  static auto* names = new std::unordered_set<std::string>;
+  return names->insert(name).first->c_str();
+}
+
+class ObservedWork : public Work {
+ public:
+  ObservedWork(std::shared_ptr<Work> work, const WorkNote& note)
+      : work_(std::move(work)), duration_ns_(work_->DurationNs()), note_(note) {}
+
+  void Run(uint64_t time_ns) override {
+    work_->Run(time_ns);
+    const vramstowSimulatorProfiler* listener = Profiler();
+    if (listener == nullptr) return;
+    note_.end_ns = time_ns;
+    note_.start_ns = time_ns - duration_ns_;
+    listener->work(&note_);
+  }
+  uint64_t DurationNs() const override { return duration_ns_; }
+  bool OnHost() const override { return work_->OnHost(); }
+
+ private:
+  std::shared_ptr<Work> work_;
+  uint64_t duration_ns_;
+  WorkNote note_;
+};
+
+int PlaceOf(State& state, uint64_t address, int* device) {
+  *device = -1;
+  Machine& machine = *state.machine;
+  const Block* block = machine.memory.FindAround(address);
+  if (block != nullptr && block->kind == BlockKind::kManaged) return vramstowSimulatorManaged;
+  if (machine.contents.IsDevice(address)) {
+    if (block != nullptr) {
+      *device = block->device;
+    } else if (const Mapping* mapping = machine.virtual_memory.FindMapping(address)) {
+      const Physical* physical = machine.virtual_memory.Find(mapping->physical);
+      if (physical != nullptr) *device = physical->device;
+    }
+    return vramstowSimulatorOnDevice;
+  }
+  return IsPinned(block) ? vramstowSimulatorPinned : vramstowSimulatorPageable;
+}
+
+}  // namespace
+
+const vramstowSimulatorProfiler* Profiler() { return profiler.load(std::memory_order_acquire); }
+
+WorkNote DescribeLaunch(const Launch& launch) {
+  WorkNote note = {};
+  note.kind = vramstowSimulatorKernelWork;
+  note.kernel = Kept(launch.function->name);
+  std::copy_n(launch.grid, 3, note.grid);
+  std::copy_n(launch.block, 3, note.block);
+  const int* attributes = launch.function->attributes;
+  note.static_shared_bytes = static_cast<unsigned>(attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES]);
+  note.dynamic_shared_bytes = launch.shared_bytes;
+  note.registers = static_cast<unsigned>(attributes[CU_FUNC_ATTRIBUTE_NUM_REGS]);
+  note.local_bytes = static_cast<unsigned>(attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES]);
+  return note;
+}
+
+WorkNote DescribeCopy(State& state, const CopyBox& box, bool asynchronous) {
+  WorkNote note = {};
+  note.kind = vramstowSimulatorCopyWork;
+  note.bytes = box.Bytes();
+  note.from = PlaceOf(state, box.from.address, &note.from_device);
+  note.to = PlaceOf(state, box.to.address, &note.to_device);
+  note.asynchronous = asynchronous ? 1 : 0;
+  return note;
+}
+
+WorkNote DescribeFill(const FillBox& box, bool asynchronous) {
+  WorkNote note = {};
+  note.kind = vramstowSimulatorFillWork;
+  note.bytes = box.element * box.width * box.height;
+  note.value = box.value;
+  note.asynchronous = asynchronous ? 1 : 0;
+  return note;
+}
+
+WorkNote DescribeNode(State& state, const GraphNode& node) {
+  WorkNote note = {};
+  if (const auto* kernel = std::get_if<KernelNode>(&node.parameters)) {
+    note = DescribeLaunch(kernel->launch);
+  } else if (const auto* copy = std::get_if<CopyNode>(&node.parameters)) {
+    note = DescribeCopy(state, copy->box, true);
+  } else if (const auto* fill = std::get_if<FillNode>(&node.parameters)) {
+    note = DescribeFill(fill->box, true);
+  }
+  note.graph_node = node.id;
+  return note;
+}
+
+std::shared_ptr<Work> WrapWork(Call& call, const Stream& stream, std::shared_ptr<Work> work,
+                               const WorkNote& note) {
+  const vramstowSimulatorProfiler* listener = Profiler();
+  if (listener == nullptr || work == nullptr || note.kind == 0) return work;
+  WorkNote told = note;
+  told.device = stream.context->device;
+  told.context_id = static_cast<uint32_t>(stream.context->id);
+  told.stream = static_cast<uint32_t>(stream.id);
+  told.priority = stream.priority;
+  told.queued_ns = call.machine().timeline.now_ns();
+  if (told.kernel != nullptr) call.told().symbol = told.kernel;
+  listener->queue(&told);
+  return std::make_shared<ObservedWork>(std::move(work), told);
+}
+
+void TellPool(Call& call, const Pool& pool) {
+  vramstowSimulatorCall& told = call.told();
+  told.pool = reinterpret_cast<uintptr_t>(&pool);
+  told.pool_threshold_bytes = pool.release_threshold;
+  told.pool_reserved_bytes = pool.reserved;
+  told.pool_used_bytes = pool.used;
+  told.device = pool.place.device;
+}
+
+void TellEvent(Call& call, const Event& event) {
+  call.told().event = event.id;
+  call.told().event_record = event.records;
+}
+
+}  // namespace vramstow::simulator
+
+const vramstowSimulatorProfiler** vramstowSimulatorProfilerPlace(void) {
+  return reinterpret_cast<const vramstowSimulatorProfiler**>(&vramstow::simulator::profiler);
+}

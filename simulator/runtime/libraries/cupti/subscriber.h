@@ -1,0 +1,19 @@
+// The one subscriber of CUPTI's callback interface.
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
+
+#include "simulator/runtime/libraries/cupti/cupti.h"
+#include "simulator/runtime/profiler_place.h"
+
+namespace vramstow::simulator {
+
+// Whether a subscriber has enabled this callback.
+bool IsSubscribed(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+// Calls the subscriber, if it still has.
+void CallSubscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+// The callbacks about contexts and streams, from a call of the driver that has succeeded.
+void TellResources(const ProfiledCall& call);
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
