@@ -26,6 +26,7 @@ void Heap::Close() {
   spans_.Close();
   uses_.Close();
   map_.Close();
+  bits_.Close();
 }
 
 // --- Bins ---------------------------------------------------------------------------------------
@@ -174,18 +175,35 @@ uint32_t Heap::SplitAt(uint32_t index, uint64_t offset) {
 
 // --- Giving back --------------------------------------------------------------------------------
 
-void Heap::UnparkOne(uint32_t index) {
-  map_.Unmark(spans_[index].address, index);
-  TakeBack(index);
-}
-
 void Heap::UnparkAll() {
   for (uint32_t i = 0; i < kParked; ++i, ++parked_next_) {
-    uint32_t& place = parked_[parked_next_ % kParked];
-    if (place != 0) UnparkOne(place);
-    place = 0;
+    const uint32_t place = parked_next_ % kParked;
+    const uint32_t index = found_[place];
+    found_[place] = 0;
+    if (index != 0) TakeBack(index);
+  }
+  for (uint32_t i = 0; i < kParked; ++i, ++parked_next_) {
+    const uint32_t place = parked_next_ % kParked;
+    const uint64_t address = parked_[place];
+    parked_[place] = 0;
+    if (address != 0) TakeBack(map_.Find(address));
   }
   parked_count.store(0, std::memory_order_relaxed);
+}
+
+// From now on it is known without a look at the records where small blocks begin. Nothing is
+// parked.
+void Heap::Track() {
+  for (uint32_t r = 0; r < region_count_; ++r) {
+    const Region& region = regions_[r];
+    // What is not covered is freed the ordinary way.
+    if (region.zone != kSmallZone || !bits_.Cover(region.address, region.size)) continue;
+    for (uint32_t i = region.first; i != 0; i = spans_[i].next) {
+      if (spans_[i].state == SpanState::kLive) bits_.Set(spans_[i].address);
+    }
+  }
+  tracks_ = true;
+  parks_ = narrow_;
 }
 
 void Heap::Give(uint32_t index, uint32_t epoch) {

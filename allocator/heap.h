@@ -24,6 +24,7 @@
 #include "allocator/epochs.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
+#include "allocator/live_bits.h"
 #include "allocator/mutex.h"
 #include "allocator/span.h"
 #include "allocator/span_index.h"
@@ -44,7 +45,10 @@ struct HeapStats {
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> frees{0};
   std::atomic<uint64_t> misses{0};
-  std::atomic<uint64_t> host_bytes{0};      // of the heap's records
+  std::atomic<uint64_t> host_bytes{0};  // of the heap's records
+  // As long as every heap's allocated bytes stay below its credit, the pool's peak cannot rise: all
+  // credits together are at most the peak. So a hit need not look at what other heaps count.
+  std::atomic<uint64_t> credit{0};
   std::atomic<uint64_t> mapped_bytes[2]{};  // by zone
 };
 
@@ -100,26 +104,34 @@ class Heap {
     Bump(&stats.live_blocks, ~uint64_t{0});
     Give(index, around_.epochs->now());
   }
-  // The same for a heap of very many blocks, whose records lie in no cache: the block is only
-  // parked, and its record fetched while others are served. False: no live block starts here. What
-  // is parked is counted as live; everything but a hit calls Unpark first.
-  bool Parks() const {
-    return stats.live_blocks.load(std::memory_order_relaxed) >= kParksFrom && narrow_;
-  }
+  // The same for a heap of very many blocks, whose records lie in no cache: whether the block is
+  // live is seen at once, the rest is put off while its records are fetched. False: it is not, or
+  // nothing is known here: ask FindLive, with nothing parked. What is parked is counted as live;
+  // everything but a hit calls Unpark first.
   bool Park(uint64_t address) {
-    const uint32_t index = map_.FindAndMark(address);
-    if (index == 0) return false;
-    __builtin_prefetch(&spans_[index], 1);
-    uint32_t& place = parked_[parked_next_++ % kParked];
-    const uint32_t oldest = place;
-    place = index;
-    if (oldest != 0) {
-      UnparkOne(oldest);
-    } else {
+    if (!parks_ || !bits_.Clear(address)) return false;
+    map_.Prefetch(address);
+    const uint32_t place = parked_next_++ % kParked;
+    const uint64_t older = parked_[place];
+    parked_[place] = address;
+    if (older == 0) {
       parked_count.store(parked_count.load(std::memory_order_relaxed) + 1,
                          std::memory_order_relaxed);
+      return true;
     }
+    const uint32_t index = map_.Find(older);
+    __builtin_prefetch(&spans_[index], 1);
+    const uint32_t oldest = found_[place];
+    found_[place] = index;
+    if (oldest != 0) TakeBack(oldest);
     return true;
+  }
+  // The block was freed without Park, or is live from now on.
+  void NoteFreed(uint64_t address) {
+    if (tracks_) bits_.Clear(address);
+  }
+  void NoteLive(uint64_t address) {
+    if (tracks_) bits_.Set(address);
   }
   void Unpark() {
     if (parked_count.load(std::memory_order_relaxed) != 0) UnparkAll();
@@ -196,7 +208,7 @@ class Heap {
   const char* Check() const;
 
   Mutex mutex;
-  std::atomic<uint32_t> parked_count{0};  // written under the lock, read by anybody
+  std::atomic<uint32_t> parked_count{0};  // written under the lock, read by anybody; 0: none
   HeapKey key{};
   uint16_t number = 0;
   uint32_t timeline = 0;
@@ -214,9 +226,11 @@ class Heap {
   // allocated: too few to matter.
   static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
-  static constexpr int kLooks = 24;
+  static constexpr int kLooks = 6;
   // Below so many live blocks the records fit into a processor's own cache.
-  static constexpr uint64_t kParksFrom = 8192;
+  static constexpr uint64_t kTracksFrom = 6144;
+  // So many bytes of blocks have a byte of bits.
+  static constexpr uint64_t kBitsReach = kBlockBytes * 8;
   static constexpr uint32_t kParked = 8;
   static constexpr uint32_t kMaxRegions = 128;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
@@ -257,8 +271,8 @@ class Heap {
   uint64_t PageDown(uint64_t address) const { return address & ~(around_.page_bytes - 1); }
 
   void Give(uint32_t index, uint32_t epoch);
-  void UnparkOne(uint32_t index);
   void UnparkAll();
+  void Track();
   uint64_t MostTinyBytes() const {
     const uint64_t part = stats.allocated_bytes.load(std::memory_order_relaxed) / kTinyShare;
     return part > kMostTinyBytes ? part : kMostTinyBytes;
@@ -296,8 +310,12 @@ class Heap {
   uint32_t pending_head_ = 0;
   uint64_t quick_bytes_ = 0;
   bool narrow_ = true;  // no two addresses of the heap look alike to the map
+  LiveBits bits_;       // of the small zone's blocks, where tracks_
+  bool tracks_ = false;
+  bool parks_ = false;  // tracks_ and narrow_
   uint32_t parked_next_ = 0;
-  uint32_t parked_[kParked] = {};
+  uint64_t parked_[kParked] = {};  // addresses: their places in the map are being fetched
+  uint32_t found_[kParked] = {};   // blocks: their records are being fetched
   uint32_t region_count_ = 0;
   uint64_t next_region_ = 0;
   uint64_t full_bins_ = 0;  // one bit for each bin with a member

@@ -40,6 +40,9 @@ const char* Heap::Check() const {
           allocated += span.size;
           ++live;
           if (span.requested > span.size) return "a block is smaller than what was asked for";
+          if (tracks_ && bits_.Covers(span.address) && !bits_.Test(span.address)) {
+            return "a live block's bit is not set";
+          }
           break;
         case SpanState::kPending:
           pending += span.size;
@@ -58,6 +61,9 @@ const char* Heap::Check() const {
           break;
         case SpanState::kNone:
           return "a span has no state";
+      }
+      if (span.state != SpanState::kLive && bits_.Test(span.address)) {
+        return "a bit says that a block is live which is not";
       }
       if (span.state != SpanState::kHole) {
         for (uint64_t at = PageDown(span.address); at < span.address + span.size; at += page) {

@@ -19,8 +19,10 @@ constexpr int kBatch = 64;
 
 bool Heap::Prepare() {
   const bool ready = spans_.EnsureSpare(kSpareSpans) && map_.EnsureRoom(kSpareBlocks);
-  stats.host_bytes.store(spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes(),
+  const uint64_t bits = tracks_ ? stats.mapped_bytes[kSmallZone].load() / kBitsReach : 0;
+  stats.host_bytes.store(spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes() + bits,
                          std::memory_order_relaxed);
+  if (!tracks_ && stats.live_blocks.load(std::memory_order_relaxed) >= kTracksFrom) Track();
   return ready;
 }
 
@@ -47,11 +49,13 @@ DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
   span.zone = zone;
   zones_[zone].holes.Insert(&spans_, index);
   regions_[region_count_++] = {address, region_size, index, zone};
+  if (tracks_ && zone == kSmallZone) bits_.Cover(address, region_size);
   for (uint32_t r = 0; r < region_count_; ++r) {
     const uint64_t apart =
         std::max(regions_[r].address, address) - std::min(regions_[r].address, address);
     if (apart + std::max(regions_[r].size, region_size) > AddressMap::kKeyReach) narrow_ = false;
   }
+  parks_ = tracks_ && narrow_;
   return kDriverSuccess;
 }
 

@@ -59,9 +59,10 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
     climb.heap->mutex.Lock();
     climb.heap->Unpark();
     const bool served = ClimbOnce(&climb);
-    if (served) FinishAllocation(climb.heap, climb.index, request, climb.served, block);
+    uint64_t sum = 0;
+    if (served) sum = FinishAllocation(climb.heap, climb.index, request, climb.served, block);
     climb.heap->mutex.Unlock();
-    if (served) UpdatePeak();
+    if (sum != 0) NotePeak(climb.heap, sum);
     CheckIfAsked();
     if (!served && round == 2) {
       // What was made for nothing goes back.

@@ -128,6 +128,10 @@ Heap* Pool::GetHeap(const HeapKey& key) {
   heap->next_id = kIdMark | uint64_t{config_.id_space & 2047} << 52 | uint64_t{count + 1} << 42;
   heaps_[count + 1] = heap;
   heap_count_.store(count + 1, std::memory_order_release);
+  // From here on the first heap knows that it is not alone (FinishAllocation).
+  if (count == 1) {
+    MutexLock lock(&heaps_[1]->mutex);
+  }
   uint64_t place = HashOf(key);
   while (table_[place].load(std::memory_order_relaxed) != nullptr) {
     place = (place + 1) & (2 * kMaxHeaps - 1);
@@ -144,41 +148,56 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   const uint64_t size = (request.size + kBlockBytes - 1) & ~(kBlockBytes - 1);
   Heap* heap = FindHeap({request.stream, request.pool});
   if (heap != nullptr) {
-    uint64_t allocated = 0;
+    bool served = false;
+    uint64_t sum = 0;
     {
       MutexLock lock(&heap->mutex);
       // What waited for work that is done by now is as good as free, and has to be seen as such
       // before a place is chosen.
       heap->SettleIfDone();
       const uint32_t index = heap->Take(size);
-      if (index != 0) allocated = FinishAllocation(heap, index, request, Served::kHit, block);
+      if (index != 0) {
+        served = true;
+        sum = FinishAllocation(heap, index, request, Served::kHit, block);
+      }
     }
-    if (allocated != 0) {
-      if (allocated > peak_allocated_.load(std::memory_order_relaxed)) UpdatePeak();
+    if (served) {
+      if (sum != 0) NotePeak(heap, sum);
       return PoolError::kOk;
     }
   }
   return AllocateSlow(request, size, block);
 }
 
-// Under the heap's lock: the event is told before anybody else can see the block. Returns what is
-// allocated now, at most: a number above the peak calls for UpdatePeak.
+// Under the heap's lock: the event is told before anybody else can see the block. Returns 0, or,
+// where the heap has used up its credit, what all heaps have allocated: it calls for NotePeak.
 uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request,
                                 Served served, Block* block) {
   Span& span = heap->span(index);
   span.requested = request.size;
   span.layer = request.layer;
   span.id = ++heap->next_id;
-  Bump(&heap->stats.allocated_bytes, span.size);
+  const uint64_t allocated =
+      heap->stats.allocated_bytes.load(std::memory_order_relaxed) + span.size;
+  heap->stats.allocated_bytes.store(allocated, std::memory_order_relaxed);
   Bump(&heap->stats.requested_bytes, request.size);
   Bump(&heap->stats.live_blocks, 1);
   Bump(&heap->stats.allocations, 1);
+  heap->NoteLive(span.address);
   *block = {span.address, span.size, served};
   events_.Block(EventKind::kAllocate, request.layer, span.address, span.size, request.size,
                 request.stream, served);
-  return heap_count_.load(std::memory_order_acquire) == 1
-             ? heap->stats.allocated_bytes.load(std::memory_order_relaxed)
-             : AllocatedBytes();
+  if (allocated <= heap->stats.credit.load(std::memory_order_relaxed)) return 0;
+  if (heap_count_.load(std::memory_order_acquire) == 1 &&
+      heap->parked_count.load(std::memory_order_relaxed) == 0) {
+    // Nobody else has credit, and nobody gets any while this heap is locked (GetHeap).
+    const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
+    const uint64_t higher = allocated > peak ? allocated : peak;
+    peak_allocated_.store(higher, std::memory_order_relaxed);
+    heap->stats.credit.store(higher, std::memory_order_relaxed);
+    return 0;
+  }
+  return AllocatedBytes();
 }
 
 // The sum over all heaps, read without a lock: each number is exact but for what is parked.
@@ -189,6 +208,12 @@ uint64_t Pool::AllocatedBytes() const {
     sum += heaps_[number]->stats.allocated_bytes.load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+// Without any heap's lock: the heap has used up its credit when all had allocated `sum`, at most.
+void Pool::NotePeak(Heap* heap, uint64_t sum) {
+  if (sum > peak_allocated_.load(std::memory_order_relaxed)) UpdatePeak();
+  RenewCredit(heap);
 }
 
 // Without any heap's lock. The thread that makes the sum largest sees its own block in it.
@@ -204,6 +229,42 @@ void Pool::UpdatePeak() {
   }
 }
 
+// Takes from all heaps but one the credit that they do not use, and returns what they have left.
+// The credits' lock is held, so that only the first of all heaps, while it is alone, gives itself
+// some (FinishAllocation).
+uint64_t Pool::CollectCredit(const Heap* except) {
+  const uint32_t count = heap_count_.load(std::memory_order_acquire);
+  uint64_t left = 0;
+  for (uint32_t number = 1; number <= count; ++number) {
+    Heap* heap = heaps_[number];
+    if (heap == except) continue;
+    HeapStats& stats = heap->stats;
+    uint64_t credit = stats.credit.load(std::memory_order_relaxed);
+    if (credit > stats.allocated_bytes.load(std::memory_order_relaxed)) {
+      MutexLock lock(&heap->mutex);
+      const uint64_t allocated = stats.allocated_bytes.load(std::memory_order_relaxed);
+      if (allocated < credit) credit = allocated;
+      stats.credit.store(credit, std::memory_order_relaxed);
+    }
+    left += credit;
+  }
+  return left;
+}
+
+// What the peak leaves over is shared between this heap and whoever asks next: half of it is the
+// heap's.
+void Pool::RenewCredit(Heap* heap) {
+  MutexLock credit_lock(&credit_mutex_);
+  const uint64_t others = CollectCredit(heap);
+  const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
+  const uint64_t most = peak > others ? peak - others : 0;
+  MutexLock lock(&heap->mutex);
+  const uint64_t allocated = heap->stats.allocated_bytes.load(std::memory_order_relaxed);
+  const bool alone = heap_count_.load(std::memory_order_acquire) == 1;
+  const uint64_t unused = most > allocated && !alone ? most - allocated : 0;
+  heap->stats.credit.store(most - unused / 2, std::memory_order_relaxed);
+}
+
 PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   const uint16_t number = space_.HeapOf(address);
   if (number == AddressSpace::kNoHeap) {
@@ -212,14 +273,14 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   Heap* heap = heaps_[number];
   MutexLock lock(&heap->mutex);
   // Who wants to know about the block needs its record at once.
-  if (heap->Parks() && !events_.on() && freed == nullptr) {
-    if (!heap->Park(address)) return PoolError::kInvalid;
+  if (!events_.on() && freed == nullptr && heap->Park(address)) {
     Bump(&heap->stats.frees, 1);
     return PoolError::kOk;
   }
   heap->Unpark();
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
+  heap->NoteFreed(address);
   const Span& span = heap->span(index);
   if (freed != nullptr) {
     *freed = {address,        span.size, span.requested, heap->key.stream,
@@ -343,7 +404,13 @@ PoolStats Pool::Stats() {
 
 void Pool::ResetPeaks() {
   MutexLock device_lock(&mutex_);
-  peak_allocated_.store(Stats().allocated_bytes, std::memory_order_relaxed);
+  {
+    // Without credit every heap asks again.
+    MutexLock credit_lock(&credit_mutex_);
+    CollectCredit(nullptr);
+    peak_allocated_.store(Stats().allocated_bytes, std::memory_order_relaxed);
+    CollectCredit(nullptr);
+  }
   chunks_.ResetPeak();
 }
 

@@ -11,7 +11,7 @@
 // call it. Errors: PoolError; on an error nothing changed that the caller can see. No exceptions,
 // no heap of the process. Units: bytes; nanoseconds; streams as the driver's handles.
 //
-// Locks, in order: hook list; device (mutex_); one heap, or two where the device's is held.
+// Locks, in order: hook list; device (mutex_); credit; one heap, or two where the device's is held.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_H_
 #define VRAMSTOW_ALLOCATOR_POOL_H_
 
@@ -241,7 +241,10 @@ class Pool {
   uint64_t FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& request, Served served,
                             Block* block);
   uint64_t AllocatedBytes() const;
+  void NotePeak(Heap* heap, uint64_t sum);
   void UpdatePeak();
+  void RenewCredit(Heap* heap);
+  uint64_t CollectCredit(const Heap* except);
   void ApplyLimits();
 
   // ladder.cc
@@ -287,6 +290,7 @@ class Pool {
   Heap* heaps_[kMaxHeaps + 1] = {};               // by number, from 1
   std::atomic<Heap*> table_[2 * kMaxHeaps] = {};  // by key
   std::atomic<uint64_t> peak_allocated_{0};
+  Mutex credit_mutex_;  // guards the credits of all heaps, once there are two
 
   // Counted under the device's lock.
   std::atomic<uint64_t> stitches_{0};

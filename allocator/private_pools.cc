@@ -21,14 +21,15 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   MutexLock device_lock(&mutex_);
   Heap* heap = FindHeap({request.stream, request.pool});
   if (heap == nullptr) return PoolError::kInvalid;
+  uint64_t sum = 0;
   {
     HeapLock lock(heap);
     if (!heap->Prepare()) return PoolError::kUnavailable;
     const uint32_t index = heap->TakeAt(address, size);
     if (index == 0) return PoolError::kInvalid;
-    FinishAllocation(heap, index, request, Served::kHit, block);
+    sum = FinishAllocation(heap, index, request, Served::kHit, block);
   }
-  UpdatePeak();
+  if (sum != 0) NotePeak(heap, sum);
   return PoolError::kOk;
 }
 

@@ -167,6 +167,7 @@ TEST_F(ManyBlocks, ASecondFreeIsRefusedWhileTheFirstIsParked) {
   EXPECT_EQ(pool_->Free(address), PoolError::kOk);
   EXPECT_EQ(pool_->Free(address), PoolError::kInvalid);
   EXPECT_EQ(pool_->Free(address + 512 * 4096), PoolError::kInvalid);
+  EXPECT_EQ(pool_->Free(live_.back() + 256), PoolError::kInvalid);
   BlockInfo info{};
   EXPECT_EQ(pool_->Find(address, &info), PoolError::kInvalid);
   EXPECT_EQ(pool_->RecordUse(address, 2), PoolError::kInvalid);
@@ -196,6 +197,16 @@ TEST_F(ManyBlocks, ThePeakDoesNotCountWhatIsParked) {
     }
   }
   EXPECT_EQ(pool_->Stats().peak_allocated_bytes, peak);
+}
+
+TEST_F(ManyBlocks, ALargeBlockIsFreedOnce) {
+  const uint64_t large = Take(8 << 20);
+  EXPECT_EQ(pool_->Free(live_.back()), PoolError::kOk);
+  EXPECT_EQ(pool_->Free(large), PoolError::kOk);
+  EXPECT_EQ(pool_->Free(large), PoolError::kInvalid);
+  EXPECT_EQ(pool_->Free(live_.back()), PoolError::kInvalid);
+  live_.pop_back();
+  EXPECT_EQ(pool_->Check(), nullptr);
 }
 
 }  // namespace

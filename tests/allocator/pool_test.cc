@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -83,6 +84,37 @@ class PoolTest : public testing::Test {
   std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
   bool open_ = false;
 };
+
+TEST_F(PoolTest, ThePeakIsExactOverManyStreams) {
+  Start();
+  std::mt19937_64 random(7);
+  std::vector<Block> live;
+  uint64_t allocated = 0;
+  uint64_t peak = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    // Levels that rise and fall, so that the peak is reached again and again by different streams.
+    const size_t level = 20 + static_cast<size_t>(step / 500 % 4) * 15;
+    if (live.size() > level || (!live.empty() && random() % 2 == 0)) {
+      std::swap(live[random() % live.size()], live.back());
+      ASSERT_EQ(pool_->Free(live.back().address), PoolError::kOk);
+      allocated -= live.back().size;
+      live.pop_back();
+    } else {
+      Block block{};
+      const BlockRequest request{1 + random() % (256 << 10), 1 + random() % 5};
+      ASSERT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
+      allocated += block.size;
+      live.push_back(block);
+    }
+    if (step == 10'000) {
+      pool_->ResetPeaks();
+      peak = allocated;
+    }
+    peak = std::max(peak, allocated);
+    ASSERT_EQ(pool_->Stats().peak_allocated_bytes, peak) << "step " << step;
+  }
+  for (const Block& block : live) EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+}
 
 TEST_F(PoolTest, EventsTellReservedAndAllocatedMemoryExactly) {
   FakeDevice::Options options;
