@@ -36,6 +36,10 @@ uint64_t ChannelBytes(CUarray_format format) {
 
 Array* FindArray(const void* handle) { return Arrays().Find(handle); }
 
+uint64_t BytesOfElement(const Array& array) {
+  return ChannelBytes(array.shape.Format) * array.shape.NumChannels;
+}
+
 }  // namespace vramstow::simulator
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global

@@ -16,6 +16,7 @@ struct Array {
 };
 
 Array* FindArray(const void* handle);
+uint64_t BytesOfElement(const Array& array);
 
 }  // namespace vramstow::simulator
 

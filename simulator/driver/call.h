@@ -3,7 +3,8 @@
 // Serve(name, needs, body) refuses calls in a forked child, after shutdown, before cuInit, from
 // inside a host function, without a context or on a broken one; takes the lock, lets a little
 // virtual time pass, applies fail= rules, tells a profiler of the call, and keeps exceptions from
-// leaving the C ABI. ServeMemory also writes the ledger's line, before the call returns.
+// leaving the C ABI. ServeMemory also writes the ledger's line, before the call returns. What
+// failed goes to the error log.
 //
 // Ownership: none. Threads: any; the body runs with State::mutex held. Errors: CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <new>
 
+#include "simulator/driver/log.h"
 #include "simulator/driver/simulator_api.h"
 #include "simulator/driver/state.h"
 
@@ -86,24 +88,27 @@ inline CUresult ToDriver(Result result) { return static_cast<CUresult>(result); 
 
 template <typename Body>
 CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
+  CUresult result = CUDA_SUCCESS;
   try {
     Call call(name, needs);
-    if (call.refused() != CUDA_SUCCESS) return call.Finish(call.refused());
-    return call.Finish(body(call));
+    result = call.Finish(call.refused() != CUDA_SUCCESS ? call.refused() : body(call));
   } catch (const std::bad_alloc&) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    result = CUDA_ERROR_OUT_OF_MEMORY;
   } catch (...) {
-    return CUDA_ERROR_UNKNOWN;
+    result = CUDA_ERROR_UNKNOWN;
   }
+  if (result != CUDA_SUCCESS) LogFailure(name, result);
+  return result;
 }
 
 // As Serve, for a call that gives or takes memory: the ledger gets a line whatever comes of it. The
 // body fills in what it learns.
 template <typename Body>
 CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body) noexcept {
+  CUresult result = CUDA_SUCCESS;
   try {
     Call call(name, needs);
-    CUresult result = call.refused();
+    result = call.refused();
     if (result == CUDA_SUCCESS) {
       try {
         result = body(call, line);
@@ -112,10 +117,12 @@ CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body
       }
     }
     if (!line.skip) call.Note(line, result);
-    return call.Finish(result);
+    result = call.Finish(result);
   } catch (...) {
-    return CUDA_ERROR_UNKNOWN;
+    result = CUDA_ERROR_UNKNOWN;
   }
+  if (result != CUDA_SUCCESS) LogFailure(name, result);
+  return result;
 }
 
 // The stream that a handle means, with the per-thread flag of the call in progress. Null: no such

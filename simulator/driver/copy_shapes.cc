@@ -1,8 +1,7 @@
-// Copies of two and three dimensions, and in batches.
+// Copies of two and three dimensions.
 #include "simulator/driver/copy_shapes.h"
 
 #include "simulator/driver/array.h"
-#include "simulator/driver/capture.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -169,37 +168,6 @@ CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* shape) {
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* shape, CUstream stream) {
   if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return CopyShape("cuMemcpy3DPeerAsync", WithoutContexts(*shape), stream, kLater);
-}
-
-#undef cuMemcpyBatchAsync
-// The attributes are hints about the order in which sources may be read: in stream order is always
-// right.
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                               CUmemcpyAttributes* attributes, size_t* attribute_indexes,
-                               size_t attribute_count, CUstream handle) {
-  (void)attributes, (void)attribute_indexes, (void)attribute_count;
-  return Serve("cuMemcpyBatchAsync", Needs::kContext, [&](Call& call) {
-    if (to == nullptr || from == nullptr || sizes == nullptr || count == 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    Stream* stream = FindStream(call, handle);
-    // Documented: not for the legacy stream.
-    if (stream == nullptr || stream->legacy) return CUDA_ERROR_INVALID_HANDLE;
-    for (size_t i = 0; i < count; ++i) {
-      const CUresult result =
-          SubmitCopy(call, stream, CopyBox::Row(to[i], from[i], sizes[i]), kLater);
-      if (result != CUDA_SUCCESS) return result;
-    }
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                            CUmemcpyAttributes* attributes, size_t* attribute_indexes,
-                            size_t attribute_count, size_t* failed, CUstream stream) {
-  if (failed != nullptr) *failed = SIZE_MAX;
-  return cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, attribute_indexes,
-                               attribute_count, stream);
 }
 
 }  // extern "C"

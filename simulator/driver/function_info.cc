@@ -3,29 +3,45 @@
 // They are known from the image, and, where it is compressed, for kernels that simulator/effects
 // knows by name.
 #include "simulator/driver/kernel_effect.h"
+#include "simulator/driver/newer_functions.h"
 
 namespace vramstow::simulator {
 namespace {
 
-CUresult ParameterInfo(const void* handle, size_t index, size_t* offset, size_t* bytes) {
+// CUDA_ERROR_NOT_SUPPORTED: nothing is known of the function's parameters.
+CUresult ParametersOf(const void* handle, std::vector<KernelParameter>* parameters) {
   Function* function = FindFunctionHandle(handle);
-  if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::vector<KernelParameter> parameters = function->parameters;
-  if (!function->parameters_known) {
-    const Effect* effect = FindEffect(function);
-    if (effect == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-    size_t at = 0;
-    for (const Argument& argument : effect->arguments()) {
-      at = (at + argument.alignment - 1) / argument.alignment * argument.alignment;
-      parameters.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
-      at += argument.bytes;
-    }
+  *parameters = function->parameters;
+  if (function->parameters_known) return CUDA_SUCCESS;
+  const Effect* effect = FindEffect(function);
+  if (effect == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  size_t at = 0;
+  for (const Argument& argument : effect->arguments()) {
+    at = (at + argument.alignment - 1) / argument.alignment * argument.alignment;
+    parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
+    at += argument.bytes;
   }
+  return CUDA_SUCCESS;
+}
+
+CUresult ParameterInfo(const void* handle, size_t index, size_t* offset, size_t* bytes) {
+  if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<KernelParameter> parameters;
+  const CUresult result = ParametersOf(handle, &parameters);
+  if (result != CUDA_SUCCESS) return result;
   if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = parameters[index].offset;
   if (bytes != nullptr) *bytes = parameters[index].bytes;
   return CUDA_SUCCESS;
+}
+
+CUresult ParameterCount(const void* handle, size_t* count) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<KernelParameter> parameters;
+  const CUresult result = ParametersOf(handle, &parameters);
+  if (result == CUDA_SUCCESS) *count = parameters.size();
+  return result;
 }
 
 }  // namespace
@@ -43,6 +59,16 @@ CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, s
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset, size_t* bytes) {
   return Serve("cuKernelGetParamInfo", Needs::kInit,
                [&](Call&) { return ParameterInfo(kernel, index, offset, bytes); });
+}
+
+CUresult cuFuncGetParamCount(CUfunction function, size_t* count) {
+  return Serve("cuFuncGetParamCount", Needs::kContext,
+               [&](Call&) { return ParameterCount(function, count); });
+}
+
+CUresult cuKernelGetParamCount(CUkernel kernel, size_t* count) {
+  return Serve("cuKernelGetParamCount", Needs::kInit,
+               [&](Call&) { return ParameterCount(kernel, count); });
 }
 
 }  // extern "C"

@@ -282,6 +282,7 @@ std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable) {
   if (!HasOrder(*graph)) return CUDA_ERROR_INVALID_VALUE;  // a cycle
   auto made = std::make_unique<GraphExec>();
+  made->id = ++call.state().next_id;
   made->context = call.context();
   made->id = ++call.state().next_id;
   made->flags = flags;

@@ -111,6 +111,7 @@ struct ExecNode {
 };
 
 struct GraphExec {
+  uint64_t id = 0;
   Context* context = nullptr;
   uint64_t id = 0;
   unsigned long long flags = 0;

@@ -1,5 +1,7 @@
 #include "simulator/driver/image.h"
 
+#include <stdio.h>
+
 #include <algorithm>
 
 #include "simulator/driver/cubin.h"
@@ -71,6 +73,19 @@ ImageError ParseFatBinary(const ImageBytes& bytes, Image* image) {
 size_t Unbounded(size_t size) { return size == SIZE_MAX ? SIZE_MAX / 2 : size; }
 
 }  // namespace
+
+bool ReadImageFile(const char* path, std::vector<char>* bytes) {
+  FILE* file = fopen(path, "re");
+  if (file == nullptr) return false;
+  char chunk[4096];
+  size_t count = 0;
+  while ((count = fread(chunk, 1, sizeof(chunk), file)) > 0) {
+    bytes->insert(bytes->end(), chunk, chunk + count);
+  }
+  fclose(file);
+  bytes->push_back('\0');
+  return true;
+}
 
 ImageError ParseImage(const void* start, size_t size, Image* image) {
   *image = Image();

@@ -47,6 +47,10 @@ struct Image {
 
 enum class ImageError : uint8_t { kNone, kInvalidImage, kInvalidPtx };
 
+// The bytes of a file and a zero behind them, because PTX in a file has no end of its own. False:
+// there is no such file.
+bool ReadImageFile(const char* path, std::vector<char>* bytes);
+
 // `size` SIZE_MAX: not known.
 ImageError ParseImage(const void* bytes, size_t size, Image* image);
 

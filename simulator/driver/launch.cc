@@ -8,6 +8,7 @@
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/kernel_effect.h"
 #include "simulator/driver/module.h"
+#include "simulator/driver/newer_functions.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 
@@ -220,6 +221,13 @@ CUresult cuLaunchHostFunc(CUstream stream_handle, CUhostFn function, void* user)
     Submit(call, stream, std::make_shared<HostFunction>([function, user] { function(user); }));
     return CUDA_SUCCESS;
   });
+}
+
+// Whether the wait for the function spins or blocks is the host's matter.
+CUresult cuLaunchHostFunc_v2(CUstream stream, CUhostFn function, void* user, unsigned int mode) {
+  constexpr unsigned kSpinningWait = 1;
+  if (mode > kSpinningWait) return CUDA_ERROR_INVALID_VALUE;
+  return cuLaunchHostFunc(stream, function, user);
 }
 
 CUresult cuStreamAddCallback(CUstream stream_handle, CUstreamCallback callback, void* user,

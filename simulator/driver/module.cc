@@ -62,16 +62,8 @@ CUresult Load(Call& call, const void* image, size_t size, bool library, void** h
 
 CUresult LoadFile(Call& call, const char* path, bool library, void** handle) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  FILE* file = fopen(path, "re");
-  if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
   std::vector<char> bytes;
-  char chunk[4096];
-  size_t count = 0;
-  while ((count = fread(chunk, 1, sizeof(chunk), file)) > 0) {
-    bytes.insert(bytes.end(), chunk, chunk + count);
-  }
-  fclose(file);
-  bytes.push_back('\0');  // PTX in a file has no end of its own
+  if (!ReadImageFile(path, &bytes)) return CUDA_ERROR_FILE_NOT_FOUND;
   return Load(call, bytes.data(), bytes.size(), library, handle);
 }
 
@@ -264,6 +256,20 @@ CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     *count = CountFunctions(call, program);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int count, CUmodule module) {
+  return Serve("cuModuleEnumerateFunctions", Needs::kContext, [&](Call& call) {
+    Program* program = FindProgram(module);
+    if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    CountFunctions(call, program);
+    for (const auto& [name, function] : program->functions) {
+      if (count-- == 0) break;
+      *functions++ = reinterpret_cast<CUfunction>(function);
+    }
     return CUDA_SUCCESS;
   });
 }

@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "simulator/driver/call.h"
+#include "simulator/driver/newer_functions.h"
 
 using vramstow::simulator::PerThreadDefault;
 
@@ -13,6 +14,7 @@ using vramstow::simulator::PerThreadDefault;
   }
 
 #undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
 #undef cuStreamBeginCapture
 #undef cuStreamGetCaptureInfo
 #undef cuStreamUpdateCaptureDependencies
@@ -29,6 +31,8 @@ extern "C" {
 CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*,
                             size_t*, size_t, size_t*, CUstream);
 CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
+CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long,
+                              CUstream);
 CUresult cuStreamBeginCapture(CUstream);
 CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus*, cuuint64_t*);
 CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
@@ -48,6 +52,8 @@ VRAMSTOW_PER_THREAD(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel,
                     (a, b, c, d, e, f, g, h, i, j))
 VRAMSTOW_PER_THREAD(cuLaunchHostFunc_ptsz, cuLaunchHostFunc, (CUstream a, CUhostFn b, void* c),
                     (a, b, c))
+VRAMSTOW_PER_THREAD(cuLaunchHostFunc_v2_ptsz, cuLaunchHostFunc_v2,
+                    (CUstream a, CUhostFn b, void* c, unsigned int d), (a, b, c, d))
 VRAMSTOW_PER_THREAD(cuLaunchKernelEx_ptsz, cuLaunchKernelEx,
                     (const CUlaunchConfig* a, CUfunction b, void** c, void** d), (a, b, c, d))
 VRAMSTOW_PER_THREAD(cuLaunchKernel_ptsz, cuLaunchKernel,
@@ -86,6 +92,18 @@ VRAMSTOW_PER_THREAD(cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync_v2,
                     (CUdeviceptr * a, CUdeviceptr* b, size_t* c, size_t d, CUmemcpyAttributes_v1* e,
                      size_t* f, size_t g, CUstream h),
                     (a, b, c, d, e, f, g, h))
+VRAMSTOW_PER_THREAD(cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync,
+                    (size_t a, CUDA_MEMCPY3D_BATCH_OP* b, size_t* c, unsigned long long d,
+                     CUstream e),
+                    (a, b, c, d, e))
+VRAMSTOW_PER_THREAD(cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync_v2,
+                    (size_t a, CUDA_MEMCPY3D_BATCH_OP* b, unsigned long long c, CUstream d),
+                    (a, b, c, d))
+VRAMSTOW_PER_THREAD(cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync,
+                    (CUDA_MEMCPY3D_BATCH_OP * a, unsigned long long b, CUstream c), (a, b, c))
+VRAMSTOW_PER_THREAD(cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync,
+                    (CUdeviceptr a, CUdeviceptr b, size_t c, CUmemcpyAttributes* d, CUstream e),
+                    (a, b, c, d, e))
 VRAMSTOW_PER_THREAD(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync_v2,
                     (CUdeviceptr a, CUdeviceptr b, size_t c, CUstream d), (a, b, c, d))
 VRAMSTOW_PER_THREAD(cuMemcpyDtoD_v2_ptds, cuMemcpyDtoD_v2, (CUdeviceptr a, CUdeviceptr b, size_t c),

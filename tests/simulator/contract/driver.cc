@@ -39,6 +39,10 @@ Driver LoadDriver() {
 #define VRAMSTOW_TEST_FUNCTION(name) Load(driver.library, VRAMSTOW_TEXT(name), &driver.name);
   VRAMSTOW_TEST_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
 #undef VRAMSTOW_TEST_FUNCTION
+#define VRAMSTOW_TEST_FUNCTION(name) \
+  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, VRAMSTOW_TEXT(name)));
+  VRAMSTOW_TEST_NEW_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
+#undef VRAMSTOW_TEST_FUNCTION
   return driver;
 }
 

@@ -1,0 +1,204 @@
+// Linking: images are read as they are added, and joined into one.
+//
+// No code is linked, because none runs: the result is PTX with an empty entry for each kernel of
+// the inputs, with its parameters and limits, and their variables. So a module made from it has
+// what the inputs had. Code for link-time optimisation, libraries and objects are not read: they
+// add nothing that can be launched.
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/driver/call.h"
+#include "simulator/driver/image.h"
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+struct CUlinkState_st {
+  Image image;
+  bool opaque = false;  // an input could not be looked into
+  std::string result;
+  char* error_log = nullptr;  // of the caller
+  size_t error_log_bytes = 0;
+};
+
+namespace {
+
+using Link = CUlinkState_st;
+
+// Guarded by State::mutex; never destroyed.
+Handles<Link>& Links() {
+  static auto* links = new Handles<Link>;
+  return *links;
+}
+
+void Say(const Link& link, const std::string& text) {
+  if (link.error_log == nullptr || link.error_log_bytes == 0) return;
+  snprintf(link.error_log, link.error_log_bytes, "%s", text.c_str());
+}
+
+CUresult Join(Link* link, const void* data, size_t size, const char* name) {
+  Image input;
+  const std::string what = name == nullptr ? "an input" : name;
+  switch (ParseImage(data, size, &input)) {
+    case ImageError::kNone:
+      break;
+    case ImageError::kInvalidImage:
+      Say(*link, what + " is neither PTX nor an image");
+      return CUDA_ERROR_INVALID_IMAGE;
+    case ImageError::kInvalidPtx:
+      Say(*link, what + " is not valid PTX");
+      return CUDA_ERROR_INVALID_PTX;
+  }
+  for (const auto& [kernel, description] : input.kernels) {
+    if (!link->image.kernels.emplace(kernel, description).second) {
+      Say(*link, what + " defines " + kernel + ", as an input before it does");
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
+  }
+  link->image.variables.merge(input.variables);
+  link->opaque = link->opaque || !input.complete;
+  return CUDA_SUCCESS;
+}
+
+CUresult AddInput(Link* link, CUjitInputType type, const void* data, size_t size,
+                  const char* name) {
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  switch (type) {
+    case CU_JIT_INPUT_CUBIN:
+    case CU_JIT_INPUT_PTX:
+    case CU_JIT_INPUT_FATBINARY:
+      return Join(link, data, size, name);
+    case CU_JIT_INPUT_OBJECT:
+    case CU_JIT_INPUT_LIBRARY:
+    case CU_JIT_INPUT_NVVM:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+void Write(const std::string& name, const KernelImage& kernel, std::string* text) {
+  *text += ".visible .entry " + name + "(";
+  uint32_t at = 0;
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    // Aligned so that each parameter lies where it lay.
+    const KernelParameter& parameter = kernel.parameters[i];
+    const uint32_t offset = parameter.offset;
+    uint32_t alignment = 16;
+    while (alignment > 1 &&
+           (offset % alignment != 0 || (at + alignment - 1) / alignment * alignment != offset)) {
+      alignment /= 2;
+    }
+    *text += i == 0 ? "\n" : ",\n";
+    *text += ".param .align " + std::to_string(alignment) + " .b8 " + name + "_param_" +
+             std::to_string(i) + "[" + std::to_string(parameter.bytes) + "]";
+    at = offset + parameter.bytes;
+  }
+  *text += ")\n";
+  if (kernel.max_threads > 0) *text += ".maxntid " + std::to_string(kernel.max_threads) + "\n";
+  *text += "{\n";
+  if (kernel.shared_bytes > 0) {
+    *text += ".shared .b8 " + name + "_shared[" + std::to_string(kernel.shared_bytes) + "];\n";
+  }
+  *text += "ret;\n}\n";
+}
+
+std::string WriteImage(const Card& card, const Image& image) {
+  std::string text = ".version 8.0\n.target sm_" + std::to_string(card.major * 10 + card.minor) +
+                     "\n.address_size 64\n";
+  for (const auto& [name, bytes] : image.variables) {
+    text += ".visible .global .b8 " + name + "[" + std::to_string(bytes) + "];\n";
+  }
+  for (const auto& [name, kernel] : image.kernels) Write(name, kernel, &text);
+  return text;
+}
+
+void ReadOptions(unsigned count, const CUjit_option* options, void** values, Link* link) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) link->error_log = static_cast<char*>(values[i]);
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+      link->error_log_bytes = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
+    }
+  }
+}
+
+}  // namespace
+
+#undef cuLinkCreate
+#undef cuLinkAddData
+#undef cuLinkAddFile
+
+extern "C" {
+
+CUresult cuLinkCreate_v2(unsigned int count, CUjit_option* options, void** values,
+                         CUlinkState* out) {
+  return Serve("cuLinkCreate", Needs::kContext, [&](Call&) {
+    if (out == nullptr || (count > 0 && (options == nullptr || values == nullptr))) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    auto link = std::make_unique<Link>();
+    ReadOptions(count, options, values, link.get());
+    *out = Links().Add(std::move(link));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLinkCreate(unsigned int count, CUjit_option* options, void** values, CUlinkState* out) {
+  return cuLinkCreate_v2(count, options, values, out);
+}
+
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size,
+                          const char* name, unsigned int count, CUjit_option* options,
+                          void** values) {
+  (void)count, (void)options, (void)values;
+  return Serve("cuLinkAddData", Needs::kContext,
+               [&](Call&) { return AddInput(Links().Find(state), type, data, size, name); });
+}
+
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t size,
+                       const char* name, unsigned int count, CUjit_option* options, void** values) {
+  return cuLinkAddData_v2(state, type, data, size, name, count, options, values);
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path,
+                          unsigned int count, CUjit_option* options, void** values) {
+  (void)count, (void)options, (void)values;
+  return Serve("cuLinkAddFile", Needs::kContext, [&](Call&) -> CUresult {
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::vector<char> bytes;
+    if (!ReadImageFile(path, &bytes)) return CUDA_ERROR_FILE_NOT_FOUND;
+    return AddInput(Links().Find(state), type, bytes.data(), bytes.size(), path);
+  });
+}
+
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned int count,
+                       CUjit_option* options, void** values) {
+  return cuLinkAddFile_v2(state, type, path, count, options, values);
+}
+
+CUresult cuLinkComplete(CUlinkState state, void** image, size_t* size) {
+  return Serve("cuLinkComplete", Needs::kContext, [&](Call& call) {
+    Link* link = Links().Find(state);
+    if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (link->opaque) {
+      Say(*link, "an input is compressed: the simulated card cannot look into it");
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    link->result = WriteImage(call.machine().card(), link->image);
+    *image = link->result.data();
+    if (size != nullptr) *size = link->result.size() + 1;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLinkDestroy(CUlinkState state) {
+  return Serve("cuLinkDestroy", Needs::kInit, [&](Call&) {
+    Link* link = Links().Find(state);
+    if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    Links().Remove(link);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"
