@@ -284,7 +284,6 @@ CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphEx
   auto made = std::make_unique<GraphExec>();
   made->id = ++call.state().next_id;
   made->context = call.context();
-  made->id = ++call.state().next_id;
   made->flags = flags;
   const CUresult result = ChargeAllocations(&call.state(), *graph, made.get());
   if (result != CUDA_SUCCESS) return result;

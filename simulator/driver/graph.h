@@ -113,7 +113,6 @@ struct ExecNode {
 struct GraphExec {
   uint64_t id = 0;
   Context* context = nullptr;
-  uint64_t id = 0;
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
   Mark last;  // of the launch before: launches of one executable never overlap
