@@ -23,6 +23,7 @@ int CheckCommand(const std::vector<std::string>& arguments);
 int ReportCommand(const std::vector<std::string>& arguments);
 int ReplayCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
+int ConvertCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where an adapter cannot be built.

@@ -5,16 +5,29 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/csv.h"
-#include "tools/export_formats.h"
+#include "tools/exports/parquet.h"
+#include "tools/exports/perfetto.h"
+#include "tools/exports/pprof.h"
+#include "tools/exports/snapshot_export.h"
+#include "tools/exports/text_formats.h"
+#include "tools/formats/input.h"
+#include "tools/formats/snapshot_reader.h"
+#include "tools/formats/snapshot_writer.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/launch/installation.h"
 #include "tools/output.h"
 #include "tools/report/text.h"
 #include "tools/report/words.h"
@@ -46,10 +59,65 @@ bool WriteEvents(EventSource* source, const char* header, int descriptor, Append
   return WriteAll(descriptor, buffer);
 }
 
-// What is made of events one by one.
-bool IsStream(const std::string& format) { return format == "csv" || format == "rmm"; }
+// What is made of the events one by one, of the whole analysis, of the events as a snapshot; or a
+// folder.
+enum class Way { kStream, kAnalysis, kSnapshot, kFolder };
 
-bool WriteStream(const std::string& format, EventSource* source, int descriptor) {
+struct Format {
+  const char* name;
+  Way way;
+  const char* meaning;
+};
+
+constexpr Format kFormats[] = {
+    {"csv", Way::kStream,
+     "every event, one line each: sequence, time_ns, thread, kind, memory, call,\n"
+     "            library, device, stream, address, size, requested, object, offset, result"},
+    {"rmm", Way::kStream, "the log of RMM's logging adaptor: blocks only, sizes as requested"},
+    {"snapshot", Way::kSnapshot, "a memory snapshot for PyTorch's viewer and its _memory_viz.py"},
+    {"chrome", Way::kAnalysis,
+     "levels over time as counters, and marks (chrome://tracing, Perfetto)"},
+    {"perfetto", Way::kAnalysis, "the same as a Perfetto trace (ui.perfetto.dev)"},
+    {"pprof", Way::kAnalysis, "who allocated, and who held the peak, for go tool pprof"},
+    {"folded", Way::kAnalysis, "who held the peak, by call stack (flamegraph.pl and its kin)"},
+    {"speedscope", Way::kAnalysis, "the same for speedscope"},
+    {"parquet", Way::kFolder,
+     "every event, with the levels after it: a folder with one file for each rank\n"
+     "            (needs Python with pyarrow; lib/vramstow/export/facts.sql has queries)"},
+};
+
+const Format* FormatOf(std::string_view name) {
+  for (const Format& format : kFormats) {
+    if (name == format.name) return &format;
+  }
+  return nullptr;
+}
+
+// "csv, rmm, … and parquet".
+std::string NamesOfFormats(const char* last) {
+  std::string names;
+  for (const Format& format : kFormats) {
+    const bool is_last = &format == std::end(kFormats) - 1;
+    absl::StrAppend(&names, names.empty() ? "" : is_last ? last : ", ", format.name);
+  }
+  return names;
+}
+
+std::string Footer() {
+  std::string text;
+  for (const Format& format : kFormats) {
+    absl::StrAppendFormat(&text, "%-11s %s\n", format.name, format.meaning);
+  }
+  return text +
+         "\nExamples:\n"
+         "  vramstow export python-4711.stow --to csv | head\n"
+         "  vramstow export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
+         "  vramstow export python-4711.stow --to snapshot -o snapshot.pickle\n"
+         "  vramstow export runs/ --to parquet -o job/\n\n"
+         "Exit status: 0; 1 if the result could not be written; 2 if the input cannot be read.";
+}
+
+bool WriteStream(std::string_view format, EventSource* source, int descriptor) {
   if (format == "rmm") {
     RmmWriter rmm;
     return WriteEvents(source, RmmWriter::kHeader, descriptor,
@@ -60,12 +128,35 @@ bool WriteStream(const std::string& format, EventSource* source, int descriptor)
                      [&csv](const Event& event, std::string* text) { csv.Append(event, text); });
 }
 
-// What is made of the analysis.
-std::string Made(const std::string& format, const Analysis& analysis) {
+std::string Made(std::string_view format, const Analysis& analysis) {
   if (format == "folded") return FoldedStacks(analysis.detail);
   if (format == "chrome") return ChromeTrace(analysis.facts, analysis.detail);
+  if (format == "perfetto") return PerfettoTrace(analysis.facts, analysis.detail);
+  if (format == "pprof") return PprofProfile(analysis.facts, analysis.detail);
   const std::string& file = analysis.facts.file;
   return Speedscope(analysis.detail, file.substr(file.rfind('/') + 1));
+}
+
+// A snapshot is written as it is, everything else as its events have it.
+absl::StatusOr<std::string> MadeSnapshot(const std::string& file) {
+  std::ostringstream out;
+  absl::StatusOr<Input> input = Input::Open(file);
+  if (input.ok() && input->sniffed().format == FileFormat::kPickle) {
+    absl::StatusOr<Snapshot> snapshot = ReadSnapshot(*input);
+    if (!snapshot.ok()) return snapshot.status();
+    if (const absl::Status status = WriteSnapshot(*snapshot, &out); !status.ok()) return status;
+    return std::move(out).str();
+  }
+  auto source = OpenEvents(file);
+  if (!source.ok()) return source.status();
+  const Snapshot snapshot = SnapshotOf(source->get());
+  for (const std::string& missing : snapshot.missing) {
+    Complain("export", absl::StrCat(file, ": ", missing, "."));
+  }
+  if (const absl::Status status = WriteSnapshot(snapshot, &out); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(file, ": ", status.message(), "."));
+  }
+  return std::move(out).str();
 }
 
 int CannotWrite(const std::string& output) {
@@ -74,56 +165,68 @@ int CannotWrite(const std::string& output) {
   return kExitCannotWrite;
 }
 
-}  // namespace
+int Wrong(std::string_view sentence) {
+  Complain("export", sentence);
+  return kExitUsage;
+}
+int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
 
-int ExportCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Writes a trace, or what another program recorded, in another format.");
-  app.footer(
-      "csv         every event, one line each: sequence, time_ns, thread, kind, memory, call,\n"
-      "            library, device, stream, address, size, requested, object, offset, result\n"
-      "rmm         the log of RMM's logging adaptor: blocks only, sizes as requested\n"
-      "chrome      levels over time as counters, and marks (chrome://tracing, Perfetto)\n"
-      "folded      who held the peak, by call stack (flamegraph.pl and its kin)\n"
-      "speedscope  the same for speedscope\n\n"
-      "Examples:\n"
-      "  vramstow export python-4711.stow --to csv | head\n"
-      "  vramstow export snapshot.pickle --to speedscope -o peak.speedscope.json\n\n"
-      "Exit status: 0; 1 if the result could not be written; 2 if the input cannot be read.");
-  std::string file;
-  std::string format;
-  std::string output;
-  app.add_option("INPUT", file, "A file, as for vramstow analyze")->required();
-  app.add_option("--to", format, "The format: csv, rmm, chrome, folded or speedscope")->required();
-  app.add_option("-o,--output", output, "The file to write; standard output if not given");
-  if (const auto status = ReadArguments(&app, "export", arguments)) return *status;
-  const auto wrong = [](const std::string& sentence) {
-    Complain("export", sentence);
-    return kExitUsage;
-  };
-  if (!IsStream(format) && format != "chrome" && format != "folded" && format != "speedscope") {
-    return wrong(absl::StrCat("there is no format '", Printable(format),
-                              "': csv, rmm, chrome, folded and speedscope are there."));
+int ExportFolder(const std::vector<std::string>& inputs, const std::string& output) {
+  if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(installation.status());
+  ParquetJob job;
+  for (const std::string& input : inputs) {
+    std::vector<std::string> files = FilesOf(input);
+    job.files.insert(job.files.end(), files.begin(), files.end());
   }
+  if (job.files.empty()) return Wrong(absl::StrCat(inputs.front(), " has no file in it."));
+  job.folder = output;
+  job.helper = installation->export_parts + "/write_parquet.py";
+  // In a folder there may be strangers; a file that was named must be one that can be read.
+  const bool is_named = job.files == inputs;
+  if (!is_named) {
+    std::erase_if(job.files, [](const std::string& file) {
+      auto source = OpenEvents(file);
+      if (!source.ok()) Complain("export", absl::StrCat("left out: ", source.status().message()));
+      return !source.ok();
+    });
+    if (job.files.empty()) {
+      return Wrong(absl::StrCat(inputs.front(), " has no file that is read here."));
+    }
+  }
+  job.open = [](const std::string& file) { return OpenEvents(file); };
+  const absl::Status status = WriteParquet(job);
+  if (status.ok()) return kExitOk;
+  Complain("export", std::string(status.message()));
+  return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
+}
+
+int ExportFile(const std::string& file, const Format& format, const std::string& output) {
   std::unique_ptr<EventSource> source;
   std::string made;
-  if (IsStream(format)) {
+  if (format.way == Way::kStream) {
     auto opened = OpenEvents(file);
-    if (!opened.ok()) return wrong(std::string(opened.status().message()));
+    if (!opened.ok()) return Wrong(opened.status());
     source = *std::move(opened);
+  } else if (format.way == Way::kSnapshot) {
+    auto snapshot = MadeSnapshot(file);
+    if (!snapshot.ok()) return Wrong(snapshot.status());
+    made = *std::move(snapshot);
   } else {
     auto analysis = AnalyzeFile(file);
-    if (!analysis.ok()) return wrong(std::string(analysis.status().message()));
-    made = Made(format, *analysis);
+    if (!analysis.ok()) return Wrong(analysis.status());
+    made = Made(format.name, *analysis);
   }
   int descriptor = STDOUT_FILENO;
   if (!output.empty()) {
     if (IsSameFile(file, output)) {
-      return wrong(absl::StrCat(output, " is the trace itself: name another file with -o."));
+      return Wrong(absl::StrCat(output, " is the trace itself: name another file with -o."));
     }
     descriptor = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) return CannotWrite(output);
   }
-  const bool written = source != nullptr ? WriteStream(format, source.get(), descriptor)
+  const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && close(descriptor) != 0)) return CannotWrite(output);
   if (source == nullptr) return kExitOk;
@@ -135,6 +238,32 @@ int ExportCommand(const std::vector<std::string>& arguments) {
     Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
   }
   return kExitOk;
+}
+
+}  // namespace
+
+int ExportCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Writes a trace, or what another program recorded, in another format.");
+  app.footer(Footer());
+  std::vector<std::string> inputs;
+  std::string name;
+  std::string output;
+  app.add_option("INPUT", inputs, "A file, as for vramstow analyze; for parquet files and folders")
+      ->required();
+  app.add_option("--to", name, "The format: " + NamesOfFormats(" or "))->required();
+  app.add_option("-o,--output", output,
+                 "The file (for parquet: folder) to write; standard output if not given");
+  if (const auto status = ReadArguments(&app, "export", arguments)) return *status;
+  const Format* format = FormatOf(name);
+  if (format == nullptr) {
+    return Wrong(absl::StrCat("there is no format '", Printable(name),
+                              "': ", NamesOfFormats(" and "), " are there."));
+  }
+  if (format->way == Way::kFolder) return ExportFolder(inputs, output);
+  if (inputs.size() > 1) {
+    return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
+  }
+  return ExportFile(inputs.front(), *format, output);
 }
 
 }  // namespace vramstow

@@ -1,6 +1,7 @@
 // The program `vramstow`: hands its arguments to the command that they name.
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ constexpr char kHelp[] =
     "  check    tests a run against an earlier one, or against assertions\n"
     "  replay   says what other allocators would have made of the same requests\n"
     "  export   writes the events of a trace in another format\n"
+    "  convert  makes a trace of what another program recorded\n"
     "  ctl      asks a running process, or has it give memory back\n"
     "  adapter  looks after the allocators that are compiled for PyTorch\n"
     "\n"
@@ -44,19 +46,26 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr Command kCommands[] = {{"run", RunCommand},         {"analyze", AnalyzeCommand},
-                                 {"report", ReportCommand},   {"diff", DiffCommand},
-                                 {"check", CheckCommand},     {"replay", ReplayCommand},
-                                 {"export", ExportCommand},   {"ctl", CtlCommand},
-                                 {"adapter", AdapterCommand}, {"docs", DocsCommand}};
+constexpr Command kCommands[] = {
+    {"run", RunCommand},         {"analyze", AnalyzeCommand}, {"report", ReportCommand},
+    {"diff", DiffCommand},       {"check", CheckCommand},     {"replay", ReplayCommand},
+    {"export", ExportCommand},   {"convert", ConvertCommand}, {"ctl", CtlCommand},
+    {"adapter", AdapterCommand}, {"docs", DocsCommand}};
+
+// "run, analyze, … LAST adapter". The documentation's own command is for whoever builds it.
+std::string NamesOfCommands(const char* last) {
+  constexpr size_t kShown = std::size(kCommands) - 1;
+  std::string names;
+  for (size_t i = 0; i < kShown; ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : i + 1 == kShown ? last : ", ", kCommands[i].name);
+  }
+  return names;
+}
 
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
-    Complain("",
-             "no command: run, analyze, report, diff, check, replay, export, ctl or adapter; see "
-             "vramstow "
-             "--help.");
+    Complain("", absl::StrCat("no command: ", NamesOfCommands(" or "), "; see vramstow --help."));
     return kExitUsage;
   }
   const std::string& name = arguments.front();
@@ -68,11 +77,9 @@ int Main(const std::vector<std::string>& arguments) {
     if (name != command.name) continue;
     return command.run({arguments.begin() + 1, arguments.end()});
   }
-  Complain("",
-           absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
-                        Printable(name),
-                        "': run, analyze, report, diff, check, replay, export, ctl and adapter are "
-                        "there; see vramstow --help."));
+  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
+                            Printable(name), "': ", NamesOfCommands(" and "),
+                            " are there; see vramstow --help."));
   return kExitUsage;
 }
 

@@ -32,6 +32,7 @@ RULE: dict[str, set[str]] = {
     "simulator/driver": {"simulator/device", "simulator/effects", "base"},
     "simulator/runtime": {"base"},
     "tools": {
+        "tools/exports",
         "tools/inputs",
         "tools/analysis",
         "tools/replay",
@@ -41,6 +42,7 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
+    "tools/exports": {"tools/analysis", "tools/formats", "tracer/format", "base"},
     "tools/inputs": {"tools/analysis", "tools/formats", "tools/symbols", "tracer/format", "base"},
     "tools/analysis": {"tracer/format", "base"},
     "tools/replay": {

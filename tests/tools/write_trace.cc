@@ -2,7 +2,8 @@
 //
 //   write_trace SCENARIO [EXIT]    into VRAMSTOW_TRACE_DIR, with run.id from VRAMSTOW_RUN_ID
 //
-// SCENARIO: small; many (100,000 events); killed (then kills itself). EXIT: the exit status.
+// SCENARIO: small; many (100,000 events); refused (a free that the driver refuses); killed (then
+// kills itself). EXIT: the exit status.
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,10 +30,13 @@ void DescribeFrom(const char* key, const char* variable) {
   if (value != nullptr) recorder.Describe(key, value);
 }
 
-void Record(uint64_t address, uint64_t size, EventKind kind, int32_t result = 0) {
-  recorder.Record(
-      {.address = address,
+// Of kRefused, `address` is the number of the event that is refused.
+uint64_t Record(uint64_t address, uint64_t size, EventKind kind, int32_t result = 0) {
+  const bool is_refused = kind == EventKind::kRefused;
+  return recorder.Record(
+      {.address = is_refused ? 0 : address,
        .size = size,
+       .object = is_refused ? address : 0,
        .result = result,
        .device = 0,
        .call = recorder.InternCall(kind == EventKind::kFree ? "cuMemFree" : "cuMemAlloc"),
@@ -66,6 +70,10 @@ int Main(int count, char** values) {
       Record(0x100000 + i, 512, EventKind::kAllocate);
       Record(0x100000 + i, 0, EventKind::kFree);
     }
+  }
+  if (scenario == "refused") {
+    const uint64_t announced = Record(0x20000, 0, EventKind::kFree);
+    Record(announced, 0, EventKind::kRefused, 1);
   }
   if (scenario == "killed") kill(getpid(), SIGKILL);
   recorder.Close();

@@ -49,6 +49,9 @@ class Analyzer {
   }
   // The same for all of a batch, which is faster.
   void AddBatch(const EventBatch& batch);
+  // Levels after the event that was added last.
+  uint64_t allocated() const { return levels_.allocated(); }
+  uint64_t reserved() const { return levels_.reserved(); }
   // All facts but those about the file itself, and what they rest on.
   Analysis Finish(const EventSource& source);
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace vramstow {
@@ -37,6 +38,15 @@ absl::StatusOr<std::unique_ptr<TraceSource>> TraceSource::Open(const std::string
           path, " was written by a newer version of vramstow: analyse it with that version."));
   }
   return absl::InternalError(absl::StrCat("cannot read ", path, "."));
+}
+
+std::optional<uint16_t> TraceSource::OpeningCall() const {
+  const auto fact = facts().find("source.opening_call");
+  uint32_t call = 0;
+  if (fact == facts().end() || !absl::SimpleAtoi(fact->second, &call) || call > 0xFFFF) {
+    return std::nullopt;
+  }
+  return static_cast<uint16_t>(call);
 }
 
 }  // namespace vramstow

@@ -6,6 +6,7 @@
 #define VRAMSTOW_TOOLS_ANALYSIS_TRACE_SOURCE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,11 @@ class TraceSource : public EventSource {
   ReadReport report() const override { return reader_.report(); }
   std::string_view MarkText(const Event& mark) const override {
     return reader_.Annotation(mark.object);
+  }
+  // A trace that was converted from another kind of file says in its facts what only that knew.
+  std::optional<uint16_t> OpeningCall() const override;
+  bool TellsFreeCompleted() const override {
+    return facts().contains("source.tells_free_completed");
   }
   const TraceReader& reader() const { return reader_; }
 

@@ -89,16 +89,6 @@ Analysis Explained(Analysis analysis) {
   return analysis;
 }
 
-std::vector<std::string> FilesIn(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.is_regular_file(error)) files.push_back(entry.path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path) {
@@ -109,6 +99,17 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path)
   if (!input.ok()) return WithFullStop(input.status());
   if (input->sniffed().format == FileFormat::kStow) return trace.status();
   return OpenEvents(*input);
+}
+
+std::vector<std::string> FilesOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (entry.is_regular_file(error)) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path) {
@@ -147,7 +148,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths) {
       continue;
     }
     const size_t before = set.analyses.size();
-    for (const std::string& file : FilesIn(path)) {
+    for (const std::string& file : FilesOf(path)) {
       absl::StatusOr<Analysis> analysis = AnalyzeFile(file);
       if (analysis.ok()) {
         set.analyses.push_back(*std::move(analysis));

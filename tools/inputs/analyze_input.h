@@ -18,6 +18,9 @@ namespace vramstow {
 // Events of a file. Not of a memory timeline, which has none.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path);
 
+// The path itself, or of a folder the files in it, by name.
+std::vector<std::string> FilesOf(const std::string& path);
+
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path);
 
 // Of several paths: files, and folders, of which all files that are of a known kind are taken.

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,8 @@ class StackedSource : public EventSource {
   uint32_t Stack() const override { return stack_; }
   std::string_view MarkText(const Event& mark) const override { return trace_->MarkText(mark); }
   std::vector<CallFrame> Frames(uint32_t stack) const override;
+  std::optional<uint16_t> OpeningCall() const override { return trace_->OpeningCall(); }
+  bool TellsFreeCompleted() const override { return trace_->TellsFreeCompleted(); }
 
  private:
   void AddNative(const TraceFrame& frame, std::vector<CallFrame>* frames) const;

@@ -26,8 +26,12 @@ constexpr const char* kSimulatorPreloads[] = {
 Installation InstallationOf(const std::string& program) {
   const std::filesystem::path lib =
       std::filesystem::path(program).parent_path().parent_path() / "lib";
-  return {lib / "libvramstow.so", lib / "vramstow/simulator", lib / "vramstow/adapters",
-          lib / "vramstow/python", program};
+  return {lib / "libvramstow.so",
+          lib / "vramstow/simulator",
+          lib / "vramstow/adapters",
+          lib / "vramstow/python",
+          program,
+          lib / "vramstow/export"};
 }
 
 absl::StatusOr<Installation> FindInstallation() {

@@ -19,6 +19,7 @@ struct Installation {
   std::string adapter_sources;      // lib/vramstow/adapters
   std::string python_start;         // lib/vramstow/python: the start-up hook
   std::string program;              // bin/vramstow
+  std::string export_parts;         // lib/vramstow/export
 };
 
 // Of the running program. Nothing is checked but that the program knows where it is.

@@ -1,9 +1,9 @@
-// ExportFormats: the analysis of a run in formats that other programs read.
+// TextFormats: the analysis of a run in formats of text that other programs read.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none; text that is not
 // UTF-8 has its wrong bytes replaced. Units: as each format has them.
-#ifndef VRAMSTOW_TOOLS_EXPORT_FORMATS_H_
-#define VRAMSTOW_TOOLS_EXPORT_FORMATS_H_
+#ifndef VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
+#define VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_
 
 #include <cstdint>
 #include <string>
@@ -38,4 +38,4 @@ class RmmWriter {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_EXPORT_FORMATS_H_
+#endif  // VRAMSTOW_TOOLS_EXPORTS_TEXT_FORMATS_H_

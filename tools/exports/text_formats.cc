@@ -1,4 +1,4 @@
-#include "tools/export_formats.h"
+#include "tools/exports/text_formats.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,98 @@
+#include "tools/exports/column_stream.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "tools/analysis/analyzer.h"
+
+namespace vramstow {
+namespace {
+
+bool WriteWhole(int descriptor, const void* bytes, size_t size) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = write(descriptor, from, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    from += written;
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+int64_t ColumnStream::TextOf(std::string_view text) {
+  const auto [known, inserted] =
+      text_numbers_.try_emplace(std::string(text), static_cast<int64_t>(texts_.size()));
+  if (inserted) texts_.emplace_back(text);
+  return known->second;
+}
+
+int64_t ColumnStream::CallOf(const EventSource& source, uint16_t call) {
+  const auto [known, inserted] = calls_.try_emplace(call, 0);
+  if (inserted) known->second = TextOf(source.CallName(call));
+  return known->second;
+}
+
+int64_t ColumnStream::LibraryOf(const EventSource& source, uint16_t library) {
+  const auto [known, inserted] = libraries_.try_emplace(library, 0);
+  if (inserted) known->second = TextOf(source.LibraryPath(library));
+  return known->second;
+}
+
+bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& file) {
+  rank_ = rank;
+  file_ = file;
+  texts_.clear();
+  text_numbers_.clear();
+  calls_.clear();
+  libraries_.clear();
+  // Levels are those of the analysis, so that a query gives its facts.
+  Analyzer analyzer(*source);
+  Event event;
+  while (source->Next(&event)) {
+    analyzer.Add(event, source->Stack());
+    if (const auto reserved = source->Reserved()) analyzer.SetReserved(*reserved);
+    const int64_t row[kColumns] = {
+        static_cast<int64_t>(event.sequence),
+        static_cast<int64_t>(event.time_ns),
+        event.thread,
+        event.device,
+        static_cast<int64_t>(event.stream),
+        static_cast<int64_t>(event.address),
+        static_cast<int64_t>(event.size),
+        static_cast<int64_t>(event.requested),
+        static_cast<int64_t>(event.object),
+        static_cast<int64_t>(event.offset),
+        event.result,
+        static_cast<int64_t>(analyzer.allocated()),
+        static_cast<int64_t>(analyzer.reserved()),
+        TextOf(EventKindName(event.kind)),
+        TextOf(MemoryKindName(event.memory)),
+        TextOf(LayerName(event.layer)),
+        CallOf(*source, event.call),
+        LibraryOf(*source, event.library),
+    };
+    for (size_t i = 0; i < kColumns; ++i) columns_[i].push_back(row[i]);
+    if (columns_[0].size() == kRows && !Flush()) return false;
+  }
+  return Flush();
+}
+
+bool ColumnStream::Flush() {
+  using Json = nlohmann::ordered_json;
+  const Json head = {
+      {"rank", rank_}, {"file", file_}, {"rows", columns_[0].size()}, {"texts", texts_}};
+  const std::string line = head.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  if (!WriteWhole(descriptor_, line.data(), line.size())) return false;
+  for (std::vector<int64_t>& column : columns_) {
+    if (!WriteWhole(descriptor_, column.data(), column.size() * sizeof(int64_t))) return false;
+    column.clear();
+  }
+  return true;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,60 @@
+// ProtoWriter: messages in the wire format of Protocol Buffers, field by field.
+//
+// Idea: what is written is a handful of fields of two public formats; a library would bring more
+// than it saves. A message is a string; one within another is written first.
+//
+// Ownership: owns its bytes. Threads: one at a time. Errors: none. Units: none.
+// Source: protobuf.dev, "Encoding".
+#ifndef VRAMSTOW_TOOLS_EXPORTS_PROTO_WRITER_H_
+#define VRAMSTOW_TOOLS_EXPORTS_PROTO_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vramstow {
+
+class ProtoWriter {
+ public:
+  // Numbers of all integral types but the zigzag ones; negative ones as their 64 bits.
+  ProtoWriter& Number(uint32_t field, uint64_t value) {
+    Varint(uint64_t{field} << 3 | kVarint);
+    Varint(value);
+    return *this;
+  }
+  ProtoWriter& Text(uint32_t field, std::string_view text) {
+    Varint(uint64_t{field} << 3 | kLengthDelimited);
+    Varint(text.size());
+    bytes_.append(text);
+    return *this;
+  }
+  ProtoWriter& Message(uint32_t field, const ProtoWriter& message) {
+    return Text(field, message.bytes_);
+  }
+  // A repeated number, packed; nothing for none.
+  template <typename Numbers>
+  ProtoWriter& Packed(uint32_t field, const Numbers& numbers) {
+    ProtoWriter packed;
+    for (const auto number : numbers) packed.Varint(static_cast<uint64_t>(number));
+    return packed.bytes_.empty() ? *this : Text(field, packed.bytes_);
+  }
+
+  const std::string& bytes() const { return bytes_; }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  static constexpr uint64_t kVarint = 0;
+  static constexpr uint64_t kLengthDelimited = 2;
+
+  void Varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_EXPORTS_PROTO_WRITER_H_

@@ -1,0 +1,358 @@
+#include "tools/exports/snapshot_export.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/levels.h"
+#include "tools/formats/rounding.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kSmallSegment = uint64_t{2} << 20;  // PyTorch's segments of small blocks
+
+class Builder {
+ public:
+  explicit Builder(EventSource* source)
+      : source_(*source),
+        opening_call_(source->OpeningCall()),
+        tells_free_completed_(source->TellsFreeCompleted()) {
+    const auto start = source->facts().find("process.start_time");
+    if (start == source->facts().end()) return;
+    uint64_t nanoseconds = 0;
+    const std::string& text = start->second;
+    std::from_chars(text.data(), text.data() + text.size(), nanoseconds);
+    start_us_ = static_cast<int64_t>(nanoseconds / 1000);
+  }
+
+  void Add(const Event& event) {
+    if (event.kind == EventKind::kMark) return AddMark(event);
+    if (event.layer == Layer::kPool) return AddPool(event);
+    if (event.kind == EventKind::kFreeCompleted) return AddCompleted(event);
+    if (event.kind == EventKind::kFree) return AddFree(event);
+    if (event.kind == EventKind::kMemoryInfo && event.device != kNoDevice) {
+      free_[event.device] = event.size;
+    }
+    if (event.kind == EventKind::kRefused) return AddRefused(event);
+    if (event.kind == EventKind::kAllocate && IsDeviceMemory(event.memory)) AddAllocate(event);
+  }
+
+  Snapshot Finish() {
+    JoinMappings();
+    for (auto& [key, segment] : segments_) PlaceBlocks(&segment);
+    if (const size_t blocks = blocks_.size() + pending_.size(); blocks > placed_) {
+      snapshot_.missing.push_back(
+          absl::StrCat(blocks - placed_,
+                       " blocks lie in no segment that the trace has, and are only in the events"));
+    }
+    if (left_out_ > 0) {
+      snapshot_.missing.push_back(
+          absl::StrCat("the first ", left_out_, " events are left out, as PyTorch's ring does"));
+    }
+    return std::move(snapshot_);
+  }
+
+ private:
+  struct Block {
+    uint64_t size = 0;
+    uint64_t requested = 0;
+    uint64_t stream = 0;
+    uint64_t sequence = 0;  // of its free
+    StackId stack = kNoStack;
+    int32_t device = 0;
+    bool alone = false;  // is its own segment
+  };
+  struct Segment {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    uint64_t stream = 0;
+    StackId stack = kNoStack;
+    int32_t device = 0;
+    bool grows = false;
+  };
+
+  static uint64_t StreamOf(const Event& event) {
+    return event.stream == kUnknownStream ? 0 : event.stream;
+  }
+  static int32_t DeviceOf(const Event& event) { return std::max<int32_t>(0, event.device); }
+  bool IsOpening(const Event& event) const {
+    return opening_call_.has_value() && event.call == *opening_call_;
+  }
+
+  StackId StackOf(uint32_t stack) {
+    if (stack == 0) return kNoStack;
+    const auto [known, inserted] = stacks_.try_emplace(stack, kNoStack);
+    if (!inserted) return known->second;
+    std::vector<FrameId> frames;
+    for (const CallFrame& call : source_.Frames(stack)) {
+      Frame frame;
+      frame.name = snapshot_.texts.Intern(call.function);
+      frame.filename = snapshot_.texts.Intern(call.file);
+      frame.line = call.line;
+      frames.push_back(snapshot_.stacks.InternFrame(frame));
+    }
+    return known->second = snapshot_.stacks.InternStack(frames);
+  }
+
+  void Tell(const Event& event, TraceAction action, int32_t device, uint64_t address, uint64_t size,
+            uint64_t stream, StackId stack) {
+    if (IsOpening(event)) return;
+    auto& traces = snapshot_.device.traces;
+    if (traces.size() <= static_cast<size_t>(device)) traces.resize(device + size_t{1});
+    std::vector<TraceEntry>& entries = traces[static_cast<size_t>(device)];
+    if (entries.size() == 2 * kMostEntries) {
+      entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(kMostEntries));
+      left_out_ += kMostEntries;
+    }
+    TraceEntry& entry = entries.emplace_back();
+    entry.action = action;
+    entry.address = address;
+    entry.size = size;
+    entry.stream = stream;
+    entry.stack = stack;
+    entry.time_us = start_us_ + static_cast<int64_t>(event.time_ns / 1000);
+  }
+
+  void AddMark(const Event& event) {
+    Annotation annotation;
+    annotation.name = snapshot_.texts.Intern(source_.MarkText(event));
+    annotation.time_us = start_us_ + static_cast<int64_t>(event.time_ns / 1000);
+    annotation.device = DeviceOf(event);
+    constexpr uint64_t kEnds = 2;  // Event::offset of a mark
+    annotation.stage = event.offset == kEnds ? AnnotationStage::kEnd : AnnotationStage::kStart;
+    snapshot_.annotations.push_back(annotation);
+  }
+
+  void AddPool(const Event& event) {
+    if (event.kind == EventKind::kMemoryInfo && event.device != kNoDevice) {
+      free_[event.device] = event.size;
+    }
+    const bool grows = event.kind == EventKind::kMap;
+    if (grows || event.kind == EventKind::kAllocate) {
+      // Physical memory by itself has no address; what is mapped has.
+      if (event.result != 0 || event.memory == MemoryKind::kHostPinned) return;
+      if (!grows && event.memory == MemoryKind::kPhysical) return;
+      const Segment segment = {event.address,        event.size,      StreamOf(event),
+                               StackOf(event.stack), DeviceOf(event), grows};
+      segments_[event.address] = segment;
+      Tell(event, grows ? TraceAction::kSegmentMap : TraceAction::kSegmentAlloc, segment.device,
+           event.address, event.size, segment.stream, segment.stack);
+      return;
+    }
+    if (event.kind == EventKind::kFree && event.memory != MemoryKind::kPhysical) {
+      const auto known = segments_.find(event.address);
+      if (known == segments_.end()) return;
+      Tell(event, TraceAction::kSegmentFree, known->second.device, event.address,
+           known->second.size, known->second.stream, StackOf(event.stack));
+      segments_.erase(known);
+    } else if (event.kind == EventKind::kUnmap) {
+      Unmap(event);
+    }
+  }
+
+  // A pool may unmap a part of what it mapped, or several mappings at once.
+  void Unmap(const Event& event) {
+    const uint64_t to = event.address + event.size;
+    auto next = segments_.upper_bound(event.address);
+    if (next != segments_.begin()) --next;
+    std::vector<Segment> left;
+    Segment cut;
+    while (next != segments_.end() && next->first < to) {
+      const Segment segment = next->second;
+      const uint64_t end = segment.address + segment.size;
+      if (end <= event.address) {
+        ++next;
+        continue;
+      }
+      next = segments_.erase(next);
+      cut = segment;
+      Segment rest = segment;
+      if (segment.address < event.address) {
+        rest.size = event.address - segment.address;
+        left.push_back(rest);
+      }
+      if (to < end) {
+        rest.address = to;
+        rest.size = end - to;
+        left.push_back(rest);
+      }
+    }
+    if (cut.size == 0) return;
+    for (const Segment& rest : left) segments_[rest.address] = rest;
+    Tell(event, TraceAction::kSegmentUnmap, cut.device, event.address, event.size, cut.stream,
+         StackOf(event.stack));
+  }
+
+  bool IsInSegment(uint64_t address, uint64_t size) const {
+    auto after = segments_.upper_bound(address);
+    if (after == segments_.begin()) return false;
+    const Segment& segment = (--after)->second;
+    // A block of a pool may go on in the next mapping.
+    return address - segment.address < segment.size &&
+           (segment.grows || size <= segment.size - (address - segment.address));
+  }
+
+  void AddAllocate(const Event& event) {
+    const int32_t device = DeviceOf(event);
+    const uint64_t requested = event.requested != 0 ? event.requested : event.size;
+    const StackId stack = StackOf(event.stack);
+    if (event.result != 0) {
+      constexpr int32_t kOutOfMemoryResult = 2;
+      if (event.result != kOutOfMemoryResult) return;
+      Tell(event, TraceAction::kOutOfMemory, device, free_[event.device], requested,
+           StreamOf(event), stack);
+      return;
+    }
+    Block block = {event.size, requested, StreamOf(event), 0, stack, device, false};
+    if (const auto known = blocks_.find(event.address); known != blocks_.end()) {
+      End(event, known->first, known->second);
+      blocks_.erase(known);
+    }
+    block.alone = !IsInSegment(event.address, event.size);
+    if (block.alone) {
+      segments_[event.address] = {event.address, event.size, block.stream, stack, device, false};
+      Tell(event, TraceAction::kSegmentAlloc, device, event.address, event.size, block.stream,
+           stack);
+    }
+    // PyTorch tells what was requested, and a reader rounds that up as PyTorch does: where this
+    // would not give the size, the size is told.
+    const bool rounds = rounding_.Round(requested) == event.size;
+    Tell(event, TraceAction::kAlloc, device, event.address, rounds ? requested : event.size,
+         block.stream, stack);
+    blocks_[event.address] = block;
+  }
+
+  void AddFree(const Event& event) {
+    const auto known = blocks_.find(event.address);
+    if (known == blocks_.end()) return;
+    Block block = known->second;
+    blocks_.erase(known);
+    block.sequence = event.sequence;
+    Tell(event, TraceAction::kFreeRequested, block.device, event.address, block.requested,
+         block.stream, StackOf(event.stack));
+    if (tells_free_completed_ && event.layer == Layer::kFramework) {
+      pending_[event.address] = block;
+      return;
+    }
+    End(event, event.address, block);
+    last_freed_ = {event.address, block};
+  }
+
+  // The block is gone, and so is the segment that it was.
+  void End(const Event& event, uint64_t address, const Block& block) {
+    Tell(event, TraceAction::kFreeCompleted, block.device, address, block.requested, block.stream,
+         kNoStack);
+    if (!block.alone) return;
+    Tell(event, TraceAction::kSegmentFree, block.device, address, block.size, block.stream,
+         kNoStack);
+    segments_.erase(address);
+  }
+
+  void AddCompleted(const Event& event) {
+    const auto known = pending_.find(event.address);
+    if (known == pending_.end()) return;
+    End(event, event.address, known->second);
+    pending_.erase(known);
+  }
+
+  // The driver refused a free: the block lives on, as if it were made again.
+  void AddRefused(const Event& event) {
+    const auto& [address, block] = last_freed_;
+    if (block.sequence == 0 || block.sequence != event.object || blocks_.contains(address)) return;
+    if (block.alone) {
+      segments_[address] = {address, block.size, block.stream, block.stack, block.device, false};
+      Tell(event, TraceAction::kSegmentAlloc, block.device, address, block.size, block.stream,
+           block.stack);
+    }
+    Tell(event, TraceAction::kAlloc, block.device, address, block.requested, block.stream,
+         block.stack);
+    blocks_[address] = block;
+  }
+
+  void JoinMappings() {
+    for (auto segment = segments_.begin(); segment != segments_.end();) {
+      auto next = std::next(segment);
+      if (next == segments_.end()) break;
+      Segment& first = segment->second;
+      const Segment& second = next->second;
+      if (first.grows && second.grows && first.device == second.device &&
+          first.stream == second.stream && first.address + first.size == second.address) {
+        first.size += second.size;
+        const uint64_t address = first.address;
+        segments_.erase(next);
+        segment = segments_.find(address);
+      } else {
+        segment = segments_.find(second.address);
+      }
+    }
+  }
+
+  void PlaceBlocks(Segment* from) {
+    SnapshotSegment segment;
+    segment.address = from->address;
+    segment.total_size = from->size;
+    segment.stream = from->stream;
+    segment.device = from->device;
+    segment.stack = from->stack;
+    segment.is_expandable = from->grows;
+    segment.type = from->size == kSmallSegment ? SegmentType::kSmall : SegmentType::kLarge;
+    segment.first_block = snapshot_.device.blocks.size();
+    const uint64_t to = from->address + from->size;
+    std::vector<SnapshotBlock> blocks;
+    const auto place = [&](const absl::btree_map<uint64_t, Block>& of, BlockState state) {
+      for (auto block = of.lower_bound(from->address); block != of.end() && block->first < to;
+           ++block) {
+        if (block->second.size > to - block->first) continue;
+        blocks.push_back({block->first, block->second.size, block->second.requested,
+                          block->second.stack, state});
+        segment.active_size += block->second.size;
+        segment.requested_size += block->second.requested;
+        if (state == BlockState::kActiveAllocated) segment.allocated_size += block->second.size;
+      }
+    };
+    place(blocks_, BlockState::kActiveAllocated);
+    place(pending_, BlockState::kActivePendingFree);
+    placed_ += blocks.size();
+    std::ranges::sort(blocks, {}, &SnapshotBlock::address);
+    segment.block_count = blocks.size();
+    snapshot_.device.blocks.insert(snapshot_.device.blocks.end(), blocks.begin(), blocks.end());
+    snapshot_.device.segments.push_back(segment);
+  }
+
+  EventSource& source_;
+  Snapshot snapshot_;
+  const BlockRounding rounding_{std::vector<AllocatorSetting>()};
+  std::optional<uint16_t> opening_call_;
+  bool tells_free_completed_;
+  int64_t start_us_ = 0;
+  std::map<int16_t, uint64_t> free_;  // of each device, when that was last told
+  absl::flat_hash_map<uint32_t, StackId> stacks_;
+  absl::btree_map<uint64_t, Segment> segments_;
+  absl::btree_map<uint64_t, Block> blocks_;
+  absl::btree_map<uint64_t, Block> pending_;
+  std::pair<uint64_t, Block> last_freed_{0, Block()};
+  size_t placed_ = 0;
+  size_t left_out_ = 0;
+};
+
+}  // namespace
+
+Snapshot SnapshotOf(EventSource* source) {
+  Builder builder(source);
+  Event event;
+  while (source->Next(&event)) {
+    event.stack = source->Stack();
+    builder.Add(event);
+  }
+  return builder.Finish();
+}
+
+}  // namespace vramstow

@@ -1,0 +1,280 @@
+#include "tools/exports/stow_writer.h"
+
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <random>
+#include <ranges>
+
+#include "absl/strings/str_cat.h"
+#include "tracer/format/crc32c.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kRemembered = 4096;      // announcements
+constexpr uint32_t kMostCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
+constexpr uint32_t kMostNodes = 0xFFFFF;  // the same
+constexpr size_t kMostTextBytes = 48 * 1024;
+constexpr size_t kPayloadBytes = kSlotBytes - sizeof(ChunkHeader);
+
+void AppendNumber(std::string* out, uint64_t value) {
+  uint8_t bytes[kMaxVarintBytes + 8];
+  out->append(reinterpret_cast<const char*>(bytes),
+              static_cast<size_t>(WriteVarint(bytes, value) - bytes));
+}
+
+void AppendText(std::string* out, std::string_view text) {
+  AppendNumber(out, text.size());
+  out->append(text);
+}
+
+bool IsAnnouncement(EventKind kind) {
+  return kind == EventKind::kFree || kind == EventKind::kUnmap || kind == EventKind::kUnreserve ||
+         kind == EventKind::kUnregister || kind == EventKind::kCloseImport;
+}
+
+}  // namespace
+
+StowWriter::StowWriter(int descriptor) : descriptor_(descriptor) {
+  std::random_device random;
+  trace_id_ = (uint64_t{random()} << 32 | random()) | 1;
+  announced_.resize(kRemembered);
+}
+
+bool StowWriter::Write(EventSource* source) {
+  source_ = source;
+  Event event;
+  while (source->Next(&event)) {
+    event.stack = source->Stack();
+    if (!AddEvent(event) || error_ != 0) break;
+  }
+  const bool written = error_ == 0 && FlushEvents() && WriteNames() && WriteHeader(offset_);
+  if (!written) errno = error_;
+  return written;
+}
+
+Event StowWriter::Renumbered(const Event& event) {
+  Event renumbered = event;
+  ++events_;
+  if (IsAnnouncement(event.kind)) {
+    announced_[next_announced_++ % kRemembered] = {event.sequence, events_};
+  } else if (event.kind == EventKind::kRefused) {
+    const auto known =
+        std::ranges::find(announced_, event.object, &std::pair<uint64_t, uint64_t>::first);
+    renumbered.object = known == announced_.end() ? 0 : known->second;
+  }
+  if (event.stack != 0) renumbered.stack = StackOf(event.stack);
+  if (event.kind == EventKind::kMark) renumbered.object = AnnotationOf(event);
+  if (event.call != kUnknownName) calls_.insert(event.call);
+  if (event.library != kUnknownName) libraries_.insert(event.library);
+  return renumbered;
+}
+
+bool StowWriter::AddEvent(const Event& event) {
+  const Event renumbered = Renumbered(event);
+  constexpr size_t kMostBytes = kMaxEncodedBytes + kEncodeSlack + 2 * kMaxVarintBytes;
+  if (events_payload_.size() + kMostBytes > kPayloadBytes && !FlushEvents()) return false;
+  last_time_ns_ = std::max(last_time_ns_, event.time_ns);
+  if (events_payload_.empty()) {
+    events_header_ = {};
+    events_header_.kind = static_cast<uint8_t>(ChunkKind::kEvents);
+    events_header_.thread = thread_ = event.thread;
+    events_header_.base_sequence = events_ - 1;
+    events_header_.base_time = last_time_ns_;
+    events_header_.buffer = 1;
+    encoder_.Begin(events_ - 1, last_time_ns_);
+  }
+  const size_t before = events_payload_.size();
+  events_payload_.resize(before + kMostBytes);
+  uint8_t* out = events_payload_.data() + before;
+  if (event.thread != thread_) {
+    out = EventEncoder::EncodeThread(out, event.thread);
+    thread_ = event.thread;
+  }
+  out = encoder_.Encode(out, renumbered, events_, last_time_ns_);
+  events_payload_.resize(static_cast<size_t>(out - events_payload_.data()));
+  return true;
+}
+
+bool StowWriter::FlushEvents() {
+  return events_payload_.empty() || WriteChunk(&events_header_, &events_payload_);
+}
+
+bool StowWriter::FlushTable() {
+  ChunkHeader header = {};
+  header.kind = static_cast<uint8_t>(ChunkKind::kTables);
+  return table_.empty() || WriteChunk(&header, &table_);
+}
+
+bool StowWriter::AddRecord(RecordType type, std::string_view payload) {
+  std::string record(1, static_cast<char>(type));
+  AppendText(&record, payload);
+  if (table_.size() + record.size() > kPayloadBytes && !FlushTable()) return false;
+  table_.insert(table_.end(), record.begin(), record.end());
+  return true;
+}
+
+// Writes the payload, compressed where that is shorter, and empties it.
+bool StowWriter::WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload) {
+  std::vector<uint8_t> packed(ZSTD_compressBound(payload->size()));
+  const size_t size =
+      ZSTD_compress(packed.data(), packed.size(), payload->data(), payload->size(), 1);
+  const bool is_packed = ZSTD_isError(size) == 0 && size < payload->size();
+  if (is_packed) {
+    packed.resize(size);
+    header->encoding = static_cast<uint8_t>(ChunkEncoding::kZstd);
+    header->payload_bytes = static_cast<uint32_t>(payload->size());
+  } else {
+    packed.swap(*payload);
+  }
+  payload->clear();
+  std::memcpy(header->magic, kChunkMagic, sizeof kChunkMagic);
+  header->trace_id = trace_id_;
+  header->number = ++chunks_;
+  header->header_bytes = sizeof(ChunkHeader);
+  header->state = kChunkSealed;
+  header->committed = static_cast<uint32_t>(packed.size());
+  header->payload_checksum = Crc32c(packed.data(), packed.size());
+  packed.resize((packed.size() + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment);
+  header->capacity = static_cast<uint32_t>(sizeof(ChunkHeader) + packed.size());
+  header->checksum = Crc32c(header, offsetof(ChunkHeader, checksum));
+  header->more_checksum =
+      Crc32c(&header->buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+  if (!WriteAt(header, sizeof *header, offset_) ||
+      !WriteAt(packed.data(), packed.size(), offset_ + sizeof *header)) {
+    return false;
+  }
+  offset_ += header->capacity;
+  return true;
+}
+
+bool StowWriter::WriteHeader(uint64_t bytes) {
+  std::vector<uint8_t> front(kFileHeaderBytes);
+  FileHeader header = {};
+  std::memcpy(header.magic, kFileMagic, sizeof kFileMagic);
+  header.major = kFormatMajor;
+  header.minor = kFormatMinor;
+  header.header_bytes = kFileHeaderBytes;
+  header.slot_bytes = kSlotBytes;
+  header.trace_id = trace_id_;
+  header.checksum = Crc32c(&header, offsetof(FileHeader, checksum));
+  const bool is_whole = source_->report().closed;
+  header.state = static_cast<uint32_t>(is_whole ? TraceState::kClosed : TraceState::kRunning);
+  header.file_bytes = bytes;
+  header.last_sequence = events_;
+  std::memcpy(front.data(), &header, sizeof header);
+  return WriteAt(front.data(), front.size(), 0);
+}
+
+bool StowWriter::WriteAt(const void* bytes, size_t size, uint64_t offset) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = pwrite(descriptor_, from, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      // Zero bytes are what a full disk of some file systems says.
+      if (error_ == 0) error_ = written < 0 ? errno : ENOSPC;
+      return false;
+    }
+    from += written;
+    offset += static_cast<uint64_t>(written);
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+bool StowWriter::WriteNames() {
+  const auto fact = [this](std::string_view key, std::string_view value) {
+    std::string payload;
+    AppendText(&payload, key);
+    payload.append(value.substr(0, kMostTextBytes));
+    return AddRecord(RecordType::kFact, payload);
+  };
+  for (const auto& [key, value] : source_->facts()) {
+    if (!fact(key, value)) return false;
+  }
+  if (source_->Kind() != "stow" && !fact("source.kind", source_->Kind())) return false;
+  if (const auto call = source_->OpeningCall()) {
+    if (!fact("source.opening_call", absl::StrCat(*call))) return false;
+  }
+  if (source_->TellsFreeCompleted() && !fact("source.tells_free_completed", "1")) return false;
+  for (uint16_t call : calls_) {
+    std::string payload;
+    AppendNumber(&payload, call);
+    payload.append(source_->CallName(call));
+    if (!AddRecord(RecordType::kCall, payload)) return false;
+  }
+  for (uint16_t library : libraries_) {
+    std::string payload;
+    AppendNumber(&payload, library);
+    AppendNumber(&payload, 0);
+    AppendText(&payload, "");
+    payload.append(source_->LibraryPath(library).substr(0, kMostTextBytes));
+    if (!AddRecord(RecordType::kLibrary, payload)) return false;
+  }
+  return FlushTable();
+}
+
+uint64_t StowWriter::AnnotationOf(const Event& mark) {
+  const std::string text(source_->MarkText(mark).substr(0, kMostTextBytes));
+  const auto [known, inserted] = annotations_.try_emplace(text, annotations_.size() + 1);
+  if (inserted) {
+    std::string payload;
+    AppendNumber(&payload, known->second);
+    payload.append(text);
+    AddRecord(RecordType::kAnnotation, payload);
+  }
+  return known->second;
+}
+
+uint32_t StowWriter::StackOf(uint32_t stack) {
+  const auto [known, inserted] = stacks_.try_emplace(stack, 0);
+  if (!inserted) return known->second;
+  uint32_t node = 0;
+  const std::vector<CallFrame> frames = source_->Frames(stack);
+  for (const CallFrame& frame : std::views::reverse(frames)) {
+    const uint32_t next = NodeOf(node, frame);
+    if (next == 0) {
+      ++stacks_left_out_;
+      break;
+    }
+    node = next;
+  }
+  return known->second = node;
+}
+
+// The frame called from `parent`; 0 where there are too many.
+uint32_t StowWriter::NodeOf(uint32_t parent, const CallFrame& frame) {
+  std::string code;
+  AppendText(&code, frame.function.substr(0, kMostTextBytes / 2));
+  code.append(frame.file.substr(0, kMostTextBytes / 2));
+  const auto [number, is_new] = codes_.try_emplace(code, static_cast<uint32_t>(codes_.size()) + 1);
+  if (number->second > kMostCodes) return 0;
+  if (is_new) {
+    std::string payload;
+    AppendNumber(&payload, number->second);
+    AppendNumber(&payload, frame.line);  // of the function's first line nothing is known
+    payload.append(code);
+    AddRecord(RecordType::kCode, payload);
+  }
+  std::string place;
+  AppendNumber(&place, parent);
+  place.push_back(static_cast<char>(FrameKind::kPython));
+  AppendNumber(&place, number->second);
+  AppendNumber(&place, frame.line);
+  const auto [node, is_new_node] =
+      nodes_.try_emplace(place, static_cast<uint32_t>(nodes_.size()) + 1);
+  if (node->second > kMostNodes) return 0;
+  if (is_new_node) {
+    std::string payload;
+    AppendNumber(&payload, node->second);
+    AddRecord(RecordType::kStack, payload + place);
+  }
+  return node->second;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,82 @@
+// StowWriter: events of any source as a .stow file.
+//
+// Idea: one thread's chunks after the other, numbered as they come, with names, stacks and marks as
+// the source tells them. What only a source of another kind knows (that blocks were there before
+// the first event, that a free is told twice) becomes facts, which TraceSource understands.
+//
+// Ownership: owns the file. Threads: one at a time. Errors: false where the file cannot be written;
+// errno says why. Memory: bounded by names and stacks, not by events. Units: bytes, nanoseconds.
+// Source of the format: docs/trace-format.md.
+#ifndef VRAMSTOW_TOOLS_EXPORTS_STOW_WRITER_H_
+#define VRAMSTOW_TOOLS_EXPORTS_STOW_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/event_source.h"
+#include "tracer/format/event_encoder.h"
+#include "tracer/format/layout.h"
+
+namespace vramstow {
+
+class StowWriter {
+ public:
+  // Writes to the descriptor, from its beginning; it stays the caller's.
+  explicit StowWriter(int descriptor);
+
+  // Reads the source to its end and writes the whole file.
+  bool Write(EventSource* source);
+
+  uint64_t events() const { return events_; }
+  // Stacks that were left out because a trace numbers only so many.
+  uint64_t stacks_left_out() const { return stacks_left_out_; }
+
+ private:
+  bool AddEvent(const Event& event);
+  Event Renumbered(const Event& event);
+  bool FlushEvents();
+  bool FlushTable();
+  bool AddRecord(RecordType type, std::string_view payload);
+  bool WriteNames();
+  bool WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload);
+  bool WriteHeader(uint64_t bytes);
+  bool WriteAt(const void* bytes, size_t size, uint64_t offset);
+
+  uint32_t StackOf(uint32_t stack);
+  uint32_t NodeOf(uint32_t parent, const CallFrame& frame);
+  uint64_t AnnotationOf(const Event& mark);
+
+  const int descriptor_;
+  int error_ = 0;  // of the first write that failed
+  EventSource* source_ = nullptr;
+  uint64_t trace_id_;
+  uint64_t offset_ = kFileHeaderBytes;
+  uint32_t chunks_ = 0;
+
+  EventEncoder encoder_;
+  ChunkHeader events_header_ = {};
+  std::vector<uint8_t> events_payload_;
+  uint32_t thread_ = 0;
+  uint64_t events_ = 0;
+  uint64_t last_time_ns_ = 0;
+  // Which number the source's last announcements (kFree and the like) got, for kRefused.
+  std::vector<std::pair<uint64_t, uint64_t>> announced_;
+  size_t next_announced_ = 0;
+
+  std::vector<uint8_t> table_;
+  absl::flat_hash_set<uint16_t> calls_;
+  absl::flat_hash_set<uint16_t> libraries_;
+  absl::flat_hash_map<std::string, uint64_t> annotations_;
+  absl::flat_hash_map<std::string, uint32_t> codes_;
+  absl::flat_hash_map<std::string, uint32_t> nodes_;
+  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // the source's → the file's
+  uint64_t stacks_left_out_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_EXPORTS_STOW_WRITER_H_

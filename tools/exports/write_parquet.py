@@ -1,0 +1,98 @@
+"""Writes the columns that `vramstow export --to parquet` hands over on stdin as Parquet files.
+
+One folder for a job, one below it for each rank, one file for each trace:
+FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status: 0; 1 if a file could not be
+written; 3 where pyarrow is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    sys.exit(3)
+
+NUMBERS = [
+    "sequence",
+    "time_ns",
+    "thread",
+    "device",
+    "stream",
+    "address",
+    "size",
+    "requested",
+    "object",
+    "offset",
+    "result",
+    "allocated_bytes",
+    "reserved_bytes",
+    ,
+]
+TEXTS = ["kind", "memory", "layer", "call", "library"]
+
+
+def read_exactly(stream: BinaryIO, size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise EOFError("the columns end early")
+    return data
+
+
+def file_for(folder: Path, rank: int, name: str) -> Path:
+    """A place that is not taken: processes of one rank may have traces of one name."""
+    place = folder / f"rank={rank}"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{name}.parquet"
+    number = 1
+    while path.exists():
+        number += 1
+        path = place / f"{name}-{number}.parquet"
+    return path
+
+
+def read_piece(stream: BinaryIO, head: dict[str, object]) -> pa.Table:
+    rows = int(str(head["rows"]))
+    columns: dict[str, pa.Array] = {}
+    for name in (*NUMBERS, *TEXTS):
+        values = pa.Array.from_buffers(
+            pa.int64(), rows, [None, pa.py_buffer(read_exactly(stream, 8 * rows))]
+        )
+        if name in TEXTS:
+            words = pa.array(head["texts"], pa.string())
+            values = pa.DictionaryArray.from_arrays(values.cast(pa.int32()), words)
+        columns[name] = values
+    return pa.table(columns)
+
+
+def main() -> int:
+    folder = Path(sys.argv[1])
+    writer: pq.ParquetWriter | None = None
+    last: tuple[int, str] | None = None
+    try:
+        while line := sys.stdin.buffer.readline():
+            head = json.loads(line)
+            table = read_piece(sys.stdin.buffer, head)
+            key = (int(head["rank"]), str(head["file"]))
+            if writer is None or key != last:
+                if writer is not None:
+                    writer.close()
+                writer = pq.ParquetWriter(file_for(folder, *key), table.schema, compression="zstd")
+                last = key
+            writer.write_table(table)
+    except (OSError, EOFError, pa.ArrowException) as error:
+        print(f"{folder}: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if writer is not None:
+            writer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
