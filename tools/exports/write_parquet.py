@@ -1,8 +1,8 @@
 """Writes the columns that `vramstow export --to parquet` hands over on stdin as Parquet files.
 
 One folder for a job, one below it for each rank, one file for each trace:
-FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status: 0; 1 if a file could not be
-written; 3 where pyarrow is not installed.
+FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status:
+0; 1 if a file could not be written; 3 where pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ NUMBERS = [
     "result",
     "allocated_bytes",
     "reserved_bytes",
-    ,
 ]
 TEXTS = ["kind", "memory", "layer", "call", "library"]
 
