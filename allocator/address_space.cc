@@ -15,7 +15,8 @@ void AddressSpace::Open(const DriverTable* driver, const PoolEvents* events, uin
   events_ = events;
   page_bytes_ = page_bytes;
   step_bytes_ = RoundUp(kStepBytes, page_bytes);
-  wanted_ = RoundUp(wanted, step_bytes_);
+  const uint64_t most = page_bytes << (kPageBits - 1);
+  wanted_ = RoundUp(wanted < most ? wanted : most, step_bytes_);
   least_ = RoundUp(least, step_bytes_);
 }
 
@@ -28,7 +29,7 @@ void AddressSpace::Close(bool alive) {
       driver_->unreserve(driver_->self, arena.address, arena.size);
     }
     FreeHostMemory(arena.heaps, arena.size / step_bytes_ * sizeof(uint16_t));
-    FreeHostMemory(arena.pages, arena.size / page_bytes_ * sizeof(uint32_t));
+    FreeHostMemory(arena.pages, arena.size / page_bytes_ * sizeof(Page));
     arena = Arena();
   }
 }
@@ -48,7 +49,7 @@ DriverResult AddressSpace::AddArena(uint64_t least) {
   Arena& arena = arenas_[count];
   arena.heaps = static_cast<std::atomic<uint16_t>*>(
       AllocateHostMemory(size / step_bytes_ * sizeof(uint16_t)));
-  arena.pages = static_cast<uint32_t*>(AllocateHostMemory(size / page_bytes_ * sizeof(uint32_t)));
+  arena.pages = static_cast<Page*>(AllocateHostMemory(size / page_bytes_ * sizeof(Page)));
   if (arena.heaps == nullptr || arena.pages == nullptr) {
     if (arena.heaps != nullptr) {
       FreeHostMemory(arena.heaps, size / step_bytes_ * sizeof(uint16_t));
@@ -96,10 +97,31 @@ bool AddressSpace::Owns(uint64_t address) const {
   return false;
 }
 
-uint32_t& AddressSpace::PageAt(uint64_t address) {
+int AddressSpace::ArenaOf(uint64_t address) const {
   int i = 0;
   while (address - arenas_[i].address >= arenas_[i].size) ++i;
-  return arenas_[i].pages[(address - arenas_[i].address) / page_bytes_];
+  return i;
+}
+
+Page& AddressSpace::PageAt(uint64_t address) {
+  const Arena& arena = arenas_[ArenaOf(address)];
+  return arena.pages[(address - arena.address) / page_bytes_];
+}
+
+uint32_t AddressSpace::NumberOf(uint64_t address) const {
+  const int i = ArenaOf(address);
+  const auto page = static_cast<uint32_t>((address - arenas_[i].address) / page_bytes_);
+  return (static_cast<uint32_t>(i) << kPageBits | page) + 1;
+}
+
+uint64_t AddressSpace::AddressOf(uint32_t number) const {
+  const uint32_t page = (number - 1) & ((uint32_t{1} << kPageBits) - 1);
+  return arenas_[(number - 1) >> kPageBits].address + page * page_bytes_;
+}
+
+Page& AddressSpace::operator[](uint32_t number) {
+  const uint32_t page = (number - 1) & ((uint32_t{1} << kPageBits) - 1);
+  return arenas_[(number - 1) >> kPageBits].pages[page];
 }
 
 uint64_t AddressSpace::reserved_bytes() const {

@@ -2,7 +2,9 @@
 //
 // Idea: addresses cost nothing, so a range many times as large as the device's memory is reserved
 // once and cut into regions, which heaps take and keep. Two flat tables say, without a lock, which
-// heap an address belongs to, and, under the device's lock, which chunk backs a page of it.
+// heap an address belongs to, and, under the device's lock, which chunk backs a page of it. A page
+// keeps the mapping of a chunk that has moved on (its shadow) until the page is needed for another:
+// a chunk that comes back finds its way without a driver call.
 //
 // Ownership: the ranges, until Close. Threads: HeapOf and Owns from any thread; all else under the
 // device's lock. Errors: DriverResult. Units: bytes; a page is as large as a chunk.
@@ -16,6 +18,16 @@
 #include "allocator/events.h"
 
 namespace vramstow {
+
+struct Page {
+  uint32_t chunk;     // that is in use here; 0: none
+  uint32_t mapped;    // that is mapped here: the same, or a shadow; 0: none
+  uint32_t next;      // number of the next page where `mapped` is mapped; 0: there is none
+  uint32_t tick;      // of a shadow: work came this way until this tick…
+  uint32_t mark;      // Heap's: a free page, as of the plan with this number
+  uint16_t timeline;  // …of this timeline
+  bool fresh;         // mapped just now, and not yet accessible
+};
 
 class AddressSpace {
  public:
@@ -44,14 +56,20 @@ class AddressSpace {
   // Whether the address lies in a range of ours, in use or not.
   bool Owns(uint64_t address) const;
 
-  // The chunk that backs the page at this address; 0: none. The address is in a region.
-  uint32_t& PageAt(uint64_t address);
+  // The page that the address lies in; the address is in a region.
+  Page& PageAt(uint64_t address);
+  // Pages have numbers, from 1 on.
+  uint32_t NumberOf(uint64_t address) const;
+  uint64_t AddressOf(uint32_t number) const;
+  Page& operator[](uint32_t number);
 
   uint64_t page_bytes() const { return page_bytes_; }
   uint64_t reserved_bytes() const;
 
  private:
   static constexpr int kMaxArenas = 16;
+  // Bits of a page's number that name it within its arena.
+  static constexpr int kPageBits = 27;
   // Regions are multiples of this.
   static constexpr uint64_t kStepBytes = uint64_t{64} << 20;
 
@@ -60,10 +78,11 @@ class AddressSpace {
     uint64_t size = 0;
     uint64_t used = 0;  // from the start on
     std::atomic<uint16_t>* heaps = nullptr;
-    uint32_t* pages = nullptr;
+    Page* pages = nullptr;
   };
 
   DriverResult AddArena(uint64_t least);
+  int ArenaOf(uint64_t address) const;
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

@@ -1,8 +1,11 @@
 // ChunkStore: the physical memory of one pool, chunk by chunk.
 //
-// Idea: a chunk is one handle, made once, mapped whole at one place at a time, and moved by
-// unmapping it here and mapping it there. The store makes and releases chunks, keeps those that are
-// mapped nowhere, and counts all.
+// Idea: a chunk is one handle, made once and in use at one page at a time. It moves by being put to
+// use at another page; its mapping at the old one, its shadow, stays as long as nothing else needs
+// that page. So a move waits for no work (nothing is unmapped under it) and coming back takes no
+// driver call. Whoever gets the chunk must still be ordered after the work that touched it: the
+// same stream is, others need the fence. The store makes and releases chunks, keeps those that are
+// in use nowhere, and counts all.
 //
 // Ownership: all handles, until Close. Threads: the device's lock; reserved_bytes from any thread.
 // Errors: DriverResult; nothing was done then. Units: bytes.
@@ -15,34 +18,75 @@
 #include "allocator/address_space.h"
 #include "allocator/driver.h"
 #include "allocator/events.h"
+#include "allocator/fences.h"
 #include "allocator/slab.h"
 
 namespace vramstow {
 
 class ChunkStore {
  public:
+  // With `shadows` false (or where the driver maps no handle twice) a chunk that leaves a page is
+  // unmapped there at once.
   bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
-            uint64_t limit_bytes);
+            const Fences* fences, uint64_t limit_bytes, bool shadows);
   // Unmaps and releases everything; `alive` false: the context is gone and all memory with it.
   void Close(bool alive);
 
-  // Makes `count` chunks, which are mapped nowhere; *made says how many before an error.
+  // Makes `count` chunks, which are in use nowhere; *made says how many before an error.
   DriverResult Make(uint64_t count, uint64_t* made);
-  // Releases up to `count` of the chunks that are mapped nowhere; *released says how many.
+  // Releases up to `count` of the chunks that are in use nowhere and that no work touches any more;
+  // *released says how many.
   DriverResult Release(uint64_t count, uint64_t* released);
 
-  // Maps chunks of the store at [address, address + count pages) and gives access. All or nothing.
-  DriverResult Map(uint64_t address, uint64_t count);
-  // Unmaps the page at the address; its chunk is then in the store.
-  DriverResult Unmap(uint64_t address);
+  // Puts chunks of the store to use at [address, address + count pages) for the stream of this
+  // timeline. All or nothing. *tick: the last of the timeline that may touch them.
+  DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick);
+  // The chunk in use at this page goes to the store. Work of the timeline may touch it until `tick`
+  // has completed; without shadows it must have.
+  DriverResult Vacate(uint64_t address, uint32_t timeline, uint32_t tick);
+  // The same, and it stays mapped in any case: for chunks on their way to where they are mapped,
+  // too.
+  void Leave(uint64_t address, uint32_t timeline, uint32_t tick);
+  // At the end: unmaps what is mapped at this page. No work touches it.
+  void Unmap(uint64_t address);
   // Sets the access rights of a mapped page again.
   DriverResult RenewAccess(uint64_t address) {
     return driver_->set_access(driver_->self, address, chunk_bytes());
   }
 
+  // --- For plans
+  static constexpr uint32_t kImpossible = 1 << 20;
+  // How many steps of the driver it takes to put a chunk to use at this page; kImpossible: work may
+  // still come that way to a chunk that is in use elsewhere. `can_be_had(page)` says of a page in
+  // use whether its chunk can be taken from there.
+  template <typename CanBeHad>
+  uint32_t CostOf(const Page& page, uint32_t timeline, CanBeHad can_be_had) const {
+    if (page.chunk != 0) return 0;
+    if (page.mapped == 0) return 1;
+    const Chunk& chunk = chunks_[page.mapped];
+    if (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)) return 0;
+    return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
+  }
+  // The page that the chunk in use at this page left, if it can come home without a driver call; 0:
+  // it cannot, and belongs here from now on.
+  uint32_t HomeOf(const Page& page) {
+    Chunk& chunk = chunks_[page.chunk];
+    if (chunk.home == 0) return 0;
+    const Page& home = (*space_)[chunk.home];
+    if (home.chunk != 0 || home.mapped != page.chunk) chunk.home = 0;
+    return chunk.home;
+  }
+  // Where the chunk that is mapped at a page is in use; 0: nowhere.
+  uint32_t PlaceOf(const Page& page) const { return chunks_[page.mapped].place; }
+  uint32_t NewMark() { return ++mark_; }
+  bool shadows() const { return shadows_; }
+  uint64_t shadow_count() const { return mappings_ - in_use_; }
+
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
-  // Chunks that are mapped nowhere.
+  // Chunks that are in use nowhere.
   uint64_t idle_chunks() const { return idle_chunks_; }
+  // Those of them that a stream may have.
+  uint64_t IdleFor(uint32_t timeline) const;
   uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
   uint64_t peak_reserved_bytes() const { return peak_reserved_.load(std::memory_order_relaxed); }
   void ResetPeak() { peak_reserved_.store(reserved_bytes(), std::memory_order_relaxed); }
@@ -50,28 +94,54 @@ class ChunkStore {
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
   // How many more chunks the limit allows.
   uint64_t ChunksUnderLimit() const;
-  uint64_t HandleAt(uint64_t address) { return chunks_[space_->PageAt(address)].handle; }
+  uint64_t HandleAt(uint64_t address) { return chunks_[space_->PageAt(address).chunk].handle; }
   uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
   uint64_t chunks() const { return chunks_.count(); }
 
  private:
   struct Chunk {
     uint64_t handle;
-    uint64_t address;  // 0: mapped nowhere
-    uint32_t next;     // of those that are mapped nowhere
-    uint32_t unused;
+    uint32_t place;     // number of the page where it is in use; 0: idle
+    uint32_t home;      // the page that it left to fill a gap; 0: it is where it belongs
+    uint32_t last;      // of an idle one: the page where it was, if work may still touch it
+    uint32_t pages;     // first of the pages where it is mapped
+    uint32_t mappings;  // how many these are
+    uint32_t previous;  // of the idle ones
+    uint32_t next;
   };
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
+  // A chunk is mapped at no more pages than this, as far as work lets go of them…
+  static constexpr uint32_t kMostMappings = 6;
+  // …and there are no more shadows than this in all: mappings are not free.
+  static constexpr uint64_t kMostShadows = 16384;
 
-  void PutIdle(uint32_t chunk);
-  DriverResult UnmapChunk(uint64_t address, uint32_t chunk);
+  bool UsableBy(const Chunk& chunk, uint32_t timeline) const {
+    if (chunk.last == 0) return true;
+    const Page& page = (*space_)[chunk.last];
+    return (timeline != Fences::kEverything && page.timeline == timeline) ||
+           fences_->Completed(page.timeline, page.tick);
+  }
+  void PutIdle(uint32_t index);
+  void TakeIdle(uint32_t index);
+  uint32_t FindIdle(uint32_t timeline) const;
+  void PutToUse(uint32_t index, uint32_t number, uint32_t timeline, uint32_t* tick);
+  DriverResult MapAt(uint32_t index, uint32_t number);
+  DriverResult MapFresh(uint32_t number, uint32_t timeline, uint32_t* tick);
+  DriverResult UnmapAt(uint32_t number);
+  DriverResult DropShadows(uint32_t index, uint32_t most);
+  void Undo(uint64_t address, uint64_t count);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
   AddressSpace* space_ = nullptr;
+  const Fences* fences_ = nullptr;
   Slab<Chunk> chunks_;
+  bool shadows_ = true;
+  uint32_t mark_ = 0;
   uint32_t idle_head_ = 0;
   uint64_t idle_chunks_ = 0;
+  uint64_t mappings_ = 0;
+  uint64_t in_use_ = 0;
   std::atomic<uint64_t> limit_bytes_{0};
   std::atomic<uint64_t> committed_{0};
   std::atomic<uint64_t> reserved_{0};

@@ -27,9 +27,15 @@ struct PoolConfig {
   // over what was allocated at the peak: a repeating loop then settles where no chunk moves any
   // more.
   uint32_t slack_permille = 10;
+  // The same for a block that could lie where it lay in the round before, were its chunks not in
+  // use elsewhere: what is made for it settles the loop for good.
+  uint32_t repeat_slack_permille = 25;
   // Waste matters less in a small pool, and it settles worse: while the peak is below eight times
   // this, the slack is at least this much, or a quarter of what the peak is below.
   uint64_t small_slack_bytes = 0;
+  // A chunk that moves stays mapped where it was until that page is needed for another, so that it
+  // need not wait for work and comes back without a driver call.
+  bool shadows = true;
   // How long an allocation may wait for work on what was freed, if that would be enough, before
   // anything else is tried: for callers whose frees would have waited anyway. Counted as below.
   uint64_t free_wait_ns = 0;

@@ -18,6 +18,7 @@ void Fences::Close(bool alive) {
         driver_->event_destroy(driver_->self, timeline.fences[i].event);
       }
     }
+    in_flight_ -= timeline.in_flight;
     timeline.in_flight = 0;
     timeline.recorded = 0;
     // Nothing of a context that is gone can still run.
@@ -101,6 +102,7 @@ DriverResult Fences::Ensure(uint32_t t, uint32_t tick) {
   ++events_recorded_;
   timeline.recorded = closed;
   timeline.fences[timeline.in_flight++] = {closed, event};
+  ++in_flight_;
   return kDriverSuccess;
 }
 
@@ -123,6 +125,7 @@ DriverResult Fences::EnsureEverything() {
   stream_ticks_count_ = count;
   everything.recorded = closed;
   everything.fences[everything.in_flight++] = {closed, 0};
+  ++in_flight_;
   return kDriverSuccess;
 }
 
@@ -149,6 +152,7 @@ void Fences::PollTimeline(uint32_t t) {
   }
   for (int i = done; i < timeline.in_flight; ++i) timeline.fences[i - done] = timeline.fences[i];
   timeline.in_flight -= done;
+  in_flight_ -= done;
 }
 
 void Fences::PollEverything() {
@@ -163,10 +167,11 @@ void Fences::PollEverything() {
   }
   Complete(&everything, everything.fences[0].tick);
   everything.in_flight = 0;
+  --in_flight_;
 }
 
 void Fences::Poll() {
-  if (capturing()) return;
+  if (capturing() || in_flight_ == 0) return;
   const uint32_t count = timelines();
   for (uint32_t t = 1; t < count; ++t) PollTimeline(t);
   PollEverything();

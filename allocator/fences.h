@@ -48,6 +48,8 @@ class Fences {
   DriverResult Ensure(uint32_t timeline, uint32_t tick);
   // Looks which events have completed. No wait.
   void Poll();
+  // Whether Poll would ask the driver.
+  bool AnyInFlight() const { return in_flight_ != 0; }
   // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
   // clock), or it cannot.
   bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns);
@@ -95,6 +97,7 @@ class Fences {
   bool broken_ = false;
   bool overflowed_ = false;  // there were more streams than timelines
   uint64_t events_recorded_ = 0;
+  int in_flight_ = 0;  // of all timelines
   static constexpr int kKept = 32;
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;

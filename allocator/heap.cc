@@ -40,6 +40,10 @@ uint32_t Heap::TakeFromBin(uint64_t size) {
   if (bin.head == 0) full_bins_ &= ~(uint64_t{1} << number_of_bin);
   quick_bytes_ -= size;
   span.state = SpanState::kLive;
+  if (span.zone == kLargeZone) {
+    repeats_.Foretell(size);
+    repeats_.Note(size, span.address);
+  }
   return index;
 }
 
@@ -76,8 +80,11 @@ uint32_t Heap::TakeFromIndex(uint64_t size) {
   if (spans_.spare() < 2 || !map_.HasRoom(1)) return 0;
   Zone& zone = zones_[ZoneOf(size)];
   for (;;) {
-    const uint32_t index =
-        ZoneOf(size) == kLargeZone ? FindLarge(size) : zone.free.Find(spans_, size);
+    if (ZoneOf(size) == kLargeZone) {
+      const uint32_t index = TakeLarge(size);
+      if (index != 0) return index;
+    }
+    const uint32_t index = ZoneOf(size) == kLargeZone ? 0 : zone.free.Find(spans_, size);
     if (index != 0) {
       map_.Prefetch(spans_[index].address);
       zone.free.Remove(&spans_, index);
@@ -135,10 +142,42 @@ uint32_t Heap::FindLarge(uint64_t size) const {
   });
 }
 
+// The free span that holds the place where this request was served in the round before, or 0.
+// Bounded: looks at so many spans.
+uint32_t Heap::FindRepeated(uint64_t size, uint64_t place) const {
+  constexpr int kMostLooks = 256;
+  uint32_t found = 0;
+  int looks = 0;
+  zones_[kLargeZone].free.VisitFrom(spans_, size, [&](uint32_t index) {
+    const Span& span = spans_[index];
+    if (place - span.address <= span.size - size) found = index;
+    return found == 0 && ++looks < kMostLooks;
+  });
+  return found;
+}
+
+uint32_t Heap::TakeLarge(uint64_t size) {
+  const uint64_t place = repeats_.Foretell(size);
+  uint32_t index = place != 0 ? FindRepeated(size, place) : 0;
+  const bool repeated = index != 0;
+  // Its pages have moved, and may come home: without a driver call, or not at all.
+  if (!repeated && place != 0 && repeats_.Sure() && Moved(place, size)) return 0;
+  if (!repeated) index = FindLarge(size);
+  if (index == 0) return 0;
+  map_.Prefetch(spans_[index].address);
+  zones_[kLargeZone].free.Remove(&spans_, index);
+  index = repeated ? CutAt(index, place - spans_[index].address, size) : Cut(index, size);
+  repeats_.Note(size, spans_[index].address);
+  return index;
+}
+
 // Makes a live block out of a free span that was taken out of the index; the rest goes back.
 uint32_t Heap::Cut(uint32_t index, uint64_t size) {
   const bool choose = spans_[index].size != size && spans_[index].zone == kLargeZone;
-  const uint64_t offset = choose ? FitIn(spans_[index], size).offset : 0;
+  return CutAt(index, choose ? FitIn(spans_[index], size).offset : 0, size);
+}
+
+uint32_t Heap::CutAt(uint32_t index, uint64_t offset, uint64_t size) {
   if (offset != 0) {
     const uint32_t upper = SplitAt(index, offset);
     zones_[spans_[index].zone].free.Insert(&spans_, index);

@@ -26,6 +26,7 @@
 #include "allocator/fences.h"
 #include "allocator/live_bits.h"
 #include "allocator/mutex.h"
+#include "allocator/repeats.h"
 #include "allocator/span.h"
 #include "allocator/span_index.h"
 
@@ -152,15 +153,32 @@ class Heap {
   // Waits until all that was freed so far can be taken. False: not by the deadline.
   bool WaitForFrees(uint64_t deadline_ns);
 
-  // The way to serve a block with the fewest chunks: `count` pages of a hole, from `address` on.
+  // A way to make room for a block with chunks: these pages, as far as they are holes.
   struct Plan {
     uint64_t address = 0;
-    uint64_t count = 0;
-    uint64_t left = 0;      // bytes that stay over beside the block
-    uint32_t keep[2] = {};  // free spans beside it that are part of it: not to be stripped
+    uint64_t pages = 0;
+    uint64_t count = 0;  // chunks that are needed
+    uint64_t cost = 0;   // steps of the driver, where chunks can be had
+    uint64_t left = 0;   // bytes that stay over beside the block
+    uint64_t from = 0;   // free spans within [from, to) are part of it: not to be stripped
+    uint64_t to = 0;
+    bool repeats = false;  // the block comes to lie where it lay in the round before
   };
-  DriverResult MakePlan(uint64_t size, Plan* plan);
-  // Maps idle chunks of the store at the plan's pages: they become a free span.
+  // The next Take may serve the request anywhere. True if it would not have until now.
+  bool ServeAnywhere() {
+    const bool sure = repeats_.Sure();
+    repeats_.GiveUp();
+    return sure;
+  }
+  // With `recall`, chunks that were at a place before may come back to it.
+  DriverResult MakePlan(uint64_t size, bool recall, Plan* plan);
+  // Chunks that had filled a gap and are free again go back to where they came from, so that a
+  // repeating job finds its memory as it was before. No driver call. True if any did.
+  bool SendHome();
+  // Takes the chunks that were at the plan's pages before out of free pages: they go to the store.
+  // No driver call. Returns how many.
+  uint64_t Recall(const Plan& plan);
+  // Puts idle chunks of the store to use at the plan's pages: they become a free span.
   DriverResult Execute(const Plan& plan);
 
   struct StripResult {
@@ -168,9 +186,10 @@ class Heap {
     uint64_t waiting = 0;  // pages that only wait for a fence
     DriverResult result = kDriverSuccess;
   };
-  // Unmaps up to `count` whole free pages that no work touches any more and that were freed in an
-  // epoch before `before_epoch` or in it; their chunks go to the store.
-  StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan);
+  // The chunks of up to `count` whole free pages, freed in the epoch `before_epoch` or earlier, go
+  // to the store. For others than this heap's stream (`own` false), or where chunks leave no
+  // shadow, no work may touch them any more.
+  StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own = false);
 
   // Whole pages in free spans.
   uint64_t FreePages() const;
@@ -280,12 +299,16 @@ class Heap {
   uint32_t TakeFromBin(uint64_t size);
   uint32_t TakeFromIndex(uint64_t size);
   uint32_t Cut(uint32_t index, uint64_t size);
+  uint32_t CutAt(uint32_t index, uint64_t offset, uint64_t size);
   struct Fit {
     uint64_t offset;
     uint64_t pages;  // whole free pages that the block would open
   };
   Fit FitIn(const Span& span, uint64_t size) const;
   uint32_t FindLarge(uint64_t size) const;
+  uint32_t FindRepeated(uint64_t size, uint64_t place) const;
+  uint32_t TakeLarge(uint64_t size);
+  bool Moved(uint64_t place, uint64_t size) const;
   uint32_t SplitAt(uint32_t index, uint64_t offset);
   void Join(uint32_t index);
   void EmptyBin(uint32_t number_of_bin);
@@ -297,6 +320,17 @@ class Heap {
   void Unlink(uint32_t* head, uint32_t index);
   DriverResult AddRegion(uint8_t zone, uint64_t size);
   void Consider(uint32_t hole, uint64_t size, Plan* plan) const;
+  bool PlanAt(uint64_t place, uint64_t size, Plan* plan) const;
+  uint32_t FindHole(uint64_t from, uint64_t to) const;
+  uint64_t CostOf(const Plan& plan) const;
+  uint64_t FirstPossible(const Span& hole, uint64_t count) const;
+  void MarkFreePages(bool recall);
+  bool MovesUnfenced() const;
+  bool Leave(uint32_t index, uint64_t from, uint64_t to);
+  template <typename Wanted>
+  uint32_t FindSpanWith(const Plan& plan, Wanted wanted) const;
+  uint64_t RecallFrom(uint32_t index);
+  int LeaveForHome(uint32_t index, Plan* runs);
   uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result);
   void MakeHole(uint32_t index, uint64_t from, uint64_t to);
 
@@ -317,11 +351,13 @@ class Heap {
   uint64_t parked_[kParked] = {};  // addresses: their places in the map are being fetched
   uint32_t found_[kParked] = {};   // blocks: their records are being fetched
   uint32_t region_count_ = 0;
+  uint32_t mark_ = 0;  // of the pages that were free when the plan was made; 0: of none
   uint64_t next_region_ = 0;
   uint64_t full_bins_ = 0;  // one bit for each bin with a member
   Bin bins_[kBins];
   Zone zones_[kZones];
   Region regions_[kMaxRegions];
+  Repeats repeats_;
 };
 
 // Holds a heap's lock, with nothing parked: for all but hits and frees.

@@ -7,7 +7,7 @@ uint64_t Heap::BackedBytes() const {
   uint64_t backed = 0;
   for (uint32_t r = 0; r < region_count_; ++r) {
     for (uint64_t at = 0; at < regions_[r].size; at += around_.page_bytes) {
-      if (around_.space->PageAt(regions_[r].address + at) != 0) backed += around_.page_bytes;
+      if (around_.space->PageAt(regions_[r].address + at).chunk != 0) backed += around_.page_bytes;
     }
   }
   return backed;
@@ -67,7 +67,7 @@ const char* Heap::Check() const {
       }
       if (span.state != SpanState::kHole) {
         for (uint64_t at = PageDown(span.address); at < span.address + span.size; at += page) {
-          if (around_.space->PageAt(at) == 0) return "a span lies on a page without a chunk";
+          if (around_.space->PageAt(at).chunk == 0) return "a span lies on a page without a chunk";
         }
       }
       if (span.state != SpanState::kFree && span.state != SpanState::kHole) {

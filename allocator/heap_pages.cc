@@ -1,4 +1,5 @@
-// The slow steps of a heap: where chunks come in, move and leave. The device's lock is held.
+// The slow steps of a heap beside plans and moves: records, regions, waits and looks. The device's
+// lock is held.
 #include <algorithm>
 
 #include "allocator/heap.h"
@@ -10,10 +11,6 @@ namespace {
 constexpr uint32_t kSpareSpans = 1024;
 constexpr uint32_t kSpareBlocks = 1024;
 constexpr uint64_t kFirstRegionBytes = uint64_t{256} << 20;
-// Holes that a plan looks at.
-constexpr int kMaxLooks = 512;
-// Free spans that are stripped in one go.
-constexpr int kBatch = 64;
 
 }  // namespace
 
@@ -25,8 +22,6 @@ bool Heap::Prepare() {
   if (!tracks_ && stats.live_blocks.load(std::memory_order_relaxed) >= kTracksFrom) Track();
   return ready;
 }
-
-// --- Plans --------------------------------------------------------------------------------------
 
 DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
   if (region_count_ == kMaxRegions || !spans_.EnsureSpare(1)) return kDriverOutOfMemory;
@@ -59,87 +54,6 @@ DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
   return kDriverSuccess;
 }
 
-// Compares the ways to use one hole: by itself, or together with the free spans beside it.
-void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
-  const Span& span = spans_[hole];
-  const uint64_t page = around_.page_bytes;
-  const auto is_free = [this](uint32_t index) {
-    return index != 0 && spans_[index].state == SpanState::kFree;
-  };
-  const uint32_t low = is_free(span.previous) ? span.previous : 0;
-  const uint32_t high = is_free(span.next) ? span.next : 0;
-  const uint64_t below = low != 0 ? spans_[low].size : 0;
-  const uint64_t above = high != 0 ? spans_[high].size : 0;
-  // The fewest chunks; of those the one that leaves the smallest piece over, so that the pieces
-  // at the edges of pages get used up.
-  const auto offer = [&](uint64_t address, uint64_t count, uint32_t keep_low, uint32_t keep_high) {
-    const uint64_t room = count * page + (keep_low != 0 ? below : 0) + (keep_high != 0 ? above : 0);
-    if (room < size || count * page > span.size) return;
-    const uint64_t left = room - size;
-    if (plan->count != 0 && (plan->count < count || (plan->count == count && plan->left <= left))) {
-      return;
-    }
-    *plan = {address, count, left, {keep_low, keep_high}};
-  };
-  const auto pages_for = [page](uint64_t bytes) { return (bytes + page - 1) / page; };
-  offer(span.address, pages_for(size), 0, 0);
-  if (below != 0 && below < size) offer(span.address, pages_for(size - below), low, 0);
-  if (above != 0 && above < size) {
-    const uint64_t count = pages_for(size - above);
-    offer(span.address + span.size - count * page, count, 0, high);
-  }
-  if (below != 0 && above != 0) offer(span.address, span.size / page, low, high);
-}
-
-DriverResult Heap::MakePlan(uint64_t size, Plan* plan) {
-  const uint8_t zone = ZoneOf(size);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    *plan = Plan();
-    int looks = 0;
-    zones_[zone].holes.VisitFrom(spans_, around_.page_bytes, [&](uint32_t hole) {
-      Consider(hole, size, plan);
-      return ++looks < kMaxLooks;
-    });
-    if (plan->count == 0) {
-      // The looks may have gone to holes that are all too small.
-      const uint32_t hole = zones_[zone].holes.Find(spans_, size + around_.page_bytes);
-      if (hole != 0) Consider(hole, size, plan);
-    }
-    if (plan->count != 0) return kDriverSuccess;
-    const DriverResult result = AddRegion(zone, PageUp(size));
-    if (result != kDriverSuccess) return result;
-  }
-  return kDriverOutOfMemory;
-}
-
-DriverResult Heap::Execute(const Plan& plan) {
-  if (!spans_.EnsureSpare(2)) return kDriverOutOfMemory;
-  uint32_t hole = 0;
-  for (Zone& zone : zones_) {
-    zone.holes.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
-      if (plan.address - spans_[index].address < spans_[index].size) hole = index;
-      return hole == 0;
-    });
-  }
-  if (hole == 0) return kDriverInvalidValue;
-  const DriverResult result = around_.chunks->Map(plan.address, plan.count);
-  if (result != kDriverSuccess) return result;
-  Zone& zone = zones_[spans_[hole].zone];
-  Bump(&stats.mapped_bytes[spans_[hole].zone], plan.count * around_.page_bytes);
-  zone.holes.Remove(&spans_, hole);
-  uint32_t index = hole;
-  if (plan.address > spans_[hole].address) {
-    index = SplitAt(hole, plan.address - spans_[hole].address);
-    zone.holes.Insert(&spans_, hole);
-  }
-  const uint64_t size = plan.count * around_.page_bytes;
-  if (size < spans_[index].size) zone.holes.Insert(&spans_, SplitAt(index, size));
-  spans_[index].tick = 0;
-  spans_[index].epoch = 0;
-  Join(index);
-  return kDriverSuccess;
-}
-
 uint32_t Heap::TakeAt(uint64_t address, uint64_t size) {
   Settle();
   uint32_t index = 0;
@@ -162,105 +76,6 @@ uint32_t Heap::TakeAt(uint64_t address, uint64_t size) {
   spans_[index].state = SpanState::kLive;
   map_.Insert(address, index);
   return index;
-}
-
-// --- Stripping ----------------------------------------------------------------------------------
-
-// Cuts [from, to), pages that are unmapped now, out of a free span that is in no index.
-void Heap::MakeHole(uint32_t index, uint64_t from, uint64_t to) {
-  Zone& zone = zones_[spans_[index].zone];
-  if (from > spans_[index].address) {
-    const uint32_t upper = SplitAt(index, from - spans_[index].address);
-    zone.free.Insert(&spans_, index);
-    index = upper;
-  }
-  if (to < spans_[index].address + spans_[index].size) {
-    zone.free.Insert(&spans_, SplitAt(index, to - spans_[index].address));
-  }
-  spans_[index].state = SpanState::kHole;
-  const auto absorb = [this](uint32_t low, uint32_t high) {
-    spans_[low].size += spans_[high].size;
-    spans_[low].next = spans_[high].next;
-    if (spans_[high].next != 0) spans_[spans_[high].next].previous = low;
-    spans_.Delete(high);
-  };
-  const uint32_t next = spans_[index].next;
-  if (next != 0 && spans_[next].state == SpanState::kHole) {
-    zone.holes.Remove(&spans_, next);
-    absorb(index, next);
-  }
-  const uint32_t previous = spans_[index].previous;
-  if (previous != 0 && spans_[previous].state == SpanState::kHole) {
-    zone.holes.Remove(&spans_, previous);
-    absorb(previous, index);
-    index = previous;
-  }
-  zone.holes.Insert(&spans_, index);
-}
-
-// Unmaps up to `count` whole pages of a free span, beside a hole if there is one. Returns how many.
-uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
-  if (!spans_.EnsureSpare(2)) return 0;
-  Span& span = spans_[index];
-  const uint64_t page = around_.page_bytes;
-  const uint64_t first = PageUp(span.address);
-  const uint64_t last = PageDown(span.address + span.size);
-  const uint64_t pages = (last - first) / page;
-  if (count > pages) count = pages;
-  const auto is_hole = [this](uint32_t i) { return i != 0 && spans_[i].state == SpanState::kHole; };
-  const bool from_below = is_hole(span.previous) && !is_hole(span.next);
-  uint64_t done = 0;
-  while (done < count) {
-    const uint64_t address = from_below ? first + done * page : last - (done + 1) * page;
-    *result = around_.chunks->Unmap(address);
-    if (*result != kDriverSuccess) break;
-    ++done;
-  }
-  if (done == 0) return 0;
-  Bump(&stats.mapped_bytes[span.zone], ~(done * page) + 1);
-  zones_[span.zone].free.Remove(&spans_, index);
-  if (from_below) {
-    MakeHole(index, first, first + done * page);
-  } else {
-    MakeHole(index, last - done * page, last);
-  }
-  return done;
-}
-
-Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan) {
-  StripResult strip;
-  if (kept) return strip;
-  EmptyBins(~uint64_t{0});
-  const uint64_t page = around_.page_bytes;
-  for (bool progress = true; progress && strip.pages < count;) {
-    progress = false;
-    strip.waiting = 0;
-    uint32_t batch[kBatch];
-    int found = 0;
-    for (Zone& zone : zones_) {
-      zone.free.VisitFrom(spans_, page, [&](uint32_t index) {
-        const Span& span = spans_[index];
-        const uint64_t first = PageUp(span.address);
-        const uint64_t last = PageDown(span.address + span.size);
-        if (first >= last || index == plan.keep[0] || index == plan.keep[1]) return true;
-        if (span.epoch > before_epoch) return true;
-        if (!around_.fences->Completed(timeline, span.tick)) {
-          strip.waiting += (last - first) / page;
-          return true;
-        }
-        batch[found++] = index;
-        return found < kBatch;
-      });
-      if (found == kBatch) break;
-    }
-    for (int i = 0; i < found && strip.pages < count; ++i) {
-      const uint64_t done = StripSpan(batch[i], count - strip.pages, &strip.result);
-      strip.pages += done;
-      if (done > 0) progress = true;
-      if (strip.result != kDriverSuccess) return strip;
-    }
-  }
-  return strip;
 }
 
 bool Heap::WaitForFrees(uint64_t deadline_ns) {
@@ -335,7 +150,7 @@ DriverResult Heap::RenewAccess() {
     const Region& region = regions_[r];
     const uint64_t page = around_.page_bytes;
     for (uint64_t at = 0; at < region.size; at += page) {
-      if (around_.space->PageAt(region.address + at) == 0) continue;
+      if (around_.space->PageAt(region.address + at).mapped == 0) continue;
       const DriverResult result = around_.chunks->RenewAccess(region.address + at);
       if (result != kDriverSuccess) return result;
     }
@@ -347,9 +162,7 @@ void Heap::UnmapAll() {
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];
     for (uint64_t at = 0; at < region.size; at += around_.page_bytes) {
-      if (around_.space->PageAt(region.address + at) != 0) {
-        around_.chunks->Unmap(region.address + at);
-      }
+      around_.chunks->Unmap(region.address + at);
     }
   }
 }

@@ -13,24 +13,6 @@ constexpr uint64_t kWaitStartNs = 500'000'000;
 constexpr uint64_t kFirstPauseNs = 5'000;
 constexpr uint64_t kLongestPauseNs = 1'000'000;
 
-// While it lives, the thread's driver calls do not disturb captures.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const DriverTable* driver) : driver_(driver) {
-    relaxed_ = driver_->relax_capture(driver_->self, &previous_) == kDriverSuccess;
-  }
-  ~RelaxedCapture() {
-    if (relaxed_) driver_->restore_capture(driver_->self, previous_);
-  }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  const DriverTable* driver_;
-  int32_t previous_ = 0;
-  bool relaxed_ = false;
-};
-
 }  // namespace
 
 void Pool::Note(Climb* climb, LadderStep step, uint64_t bytes, uint64_t since_ns) {
@@ -43,6 +25,7 @@ void Pool::Note(Climb* climb, LadderStep step, uint64_t bytes, uint64_t since_ns
 PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* block) {
   RelaxedCapture relaxed(driver_);
   Climb climb;
+  climb.relaxed = &relaxed;
   climb.request = request;
   climb.size = size;
   for (int round = 0;; ++round) {
@@ -76,6 +59,7 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
       const uint64_t lacking = climb.lacking * config_.chunk_bytes;
       if (RunHooks(HookKind::kPressure, lacking)) Note(&climb, LadderStep::kHooks, 0, since);
     } else if (round == 1) {
+      relaxed.Begin();
       WaitForEverything(&climb);
       climb.last = true;
     } else {
@@ -89,6 +73,7 @@ bool Pool::ClimbOnce(Climb* climb) {
   epochs_.Advance(Now());
   if (!climb->heap->Prepare()) return false;
   if (!climb->heap->GateOpen()) {
+    climb->relaxed->Begin();
     fences_.Poll();
     if (!climb->heap->WaitForGate(Now() + config_.last_wait_ns)) return false;
   }
@@ -110,8 +95,11 @@ bool Pool::TryFences(Climb* climb) {
     climb->served = Served::kHit;
     return true;
   }
-  heap->EnsureFences();
-  fences_.Poll();
+  if (fences_.AnyInFlight() || heap->stats.pending_bytes.load(std::memory_order_relaxed) != 0) {
+    climb->relaxed->Begin();
+    heap->EnsureFences();
+    fences_.Poll();
+  }
   bool any = heap->Settle();
   if (!any && config_.free_wait_ns != 0 &&
       heap->stats.pending_bytes.load(std::memory_order_relaxed) >= climb->size && MayWait(since)) {
@@ -131,20 +119,41 @@ bool Pool::TryFences(Climb* climb) {
 // Steps 2 to 4: make a range of addresses whole with chunks from wherever they are.
 bool Pool::TryChunks(Climb* climb) {
   Heap* heap = climb->heap;
+  if (heap->SendHome()) {
+    climb->index = heap->Take(climb->size);
+    climb->served = Served::kStitch;
+    if (climb->index != 0) return true;
+  }
   // Twice at most: after a wait there may be a better plan.
   for (int attempt = 0; attempt < 2; ++attempt) {
     Heap::Plan plan;
-    climb->result = heap->MakePlan(climb->size, &plan);
+    climb->result = heap->MakePlan(climb->size, attempt == 0, &plan);
     if (climb->result != kDriverSuccess) return false;
+    if ((!plan.repeats || plan.cost != 0) && heap->ServeAnywhere()) {
+      climb->index = heap->Take(climb->size);
+      climb->served = Served::kHit;
+      if (climb->index != 0) return true;
+    }
+    if (plan.cost != 0 && chunks_.shadow_count() != 0) {
+      // The driver is needed anyway: it may as well say which work has let go of its pages.
+      climb->relaxed->Begin();
+      fences_.Ensure(heap->timeline, fences_.OpenTick(heap->timeline));
+      fences_.Poll();
+      climb->result = heap->MakePlan(climb->size, attempt == 0, &plan);
+      if (climb->result != kDriverSuccess) return false;
+    }
     const uint64_t grown = grown_.load(std::memory_order_relaxed);
     const uint64_t moved = moved_.load(std::memory_order_relaxed);
     Gather(climb, plan);
-    if (chunks_.idle_chunks() < plan.count) {
-      climb->lacking = plan.count - chunks_.idle_chunks();
+    const uint64_t idle = chunks_.IdleFor(heap->timeline);
+    if (idle < plan.count) {
+      climb->lacking = plan.count - idle;
       return false;
     }
     climb->lacking = 0;
     climb->result = heap->Execute(plan);
+    // Of two pages that wait for the same chunk only one can have it: then without any that waits.
+    if (climb->result == kDriverNotReady && attempt == 0) continue;
     if (climb->result != kDriverSuccess) return false;
     const uint64_t made = grown_.load(std::memory_order_relaxed) - grown;
     const uint64_t chunk = config_.chunk_bytes;
@@ -184,11 +193,11 @@ void Pool::Grow(Climb* climb, uint64_t chunks) {
 }
 
 // Whether so many more chunks stay within the slack.
-bool Pool::WithinSlack(const Climb& climb, uint64_t chunks) const {
+bool Pool::WithinSlack(const Climb& climb, uint64_t chunks, uint64_t permille) const {
   const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
   const uint64_t now = AllocatedBytes() + climb.size;
   const uint64_t most = peak > now ? peak : now;
-  uint64_t slack = most / 1000 * config_.slack_permille;
+  uint64_t slack = most / 1000 * permille;
   const uint64_t small = config_.small_slack_bytes;
   if (most < 8 * small) {
     const uint64_t least = (8 * small - most) / 4 < small ? (8 * small - most) / 4 : small;
@@ -201,21 +210,33 @@ bool Pool::WithinSlack(const Climb& climb, uint64_t chunks) const {
 void Pool::Gather(Climb* climb, const Heap::Plan& plan) {
   const uint64_t chunk = config_.chunk_bytes;
   const auto lacking = [&] {
-    const uint64_t idle = chunks_.idle_chunks();
+    const uint64_t idle = chunks_.IdleFor(climb->heap->timeline);
     return idle < plan.count ? plan.count - idle : 0;
   };
+  Bump(&moved_, climb->heap->Recall(plan));
+  if (plan.cost != 0) climb->relaxed->Begin();
   if (lacking() == 0) return;
-  if (WithinSlack(*climb, lacking())) Grow(climb, lacking());
+  climb->relaxed->Begin();
+  // A round that repeats, and still lacks chunks where it had some before, would move them about in
+  // every round.
+  const uint64_t permille = plan.repeats && config_.slack_permille != 0
+                                ? config_.repeat_slack_permille
+                                : config_.slack_permille;
+  if (WithinSlack(*climb, lacking(), permille)) Grow(climb, lacking());
   if (lacking() == 0) return;
   uint64_t since = Now();
   Heap* heap = climb->heap;
-  fences_.Ensure(heap->timeline, fences_.OpenTick(heap->timeline));
-  fences_.Poll();
-  Heap::StripResult strip = heap->Strip(lacking(), ~uint32_t{0}, plan);
+  Heap::StripResult strip = heap->Strip(lacking(), ~uint32_t{0}, plan, true);
+  if (lacking() != 0 && strip.waiting != 0) {
+    fences_.Ensure(heap->timeline, fences_.OpenTick(heap->timeline));
+    fences_.Poll();
+    const Heap::StripResult more = heap->Strip(lacking(), ~uint32_t{0}, plan, true);
+    strip = {strip.pages + more.pages, more.waiting, more.result};
+  }
   uint64_t brought = strip.pages;
   Bump(&moved_, strip.pages);
   if (lacking() != 0 && strip.waiting != 0 && WaitForOwnStream(climb)) {
-    strip = heap->Strip(lacking(), ~uint32_t{0}, plan);
+    strip = heap->Strip(lacking(), ~uint32_t{0}, plan, true);
     brought += strip.pages;
     Bump(&moved_, strip.pages);
   }

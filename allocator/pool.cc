@@ -53,7 +53,9 @@ PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   }
   space_.Open(driver, &events_, chunk, wanted, device_.total_bytes / 4);
   fences_.Open(driver);
-  if (!chunks_.Open(driver, &events_, &space_, config.limit_bytes)) return PoolError::kUnavailable;
+  if (!chunks_.Open(driver, &events_, &space_, &fences_, config.limit_bytes, config.shadows)) {
+    return PoolError::kUnavailable;
+  }
   opened_ns_ = Now();
   limit_bytes_ = config.limit_bytes;
   epochs_.Advance(opened_ns_);

@@ -27,6 +27,7 @@
 #include "allocator/fences.h"
 #include "allocator/heap.h"
 #include "allocator/mutex.h"
+#include "allocator/relaxed_capture.h"
 #include "allocator/report.h"
 
 namespace vramstow {
@@ -233,6 +234,7 @@ class Pool {
     bool last = false;     // every stream's memory, however young
     OutOfMemoryReport::Tried tried[kLadderSteps] = {};
     DriverResult result = kDriverSuccess;
+    RelaxedCapture* relaxed = nullptr;
   };
 
   static uint64_t HashOf(const HeapKey& key);
@@ -253,7 +255,7 @@ class Pool {
   bool TryFences(Climb* climb);
   bool TryChunks(Climb* climb);
   void Grow(Climb* climb, uint64_t chunks);
-  bool WithinSlack(const Climb& climb, uint64_t chunks) const;
+  bool WithinSlack(const Climb& climb, uint64_t chunks, uint64_t permille) const;
   void Gather(Climb* climb, const Heap::Plan& plan);
   uint64_t StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch);
   bool MayWait(uint64_t now) const;
@@ -264,7 +266,7 @@ class Pool {
 
   // trim.cc
   bool RunHooks(HookKind kind, uint64_t bytes);
-  uint64_t StripAll(uint64_t chunks, uint32_t before_epoch);
+  uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr);
   uint64_t ReleaseIdle(uint64_t chunks);
   void EnsureAllFences();
 

@@ -13,15 +13,21 @@ uint64_t Pool::ReleaseIdle(uint64_t chunks) {
   return released;
 }
 
-// Unmaps free pages of all heaps. The device's lock is held.
-uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch) {
+// Unmaps free pages of all heaps; *waits (may be null): some memory would be free but for work that
+// has not finished. The device's lock is held.
+uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits) {
   uint64_t stripped = 0;
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps && stripped < chunks; ++number) {
     Heap* heap = heaps_[number];
     HeapLock lock(heap);
     heap->Settle();
-    stripped += heap->Strip(chunks - stripped, before_epoch, Heap::Plan()).pages;
+    const Heap::StripResult strip = heap->Strip(chunks - stripped, before_epoch, Heap::Plan());
+    stripped += strip.pages;
+    if (waits != nullptr) {
+      *waits |=
+          strip.waiting != 0 || heap->stats.pending_bytes.load(std::memory_order_relaxed) != 0;
+    }
   }
   return stripped;
 }
@@ -50,12 +56,15 @@ TrimResult Pool::Trim(const TrimRequest& request) {
       const bool relaxed = driver_->relax_capture(driver_->self, &previous) == kDriverSuccess;
       EnsureAllFences();
       released += ReleaseIdle(wanted - released);
-      if (released < wanted && StripAll(wanted - released, ~uint32_t{0}) != 0) {
+      bool waits = false;
+      if (released < wanted && StripAll(wanted - released, ~uint32_t{0}, &waits) != 0) {
         released += ReleaseIdle(wanted - released);
       }
+      // Chunks whose shadows work may still touch.
+      waits |= chunks_.idle_chunks() != 0;
       if (relaxed) driver_->restore_capture(driver_->self, previous);
       CheckIfAsked();
-      if (released >= wanted || Now() - since >= request.wait_ns || fences_.capturing()) {
+      if (released >= wanted || !waits || Now() - since >= request.wait_ns || fences_.capturing()) {
         events_.Step(EventKind::kCacheTrim, released * chunk, 0, 0, kUnknownStream, kDriverSuccess);
         break;
       }

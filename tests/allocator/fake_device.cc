@@ -53,7 +53,7 @@ void FakeDevice::Submit(uint64_t stream, uint64_t address, uint64_t size) {
   std::lock_guard lock(mutex_);
   Stream& entry = streams_[stream];
   entry.destroyed = false;
-  entry.unfinished.push_back({++entry.submitted, address, size});
+  entry.unfinished.push_back({++entry.submitted, address, size, MemoryAt(address, size)});
 }
 
 void FakeDevice::Finish(uint64_t stream, uint64_t count) {
@@ -68,15 +68,45 @@ void FakeDevice::FinishAll() {
   for (auto& [name, stream] : streams_) stream.unfinished.clear();
 }
 
-bool FakeDevice::Touched(uint64_t address, uint64_t size, uint64_t except) const {
-  std::lock_guard lock(mutex_);
-  for (const auto& [name, stream] : streams_) {
-    if (name == except) continue;
-    for (const Work& work : stream.unfinished) {
-      if (work.address < address + size && address < work.address + work.size) return true;
+std::vector<FakeDevice::Piece> FakeDevice::MemoryAt(uint64_t address, uint64_t size) const {
+  std::vector<Piece> pieces;
+  auto at = mappings_.upper_bound(address);
+  if (at != mappings_.begin()) --at;
+  for (; at != mappings_.end() && at->first < address + size; ++at) {
+    const uint64_t from = std::max(address, at->first);
+    const uint64_t to = std::min(address + size, at->first + at->second.size);
+    if (from < to) pieces.push_back({at->second.handle, from - at->first, to - from});
+  }
+  return pieces;
+}
+
+bool FakeDevice::Share(const std::vector<Piece>& some, const std::vector<Piece>& others) {
+  for (const Piece& a : some) {
+    for (const Piece& b : others) {
+      if (a.handle == b.handle && a.offset < b.offset + b.size && b.offset < a.offset + a.size) {
+        return true;
+      }
     }
   }
   return false;
+}
+
+bool FakeDevice::Touched(uint64_t address, uint64_t size, uint64_t except) const {
+  std::lock_guard lock(mutex_);
+  const std::vector<Piece> memory = MemoryAt(address, size);
+  for (const auto& [name, stream] : streams_) {
+    if (name == except) continue;
+    for (const Work& work : stream.unfinished) {
+      if (Share(memory, work.memory)) return true;
+    }
+  }
+  return false;
+}
+
+bool FakeDevice::Overlap(uint64_t address, uint64_t size, uint64_t other,
+                         uint64_t other_size) const {
+  std::lock_guard lock(mutex_);
+  return Share(MemoryAt(address, size), MemoryAt(other, other_size));
 }
 
 void FakeDevice::DestroyStream(uint64_t stream) {
@@ -175,7 +205,8 @@ DriverResult FakeDevice::MapHandle(uint64_t address, uint64_t size, uint64_t han
     Violate("map over another mapping");
     return kDriverInvalidValue;
   }
-  if (!mapped_.insert(handle).second) Violate("a chunk mapped twice");
+  if (!options_.many_mappings && mapped_.count(handle) != 0) return kDriverInvalidValue;
+  mapped_.insert(handle);
   mappings_[address] = {size, handle, false};
   return kDriverSuccess;
 }
@@ -193,7 +224,7 @@ DriverResult FakeDevice::UnmapRange(uint64_t address, uint64_t size) {
       }
     }
   }
-  mapped_.erase(found->second.handle);
+  mapped_.erase(mapped_.find(found->second.handle));
   mappings_.erase(found);
   return kDriverSuccess;
 }
@@ -351,6 +382,10 @@ void FakeDevice::FillTable() {
   };
   table_.pause = [](void* self, uint64_t nanoseconds) {
     FakeDevice* device = Self(self);
+    {
+      const std::lock_guard lock(device->mutex_);
+      ++device->calls_["pause"];
+    }
     device->Advance(nanoseconds);
     if (device->on_pause_) device->on_pause_();
   };

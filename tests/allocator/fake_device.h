@@ -30,6 +30,7 @@ class FakeDevice {
     bool virtual_memory = true;
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
+    bool many_mappings = true;  // of one handle
   };
 
   explicit FakeDevice(const Options& options);
@@ -49,7 +50,8 @@ class FakeDevice {
   void FinishAll();
   // What a pause does beside advancing the clock; by default nothing.
   void set_on_pause(std::function<void()> on_pause) { on_pause_ = std::move(on_pause); }
-  // Whether unfinished work of a stream other than `except` touches the range.
+  // Whether unfinished work of a stream other than `except` touches the memory behind the range, by
+  // whatever address.
   bool Touched(uint64_t address, uint64_t size, uint64_t except) const;
   void DestroyStream(uint64_t stream);
   // The stream is destroyed, its work goes on, and its name is free for another stream.
@@ -65,6 +67,8 @@ class FakeDevice {
   uint64_t ranges() const;
   // Whether every byte of the range is mapped with access.
   bool Accessible(uint64_t address, uint64_t size) const;
+  // Whether the two ranges share memory, by whatever addresses.
+  bool Overlap(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) const;
   std::vector<std::string> violations() const;
 
  private:
@@ -73,10 +77,16 @@ class FakeDevice {
     uint64_t handle;
     bool access;
   };
+  struct Piece {
+    uint64_t handle;
+    uint64_t offset;
+    uint64_t size;
+  };
   struct Work {
     uint64_t number;
     uint64_t address;
     uint64_t size;
+    std::vector<Piece> memory;
   };
   struct Stream {
     uint64_t submitted = 0;
@@ -88,6 +98,9 @@ class FakeDevice {
   // True if this call is to fail, with the result to give.
   bool Fails(const char* call, DriverResult* result);
   void Violate(const std::string& what);
+  // What is mapped in the range.
+  std::vector<Piece> MemoryAt(uint64_t address, uint64_t size) const;
+  static bool Share(const std::vector<Piece>& some, const std::vector<Piece>& others);
   bool Reached(const Reach& reach) const;
   void FillTable();
   DriverResult MapHandle(uint64_t address, uint64_t size, uint64_t handle);
@@ -108,7 +121,7 @@ class FakeDevice {
   std::map<uint64_t, uint64_t> ranges_;
   std::map<uint64_t, uint64_t> handles_;  // handle: size
   std::map<uint64_t, Mapping> mappings_;
-  std::set<uint64_t> mapped_;  // handles
+  std::multiset<uint64_t> mapped_;  // handles
   std::map<uint64_t, Reach> events_;
   std::map<uint64_t, Stream> streams_;
   uint64_t next_address_ = uint64_t{0x7} << 44;

@@ -27,6 +27,7 @@ struct Setting {
   bool pauses_finish = false;
   uint64_t memory = 192 * kMiB;
   uint64_t chunk = 2 * kMiB;
+  bool many_mappings = true;
 };
 
 class Program {
@@ -85,6 +86,7 @@ class Program {
     FakeDevice::Options options;
     options.total_bytes = setting.memory;
     options.context_events = setting.context_events;
+    options.many_mappings = setting.many_mappings;
     return options;
   }
 
@@ -154,6 +156,9 @@ class Program {
       if (held.address < block.address + block.size && block.address < held.address + held.size) {
         Wrong("two live blocks overlap");
       }
+      if (device_.Overlap(held.address, held.size, block.address, block.size)) {
+        Wrong("two live blocks share memory");
+      }
     }
     live_.push_back({block.address, block.size, request.stream});
   }
@@ -210,6 +215,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       {.context_events = false},
       {.pauses_finish = true},
       {.memory = 64 * kMiB},
+      {.memory = 64 * kMiB, .many_mappings = false},
       {.context_events = false, .pauses_finish = true, .memory = 64 * kMiB, .chunk = 4 * kMiB},
   };
   uint64_t allocations = 0;

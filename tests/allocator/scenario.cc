@@ -146,12 +146,15 @@ class Runner {
     options_.granularity = Bytes(Value(words, "granularity", "2MiB"));
     options_.context_events = !Has(words, "no-context-events");
     options_.virtual_memory = !Has(words, "no-vmm");
+    options_.many_mappings = !Has(words, "maps-once");
   }
 
   void Configure(const Words& words) {
     config_.chunk_bytes = Bytes(Value(words, "chunk", "2MiB"));
     config_.small_bytes = Bytes(Value(words, "small", "1MiB"));
     config_.slack_permille = static_cast<uint32_t>(std::stoul(Value(words, "slack", "0")));
+    config_.repeat_slack_permille = config_.slack_permille;
+    config_.shadows = Value(words, "shadows", "on") == "on";
     config_.limit_bytes = Bytes(Value(words, "limit", "0"));
     config_.watermark_bytes = Bytes(Value(words, "watermark", "0"));
     config_.decay_ns = Time(Value(words, "decay", "0"));
@@ -177,6 +180,10 @@ class Runner {
       if (other.address < block.address + block.size &&
           block.address < other.address + other.size && live_.count(name) != 0) {
         Fail("overlaps " + name);
+      }
+      if (live_.count(name) != 0 &&
+          device_->Overlap(block.address, block.size, other.address, other.size)) {
+        Fail("shares memory with " + name);
       }
     }
     names_[words.at(1)] = {block.address, block.size, block.served};

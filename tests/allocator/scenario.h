@@ -3,9 +3,9 @@
 // Idea: one command a line, `#` begins a comment. The runner has a fake device and a pool with all
 // checks on. Sizes as in "2MiB", times as in "10ms", streams as numbers.
 //
-//   device [memory=1GiB] [granularity=2MiB] [no-context-events] [no-vmm]
+//   device [memory=1GiB] [granularity=2MiB] [no-context-events] [no-vmm] [maps-once]
 //   pool [chunk=2MiB] [small=1MiB] [limit=64MiB] [decay=1s] [watermark=64MiB] [steal-after=1s]
-//        [stitch-wait=1ms] [last-wait=1s] [slack=10]
+//        [stitch-wait=1ms] [last-wait=1s] [slack=10] [shadows=off]
 //   alloc NAME SIZE [stream=N] [pool=N] [framework] [fails]
 //   free NAME [fails]                  use NAME stream=N
 //   submit NAME stream=N               work that touches the block, unfinished until…

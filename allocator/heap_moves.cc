@@ -1,0 +1,242 @@
+// How chunks leave the pages of a heap. The device's lock is held.
+#include "allocator/heap.h"
+
+namespace vramstow {
+namespace {
+
+// Free spans, or runs of pages, that are dealt with in one go.
+constexpr int kBatch = 64;
+// Mark of a page whose chunk is wanted elsewhere.
+constexpr uint32_t kWanted = ~uint32_t{0};
+
+}  // namespace
+
+// Cuts [from, to), pages that are unmapped now, out of a free span that is in no index.
+void Heap::MakeHole(uint32_t index, uint64_t from, uint64_t to) {
+  Zone& zone = zones_[spans_[index].zone];
+  if (from > spans_[index].address) {
+    const uint32_t upper = SplitAt(index, from - spans_[index].address);
+    zone.free.Insert(&spans_, index);
+    index = upper;
+  }
+  if (to < spans_[index].address + spans_[index].size) {
+    zone.free.Insert(&spans_, SplitAt(index, to - spans_[index].address));
+  }
+  spans_[index].state = SpanState::kHole;
+  const auto absorb = [this](uint32_t low, uint32_t high) {
+    spans_[low].size += spans_[high].size;
+    spans_[low].next = spans_[high].next;
+    if (spans_[high].next != 0) spans_[spans_[high].next].previous = low;
+    spans_.Delete(high);
+  };
+  const uint32_t next = spans_[index].next;
+  if (next != 0 && spans_[next].state == SpanState::kHole) {
+    zone.holes.Remove(&spans_, next);
+    absorb(index, next);
+  }
+  const uint32_t previous = spans_[index].previous;
+  if (previous != 0 && spans_[previous].state == SpanState::kHole) {
+    zone.holes.Remove(&spans_, previous);
+    absorb(previous, index);
+    index = previous;
+  }
+  zone.holes.Insert(&spans_, index);
+}
+
+// Takes the chunks of up to `count` whole pages of a free span, beside a hole if there is one.
+// Returns how many.
+uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
+  if (!spans_.EnsureSpare(2)) return 0;
+  Span& span = spans_[index];
+  const uint64_t page = around_.page_bytes;
+  const uint64_t first = PageUp(span.address);
+  const uint64_t last = PageDown(span.address + span.size);
+  const uint64_t pages = (last - first) / page;
+  if (count > pages) count = pages;
+  const auto is_hole = [this](uint32_t i) { return i != 0 && spans_[i].state == SpanState::kHole; };
+  const bool from_below = is_hole(span.previous) && !is_hole(span.next);
+  uint64_t done = 0;
+  while (done < count) {
+    const uint64_t address = from_below ? first + done * page : last - (done + 1) * page;
+    *result = around_.chunks->Vacate(address, timeline, span.tick);
+    if (*result != kDriverSuccess) break;
+    ++done;
+  }
+  if (done == 0) return 0;
+  Bump(&stats.mapped_bytes[span.zone], ~(done * page) + 1);
+  zones_[span.zone].free.Remove(&spans_, index);
+  if (from_below) {
+    MakeHole(index, first, first + done * page);
+  } else {
+    MakeHole(index, last - done * page, last);
+  }
+  return done;
+}
+
+// The chunks of [from, to), whole pages of a free span, go to the store. False: no memory for
+// records.
+bool Heap::Leave(uint32_t index, uint64_t from, uint64_t to) {
+  if (!spans_.EnsureSpare(2)) return false;
+  const Span& span = spans_[index];
+  for (uint64_t at = from; at < to; at += around_.page_bytes) {
+    around_.chunks->Leave(at, timeline, span.tick);
+  }
+  Bump(&stats.mapped_bytes[span.zone], ~(to - from) + 1);
+  zones_[span.zone].free.Remove(&spans_, index);
+  MakeHole(index, from, to);
+  return true;
+}
+
+// A free span with a whole page that is `wanted`, and that lies outside of the plan; or 0.
+template <typename Wanted>
+uint32_t Heap::FindSpanWith(const Plan& plan, Wanted wanted) const {
+  const bool unfenced = MovesUnfenced();
+  uint32_t found = 0;
+  for (const Zone& zone : zones_) {
+    if (found != 0) break;
+    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
+      const Span& span = spans_[index];
+      if (span.address < plan.to && plan.from < span.address + span.size) return true;
+      if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
+      const uint64_t last = PageDown(span.address + span.size);
+      for (uint64_t at = PageUp(span.address); at < last; at += around_.page_bytes) {
+        if (!wanted(around_.space->PageAt(at))) continue;
+        found = index;
+        return false;
+      }
+      return true;
+    });
+  }
+  return found;
+}
+
+// From its end on, so that the span keeps its number as long as there is something left of it.
+uint64_t Heap::RecallFrom(uint32_t index) {
+  const uint64_t page = around_.page_bytes;
+  const uint64_t first = PageUp(spans_[index].address);
+  const uint64_t start = spans_[index].address;
+  const auto wanted = [&](uint64_t at) { return around_.space->PageAt(at).mark == kWanted; };
+  uint64_t done = 0;
+  for (uint64_t at = PageDown(start + spans_[index].size); at > first;) {
+    at -= page;
+    if (!wanted(at)) continue;
+    const uint64_t end = at + page;
+    while (at > first && wanted(at - page)) at -= page;
+    for (uint64_t each = at; each < end; each += page) around_.space->PageAt(each).mark = 0;
+    if (!Leave(index, at, end)) return done;
+    done += (end - at) / page;
+    if (at == start) break;
+  }
+  return done;
+}
+
+uint64_t Heap::Recall(const Plan& plan) {
+  if (mark_ == 0) return 0;
+  uint64_t wanted = 0;
+  for (uint64_t i = 0; i < plan.pages; ++i) {
+    const Page& page = around_.space->PageAt(plan.address + i * around_.page_bytes);
+    if (page.chunk != 0 || page.mapped == 0) continue;
+    const uint32_t place = around_.chunks->PlaceOf(page);
+    if (place == 0 || (*around_.space)[place].mark != mark_) continue;
+    (*around_.space)[place].mark = kWanted;
+    ++wanted;
+  }
+  uint64_t recalled = 0;
+  while (recalled < wanted) {
+    const uint32_t index =
+        FindSpanWith(plan, [](const Page& page) { return page.mark == kWanted; });
+    const uint64_t done = index != 0 ? RecallFrom(index) : 0;
+    if (done == 0) break;
+    recalled += done;
+  }
+  // What lies in the plan itself stays there.
+  for (uint64_t at = plan.from; recalled < wanted && at < plan.to; at += around_.page_bytes) {
+    if (around_.space->PageAt(at).mark == kWanted) around_.space->PageAt(at).mark = 0;
+  }
+  return recalled;
+}
+
+// Takes chunks that have a home out of a free span, up to kBatch runs of pages; *runs says where
+// they belong.
+int Heap::LeaveForHome(uint32_t index, Plan* runs) {
+  const uint64_t size = around_.page_bytes;
+  const uint64_t start = spans_[index].address;
+  const uint64_t first = PageUp(start);
+  const auto home_of = [&](uint64_t at) {
+    return around_.chunks->HomeOf(around_.space->PageAt(at));
+  };
+  int found = 0;
+  for (uint64_t at = PageDown(start + spans_[index].size); at > first && found < kBatch;) {
+    at -= size;
+    uint32_t home = home_of(at);
+    if (home == 0) continue;
+    uint64_t count = 1;
+    while (at > first && home_of(at - size) == home - 1 && home != 1) {
+      at -= size;
+      --home;
+      ++count;
+    }
+    if (!Leave(index, at, at + count * size)) break;
+    runs[found] = Plan();
+    runs[found].address = around_.space->AddressOf(home);
+    runs[found++].pages = count;
+    if (at == start) break;
+  }
+  return found;
+}
+
+bool Heap::SendHome() {
+  if (kept || around_.chunks->shadow_count() == 0) return false;
+  EmptyBins(~uint64_t{0});
+  for (bool any = false;; any = true) {
+    const uint32_t index = FindSpanWith(
+        Plan(), [this](const Page& page) { return around_.chunks->HomeOf(page) != 0; });
+    if (index == 0) return any;
+    Plan runs[kBatch];
+    const int found = LeaveForHome(index, runs);
+    if (found == 0) return any;
+    for (int i = 0; i < found; ++i) {
+      if (Execute(runs[i]) != kDriverSuccess) return any;
+    }
+  }
+}
+
+Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own) {
+  StripResult strip;
+  if (kept) return strip;
+  EmptyBins(~uint64_t{0});
+  const bool unfenced = own && MovesUnfenced();
+  const uint64_t page = around_.page_bytes;
+  for (bool progress = true; progress && strip.pages < count;) {
+    progress = false;
+    strip.waiting = 0;
+    uint32_t batch[kBatch];
+    int found = 0;
+    for (Zone& zone : zones_) {
+      zone.free.VisitFrom(spans_, page, [&](uint32_t index) {
+        const Span& span = spans_[index];
+        const uint64_t first = PageUp(span.address);
+        const uint64_t last = PageDown(span.address + span.size);
+        if (first >= last) return true;
+        if (span.address < plan.to && plan.from < span.address + span.size) return true;
+        if (span.epoch > before_epoch) return true;
+        if (!unfenced && !around_.fences->Completed(timeline, span.tick)) {
+          strip.waiting += (last - first) / page;
+          return true;
+        }
+        batch[found++] = index;
+        return found < kBatch;
+      });
+      if (found == kBatch) break;
+    }
+    for (int i = 0; i < found && strip.pages < count; ++i) {
+      const uint64_t done = StripSpan(batch[i], count - strip.pages, &strip.result);
+      strip.pages += done;
+      if (done > 0) progress = true;
+      if (strip.result != kDriverSuccess) return strip;
+    }
+  }
+  return strip;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,86 @@
+// Repeats: where the blocks of a repeating job lay the last time.
+//
+// Idea: a training loop asks for the same sizes in the same order again and again. If each block
+// comes to lie where it lay in the round before, the round finds all memory mapped where it needs
+// it. So the sizes and places of a heap's requests are kept in order; while the sizes go on as they
+// did some requests ago, the places of then are foretold. Where a job begins to repeat is found by
+// the sizes of the last few requests. Wrong guesses cost nothing but a look: a place that is taken
+// is not used.
+//
+// Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_REPEATS_H_
+#define VRAMSTOW_ALLOCATOR_REPEATS_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+class Repeats {
+ public:
+  // Before a request is served: where it is expected to lie; 0: no idea.
+  uint64_t Foretell(uint64_t size) {
+    if (asked_ == next_) return foretold_;  // the same request once more
+    asked_ = next_;
+    given_up_ = false;
+    if (follows_ != 0 && Kept(follows_) && At(follows_).size == size) {
+      foretold_ = At(follows_).address;
+      ++run_;
+    } else {
+      run_ = 0;
+      // Lost, or not found yet: the last time that these sizes came in this order.
+      const uint64_t hash = Hash(size);
+      follows_ = last_[hash];
+      foretold_ =
+          follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
+      if (foretold_ == 0) follows_ = 0;
+    }
+    return foretold_;
+  }
+
+  // Whether it is worth some effort to have this request where it is foretold.
+  bool Sure() const { return run_ >= kSure && !given_up_; }
+  // It cannot be had there this time.
+  void GiveUp() { given_up_ = true; }
+
+  // After it was served, Foretell having been called.
+  void Note(uint64_t size, uint64_t address) {
+    asked_ = 0;
+    last_[Hash(size)] = next_;
+    At(next_) = {size, address};
+    before_[1] = before_[0];
+    before_[0] = size;
+    ++next_;
+    if (follows_ != 0) ++follows_;
+  }
+
+ private:
+  static constexpr uint64_t kKept = 8192;
+  static constexpr uint64_t kHashes = 2048;
+  static constexpr uint64_t kSure = 16;
+
+  struct Entry {
+    uint64_t size;
+    uint64_t address;
+  };
+
+  Entry& At(uint64_t number) { return entries_[number % kKept]; }
+  bool Kept(uint64_t number) const { return number + kKept > next_; }
+  uint64_t Hash(uint64_t size) const {
+    const uint64_t mixed = (before_[1] * 0x9E3779B97F4A7C15U ^ before_[0]) * 0xD6E8FEB86659FD93U;
+    return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 40 & (kHashes - 1);
+  }
+
+  uint64_t next_ = 1;   // the number of the next request
+  uint64_t asked_ = 0;  // for which a place was foretold
+  uint64_t foretold_ = 0;
+  uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
+  uint64_t run_ = 0;      // how many requests in a row have repeated others
+  bool given_up_ = false;
+  uint64_t before_[2] = {};
+  uint64_t last_[kHashes] = {};
+  Entry entries_[kKept] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_REPEATS_H_
