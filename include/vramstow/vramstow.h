@@ -57,6 +57,14 @@ struct vramstow_stats {
   uint64_t host_bytes;     /* of the pool's own records */
 };
 
+struct vramstow_block {
+  uint64_t address;
+  uint64_t size;      /* after rounding */
+  uint64_t requested; /* as asked for */
+  int32_t device;
+  int32_t reserved; /* 0 */
+};
+
 /* Why a hook is called. */
 #define VRAMSTOW_HOOK_PRESSURE \
   0 /* an allocation lacks `bytes`: drop what you can, it is tried again */
@@ -98,6 +106,13 @@ VRAMSTOW_FUNCTION(vramstow_set_limit, (int device, uint64_t bytes), (device, byt
 /* The sum over the devices that are meant. `size` is sizeof(struct vramstow_stats). */
 VRAMSTOW_FUNCTION(vramstow_get_stats, (int device, struct vramstow_stats* stats, size_t size),
                   (device, stats, size))
+
+/* The pool's live blocks, in no particular order. `count`: in, for how many there is room; out, how
+ * many there are, which may be more. `size` is sizeof(struct vramstow_block). Looks at every block
+ * while others wait to allocate. */
+VRAMSTOW_FUNCTION(vramstow_get_blocks,
+                  (int device, struct vramstow_block* blocks, uint64_t* count, size_t size),
+                  (device, blocks, count, size))
 
 /* The peaks begin anew at what is allocated and reserved now. */
 VRAMSTOW_FUNCTION(vramstow_reset_peaks, (int device), (device))

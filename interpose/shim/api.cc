@@ -35,6 +35,12 @@ VRAMSTOW_EXPORT int vramstow_get_stats(int device, struct vramstow_stats* stats,
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->get_stats(device, stats, size);
 }
 
+VRAMSTOW_EXPORT int vramstow_get_blocks(int device, struct vramstow_block* blocks, uint64_t* count,
+                                        size_t size) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->get_blocks(device, blocks, count, size);
+}
+
 VRAMSTOW_EXPORT int vramstow_reset_peaks(int device) {
   const VramstowApi* api = Api();
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->reset_peaks(device);

@@ -54,6 +54,7 @@ struct VramstowApi {
   int (*empty_cache)(int device, uint64_t* released_bytes, uint64_t* duration_ns);
   int (*set_limit)(int device, uint64_t bytes);
   int (*get_stats)(int device, struct vramstow_stats* stats, size_t size);
+  int (*get_blocks)(int device, struct vramstow_block* blocks, uint64_t* count, size_t size);
   int (*reset_peaks)(int device);
   int (*add_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
   int (*remove_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);

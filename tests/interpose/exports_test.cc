@@ -57,6 +57,7 @@ TEST(Exports, TheShimShowsTheTableAndNothingElse) {
                                     "dlvsym",
                                     "vramstow_empty_cache",
                                     "vramstow_framework_table",
+                                    "vramstow_get_blocks",
                                     "vramstow_get_stats",
                                     "vramstow_iteration",
                                     "vramstow_mark",

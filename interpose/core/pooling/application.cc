@@ -15,7 +15,7 @@ namespace {
 static_assert(static_cast<int>(HookKind::kPressure) == VRAMSTOW_HOOK_PRESSURE);
 static_assert(static_cast<int>(HookKind::kTrimmed) == VRAMSTOW_HOOK_RELEASED);
 
-// Calls visit(pool) for every open pool of the device. How many there were.
+// Calls visit(pool, its device) for every open pool of the device. How many there were.
 template <typename Visit>
 int VisitPools(int device, Visit visit) {
   Pools& pools = TheCore().pools;
@@ -25,13 +25,34 @@ int VisitPools(int device, Visit visit) {
   for (int i = 0; i < Pools::kMaxPools; ++i) {
     Pools::Use use = pools.At(i);
     if (!use || (device >= 0 && use.device() != device)) continue;
-    visit(use.get());
+    visit(use.get(), use.device());
     ++seen;
   }
   return seen;
 }
 
 bool IsDevice(int device) { return device >= VRAMSTOW_ALL_DEVICES; }
+
+struct BlockList {
+  char* blocks;
+  size_t size;  // of each, as the caller knows it
+  uint64_t room;
+  uint64_t seen;
+  int device;
+};
+
+// Only written into the caller's array: it is called under locks of the pool.
+void ListBlock(void* context, const PoolSpan& span) {
+  if (span.state != SpanState::kLive) return;
+  auto* list = static_cast<BlockList*>(context);
+  if (list->seen < list->room) {
+    const vramstow_block block = {span.address, span.size, span.requested, list->device, 0};
+    char* const place = list->blocks + list->seen * list->size;
+    std::memset(place, 0, list->size);
+    std::memcpy(place, &block, list->size < sizeof block ? list->size : sizeof block);
+  }
+  ++list->seen;
+}
 
 void AddTo(vramstow_stats* sum, Pool* pool) {
   const PoolStats stats = pool->Stats();
@@ -57,7 +78,7 @@ void AddTo(vramstow_stats* sum, Pool* pool) {
 int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   TrimResult sum{};
-  const int seen = VisitPools(device, [&sum](Pool* pool) {
+  const int seen = VisitPools(device, [&sum](Pool* pool, int) {
     // Work that is about to finish is worth a moment; what runs for long keeps its memory.
     constexpr uint64_t kWaitNs = 100'000'000;
     const TrimResult result = pool->Trim({.wait_ns = kWaitNs});
@@ -72,23 +93,37 @@ int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
 
 int SetLimit(int device, uint64_t bytes) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen = VisitPools(device, [bytes](Pool* pool) { pool->SetLimit(bytes); });
+  const int seen = VisitPools(device, [bytes](Pool* pool, int) { pool->SetLimit(bytes); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
 int GetStats(int device, vramstow_stats* stats, size_t size) {
   if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
   vramstow_stats sum{};
-  const int seen = VisitPools(device, [&sum](Pool* pool) { AddTo(&sum, pool); });
+  const int seen = VisitPools(device, [&sum](Pool* pool, int) { AddTo(&sum, pool); });
   if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
   std::memset(stats, 0, size);
   std::memcpy(stats, &sum, size < sizeof sum ? size : sizeof sum);
   return VRAMSTOW_OK;
 }
 
+int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) {
+  if (!IsDevice(device) || count == nullptr || size == 0 || (blocks == nullptr && *count != 0)) {
+    return VRAMSTOW_INVALID;
+  }
+  BlockList list{reinterpret_cast<char*>(blocks), size, *count, 0, 0};
+  const int seen = VisitPools(device, [&list](Pool* pool, int owner) {
+    list.device = owner;
+    pool->VisitSpans(ListBlock, &list);
+  });
+  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
+  *count = list.seen;
+  return VRAMSTOW_OK;
+}
+
 int ResetPeaks(int device) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen = VisitPools(device, [](Pool* pool) { pool->ResetPeaks(); });
+  const int seen = VisitPools(device, [](Pool* pool, int) { pool->ResetPeaks(); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 

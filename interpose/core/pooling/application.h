@@ -16,6 +16,7 @@
 #include "allocator/mutex.h"
 #include "allocator/pool.h"
 
+struct vramstow_block;
 struct vramstow_stats;
 
 namespace vramstow {
@@ -23,6 +24,7 @@ namespace vramstow {
 int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns);
 int SetLimit(int device, uint64_t bytes);
 int GetStats(int device, vramstow_stats* stats, size_t size);
+int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size);
 int ResetPeaks(int device);
 
 class ApplicationHooks {

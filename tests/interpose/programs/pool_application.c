@@ -60,6 +60,8 @@ static void NotActive(int code) {
   CHECK(vramstow_set_limit(0, 1 << 30) == code);
   CHECK(vramstow_get_stats(0, &stats, sizeof stats) == code);
   CHECK(vramstow_reset_peaks(0) == code);
+  uint64_t count = 0;
+  CHECK(vramstow_get_blocks(0, NULL, &count, sizeof(struct vramstow_block)) == code);
 }
 
 static struct vramstow_stats Stats(void) {
@@ -75,6 +77,15 @@ static void Cache(void) {
   CUdeviceptr block;
   CHECK(mem_alloc(&block, 64 * kMega) == CUDA_SUCCESS);
   CHECK(Stats().allocated_bytes == 64 * kMega && Stats().live_blocks == 1);
+  struct vramstow_block listed[2] = {{0}, {7}};
+  uint64_t count = 0;
+  CHECK(vramstow_get_blocks(0, NULL, &count, sizeof *listed) == VRAMSTOW_OK && count == 1);
+  CHECK(vramstow_get_blocks(VRAMSTOW_ALL_DEVICES, listed, &count, sizeof *listed) == VRAMSTOW_OK);
+  CHECK(count == 1 && listed[0].address == block && listed[0].requested == 64 * kMega);
+  CHECK(listed[0].device == 0 && listed[1].address == 7);
+  CHECK(vramstow_get_blocks(0, NULL, &count, sizeof *listed) == VRAMSTOW_INVALID);
+  CHECK(vramstow_get_blocks(0, listed, NULL, sizeof *listed) == VRAMSTOW_INVALID);
+  CHECK(vramstow_get_blocks(-2, listed, &count, sizeof *listed) == VRAMSTOW_INVALID);
   CHECK(mem_free(block) == CUDA_SUCCESS);
   CHECK(Stats().allocated_bytes == 0 && Stats().reserved_bytes == 64 * kMega);
   CHECK(Stats().peak_allocated_bytes == 64 * kMega && Stats().frees == 1);
