@@ -1,0 +1,29 @@
+"""The program `vramstow`: where it lies, and the wheel's command of that name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+
+def path() -> str:
+    """The program's file. FileNotFoundError, one sentence: there is none."""
+    chosen = os.environ.get("VRAMSTOW_PROGRAM", "")
+    within = Path(__file__).parent / "native/bin/vramstow"
+    for candidate in (chosen, str(within), shutil.which("vramstow") or ""):
+        if candidate and os.access(candidate, os.X_OK):
+            return candidate
+    raise FileNotFoundError(
+        "the program vramstow is not here: install the vramstow wheel, put the program on PATH, or "
+        "name it with VRAMSTOW_PROGRAM"
+    )
+
+
+def main() -> None:
+    """The wheel's console script: becomes the program."""
+    within = Path(__file__).parent / "native/bin/vramstow"
+    if not os.access(within, os.X_OK):
+        sys.exit(f"vramstow: {within} is not there: install the vramstow wheel again.")
+    os.execv(within, [str(within), *sys.argv[1:]])

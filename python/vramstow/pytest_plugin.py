@@ -1,0 +1,243 @@
+"""vramstow's plug-in for pytest: limits on the device memory of tests.
+
+    @pytest.mark.gpu_memory(peak="2 GiB", limit_leaks="1 MiB")
+    def test_forward(): ...
+
+    pytest --gpu-memory                 # on the card, with the pool, under vramstow run
+    pytest --gpu-memory=h200            # the same, on a simulated card
+    pytest --gpu-memory --gpu-memory-baseline=memory.json [--update-gpu-memory]
+
+Counted are the pool's blocks: `peak` is the most that was allocated while the test ran, over what
+was there before; `limit_leaks` what was left when it was over. A baseline file holds the peaks of
+marked tests; a test fails that needs more than its peak there by more than the tolerance.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from vramstow import library, program, sizes
+from vramstow.tracking import track
+
+_MARK = "gpu_memory"
+_HERE = "here"  # --gpu-memory without a card
+_KEYS = ("peak", "limit_leaks")
+_SHOWN = 5
+_SCHEMA = 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gpu memory (vramstow)")
+    group.addoption(
+        "--gpu-memory",
+        metavar="CARD",
+        nargs="?",
+        const=_HERE,
+        help="run the tests under vramstow with its pool; with a card, such as --gpu-memory=h200, "
+        "on a simulated one",
+    )
+    group.addoption(
+        "--gpu-memory-baseline", metavar="FILE", help="peaks of marked tests, to compare with"
+    )
+    group.addoption("--update-gpu-memory", action="store_true", help="write the baseline file anew")
+    group.addoption(
+        "--gpu-memory-tolerance",
+        metavar="PERCENT",
+        type=float,
+        default=2.0,
+        help="how much more than in the baseline file is taken (%(default)s)",
+    )
+
+
+def _run_under_vramstow(config: pytest.Config, card: str, arguments: list[str]) -> None:
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()
+    command = [program.path(), "run", "--pool=on", "--no-trace"]
+    if card != _HERE:
+        command.append(f"--simulate={card}")
+    os.environ["VRAMSTOW_PYTEST"] = "1"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(command[0], [*command, "--", sys.executable, "-m", "pytest", *arguments])
+
+
+@pytest.hookimpl
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
+    card = early_config.known_args_namespace.gpu_memory
+    if card is None or os.environ.get("VRAMSTOW_PYTEST") == "1":
+        return
+    if library.version() is not None and os.environ.get("VRAMSTOW_POOL") == "on":
+        return  # vramstow run -- pytest
+    try:
+        _run_under_vramstow(early_config, card, args)
+    except OSError as error:
+        raise pytest.UsageError(f"--gpu-memory: {error}") from None
+
+
+@dataclass
+class _Limits:
+    peak: int | None = None
+    leaks: int | None = None
+
+
+@dataclass
+class _Session:
+    """What one run of pytest knows."""
+
+    baseline_file: Path | None = None
+    update: bool = False
+    tolerance: float = 0.0
+    baseline: dict[str, int] = field(default_factory=dict)
+    measured: dict[str, int] = field(default_factory=dict)
+    unmeasured: list[str] = field(default_factory=list)
+    why: str = ""
+
+
+_KEY = pytest.StashKey[_Session]()
+
+
+def _read_baseline(path: Path) -> dict[str, int]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        if said["schema"] != _SCHEMA:
+            raise ValueError(f"its schema is {said['schema']}, not {_SCHEMA}")
+        return {str(name): int(peak) for name, peak in said["peak_bytes"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise pytest.UsageError(
+            f"--gpu-memory-baseline: cannot read {path} ({error}); --update-gpu-memory writes one"
+        ) from None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{_MARK}(peak=None, limit_leaks=None): the most device memory that the test may need, and "
+        'leave behind; sizes as in "2 GiB"; with neither, its peak is only compared with the '
+        "baseline file",
+    )
+    session = _Session(
+        update=config.getoption("--update-gpu-memory"),
+        tolerance=config.getoption("--gpu-memory-tolerance"),
+    )
+    chosen = config.getoption("--gpu-memory-baseline")
+    if session.update and not chosen:
+        raise pytest.UsageError("--update-gpu-memory needs --gpu-memory-baseline=FILE")
+    if chosen:
+        session.baseline_file = Path(chosen)
+        if not session.update or session.baseline_file.exists():
+            session.baseline = _read_baseline(session.baseline_file)
+    config.stash[_KEY] = session
+
+
+def _limits_of(item: pytest.Item) -> _Limits | None:
+    """UsageError-like failures are told as the test's own."""
+    marker = item.get_closest_marker(_MARK)
+    if marker is None:
+        return None
+    unknown = [name for name in marker.kwargs if name not in _KEYS]
+    if marker.args or unknown:
+        raise ValueError(f"{_MARK} takes {' and '.join(_KEYS)}, each by name")
+    peak, leaks = (marker.kwargs.get(name) for name in _KEYS)
+    return _Limits(
+        None if peak is None else sizes.parse(peak), None if leaks is None else sizes.parse(leaks)
+    )
+
+
+def _complaints(name: str, limits: _Limits, seen: track, session: _Session) -> list[str]:
+    found = []
+    peak = seen.added_peak_bytes
+    if limits.peak is not None and peak > limits.peak:
+        found.append(
+            f"needs {sizes.text(peak)} of device memory at its peak, and may need "
+            f"{sizes.text(limits.peak)}"
+        )
+    known = session.baseline.get(name)
+    if known is not None and not session.update and peak > known * (1 + session.tolerance / 100):
+        found.append(
+            f"needs {sizes.text(peak)} of device memory at its peak, and needed "
+            f"{sizes.text(known)} when {session.baseline_file} was written"
+        )
+    left = seen.allocated_bytes
+    if limits.leaks is not None and left > limits.leaks:
+        listed = ", ".join(
+            f"{sizes.text(block.size_bytes)} at 0x{block.address:x}"
+            for block in seen.new_blocks[:_SHOWN]
+        )
+        found.append(
+            f"leaves {sizes.text(left)} of device memory behind, and may leave "
+            f"{sizes.text(limits.leaks)}; the largest new blocks: {listed}"
+        )
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    try:
+        limits = _limits_of(item)
+    except ValueError as error:
+        pytest.fail(str(error), pytrace=False)
+    if limits is None:
+        return (yield)
+    session = item.config.stash[_KEY]
+    gc.collect()
+    with track(item.nodeid) as seen:
+        result = yield
+        gc.collect()
+    if seen.after is None:
+        # A test that never used the device needs nothing; without vramstow nobody can know.
+        why = library.why_not() or ""
+        if library.version() is None or "pool is off" in why:
+            session.unmeasured.append(item.nodeid)
+            session.why = why
+            return result
+    session.measured[item.nodeid] = seen.added_peak_bytes
+    item.user_properties.append(("gpu_memory_peak_bytes", seen.added_peak_bytes))
+    item.user_properties.append(("gpu_memory_left_bytes", seen.allocated_bytes))
+    complaints = _complaints(item.nodeid, limits, seen, session)
+    if complaints:
+        pytest.fail("; ".join(complaints), pytrace=False)
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    known = session.config.stash.get(_KEY, None)
+    if known is None or not known.update or known.baseline_file is None:
+        return
+    # What did not run this time keeps its peak.
+    peaks = dict(sorted((known.baseline | known.measured).items()))
+    text = json.dumps({"schema": _SCHEMA, "peak_bytes": peaks}, indent=1)
+    known.baseline_file.write_text(text + "\n", encoding="utf-8")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    session = config.stash.get(_KEY, None)
+    if session is None:
+        return
+    if session.unmeasured:
+        terminalreporter.write_line(
+            f"gpu memory: {len(session.unmeasured)} marked tests ran without being measured: "
+            f"{session.why}, or pytest with --gpu-memory.",
+            yellow=True,
+        )
+    if not session.measured:
+        return
+    most = max(session.measured, key=lambda name: session.measured[name])
+    terminalreporter.write_line(
+        f"gpu memory: {len(session.measured)} tests measured, the most "
+        f"{sizes.text(session.measured[most])} in {most}"
+    )
+    if session.update:
+        terminalreporter.write_line(f"gpu memory: {session.baseline_file} written")

@@ -1,0 +1,74 @@
+"""Reports of traces and other inputs: as text, and as a page that notebooks show."""
+
+from __future__ import annotations
+
+import html
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from vramstow import program
+
+_HEIGHT = 720  # of the page in a notebook, in pixels
+
+
+def _ask(*arguments: str) -> str:
+    """What the program says. RuntimeError, its own sentence: it refused."""
+    # The program itself is nobody's job: it is not watched, and not rehearsed.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(
+        [program.path(), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"vramstow {arguments[0]} failed")
+    return done.stdout
+
+
+class Report:
+    """What `vramstow analyze` and `vramstow report` make of some inputs.
+
+    str() gives the text; a notebook shows the page.
+    """
+
+    def __init__(self, *inputs: str | Path) -> None:
+        if not inputs:
+            raise ValueError("a report needs a trace, a snapshot or a folder of them")
+        self.inputs = [str(item) for item in inputs]
+
+    def text(self) -> str:
+        return _ask("analyze", *self.inputs)
+
+    def json(self) -> str:
+        return _ask("analyze", "--json", *self.inputs)
+
+    def html(self) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "report.html"
+            _ask("report", *self.inputs, "-o", str(page))
+            return page.read_text(encoding="utf-8")
+
+    def save(self, target: str | Path) -> None:
+        Path(target).write_text(self.html(), encoding="utf-8")
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: the page has its own style, and a notebook may show several.
+        page = html.escape(self.html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" '
+            f'style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+        )
+
+
+def report(*inputs: str | Path) -> Report:
+    """The report of these traces, snapshots, profiler traces or folders."""
+    return Report(*inputs)

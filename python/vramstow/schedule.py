@@ -1,0 +1,97 @@
+"""Watch some steps of many: the schedule of torch.profiler, over track.
+
+schedule = vramstow.schedule(wait=1, warmup=1, active=3, repeat=2)
+with vramstow.watch(schedule, on_ready=print) as steps:
+    for batch in loader:
+        train(batch)
+        steps.step()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from types import TracebackType
+
+from vramstow import annotations
+from vramstow.tracking import track
+
+
+class Action(Enum):
+    """What is done with a step."""
+
+    NONE = 0
+    WARMUP = 1  # run, and looked at by nobody
+    RECORD = 2
+    RECORD_AND_SAVE = 3  # the last of a cycle
+
+
+def schedule(
+    *, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0, skip_first: int = 0
+) -> Callable[[int], Action]:
+    """Skips `skip_first` steps; then waits, warms up and records, `repeat` times (0: for ever)."""
+    if min(wait, warmup, repeat, skip_first) < 0 or active < 1:
+        raise ValueError("wait, warmup, repeat and skip_first are 0 or more, and active 1 or more")
+    cycle = wait + warmup + active
+
+    def action(step: int) -> Action:
+        if step < skip_first:
+            return Action.NONE
+        turn, place = divmod(step - skip_first, cycle)
+        if (repeat and turn >= repeat) or place < wait:
+            return Action.NONE
+        if place < wait + warmup:
+            return Action.WARMUP
+        return Action.RECORD if place < cycle - 1 else Action.RECORD_AND_SAVE
+
+    return action
+
+
+class watch:
+    """Tells the trace of each iteration, and hands every recorded window to `on_ready`."""
+
+    def __init__(
+        self,
+        schedule: Callable[[int], Action] | None = None,
+        on_ready: Callable[[track], None] | None = None,
+    ) -> None:
+        self._schedule = schedule or (lambda _step: Action.RECORD)
+        self._on_ready = on_ready
+        self._window: track | None = None
+        self.step_number = 0
+        self.windows: list[track] = []
+
+    def __enter__(self) -> watch:
+        self.step_number = 0
+        self._begin()
+        return self
+
+    def step(self) -> None:
+        """A step has ended, and the next begins."""
+        if self._schedule(self.step_number) is Action.RECORD_AND_SAVE:
+            self._save()
+        self.step_number += 1
+        self._begin()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._save()
+
+    def _begin(self) -> None:
+        annotations.iteration(self.step_number)
+        recorded = self._schedule(self.step_number) in (Action.RECORD, Action.RECORD_AND_SAVE)
+        if recorded and self._window is None:
+            self._window = track(f"steps from {self.step_number}").__enter__()
+
+    def _save(self) -> None:
+        if self._window is None:
+            return
+        window, self._window = self._window, None
+        window.__exit__(None, None, None)
+        self.windows.append(window)
+        if self._on_ready is not None:
+            self._on_ready(window)

@@ -1,0 +1,58 @@
+"""What the package's tests share: Python programs under `vramstow run`, with the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+INSTALLED = os.environ.get("VRAMSTOW_TEST_INSTALLED")
+VRAMSTOW = Path(INSTALLED) if INSTALLED is not None else BUILD / "bin/vramstow"
+PROGRAMS = Path(__file__).parent / "programs"
+
+pytest_plugins = ["pytester"]
+
+Ran = subprocess.CompletedProcess[str]
+
+
+def package_environment() -> dict[str, str]:
+    """The tree's package and this build's program; nothing of a run that we may be in.
+
+    With VRAMSTOW_TEST_INSTALLED, the package and the program that are installed.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VRAMSTOW_")}
+    if INSTALLED is not None:
+        return kept | {"PYTHONPATH": str(PROGRAMS)}
+    paths = [str(ROOT / "python"), str(PROGRAMS)]
+    return kept | {"PYTHONPATH": ":".join(paths), "VRAMSTOW_PROGRAM": str(VRAMSTOW)}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: only in the long run of all tests")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Ran]:
+    """Runs Python text under vramstow on a simulated card, or, with `flags` None, without it."""
+
+    def run(program: str, *flags: str, plain: bool = False, card: str = "h200") -> Ran:
+        command = [sys.executable, "-c", program]
+        if not plain:
+            own = ["run", f"--simulate={card}", "--trace-dir", str(tmp_path), *flags, "--"]
+            command = [str(VRAMSTOW), *own, *command]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env=package_environment(),
+        )
+
+    return run

@@ -1,0 +1,226 @@
+"""The package: numbers, tracking, annotations and reports, without any framework."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import VRAMSTOW, Ran
+
+Run = Callable[..., Ran]
+
+
+def said(done: Ran) -> list[str]:
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout.splitlines()
+
+
+def test_without_vramstow_questions_give_nothing_and_orders_do_nothing(run: Run) -> None:
+    program = """
+import vramstow
+assert vramstow.version() is None and vramstow.stats() is None and not vramstow.active()
+assert vramstow.blocks() == [] and vramstow.empty_cache() == 0
+assert not vramstow.set_limit(1) and not vramstow.on_pressure(print)
+assert not vramstow.no_more_pressure(print) and not vramstow.reset_peaks()
+assert not vramstow.mark("a") and not vramstow.iteration(1)
+with vramstow.range("r"), vramstow.track("t") as t:
+    pass
+print(t)
+print(vramstow.why_not())
+"""
+    tracked, why = said(run(program, plain=True))
+    assert "vramstow is not preloaded into this process: start it with vramstow run" in why
+    assert tracked == f"t: not known ({why})"
+
+
+def test_without_the_pool_it_says_that_the_pool_is_off(run: Run) -> None:
+    program = """
+import device, vramstow
+device.allocate(device.MIB)
+print(vramstow.stats(), vramstow.why_not())
+"""
+    (line,) = said(run(program))
+    assert line.startswith("None vramstow's pool is off in this process")
+
+
+def test_tracks_tell_what_stays_what_was_needed_and_what_is_new(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+print(vramstow.why_not())
+kept = device.allocate(4 * MIB)
+with vramstow.track("outer") as outer:
+    with vramstow.track("inner") as inner:
+        device.free(device.allocate(32 * MIB))
+    small, large = device.allocate(2 * MIB), device.allocate(8 * MIB)
+assert inner.allocated_bytes == 0 and inner.peak_bytes == 36 * MIB and not inner.new_blocks
+assert inner.added_peak_bytes == 32 * MIB and inner.allocations == 1
+assert outer.allocated_bytes == 10 * MIB and outer.peak_bytes == 36 * MIB, outer.peak_bytes
+assert [b.address for b in outer.new_blocks] == [large, small]
+assert outer.before.live_blocks == 1 and outer.after.live_blocks == 3
+assert [b.size_bytes for b in vramstow.blocks()] == [8 * MIB, 4 * MIB, 2 * MIB]
+assert vramstow.blocks(3) == []
+print(outer)
+
+@vramstow.track("called")
+def called(depth):
+    device.allocate(MIB)
+    return called(depth - 1) if depth else "result"
+assert called(2) == "result"
+try:
+    with vramstow.track("raises") as raises:
+        device.allocate(MIB)
+        raise KeyError
+except KeyError:
+    assert raises.allocated_bytes == MIB
+assert vramstow.empty_cache() > 0 and vramstow.empty_cache() == 0
+"""
+    early, outer = said(run(program, "--pool=on"))
+    assert early.startswith("vramstow's pool serves no memory yet")
+    assert outer.startswith("outer: +10.0 MiB allocated, ")
+    assert outer.endswith("3 allocations; largest new blocks 8.0 MiB, 2.0 MiB")
+
+
+def test_a_callback_gives_memory_back_before_an_allocation_fails(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+cache = [device.allocate(400 * MIB)]
+def drop(lacking):
+    print("lacks", lacking > 0, flush=True)
+    while cache:
+        device.free(cache.pop())
+assert vramstow.on_pressure(drop) and vramstow.on_pressure(drop)
+device.free(device.allocate(500 * MIB))
+assert not cache
+assert vramstow.no_more_pressure(drop) and not vramstow.no_more_pressure(drop)
+try:
+    device.allocate(4000 * MIB)
+except MemoryError:
+    print("refused")
+assert vramstow.set_limit(100 * MIB)
+try:
+    device.allocate(200 * MIB)
+except MemoryError:
+    print("limited")
+"""
+    lines = said(run(program, "--pool=on", card="h200,memory=1GiB"))
+    assert lines == ["lacks True", "refused", "limited"]
+
+
+def marks(tmp_path: Path) -> str:
+    (trace,) = tmp_path.glob("*.stow")
+    return subprocess.run(
+        [VRAMSTOW, "export", trace, "--to", "chrome"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def test_marks_ranges_and_iterations_are_in_the_trace(run: Run, tmp_path: Path) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+device.allocate(MIB)
+assert vramstow.mark("be\\0gins \\u00fc")
+with vramstow.range("outer range"), vramstow.track("a track"):
+    device.allocate(MIB)
+windows = []
+schedule = vramstow.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+with vramstow.watch(schedule, on_ready=windows.append) as steps:
+    for step in range(10):
+        device.allocate((step + 1) * MIB)
+        steps.step()
+assert [w.name for w in windows] == ["steps from 3", "steps from 7"], windows
+assert [w.allocated_bytes // MIB for w in windows] == [4 + 5, 8 + 9]
+assert not vramstow.mark("x" * 5000) is None
+try:
+    vramstow.schedule(active=0)
+except ValueError as error:
+    print(error)
+"""
+    (refusal,) = said(run(program, "--pool=on"))
+    assert "active 1 or more" in refusal
+    text = marks(tmp_path)
+    for wanted in ("be gins", "outer range", "a track", "iteration", "steps from 7", "x" * 900):
+        assert wanted in text, wanted
+
+
+def test_a_report_is_text_json_and_a_page(run: Run, tmp_path: Path) -> None:
+    said(run("import device; device.allocate(device.MIB)", "--pool=on"))
+    program = f"""
+import json, vramstow
+report = vramstow.report({str(tmp_path)!r})
+assert "1.00 MiB" in str(report), str(report)
+assert json.loads(report.json())
+shown = report._repr_html_()
+assert shown.startswith('<iframe srcdoc="&lt;!') and shown.count('"') == 6, shown[:200]
+report.save({str(tmp_path / "page.html")!r})
+try:
+    str(vramstow.report("/nowhere.stow"))
+except RuntimeError as error:
+    print(error)
+try:
+    vramstow.report()
+except ValueError as error:
+    print(error)
+"""
+    lines = said(run(program, plain=True))
+    assert "/nowhere.stow" in lines[0]
+    assert lines[1].startswith("a report needs")
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [(4096, 4096), ("2 GiB", 2 << 30), ("1.5kib", 1536), ("300 MB", 300_000_000), ("7", 7)],
+)
+def test_sizes_are_read(size: int | str, wanted: int, run: Run) -> None:
+    program = f"from vramstow import sizes; print(sizes.parse({size!r}))"
+    assert said(run(program, plain=True)) == [str(wanted)]
+
+
+def test_other_sizes_are_refused(run: Run) -> None:
+    program = """
+from vramstow import sizes
+for wrong in ("", "GiB", "2 parsecs", -1, None, True, "1e3"):
+    try:
+        print(sizes.parse(wrong))
+    except ValueError as error:
+        assert "is no size" in str(error)
+print([sizes.text(n) for n in (0, 1023, 1536, 5 << 30)], sizes.text(-4096), sizes.text(1, True))
+"""
+    assert said(run(program, plain=True)) == [
+        "['0 B', '1023 B', '1.5 KiB', '5.0 GiB'] -4.0 KiB +1 B"
+    ]
+
+
+def test_the_numbers_are_those_of_the_trace(run: Run, tmp_path: Path) -> None:
+    program = """
+import device, json, vramstow
+blocks = [device.allocate(n * 1000) for n in range(1, 200)]
+for block in blocks[::2]:
+    device.free(block)
+stats = vramstow.stats()
+listed = vramstow.blocks()
+assert len(listed) == stats.live_blocks
+assert sum(b.size_bytes for b in listed) == stats.allocated_bytes
+assert sum(b.requested_bytes for b in listed) == stats.requested_bytes
+print(json.dumps([stats.allocated_bytes, stats.peak_allocated_bytes, stats.allocations]))
+"""
+    (line,) = said(run(program, "--pool=on"))
+    allocated, peak, allocations = json.loads(line)
+    listing = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    facts = json.loads(listing.stdout)
+    assert facts["peak"]["allocated_bytes"] == peak
+    assert facts["leaks"]["device_bytes"] == allocated
+    assert allocations == 199
