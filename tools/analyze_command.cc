@@ -27,12 +27,15 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
       "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n\n"
       "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.");
   std::vector<std::string> files;
+  std::string within;
   bool json = false;
   app.add_option("INPUT", files, "Files and folders")->required();
+  app.add_option("--within", within,
+                 "Only what lies in ranges of this name, as the program marked them");
   app.add_flag("--json", json, "JSON on one line in place of text; docs/analyze.md has the keys");
   if (const auto status = ReadArguments(&app, "analyze", arguments)) return *status;
 
-  auto inputs = AnalyzePaths(files);
+  auto inputs = AnalyzePaths(files, within);
   if (!inputs.ok()) {
     Complain("analyze", std::string(inputs.status().message()));
     return kExitUsage;

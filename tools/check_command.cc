@@ -121,6 +121,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       "arguments and inputs that cannot be read.");
   std::string input;
   std::string baseline_path;
+  std::string within;
   std::string tolerance_text = "0";
   std::vector<std::string> assertions;
   bool update = false;
@@ -131,6 +132,8 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   app.add_option("--assert", assertions, "What has to hold; may be given several times")
       ->take_all()
       ->expected(1);
+  app.add_option("--within", within,
+                 "Only what lies in ranges of this name, as the program marked them");
   app.add_flag("--update", update, "Makes this run the baseline, and checks nothing against it");
   app.add_flag("--json", json, "JSON on one line in place of text");
   if (const auto status = ReadArguments(&app, "check", arguments)) return *status;
@@ -147,7 +150,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     return wrong(absl::StrCat("'", Printable(tolerance_text),
                               "' is no tolerance: write 5%, 0.05 or 20MiB."));
   }
-  auto inputs = AnalyzePaths({input});
+  auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return wrong(std::string(inputs.status().message()));
   const std::string text = JsonReport(Together(*std::move(inputs)));
   const Json facts = Json::parse(text);

@@ -21,6 +21,7 @@
 #include "tools/inputs/list_source.h"
 #include "tools/inputs/snapshot_source.h"
 #include "tools/inputs/stacked_source.h"
+#include "tools/inputs/within_source.h"
 
 namespace vramstow {
 namespace {
@@ -101,6 +102,21 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path)
   return OpenEvents(*input);
 }
 
+namespace {
+
+absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::string& within) {
+  auto source = vramstow::OpenEvents(path);
+  if (!source.ok()) return source.status();
+  WithinSource inside(*std::move(source), within);
+  Analysis analysis = AnalyzeInDetail(&inside, path);
+  if (inside.found()) return Explained(std::move(analysis));
+  return absl::InvalidArgumentError(absl::StrCat(path, " has no range '", within,
+                                                 "': see its marks with vramstow export --to "
+                                                 "chrome."));
+}
+
+}  // namespace
+
 std::vector<std::string> FilesOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
@@ -112,7 +128,8 @@ std::vector<std::string> FilesOf(const std::string& path) {
   return files;
 }
 
-absl::StatusOr<Analysis> AnalyzeFile(const std::string& path) {
+absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {
+  if (!within.empty()) return AnalyzeWithin(path, within);
   auto trace = TraceSource::Open(path);
   if (trace.ok()) {
     StackedSource stacked(*std::move(trace));
@@ -137,19 +154,20 @@ absl::StatusOr<Analysis> AnalyzeFile(const std::string& path) {
   return Explained(std::move(analysis));
 }
 
-absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths) {
+absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
+                                      const std::string& within) {
   InputSet set;
   for (const std::string& path : paths) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(path);
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within);
       if (!analysis.ok()) return analysis.status();
       set.analyses.push_back(*std::move(analysis));
       continue;
     }
     const size_t before = set.analyses.size();
     for (const std::string& file : FilesOf(path)) {
-      absl::StatusOr<Analysis> analysis = AnalyzeFile(file);
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within);
       if (analysis.ok()) {
         set.analyses.push_back(*std::move(analysis));
       } else {

@@ -21,7 +21,8 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path)
 // The path itself, or of a folder the files in it, by name.
 std::vector<std::string> FilesOf(const std::string& path);
 
-absl::StatusOr<Analysis> AnalyzeFile(const std::string& path);
+// `within`: only what lies in ranges (marks) of this name; "" for all of it.
+absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
 // Of several paths: files, and folders, of which all files that are of a known kind are taken.
 struct InputSet {
@@ -29,7 +30,8 @@ struct InputSet {
   std::vector<std::string> left_out;  // files of folders that could not be used, one sentence each
 };
 // An error: a named file cannot be used, or a folder has nothing that can.
-absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths);
+absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
+                                      const std::string& within = "");
 
 // The facts of each and of all together. At least one analysis.
 FactSet Together(InputSet inputs);

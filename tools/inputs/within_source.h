@@ -1,0 +1,56 @@
+// WithinSource: the events of another source that lie in ranges of one name.
+//
+// Idea: a test asks what its body did with memory, not what was there before. Ranges are the marks
+// that the application pushed and popped; of several with the name each counts. What was allocated
+// outside is not known inside, and its frees change no level.
+//
+// Ownership: owns the other source. Threads: one at a time. Errors: none; found() says whether
+// there was such a range. Units: as the source has them.
+#ifndef VRAMSTOW_TOOLS_INPUTS_WITHIN_SOURCE_H_
+#define VRAMSTOW_TOOLS_INPUTS_WITHIN_SOURCE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/event_source.h"
+
+namespace vramstow {
+
+class WithinSource : public EventSource {
+ public:
+  WithinSource(std::unique_ptr<EventSource> source, std::string name)
+      : source_(std::move(source)), name_(std::move(name)) {}
+
+  bool Next(Event* event) override;
+  bool found() const { return found_; }
+
+  std::string_view CallName(uint16_t call) const override { return source_->CallName(call); }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return source_->LibraryPath(library);
+  }
+  const std::map<std::string, std::string>& facts() const override { return source_->facts(); }
+  ReadReport report() const override { return source_->report(); }
+  std::string_view Kind() const override { return source_->Kind(); }
+  uint32_t Stack() const override { return source_->Stack(); }
+  std::vector<CallFrame> Frames(uint32_t stack) const override { return source_->Frames(stack); }
+  std::string_view MarkText(const Event& mark) const override { return source_->MarkText(mark); }
+  std::optional<uint16_t> OpeningCall() const override { return source_->OpeningCall(); }
+  bool TellsFreeCompleted() const override { return source_->TellsFreeCompleted(); }
+  std::optional<uint64_t> Reserved() const override { return source_->Reserved(); }
+  std::vector<std::string> missing() const override { return source_->missing(); }
+
+ private:
+  std::unique_ptr<EventSource> source_;
+  std::string name_;
+  uint64_t depth_ = 0;  // of ranges with the name that are open
+  bool found_ = false;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_INPUTS_WITHIN_SOURCE_H_
