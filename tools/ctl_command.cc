@@ -35,7 +35,8 @@ constexpr char kFooter[] =
     "Requests:\n"
     "  stats [DEVICE]           what the pool holds, and did\n"
     "  empty-cache [DEVICE]     give cached memory back to the device\n"
-    "  limit BYTES|none [DEVICE]  the most that the pool may hold from now on\n\n"
+    "  limit BYTES|none [DEVICE]  the most that the pool may hold from now on\n"
+    "  dump                     write what the trace holds now into a file of its own\n\n"
     "Examples:\n"
     "  vramstow ctl 4711 stats\n"
     "  vramstow ctl 4711 empty-cache\n"
@@ -79,9 +80,10 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
     return absl::NotFoundError(absl::StrCat("there is no process ", process, "."));
   }
   if (error == ENOENT) {
-    return absl::NotFoundError(absl::StrCat(
-        "process ", process, " has no control socket (", Printable(path),
-        "): it has to run under vramstow with --pool=on, and to have allocated device memory."));
+    return absl::NotFoundError(
+        absl::StrCat("process ", process, " has no control socket (", Printable(path),
+                     "): it has to run under vramstow with --pool=on, and to have allocated device "
+                     "memory; or with --trace-size."));
   }
   if (error == ECONNREFUSED) {
     return absl::NotFoundError(absl::StrCat(Printable(path),
@@ -185,6 +187,9 @@ std::string TextOf(const std::string& verb, const Json& body) {
   if (verb == "limit") {
     const uint64_t bytes = Value(body, "limit_bytes");
     return bytes == 0 ? "no limit\n" : absl::StrCat("limit ", Bytes(bytes), "\n");
+  }
+  if (verb == "dump") {
+    return absl::StrCat("wrote ", Printable(body.value("path", std::string())), "\n");
   }
   return body.dump() + "\n";
 }

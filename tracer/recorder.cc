@@ -1,5 +1,7 @@
 #include "tracer/recorder.h"
 
+#include <errno.h>
+
 #include "tracer/recorder_state.h"
 
 namespace vramstow {
@@ -44,6 +46,16 @@ uint64_t Recorder::RecordMark(MarkKind kind, uint64_t annotation, uint64_t numbe
   mark.offset = static_cast<uint64_t>(kind);
   mark.size = number;
   return Record(mark);
+}
+
+int Recorder::WriteCopy(const char* tag, bool replaces, char* name, size_t size) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? EBADF : state->WriteCopy(tag, replaces, name, size);
+}
+
+bool Recorder::has_ring() const {
+  const RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state != nullptr && state->has_ring();
 }
 
 void Recorder::Close() {

@@ -115,6 +115,12 @@ class Recorder {
   // process.
   uint64_t RecordMark(MarkKind kind, uint64_t annotation, uint64_t number);
 
+  // Writes what the trace holds now into a file of its own beside it; see TraceFile::WriteCopy. 0
+  // or an errno; EBADF while closed.
+  int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
+  // Whether old events make room for new ones.
+  bool has_ring() const;
+
   // Seals all chunks and cuts the file to its length. Other threads may still be recording; what
   // they record afterwards is dropped. Safe to call at exit; a trace that was never closed is
   // complete, too.

@@ -18,6 +18,8 @@
 #ifndef VRAMSTOW_TRACER_RECORDER_STATE_H_
 #define VRAMSTOW_TRACER_RECORDER_STATE_H_
 
+#include <errno.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +54,10 @@ class RecorderState {
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
   uint64_t InternAnnotation(std::string_view text);
+  int WriteCopy(const char* tag, bool replaces, char* name, size_t size) {
+    return IsRecording() ? file_.WriteCopy(tag, replaces, name, size) : EBADF;
+  }
+  bool has_ring() const { return file_.has_ring(); }
   void Close();
   void AbandonAfterFork();
   const char* path() const { return file_.path(); }

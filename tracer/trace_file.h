@@ -71,6 +71,12 @@ class TraceFile {
   int BeginInRing(uint32_t bytes, RingPlace* place);
   void EndInRing() { ring_lock_.Unlock(); }
 
+  // Writes the trace as it is now into a file beside it, STEM-TAG.stow; where that exists it is
+  // replaced, or else the copy becomes STEM-TAG-2.stow, …: `name` is told which. Whoever has to
+  // write into the ring meanwhile waits. 0 or an errno, and nothing is left behind; EEXIST: one is
+  // being made.
+  int WriteCopy(const char* tag, bool replaces, char* name, size_t size);
+
   // Puts plain memory in the place of a slot: what is stored there no longer reaches the file.
   // False where there is no memory for that; then the file must not be cut.
   static bool Detach(uint8_t* slot);

@@ -1,6 +1,7 @@
 #include "interpose/core/trace.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,13 @@ const char* Why(RecorderError error) {
 StackMode StackModeOf(const char* choice) {
   if (std::strcmp(choice, "all") == 0) return StackMode::kAll;
   return std::strcmp(choice, "sites") == 0 ? StackMode::kSites : StackMode::kOff;
+}
+
+uint64_t NowMs() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000 +
+         static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
 // Whether an event shows that there is memory to tell of: refusals, and frees of what was never
@@ -85,6 +93,8 @@ void Trace::OpenAs(State* state) {
   // Nobody waits for these.
   DescribeProcess(&recorder_, options);
   DescribeDriver(&recorder_, core.driver);
+  // What is kept of the newest events can be asked for.
+  if (ring_bytes != 0) core.service.Start();
 }
 
 bool Trace::IsOpenFor(const Event& event) {
@@ -109,7 +119,10 @@ uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
   if (!IsOpenFor(event)) return 0;
   event.call = NumberOfCall(hook);
   event.library = NumberOfLibrary(return_address);
-  return recorder_.Record(event);
+  const uint64_t sequence = recorder_.Record(event);
+  if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
+    NoteOutOfMemory();
+  return sequence;
 }
 
 uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event event) {
@@ -200,10 +213,7 @@ bool Trace::WantsSample(int device) {
   constexpr uint64_t kSampleMs = 1000;
   if (device < 0 || device >= kMaxDevices) return false;
   if (state_.load(std::memory_order_relaxed) != State::kOpen) return false;
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const uint64_t now =
-      static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+  const uint64_t now = NowMs();
   std::atomic<uint64_t>& place = sampled_ms_[device];
   uint64_t last = place.load(std::memory_order_relaxed);
   return (last == 0 || now - last >= kSampleMs) &&
@@ -220,6 +230,33 @@ void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_byte
   recorder_.RecordWithStack(event);
 }
 
+int Trace::WriteCopy(char* path, size_t size) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return EBADF;
+  KeepErrno keep_errno;
+  return recorder_.WriteCopy("dump", false, path, size);
+}
+
+void Trace::NoteOutOfMemory() {
+  constexpr uint64_t kPauseMs = 1000;
+  if (state_.load(std::memory_order_acquire) != State::kOpen || !recorder_.has_ring()) return;
+  KeepErrno keep_errno;
+  // A program that tries again and again is not to write a copy each time.
+  const uint64_t now = NowMs();
+  uint64_t last = copied_ms_.load(std::memory_order_relaxed);
+  if ((last != 0 && now - last < kPauseMs) ||
+      !copied_ms_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
+    return;
+  }
+  char path[PATH_MAX];
+  const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
+  if (error == EEXIST) return;  // another thread is at it
+  if (error != 0) {
+    Say("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
+    return;
+  }
+  if (last == 0) Say("out of memory: the newest events are kept in %.300s.", path);
+}
+
 void Trace::Close() {
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
@@ -228,6 +265,7 @@ void Trace::AbandonAfterFork() {
   recorder_.AbandonAfterFork();
   state_.store(State::kClosed, std::memory_order_relaxed);
   described_devices_.store(0, std::memory_order_relaxed);
+  copied_ms_.store(0, std::memory_order_relaxed);
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
   tensor_.store(0, std::memory_order_relaxed);

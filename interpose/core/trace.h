@@ -57,6 +57,12 @@ class Trace {
   bool WantsSample(int device);
   void RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes);
 
+  // Writes a copy of the trace beside it. 0 and its path, or an errno.
+  int WriteCopy(char* path, size_t size);
+  // The device is out of memory: where the trace keeps only the newest events, they are written
+  // into a copy, which takes the place of an earlier one. Not under locks of the pool.
+  void NoteOutOfMemory();
+
   void Close();
   // In a forked child, async-signal-safe.
   void AbandonAfterFork();
@@ -75,6 +81,7 @@ class Trace {
 
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
+  std::atomic<uint64_t> copied_ms_{0};          // the last copy for want of memory
   std::atomic<uint64_t> described_devices_{0};  // one bit each
   std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
   // Numbers, plus one; 0: not asked for yet.

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "tests/interpose/support.h"
+#include "tracer/format/reader.h"
 
 namespace vramstow {
 namespace {
@@ -172,12 +173,35 @@ TEST_F(Control, StatsEmptyCacheAndLimit) {
   EXPECT_EQ(Ctl({pid, "limit", "none"}).out, "no limit\n");
 }
 
+TEST_F(Control, DumpWritesWhatTheTraceHoldsNow) {
+  const std::string pid = std::to_string(child_);
+  for (const char* const end : {"-dump.stow\n", "-dump-2.stow\n"}) {
+    const Outcome outcome = Ctl({pid, "dump"});
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    EXPECT_THAT(outcome.out, AllOf(StartsWith("wrote /"), HasSubstr(pid + end)));
+    const std::string copy = outcome.out.substr(6, outcome.out.size() - 7);
+    TraceReader reader;
+    ASSERT_EQ(reader.Open(copy.c_str()), ReadError::kOk) << copy;
+    EXPECT_EQ(reader.facts().at("control.path"), Socket());
+    Event event;
+    bool allocated = false;
+    while (reader.Next(&event)) allocated |= event.kind == EventKind::kAllocate;
+    EXPECT_TRUE(allocated);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    if (entry.path().string().find("-dump") != std::string::npos) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+}
+
 TEST_F(Control, WhatIsWrongGetsOneSentence) {
   const std::string pid = std::to_string(child_);
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{pid, "explode"},
                                                 {pid, "limit"},
                                                 {pid, "limit", "much"},
                                                 {pid, "stats", "x"},
+                                                {pid, "dump", "x"},
                                                 {pid, "empty-cache", "7"},
                                                 {pid, "limit", "1GiB", "7"}}) {
     const Outcome outcome = Ctl(wrong);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/interpose/support.h"
+#include "tracer/format/reader.h"
 
 namespace vramstow {
 namespace {
@@ -132,6 +133,33 @@ TEST_F(PoolBehindCuMemAlloc, OverTheLimitIsOutOfMemoryAndToldInOneBlockOfText) {
   const ReadTrace trace = OnlyTrace();
   EXPECT_EQ(OfKind(trace, EventKind::kCacheOutOfMemory).size(), 2u);
   EXPECT_THAT(trace.facts.at("pool.out_of_memory.1"), HasSubstr("50.0 MiB were asked for"));
+}
+
+TEST_F(PoolBehindCuMemAlloc, OutOfMemoryKeepsTheNewestEventsInACopy) {
+  for (const char* const pool : {"on", "off"}) {
+    for (const char* const size : {"1MiB", "0"}) {
+      const std::string name = std::string(pool) + size;
+      std::filesystem::create_directory(folder() + "/" + name);
+      const Outcome outcome = RunPool({"pool_host", "out-of-memory"}, pool,
+                                      {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB"},
+                                       {"VRAMSTOW_TRACE_DIR", folder() + "/" + name},
+                                       {"VRAMSTOW_TRACE_SIZE", size}});
+      EXPECT_EQ(outcome.status, 0) << outcome.error;
+      std::vector<std::string> copies;
+      for (const auto& entry : std::filesystem::directory_iterator(folder() + "/" + name)) {
+        if (entry.path().string().ends_with("-oom.stow")) copies.push_back(entry.path());
+      }
+      ASSERT_EQ(copies.size(), *size == '1' ? 1u : 0u) << name;
+      if (copies.empty()) continue;
+      EXPECT_THAT(outcome.error, HasSubstr("the newest events are kept in " + copies[0]));
+      TraceReader reader;
+      ASSERT_EQ(reader.Open(copies[0].c_str()), ReadError::kOk);
+      Event event;
+      bool refused = false;
+      while (reader.Next(&event)) refused |= event.result == 2;
+      EXPECT_TRUE(refused) << "the request that failed is in it";
+    }
+  }
 }
 
 TEST_F(PoolBehindCuMemAlloc, HitsAndFreesMakeNoSystemCallAndUseNoHeap) {

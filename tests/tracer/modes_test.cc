@@ -1,5 +1,7 @@
 // What the recorder's own thread does, the ring, and annotations: seen through the reader.
+#include <errno.h>
 #include <gtest/gtest.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -46,6 +48,14 @@ void RecordNumbered(Recorder* recorder, uint64_t events) {
     }
   });
   JoinAll(&threads);
+}
+
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(entry.path().filename());
+  }
+  return files;
 }
 
 TEST(Modes, TheBackgroundCompressesAndLosesNothing) {
@@ -103,6 +113,57 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
       ASSERT_EQ(event.offset, ++count) << "a hole in the thread's events";
     }
     for (const uint64_t count : counts) EXPECT_EQ(count, kEvents);
+  }
+}
+
+TEST(Modes, ACopyOfARunningTraceIsATraceOfThatMoment) {
+  for (const uint64_t ring_bytes : {uint64_t{0}, kLeastRingBytes}) {
+    const TemporaryFolder folder;
+    RecorderConfig config = ConfigFor(folder);
+    config.background = true;
+    config.compress = ring_bytes != 0;
+    config.ring_bytes = ring_bytes;
+    Recorder* const recorder = Opened(config);
+    recorder->Describe("told.first", "kept");
+    EXPECT_EQ(recorder->has_ring(), ring_bytes != 0);
+    std::thread busy([&] { RecordNumbered(recorder, 150'000); });
+    std::vector<std::string> copies;
+    for (int i = 0; i < 12; ++i) {
+      char name[PATH_MAX];
+      ASSERT_EQ(recorder->WriteCopy("dump", false, name, sizeof name), 0);
+      copies.emplace_back(name);
+    }
+    busy.join();
+    char name[PATH_MAX];
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(recorder->WriteCopy("oom", true, name, sizeof name), 0);
+      EXPECT_EQ(name, folder.path() + "/test-oom.stow");
+    }
+    copies.emplace_back(name);
+    recorder->Close();
+    EXPECT_EQ(recorder->WriteCopy("dump", false, name, sizeof name), EBADF);
+    EXPECT_EQ(copies[0], folder.path() + "/test-dump.stow");
+    EXPECT_EQ(copies[1], folder.path() + "/test-dump-2.stow");
+    uint64_t before = 0;
+    for (const std::string& copy : copies) {
+      const ReadTrace trace = ReadFile(copy);
+      ASSERT_EQ(trace.error, ReadError::kOk) << copy;
+      EXPECT_FALSE(trace.report.closed);
+      EXPECT_EQ(trace.facts.at("told.first"), "kept");
+      EXPECT_EQ(trace.report.missing_events, 0u) << copy;
+      // Each thread's events without a hole, up to that moment.
+      uint64_t counts[4] = {};
+      for (const Event& event : trace.events) {
+        uint64_t& count = counts[event.object - 1];
+        if (count == 0) count = event.offset - 1;
+        ASSERT_EQ(event.offset, ++count) << copy;
+      }
+      const uint64_t all = trace.report.events + trace.report.overwritten_events;
+      EXPECT_GE(all, before);
+      before = all;
+    }
+    EXPECT_EQ(before, 600'000u);
+    EXPECT_EQ(FilesIn(folder.path()).size(), copies.size() + 1) << "no half-made file is left";
   }
 }
 

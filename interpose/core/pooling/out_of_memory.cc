@@ -42,9 +42,15 @@ void Tell(Pool* pool, bool on_stderr) {
 
 }  // namespace
 
-void TellOutOfMemory(Pool* pool) { Tell(pool, true); }
+void TellOutOfMemory(Pool* pool) {
+  Tell(pool, true);
+  TheCore().trace.NoteOutOfMemory();
+}
 
-void DescribeOutOfMemory(Pool* pool) { Tell(pool, false); }
+void DescribeOutOfMemory(Pool* pool) {
+  Tell(pool, false);
+  TheCore().trace.NoteOutOfMemory();
+}
 
 void TellFailedCheck(Pool* pool) {
   static constinit std::atomic<bool> told{false};

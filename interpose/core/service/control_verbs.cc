@@ -1,9 +1,12 @@
 #include "interpose/core/service/control_verbs.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "base/control.h"
 #include "base/units.h"
@@ -145,11 +148,46 @@ void Limit(std::string_view arguments, Answer* answer) {
   }
 }
 
+// As a JSON string needs it.
+void AddQuoted(Answer* answer, const char* text) {
+  answer->Add("\"");
+  for (const char* at = text; *at != '\0'; ++at) {
+    const auto byte = static_cast<unsigned char>(*at);
+    if (byte < ' ') {
+      answer->Add("\\u%04x", byte);
+    } else {
+      answer->Add(byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+    }
+  }
+  answer->Add("\"");
+}
+
+void Dump(std::string_view arguments, Answer* answer) {
+  char path[PATH_MAX] = "";
+  if (!NextWord(&arguments).empty()) {
+    answer->Add("%sERROR dump takes nothing more\n", kControlGreeting);
+    return;
+  }
+  const int error = TheCore().trace.WriteCopy(path, sizeof path);
+  if (error == EBADF) {
+    answer->Add("%sERROR the process writes no trace\n", kControlGreeting);
+  } else if (error != 0) {
+    answer->Add("%sERROR no copy of the trace could be made (%s)\n", kControlGreeting,
+                std::strerror(error));
+  } else {
+    answer->Ok();
+    answer->Add("{\"path\":");
+    AddQuoted(answer, path);
+    answer->Add("}\n");
+  }
+}
+
 struct Verb {
   std::string_view name;
   void (*answer)(std::string_view arguments, Answer* answer);
 };
-constexpr Verb kVerbs[] = {{"stats", Stats}, {"empty-cache", GiveBack}, {"limit", Limit}};
+constexpr Verb kVerbs[] = {
+    {"stats", Stats}, {"empty-cache", GiveBack}, {"limit", Limit}, {"dump", Dump}};
 
 }  // namespace
 
@@ -168,7 +206,7 @@ size_t AnswerControl(std::string_view line, char* text, size_t size) {
     verb.answer(line, &answer);
     return answer.length;
   }
-  answer.Add("%sERROR unknown request '%s': stats, empty-cache and limit are there\n",
+  answer.Add("%sERROR unknown request '%s': stats, empty-cache, limit and dump are there\n",
              kControlGreeting, Shown(name).text);
   return answer.length;
 }

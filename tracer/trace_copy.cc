@@ -1,0 +1,164 @@
+// A copy of the trace as it is now, beside the file that goes on.
+//
+// The file is a whole trace at each moment, but a copy is made of many moments. So the ring stands
+// still meanwhile; and of a slot, whose chunk goes on or is followed by another one, what is taken
+// is what its header said before: if afterwards it is still the same chunk, all those bytes are
+// there. A chunk that is on its way from its slot into the file is copied with its slot, which
+// comes first.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tracer/format/layout.h"
+#include "tracer/system_calls.h"
+#include "tracer/trace_file.h"
+
+namespace vramstow {
+namespace {
+
+constexpr unsigned kMostNames = 10000;
+constexpr int kMostTries = 100;
+
+// A handler that interrupts this thread while the ring stands still would wait for it for ever.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Reads up to `size` bytes, fewer at the end of the file. -1 and errno.
+ssize_t ReadAt(int fd, void* bytes, size_t size, uint64_t offset) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        pread(fd, static_cast<char*>(bytes) + done, size - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+bool IsBeingWritten(const ChunkHeader& header) {
+  return std::memcmp(header.magic, kChunkMagic, sizeof kChunkMagic) == 0 &&
+         header.state == kChunkOpen;
+}
+
+// One slot's length of the file into `block`. The bytes read, or -1 and errno.
+ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
+  const uint64_t at = offset == 0 ? kFileHeaderBytes : 0;  // the first slot begins with the header
+  ssize_t got = 0;
+  for (int i = 0; i < kMostTries; ++i) {
+    ChunkHeader before = {};
+    ChunkHeader after = {};
+    if (ReadAt(fd, &before, sizeof before, offset + at) < 0) return -1;
+    got = ReadAt(fd, block, kSlotBytes, offset);
+    if (got < static_cast<ssize_t>(at + sizeof before) || !IsBeingWritten(before)) return got;
+    if (ReadAt(fd, &after, sizeof after, offset + at) < 0) return -1;
+    if (after.number == before.number && IsBeingWritten(after)) {
+      std::memcpy(block + at, &before, sizeof before);
+      return got;
+    }
+  }
+  // It is in the file itself by now.
+  ChunkHeader* const header = reinterpret_cast<ChunkHeader*>(block + at);
+  header->state = kChunkPreparing;
+  header->capacity = static_cast<uint32_t>(kSlotBytes - at);
+  return got;
+}
+
+// Slots and the rest alike, `end` bytes; what is all zero stays a hole. 0 or an errno.
+int CopyBlocks(int from, int to, uint64_t end, uint8_t* block) {
+  for (uint64_t offset = 0; offset < end; offset += kSlotBytes) {
+    const ssize_t got = ReadBlock(from, offset, block);
+    if (got < 0) return errno;
+    if (got == 0) break;
+    const size_t bytes = std::min(static_cast<uint64_t>(got), end - offset);
+    if (std::all_of(block, block + bytes, [](uint8_t byte) { return byte == 0; })) continue;
+    for (size_t done = 0; done < bytes;) {
+      iovec part = {block + done, bytes - done};
+      const ssize_t written =
+          CurrentSystemCalls().write_at(to, &part, 1, static_cast<off_t>(offset + done));
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return written == 0 || errno == EDQUOT || errno == EFBIG ? ENOSPC : errno;
+      done += static_cast<size_t>(written);
+    }
+  }
+  return 0;
+}
+
+// The name of a copy: that of the trace with `-TAG` or, from the second on, `-TAG-N` behind it.
+int MakeName(const char* trace, const char* tag, unsigned number, char* name, size_t size) {
+  constexpr int kEndBytes = 5;  // ".stow"
+  const int stem = static_cast<int>(std::strlen(trace)) - kEndBytes;
+  if (stem <= 0) return ENOENT;
+  const int length = number == 1
+                         ? std::snprintf(name, size, "%.*s-%s.stow", stem, trace, tag)
+                         : std::snprintf(name, size, "%.*s-%s-%u.stow", stem, trace, tag, number);
+  return length < 0 || static_cast<size_t>(length) >= size ? ENAMETOOLONG : 0;
+}
+
+// Gives the whole copy its name. 0 or an errno.
+int NameCopy(const char* part, const char* trace, const char* tag, bool replaces, char* name,
+             size_t size) {
+  int error = EEXIST;
+  for (unsigned number = 1; number <= kMostNames && error == EEXIST; ++number) {
+    error = MakeName(trace, tag, number, name, size);
+    if (error != 0) break;
+    if (replaces) return rename(part, name) == 0 ? 0 : errno;
+    error = link(part, name) == 0 ? 0 : errno;
+  }
+  if (error == 0) unlink(part);
+  return error;
+}
+
+}  // namespace
+
+int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size) {
+  if (!shared_) return ENOTSUP;
+  char part[PATH_MAX];
+  const char* const slash = std::strrchr(path_, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash + 1 - path_);
+  const int length =
+      std::snprintf(part, sizeof part, "%.*s.%s.%s.part", folder, path_, path_ + folder, tag);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof part) return ENAMETOOLONG;
+  const int from = Descriptor();
+  if (from < 0) return errno;
+  const WithoutSignals guard;
+  const int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (to < 0) return errno;
+  void* const block =
+      mmap(nullptr, kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int error = block == MAP_FAILED ? ENOMEM : 0;
+  if (error == 0) {
+    const int me = 0;
+    if (ring_lock_.Lock(&me)) {
+      error = CopyBlocks(from, to, end(), static_cast<uint8_t*>(block));
+      ring_lock_.Unlock();
+    }
+    munmap(block, kSlotBytes);
+  }
+  close(to);
+  if (error == 0) error = NameCopy(part, path_, tag, replaces, name, size);
+  if (error != 0) unlink(part);
+  return error;
+}
+
+}  // namespace vramstow
