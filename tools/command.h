@@ -24,6 +24,8 @@ int ReportCommand(const std::vector<std::string>& arguments);
 int ReplayCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
 int ConvertCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where nothing fits.
+int FitCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where an adapter cannot be built.

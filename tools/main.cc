@@ -27,6 +27,7 @@ constexpr char kHelp[] =
     "  replay   says what other allocators would have made of the same requests\n"
     "  export   writes the events of a trace in another format\n"
     "  convert  makes a trace of what another program recorded\n"
+    "  fit      says the largest batch that fits onto a card, by rehearsal\n"
     "  ctl      asks a running process, or has it give memory back\n"
     "  adapter  looks after the allocators that are compiled for PyTorch\n"
     "\n"
@@ -47,10 +48,10 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"run", RunCommand},         {"analyze", AnalyzeCommand}, {"report", ReportCommand},
-    {"diff", DiffCommand},       {"check", CheckCommand},     {"replay", ReplayCommand},
-    {"export", ExportCommand},   {"convert", ConvertCommand}, {"ctl", CtlCommand},
-    {"adapter", AdapterCommand}, {"docs", DocsCommand}};
+    {"run", RunCommand},       {"analyze", AnalyzeCommand}, {"report", ReportCommand},
+    {"diff", DiffCommand},     {"check", CheckCommand},     {"replay", ReplayCommand},
+    {"export", ExportCommand}, {"convert", ConvertCommand}, {"fit", FitCommand},
+    {"ctl", CtlCommand},       {"adapter", AdapterCommand}, {"docs", DocsCommand}};
 
 // "run, analyze, … LAST adapter". The documentation's own command is for whoever builds it.
 std::string NamesOfCommands(const char* last) {

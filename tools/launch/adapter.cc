@@ -1,10 +1,8 @@
 #include "tools/launch/adapter.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "tools/launch/run_logged.h"
 
 namespace vramstow {
 namespace {
@@ -80,29 +79,6 @@ std::vector<fs::path> SourceFiles(const std::string& sources) {
   return files;
 }
 
-// The command's exit status, its output in `log`; -1 if it cannot be started.
-int Run(const std::vector<std::string>& command, const std::string& log) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int error = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return -1;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 std::vector<std::string> CompileCommand(const TorchInstallation& torch, const std::string& sources,
                                         const std::string& compiler, const std::string& unit,
                                         const std::string& output) {
@@ -149,7 +125,7 @@ absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
       if (file.extension() == ".cc") text << "#include \"" << file.string() << "\"\n";
     }
   }
-  const int status = Run(CompileCommand(torch, sources, adapter.compiler, unit, output), log);
+  const int status = RunLogged(CompileCommand(torch, sources, adapter.compiler, unit, output), log);
   absl::Status result = absl::OkStatus();
   if (status != 0) {
     result = absl::InternalError(

@@ -1,0 +1,34 @@
+// Rehearsal: runs a command under `vramstow run`, with its output kept apart, and says what it did
+// with memory.
+//
+// Ownership: results are copies; traces and output lie in the folder. Threads: one at a time.
+// Errors: one sentence where the command could not be run, or left no trace. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
+#define VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+struct Rehearsal {
+  int exit_status = 0;
+  Facts facts;
+  std::string output;  // the file with what the command said
+};
+
+// `program` is vramstow itself; `folder` is made, and must not exist.
+absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
+                                   const std::vector<std::string>& run_flags,
+                                   const std::vector<std::string>& command,
+                                   const std::string& folder);
+
+// The last lines of a file, for a sentence: at most `most` bytes.
+std::string EndOf(const std::string& path, size_t most);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_REHEARSAL_H_

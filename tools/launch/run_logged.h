@@ -1,0 +1,18 @@
+// RunLogged: runs a command with its output in a file.
+//
+// Ownership: none. Threads: one at a time. Errors: by the result. Units: none.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
+#define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
+
+#include <string>
+#include <vector>
+
+namespace vramstow {
+
+// The command's exit status, its output in `log`; 128 if a signal ended it, -1 if it cannot be
+// started (errno says why). The command is looked for on the path unless it has a slash.
+int RunLogged(const std::vector<std::string>& command, const std::string& log);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
