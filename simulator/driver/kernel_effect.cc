@@ -262,14 +262,13 @@ class KnownKernel : public Work {
         memory->LeaveOut();
         return NoteIdleLaunch(*state_, known_->name, " (too large)");
       case Outcome::kAssertion:
+      case Outcome::kIllegalAddress:
         // Indices that were never computed say nothing of the program.
         if (memory->read_what_was_left_out()) {
           return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
         }
-        context_->sticky = CUDA_ERROR_ASSERT;
-        return;
-      case Outcome::kIllegalAddress:
-        context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+        context_->sticky =
+            outcome == Outcome::kAssertion ? CUDA_ERROR_ASSERT : CUDA_ERROR_ILLEGAL_ADDRESS;
         return;
     }
   }

@@ -53,6 +53,12 @@ bool IsNan(T a) {
 }
 
 template <typename T>
+bool IsInfinite(T a) {
+  if constexpr (std::is_floating_point_v<T>) return std::isinf(a);
+  return false;
+}
+
+template <typename T>
 T Maximum(T a, T b) {
   if (IsNan(a)) return a;
   return IsNan(b) || b > a ? b : a;
@@ -271,6 +277,12 @@ bool ApplyLogic(Op op, const FunctorValues<T>& values, const T* const in[], T* o
       return true;
     case Op::kLogicalXor:
       Each(in[0], in[1], out, count, [](T a, T b) { return static_cast<T>((a != 0) != (b != 0)); });
+      return true;
+    case Op::kIsPositiveInfinity:
+      Each(in[0], out, count, [](T a) { return static_cast<T>(IsInfinite(a) && a > 0); });
+      return true;
+    case Op::kIsNegativeInfinity:
+      Each(in[0], out, count, [](T a) { return static_cast<T>(IsInfinite(a) && a < 0); });
       return true;
     case Op::kLogicalNot:
       Each(in[0], out, count, [](T a) { return static_cast<T>(a == 0); });

@@ -22,10 +22,11 @@ EffectPointer MakeEffect(std::string_view kernel) {
   const std::string name = Simplify(ReadableName(kernel));
   const TemplateName parts = ParseKernel(name);
   using Maker = EffectPointer (*)(const TemplateName&);
-  constexpr Maker kMakers[] = {MakeElementwise,   MakeIndexed, MakeDistribution, MakeReduction,
-                               MakeMultiTensor,   MakeGather,  MakeIndex,        MakeSoftmax,
-                               MakeNormalization, MakeLoss,    MakeScan,         MakeComplex,
-                               MakeBlas};
+  constexpr Maker kMakers[] = {MakeElementwise,   MakeIndexed,   MakeDistribution, MakeReduction,
+                               MakeMultiTensor,   MakeGather,    MakeIndex,        MakeSoftmax,
+                               MakeNormalization, MakeLoss,      MakeScan,         MakeComplex,
+                               MakeBlas,          MakeOptimizer, MakeGradient,     MakeDropout,
+                               MakeTriangle,      MakeSort,      MakeScatter,      MakeHelper};
   for (const Maker maker : kMakers) {
     if (EffectPointer effect = maker(parts)) return effect;
   }

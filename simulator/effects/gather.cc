@@ -1,13 +1,14 @@
 // Kernels that move elements: cat, index_select (embedding among them), gathers of whole rows.
 //
 // Source: CatArrayBatchedCopy and kin in ATen/native/cuda/Shape.cu, indexSelectSmallIndex and
-// indexSelectLargeIndex in Indexing.cu, vectorized_gather_kernel in IndexKernelUtils.h, TensorInfo
-// in ATen/cuda/detail/TensorInfo.cuh; all of PyTorch 2.15, with 32-bit indices.
+// indexSelectLargeIndex in Indexing.cu, vectorized_gather_kernel in IndexKernelUtils.h; all of
+// PyTorch 2.15, with 32-bit indices.
 #include <algorithm>
 #include <charconv>
 
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/loop.h"
+#include "simulator/effects/tensor_info.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -17,32 +18,6 @@ size_t NumberOf(std::string_view text) {
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
-
-// A tensor with 32-bit sizes and strides, in elements, dimension 0 slowest.
-struct Strided {
-  uint64_t address = 0;
-  size_t dimensions = 0;
-  uint32_t sizes[kDimensionsMax] = {};
-  uint32_t strides[kDimensionsMax] = {};
-
-  uint64_t Offset(uint64_t index) const {
-    uint64_t offset = 0;
-    for (size_t i = dimensions; i-- > 0;) {
-      offset += index % sizes[i] * strides[i];
-      index /= sizes[i];
-    }
-    return offset;
-  }
-  // Elements from the first to behind the last; 0 if there are none.
-  uint64_t Reach() const {
-    uint64_t reach = 1;
-    for (size_t i = 0; i < dimensions; ++i) {
-      if (sizes[i] == 0) return 0;
-      reach += static_cast<uint64_t>(sizes[i] - 1) * strides[i];
-    }
-    return reach;
-  }
-};
 
 // (output, {input[n], offset[n], dimSize[n], elements[n], contiguous[n], {size[4], stride[4]}[m]},
 // {size[4], stride[4]} of the output, the dimension, its stride)
@@ -179,8 +154,8 @@ class SelectEffect : public Effect {
     Strided to;
     Strided from;
     Strided indices;
-    if (!ReadInfo(launch, 0, &to) || !ReadInfo(launch, 1, &from) ||
-        !ReadInfo(launch, 2, &indices)) {
+    if (!ReadTensorInfo(launch, 0, &to) || !ReadTensorInfo(launch, 1, &from) ||
+        !ReadTensorInfo(launch, 2, &indices)) {
       return Outcome::kNotUnderstood;
     }
     const auto to_dimension = launch.Get<uint32_t>(3, 0);
@@ -218,26 +193,11 @@ class SelectEffect : public Effect {
   }
 
  private:
-  static constexpr size_t kInfoBytes = 216;  // address, 25 sizes, 25 strides, dimensions
-
   static std::vector<Argument> Arguments(bool large) {
-    std::vector<Argument> arguments(3, {kInfoBytes, 8});
+    std::vector<Argument> arguments(3, {kTensorInfoBytes, 8});
     arguments.insert(arguments.end(), large ? 4 : 3, {4, 4});
     arguments.push_back({8, 8});
     return arguments;
-  }
-
-  static bool ReadInfo(const KernelLaunch& launch, size_t argument, Strided* tensor) {
-    tensor->address = launch.Get<uint64_t>(argument, 0);
-    const auto dimensions = launch.Get<int32_t>(argument, 8 + 8 * kDimensionsMax);
-    if (dimensions < 0 || dimensions > kDimensionsMax) return false;
-    tensor->dimensions = static_cast<size_t>(dimensions);
-    for (size_t i = 0; i < tensor->dimensions; ++i) {
-      tensor->sizes[i] = launch.Get<uint32_t>(argument, 8 + 4 * i);
-      tensor->strides[i] = launch.Get<uint32_t>(argument, 8 + 4 * (kDimensionsMax + i));
-      if (tensor->sizes[i] == 0) return false;
-    }
-    return true;
   }
 
   int64_t Index(const char* at) const {

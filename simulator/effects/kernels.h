@@ -17,8 +17,15 @@ EffectPointer MakeElementwise(const TemplateName& kernel);   // functors over te
 EffectPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
 EffectPointer MakeDistribution(const TemplateName& kernel);  // random numbers
 EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
-EffectPointer MakeGather(const TemplateName& kernel);        // cat, index_select, embedding
-EffectPointer MakeIndex(const TemplateName& kernel);         // x[indices], and into it
+EffectPointer MakeOptimizer(const TemplateName& kernel);     // fused ones
+EffectPointer MakeGradient(const TemplateName& kernel);      // their norms, scaling, embeddings
+EffectPointer MakeDropout(const TemplateName& kernel);
+EffectPointer MakeTriangle(const TemplateName& kernel);  // tril, triu
+EffectPointer MakeScatter(const TemplateName& kernel);   // gather, scatter
+EffectPointer MakeSort(const TemplateName& kernel);      // sort, topk
+EffectPointer MakeHelper(const TemplateName& kernel);    // what others have done already
+EffectPointer MakeGather(const TemplateName& kernel);    // cat, index_select, embedding
+EffectPointer MakeIndex(const TemplateName& kernel);     // x[indices], and into it
 EffectPointer MakeSoftmax(const TemplateName& kernel);
 EffectPointer MakeNormalization(const TemplateName& kernel);  // layer norm, RMS norm
 EffectPointer MakeLoss(const TemplateName& kernel);           // negative log-likelihood

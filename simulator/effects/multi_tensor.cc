@@ -1,21 +1,15 @@
 // PyTorch's foreach kernels: one operation over lists of tensors, as optimizers use them.
 //
-// Source: ATen/native/cuda/MultiTensorApply.cuh and ForeachFunctors.cuh of PyTorch 2.15, built with
-// CUDA 13 (where a launch may have 32 KiB of arguments). A launch names tensors, and for each block
-// a tensor and which 65,536 elements of it.
+// Source: ATen/native/cuda/ForeachFunctors.cuh of PyTorch 2.15.
 #include <algorithm>
 
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/loop.h"
+#include "simulator/effects/tensor_list.h"
 
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kChunk = 65536;  // elements for each block
-constexpr size_t kBlocks = 2240;    // blocks for each launch, at most
-constexpr size_t kDepthMax = 5;
-// A launch over lists does what otherwise a launch for each tensor does, and may do more.
-constexpr uint64_t kPatience = 4;
 constexpr EffectLimits kNoLimits = {UINT64_MAX, UINT64_MAX};  // for the parts of one
 
 // Where the scalar of an operation comes from.
@@ -33,63 +27,16 @@ struct ListOperation {
   std::vector<Argument> extra;  // arguments behind the operation object
 };
 
-struct Metadata {
-  Metadata(size_t depth, Element scalars) {
-    static constexpr size_t kTensors[kDepthMax] = {770, 448, 336, 252, 210};
-    static constexpr size_t kTensorsWithScalars[kDepthMax] = {672, 448, 336, 252, 210};
-    tensors = (scalars == Element::kNone ? kTensors : kTensorsWithScalars)[depth - 1];
-    counts = 8 * depth * tensors;
-    scalar_values = counts + 8 * tensors;
-    block_tensors = scalar_values + BytesOf(scalars) * tensors;
-    block_chunks = block_tensors + 2 * kBlocks;
-    bytes = (block_chunks + 4 * kBlocks + (scalars == Element::kNone ? 4 : 0) + 7) / 8 * 8;
-  }
-  size_t Address(size_t list, size_t tensor) const { return 8 * (list * tensors + tensor); }
-
-  size_t tensors;
-  size_t counts;
-  size_t scalar_values;
-  size_t block_tensors;
-  size_t block_chunks;
-  size_t bytes;
-};
-
 class ListEffect : public Effect {
  public:
   explicit ListEffect(const ListOperation& list)
-      : Effect(Arguments(list)), list_(list), metadata_(list.depth, ListScalars(list)) {}
+      : Effect(Arguments(list)), list_(list), layout_(Layout(list)) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    const size_t blocks = launch.grid[0];
-    if (blocks == 0 || blocks > kBlocks) return Outcome::kNotUnderstood;
-    uint64_t elements = 0;
-    for (size_t block = 0; block < blocks; ++block) {
-      const size_t tensor = Tensor(launch, block);
-      if (tensor >= metadata_.tensors ||
-          launch.Get<int64_t>(0, metadata_.counts + 8 * tensor) <= 0 || Chunk(launch, block) < 0) {
-        return Outcome::kNotUnderstood;
-      }
-      elements += std::min(kChunk, launch.Get<uint64_t>(0, metadata_.counts + 8 * tensor));
-    }
-    const uint64_t bytes = BytesOf(list_.operation.output) * list_.depth;
-    if (elements > launch.limits.bytes / bytes * kPatience) return Outcome::kTooLarge;
-    Outcome whole = Outcome::kDone;
-    for (size_t block = 0; block < blocks;) {
-      // Neighbours of one tensor at once.
-      size_t end = block + 1;
-      while (end < blocks && Tensor(launch, end) == Tensor(launch, block) &&
-             Chunk(launch, end) == Chunk(launch, end - 1) + 1) {
-        ++end;
-      }
-      const Outcome outcome = RunBlocks(launch, block, end - block, memory);
-      if (outcome == Outcome::kLeftOut) {
-        whole = outcome;  // of this tensor; others may be cheaper
-      } else if (outcome != Outcome::kDone) {
-        return outcome;
-      }
-      block = end;
-    }
-    return whole;
+    std::vector<ListPart> parts;
+    const Outcome read = ReadParts(launch, layout_, BytesOf(list_.operation.output), &parts);
+    if (read != Outcome::kDone) return read;
+    return ForEachPart(parts, [&](const ListPart& part) { return RunPart(launch, part, memory); });
   }
 
  private:
@@ -97,19 +44,16 @@ class ListEffect : public Effect {
     return list.scalar_from == ScalarFrom::kList ? list.scalar : Element::kNone;
   }
 
-  // Metadata, functor and operation object, both without members, and what the functor takes.
-  static std::vector<Argument> Arguments(const ListOperation& list) {
-    std::vector<Argument> arguments = {
-        {Metadata(list.depth, ListScalars(list)).bytes, 8}, {1, 1}, {1, 1}};
-    arguments.insert(arguments.end(), list.extra.begin(), list.extra.end());
-    return arguments;
+  static TensorListLayout Layout(const ListOperation& list) {
+    const Element scalars = ListScalars(list);
+    return {list.depth, BytesOf(scalars), scalars == Element::kNone};
   }
 
-  size_t Tensor(const KernelLaunch& launch, size_t block) const {
-    return launch.Get<uint16_t>(0, metadata_.block_tensors + 2 * block);
-  }
-  int32_t Chunk(const KernelLaunch& launch, size_t block) const {
-    return launch.Get<int32_t>(0, metadata_.block_chunks + 4 * block);
+  // Metadata, functor and operation object, both without members, and what the functor takes.
+  static std::vector<Argument> Arguments(const ListOperation& list) {
+    std::vector<Argument> arguments = {{Layout(list).bytes, 8}, {1, 1}, {1, 1}};
+    arguments.insert(arguments.end(), list.extra.begin(), list.extra.end());
+    return arguments;
   }
 
   bool ReadScalar(const KernelLaunch& launch, size_t tensor, KernelMemory* memory,
@@ -123,7 +67,7 @@ class ListEffect : public Effect {
         at = (*launch.arguments)[3];
         break;
       case ScalarFrom::kList:
-        at = (*launch.arguments)[0] + metadata_.scalar_values + bytes * tensor;
+        at = (*launch.arguments)[0] + layout_.values + bytes * tensor;
         break;
       case ScalarFrom::kMemory:
         at = memory->At(launch.Get<uint64_t>(3, 0), bytes, false);
@@ -134,12 +78,8 @@ class ListEffect : public Effect {
     return true;
   }
 
-  Outcome RunBlocks(const KernelLaunch& launch, size_t block, size_t blocks,
-                    KernelMemory* memory) const {
-    const size_t tensor = Tensor(launch, block);
-    const uint64_t first = static_cast<uint64_t>(Chunk(launch, block)) * kChunk;
-    const auto total = launch.Get<uint64_t>(0, metadata_.counts + 8 * tensor);
-    if (first >= total) return Outcome::kNotUnderstood;
+  Outcome RunPart(const KernelLaunch& launch, const ListPart& part, KernelMemory* memory) const {
+    const size_t tensor = part.tensor;
     double numbers[2] = {list_.other, list_.other};
     double scalar = 0;
     if (!ReadScalar(launch, tensor, memory, &scalar)) return Outcome::kIllegalAddress;
@@ -147,17 +87,16 @@ class ListEffect : public Effect {
     numbers[list_.scalar_slot] = scalar * list_.scale;
 
     const Element element = list_.operation.output;
-    const uint64_t offset = first * BytesOf(element);
+    const uint64_t offset = part.first * BytesOf(element);
     Operand operands[kInputsMax + 1];
     operands[0] = Operand::Row(
-        launch.Get<uint64_t>(0, metadata_.Address(list_.result, tensor)) + offset, element);
+        launch.Get<uint64_t>(0, layout_.Address(list_.result, tensor)) + offset, element);
     for (size_t i = 0; i < list_.operation.inputs.size(); ++i) {
       operands[i + 1] =
-          Operand::Row(launch.Get<uint64_t>(0, metadata_.Address(i, tensor)) + offset, element);
+          Operand::Row(launch.Get<uint64_t>(0, layout_.Address(i, tensor)) + offset, element);
     }
-    return RunLoop(list_.operation, reinterpret_cast<const char*>(numbers),
-                   Shape::Row(std::min(blocks * kChunk, total - first)), operands, kNoLimits,
-                   memory);
+    return RunLoop(list_.operation, reinterpret_cast<const char*>(numbers), Shape::Row(part.count),
+                   operands, kNoLimits, memory);
   }
 
   // (T* scalar, opmath alpha): the scalar in memory is taken alpha times.
@@ -168,7 +107,7 @@ class ListEffect : public Effect {
   }
 
   ListOperation list_;
-  Metadata metadata_;
+  TensorListLayout layout_;
 };
 
 // std::plus<float> and kin, with a number as the second operand: x + s, x − s, x × s, x ÷ s.
@@ -267,7 +206,7 @@ EffectPointer MakeMultiTensor(const TemplateName& kernel) {
   list.depth = NumberOf(functor.arguments[1]);
   list.result = NumberOf(functor.arguments[3]);
   if (element == Element::kNone || list.operation.compute == Element::kInt64 || list.depth == 0 ||
-      list.depth > kDepthMax || list.result >= list.depth ||
+      list.depth > kListDepthMax || list.result >= list.depth ||
       !SetFunctor(functor.head, op.head, &list)) {
     return nullptr;
   }

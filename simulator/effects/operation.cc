@@ -55,6 +55,8 @@ constexpr Known kLambdas[] = {
     {"abs_kernel_cuda", Op::kAbsolute, 1},
     {"bitwise_not_kernel_cuda", Op::kBitNot, 1},
     {"logical_not_kernel_cuda", Op::kLogicalNot, 1, kBool},
+    {"isposinf_kernel_impl", Op::kIsPositiveInfinity, 1, kBool},
+    {"isneginf_kernel_impl", Op::kIsNegativeInfinity, 1, kBool},
     {"logical_and_kernel_cuda", Op::kLogicalAnd, 2, kBool},
     {"logical_or_kernel_cuda", Op::kLogicalOr, 2, kBool},
     {"logical_xor_kernel_cuda", Op::kLogicalXor, 2, kBool},

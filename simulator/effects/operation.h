@@ -41,6 +41,8 @@ enum class Op : uint8_t {
   kLogicalOr,
   kLogicalXor,
   kLogicalNot,
+  kIsPositiveInfinity,
+  kIsNegativeInfinity,
   kNegate,
   kAbsolute,
   kSign,

@@ -24,6 +24,9 @@ enum class Fold : uint8_t {
   kSmallest,
   kPlaceOfLargest,
   kPlaceOfSmallest,
+  kLargestAndPlace,
+  kSmallestAndPlace,
+  kSpan,  // the smallest and the largest
   kNormOne,
   kNormTwo,
   kLargestAbsolute,
@@ -64,6 +67,14 @@ struct Layout {
   size_t Outputs() const { return source + 60; }
   size_t bytes;
 };
+
+bool WithPlace(Fold fold) {
+  return fold == Fold::kLargestAndPlace || fold == Fold::kSmallestAndPlace;
+}
+
+bool NamesPlace(Fold fold) {
+  return fold == Fold::kPlaceOfLargest || fold == Fold::kPlaceOfSmallest || WithPlace(fold);
+}
 
 bool AddsUp(Fold fold) { return fold == Fold::kSum || fold == Fold::kMean; }
 
@@ -142,10 +153,13 @@ class State {
         break;
       case Fold::kLargest:
       case Fold::kPlaceOfLargest:
+      case Fold::kLargestAndPlace:
         Take(a, Beats(a, true));
         break;
       case Fold::kSmallest:
       case Fold::kPlaceOfSmallest:
+      case Fold::kSmallestAndPlace:
+      case Fold::kSpan:
         Take(a, Beats(a, false));
         break;
       case Fold::kNormOne:
@@ -252,16 +266,19 @@ class ReductionEffect : public Effect {
     tensors->out[1].address = launch.Get<uint64_t>(0, layout_.source);
     tensors->in.address = tensors->out[1].address;
     const uint64_t inner = tensors->in.End(tensors->inner) - tensors->in.address;
-    const uint64_t reach = tensors->out[1].End(tensors->outer) - tensors->out[1].address;
+    const uint64_t width = tensors->out[1].End(tensors->outer) - tensors->out[1].address;
     tensors->source =
-        memory->At(tensors->in.address, inner + reach - BytesOf(reduction_.input), false);
+        memory->At(tensors->in.address, inner + width - BytesOf(reduction_.input), false);
     if (tensors->source == nullptr) return false;
-    const bool two =
-        reduction_.fold == Fold::kVariance && launch.Get<int32_t>(0, layout_.Outputs()) == 2;
+    const bool pair = reduction_.fold == Fold::kSpan || WithPlace(reduction_.fold);
+    const bool two = (reduction_.fold == Fold::kVariance || pair) &&
+                     launch.Get<int32_t>(0, layout_.Outputs()) == 2;
+    if (pair && !two) return false;
     for (int i = 0; i < (two ? 2 : 1); ++i) {
       tensors->out[0].address = launch.Get<uint64_t>(0, layout_.Destination(i));
-      char* to = memory->At(tensors->out[0].address,
-                            tensors->out[0].End(tensors->outer) - tensors->out[0].address, true);
+      uint64_t reach = tensors->out[0].End(tensors->outer) - tensors->out[0].address;
+      if (i == 1 && WithPlace(reduction_.fold)) reach = reach / BytesOf(reduction_.output) * 8;
+      char* to = memory->At(tensors->out[0].address, reach, true);
       if (to == nullptr) return false;
       (i == 0 ? tensors->destination : tensors->second) = to;
     }
@@ -290,12 +307,27 @@ class ReductionEffect : public Effect {
         FoldOne(from, tensors, &state);
         const int64_t to = offsets[0] + tensors.out[0].strides[0] * at;
         StoreResult(state, root, tensors.destination + to);
-        if (tensors.second != nullptr) {
-          const double mean = state.mean();
-          StoreElements(reduction_.output, &mean, 1, tensors.second + to, 0);
-        }
+        if (tensors.second != nullptr) StoreSecond(from, to, state, tensors);
       }
     });
+  }
+
+  // The second output lies as the first does, in steps of its own type.
+  template <typename T>
+  void StoreSecond(const char* from, int64_t to, const State<T>& state,
+                   const Tensors& tensors) const {
+    if (reduction_.fold == Fold::kVariance) {
+      const double mean = state.mean();
+      StoreElements(reduction_.output, &mean, 1, tensors.second + to, 0);
+    } else if (reduction_.fold == Fold::kSpan) {
+      State<T> largest(Fold::kLargest, 0);
+      FoldOne(from, tensors, &largest);
+      StoreResult(largest, false, tensors.second + to);
+    } else {
+      const int64_t place = state.place();
+      const int64_t step = to / static_cast<int64_t>(BytesOf(reduction_.output));
+      memcpy(tensors.second + 8 * step, &place, 8);
+    }
   }
 
   // Sums of columns, a row at a time: outputs whose inputs lie side by side.
@@ -396,6 +428,9 @@ bool SetClass(const TemplateName& name, Reduction* reduction) {
       {"AbsMinOps", Fold::kSmallestAbsolute},
       {"ArgMaxOps", Fold::kPlaceOfLargest},
       {"ArgMinOps", Fold::kPlaceOfSmallest},
+      {"MaxOps", Fold::kLargestAndPlace},
+      {"MinOps", Fold::kSmallestAndPlace},
+      {"MinMaxOps", Fold::kSpan},
       {"WelfordOps", Fold::kVariance},
   };
   for (const auto& entry : kClasses) {
@@ -417,9 +452,11 @@ bool SetClass(const TemplateName& name, Reduction* reduction) {
       reduction->member = kept;
       reduction->object_bytes = 2 * bytes;            // correction, take the root?
       reduction->ident_bytes = bytes == 8 ? 32 : 16;  // mean, m2, n, n as a fraction
-    } else if (entry.fold == Fold::kPlaceOfLargest || entry.fold == Fold::kPlaceOfSmallest) {
+    } else if (NamesPlace(entry.fold)) {
       reduction->ident_bytes = 16;  // a number and its place
       reduction->ident_alignment = 8;
+    } else if (entry.fold == Fold::kSpan) {
+      reduction->ident_bytes = 2 * bytes;
     }
     // A root that is not to be taken: NormTwoOps<…, false>.
     return name.head != "NormTwoOps" || name.arguments.back() != "false";

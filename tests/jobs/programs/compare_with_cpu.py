@@ -265,6 +265,31 @@ def of_indices() -> None:
         lambda d: table(d)[torch.tensor([3, 1], device=d), torch.tensor([2, 5], device=d)],
     )
     compare("x[i] = y", put)
+    chosen = torch.tensor([[3, 4, 5], [1, 2, 0]])
+    for t in [torch.float32, torch.float16, torch.int64]:
+
+        def more(device: str, t: torch.dtype = t) -> torch.Tensor:
+            return torch.tensor([[1, 2, 3], [4, 5, 6]], device=device).to(t)
+
+        compare(f"gather {t}", lambda d, t=t: numbers(d, t).view(6, 10).gather(1, chosen.to(d)))
+        compare(
+            f"gather rows {t}", lambda d, t=t: numbers(d, t).view(6, 10).gather(0, chosen.to(d))
+        )
+        compare(
+            f"scatter {t}",
+            lambda d, t=t, m=more: numbers(d, t).view(6, 10).scatter(1, chosen.to(d), m(d)),
+        )
+        compare(
+            f"scatter a number {t}",
+            lambda d, t=t: numbers(d, t).view(6, 10).scatter(0, chosen.to(d), 7),
+        )
+        compare(
+            f"scatter_add {t}",
+            lambda d, t=t, m=more: numbers(d, t).view(6, 10).scatter_add(1, chosen.to(d), m(d)),
+        )
+    infinite = [float("inf"), 1.0, float("-inf"), float("nan")]
+    compare("isneginf", lambda d: torch.tensor(infinite, device=d).isneginf())
+    compare("isposinf", lambda d: torch.tensor(infinite, device=d).isposinf())
     compare("embedding", lambda d: functional.embedding(torch.tensor([5, 0], device=d), table(d)))
     compare("index_select", lambda d: table(d).index_select(1, torch.tensor([9, 2], device=d)))
     compare("dot", lambda d: torch.dot(numbers(d, torch.float32), numbers(d, torch.float32)))
@@ -272,8 +297,88 @@ def of_indices() -> None:
     compare("ones.sum()", lambda d: torch.ones(1_000_000, device=d).sum())
 
 
+def shuffled(device: str, dtype: torch.dtype, count: int) -> torch.Tensor:
+    values = torch.randperm(count, generator=torch.Generator().manual_seed(3)) % (count // 2 + 1)
+    return (values - count // 4).to(dtype).to(device)
+
+
+def of_sorts() -> None:
+    for t in [torch.float32, torch.float64, torch.float16, torch.int32, torch.int64]:
+        for count in (5, 40, 300, 3000, 10000):
+            for down in (False, True):
+                name = f"sort {t} {count} {down}"
+
+                def values(device: str, t: torch.dtype = t, count: int = count) -> torch.Tensor:
+                    return shuffled(device, t, count)
+
+                compare(name, lambda d, v=values, o=down: v(d).sort(descending=o)[0])
+                compare(
+                    name + " places",
+                    lambda d, v=values, o=down: v(d).sort(descending=o, stable=True)[1],
+                )
+                compare(
+                    name + " topk", lambda d, v=values, o=down: v(d).topk(3, largest=o)[0].sort()[0]
+                )
+        compare(f"sort of lines {t}", lambda d, t=t: shuffled(d, t, 600).view(3, 10, 20).sort(1)[0])
+        compare(f"max of lines {t}", lambda d, t=t: numbers(d, t).view(6, 10).max(1)[0])
+        compare(f"place of max {t}", lambda d, t=t: numbers(d, t).view(6, 10).max(1)[1])
+        compare(f"min of columns {t}", lambda d, t=t: numbers(d, t).view(6, 10).min(0)[0])
+        compare(f"place of min {t}", lambda d, t=t: numbers(d, t).view(6, 10).min(0)[1])
+        compare(f"aminmax {t}", lambda d, t=t: torch.stack(shuffled(d, t, 500).aminmax()))
+        compare(f"tril {t}", lambda d, t=t: numbers(d, t).view(2, 5, 6).tril(1))
+        compare(f"triu {t}", lambda d, t=t: numbers(d, t).view(6, 10).triu(-2))
+
+
+def of_steps() -> None:
+    def parameters(device: str) -> list[torch.nn.Parameter]:
+        sizes = [10, 70_000, 3, 200_000]
+        made = [torch.nn.Parameter(torch.linspace(-1, 1, n, device=device)) for n in sizes]
+        for parameter in made:
+            parameter.grad = parameter.detach() ** 2 - 0.3
+        return made
+
+    def stepped(device: str, kind: str, **options: object) -> torch.Tensor:
+        made = parameters(device)
+        update = getattr(torch.optim, kind)(made, lr=0.01, **options)
+        for _ in range(3):
+            update.step()
+        return torch.cat([p.detach() for p in made])
+
+    for fused in (False, True):
+        for kind, options in [
+            ("Adam", {"weight_decay": 0.1}),
+            ("Adam", {"amsgrad": True}),
+            ("AdamW", {}),
+            ("AdamW", {"maximize": True}),
+            ("SGD", {}),
+            ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+        ]:
+            compare(
+                f"{kind} {options} {fused}",
+                lambda d, k=kind, o=options, f=fused: stepped(d, k, fused=f, **o),
+                1e-5,
+            )
+
+    def clipped(device: str) -> torch.Tensor:
+        made = parameters(device)
+        norm = torch.nn.utils.clip_grad_norm_(made, 0.5)
+        return torch.cat([norm.view(1), *[p.grad for p in made]])
+
+    def embedded(device: str) -> torch.Tensor:
+        table = torch.nn.Parameter(numbers(device, torch.float32).view(6, 10))
+        chosen = torch.tensor([1, 5, 1, 0, 3], device=device)
+        functional.embedding(chosen, table, padding_idx=0).pow(2).sum().backward()
+        return table.grad
+
+    compare("clip_grad_norm_", clipped, 1e-4)
+    compare("norms of a list", lambda d: torch.stack(torch._foreach_norm(parameters(d))), 1e-4)
+    compare("gradient of an embedding", embedded, 1e-6)
+
+
 of_every_type()
 of_every_number()
+of_sorts()
+of_steps()
 of_fractions()
 of_layers()
 of_scans()
