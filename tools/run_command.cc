@@ -187,21 +187,6 @@ int CannotStart(const std::string& command, const ChildEnd& end) {
   return kExitNotExecutable;
 }
 
-// A Python that is told to look at no environment, or to run no start-up files.
-bool IgnoresPythonPath(const std::vector<std::string>& command) {
-  const std::string program = std::filesystem::path(command.front()).filename();
-  if (!program.starts_with("python")) return false;
-  for (size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
-    const std::string& flag = command[i];
-    if (flag.starts_with("--")) continue;
-    if (flag.find_first_of("cm") != std::string::npos) {
-      return flag.substr(0, flag.find_first_of("cm")).find_first_of("IES") != std::string::npos;
-    }
-    if (flag.find_first_of("IES") != std::string::npos) return true;
-  }
-  return false;
-}
-
 // Runs the command and ends as it did.
 int Launch(const std::vector<std::string>& command, const FlagValues& flags,
            const Settings& settings, const Installation& installation) {
@@ -212,14 +197,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   environment.Set(kRunIdVariable, run_id);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
-  if (settings.tensors) {
-    AddPythonHook(installation, &environment);
-    if (IgnoresPythonPath(command)) {
-      Complain("run",
-               "the pool will serve PyTorch's segments, not its tensors: with -I, -E or -S Python "
-               "takes no start-up hook.");
-    }
-  }
+  if (settings.tensors) AddPythonHook(installation, &environment);
 
   const time_t begin = time(nullptr);
   const ChildEnd end = RunChild(command, &environment);

@@ -46,7 +46,7 @@ def _adapter_for(folder: str) -> str:
 
 
 def _install(torch: object) -> None:
-    folder = os.path.dirname(os.path.abspath(torch.__file__))
+    folder = os.path.dirname(os.path.realpath(torch.__file__))
     if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
         return  # a PyTorch without CUDA
     try:
@@ -55,10 +55,12 @@ def _install(torch: object) -> None:
         adapter = ctypes.CDLL(_adapter_for(folder))
         adapter.vramstow_torch_install.restype = ctypes.c_char_p
         why = adapter.vramstow_torch_install()
-        if why is not None:
-            _say(why.decode())
+        why = why.decode() if why is not None else None
     except Exception as error:  # the job comes first, whatever is wrong here
-        _say(str(error) or type(error).__name__)
+        why = str(error) or type(error).__name__
+    if why is not None:
+        os.environ[_FINISHED] = f"{folder}\n"  # the library need not try, and say it again
+        _say(why)
 
 
 class _Finder:

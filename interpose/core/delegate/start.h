@@ -5,6 +5,7 @@
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_START_H_
 
 #include "interpose/core/delegate/record.h"
+#include "interpose/core/pooling/adapter.h"
 #include "interpose/core/routing.h"
 
 namespace vramstow::delegate {
@@ -21,6 +22,7 @@ CUresult Init(const Call& call, unsigned int flags) {
   if (result == CUDA_SUCCESS) {
     TheCore().process.Wake();
     TheCore().trace.Open();
+    LoadAdapter();
   }
   return result;
 }

@@ -302,6 +302,8 @@ const vramstow_framework* FrameworkTable(uint32_t version) {
   return &kTable;
 }
 
+bool HasFramework() { return the_observer.load(std::memory_order_acquire) != nullptr; }
+
 void TellFramework(const Event& event) {
   const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
   if (observer == nullptr) return;

@@ -16,6 +16,9 @@ namespace vramstow {
 // Null: not this version.
 const vramstow_framework* FrameworkTable(uint32_t version);
 
+// Whether a framework's adapter serves from the pools.
+bool HasFramework();
+
 // What the observer of a framework wants to know; called for every event of the pools.
 void TellFramework(const Event& event);
 

@@ -1,9 +1,10 @@
 """Run a script and write down every tensor allocation it makes, in order.
 
-python watched.py ALLOCATIONS.json script.py its arguments
+python watched.py ALLOCATIONS.json script.py its arguments. Of rank 1 of a job: ALLOCATIONS.json1.
 """
 
 import json
+import os
 import runpy
 import sys
 
@@ -26,7 +27,7 @@ def main() -> None:
             for entry in trace
             if entry["action"] in ("alloc", "free_requested", "oom")
         ]
-        with open(target, "w", encoding="utf-8") as file:
+        with open(target + os.environ.get("RANK", ""), "w", encoding="utf-8") as file:
             json.dump(requests, file)
 
 
