@@ -36,6 +36,8 @@ extern "C" {
 #define VRAMSTOW_NOT_ACTIVE 1 /* vramstow is not preloaded, or its pool serves no memory (yet) */
 #define VRAMSTOW_INVALID 2    /* an argument is wrong */
 #define VRAMSTOW_FULL 3       /* no room for another hook */
+/* 4 and 5: framework.h */
+#define VRAMSTOW_NO_FILE 6 /* a file could not be written */
 
 #define VRAMSTOW_ALL_DEVICES (-1)
 
@@ -133,6 +135,9 @@ VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
 /* A new iteration begins here, of training or whatever the program repeats. */
 VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
+
+/* Writes what the trace holds by now into a file beside it, and its path into `path`. */
+VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
 #undef VRAMSTOW_FUNCTION
 

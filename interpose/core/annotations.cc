@@ -1,5 +1,7 @@
 #include "interpose/core/annotations.h"
 
+#include <cerrno>
+
 #include "interpose/core/core.h"
 
 #define VRAMSTOW_IMPLEMENTATION
@@ -26,5 +28,12 @@ int PushRange(const char* text) {
 int PopRange() { return Tell(MarkKind::kRangeEnds, "", 0); }
 
 int BeginIteration(uint64_t number) { return Tell(MarkKind::kMoment, "iteration", number); }
+
+int Dump(char* path, size_t size) {
+  if (path == nullptr || size == 0) return VRAMSTOW_INVALID;
+  const int error = TheCore().trace.WriteCopy(path, size);
+  if (error == 0) return VRAMSTOW_OK;
+  return error == EBADF ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_NO_FILE;
+}
 
 }  // namespace vramstow

@@ -9,6 +9,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_ANNOTATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_ANNOTATIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace vramstow {
@@ -18,6 +19,7 @@ int Mark(const char* text);
 int PushRange(const char* text);
 int PopRange();
 int BeginIteration(uint64_t number);
+int Dump(char* path, size_t size);
 
 }  // namespace vramstow
 

@@ -31,8 +31,8 @@ int RemoveHook(ApplicationHooks::Function hook, void* context) {
   return TheCore().hooks.Remove(hook, context);
 }
 
-constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats,  GetBlocks, ResetPeaks,    AddHook,
-                              RemoveHook, Mark,     PushRange, PopRange,  BeginIteration};
+constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats,  GetBlocks, ResetPeaks,     AddHook,
+                              RemoveHook, Mark,     PushRange, PopRange,  BeginIteration, Dump};
 constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
 
 }  // namespace

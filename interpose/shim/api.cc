@@ -78,6 +78,11 @@ VRAMSTOW_EXPORT int vramstow_range_pop(void) {
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->pop_range();
 }
 
+VRAMSTOW_EXPORT int vramstow_dump(char* path, size_t size) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->dump(path, size);
+}
+
 VRAMSTOW_EXPORT int vramstow_iteration(uint64_t number) {
   const VramstowApi* api = Api();
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->begin_iteration(number);

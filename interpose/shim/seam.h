@@ -62,6 +62,7 @@ struct VramstowApi {
   int (*push_range)(const char* text);
   int (*pop_range)(void);
   int (*begin_iteration)(uint64_t number);
+  int (*dump)(char* path, size_t size);
 };
 
 struct vramstow_framework;

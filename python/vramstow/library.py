@@ -145,6 +145,18 @@ def empty_cache(device: int = ALL_DEVICES) -> int:
     return released.value
 
 
+def dump() -> str | None:
+    """Writes what the trace holds by now into a file beside it; its path.
+
+    None: there is no trace, or the file could not be written.
+    """
+    found = function("vramstow_dump")
+    path = ctypes.create_string_buffer(4096)
+    if found is None or found(path, ctypes.c_size_t(len(path))) != OK:
+        return None
+    return os.fsdecode(path.value)
+
+
 def set_limit(limit: int | None, device: int = ALL_DEVICES) -> bool:
     """The most that the pool may hold; None: no limit. False: there is no pool."""
     found = function("vramstow_set_limit")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from vramstow import program
+from vramstow import library, program
 
 _HEIGHT = 720  # of the page in a notebook, in pixels
 
@@ -38,9 +38,14 @@ class Report:
     """
 
     def __init__(self, *inputs: str | Path) -> None:
-        if not inputs:
-            raise ValueError("a report needs a trace, a snapshot or a folder of them")
         self.inputs = [str(item) for item in inputs]
+        if not self.inputs:
+            own = library.dump()
+            if own is None:
+                raise ValueError(
+                    "this process has no trace (yet): name a trace, a snapshot or a folder of them"
+                )
+            self.inputs = [own]
 
     def text(self) -> str:
         return _ask("analyze", *self.inputs)
@@ -70,5 +75,5 @@ class Report:
 
 
 def report(*inputs: str | Path) -> Report:
-    """The report of these traces, snapshots, profiler traces or folders."""
+    """The report of these traces, snapshots and folders; of this process if none is named."""
     return Report(*inputs)

@@ -55,6 +55,7 @@ TEST(Exports, TheShimShowsTheTableAndNothingElse) {
   std::set<std::string> expected = {"dlopen",
                                     "dlsym",
                                     "dlvsym",
+                                    "vramstow_dump",
                                     "vramstow_empty_cache",
                                     "vramstow_framework_table",
                                     "vramstow_get_blocks",

@@ -171,8 +171,23 @@ except ValueError as error:
 """
     lines = said(run(program, plain=True))
     assert "/nowhere.stow" in lines[0]
-    assert lines[1].startswith("a report needs")
+    assert lines[1].startswith("this process has no trace")
     assert (tmp_path / "page.html").read_text().startswith("<!")
+
+
+def test_a_running_process_reports_of_itself(run: Run) -> None:
+    program = """
+import os, vramstow
+assert vramstow.dump() is None
+import device
+kept = device.allocate(3 * device.MIB)
+path = vramstow.dump()
+assert os.path.exists(path) and path.endswith(".stow"), path
+assert "3.00 MiB" in str(vramstow.report())
+print("reported")
+"""
+    assert said(run(program, "--pool=on")) == ["reported"]
+    assert said(run(program)) == ["reported"], "without the pool, too"
 
 
 @pytest.mark.parametrize(
