@@ -17,8 +17,9 @@ constexpr size_t kSectionsMax = 1u << 20;
 constexpr uint8_t kMaxThreads = 0x05;
 constexpr uint8_t kRequiredThreads = 0x10;
 constexpr uint8_t kParameterInfo = 0x17;
-// In .nv.info: a symbol's number and how many registers it takes.
+// In .nv.info: a symbol's number, and how many registers it takes, or bytes of each thread's own.
 constexpr uint8_t kRegisterCount = 0x2f;
+constexpr uint8_t kFrameSize = 0x11;
 // From compute capability 9.0 on a block's shared memory begins with so many bytes of the system's.
 constexpr uint32_t kReservedShared = 1024;
 
@@ -46,6 +47,12 @@ class Cubin {
       return NameOf(section).starts_with(".nv.shared.reserved");
     });
     for (const Elf64_Shdr& section : sections_) ReadKernelSection(section, reserves, image);
+    for (const Elf64_Shdr& section : sections_) {
+      if (NameOf(section) != ".nv.constant3") continue;  // what the program itself calls constant
+      for (auto& [name, kernel] : image->kernels) {
+        kernel.const_bytes = static_cast<uint32_t>(std::min<uint64_t>(section.sh_size, 65536));
+      }
+    }
     image->complete = true;
     return true;
   }
@@ -129,19 +136,21 @@ class Cubin {
       if (value > records.size() - at) return;
       const char* bytes = records.data() + at;
       if (kernel != nullptr) ReadRecord(attribute, bytes, value, kernel);
-      if (kernel == nullptr && attribute == kRegisterCount) ReadRegisters(bytes, value, image);
+      if (kernel == nullptr) ReadNumbered(attribute, bytes, value, image);
       at += value;
     }
   }
 
-  void ReadRegisters(const char* bytes, size_t size, Image* image) const {
+  void ReadNumbered(uint8_t attribute, const char* bytes, size_t size, Image* image) const {
     uint32_t words[2] = {};
     if (size < sizeof(words)) return;
     memcpy(words, bytes, sizeof(words));
     const auto entry = entries_.find(words[0]);
-    if (entry != entries_.end() && words[1] <= 255) {
-      image->kernels[entry->second].registers = words[1];
-    }
+    if (entry == entries_.end()) return;
+    KernelImage& kernel = image->kernels[entry->second];
+    constexpr uint32_t kLocalMax = 512 * 1024;
+    if (attribute == kRegisterCount && words[1] <= 255) kernel.registers = words[1];
+    if (attribute == kFrameSize && words[1] <= kLocalMax) kernel.local_bytes = words[1];
   }
 
   static void ReadRecord(uint8_t attribute, const char* bytes, size_t size, KernelImage* kernel) {

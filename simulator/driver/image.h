@@ -37,6 +37,8 @@ struct KernelImage {
   uint32_t max_threads = 0;   // per block; 0: not said
   uint32_t shared_bytes = 0;  // static
   uint32_t registers = 0;     // 0: not said
+  uint32_t local_bytes = 0;   // of each thread
+  uint32_t const_bytes = 0;   // constants of the program
 };
 
 struct Image {

@@ -175,6 +175,8 @@ void Function::SetKnown(const KernelImage& kernel) {
   parameters = kernel.parameters;
   parameters_known = kernel.parameters_known;
   attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = static_cast<int>(kernel.shared_bytes);
+  attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = static_cast<int>(kernel.local_bytes);
+  attributes[CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = static_cast<int>(kernel.const_bytes);
   if (kernel.registers > 0) {
     attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = static_cast<int>(kernel.registers);
   }

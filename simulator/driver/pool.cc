@@ -123,7 +123,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
       name, Needs::kContext, {.bytes = bytes}, [&](Call& call, Call::Line& line) -> CUresult {
         if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
         Stream* stream = FindStream(call, handle);
-        if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+        if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         Pool* pool =
             wish != nullptr ? wish : CurrentPool({PoolKind::kDevice, stream->context->device});
@@ -135,11 +135,13 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
           return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        const uint64_t size = RoundUp(bytes, kSmallUnit);
+        // Unlike cuMemAlloc, no bytes are a block, too.
+        const uint64_t size = RoundUp(std::max<uint64_t>(bytes, 1), kSmallUnit);
         if (stream->capture != nullptr) {
           if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;
           uint64_t start = 0;
-          const CUresult result = CaptureAllocate(call, stream, pool->place.device, bytes, &start);
+          const CUresult result = CaptureAllocate(call, stream, pool->place.device,
+                                                  std::max<uint64_t>(bytes, 1), &start);
           if (result == CUDA_SUCCESS) line.address = *address = start;
           return result;
         }
