@@ -40,7 +40,7 @@ struct PoolConfig {
   // anything else is tried: for callers whose frees would have waited anyway. Counted as below.
   uint64_t free_wait_ns = 0;
   // Blocks up to this size share chunks of their own, apart from larger ones.
-  uint64_t small_bytes = kMiB;
+  uint64_t small_bytes = 128 * kKiB;
   // Most physical memory that the pool holds; 0: what the device has.
   uint64_t limit_bytes = 0;
   // Address space to reserve; 0: by the device's size.

@@ -158,10 +158,15 @@ uint32_t Heap::FindRepeated(uint64_t size, uint64_t place) const {
 
 uint32_t Heap::TakeLarge(uint64_t size) {
   const uint64_t place = repeats_.Foretell(size);
-  uint32_t index = place != 0 ? FindRepeated(size, place) : 0;
+  uint32_t index = place != 0 && repeats_.Repeating() ? FindRepeated(size, place) : 0;
   const bool repeated = index != 0;
-  // Its pages have moved, and may come home: without a driver call, or not at all.
-  if (!repeated && place != 0 && repeats_.Sure() && Moved(place, size)) return 0;
+  if (repeated) {
+    repeats_.WasRight();
+  } else if (place != 0 && repeats_.Repeating()) {
+    // Its pages have moved, and may come home: without a driver call, or not at all.
+    if (repeats_.Sure() && Moved(place, size)) return 0;
+    repeats_.WasWrong();
+  }
   if (!repeated) index = FindLarge(size);
   if (index == 0) return 0;
   map_.Prefetch(spans_[index].address);

@@ -164,6 +164,8 @@ class Heap {
     uint64_t to = 0;
     bool repeats = false;  // the block comes to lie where it lay in the round before
   };
+  // Whether the requests of late repeat earlier ones.
+  bool repeating() const { return repeats_.Repeating(); }
   // The next Take may serve the request anywhere. True if it would not have until now.
   bool ServeAnywhere() {
     const bool sure = repeats_.Sure();

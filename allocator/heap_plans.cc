@@ -95,8 +95,9 @@ void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
   };
   const uint64_t below = size_of_free(span.previous);
   const uint64_t above = size_of_free(span.next);
-  // The fewest chunks; of those the fewest steps of the driver; of those the one that leaves the
-  // smallest piece over, so that the pieces at the edges of pages get used up.
+  // The fewest chunks; in a repeating job the fewest steps of the driver; then the one that leaves
+  // the smallest piece over, so that the pieces at the edges of pages get used up.
+  const bool repeating = repeats_.Repeating();
   const auto offer = [&](uint64_t address, uint64_t count, uint64_t low, uint64_t high) {
     const uint64_t room = count * page + low + high;
     if (room < size || count * page > span.size) return;
@@ -105,9 +106,10 @@ void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
         address, count, count, 0, room - size, address - low, address + count * page + high};
     offered.cost = CostOf(offered);
     if (offered.cost >= ChunkStore::kImpossible) return;
-    if (plan->count == count &&
-        (plan->cost < offered.cost || (plan->cost == offered.cost && plan->left <= offered.left))) {
-      return;
+    if (plan->count == count) {
+      const bool cheaper = offered.cost < plan->cost;
+      const bool fuller = offered.left < plan->left;
+      if (repeating && plan->cost != offered.cost ? !cheaper : !fuller) return;
     }
     *plan = offered;
   };
@@ -128,6 +130,7 @@ void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
 // The plan for a block at this very place, which may need pages here and there. False: something
 // else lies there, or work still comes that way.
 bool Heap::PlanAt(uint64_t place, uint64_t size, Plan* plan) const {
+  if (place == 0) return false;
   const uint64_t page = around_.page_bytes;
   const uint64_t end = place + size;
   uint64_t covered = 0;
@@ -159,7 +162,13 @@ DriverResult Heap::MakePlan(uint64_t size, bool recall, Plan* plan) {
   const uint8_t zone = ZoneOf(size);
   EmptyBins(~uint64_t{0});
   MarkFreePages(recall);
-  const uint64_t place = zone == kLargeZone && recall ? repeats_.Foretell(size) : 0;
+  uint64_t place = zone == kLargeZone && recall ? repeats_.Foretell(size) : 0;
+  Plan repeated;
+  if (!repeats_.Repeating() || !PlanAt(place, size, &repeated)) place = 0;
+  if (place != 0 && repeated.cost == 0) {
+    *plan = repeated;
+    return kDriverSuccess;
+  }
   for (int attempt = 0; attempt < 2; ++attempt) {
     *plan = Plan();
     int looks = 0;
@@ -172,11 +181,7 @@ DriverResult Heap::MakePlan(uint64_t size, bool recall, Plan* plan) {
       const uint32_t hole = zones_[zone].holes.Find(spans_, size + around_.page_bytes);
       if (hole != 0) Consider(hole, size, plan);
     }
-    Plan repeated;
-    if (place != 0 && PlanAt(place, size, &repeated) &&
-        (repeated.cost == 0 || repeated.count <= plan->count)) {
-      *plan = repeated;
-    }
+    if (place != 0 && repeated.count <= plan->count) *plan = repeated;
     if (plan->count != 0) return kDriverSuccess;
     const DriverResult result = AddRegion(zone, PageUp(size));
     if (result != kDriverSuccess) return result;
@@ -222,6 +227,7 @@ DriverResult Heap::Execute(const Plan& plan) {
     spans_[index].tick = tick;
     spans_[index].epoch = 0;
     Join(index);
+    if (size == end - plan.address) return kDriverSuccess;
   }
 }
 

@@ -119,7 +119,7 @@ bool Pool::TryFences(Climb* climb) {
 // Steps 2 to 4: make a range of addresses whole with chunks from wherever they are.
 bool Pool::TryChunks(Climb* climb) {
   Heap* heap = climb->heap;
-  if (heap->SendHome()) {
+  if (heap->repeating() && heap->SendHome()) {
     climb->index = heap->Take(climb->size);
     climb->served = Served::kStitch;
     if (climb->index != 0) return true;

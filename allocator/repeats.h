@@ -24,7 +24,8 @@ class Repeats {
     given_up_ = false;
     if (follows_ != 0 && Kept(follows_) && At(follows_).size == size) {
       foretold_ = At(follows_).address;
-      ++run_;
+      // Many blocks of one size prove nothing.
+      if (size != before_[0]) ++run_;
     } else {
       run_ = 0;
       // Lost, or not found yet: the last time that these sizes came in this order.
@@ -38,7 +39,16 @@ class Repeats {
   }
 
   // Whether it is worth some effort to have this request where it is foretold.
-  bool Sure() const { return run_ >= kSure && !given_up_; }
+  bool Sure() const { return Repeating() && !given_up_; }
+  // Whether the requests of late have been such as came before, in the same order.
+  bool Repeating() const { return run_ >= kSure && trust_ > 0; }
+  // Whether the block came to lie there.
+  void WasRight() {
+    if (trust_ < kMostTrust) ++trust_;
+  }
+  void WasWrong() {
+    if (trust_ > 0) --trust_;
+  }
   // It cannot be had there this time.
   void GiveUp() { given_up_ = true; }
 
@@ -50,13 +60,18 @@ class Repeats {
     before_[1] = before_[0];
     before_[0] = size;
     ++next_;
+    if (next_ % kForgivesAfter == 0 && trust_ < kMostTrust) ++trust_;
     if (follows_ != 0) ++follows_;
   }
 
  private:
   static constexpr uint64_t kKept = 8192;
   static constexpr uint64_t kHashes = 2048;
-  static constexpr uint64_t kSure = 16;
+  static constexpr uint64_t kSure = 4;
+
+  // Sizes that come as before prove little where blocks are freed in another order.
+  static constexpr int kMostTrust = 256;
+  static constexpr uint64_t kForgivesAfter = 512;
 
   struct Entry {
     uint64_t size;
@@ -74,7 +89,8 @@ class Repeats {
   uint64_t asked_ = 0;  // for which a place was foretold
   uint64_t foretold_ = 0;
   uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
-  uint64_t run_ = 0;      // how many requests in a row have repeated others
+  int trust_ = kMostTrust;
+  uint64_t run_ = 0;  // how many requests in a row have repeated others
   bool given_up_ = false;
   uint64_t before_[2] = {};
   uint64_t last_[kHashes] = {};

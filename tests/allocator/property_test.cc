@@ -228,7 +228,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       allocations += program.allocations();
     }
   }
-  EXPECT_GT(allocations, Steps() * 5);
+  EXPECT_GT(allocations, Steps() * 2);
 }
 
 // --- The test of the test
