@@ -135,13 +135,12 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
           return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        // Unlike cuMemAlloc, no bytes are a block, too.
-        const uint64_t size = RoundUp(std::max<uint64_t>(bytes, 1), kSmallUnit);
+        const uint64_t least = std::max<uint64_t>(bytes, 1);  // no bytes are a block, too
+        const uint64_t size = RoundUp(least, kSmallUnit);
         if (stream->capture != nullptr) {
           if (!on_device) return CUDA_ERROR_NOT_SUPPORTED;
           uint64_t start = 0;
-          const CUresult result = CaptureAllocate(call, stream, pool->place.device,
-                                                  std::max<uint64_t>(bytes, 1), &start);
+          const CUresult result = CaptureAllocate(call, stream, pool->place.device, least, &start);
           if (result == CUDA_SUCCESS) line.address = *address = start;
           return result;
         }
