@@ -127,9 +127,8 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         Pool* pool =
             wish != nullptr ? wish : CurrentPool({PoolKind::kDevice, stream->context->device});
-        if (!Pools().pools.Has(pool) || pool->destroyed || pool->imported) {
-          return CUDA_ERROR_INVALID_VALUE;
-        }
+        const bool usable = Pools().pools.Has(pool) && !pool->destroyed && !pool->imported;
+        if (!usable) return CUDA_ERROR_INVALID_VALUE;
         line.device = pool->place.device;
         const bool on_device = pool->place.kind == PoolKind::kDevice;
         if (on_device && bytes > call.machine().memory.total(pool->place.device)) {
