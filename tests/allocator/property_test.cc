@@ -1,6 +1,8 @@
 // Random programs against the pool on the fake device: streams, work, recorded uses, frees, trims,
 // limits, captures, destroyed streams. A model knows what is live and what unfinished work touches;
-// no block may come back too early, overlap another, or lie on memory that is not mapped.
+// no block may come back too early, overlap another, or lie on memory that is not mapped. In every
+// other program reserved and allocated memory are rebuilt from the events alone and compared after
+// every step.
 //
 // The same programs are run on drivers that lie in one way each: the test must notice, or it
 // proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
@@ -42,6 +44,8 @@ class Program {
     config_.last_wait_ns = 500'000;
     config_.steal_after_ns = 20'000'000;
     config_.decay_ns = 100'000'000;
+    // Every other program without a listener, as most pools have none.
+    if (seed % 2 == 0) config_.sink = {Hear, this};
   }
 
   DriverTable* table() { return &table_; }
@@ -54,6 +58,7 @@ class Program {
     for (uint64_t stream = 1; stream <= kStreams; ++stream) pool_->NoteStream(stream);
     for (uint64_t step = 0; step < steps && !wrong_; ++step) {
       Step();
+      CompareWithEvents();
       if (step % 128 == 0) Look();
     }
     if (capturing_) pool_->CaptureEnds();
@@ -93,6 +98,35 @@ class Program {
   uint64_t Below(uint64_t bound) { return random_() % bound; }
   void Wrong(const std::string& what) {
     if (!wrong_) wrong_ = what;
+  }
+
+  // What the events alone tell of reserved, allocated and pending memory.
+  static uint64_t Hear(void* context, const Event& event) {
+    auto* self = static_cast<Program*>(context);
+    const uint64_t sequence = ++self->heard_;
+    const bool gives = event.kind == EventKind::kAllocate;
+    const bool takes = event.kind == EventKind::kFree;
+    if (event.kind == EventKind::kRefused && event.object == self->told_last_) {
+      self->told_reserved_ += self->told_bytes_;
+    } else if (event.layer != Layer::kPool) {
+      if (gives) self->told_allocated_ += event.size;
+      if (takes) self->told_allocated_ -= event.size;
+    } else if (event.memory == MemoryKind::kPhysical && event.result == kDriverSuccess) {
+      if (gives) self->told_reserved_ += event.size;
+      if (takes) {
+        self->told_reserved_ -= event.size;
+        self->told_last_ = sequence;
+        self->told_bytes_ = event.size;
+      }
+    }
+    return sequence;
+  }
+
+  void CompareWithEvents() {
+    if (config_.sink.take == nullptr) return;
+    const PoolStats stats = pool_->Stats();
+    if (told_reserved_ != stats.reserved_bytes) Wrong("events tell another reserved memory");
+    if (told_allocated_ != stats.allocated_bytes) Wrong("events tell another allocated memory");
   }
 
   void Look() {
@@ -204,6 +238,11 @@ class Program {
   bool forget_uses_ = false;
   uint64_t destroyed_ = 0;
   uint64_t allocations_ = 0;
+  uint64_t heard_ = 0;
+  uint64_t told_reserved_ = 0;
+  uint64_t told_allocated_ = 0;
+  uint64_t told_last_ = 0;  // the last release that was told, in case it is refused
+  uint64_t told_bytes_ = 0;
   std::optional<std::string> wrong_;
 };
 

@@ -402,7 +402,7 @@ constexpr Scenario kScenarios[] = {
     {"captures", Captures},
     {"threads", Threads},
     {"forks", Forks},
-    {"steady-10", [] { return Steady(10); }},
+    {"steady-3", [] { return Steady(3); }},
     {"steady-200", [] { return Steady(200); }},
     {"free-async", FreeAsync},
     {"out-of-memory", OutOfMemory},
