@@ -28,6 +28,7 @@ int ConvertCommand(const std::vector<std::string>& arguments);
 int FitCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
+int TopCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where an adapter cannot be built.
 int AdapterCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is made from the program's own tables. Not in --help.

@@ -29,6 +29,7 @@ constexpr char kHelp[] =
     "  convert  makes a trace of what another program recorded\n"
     "  fit      says the largest batch that fits onto a card, by rehearsal\n"
     "  ctl      asks a running process, or has it give memory back\n"
+    "  top      shows running processes, again and again\n"
     "  adapter  looks after the allocators that are compiled for PyTorch\n"
     "\n"
     "  --help, --version\n"
@@ -51,7 +52,8 @@ constexpr Command kCommands[] = {
     {"run", RunCommand},       {"analyze", AnalyzeCommand}, {"report", ReportCommand},
     {"diff", DiffCommand},     {"check", CheckCommand},     {"replay", ReplayCommand},
     {"export", ExportCommand}, {"convert", ConvertCommand}, {"fit", FitCommand},
-    {"ctl", CtlCommand},       {"adapter", AdapterCommand}, {"docs", DocsCommand}};
+    {"ctl", CtlCommand},       {"top", TopCommand},         {"adapter", AdapterCommand},
+    {"docs", DocsCommand}};
 
 // "run, analyze, … LAST adapter". The documentation's own command is for whoever builds it.
 std::string NamesOfCommands(const char* last) {

@@ -1,0 +1,181 @@
+"""vramstow top: processes that run, seen from their traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analyze_test import write
+from installation import VRAMSTOW
+
+JOB = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+for line in sys.stdin:
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(int(line) << 20)) == 0
+    print("took", line, flush=True)
+"""
+
+
+class Job:
+    """A process that takes as many MiB as it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.traces = folder / "traces"
+        self.traces.mkdir()
+        self.process = subprocess.Popen(
+            [
+                VRAMSTOW,
+                "run",
+                "--simulate=h200",
+                f"--trace-dir={self.traces}",
+                "--",
+                sys.executable,
+                "-c",
+                JOB,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def take(self, mebi: int) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{mebi}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().startswith("took")
+        self.process.stdout.readline()
+
+    @property
+    def pid(self) -> int:
+        [trace] = self.traces.glob("*.stow")
+        return int(trace.stem.rpartition("-")[2])
+
+    def end(self) -> None:
+        if self.process.poll() is None and self.process.stdin:
+            self.process.stdin.close()
+            self.process.wait(timeout=60)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    job = Job(tmp_path)
+    yield job
+    job.end()
+
+
+def top(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [VRAMSTOW, "top", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def seen(target: object) -> dict[str, Any]:
+    result = top(target, "--json")
+    assert result.returncode == 0, result.stderr
+    [process] = json.loads(result.stdout)["processes"]
+    return process
+
+
+def test_what_a_process_holds_is_seen_while_it_runs(job: Job) -> None:
+    job.take(48)
+    pid = job.pid
+    for target in (job.traces, pid):
+        process = seen(target)
+        assert process["pid"] == pid
+        assert process["runs"]
+        assert process["allocated_bytes"] == process["reserved_bytes"] == 48 << 20
+    job.take(16)
+    assert seen(pid)["allocated_bytes"] == 64 << 20
+    page = top(pid, "--once").stdout
+    assert "64.0 MiB" in page and "runs" in page and str(pid) in page
+    job.end()
+    process = seen(job.traces)
+    assert not process["runs"]
+    assert process["peak_reserved_bytes"] == 64 << 20
+
+
+def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:
+    job.take(48)
+    master, slave = pty.openpty()
+    shown = subprocess.Popen(
+        [VRAMSTOW, "top", str(job.pid), "--interval", "0.1"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    text = b""
+
+    def read_until(words: bytes) -> None:
+        nonlocal text
+        text = b""
+        deadline = time.monotonic() + 30
+        while words not in text:
+            assert time.monotonic() < deadline, text
+            if select.select([master], [], [], 0.5)[0]:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:
+                    break
+        assert words in text
+
+    read_until(b"48.0 MiB allocated")
+    job.take(32)
+    read_until(b"80.0 MiB allocated")
+    os.write(master, b"q")
+    read_until(b"\x1b[?1049l")
+    assert shown.wait(timeout=30) == 0
+    os.close(master)
+
+
+def test_an_interrupt_gives_the_terminal_back_too(job: Job) -> None:
+    job.take(1)
+    master, slave = pty.openpty()
+    shown = subprocess.Popen([VRAMSTOW, "top", str(job.traces)], stdin=slave, stdout=slave)
+    os.close(slave)
+    text = b""
+    while b"allocated" not in text:
+        text += os.read(master, 65536)
+    shown.send_signal(signal.SIGINT)
+    while b"\x1b[?1049l" not in text:
+        text += os.read(master, 65536)
+    assert shown.wait(timeout=30) == 0
+    os.close(master)
+
+
+def test_several_ranks_are_listed_those_that_hold_most_first(tmp_path: Path) -> None:
+    for rank in range(3):
+        write(tmp_path, "killed" if rank == 1 else "small", RANK=str(rank))
+    told = json.loads(top(tmp_path, "--json").stdout)["processes"]
+    assert sorted(process["rank"] for process in told) == [0, 1, 2]
+    assert all(not process["runs"] for process in told)
+    page = top(tmp_path).stdout
+    assert page.count("ended") == 2 and page.count("killed") == 1
+
+
+def test_nothing_to_see_gets_one_sentence(tmp_path: Path) -> None:
+    for target in (tmp_path, tmp_path / "none", os.getpid(), 2**22 + 1):
+        result = top(target)
+        assert result.returncode == 2
+        assert result.stderr.count("\n") == 1
+        assert result.stdout == ""
