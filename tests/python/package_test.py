@@ -239,3 +239,70 @@ print(json.dumps([stats.allocated_bytes, stats.peak_allocated_bytes, stats.alloc
     assert facts["peak"]["allocated_bytes"] == peak
     assert facts["leaks"]["device_bytes"] == allocated
     assert allocations == 199
+
+
+def test_what_blocks_are_for_is_known_once_it_is_told(run: Run, tmp_path: Path) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+
+class Tensor:
+    is_cuda = True
+    grad = None
+    def __init__(self, size):
+        self.size = size
+        self.address = device.allocate(size)
+    def untyped_storage(self):
+        return self
+    def data_ptr(self):
+        return self.address
+    def nbytes(self):
+        return self.size
+
+class Model:
+    def __init__(self):
+        self.weight = Tensor(4 * MIB)
+    def named_parameters(self):
+        return [("weight", self.weight)]
+    def named_buffers(self):
+        return []
+
+class Optimizer:
+    def __init__(self):
+        self.state, self.hooks = {}, {}
+    def register_step_pre_hook(self, hook):
+        self.hooks["pre"] = hook
+        return self
+    def register_step_post_hook(self, hook):
+        self.hooks["post"] = hook
+        return self
+    def remove(self):
+        self.hooks.clear()
+
+model, optimizer = Model(), Optimizer()
+# Where this lay before, something else will lie: what is told is told of the block of that moment.
+old = Tensor(2 * MIB)
+assert vramstow.annotate_memory("inputs", [old, object()], "batch") == 1
+device.free(old.address)
+told = vramstow.annotate_parameters(model, optimizer)
+model.weight.grad = Tensor(2 * MIB)
+optimizer.hooks["pre"](optimizer, (), {})
+optimizer.state["weight"] = {"exp_avg": Tensor(8 * MIB), "step": 3}
+optimizer.hooks["post"](optimizer, (), {})
+unknown = Tensor(1 * MIB)
+told.again()
+told.remove()
+assert not optimizer.hooks
+"""
+    said(run(program, "--pool=on"))
+    listing = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows = {row["category"]: row for row in json.loads(listing.stdout)["by_category"]}
+    found = {name: row["bytes_at_peak"] >> 20 for name, row in rows.items()}
+    assert found == {"parameters": 4, "gradients": 2, "optimizer_state": 8, "unknown": 1}
+    assert rows["parameters"]["evidence"] == "told by the program"
+    assert rows["unknown"]["evidence"] == "neither call stack nor lifetime tells"

@@ -1,8 +1,16 @@
-// What memory is for. Nobody says it: it is read from where a block was allocated, where it was
-// freed, and whether it outlived what made it. The evidence is told with each category.
+// What memory is for. Where the program says it by marks (docs/architecture.md), that counts; else
+// it is read from where a block was allocated, where it was freed, and whether it outlived what
+// made it. The evidence is told with each category.
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tools/analysis/explain.h"
 
 namespace vramstow {
@@ -35,6 +43,57 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated by a math library or by a function that makes workspaces",
     "allocated by a function that makes a cache of keys and values",
     "neither call stack nor lifetime tells"};
+
+constexpr char kTold[] = "told by the program";
+constexpr std::string_view kMark = "vramstow.category ";
+
+// What was said of the block that lay at this address then.
+struct Told {
+  uint64_t address = 0;
+  uint64_t event = 0;
+  Category category = kUnknownUse;
+};
+
+// "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
+bool ReadTold(const MarkDetail& mark, Told* told) {
+  std::string_view text = mark.text;
+  if (!text.starts_with(kMark)) return false;
+  text.remove_prefix(kMark.size());
+  const std::string_view name = text.substr(0, text.find(' '));
+  const auto known = std::ranges::find(kNames, name);
+  if (known == kNames.end() || !text.substr(name.size()).starts_with(" 0x")) return false;
+  text.remove_prefix(name.size() + 3);
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), told->address, 16);
+  if (read.ec != std::errc()) return false;
+  told->category = static_cast<Category>(known - kNames.begin());
+  told->event = mark.event;
+  return true;
+}
+
+class ToldCategories {
+ public:
+  explicit ToldCategories(const std::vector<MarkDetail>& marks) {
+    Told told;
+    for (const MarkDetail& mark : marks) {
+      if (ReadTold(mark, &told)) told_.push_back(told);
+    }
+    std::ranges::stable_sort(told_, {}, [](const Told& t) { return std::tie(t.address, t.event); });
+  }
+  // Null: nothing was said of it. Of several the last counts.
+  const Category* Find(const Life& life) const {
+    const Told end = {life.address, life.death, kUnknownUse};
+    auto after =
+        std::ranges::lower_bound(told_, std::tie(end.address, end.event), {},
+                                 [](const Told& t) { return std::tie(t.address, t.event); });
+    if (after == told_.begin()) return nullptr;
+    --after;
+    return after->address == life.address && after->event >= life.birth ? &after->category
+                                                                        : nullptr;
+  }
+
+ private:
+  std::vector<Told> told_;
+};
 
 Category CategoryOf(const Detail& detail, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
@@ -70,10 +129,15 @@ Category CategoryOf(const Detail& detail, const Life& life) {
 void FindCategories(const Detail& detail, Facts* facts) {
   if (!facts->by_category.empty() || facts->peak.allocated_bytes == 0) return;
   std::array<Amount, kCategories> amounts = {};
+  std::array<uint64_t, kCategories> told_blocks = {};
+  const ToldCategories said(detail.marks);
   uint64_t told = 0;
   for (const Life& life : detail.lives) {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
-    Amount& amount = amounts[CategoryOf(detail, life)];
+    const Category* by_mark = said.Find(life);
+    const Category category = by_mark != nullptr ? *by_mark : CategoryOf(detail, life);
+    if (by_mark != nullptr) ++told_blocks[category];
+    Amount& amount = amounts[category];
     amount.bytes += life.size;
     ++amount.blocks;
     told += life.size;
@@ -84,7 +148,12 @@ void FindCategories(const Detail& detail, Facts* facts) {
   }
   for (size_t i = 0; i < kCategories; ++i) {
     if (amounts[i].bytes == 0) continue;
-    facts->by_category.push_back({kNames[i], amounts[i], kEvidence[i]});
+    std::string evidence = kEvidence[i];
+    if (told_blocks[i] > 0) {
+      evidence =
+          told_blocks[i] == amounts[i].blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
+    }
+    facts->by_category.push_back({kNames[i], amounts[i], std::move(evidence)});
   }
   std::ranges::stable_sort(facts->by_category, [](const auto& a, const auto& b) {
     return a.at_peak.bytes > b.at_peak.bytes;
