@@ -79,7 +79,10 @@ class NormEffect : public Effect {
       memcpy(bounds, range, sizeof(bounds));
       const int64_t count = bounds[1] - bounds[0];
       const auto width = static_cast<int64_t>(BytesOf(sum_));
-      if (count <= 0) return Outcome::kNotUnderstood;
+      constexpr int64_t kMost = int64_t{1} << 32;
+      if (bounds[0] < 0 || bounds[0] > kMost || count <= 0 || count > kMost) {
+        return Outcome::kNotUnderstood;
+      }
       char* to = memory->At(launch.Get<uint64_t>(1, 8 * i), BytesOf(out_), true);
       const char* sums =
           memory->At(launch.Get<uint64_t>(0, 0) + static_cast<uint64_t>(bounds[0] * width),
