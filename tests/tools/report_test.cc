@@ -138,10 +138,11 @@ TEST(TextReport, SaysWhatIsMissing) {
   facts.report.damaged_chunks = 2;
   facts.report.dropped_events = 5;
   facts.report.missing_events = 7;
+  facts.report.overwritten_events = 11;
   facts.counts.frees_of_unseen = 3;
   const std::string text = TextReport(MergeTraces({facts}), {});
   EXPECT_THAT(text, AllOf(HasSubstr("killed"), HasSubstr("2 chunks"), HasSubstr("5 events"),
-                          HasSubstr("7 events"), HasSubstr("3 frees")));
+                          HasSubstr("7 events"), HasSubstr("11 events"), HasSubstr("3 frees")));
 }
 
 TEST(TextReport, OfATraceCannotControlTheTerminal) {

@@ -47,6 +47,7 @@ void Add(const ReadReport& from, ReadReport* to) {
   to->damaged_bytes += from.damaged_bytes;
   to->missing_events += from.missing_events;
   to->dropped_events += from.dropped_events;
+  to->overwritten_events += from.overwritten_events;
   to->closed = to->closed && from.closed;
 }
 

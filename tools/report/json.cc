@@ -49,7 +49,8 @@ Json Process(const Facts& facts) {
 Json Input(const Facts& facts) {
   const ReadReport& report = facts.report;
   const bool complete = report.damaged_chunks == 0 && report.damaged_bytes == 0 &&
-                        report.missing_events == 0 && report.dropped_events == 0 && report.closed;
+                        report.missing_events == 0 && report.dropped_events == 0 &&
+                        report.overwritten_events == 0 && report.closed;
   Json missing = Json::array();
   for (const std::string& sentence : facts.missing) missing.push_back(sentence);
   return {{"kind", facts.kind},
@@ -64,6 +65,7 @@ Json Input(const Facts& facts) {
             {"damaged_bytes", report.damaged_bytes},
             {"missing_events", report.missing_events},
             {"dropped_events", report.dropped_events},
+            {"overwritten_events", report.overwritten_events},
             {"closed", report.closed}}},
           {"missing", std::move(missing)}};
 }

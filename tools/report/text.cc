@@ -176,6 +176,11 @@ std::string MissingText(const Facts& facts) {
     text += absl::StrCat("Not recorded: ", Counted(report.dropped_events, "event"),
                          " (buffers or disk were full).\n");
   }
+  if (report.overwritten_events > 0) {
+    text += absl::StrCat("Overwritten: ", Counted(report.overwritten_events, "event"),
+                         " before the first one here: the trace kept only the newest ones "
+                         "(--trace-size).\n");
+  }
   if (report.missing_events > 0) {
     text += absl::StrCat("Missing: ", Counted(report.missing_events, "event"),
                          " of the sequence. What they freed counts as live from there on.\n");

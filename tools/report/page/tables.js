@@ -37,6 +37,7 @@ function fillNotes(facts) {
   const report = facts.input.report;
   if (!report.closed && facts.input.kind === 'stow') missing.push('The trace was not closed: the process was killed, or it was still running.');
   if (report.dropped_events) missing.push(`Not recorded: ${counted(report.dropped_events, 'event')}.`);
+  if (report.overwritten_events) missing.push(`Overwritten: ${counted(report.overwritten_events, 'event')} before the first one here; the trace kept only the newest ones.`);
   if (report.missing_events) missing.push(`Missing: ${counted(report.missing_events, 'event')} of the sequence.`);
   if (report.damaged_bytes) missing.push(`Damaged: ${bytesText(report.damaged_bytes)} of the file could not be read.`);
   if (facts.counts.frees_of_unseen) missing.push(`${counted(facts.counts.frees_of_unseen, 'free')} of blocks whose allocation is not in the trace.`);
