@@ -80,6 +80,10 @@ const char* EventKindName(EventKind kind) {
       return "cache_fence_wait";
     case EventKind::kCacheOutOfMemory:
       return "cache_out_of_memory";
+    case EventKind::kActivity:
+      return "activity";
+    case EventKind::kCorrelation:
+      return "correlation";
   }
   return "unknown";
 }

@@ -60,6 +60,12 @@ enum class EventKind : uint8_t {
   kCacheHook = 35,         // hooks of the application ran; `size` bytes were lacking or given back
   kCacheFenceWait = 36,    // waited for submitted work: `size` nanoseconds
   kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
+  // What CUPTI told (--cupti), later than it happened: `offset` is when it began, in nanoseconds of
+  // Unix time, `object` the annotation that names it. Work on the device: `size` bytes of a copy or
+  // fill, `requested` nanoseconds long, `address` is CUPTI's correlation id. Memory that was given
+  // out or taken back: address, `size`, and `requested` is the correlation id.
+  kActivity = 38,
+  kCorrelation = 39,  // event number `object` was recorded in CUPTI's call number `size`
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.

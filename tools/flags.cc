@@ -70,8 +70,9 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(
         "--level=tensors needs the pool that is to serve them: say --pool=on, too.");
   }
-  return Settings{options.trace, options.trace_dir, options.simulate, options.nvtx,
-                  pool && std::strcmp(options.level, "segments") != 0};
+  return Settings{options.trace,    options.trace_dir,
+                  options.simulate, options.nvtx,
+                  options.cupti,    pool && std::strcmp(options.level, "segments") != 0};
 }
 
 }  // namespace vramstow

@@ -34,6 +34,7 @@ struct Settings {
   std::string trace_directory;
   std::string simulate;  // empty: no rehearsal
   bool nvtx = false;
+  bool cupti = false;
   bool tensors = false;  // the pool serves a framework's tensors, where it can
 };
 

@@ -195,6 +195,8 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);
   const std::string run_id = NewRunId(environment.Get(kRunIdVariable));
   environment.Set(kRunIdVariable, run_id);
+  // Before CUPTI, which may be among the others.
+  if (settings.trace && settings.cupti) AddCuptiWatch(installation, &environment);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
   if (settings.tensors) AddPythonHook(installation, &environment);

@@ -20,6 +20,7 @@ void Finish() {
   const bool is_forked_child = core.process.is_forked_child();
   if (!core.process.Finish() || is_forked_child) return;
   core.service.Stop();
+  core.activity.Finish();
   core.trace.Close();
   if (core.process.options().coverage) core.coverage.Report();
 }

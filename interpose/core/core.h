@@ -8,6 +8,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_CORE_H_
 #define VRAMSTOW_INTERPOSE_CORE_CORE_H_
 
+#include "interpose/core/activity.h"
 #include "interpose/core/contexts.h"
 #include "interpose/core/coverage.h"
 #include "interpose/core/driver.h"
@@ -30,6 +31,7 @@ struct Core {
   CallerTable callers;
   Coverage coverage;
   Trace trace;
+  Activity activity;
   Pools pools;
   ApplicationHooks hooks;
   Service service;
@@ -41,6 +43,7 @@ struct Core {
       shim->thread()->recorder = nullptr;
       shim->thread()->pool_call = nullptr;
     }
+    activity.Abandon();
     trace.AbandonAfterFork();
     contexts.Clear();
     pools.AbandonAfterFork();

@@ -23,13 +23,20 @@ class Entry {
     active_ = thread_->depth++ == 0 && TheCore().process.Admits(hook);
     if (active_) Count();
   }
-  ~Entry() { --thread_->depth; }
+  ~Entry() {
+    --thread_->depth;
+    if (thread_->correlation != 0) [[unlikely]] {
+      if (active_) TheCore().activity.Join(thread_);
+    }
+  }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
   bool active() const { return active_; }
   Hook hook() const { return hook_; }
   const void* return_address() const { return return_address_; }
+  // What is joined to CUPTI's number for this call, if that is known at its end.
+  void NoteRecorded(uint64_t sequence) const { thread_->recorded = sequence; }
 
  private:
   void Count() const {

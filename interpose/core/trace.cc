@@ -164,6 +164,13 @@ void Trace::EndRange(uint64_t annotation, uint64_t number) {
   recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
 }
 
+void Trace::RecordActivity(const char* text, Event event) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return;
+  KeepErrno keep_errno;
+  if (text != nullptr) event.object = recorder_.InternAnnotation(text);
+  recorder_.RecordWithStack(event);
+}
+
 void Trace::Describe(const char* key, const char* value) {
   if (state_.load(std::memory_order_acquire) == State::kOpen) recorder_.Describe(key, value);
 }

@@ -46,6 +46,9 @@ class Trace {
   // The end of a range of the process, by the number that Mark gave.
   void EndRange(uint64_t annotation, uint64_t number);
 
+  // What CUPTI told, if there is a trace: named by `text`, or by the event as it is.
+  void RecordActivity(const char* text, Event event);
+
   // A fact, if there is a trace.
   void Describe(const char* key, const char* value);
 

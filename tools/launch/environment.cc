@@ -77,6 +77,16 @@ void AddLibraries(const Installation& installation, bool rehearsal, Environment*
   environment->Set(kTriton, folder);
 }
 
+void AddCuptiWatch(const Installation& installation, Environment* environment) {
+  const std::string folder = installation.shim.substr(0, installation.shim.rfind('/') + 1);
+  const std::string library = absl::StrCat(folder, "libvramstow-cupti.so");
+  const char* before = environment->Get(kPreload);
+  const std::string preload = before == nullptr ? "" : before;
+  const std::vector<std::string> known = absl::StrSplit(preload, absl::ByAnyChar(" :"));
+  if (std::find(known.begin(), known.end(), library) != known.end()) return;
+  environment->Set(kPreload, preload.empty() ? library : absl::StrCat(library, ":", preload));
+}
+
 void AddNvtx(const Installation& installation, Environment* environment) {
   if (environment->Get(kNvtx) != nullptr) return;
   const std::string folder = installation.shim.substr(0, installation.shim.rfind('/') + 1);

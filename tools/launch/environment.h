@@ -35,6 +35,9 @@ class Environment {
 // kept and comes first in LD_PRELOAD, last in LD_LIBRARY_PATH; nothing is entered twice.
 void AddLibraries(const Installation& installation, bool rehearsal, Environment* environment);
 
+// Preloads what hears of other clients of CUPTI, before all else.
+void AddCuptiWatch(const Installation& installation, Environment* environment);
+
 // NVTX_INJECTION64_PATH, by which NVTX finds who wants to hear of its ranges; a tool that is named
 // there already keeps its place.
 void AddNvtx(const Installation& installation, Environment* environment);

@@ -38,7 +38,9 @@ bool AskFreeBytes(size_t* free_bytes, size_t* total_bytes) {
 }  // namespace
 
 uint64_t Record(const Entry& entry, const Event& event) {
-  return TheCore().trace.Record(entry.hook(), entry.return_address(), event);
+  const uint64_t sequence = TheCore().trace.Record(entry.hook(), entry.return_address(), event);
+  entry.NoteRecorded(sequence);
+  return sequence;
 }
 
 int16_t CurrentDevice() {

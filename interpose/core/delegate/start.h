@@ -22,6 +22,7 @@ CUresult Init(const Call& call, unsigned int flags) {
   if (result == CUDA_SUCCESS) {
     TheCore().process.Wake();
     TheCore().trace.Open();
+    TheCore().activity.Start();
     LoadAdapter();
   }
   return result;
