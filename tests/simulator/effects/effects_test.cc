@@ -322,6 +322,33 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
         "vectorized_elementwise_kernel<2, MulFunctor<complex<float> >, array<char*, 3> >(x)",
         ("index_elementwise_kernel<128, 4, gpu_index_kernel<index_kernel_impl<OpaqueType<4> "
          ">(x)::{lambda(char*)#1}>(x)::{lambda(int)#1}>(x)"),
+        "fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>(x)",
+        "triu_tril_kernel<float, int, true, 2, false>(x)",
+        "bitonicSortKVInPlace<2, -1, 16, 16, float, long, GTOp<float, true>, unsigned int>(x)",
+        "radixSortKVInPlace<-2, -1, 32, 32, Half, long, unsigned int>(x)",
+        "sbtopk::gatherTopK<float, unsigned int, 2, false>(x)",
+        ("cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<policy, (cub::SortOrder)1, float, "
+         "OpaqueType<8>, unsigned long long, int, int, decomposer>(x)"),
+        ("cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<policy, (cub::SortOrder)0, "
+         "long, "
+         "cub::NullType, unsigned long long, decomposer>(x)"),
+        "fill_reverse_indices_kernel(x)",
+        "amp_update_scale_cuda_kernel(x)",
+        "embedding_backward_feature_kernel<float, float, long>(x)",
+        "lpnorm_cleanup<float, (NormType)2, float, true, float>(x)",
+        ("_scatter_gather_elementwise_kernel<128, 8, _cuda_scatter_gather_internal_kernel<true, "
+         "float, long>::operator()<ReduceAdd>(x)::{lambda(int)#1}>(x)"),
+        ("_scatter_gather_elementwise_kernel<128, 8, _cuda_scatter_fill_internal_kernel<"
+         "OpaqueType<4>, long>::operator()<TensorAssign>(x)::{lambda(int)#1}>(x)"),
+        ("reduce_kernel<512, 1, ReduceOp<float, MinMaxOps<float, float, int>, unsigned int, float, "
+         "4, 4> >(x)"),
+        ("multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<"
+         "float, 4, (ADAM_MODE)1, false>, float const*, double, double, double, double, double, "
+         "bool, float const*, float const*>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<2>, FusedSgdMathFunctor<float, 2>, double, "
+         "double, float*, double, double, bool, bool, bool, float*, float*>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor<float, (NormType)2, "
+         "float, 1, 1, 0>, float*, long const*>(x)"),
         ("multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
          "0>, std::plus<float>, float>(x)")}) {
     const auto effect = MakeEffect(name);
