@@ -3,7 +3,8 @@
 python bench/tensor_cost.py --rounds 5
 
 Processes of both kinds take turns, so that a busy machine hurts both alike; of each the fastest
-round counts. In a rehearsal, without a trace.
+round counts, and rounds are short, so that some are not interrupted. In a rehearsal, without a
+trace. Pairs are measured in C++, by tensor_pair.cc, which is compiled first.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", Path(__file__).resolve().parents[1] / "build"))
 
 PROGRAM = """
-import json, time, torch
-raw_alloc = torch._C._cuda_cudaCachingAllocator_raw_alloc
-raw_delete = torch._C._cuda_cudaCachingAllocator_raw_delete
-def raw(count):
-    for _ in range(count):
-        raw_delete(raw_alloc(4096, 0))
+import ctypes, json, sys, time, torch
+torch.empty(1, device='cuda')
+pairs = ctypes.CDLL(sys.argv[1])
+found = {}
+for name in ('raw_pair', 'data_pair'):
+    pair = getattr(pairs, name)
+    pair.restype, pair.argtypes = ctypes.c_double, [ctypes.c_long, ctypes.c_long]
+    pair(20000, 4096)
+    found[name.replace('_', ' ')] = min(pair(2000, 4096) for _ in range(400))
 def empty(count):
     for _ in range(count):
         torch.empty(1024, device='cuda')
@@ -35,12 +40,11 @@ def iteration(count):
         optimizer.zero_grad()
         model(batch).sum().backward()
         optimizer.step()
-found = {}
-for name, function, count in (('raw pair', raw, 20000), ('torch.empty', empty, 20000),
-                              ('iteration', iteration, 50)):
-    function(count // 10)
+for name, function, count, rounds in (('torch.empty', empty, 500, 200),
+                                      ('iteration', iteration, 1, 300)):
+    function(count * 10)
     best = None
-    for _ in range(7):
+    for _ in range(rounds):
         begin = time.perf_counter_ns()
         function(count)
         spent = (time.perf_counter_ns() - begin) / count
@@ -50,11 +54,26 @@ print(json.dumps(found))
 """
 
 
-def measure(level: str) -> dict[str, float]:
+def compile_pairs(target: Path) -> Path:
+    """The library that measures pairs, against this Python's PyTorch."""
+    import torch
+
+    package = Path(torch.__file__).resolve().parent
+    packages = package.parent
+    cuda = [packages / "nvidia/cu13/include", packages / "triton/backends/nvidia/include"]
+    library = target / "libtensor_pair.so"
+    command = ["c++", "-std=c++20", "-O2", "-fPIC", "-shared", f"-isystem{package}/include"]
+    command += [f"-isystem{folder}" for folder in cuda]
+    command += [str(Path(__file__).parent / "tensor_pair.cc"), "-o", str(library)]
+    subprocess.run([*command, f"-L{package}/lib", "-lc10_cuda", "-lc10"], check=True)
+    return library
+
+
+def measure(level: str, pairs: Path) -> dict[str, float]:
     command = [BUILD / "bin/vramstow", "run", "--simulate=h200,effects=off", "--no-trace"]
     command += ["--pool=on", f"--level={level}"] if level != "native" else ["--pool=off"]
     done = subprocess.run(
-        [*command, "--", sys.executable, "-c", PROGRAM],
+        [*command, "--", sys.executable, "-c", PROGRAM, pairs],
         capture_output=True,
         text=True,
         check=False,
@@ -69,10 +88,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="processes of each kind")
     rounds = parser.parse_args().rounds
     best: dict[str, dict[str, float]] = {"native": {}, "tensors": {}}
-    for _ in range(rounds):
-        for level, times in best.items():
-            for name, value in measure(level).items():
-                times[name] = min(value, times.get(name, value))
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = compile_pairs(Path(folder))
+        for _ in range(rounds):
+            for level, times in best.items():
+                for name, value in measure(level, pairs).items():
+                    times[name] = min(value, times.get(name, value))
     for name, native in best["native"].items():
         tensors = best["tensors"][name]
         print(

@@ -131,6 +131,7 @@ class Adapter final : public CUDAAllocator {
   };
 
   static void Delete(void* data);
+  DeviceIndex CurrentDevice() const;
   Device& At(DeviceIndex device);
   // Whether the pool serves this device; opens it at the first time.
   bool IsServed(Device* device);
@@ -151,6 +152,7 @@ class Adapter final : public CUDAAllocator {
   const vramstow_framework* const table_;
   CUDAAllocator* const native_;
   std::atomic<int> device_count_{0};
+  std::atomic<bool> enabled_{true};
   std::atomic<int64_t> max_split_size_{-1};  // a setting of PyTorch's own allocator
   std::array<Device, kMaxDevices> devices_;
   History history_;

@@ -64,7 +64,7 @@ const char* Install() {
 Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 
 Adapter::Adapter(const vramstow_framework* table, CUDAAllocator* native)
-    : table_(table), native_(native) {
+    : table_(table), native_(native), enabled_(native->isEnabled()) {
   for (int i = 0; i < kMaxDevices; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
 }
 

@@ -66,6 +66,9 @@ class Trace {
   // into a copy, which takes the place of an earlier one. Not under locks of the pool.
   void NoteOutOfMemory();
 
+  // Nothing will be recorded any more, or ever was to be.
+  bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
+
   void Close();
   // In a forked child, async-signal-safe.
   void AbandonAfterFork();

@@ -73,6 +73,7 @@ uint64_t PoolCall::Take(void*, const Event& event) {
 
 uint64_t PoolCall::Record(const Event& event) {
   Core& core = TheCore();
+  if (core.trace.is_off()) return 0;
   const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
   Event told = event;
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
