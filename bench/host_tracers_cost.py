@@ -46,7 +46,7 @@ def commands(library: Path, events: int, memray: str | None) -> dict[str, list[s
         print("memray is left out: name a Python that has it with --memray.")
     if heaptrack := shutil.which("heaptrack"):
         found["heaptrack (native stacks)"] = [
-            *(heaptrack, "--record-only", "-o", "{folder}/heaptrack"),
+            *(heaptrack, "--raw", "-o", "{folder}/heaptrack"),
             *(sys.executable, *loop),
         ]
     else:
