@@ -3,11 +3,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <random>
-#include <ranges>
 
 #include "absl/strings/str_cat.h"
 #include "tracer/format/crc32c.h"
@@ -236,8 +236,8 @@ uint32_t StowWriter::StackOf(uint32_t stack) {
   if (!inserted) return known->second;
   uint32_t node = 0;
   const std::vector<CallFrame> frames = source_->Frames(stack);
-  for (const CallFrame& frame : std::views::reverse(frames)) {
-    const uint32_t next = NodeOf(node, frame);
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const uint32_t next = NodeOf(node, *frame);
     if (next == 0) {
       ++stacks_left_out_;
       break;
