@@ -177,7 +177,8 @@ def test_under_torchrun(
     )
     assert_served(job)
     assert sorted(job.out.splitlines()) == ["3.0", "3.0", "rank 0", "rank 1"]
-    assert len(job.traces) == 2
+    # The launcher may have one of its own.
+    assert len([trace for trace in job.traces if "-rank" in trace.name]) == 2
 
 
 def test_segments_are_left_to_pytorch_where_that_is_wanted(
