@@ -223,11 +223,11 @@ class RadixEffect : public Effect {
     const size_t values_in = form_.whole ? 2 : 7;
     const size_t values_out = form_.whole ? 3 : 6;
     const auto count = launch.Get<int32_t>(first + 4, 0);
-    const auto bit = launch.Get<int32_t>(first + 5, 0);
-    const auto end =
-        form_.whole ? launch.Get<int32_t>(first + 6, 0) : bit + launch.Get<int32_t>(first + 6, 0);
+    const int64_t bit = launch.Get<int32_t>(first + 5, 0);
+    const int64_t last = launch.Get<int32_t>(first + 6, 0);
+    const int64_t end = form_.whole ? last : bit + last;
     const size_t width = BytesOf(form_.key);
-    if (count <= 0 || bit < 0 || end <= bit || end > static_cast<int>(8 * width)) {
+    if (count <= 0 || bit < 0 || end <= bit || end > static_cast<int64_t>(8 * width)) {
       return Outcome::kNotUnderstood;
     }
     const auto total = static_cast<uint64_t>(count);
