@@ -30,6 +30,7 @@ void AddressSpace::Close(bool alive) {
     }
     FreeHostMemory(arena.heaps, arena.size / step_bytes_ * sizeof(uint16_t));
     FreeHostMemory(arena.pages, arena.size / page_bytes_ * sizeof(Page));
+    FreeHostMemory(arena.touched, arena.size / page_bytes_ * sizeof(uint32_t));
     arena = Arena();
   }
 }
@@ -47,14 +48,17 @@ DriverResult AddressSpace::AddArena(uint64_t least) {
     size = RoundUp(size / 2, step_bytes_);
   }
   Arena& arena = arenas_[count];
-  arena.heaps = static_cast<std::atomic<uint16_t>*>(
-      AllocateHostMemory(size / step_bytes_ * sizeof(uint16_t)));
-  arena.pages = static_cast<Page*>(AllocateHostMemory(size / page_bytes_ * sizeof(Page)));
-  if (arena.heaps == nullptr || arena.pages == nullptr) {
-    if (arena.heaps != nullptr) {
-      FreeHostMemory(arena.heaps, size / step_bytes_ * sizeof(uint16_t));
-    }
-    arena.heaps = nullptr;
+  const uint64_t of_heaps = size / step_bytes_ * sizeof(uint16_t);
+  const uint64_t of_pages = size / page_bytes_ * sizeof(Page);
+  const uint64_t of_touches = size / page_bytes_ * sizeof(uint32_t);
+  arena.heaps = static_cast<std::atomic<uint16_t>*>(AllocateHostMemory(of_heaps));
+  arena.pages = static_cast<Page*>(AllocateHostMemory(of_pages));
+  arena.touched = static_cast<std::atomic<uint32_t>*>(AllocateHostMemory(of_touches));
+  if (arena.heaps == nullptr || arena.pages == nullptr || arena.touched == nullptr) {
+    if (arena.heaps != nullptr) FreeHostMemory(arena.heaps, of_heaps);
+    if (arena.pages != nullptr) FreeHostMemory(arena.pages, of_pages);
+    if (arena.touched != nullptr) FreeHostMemory(arena.touched, of_touches);
+    arena = Arena();
     driver_->unreserve(driver_->self, address, size);
     return kDriverOutOfMemory;
   }
@@ -122,6 +126,29 @@ uint64_t AddressSpace::AddressOf(uint32_t number) const {
 Page& AddressSpace::operator[](uint32_t number) {
   const uint32_t page = (number - 1) & ((uint32_t{1} << kPageBits) - 1);
   return arenas_[(number - 1) >> kPageBits].pages[page];
+}
+
+void AddressSpace::Touch(uint64_t address, uint32_t when) {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    const uint64_t offset = address - arenas_[i].address;
+    if (offset >= arenas_[i].size) continue;
+    std::atomic<uint32_t>& touched = arenas_[i].touched[offset / page_bytes_];
+    if (touched.load(std::memory_order_relaxed) != kPinned) {
+      touched.store(when, std::memory_order_relaxed);
+    }
+    return;
+  }
+}
+
+void AddressSpace::Renew(uint64_t address, uint32_t when) {
+  const Arena& arena = arenas_[ArenaOf(address)];
+  arena.touched[(address - arena.address) / page_bytes_].store(when, std::memory_order_relaxed);
+}
+
+uint32_t AddressSpace::TouchedAt(uint64_t address) const {
+  const Arena& arena = arenas_[ArenaOf(address)];
+  return arena.touched[(address - arena.address) / page_bytes_].load(std::memory_order_relaxed);
 }
 
 uint64_t AddressSpace::reserved_bytes() const {

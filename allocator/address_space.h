@@ -63,6 +63,13 @@ class AddressSpace {
   uint64_t AddressOf(uint32_t number) const;
   Page& operator[](uint32_t number);
 
+  // When the page at an address of ours was last known to be touched, as a number that grows; 0:
+  // never; kPinned: for ever, until Renew. For offload: any thread may write it.
+  static constexpr uint32_t kPinned = ~uint32_t{0};
+  void Touch(uint64_t address, uint32_t when);
+  void Renew(uint64_t address, uint32_t when);
+  uint32_t TouchedAt(uint64_t address) const;
+
   uint64_t page_bytes() const { return page_bytes_; }
   uint64_t reserved_bytes() const;
 
@@ -79,6 +86,7 @@ class AddressSpace {
     uint64_t used = 0;  // from the start on
     std::atomic<uint16_t>* heaps = nullptr;
     Page* pages = nullptr;
+    std::atomic<uint32_t>* touched = nullptr;  // by page
   };
 
   DriverResult AddArena(uint64_t least);

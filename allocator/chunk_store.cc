@@ -1,5 +1,7 @@
 #include "allocator/chunk_store.h"
 
+#include "allocator/counter.h"
+
 namespace vramstow {
 
 bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
@@ -24,12 +26,17 @@ uint64_t ChunkStore::ChunksUnderLimit() const {
 
 void ChunkStore::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
+  uint32_t& head = chunk.host ? idle_host_head_ : idle_head_;
   chunk.place = 0;
   chunk.previous = 0;
-  chunk.next = idle_head_;
-  if (idle_head_ != 0) chunks_[idle_head_].previous = index;
-  idle_head_ = index;
-  ++idle_chunks_;
+  chunk.next = head;
+  if (head != 0) chunks_[head].previous = index;
+  head = index;
+  if (chunk.host) {
+    Bump(&idle_host_, 1);
+  } else {
+    ++idle_chunks_;
+  }
 }
 
 void ChunkStore::TakeIdle(uint32_t index) {
@@ -38,9 +45,13 @@ void ChunkStore::TakeIdle(uint32_t index) {
   if (chunk.previous != 0) {
     chunks_[chunk.previous].next = chunk.next;
   } else {
-    idle_head_ = chunk.next;
+    (chunk.host ? idle_host_head_ : idle_head_) = chunk.next;
   }
-  --idle_chunks_;
+  if (chunk.host) {
+    Bump(&idle_host_, ~uint64_t{0});
+  } else {
+    --idle_chunks_;
+  }
 }
 
 uint32_t ChunkStore::FindIdle(uint32_t timeline) const {
@@ -168,10 +179,11 @@ DriverResult ChunkStore::DropShadows(uint32_t index, uint32_t most) {
 
 void ChunkStore::Unmap(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
-  const uint32_t index = (*space_)[number].mapped;
-  if (index == 0 || UnmapAt(number) != kDriverSuccess) return;
-  if ((*space_)[number].chunk == 0) return;
-  (*space_)[number].chunk = 0;
+  Page& page = (*space_)[number];
+  const uint32_t index = page.chunk;
+  if (page.mapped != 0 && UnmapAt(number) != kDriverSuccess) return;
+  if (index == 0) return;
+  page.chunk = 0;
   --in_use_;
   PutIdle(index);
 }
@@ -221,7 +233,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
     // In use although in a hole: stuck here since an earlier failure, and welcome.
     if (page.chunk != 0 || page.mapped == 0) continue;
     const Chunk& chunk = chunks_[page.mapped];
-    if (chunk.place == 0 && UsableBy(chunk, timeline)) {
+    if (chunk.place == 0 && !chunk.host && UsableBy(chunk, timeline)) {
       PutToUse(page.mapped, number, timeline, tick);
     }
   }
@@ -278,18 +290,20 @@ void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
   page.chunk = 0;
   --in_use_;
   chunk.last = fences_->Completed(timeline, tick) ? 0 : number;
-  if (chunk.home == 0) chunk.home = number;
+  if (chunk.home == 0 && !chunk.host) chunk.home = number;
   PutIdle(index);
 }
 
 DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t tick) {
-  if (!fences_->Completed(timeline, tick) || (shadows_ && mappings_ - in_use_ < kMostShadows)) {
+  const bool keep = shadows_ && mappings_ - in_use_ < kMostShadows && !OnHost(address);
+  if (!fences_->Completed(timeline, tick) || keep) {
     Leave(address, timeline, tick);
     return kDriverSuccess;
   }
   const uint32_t number = space_->NumberOf(address);
   const uint32_t index = (*space_)[number].chunk;
-  const DriverResult result = UnmapAt(number);
+  // An exchange may have left it in use but not mapped.
+  const DriverResult result = (*space_)[number].mapped != 0 ? UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
   (*space_)[number].chunk = 0;
   --in_use_;
@@ -300,8 +314,16 @@ DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t ti
 
 void ChunkStore::Close(bool alive) {
   uint64_t released = 0;
-  if (alive) Release(idle_chunks_, &released);
+  if (alive) {
+    Release(idle_chunks_, &released);
+    ReleaseHost(~uint64_t{0});
+  }
   chunks_.Close();
+  idle_host_head_ = 0;
+  stuck_device_ = 0;
+  idle_host_.store(0, std::memory_order_relaxed);
+  stuck_host_.store(0, std::memory_order_relaxed);
+  host_bytes_.store(0, std::memory_order_relaxed);
   idle_head_ = 0;
   idle_chunks_ = 0;
   mappings_ = 0;

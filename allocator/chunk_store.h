@@ -5,7 +5,9 @@
 // that page. So a move waits for no work (nothing is unmapped under it) and coming back takes no
 // driver call. Whoever gets the chunk must still be ordered after the work that touched it: the
 // same stream is, others need the fence. The store makes and releases chunks, keeps those that are
-// in use nowhere, and counts all.
+// in use nowhere, and counts all. A chunk lies on the device or, where offload put it there, in
+// host memory: such a chunk is kept apart when it is idle, leaves no shadow if that can be helped,
+// and does not count as reserved.
 //
 // Ownership: all handles, until Close. Threads: the device's lock; reserved_bytes from any thread.
 // Errors: DriverResult; nothing was done then. Units: bytes.
@@ -54,6 +56,38 @@ class ChunkStore {
     return driver_->set_access(driver_->self, address, chunk_bytes());
   }
 
+  // --- Offload (allocator/offload) ------------------------------------------------------------
+  // A chunk of the device, or of the host, that is in use nowhere is taken out of the store; 0:
+  // none.
+  uint32_t TakeOut(bool host);
+  // Puts it back.
+  void PutBack(uint32_t chunk) { PutIdle(chunk); }
+  // Makes a chunk of host memory, in the store; nothing is counted against the limit.
+  DriverResult MakeHost();
+  // Releases up to `count` chunks of host memory that are in use nowhere.
+  uint64_t ReleaseHost(uint64_t count);
+  // Puts a chunk that was taken out, and that has the page's data, to use in place of the page's,
+  // which goes to the store. No work touches the page or the chunk. *used: that was done, even if
+  // the result is an error: then, as on any error, Restore has to be called until it succeeds.
+  DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used);
+  // Maps a page in use again that an Exchange could not map, or not give access to.
+  DriverResult Restore(uint64_t address);
+  uint64_t HandleOf(uint32_t chunk) const { return chunks_[chunk].handle; }
+  bool IsHost(uint32_t chunk) const { return chunks_[chunk].host; }
+  // Whether the page in use at this address lies in host memory.
+  bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
+  uint64_t idle_host_chunks() const { return idle_host_.load(std::memory_order_relaxed); }
+  // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
+  uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
+  uint64_t offloaded_bytes() const {
+    const uint64_t elsewhere = idle_host_chunks() + stuck_host_.load(std::memory_order_relaxed);
+    return host_bytes() - elsewhere * chunk_bytes();
+  }
+  // A chunk that was taken out is mapped where it is of no use, and cannot be unmapped for now; or,
+  // `stuck` false, it is not any more.
+  void NoteStuck(uint32_t chunk, bool stuck);
+  uint64_t stuck_bytes() const { return stuck_device_ * chunk_bytes(); }
+
   // --- For plans
   static constexpr uint32_t kImpossible = 1 << 20;
   // How many steps of the driver it takes to put a chunk to use at this page; kImpossible: work may
@@ -64,7 +98,8 @@ class ChunkStore {
     if (page.chunk != 0) return 0;
     if (page.mapped == 0) return 1;
     const Chunk& chunk = chunks_[page.mapped];
-    if (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)) return 0;
+    if (!chunk.host && (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)))
+      return 0;
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }
   // The page that the chunk in use at this page left, if it can come home without a driver call; 0:
@@ -76,8 +111,12 @@ class ChunkStore {
     if (home.chunk != 0 || home.mapped != page.chunk) chunk.home = 0;
     return chunk.home;
   }
-  // Where the chunk that is mapped at a page is in use; 0: nowhere.
-  uint32_t PlaceOf(const Page& page) const { return chunks_[page.mapped].place; }
+  // Where the chunk that is mapped at a page is in use; 0: nowhere, or it is not to come from
+  // there.
+  uint32_t PlaceOf(const Page& page) const {
+    const Chunk& chunk = chunks_[page.mapped];
+    return chunk.host ? 0 : chunk.place;
+  }
   uint32_t NewMark() { return ++mark_; }
   bool shadows() const { return shadows_; }
   uint64_t shadow_count() const { return mappings_ - in_use_; }
@@ -108,6 +147,7 @@ class ChunkStore {
     uint32_t mappings;  // how many these are
     uint32_t previous;  // of the idle ones
     uint32_t next;
+    bool host;  // it lies in host memory
   };
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
   // A chunk is mapped at no more pages than this, as far as work lets go of them…
@@ -142,6 +182,11 @@ class ChunkStore {
   uint64_t idle_chunks_ = 0;
   uint64_t mappings_ = 0;
   uint64_t in_use_ = 0;
+  uint32_t idle_host_head_ = 0;
+  uint64_t stuck_device_ = 0;
+  std::atomic<uint64_t> idle_host_{0};
+  std::atomic<uint64_t> stuck_host_{0};
+  std::atomic<uint64_t> host_bytes_{0};
   std::atomic<uint64_t> limit_bytes_{0};
   std::atomic<uint64_t> committed_{0};
   std::atomic<uint64_t> reserved_{0};

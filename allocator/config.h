@@ -19,6 +19,14 @@ struct EventSink {
   void* context = nullptr;
 };
 
+// Makes room on the device when the ladder has no step left but to wait: moves live memory
+// elsewhere (allocator/offload). Called without a lock of the pool. Returns the bytes of device
+// memory that the pool has now and had not before.
+struct Relief {
+  uint64_t (*relieve)(void* context, uint64_t bytes) = nullptr;
+  void* context = nullptr;
+};
+
 struct PoolConfig {
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.
@@ -62,6 +70,7 @@ struct PoolConfig {
   // Check all invariants after every slow step (VRAMSTOW_CHECK).
   bool check = false;
   EventSink sink;
+  Relief relief;
 };
 
 }  // namespace vramstow

@@ -68,6 +68,10 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.EventRecord, "cuEventRecord", true);
   look(&functions_.EventQuery, "cuEventQuery", true);
   look(&functions_.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", true);
+  look(&functions_.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", false);
+  look(&functions_.StreamCreate, "cuStreamCreate", false);
+  look(&functions_.StreamDestroy, "cuStreamDestroy_v2", false);
+  look(&functions_.StreamSynchronize, "cuStreamSynchronize", false);
   return missing_ == nullptr;
 }
 
@@ -86,6 +90,7 @@ bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, C
   rdma_ = Attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
   table_.self = this;
   FillMemory();
+  FillOffload();
   FillOrder();
   return true;
 }
@@ -128,7 +133,9 @@ void CudaDriver::FillMemory() {
                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM);
       if (result != CUDA_SUCCESS) return result;
     }
-    *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm};
+    CUmemLocation host{};
+    *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm,
+            vmm && driver->HostLocation(&host)};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -180,6 +187,51 @@ void CudaDriver::FillMemory() {
     uint64_t peers = driver->peers_.load(std::memory_order_acquire);
     for (; peers != 0; peers &= peers - 1) add(std::countr_zero(peers));
     return driver->functions_.MemSetAccess(address, size, access, count);
+  };
+}
+
+// By number: older headers do not name them.
+bool CudaDriver::HostLocation(CUmemLocation* location) const {
+  constexpr auto kHostNumaMemory = static_cast<CUdevice_attribute>(141);  // 12.2
+  constexpr auto kHostMemory = static_cast<CUdevice_attribute>(145);      // 13.0
+  constexpr auto kHost = static_cast<CUmemLocationType>(2);
+  constexpr auto kHostNuma = static_cast<CUmemLocationType>(3);
+  if (functions_.MemcpyDtoDAsync == nullptr || functions_.StreamCreate == nullptr ||
+      functions_.StreamDestroy == nullptr || functions_.StreamSynchronize == nullptr) {
+    return false;
+  }
+  location->id = 0;
+  if (Attribute(kHostMemory)) {
+    location->type = kHost;
+    return true;
+  }
+  location->type = kHostNuma;
+  return Attribute(kHostNumaMemory);
+}
+
+void CudaDriver::FillOffload() {
+  table_.create_host = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    if (!driver->HostLocation(&properties.location)) return kDriverNotSupported;
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+    if (result == CUDA_SUCCESS) *out = handle;
+    return result;
+  };
+  table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    const Functions& functions = driver->functions_;
+    CUstream stream = nullptr;
+    CUresult result = functions.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) return result;
+    for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
+      result = functions.MemcpyDtoDAsync(copies[i].to, copies[i].from, copies[i].size, stream);
+    }
+    const CUresult waited = functions.StreamSynchronize(stream);
+    functions.StreamDestroy(stream);
+    return result == CUDA_SUCCESS ? waited : result;
   };
 }
 

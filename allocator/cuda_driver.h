@@ -64,6 +64,10 @@ class CudaDriver {
     decltype(&cuEventRecord) EventRecord;
     decltype(&cuEventQuery) EventQuery;
     decltype(&cuThreadExchangeStreamCaptureMode) ThreadExchangeStreamCaptureMode;
+    decltype(&cuMemcpyDtoDAsync) MemcpyDtoDAsync;
+    decltype(&cuStreamCreate) StreamCreate;
+    decltype(&cuStreamDestroy) StreamDestroy;
+    decltype(&cuStreamSynchronize) StreamSynchronize;
   };
 
   class Current;  // makes the context current while it lives
@@ -72,7 +76,10 @@ class CudaDriver {
   bool Attribute(CUdevice_attribute attribute) const;
   void FillMemory();
   void FillOrder();
+  void FillOffload();
   CUmemAllocationProp Properties() const;
+  // A host location that the device can map, or false.
+  bool HostLocation(CUmemLocation* location) const;
 
   Functions functions_{};
   DriverTable table_{};

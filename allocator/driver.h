@@ -37,6 +37,14 @@ struct DriverDevice {
   uint64_t granularity_bytes;  // a physical handle's size is a multiple of this; a power of two
   int16_t ordinal;             // as events name it
   bool virtual_memory;         // false: reserve, create, map and kin are not to be called
+  bool host_memory = false;    // create_host and copy may be called
+};
+
+// One run of bytes to copy; both are mapped with access.
+struct DriverCopy {
+  uint64_t to;
+  uint64_t from;
+  uint64_t size;
 };
 
 struct DriverTable {
@@ -57,6 +65,9 @@ struct DriverTable {
   DriverResult (*create)(void* self, uint64_t size, uint64_t* handle);
   // Gives physical memory back; it is mapped nowhere.
   DriverResult (*release)(void* self, uint64_t handle);
+  // Makes physical memory of the host, page-locked, that the device can be given access to. May
+  // give out of memory. Released by release().
+  DriverResult (*create_host)(void* self, uint64_t size, uint64_t* handle);
   // Maps the whole of a handle at an address of a reserved range that is unmapped over `size`, the
   // handle's size. The mapping has no access rights until set_access.
   DriverResult (*map)(void* self, uint64_t address, uint64_t size, uint64_t handle);
@@ -65,6 +76,10 @@ struct DriverTable {
   // Read and write for the device (and for peers that were given access). The range is mapped
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
+
+  // Copies, one after the other and after nothing else, and waits until all is done. On an error
+  // nothing is known of the destinations.
+  DriverResult (*copy)(void* self, const DriverCopy* copies, uint32_t count);
 
   // --- Order ----------------------------------------------------------------------------------
   DriverResult (*event_create)(void* self, uint64_t* event);

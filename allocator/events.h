@@ -67,10 +67,11 @@ class PoolEvents {
   }
 
   // kAllocate, kFree: physical memory. Its handle is the address.
-  uint64_t Physical(EventKind kind, uint64_t handle, uint64_t size, DriverResult result) const {
+  uint64_t Physical(EventKind kind, uint64_t handle, uint64_t size, DriverResult result,
+                    bool host = false) const {
     if (!on()) return 0;
     Event event = PoolEvent(kind);
-    event.memory = MemoryKind::kPhysical;
+    event.memory = host ? MemoryKind::kHostPhysical : MemoryKind::kPhysical;
     event.address = handle;
     event.size = size;
     event.result = result;
@@ -97,6 +98,19 @@ class PoolEvents {
     event.memory = MemoryKind::kPhysical;
     event.object = sequence;
     event.result = result;
+    sink_.take(sink_.context, event);
+  }
+
+  // kOffload, kReturn: memory of live blocks went to the host or came back.
+  void Moved(EventKind kind, uint64_t address, uint64_t size, uint64_t gate_ns,
+             uint64_t reason) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.size = size;
+    event.requested = gate_ns;
+    event.object = reason;
     sink_.take(sink_.context, event);
   }
 

@@ -254,7 +254,8 @@ void Heap::Give(uint32_t index, uint32_t epoch) {
   Span& span = spans_[index];
   span.epoch = epoch;
   span.tick = around_.fences->OpenTick(timeline);
-  if (!on_stream || span.uses != 0) {
+  // What lies in host memory is slow: better a miss than to use it again.
+  if (!on_stream || span.uses != 0 || span.offloaded) {
     for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
       uses_[use].tick = around_.fences->OpenTick(uses_[use].timeline);
     }
@@ -280,8 +281,8 @@ void Heap::Give(uint32_t index, uint32_t epoch) {
 }
 
 // Joins a span that is in no list with its free neighbours, and puts the result into the index.
-// The lowest of the joined spans keeps its number.
-void Heap::Join(uint32_t index) {
+// The lowest of the joined spans keeps its number, which is returned.
+uint32_t Heap::Join(uint32_t index) {
   Zone& zone = zones_[spans_[index].zone];
   spans_[index].state = SpanState::kFree;
   const auto absorb = [this](uint32_t low, uint32_t high) {
@@ -306,6 +307,7 @@ void Heap::Join(uint32_t index) {
     index = previous;
   }
   zone.free.Insert(&spans_, index);
+  return index;
 }
 
 void Heap::Link(uint32_t* head, uint32_t index) {
@@ -351,7 +353,8 @@ void Heap::DropUses(Span* span) {
 }
 
 bool Heap::UsesPassed(const Span& span) const {
-  if (!on_stream && !around_.fences->Completed(timeline, span.tick)) return false;
+  const bool own = on_stream && !span.offloaded;
+  if (!own && !around_.fences->Completed(timeline, span.tick)) return false;
   for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
     if (!around_.fences->Completed(uses_[use].timeline, uses_[use].tick)) return false;
   }
@@ -367,15 +370,17 @@ void Heap::Retire(uint32_t index) {
   Bump(&stats.pending_bytes, ~span.size + 1);
   around_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
                         span.requested, key.stream, Served::kUnknown);
-  Join(index);
+  const bool offloaded = span.offloaded;
+  const uint32_t joined = Join(index);
+  if (offloaded) DropHostPages(joined);
 }
 
-bool Heap::Settle() {
+bool Heap::SettlePending(bool may_unmap) {
   bool any = full_bins_ != 0;
   EmptyBins(~uint64_t{0});
   for (uint32_t index = pending_head_; index != 0;) {
     const uint32_t following = spans_[index].list_next;
-    if (UsesPassed(spans_[index])) {
+    if ((may_unmap || !spans_[index].offloaded) && UsesPassed(spans_[index])) {
       Retire(index);
       any = true;
     }

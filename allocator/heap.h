@@ -21,6 +21,7 @@
 
 #include "allocator/address_map.h"
 #include "allocator/chunk_store.h"
+#include "allocator/counter.h"
 #include "allocator/epochs.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
@@ -53,11 +54,6 @@ struct HeapStats {
   std::atomic<uint64_t> mapped_bytes[2]{};  // by zone
 };
 
-// Adds to a number that only the holder of the heap's lock writes: no atomic instruction needed.
-inline void Bump(std::atomic<uint64_t>* value, uint64_t amount) {
-  value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-}
-
 class Heap {
  public:
   static constexpr int kZones = 2;
@@ -88,7 +84,7 @@ class Heap {
   }
   // Where nothing that was freed needs to be waited for any more: makes it free. No driver call.
   bool SettleIfDone() {
-    return pending_head_ != 0 && UsesPassed(spans_[pending_head_]) && Settle();
+    return pending_head_ != 0 && UsesPassed(spans_[pending_head_]) && SettlePending(false);
   }
   // The live block at this address, or 0.
   uint32_t FindLive(uint64_t address) const {
@@ -145,9 +141,9 @@ class Heap {
   // --- Slow steps; the device's lock is held, too -----------------------------------------------
   // Makes sure that the next Take finds room for its records. False: the system has no memory.
   bool Prepare();
-  // Makes pending blocks whose fences have passed free; joins what the bins keep apart. True if
-  // something became free.
-  bool Settle();
+  // Makes pending blocks whose fences have passed free; joins what the bins keep apart; gives up
+  // whole free pages of blocks that lay in host memory. True if something became free.
+  bool Settle() { return SettlePending(true); }
   // Makes sure that fences for all pending blocks and free spans are on their way.
   void EnsureFences();
   // Waits until all that was freed so far can be taken. False: not by the deadline.
@@ -184,7 +180,7 @@ class Heap {
   DriverResult Execute(const Plan& plan);
 
   struct StripResult {
-    uint64_t pages = 0;    // now in the store
+    uint64_t pages = 0;    // of the device; now in the store
     uint64_t waiting = 0;  // pages that only wait for a fence
     DriverResult result = kDriverSuccess;
   };
@@ -221,6 +217,18 @@ class Heap {
   void VisitSpans(Visit visit) const {
     for (uint32_t r = 0; r < region_count_; ++r) {
       for (uint32_t i = regions_[r].first; i != 0; i = spans_[i].next) visit(spans_[i]);
+    }
+  }
+  // Marks the live and pending blocks for which lies_there(span) says so: once they are freed,
+  // their pages are given up rather than used again.
+  template <typename Says>
+  void MarkOffloaded(Says lies_there) {
+    for (uint32_t r = 0; r < region_count_; ++r) {
+      for (uint32_t i = regions_[r].first; i != 0; i = spans_[i].next) {
+        Span& span = spans_[i];
+        if (span.state != SpanState::kLive && span.state != SpanState::kPending) continue;
+        span.offloaded = lies_there(span);
+      }
     }
   }
   // Bytes of the pages of the heap's regions that a chunk backs.
@@ -312,7 +320,9 @@ class Heap {
   uint32_t TakeLarge(uint64_t size);
   bool Moved(uint64_t place, uint64_t size) const;
   uint32_t SplitAt(uint32_t index, uint64_t offset);
-  void Join(uint32_t index);
+  uint32_t Join(uint32_t index);
+  bool SettlePending(bool may_unmap);
+  void DropHostPages(uint32_t index);
   void EmptyBin(uint32_t number_of_bin);
   void EmptyBins(uint64_t which);
   void Retire(uint32_t index);

@@ -43,8 +43,8 @@ void Heap::MakeHole(uint32_t index, uint64_t from, uint64_t to) {
   zone.holes.Insert(&spans_, index);
 }
 
-// Takes the chunks of up to `count` whole pages of a free span, beside a hole if there is one.
-// Returns how many.
+// Takes the chunks of whole pages of a free span, beside a hole if there is one, until `count` were
+// of the device. Returns how many were.
 uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   if (!spans_.EnsureSpare(2)) return 0;
   Span& span = spans_[index];
@@ -52,15 +52,17 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   const uint64_t first = PageUp(span.address);
   const uint64_t last = PageDown(span.address + span.size);
   const uint64_t pages = (last - first) / page;
-  if (count > pages) count = pages;
   const auto is_hole = [this](uint32_t i) { return i != 0 && spans_[i].state == SpanState::kHole; };
   const bool from_below = is_hole(span.previous) && !is_hole(span.next);
   uint64_t done = 0;
-  while (done < count) {
+  uint64_t of_device = 0;
+  while (of_device < count && done < pages) {
     const uint64_t address = from_below ? first + done * page : last - (done + 1) * page;
+    const bool on_host = around_.chunks->OnHost(address);
     *result = around_.chunks->Vacate(address, timeline, span.tick);
     if (*result != kDriverSuccess) break;
     ++done;
+    of_device += on_host ? 0 : 1;
   }
   if (done == 0) return 0;
   Bump(&stats.mapped_bytes[span.zone], ~(done * page) + 1);
@@ -70,7 +72,31 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   } else {
     MakeHole(index, last - done * page, last);
   }
-  return done;
+  return of_device;
+}
+
+// The chunks of a free span's whole pages that lie in host memory go to the store, unless work may
+// still touch them. From the top down, so that what is left to look at keeps its number.
+void Heap::DropHostPages(uint32_t index) {
+  const uint64_t page = around_.page_bytes;
+  const uint64_t bottom = spans_[index].address;
+  for (;;) {
+    const Span& span = spans_[index];
+    if (!around_.fences->Completed(timeline, span.tick) || !spans_.EnsureSpare(2)) return;
+    const uint64_t first = PageUp(span.address);
+    uint64_t to = PageDown(span.address + span.size);
+    while (to > first && !around_.chunks->OnHost(to - page)) to -= page;
+    uint64_t from = to;
+    while (from > first && around_.chunks->OnHost(from - page) &&
+           around_.chunks->Vacate(from - page, timeline, span.tick) == kDriverSuccess) {
+      from -= page;
+    }
+    if (from >= to) return;
+    Bump(&stats.mapped_bytes[span.zone], ~(to - from) + 1);
+    zones_[span.zone].free.Remove(&spans_, index);
+    MakeHole(index, from, to);
+    if (from == bottom) return;
+  }
 }
 
 // The chunks of [from, to), whole pages of a free span, go to the store. False: no memory for

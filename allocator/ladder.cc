@@ -47,7 +47,7 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
     climb.heap->mutex.Unlock();
     if (sum != 0) NotePeak(climb.heap, sum);
     CheckIfAsked();
-    if (!served && round == 2) {
+    if (!served && round == 3) {
       // What was made for nothing goes back.
       ReleaseIdle(climb.made);
       ReportOutOfMemory(climb);
@@ -58,10 +58,17 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
       const uint64_t since = Now();
       const uint64_t lacking = climb.lacking * config_.chunk_bytes;
       if (RunHooks(HookKind::kPressure, lacking)) Note(&climb, LadderStep::kHooks, 0, since);
-    } else if (round == 1) {
+    } else if (round == 1 && config_.relief.relieve != nullptr && climb.lacking != 0) {
+      relaxed.Begin();
+      const uint64_t since = Now();
+      const uint64_t lacking = climb.lacking * config_.chunk_bytes;
+      const Relief& relief = config_.relief;
+      Note(&climb, LadderStep::kOffload, relief.relieve(relief.context, lacking), since);
+    } else if (round <= 2) {
       relaxed.Begin();
       WaitForEverything(&climb);
       climb.last = true;
+      round = 2;
     } else {
       return PoolError::kOutOfMemory;
     }

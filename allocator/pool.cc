@@ -179,6 +179,7 @@ uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& 
   span.requested = request.size;
   span.layer = request.layer;
   span.id = ++heap->next_id;
+  span.offloaded = false;
   const uint64_t allocated =
       heap->stats.allocated_bytes.load(std::memory_order_relaxed) + span.size;
   heap->stats.allocated_bytes.store(allocated, std::memory_order_relaxed);
@@ -186,6 +187,15 @@ uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& 
   Bump(&heap->stats.live_blocks, 1);
   Bump(&heap->stats.allocations, 1);
   heap->NoteLive(span.address);
+  const uint32_t clock = touch_clock_.load(std::memory_order_relaxed);
+  if (clock != 0) {
+    // A large block has its first page for itself, but for a rest of the one before it.
+    if (span.zone == Heap::kLargeZone) {
+      space_.Renew(span.address, clock);
+    } else {
+      space_.Touch(span.address, clock);
+    }
+  }
   *block = {span.address, span.size, served};
   events_.Block(EventKind::kAllocate, request.layer, span.address, span.size, request.size,
                 request.stream, served);
@@ -210,61 +220,6 @@ uint64_t Pool::AllocatedBytes() const {
     sum += heaps_[number]->stats.allocated_bytes.load(std::memory_order_relaxed);
   }
   return sum;
-}
-
-// Without any heap's lock: the heap has used up its credit when all had allocated `sum`, at most.
-void Pool::NotePeak(Heap* heap, uint64_t sum) {
-  if (sum > peak_allocated_.load(std::memory_order_relaxed)) UpdatePeak();
-  RenewCredit(heap);
-}
-
-// Without any heap's lock. The thread that makes the sum largest sees its own block in it.
-void Pool::UpdatePeak() {
-  const uint32_t count = heap_count_.load(std::memory_order_acquire);
-  for (uint32_t number = 1; number <= count; ++number) {
-    Heap* heap = heaps_[number];
-    if (heap->parked_count.load(std::memory_order_relaxed) != 0) HeapLock lock(heap);
-  }
-  const uint64_t sum = AllocatedBytes();
-  uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
-  while (sum > peak && !peak_allocated_.compare_exchange_weak(peak, sum)) {
-  }
-}
-
-// Takes from all heaps but one the credit that they do not use, and returns what they have left.
-// The credits' lock is held, so that only the first of all heaps, while it is alone, gives itself
-// some (FinishAllocation).
-uint64_t Pool::CollectCredit(const Heap* except) {
-  const uint32_t count = heap_count_.load(std::memory_order_acquire);
-  uint64_t left = 0;
-  for (uint32_t number = 1; number <= count; ++number) {
-    Heap* heap = heaps_[number];
-    if (heap == except) continue;
-    HeapStats& stats = heap->stats;
-    uint64_t credit = stats.credit.load(std::memory_order_relaxed);
-    if (credit > stats.allocated_bytes.load(std::memory_order_relaxed)) {
-      MutexLock lock(&heap->mutex);
-      const uint64_t allocated = stats.allocated_bytes.load(std::memory_order_relaxed);
-      if (allocated < credit) credit = allocated;
-      stats.credit.store(credit, std::memory_order_relaxed);
-    }
-    left += credit;
-  }
-  return left;
-}
-
-// What the peak leaves over is shared between this heap and whoever asks next: half of it is the
-// heap's.
-void Pool::RenewCredit(Heap* heap) {
-  MutexLock credit_lock(&credit_mutex_);
-  const uint64_t others = CollectCredit(heap);
-  const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
-  const uint64_t most = peak > others ? peak - others : 0;
-  MutexLock lock(&heap->mutex);
-  const uint64_t allocated = heap->stats.allocated_bytes.load(std::memory_order_relaxed);
-  const bool alone = heap_count_.load(std::memory_order_acquire) == 1;
-  const uint64_t unused = most > allocated && !alone ? most - allocated : 0;
-  heap->stats.credit.store(most - unused / 2, std::memory_order_relaxed);
 }
 
 PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
@@ -342,6 +297,9 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   uint32_t count = 0;
   for (uint64_t at = address / chunk * chunk + first * chunk; at < end && count < most;
        at += chunk) {
+    // Who has it elsewhere would not see it move.
+    space_.Renew(at, AddressSpace::kPinned);
+    if (chunks_.OnHost(at)) return 0;
     handles[count++] = chunks_.HandleAt(at);
   }
   return count;
@@ -464,7 +422,7 @@ const char* Pool::Check() {
 }
 
 const char* Pool::CheckLocked() {
-  uint64_t backed = chunks_.idle_chunks() * config_.chunk_bytes;
+  uint64_t backed = chunks_.idle_chunks() * config_.chunk_bytes + chunks_.stuck_bytes();
   const uint32_t count = heap_count_.load();
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
@@ -473,7 +431,9 @@ const char* Pool::CheckLocked() {
     if (found != nullptr) return found;
     backed += heap->BackedBytes();
   }
-  if (backed != chunks_.reserved_bytes()) return "a chunk is neither mapped nor idle";
+  if (backed != chunks_.reserved_bytes() + chunks_.offloaded_bytes()) {
+    return "a chunk is neither mapped nor idle";
+  }
   return nullptr;
 }
 

@@ -222,6 +222,8 @@ class Pool {
   const char* check_failure() const { return check_failure_.load(std::memory_order_relaxed); }
 
  private:
+  friend class Offloader;  // moves the pool's pages, under its locks
+
   // Where an allocation stands on the ladder.
   struct Climb {
     BlockRequest request;
@@ -292,6 +294,9 @@ class Pool {
   Heap* heaps_[kMaxHeaps + 1] = {};               // by number, from 1
   std::atomic<Heap*> table_[2 * kMaxHeaps] = {};  // by key
   std::atomic<uint64_t> peak_allocated_{0};
+  // The time by which new blocks count as touched; 0 while nobody wants to know
+  // (allocator/offload).
+  std::atomic<uint32_t> touch_clock_{0};
   Mutex credit_mutex_;  // guards the credits of all heaps, once there are two
 
   // Counted under the device's lock.

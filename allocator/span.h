@@ -43,7 +43,7 @@ struct alignas(64) Span {
   SpanState state;
   uint8_t zone;
   Layer layer;
-  uint8_t pins;  // of a live block: how often pinned
+  bool offloaded;  // of a live or pending block: part of it was put into host memory
 };
 static_assert(sizeof(Span) == 64);
 

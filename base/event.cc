@@ -84,6 +84,10 @@ const char* EventKindName(EventKind kind) {
       return "activity";
     case EventKind::kCorrelation:
       return "correlation";
+    case EventKind::kOffload:
+      return "offload";
+    case EventKind::kReturn:
+      return "return";
   }
   return "unknown";
 }

@@ -66,6 +66,8 @@ enum class EventKind : uint8_t {
   // out or taken back: address, `size`, and `requested` is the correlation id.
   kActivity = 38,
   kCorrelation = 39,  // event number `object` was recorded in CUPTI's call number `size`
+  kOffload = 40,      // live memory went to the host: address, size; `requested` ns of gate time
+  kReturn = 41,       // and came back; `object` says why (allocator/offload)
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.

@@ -123,7 +123,28 @@ bool ReadLimit(const char* variable, const char* text, const char** value, Optio
   return false;
 }
 
+bool ReadOffload(const char* variable, const char* text, const char** value, OptionError* error,
+                 const char*) {
+  OffloadSetting setting;
+  *value = text;
+  if (ParseOffload(text, &setting)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s': write off, auto, or auto,host=64GiB.", variable, text);
+  return false;
+}
+
 }  // namespace
+
+bool ParseOffload(std::string_view text, OffloadSetting* setting) {
+  constexpr std::string_view kAuto = "auto";
+  constexpr std::string_view kHost = "auto,host=";
+  *setting = OffloadSetting();
+  if (text == "off") return true;
+  setting->on = true;
+  if (text == kAuto) return true;
+  if (!text.starts_with(kHost)) return false;
+  return ParseBytes(text.substr(kHost.size()), &setting->host_bytes) && setting->host_bytes != 0;
+}
 
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes) {
   if (text.empty()) {

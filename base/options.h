@@ -19,7 +19,7 @@ namespace vramstow {
 // process belongs to. Stored in the trace, so that the run finds its files again.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
-enum class OptionType { kBool, kText, kPath, kChoice, kBytes, kDuration, kLimit };
+enum class OptionType { kBool, kText, kPath, kChoice, kBytes, kDuration, kLimit, kOffload };
 
 // One row of the table, as data: for help texts, flags and documentation.
 struct OptionRow {
@@ -48,10 +48,18 @@ using ChoiceValue = const char*;
 using BytesValue = const char*;
 using DurationValue = const char*;
 using LimitValue = const char*;
+using OffloadValue = const char*;
 
 // A Limit: "20GiB", or a part of the device's memory such as "50%" or "0.5"; empty is no limit (0).
 // False: neither of them.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
+
+// An Offload: "off", "auto", or "auto,host=64GiB", the most host memory to use (0: not said).
+struct OffloadSetting {
+  bool on = false;
+  uint64_t host_bytes = 0;
+};
+bool ParseOffload(std::string_view text, OffloadSetting* setting);
 
 // The values: one member for each row of the table.
 struct Options {

@@ -257,6 +257,78 @@ DriverResult FakeDevice::Record(uint64_t event, const uint64_t* stream) {
   return kDriverSuccess;
 }
 
+DriverResult FakeDevice::Release(uint64_t handle) {
+  const auto found = handles_.find(handle);
+  if (found == handles_.end()) {
+    Violate("release of no handle");
+    return kDriverInvalidValue;
+  }
+  if (mapped_.count(handle) != 0) Violate("release of a mapped handle");
+  (host_handles_.erase(handle) != 0 ? host_created_ : created_) -= found->second;
+  handles_.erase(found);
+  contents_.erase(handle);
+  return kDriverSuccess;
+}
+
+DriverResult FakeDevice::Copy(const DriverCopy& copy) {
+  const auto* to = MappingAt(copy.to);
+  const auto* from = MappingAt(copy.from);
+  if (to == nullptr || from == nullptr || !to->second.access || !from->second.access) {
+    Violate("copy of what is not accessible");
+    return kDriverInvalidValue;
+  }
+  if (to->first != copy.to || from->first != copy.from || to->second.size != copy.size ||
+      from->second.size != copy.size) {
+    Violate("copy of something else than whole chunks");
+    return kDriverInvalidValue;
+  }
+  for (const auto& [name, stream] : streams_) {
+    for (const Work& work : stream.unfinished) {
+      if (work.address < copy.from + copy.size && copy.from < work.address + work.size) {
+        Violate("copy under running work");
+      }
+    }
+  }
+  contents_[to->second.handle] = contents_[from->second.handle];
+  return kDriverSuccess;
+}
+
+const std::pair<const uint64_t, FakeDevice::Mapping>* FakeDevice::MappingAt(
+    uint64_t address) const {
+  auto at = mappings_.upper_bound(address);
+  if (at == mappings_.begin()) return nullptr;
+  --at;
+  return address - at->first < at->second.size ? &*at : nullptr;
+}
+
+void FakeDevice::Write(uint64_t address, uint64_t word) {
+  std::lock_guard lock(mutex_);
+  const auto* mapping = MappingAt(address);
+  if (mapping == nullptr || !mapping->second.access) return Violate("a write to no memory");
+  contents_[mapping->second.handle][address - mapping->first] = word;
+}
+
+uint64_t FakeDevice::Read(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  const auto* mapping = MappingAt(address);
+  if (mapping == nullptr || !mapping->second.access) return ~uint64_t{0};
+  const auto words = contents_.find(mapping->second.handle);
+  if (words == contents_.end()) return 0;
+  const auto word = words->second.find(address - mapping->first);
+  return word == words->second.end() ? 0 : word->second;
+}
+
+bool FakeDevice::OnHost(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  const auto* mapping = MappingAt(address);
+  return mapping != nullptr && host_handles_.count(mapping->second.handle) != 0;
+}
+
+uint64_t FakeDevice::host_bytes() const {
+  std::lock_guard lock(mutex_);
+  return host_created_;
+}
+
 // What every entry does: take the lock, count, and fail if it is to.
 #define VRAMSTOW_FAKE_CALL(name)          \
   FakeDevice* device = Self(self);        \
@@ -269,7 +341,8 @@ void FakeDevice::FillTable() {
   table_.describe = [](void* self, DriverDevice* out) -> DriverResult {
     VRAMSTOW_FAKE_CALL("describe");
     const Options& options = device->options_;
-    *out = {options.total_bytes, options.granularity, 0, options.virtual_memory};
+    *out = {options.total_bytes, options.granularity, 0, options.virtual_memory,
+            options.host_memory};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -308,17 +381,26 @@ void FakeDevice::FillTable() {
     device->created_ += size;
     return kDriverSuccess;
   };
+  table_.create_host = [](void* self, uint64_t size, uint64_t* handle) {
+    VRAMSTOW_FAKE_CALL("create_host");
+    if (!device->options_.host_memory) return kDriverNotSupported;
+    *handle = device->next_handle_++;
+    device->handles_[*handle] = size;
+    device->host_handles_.insert(*handle);
+    device->host_created_ += size;
+    return kDriverSuccess;
+  };
+  table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) {
+    VRAMSTOW_FAKE_CALL("copy");
+    for (uint32_t i = 0; i < count; ++i) {
+      const DriverResult result = device->Copy(copies[i]);
+      if (result != kDriverSuccess) return result;
+    }
+    return kDriverSuccess;
+  };
   table_.release = [](void* self, uint64_t handle) {
     VRAMSTOW_FAKE_CALL("release");
-    const auto found = device->handles_.find(handle);
-    if (found == device->handles_.end()) {
-      device->Violate("release of no handle");
-      return kDriverInvalidValue;
-    }
-    if (device->mapped_.count(handle) != 0) device->Violate("release of a mapped handle");
-    device->created_ -= found->second;
-    device->handles_.erase(found);
-    return kDriverSuccess;
+    return device->Release(handle);
   };
   table_.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) {
     VRAMSTOW_FAKE_CALL("map");

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocator/driver.h"
@@ -28,6 +29,7 @@ class FakeDevice {
     uint64_t total_bytes = uint64_t{1} << 30;
     uint64_t granularity = uint64_t{2} << 20;
     bool virtual_memory = true;
+    bool host_memory = true;
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;  // of one handle
@@ -61,7 +63,14 @@ class FakeDevice {
   // Memory that another process takes.
   void SetForeignBytes(uint64_t bytes);
 
+  // --- Contents: one word at an address that is mapped with access. What was never written is 0.
+  void Write(uint64_t address, uint64_t word);
+  uint64_t Read(uint64_t address) const;
+  // Whether the byte at this address lies in host memory.
+  bool OnHost(uint64_t address) const;
+
   uint64_t created_bytes() const;
+  uint64_t host_bytes() const;
   uint64_t mapped_bytes() const;
   uint64_t events_alive() const;
   uint64_t ranges() const;
@@ -107,6 +116,10 @@ class FakeDevice {
   DriverResult UnmapRange(uint64_t address, uint64_t size);
   DriverResult SetAccess(uint64_t address, uint64_t size);
   DriverResult Record(uint64_t event, const uint64_t* stream);
+  DriverResult Release(uint64_t handle);
+  DriverResult Copy(const DriverCopy& copy);
+  // The mapping that the address lies in, or null.
+  const std::pair<const uint64_t, Mapping>* MappingAt(uint64_t address) const;
 
   Options options_;
   DriverTable table_{};
@@ -119,7 +132,10 @@ class FakeDevice {
   DriverResult fail_result_ = kDriverOutOfMemory;
   uint64_t fail_seen_ = 0;
   std::map<uint64_t, uint64_t> ranges_;
-  std::map<uint64_t, uint64_t> handles_;  // handle: size
+  std::map<uint64_t, uint64_t> handles_;                       // handle: size
+  std::map<uint64_t, std::map<uint64_t, uint64_t>> contents_;  // handle: offset: word
+  std::set<uint64_t> host_handles_;
+  uint64_t host_created_ = 0;
   std::map<uint64_t, Mapping> mappings_;
   std::multiset<uint64_t> mapped_;  // handles
   std::map<uint64_t, Reach> events_;

@@ -1,0 +1,150 @@
+#include "allocator/offload/mover.h"
+
+namespace vramstow {
+
+void Mover::Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks) {
+  driver_ = driver;
+  events_ = events;
+  chunks_ = chunks;
+}
+
+void Mover::Close(bool alive) {
+  if (alive && window_ != 0) {
+    FreeWindow();
+    const uint64_t size = kMostPages * chunks_->chunk_bytes();
+    events_->Address(EventKind::kUnreserve, window_, size);
+    driver_->unreserve(driver_->self, window_, size);
+  }
+  window_ = 0;
+  lost_count_ = 0;
+}
+
+// Tries to unmap what is stuck in the window once more. True: nothing is.
+bool Mover::FreeWindow() {
+  for (uint32_t i = 0; i < kMostPages; ++i) {
+    if (stuck_[i] == 0) continue;
+    if (Remove(window_ + i * chunks_->chunk_bytes(), stuck_[i]) != kDriverSuccess) return false;
+    Release(i);
+  }
+  return true;
+}
+
+// The chunk at a place of the window cannot be unmapped; it is no chunk of the caller's any more.
+void Mover::Keep(uint32_t place, uint32_t* chunk) {
+  stuck_[place] = *chunk;
+  chunks_->NoteStuck(*chunk, true);
+  *chunk = 0;
+}
+
+void Mover::Release(uint32_t place) {
+  chunks_->NoteStuck(stuck_[place], false);
+  chunks_->PutBack(stuck_[place]);
+  stuck_[place] = 0;
+}
+
+DriverResult Mover::OpenWindow() {
+  if (window_ != 0) return kDriverSuccess;
+  const uint64_t size = kMostPages * chunks_->chunk_bytes();
+  uint64_t address = 0;
+  const DriverResult result =
+      driver_->reserve(driver_->self, size, chunks_->chunk_bytes(), &address);
+  if (result != kDriverSuccess) return result;
+  window_ = address;
+  events_->Address(EventKind::kReserve, address, size);
+  return kDriverSuccess;
+}
+
+DriverResult Mover::GiveAccess(uint64_t address) {
+  const uint64_t size = chunks_->chunk_bytes();
+  const DriverResult result = driver_->set_access(driver_->self, address, size);
+  events_->Mapping(EventKind::kAccess, address, size, 0, result);
+  return result;
+}
+
+Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* result) {
+  const uint64_t size = chunks_->chunk_bytes();
+  const uint64_t handle = chunks_->HandleOf(chunk);
+  *result = driver_->map(driver_->self, address, size, handle);
+  events_->Mapping(EventKind::kMap, address, size, handle, *result);
+  if (*result != kDriverSuccess) return Placed::kNo;
+  *result = GiveAccess(address);
+  if (*result == kDriverSuccess) return Placed::kYes;
+  return Remove(address, chunk) == kDriverSuccess ? Placed::kNo : Placed::kWithoutAccess;
+}
+
+DriverResult Mover::Remove(uint64_t address, uint32_t chunk) {
+  const uint64_t size = chunks_->chunk_bytes();
+  const uint64_t told =
+      events_->Mapping(EventKind::kUnmap, address, size, chunks_->HandleOf(chunk), kDriverSuccess);
+  const DriverResult result = driver_->unmap(driver_->self, address, size);
+  if (result != kDriverSuccess) events_->Refused(told, result);
+  return result;
+}
+
+// A chunk that cannot be unmapped is kept where it is, and no chunk of the caller's any more.
+DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
+  DriverResult result = kDriverSuccess;
+  for (uint32_t i = 0; i < count; ++i) {
+    const DriverResult removed = Remove(window_ + i * chunks_->chunk_bytes(), fresh[i]);
+    if (removed == kDriverSuccess) continue;
+    Keep(i, &fresh[i]);
+    result = removed;
+  }
+  return result;
+}
+
+// Brings what the pages hold into the fresh chunks, which are mapped nowhere before and after.
+DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
+  const uint64_t size = chunks_->chunk_bytes();
+  DriverResult result = OpenWindow();
+  if (result != kDriverSuccess) return result;
+  uint32_t mapped = 0;
+  for (; mapped < count; ++mapped) {
+    const Placed placed = Place(window_ + mapped * size, fresh[mapped], &result);
+    if (placed == Placed::kWithoutAccess) Keep(mapped, &fresh[mapped]);
+    if (placed != Placed::kYes) break;
+  }
+  if (result == kDriverSuccess) {
+    DriverCopy copies[kMostPages];
+    for (uint32_t i = 0; i < count; ++i) copies[i] = {window_ + i * size, pages[i], size};
+    result = driver_->copy(driver_->self, copies, count);
+  }
+  const DriverResult emptied = EmptyWindow(fresh, mapped);
+  return result == kDriverSuccess ? emptied : result;
+}
+
+uint32_t Mover::Move(uint64_t* pages, uint32_t count, bool to_host, DriverResult* result) {
+  *result = kDriverInvalidValue;
+  if (!Restore() || !FreeWindow()) return 0;
+  if (count > kMostPages) count = kMostPages;
+  uint32_t fresh[kMostPages];
+  uint32_t taken = 0;
+  for (; taken < count; ++taken) {
+    fresh[taken] = chunks_->TakeOut(to_host);
+    if (fresh[taken] == 0) break;
+  }
+  *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
+  uint32_t moved = 0;
+  while (moved < taken && *result == kDriverSuccess) {
+    bool used = false;
+    *result = chunks_->Exchange(pages[moved], fresh[moved], &used);
+    if (*result != kDriverSuccess) lost_[lost_count_++] = pages[moved];
+    if (used) fresh[moved++] = 0;
+  }
+  for (uint32_t i = moved; i < taken; ++i) {
+    if (fresh[i] != 0) chunks_->PutBack(fresh[i]);
+  }
+  Restore();
+  return moved;
+}
+
+bool Mover::Restore() {
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < lost_count_; ++i) {
+    if (chunks_->Restore(lost_[i]) != kDriverSuccess) lost_[left++] = lost_[i];
+  }
+  lost_count_ = left;
+  return left == 0;
+}
+
+}  // namespace vramstow

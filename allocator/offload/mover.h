@@ -1,0 +1,67 @@
+// Mover: exchanges the memory under mapped pages, device for host or host for device, and keeps
+// what is in them.
+//
+// Idea: the new chunks are mapped in a window of addresses, filled by copies, and unmapped; then,
+// page by page, the old chunk is unmapped and the new one mapped at the same address. Until that
+// moment a failure leaves everything as it was; in it, the old chunk, which still has the data,
+// goes back. States of a page: resident, leaving, offloaded, returning; the mover is the only one
+// that sees a page leave or return.
+//
+// Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock, with the
+// submission gate closed and all work that was submitted done. Errors: how many pages moved; the
+// rest is as before. A page that can be mapped neither with the new nor with the old chunk is
+// *lost* for the moment: its chunk is kept, Restore tries again. Units: bytes; pages are chunks.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
+
+#include <cstdint>
+
+#include "allocator/chunk_store.h"
+#include "allocator/driver.h"
+#include "allocator/events.h"
+
+namespace vramstow {
+
+class Mover {
+ public:
+  static constexpr uint32_t kMostPages = 128;
+
+  void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
+  // `alive`: the driver can still be called.
+  void Close(bool alive);
+
+  // Moves up to kMostPages pages, for each of which the store has an idle chunk of the other kind;
+  // those that moved come first in `pages` afterwards. Returns how many; *result is the first
+  // error.
+  uint32_t Move(uint64_t* pages, uint32_t count, bool to_host, DriverResult* result);
+
+  // Tries to map what is lost once more. True: nothing is lost (any more).
+  bool Restore();
+  uint32_t lost() const { return lost_count_; }
+
+ private:
+  // How a chunk was placed in the window.
+  enum class Placed : uint8_t { kYes, kNo, kWithoutAccess };
+
+  void Keep(uint32_t place, uint32_t* chunk);
+  void Release(uint32_t place);
+  bool FreeWindow();
+  DriverResult OpenWindow();
+  DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count);
+  DriverResult EmptyWindow(uint32_t* fresh, uint32_t count);
+  Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
+  DriverResult GiveAccess(uint64_t address);
+  DriverResult Remove(uint64_t address, uint32_t chunk);
+
+  const DriverTable* driver_ = nullptr;
+  const PoolEvents* events_ = nullptr;
+  ChunkStore* chunks_ = nullptr;
+  uint64_t window_ = 0;
+  uint32_t stuck_[kMostPages] = {};  // chunks that could not be unmapped from the window, by place
+  uint32_t lost_count_ = 0;
+  uint64_t lost_[kMostPages] = {};  // addresses of pages
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_

@@ -1,0 +1,144 @@
+// Offloader: moves live memory that nobody has touched for long to the host, at the same address,
+// and back.
+//
+// Idea: the pool asks for room when its ladder has no other step left (PoolConfig::relief). Pages
+// that hold live blocks are ranked by when one of their blocks was last seen in the arguments of
+// submitted work, the coldest leave. A page in host memory stays accessible: work that touches it
+// is slower, never wrong, so what is seen of touches steers speed only. When there is room again,
+// pages that were touched since they left come back. Policy: coldest first; of equals those whose
+// blocks are the oldest.
+//
+// Not moved: pages of private pools (captured graphs write to them) and anything at all while a
+// stream is captured, or while work does not end within `work_wait_ns` (kernels that never end).
+//
+// Ownership: the offloader's own records; pool and gate belong to the caller and outlive it.
+// Threads: any; locks: the pool's device lock, one heap's under it. Errors: what could not be moved
+// is as before, and the numbers say so. No exceptions, no heap of the process. Units: bytes,
+// nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_OFFLOADER_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_OFFLOADER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/offload/gate.h"
+#include "allocator/offload/mover.h"
+#include "allocator/pool.h"
+
+namespace vramstow {
+
+struct OffloadConfig {
+  // The most host memory that is held; 0: none, nothing moves.
+  uint64_t host_bytes = 0;
+  // What is moved while the gate is closed shall take about this long.
+  uint64_t slice_ns = 5'000'000;
+  // How long the gate may wait for submissions that are on their way, and then for the work that
+  // was submitted.
+  uint64_t gate_wait_ns = 1'000'000'000;
+  uint64_t work_wait_ns = 5'000'000'000;
+  // No page comes back so soon after one had to leave, or where less than `keep_free_bytes` of the
+  // device would then be free.
+  uint64_t calm_ns = 50'000'000;
+  uint64_t keep_free_bytes = 64 * kMiB;
+};
+
+struct OffloadStats {
+  uint64_t out_bytes;  // ever
+  uint64_t in_bytes;
+  uint64_t offloaded_bytes;  // now
+  uint64_t host_bytes;       // held now
+  uint64_t gate_closed;      // how often
+  uint64_t gate_ns;          // in all
+  uint64_t longest_gate_ns;
+  uint64_t refused;  // the gate or the work did not let memory move
+  uint64_t failed;   // a driver call did
+};
+
+// Why memory moved; the `object` of its events. Stored in traces: only append.
+enum class OffloadReason : uint8_t { kUnknown = 0, kPressure = 1, kAsked = 2, kTouched = 3 };
+
+class Offloader {
+ public:
+  Offloader() = default;
+  Offloader(const Offloader&) = delete;
+  Offloader& operator=(const Offloader&) = delete;
+
+  // False: the device cannot map host memory. The pool is open; its configuration's relief may name
+  // this object before.
+  bool Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config);
+  // Before the pool is closed. What lies on the host is the pool's to release.
+  void Close(bool alive);
+
+  // PoolConfig::relief: moves out what is needed. No lock of the pool is held. Gives the bytes of
+  // device memory that are free now.
+  static uint64_t Relieve(void* self, uint64_t bytes);
+  uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
+  // Moves back pages that were touched since they left, as long as there is room.
+  uint64_t BringBack(uint64_t most_bytes);
+  // Moves back everything, growing where the limit and the device allow it.
+  uint64_t Resume(uint64_t most_bytes);
+
+  // --- Touches ----------------------------------------------------------------------------------
+  // Whether anybody wants to know: while memory is short, or pages lie on the host.
+  bool watching() const { return watching_.load(std::memory_order_relaxed); }
+  // One more submission: touches from here on are later than those before.
+  void Tick() {
+    submissions_.fetch_add(1, std::memory_order_relaxed);
+    if (watching()) pool_->touch_clock_.store(Clock(), std::memory_order_relaxed);
+  }
+  // Work is submitted that may use this address; no address of the pool's: nothing happens.
+  void Touch(uint64_t address) { pool_->space_.Touch(address, Clock()); }
+  // The page at this address stays where it is as long as its blocks live: a graph may use it.
+  void Pin(uint64_t address) { pool_->space_.Touch(address, AddressSpace::kPinned); }
+
+  OffloadStats Stats() const;
+
+ private:
+  // A page with live blocks, and how cold it is.
+  struct Page {
+    uint64_t address;
+    uint64_t rank;  // the smallest go first
+  };
+
+  // Never 0. Sixteen submissions share a number, so that it lasts for days.
+  uint32_t Clock() const {
+    return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) >> 4) + 1;
+  }
+  void Watch(bool wanted);
+  bool EnsurePages(uint64_t count);
+  uint64_t ListPages(bool on_host);
+  void ListHeap(Heap* heap, bool on_host, uint64_t* count);
+  bool CloseGate();
+  void OpenGate(uint64_t closed_ns);
+  bool EnsureHostChunks(uint64_t count);
+  uint64_t MoveSlices(uint64_t count, uint64_t listed, bool to_host, OffloadReason reason);
+  void Tell(const uint64_t* pages, uint32_t count, bool to_host, OffloadReason reason,
+            uint64_t gate_ns);
+  void MarkBlocks();
+  uint64_t Room();
+  uint64_t Return(uint64_t most_bytes, bool all);
+
+  Pool* pool_ = nullptr;
+  SubmissionGate* gate_ = nullptr;
+  OffloadConfig config_;
+  Mover mover_;
+  static constexpr uint32_t kFirstSlicePages = 16;
+  uint32_t slice_pages_ = kFirstSlicePages;
+  uint64_t last_out_ns_ = 0;
+  uint32_t last_out_clock_ = 0;
+  Page* pages_ = nullptr;  // as many as were ever needed
+  uint64_t pages_room_ = 0;
+  std::atomic<bool> watching_{false};
+  std::atomic<uint64_t> submissions_{0};
+  std::atomic<uint64_t> out_{0};
+  std::atomic<uint64_t> in_{0};
+  std::atomic<uint64_t> gate_closed_{0};
+  std::atomic<uint64_t> gate_ns_{0};
+  std::atomic<uint64_t> longest_gate_ns_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> failed_{0};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_OFFLOADER_H_

@@ -1,0 +1,368 @@
+// Offload on a fake device: what moves, what comes back, and that every failure leaves every byte
+// where it can be read.
+#include "allocator/offload/offloader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocator/pool.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kChunk = 2 * kMiB;
+
+class OffloadTest : public testing::Test {
+ protected:
+  void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
+             void (*spoil)(DriverTable*) = nullptr) {
+    FakeDevice::Options options;
+    options.total_bytes = device_bytes;
+    device_ = std::make_unique<FakeDevice>(options);
+    table_ = *device_->table();
+    if (spoil != nullptr) spoil(&table_);
+    PoolConfig config;
+    config.check = true;
+    config.last_wait_ns = 1'000'000;
+    config.relief = {Offloader::Relieve, &offloader_};
+    ASSERT_EQ(pool_->Open(&table_, config), PoolError::kOk);
+    OffloadConfig offload;
+    offload.host_bytes = host_bytes;
+    offload.keep_free_bytes = 0;
+    offload.gate_wait_ns = 5'000'000;
+    offload.work_wait_ns = 1'000'000;
+    ASSERT_TRUE(offloader_.Open(pool_.get(), &gate_, offload));
+  }
+  void TearDown() override {
+    if (device_ == nullptr) return;
+    device_->FailNothing();
+    device_->FinishAll();
+    for (const auto& [address, size] : live_) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+    EXPECT_STREQ(pool_->Check(), nullptr);
+    EXPECT_STREQ(pool_->check_failure(), nullptr);
+    offloader_.Close(true);
+    pool_->Close(PoolEnd::kAlive);
+    EXPECT_EQ(device_->created_bytes(), 0U);
+    EXPECT_EQ(device_->host_bytes(), 0U);
+    EXPECT_EQ(device_->ranges(), 0U);
+    EXPECT_TRUE(device_->violations().empty()) << device_->violations().front();
+  }
+
+  uint64_t Take(uint64_t size, uint64_t stream = 1) {
+    Block block{};
+    if (pool_->Allocate({size, stream}, &block) != PoolError::kOk) return 0;
+    live_[block.address] = size;
+    for (uint64_t at = 0; at < size; at += kMiB / 2) {
+      device_->Write(block.address + at, block.address ^ at ^ ++writes_);
+      expected_[block.address + at] = block.address ^ at ^ writes_;
+    }
+    return block.address;
+  }
+  void Give(uint64_t address) {
+    const uint64_t size = live_.at(address);
+    live_.erase(address);
+    expected_.erase(expected_.lower_bound(address), expected_.lower_bound(address + size));
+    EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+  }
+  // Every word of every live block is what was written.
+  void ExpectContents() {
+    for (const auto& [address, word] : expected_) {
+      ASSERT_EQ(device_->Read(address), word) << std::hex << address;
+    }
+  }
+
+  std::unique_ptr<FakeDevice> device_;
+  DriverTable table_{};
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  SubmissionGate gate_;
+  Offloader offloader_;
+  std::map<uint64_t, uint64_t> live_;
+  std::map<uint64_t, uint64_t> expected_;
+  uint64_t writes_ = 0;
+};
+
+TEST_F(OffloadTest, MoreIsAllocatedThanTheDeviceHas) {
+  Start(32 * kMiB);
+  for (int i = 0; i < 6; ++i) ASSERT_NE(Take(10 * kMiB), 0U) << i;
+  EXPECT_EQ(pool_->Stats().allocated_bytes, 60 * kMiB);
+  EXPECT_LE(pool_->Stats().reserved_bytes, 32 * kMiB);
+  EXPECT_GE(offloader_.Stats().offloaded_bytes, 28 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, TheColdestBlocksLeave) {
+  Start(32 * kMiB);
+  std::vector<uint64_t> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(Take(10 * kMiB));
+  for (const int i : {1, 0}) {
+    for (int k = 0; k < 32; ++k) offloader_.Tick();
+    // Any address in the block will do.
+    offloader_.Touch(blocks[static_cast<size_t>(i)] + 7 * kMiB + 5);
+  }
+  ASSERT_NE(Take(10 * kMiB), 0U);
+  EXPECT_TRUE(device_->OnHost(blocks[2] + kChunk));
+  EXPECT_FALSE(device_->OnHost(blocks[0] + kChunk));
+  EXPECT_FALSE(device_->OnHost(blocks[1] + kChunk));
+  ASSERT_NE(Take(10 * kMiB), 0U);
+  EXPECT_TRUE(device_->OnHost(blocks[1] + kChunk));
+  EXPECT_FALSE(device_->OnHost(blocks[0] + kChunk));
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatIsTouchedComesBackWhenThereIsRoom) {
+  Start(32 * kMiB);
+  const uint64_t first = Take(14 * kMiB);
+  const uint64_t second = Take(14 * kMiB);
+  const uint64_t third = Take(14 * kMiB);
+  EXPECT_TRUE(device_->OnHost(first));
+  device_->Advance(1'000'000'000);
+  Give(third);
+  pool_->Trim({});
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U) << "nobody touched it";
+  for (int k = 0; k < 64; ++k) offloader_.Tick();
+  offloader_.Touch(first);
+  EXPECT_GT(offloader_.BringBack(kGiB), 0U);
+  EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U);
+  EXPECT_FALSE(device_->OnHost(first));
+  EXPECT_FALSE(device_->OnHost(second));
+  ExpectContents();
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
+  EXPECT_FALSE(offloader_.watching());
+}
+
+TEST_F(OffloadTest, ResumeBringsEverythingBack) {
+  Start(64 * kMiB);
+  for (int i = 0; i < 5; ++i) Take(6 * kMiB);
+  EXPECT_GE(offloader_.MoveOut(20 * kMiB, OffloadReason::kAsked), 20 * kMiB);
+  EXPECT_GE(pool_->Trim({}).released_bytes, 20 * kMiB);
+  ExpectContents();
+  EXPECT_GE(offloader_.Resume(~uint64_t{0}), 20 * kMiB);
+  EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, AFreedBlockIsNotServedAgainFromTheHost) {
+  Start(64 * kMiB);
+  const uint64_t block = Take(10 * kMiB);
+  offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked);
+  ASSERT_TRUE(device_->OnHost(block));
+  Give(block);
+  const uint64_t next = Take(10 * kMiB);
+  for (uint64_t at = 0; at < 10 * kMiB; at += kChunk) EXPECT_FALSE(device_->OnHost(next + at));
+}
+
+TEST_F(OffloadTest, HostMemoryIsBounded) {
+  Start(32 * kMiB, 8 * kMiB);
+  for (int i = 0; i < 3; ++i) ASSERT_NE(Take(10 * kMiB), 0U);
+  ASSERT_NE(Take(8 * kMiB), 0U);
+  EXPECT_EQ(Take(16 * kMiB), 0U);
+  EXPECT_LE(device_->host_bytes(), 8 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, NothingMovesUnderWorkThatDoesNotEnd) {
+  Start(32 * kMiB);
+  const uint64_t block = Take(20 * kMiB);
+  device_->Submit(1, block, 20 * kMiB);
+  EXPECT_EQ(Take(20 * kMiB), 0U);
+  EXPECT_FALSE(device_->OnHost(block));
+  EXPECT_GT(offloader_.Stats().refused, 0U);
+}
+
+TEST_F(OffloadTest, NothingMovesWhileAStreamIsCaptured) {
+  Start(32 * kMiB);
+  const uint64_t block = Take(20 * kMiB);
+  pool_->CaptureBegins();
+  EXPECT_EQ(Take(20 * kMiB), 0U);
+  EXPECT_FALSE(device_->OnHost(block));
+  pool_->CaptureEnds();
+  EXPECT_NE(Take(20 * kMiB), 0U);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, PrivatePoolsStay) {
+  Start(32 * kMiB);
+  Block block{};
+  const BlockRequest request{10 * kMiB, 1, 7};
+  ASSERT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
+  EXPECT_EQ(offloader_.MoveOut(kGiB, OffloadReason::kAsked), 0U);
+  EXPECT_FALSE(device_->OnHost(block.address));
+  EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+  pool_->KeepPrivate(7, false);
+}
+
+TEST_F(OffloadTest, ASubmissionOnItsWayIsWaitedForAndThenHoldsNobodyUp) {
+  Start(32 * kMiB);
+  Take(20 * kMiB);
+  gate_.Enter(3);
+  EXPECT_EQ(offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked), 0U);
+  EXPECT_EQ(offloader_.Stats().refused, 1U);
+  gate_.Leave(3);
+  EXPECT_GT(offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked), 0U);
+  gate_.Enter(3);
+  gate_.Leave(3);
+  ExpectContents();
+}
+
+// Each call of the driver that moving makes fails at its Nth occurrence, once and for good: what
+// could be read before can be read after, and later moves work.
+TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
+  const std::vector<std::string> calls = {"reserve", "create_host", "map",   "set_access",
+                                          "copy",    "unmap",       "create"};
+  for (const std::string& call : calls) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 400 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        pool_ = std::make_unique<Pool>();
+        new (&offloader_) Offloader;
+        live_.clear();
+        expected_.clear();
+        Start(32 * kMiB);
+        for (int i = 0; i < 4; ++i) ASSERT_NE(Take(5 * kMiB), 0U);
+        const uint64_t before = device_->Calls(call);
+        device_->FailNth(call, nth, forever);
+        offloader_.MoveOut(12 * kMiB, OffloadReason::kAsked);
+        // What could not be mapped anywhere is mapped as soon as the driver lets it.
+        offloader_.Resume(6 * kMiB);
+        clean = device_->Calls(call) - before < nth;
+        device_->FailNothing();
+        EXPECT_GT(offloader_.MoveOut(6 * kMiB, OffloadReason::kAsked), 0U);
+        offloader_.Resume(~uint64_t{0});
+        ExpectContents();
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        if (HasFailure()) return;
+        TearDown();
+        device_ = nullptr;
+      }
+      EXPECT_TRUE(clean);
+    }
+  }
+}
+
+// The tests would see it if what moves were not copied.
+TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
+  Start(64 * kMiB, kGiB, [](DriverTable* table) {
+    table->copy = [](void*, const DriverCopy*, uint32_t) -> DriverResult { return kDriverSuccess; };
+  });
+  const uint64_t block = Take(10 * kMiB);
+  ASSERT_EQ(device_->Read(block + kChunk), expected_.at(block + kChunk));
+  EXPECT_GT(offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked), 0U);
+  EXPECT_NE(device_->Read(block + kChunk), expected_.at(block + kChunk));
+}
+
+// A random program of blocks, work, touches, moves and failures.
+TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
+  const int steps = std::getenv("VRAMSTOW_LONG") != nullptr ? 1'250'000 : 13'000;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    pool_ = std::make_unique<Pool>();
+    new (&offloader_) Offloader;
+    Start(48 * kMiB, 64 * kMiB);
+    std::mt19937_64 random(seed);
+    device_->set_on_pause([this] {
+      for (uint64_t stream = 1; stream <= 3; ++stream) device_->Finish(stream, 1);
+    });
+    const std::vector<std::string> calls = {"create_host", "map",    "set_access",      "copy",
+                                            "unmap",       "create", "event_record_all"};
+    for (int step = 0; step < steps; ++step) {
+      const uint64_t stream = 1 + random() % 3;
+      switch (random() % 10) {
+        case 0:
+        case 1:
+        case 2: {
+          const uint64_t exponent = 12 + random() % 12;
+          const uint64_t size = (uint64_t{1} << exponent) + random() % (uint64_t{1} << exponent);
+          const uint64_t block = Take(size, stream);
+          if (block != 0) device_->Submit(stream, block, size);
+          break;
+        }
+        case 3:
+        case 4:
+        case 5:
+          if (!live_.empty()) {
+            auto victim = live_.begin();
+            std::advance(victim, static_cast<std::ptrdiff_t>(random() % live_.size()));
+            Give(victim->first);
+          }
+          break;
+        case 6:
+          offloader_.MoveOut(random() % (16 * kMiB), OffloadReason::kAsked);
+          break;
+        case 7:
+          offloader_.Tick();
+          if (!live_.empty()) offloader_.Touch(live_.rbegin()->first);
+          if (random() % 2 == 0) {
+            offloader_.BringBack(random() % (16 * kMiB));
+          } else {
+            offloader_.Resume(random() % (16 * kMiB));
+          }
+          break;
+        case 8:
+          device_->Finish(stream, random() % 4);
+          if (random() % 4 == 0) pool_->Trim({});
+          break;
+        default:
+          device_->FailNth(calls[random() % calls.size()], 1 + random() % 20, false);
+          break;
+      }
+      if (step % 10 == 0) ExpectContents();
+      if (HasFailure()) return;
+    }
+    const OffloadStats stats = offloader_.Stats();
+    EXPECT_GT(stats.out_bytes, kGiB);
+    EXPECT_GT(stats.in_bytes, 100 * kMiB);
+    EXPECT_GT(stats.failed, 0U);
+    TearDown();
+    live_.clear();
+    expected_.clear();
+    device_ = nullptr;
+  }
+}
+
+TEST(SubmissionGate, NobodyIsInsideWhileItIsClosed) {
+  SubmissionGate gate;
+  std::atomic<int> inside{0};
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> passed{0};
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  for (uint32_t lane = 0; lane < 3; ++lane) {
+    threads.emplace_back([&, lane] {
+      while (!stop.load()) {
+        gate.Enter(lane);
+        inside.fetch_add(1);
+        inside.fetch_sub(1);
+        gate.Leave(lane);
+        passed.fetch_add(1);
+      }
+    });
+  }
+  const auto far =
+      static_cast<uint64_t>(
+          std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()) +
+      60'000'000'000;
+  while (passed.load() == 0) std::this_thread::yield();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(gate.Close(far));
+    EXPECT_EQ(inside.load(), 0);
+    EXPECT_FALSE(gate.Close(far)) << "it is closed already";
+    gate.Open();
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vramstow
