@@ -33,6 +33,8 @@ std::string ValuesOf(const OptionRow& row) {
       return "a time, such as 30s or 500ms, or 0";
     case OptionType::kLimit:
       return "a number of bytes, or a part of the device, such as 20GiB or 50%";
+    case OptionType::kOffload:
+      return "off, auto, or auto,host=BYTES";
   }
   return "";
 }

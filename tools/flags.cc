@@ -70,6 +70,10 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(
         "--level=tensors needs the pool that is to serve them: say --pool=on, too.");
   }
+  OffloadSetting offload;
+  if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
+    return absl::InvalidArgumentError("--offload moves memory of the pool: say --pool=on, too.");
+  }
   return Settings{options.trace,    options.trace_dir,
                   options.simulate, options.nvtx,
                   options.cupti,    pool && std::strcmp(options.level, "segments") != 0};

@@ -13,6 +13,7 @@
 #include "interpose/core/coverage.h"
 #include "interpose/core/driver.h"
 #include "interpose/core/pooling/application.h"
+#include "interpose/core/pooling/offloading.h"
 #include "interpose/core/pooling/pools.h"
 #include "interpose/core/process.h"
 #include "interpose/core/service/ipc.h"
@@ -33,6 +34,7 @@ struct Core {
   Trace trace;
   Activity activity;
   Pools pools;
+  Offloading offloading;
   ApplicationHooks hooks;
   Service service;
   Imports imports;
@@ -42,11 +44,13 @@ struct Core {
     if (shim != nullptr) {
       shim->thread()->recorder = nullptr;
       shim->thread()->pool_call = nullptr;
+      shim->thread()->lane = 0;
     }
     activity.Abandon();
     trace.AbandonAfterFork();
     contexts.Clear();
     pools.AbandonAfterFork();
+    offloading.AbandonAfterFork();
     hooks.AbandonAfterFork();
     service.Abandon();
     imports.AbandonAfterFork();

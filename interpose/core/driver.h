@@ -25,7 +25,8 @@ namespace vramstow {
 #define VRAMSTOW_POOL_FUNCTIONS(query)                                                  \
   query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)          \
       query(cuCtxRecordEvent) query(cuMemGetAllocationGranularity) query(cuEventCreate) \
-          query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)
+          query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)             \
+              query(cuStreamSynchronize)
 
 // What vramstow asks the driver for itself. But for the pool's, none of these changes anything.
 #define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
@@ -33,7 +34,8 @@ namespace vramstow {
       query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)       \
           query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)  \
               query(cuCtxGetDevice) query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz) \
-                  query(cuThreadExchangeStreamCaptureMode) VRAMSTOW_POOL_FUNCTIONS(query)
+                  query(cuThreadExchangeStreamCaptureMode) query(cuFuncGetParamInfo)           \
+                      query(cuKernelGetParamInfo) VRAMSTOW_POOL_FUNCTIONS(query)
 
 class Driver {
  public:

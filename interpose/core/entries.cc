@@ -9,6 +9,7 @@
 #include "interpose/core/delegate/start.h"
 #include "interpose/core/delegate/stream_ordered.h"
 #include "interpose/core/delegate/streams.h"
+#include "interpose/core/delegate/submissions.h"
 #include "interpose/core/delegate/virtual_memory.h"
 #include "interpose/core/entry.h"
 

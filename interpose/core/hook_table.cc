@@ -1,13 +1,17 @@
 #include "interpose/core/hook_table.h"
 
+#include <string_view>
+
 namespace vramstow {
 namespace {
 
 enum class StreamOf { legacy, ptsz };
 
+constexpr bool IsSubmission(std::string_view group) { return group == "submission"; }
+
 constexpr HookRow kRows[] = {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  {#symbol, #name, version, StreamOf::stream == StreamOf::ptsz},
+  {#symbol, #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group)},
 #include "interpose/shim/hooks.def"
 };
 

@@ -25,6 +25,7 @@ struct HookRow {
   const char* name;
   int version;
   bool per_thread_stream;  // a null stream is the thread's own default stream
+  bool submission;         // submits work: hooked only where memory may move
 };
 
 const HookRow& RowOf(Hook hook);

@@ -13,9 +13,13 @@ void NoteLookUp(VramstowWay way, const void* caller) {
   if (core.process.options().coverage) core.coverage.NoteLookUp(way, caller);
 }
 
+// Functions that submit work are left alone where memory does not move.
+bool IsWanted(Hook hook) { return !RowOf(hook).submission || TheCore().offloading.wanted(); }
+
 bool IsHookedName(const char* name) {
   for (size_t i = 0; i < kHookCount; ++i) {
-    if (std::strcmp(RowOf(static_cast<Hook>(i)).name, name) == 0) return true;
+    const Hook hook = static_cast<Hook>(i);
+    if (std::strcmp(RowOf(hook).name, name) == 0) return IsWanted(hook);
   }
   return false;
 }
@@ -24,7 +28,9 @@ bool IsHookedName(const char* name) {
 
 void* Replace(unsigned hook, void* real, void* driver, VramstowWay way, const void* caller) {
   Core& core = TheCore();
-  if (hook >= kHookCount || !core.process.Start()) return real;
+  if (hook >= kHookCount || !core.process.Start() || !IsWanted(static_cast<Hook>(hook))) {
+    return real;
+  }
   if (!core.driver.Bind(*core.shim, static_cast<const link_map*>(driver))) {
     core.coverage.NoteOtherDriver();
     return real;
@@ -45,6 +51,7 @@ void* ReplaceProcAddress(const char* name, int version, unsigned long long flags
     if (IsHookedName(name)) core.coverage.NoteUnknown(name, version);
     return real;
   }
+  if (!IsWanted(hook)) return real;
   NoteLookUp(kVramstowProcAddress, caller);
   return WrapperOf(hook);
 }

@@ -42,6 +42,7 @@ constexpr Group kGroups[] = {
     {"graph_memory", "Memory of graphs"},
     {"lifetime", "Lifetime"},
     {"streams", "Streams"},
+    {"submission", "Submission of work, with `--offload` only"},
     {"by_address", "By address"},
 };
 

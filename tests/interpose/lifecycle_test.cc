@@ -129,6 +129,9 @@ TEST_F(Lifecycle, RefusalsAreRecordedAndPassedOn) {
 TEST_F(Lifecycle, NullArgumentsReachTheDriverAndNothingElse) {
   Outcome outcome = Run({"host", "null-arguments"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
+  outcome =
+      Run({"host", "null-arguments"}, {{"VRAMSTOW_POOL", "on"}, {"VRAMSTOW_OFFLOAD", "auto"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
   outcome = Run({"host", "null-arguments"}, {{"FAKE_RESULT", "999"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }

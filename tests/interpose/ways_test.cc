@@ -86,13 +86,24 @@ TEST_F(Ways, VersionAndKindOfStreamChooseTheRightAbi) {
 }
 
 TEST_F(Ways, EveryHookIsReplacedWhicheverWayItIsLookedUp) {
-  const Outcome outcome =
-      Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder}});
+  const Outcome outcome = Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder},
+                                                       {"VRAMSTOW_POOL", "on"},
+                                                       {"VRAMSTOW_OFFLOAD", "auto"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   for (size_t i = 0; i < kHookCount; ++i) {
     const std::string line =
         std::string(RowOf(static_cast<Hook>(i)).symbol) + " libvramstow-core.so\n";
     EXPECT_THAT(outcome.out, HasSubstr(line));
+  }
+}
+
+TEST_F(Ways, SubmissionsAreLeftAloneWhereMemoryDoesNotMove) {
+  const Outcome outcome =
+      Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder}});
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const HookRow& row = RowOf(static_cast<Hook>(i));
+    const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
+    EXPECT_NE(outcome.out.find(line) != std::string::npos, row.submission) << row.symbol;
   }
 }
 

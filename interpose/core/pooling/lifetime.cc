@@ -42,6 +42,7 @@ void Pools::Close(Slot* slot) {
   }
   PoolCall call;
   ForgetContext(slot->driver);
+  if (slot->offloader != nullptr) slot->offloader->Close(true);
   slot->pool->Close(PoolEnd::kContextGone);
   slot->state.store(State::kEmpty, std::memory_order_release);
 }
@@ -175,6 +176,7 @@ void Pools::AbandonAfterFork() {
     slot.context.store(nullptr, std::memory_order_relaxed);
     slot.users.store(0, std::memory_order_relaxed);
     slot.pool = nullptr;
+    slot.offloader = nullptr;
     slot.driver = PoolDriver();
   }
   for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);

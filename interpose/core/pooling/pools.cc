@@ -157,12 +157,17 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const DriverResult described = table->describe(table->self, &about);
   PoolConfig config = PoolConfigOf(options, about.total_bytes);
   config.sink = PoolCall::Sink();
+  if (slot->offloader == nullptr) slot->offloader = TheCore().offloading.Make();
+  if (slot->offloader != nullptr) {
+    config.relief = {Offloader::Relieve, slot->offloader};
+  }
   config.id_space = ++opened_;
   if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
     SayOnce(about.virtual_memory ? "the pool cannot work with this device"
                                  : "the device has no virtual memory management");
     return false;
   }
+  if (slot->offloader != nullptr) TheCore().offloading.Open(slot->offloader, slot->pool);
   slot->pool->AddHook(ApplicationHooks::Call, &TheCore().hooks);
   for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
   for (int i = 0; i < stream_count_; ++i) {

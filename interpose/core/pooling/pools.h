@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/offload/offloader.h"
 #include "allocator/pool.h"
 #include "interpose/core/cuda_abi.h"
 #include "interpose/core/pooling/captures.h"
@@ -50,6 +51,8 @@ class Pools {
     explicit operator bool() const { return slot_ != nullptr; }
     Pool* operator->() const { return slot_->pool; }
     Pool* get() const { return slot_->pool; }
+    // What moves its memory to the host; null: nothing does.
+    Offloader* offloader() const { return slot_->offloader; }
     int16_t device() const { return slot_->device; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 
@@ -63,8 +66,9 @@ class Pools {
   // The pool that an address belongs to, in a block or not. For addresses of the driver's own this
   // is a few comparisons.
   Use Owning(uint64_t address);
-  // Pool number 0, 1, … < kMaxPools, for those who look at all of them.
+  // Pool number 0, 1, … < count(), for those who look at all of them.
   Use At(int number);
+  int count() const { return count_.load(std::memory_order_acquire); }
   int NumberOf(const Use& use) const { return static_cast<int>(use.slot_ - slots_); }
 
   // --- What the pools have to know ---------------------------------------------------------------
@@ -80,6 +84,7 @@ class Pools {
   // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
   void CaptureBegins(CUstream stream);
   void CaptureEnded(CUstream stream);
+  bool AnyCapture() const { return captures_.count() != 0; }
 
   // The process has, or had, memory that host and device both reach.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
@@ -97,6 +102,7 @@ class Pools {
     std::atomic<CUcontext> context{nullptr};
     std::atomic<uint32_t> users{0};
     Pool* pool = nullptr;
+    Offloader* offloader = nullptr;
     PoolDriver driver;
     int16_t device = 0;
   };

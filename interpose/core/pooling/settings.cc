@@ -18,6 +18,11 @@ FreeWaits FreeWaitsOf(const Options& options) {
   return std::strcmp(options.free_waits, "never") == 0 ? FreeWaits::kNever : FreeWaits::kAuto;
 }
 
+bool WantsOffload(const Options& options) {
+  OffloadSetting setting;
+  return WantsPool(options) && ParseOffload(options.offload, &setting) && setting.on;
+}
+
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes) {
   PoolConfig config;
   ParseLimit(options.limit, total_bytes, &config.limit_bytes);

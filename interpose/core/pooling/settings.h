@@ -19,6 +19,8 @@ enum class FreeWaits : uint8_t { kAuto, kAlways, kNever };
 bool WantsPool(const Options& options);
 Backing BackingOf(const Options& options);
 FreeWaits FreeWaitsOf(const Options& options);
+// Whether live memory may move to the host.
+bool WantsOffload(const Options& options);
 // For a device of so many bytes.
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes);
 

@@ -13,6 +13,8 @@ namespace vramstow {
 namespace {
 
 constexpr int kTickMs = 1000;
+// While live memory lies on the host, or may soon.
+constexpr int kShortTickMs = 50;
 constexpr size_t kStackBytes = 256 * 1024;
 
 uint64_t Now() {
@@ -62,10 +64,11 @@ void* Service::Run(void* self) {
 
 void Service::Loop() {
   uint64_t maintained = Now();
+  int tick_ms = kTickMs;
   while (state_.load(std::memory_order_acquire) == State::kRunning) {
     pollfd polls[1 + ControlSocket::kMaxClients];
     const int count = control_.Watch(polls);
-    const int ready = poll(polls, static_cast<nfds_t>(count), kTickMs);
+    const int ready = poll(polls, static_cast<nfds_t>(count), tick_ms);
     // From here to the end of the round the driver may be called: Stop waits for that.
     busy_.store(true, std::memory_order_seq_cst);
     if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
@@ -75,6 +78,7 @@ void Service::Loop() {
         Maintain();
         maintained = now;
       }
+      tick_ms = TheCore().offloading.Maintain() ? kShortTickMs : kTickMs;
     }
     busy_.store(false, std::memory_order_release);
   }

@@ -1,0 +1,144 @@
+#include "interpose/core/pooling/offloading.h"
+
+#include <cstring>
+#include <new>
+
+#include "allocator/host_memory.h"
+#include "interpose/core/core.h"
+#include "interpose/core/pooling/pool_trace.h"
+#include "interpose/core/pooling/settings.h"
+#include "interpose/core/say.h"
+#include "tracer/host_memory.h"
+
+namespace vramstow {
+namespace {
+
+// At most so much comes back in one go, so that the service thread keeps answering.
+constexpr uint64_t kMostBack = 256 * kMiB;
+
+}  // namespace
+
+bool Offloading::wanted() {
+  Wish wish = wish_.load(std::memory_order_relaxed);
+  if (wish == Wish::kUnknown) {
+    wish = WantsOffload(TheCore().process.options()) ? Wish::kYes : Wish::kNo;
+    wish_.store(wish, std::memory_order_relaxed);
+  }
+  return wish == Wish::kYes;
+}
+
+Offloader* Offloading::Make() {
+  if (!wanted()) return nullptr;
+  const int number = count_.load(std::memory_order_relaxed);
+  if (number == kMostPools) return nullptr;
+  void* memory = AllocateHostMemory(sizeof(Offloader));
+  if (memory == nullptr) return nullptr;
+  auto* offloader = new (memory) Offloader;
+  offloaders_[number].store(offloader, std::memory_order_relaxed);
+  count_.store(number + 1, std::memory_order_release);
+  return offloader;
+}
+
+void Offloading::Open(Offloader* offloader, Pool* pool) {
+  OffloadSetting setting;
+  ParseOffload(TheCore().process.options().offload, &setting);
+  OffloadConfig config;
+  config.host_bytes = setting.host_bytes;
+  if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
+  if (offloader->Open(pool, &gate_, config)) return;
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("--offload moves nothing here: the device cannot map memory of the host.");
+}
+
+Offloading::Pass::Pass(Offloading* offloading) : gate_(&offloading->gate_) {
+  uint32_t& lane = TheCore().shim->thread()->lane;
+  if (lane == 0) lane = offloading->lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
+  lane_ = lane;
+  gate_->Enter(lane_);
+}
+
+// Without a look at the pools: most of the time nobody watches, and every submission asks.
+bool Offloading::Watch() {
+  bool watched = TheCore().pools.AnyCapture();
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    Offloader* offloader = offloaders_[i].load(std::memory_order_relaxed);
+    if (!offloader->watching()) continue;
+    offloader->Tick();
+    watched = true;
+  }
+  return watched;
+}
+
+void Offloading::Touch(uint64_t address) {
+  Pools& pools = TheCore().pools;
+  const Pools::Use use = pools.Owning(address);
+  if (!use || use.offloader() == nullptr) return;
+  if (pools.AnyCapture()) {
+    // A graph may use it again, without a word to anybody.
+    use.offloader()->Pin(address);
+  } else {
+    use.offloader()->Touch(address);
+  }
+}
+
+void Offloading::TouchWords(const void* memory, uint64_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(memory);
+  for (uint64_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, sizeof(word));
+    // Addresses of devices are neither small numbers nor negative ones.
+    constexpr uint64_t kLeast = uint64_t{1} << 24;
+    constexpr uint64_t kMost = uint64_t{1} << 57;
+    if (word >= kLeast && word < kMost) Touch(word);
+  }
+}
+
+void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
+  if (arguments != nullptr) {
+    auto* of_function = TheCore().driver.cuFuncGetParamInfo();
+    auto* of_kernel = TheCore().driver.cuKernelGetParamInfo();
+    size_t offset = 0;
+    size_t size = 0;
+    if (of_function == nullptr) return;
+    const bool plain = of_function(function, 0, &offset, &size) == CUDA_SUCCESS;
+    if (!plain && of_kernel == nullptr) return;
+    constexpr size_t kMostArguments = 4096;
+    for (size_t i = 0; i < kMostArguments; ++i) {
+      const CUresult result =
+          plain ? of_function(function, i, &offset, &size)
+                : of_kernel(reinterpret_cast<CUkernel>(function), i, &offset, &size);
+      if (result != CUDA_SUCCESS) return;
+      TouchWords(arguments[i], size);
+    }
+    return;
+  }
+  const void* buffer = nullptr;
+  size_t size = 0;
+  for (int i = 0; extra != nullptr && extra[i] != CU_LAUNCH_PARAM_END && i < 8; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<size_t*>(extra[i + 1]);
+  }
+  if (buffer != nullptr) TouchWords(buffer, size);
+}
+
+bool Offloading::Maintain() {
+  if (wish_.load(std::memory_order_relaxed) != Wish::kYes) return false;
+  Pools& pools = TheCore().pools;
+  bool watched = false;
+  for (int i = 0; i < pools.count(); ++i) {
+    const Pools::Use use = pools.At(i);
+    if (!use || use.offloader() == nullptr || !use.offloader()->watching()) continue;
+    const PoolCall call;
+    use.offloader()->BringBack(kMostBack);
+    watched = true;
+  }
+  return watched;
+}
+
+void Offloading::AbandonAfterFork() {
+  gate_.Reset();
+  count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,78 @@
+// Offloading: what of this process lets live memory move to the host (--offload).
+//
+// Idea: one gate for the whole process, which every call that submits work passes; an offloader for
+// each pool. While memory is short, what these calls name counts as touched.
+//
+// Ownership: static storage; offloaders in pages of their own, kept like the pools'. Threads: any.
+// Errors: why nothing can move is told on stderr, once. Units: bytes.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLING_OFFLOADING_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLING_OFFLOADING_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/offload/gate.h"
+#include "allocator/offload/offloader.h"
+#include "interpose/core/cuda_abi.h"
+
+namespace vramstow {
+
+class Offloading {
+ public:
+  constexpr Offloading() = default;
+  Offloading(const Offloading&) = delete;
+  Offloading& operator=(const Offloading&) = delete;
+
+  // Whether the user wants it, in a process that has read its settings.
+  bool wanted();
+
+  // An offloader in pages of its own, not opened; null: not wanted, or no memory. Under the pools'
+  // lock, once for each place of a pool.
+  Offloader* Make();
+  // For a pool that was opened with the offloader as its relief.
+  void Open(Offloader* offloader, Pool* pool);
+
+  // While it lives, this thread may submit work.
+  class Pass {
+   public:
+    explicit Pass(Offloading* offloading);
+    ~Pass() { gate_->Leave(lane_); }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    SubmissionGate* const gate_;
+    uint32_t lane_;
+  };
+
+  // --- Touches, between Pass and submission
+  // One submission more. Whether somebody wants to know what it touches.
+  bool Watch();
+  void Touch(uint64_t address);
+  void TouchWords(const void* memory, uint64_t size);
+  // What a kernel is launched with, as cuLaunchKernel takes it; either may be null.
+  void TouchArguments(CUfunction function, void** arguments, void** extra);
+
+  // The service thread, now and then: brings back what was touched, where there is room. True:
+  // somebody watches, so come again soon.
+  bool Maintain();
+
+  // In a forked child, async-signal-safe.
+  void AbandonAfterFork();
+
+ private:
+  enum class Wish : uint8_t { kUnknown, kYes, kNo };
+
+  static constexpr int kMostPools = 64;
+
+  SubmissionGate gate_;
+  std::atomic<int> count_{0};
+  std::atomic<Offloader*> offloaders_[kMostPools] = {};
+  std::atomic<Wish> wish_{Wish::kUnknown};
+  std::atomic<uint32_t> lanes_{0};
+  std::atomic<bool> told_{false};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLING_OFFLOADING_H_

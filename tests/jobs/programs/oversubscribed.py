@@ -1,0 +1,28 @@
+"""A training loop that keeps more in memory than the card has, and looks at every byte of it."""
+
+from __future__ import annotations
+
+import argparse
+
+import torch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--megabytes", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=2)
+    options = parser.parse_args()
+    count = options.megabytes // 32
+    wanted = [torch.full((8 << 20,), float(i + 1)) for i in range(count)]
+    kept = [part.to("cuda") for part in wanted]
+    for step in range(options.steps):
+        for part, values in zip(kept, wanted, strict=True):
+            assert torch.equal(part.cpu(), values), "memory that moved has changed"
+        # Half of it is given up and made anew, so that freed memory of both kinds is used again.
+        for i in range(0, count, 2):
+            wanted[i] += 1
+            kept[i] = wanted[i].to("cuda")
+        print(f"step {step} {torch.cuda.memory_allocated()}", flush=True)
+
+
+main()
