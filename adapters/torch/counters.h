@@ -90,7 +90,9 @@ class Quantity {
 
 class Counters {
  public:
-  static constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
+  // The pool's own (PoolConfig::small_bytes): blocks up to this size have chunks apart from larger
+  // ones. PyTorch's is 1 MiB.
+  static constexpr uint64_t kSmallBytes = uint64_t{128} << 10;
   static bool IsSmall(uint64_t size) { return size <= kSmallBytes; }
 
   void Allocated(uint64_t size, uint64_t requested) {

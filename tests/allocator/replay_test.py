@@ -19,7 +19,7 @@ import pool_traces  # noqa: E402
 
 REPLAY = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "tests/pool_replay"
 # Thousands of blocks of 1.5 to 5 MiB that each grow a little: the hardest for chunks of 2 MiB.
-HARD = {"job-growing-caches": 1.075, "job-odd-sizes": 1.05}
+HARD = {"job-growing-caches": 1.06, "job-odd-sizes": 1.05}
 
 
 def replay(*paths: Path, limit: float = 1.03) -> str:
