@@ -68,7 +68,7 @@ CUresult SubmitFill(Call& call, Stream* stream, const FillBox& box, bool asynchr
   const Mark mark = Submit(
       call, stream, Observed(call, *stream, MakeFillWork(&call.state(), stream->context, box), [&] {
         WorkNote note = DescribeFill(box, asynchronous);
-        note.to = device ? vramstowSimulatorOnDevice : vramstowSimulatorPinned;
+        note.to = device ? kVramstowSimulatorOnDevice : kVramstowSimulatorPinned;
         return note;
       }));
   // Documented: asynchronous for the host unless the target is pinned host memory.

@@ -46,7 +46,7 @@ int PlaceOf(State& state, uint64_t address, int* device) {
   *device = -1;
   Machine& machine = *state.machine;
   const Block* block = machine.memory.FindAround(address);
-  if (block != nullptr && block->kind == BlockKind::kManaged) return vramstowSimulatorManaged;
+  if (block != nullptr && block->kind == BlockKind::kManaged) return kVramstowSimulatorManaged;
   if (machine.contents.IsDevice(address)) {
     if (block != nullptr) {
       *device = block->device;
@@ -54,9 +54,9 @@ int PlaceOf(State& state, uint64_t address, int* device) {
       const Physical* physical = machine.virtual_memory.Find(mapping->physical);
       if (physical != nullptr) *device = physical->device;
     }
-    return vramstowSimulatorOnDevice;
+    return kVramstowSimulatorOnDevice;
   }
-  return IsPinned(block) ? vramstowSimulatorPinned : vramstowSimulatorPageable;
+  return IsPinned(block) ? kVramstowSimulatorPinned : kVramstowSimulatorPageable;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ const vramstowSimulatorProfiler* Profiler() { return profiler.load(std::memory_o
 
 WorkNote DescribeLaunch(const Launch& launch) {
   WorkNote note = {};
-  note.kind = vramstowSimulatorKernelWork;
+  note.kind = kVramstowSimulatorKernelWork;
   note.kernel = Kept(launch.function->name);
   std::copy_n(launch.grid, 3, note.grid);
   std::copy_n(launch.block, 3, note.block);
@@ -79,7 +79,7 @@ WorkNote DescribeLaunch(const Launch& launch) {
 
 WorkNote DescribeCopy(State& state, const CopyBox& box, bool asynchronous) {
   WorkNote note = {};
-  note.kind = vramstowSimulatorCopyWork;
+  note.kind = kVramstowSimulatorCopyWork;
   note.bytes = box.Bytes();
   note.from = PlaceOf(state, box.from.address, &note.from_device);
   note.to = PlaceOf(state, box.to.address, &note.to_device);
@@ -89,7 +89,7 @@ WorkNote DescribeCopy(State& state, const CopyBox& box, bool asynchronous) {
 
 WorkNote DescribeFill(const FillBox& box, bool asynchronous) {
   WorkNote note = {};
-  note.kind = vramstowSimulatorFillWork;
+  note.kind = kVramstowSimulatorFillWork;
   note.bytes = box.element * box.width * box.height;
   note.value = box.value;
   note.asynchronous = asynchronous ? 1 : 0;

@@ -117,17 +117,17 @@ struct vramstowSimulatorCall {
   uint64_t data;
 };
 
-enum vramstowSimulatorWorkKind {
-  vramstowSimulatorKernelWork = 1,
-  vramstowSimulatorCopyWork = 2,
-  vramstowSimulatorFillWork = 3,
+enum VramstowSimulatorWorkKind {
+  kVramstowSimulatorKernelWork = 1,
+  kVramstowSimulatorCopyWork = 2,
+  kVramstowSimulatorFillWork = 3,
 };
 
-enum vramstowSimulatorPlace {
-  vramstowSimulatorPageable = 1,
-  vramstowSimulatorPinned = 2,
-  vramstowSimulatorOnDevice = 3,
-  vramstowSimulatorManaged = 5,
+enum VramstowSimulatorPlace {
+  kVramstowSimulatorPageable = 1,
+  kVramstowSimulatorPinned = 2,
+  kVramstowSimulatorOnDevice = 3,
+  kVramstowSimulatorManaged = 5,
 };
 
 // A piece of work on the device: told when it is queued, and when it has ended.
@@ -149,7 +149,7 @@ struct vramstowSimulatorWork {
   unsigned dynamic_shared_bytes;
   unsigned registers;
   unsigned local_bytes;
-  int from;  // of a copy: enum vramstowSimulatorPlace, and the devices that are concerned
+  int from;  // of a copy: enum VramstowSimulatorPlace, and the devices that are concerned
   int to;
   int from_device;
   int to_device;

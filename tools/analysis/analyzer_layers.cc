@@ -12,6 +12,13 @@ uint64_t MemoryOf(uint32_t site) { return uint64_t{site} + 1; }
 }  // namespace
 
 void Analyzer::AddPool(const Event& event) {
+  if (event.kind == EventKind::kOffload || event.kind == EventKind::kReturn) {
+    const bool out = event.kind == EventKind::kOffload;
+    (out ? counts_.offloaded_bytes : counts_.returned_bytes) += event.size;
+    counts_.gate_ns += event.requested;
+    counts_.longest_gate_ns = std::max(counts_.longest_gate_ns, event.requested);
+    return;
+  }
   reserved_known_ = true;
   if (event.kind != EventKind::kFree && event.kind != EventKind::kUnmap) EndFlush();
   switch (event.kind) {
@@ -46,7 +53,9 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
   segment.site = sites_.Find(stack_, event.library, event.call);
   segment.opened = IsOpening(event);
   segment.grows = grows;
-  if (event.memory == MemoryKind::kHostPinned) return;
+  const bool on_host =
+      event.memory == MemoryKind::kHostPinned || event.memory == MemoryKind::kHostPhysical;
+  if (on_host) return;
   const bool is_handle = !grows && event.memory == MemoryKind::kPhysical;
   segment.counts = !grows || event.object == 0;
   if (segment.counts) {
@@ -82,6 +91,7 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
 }
 
 void Analyzer::EndSegment(const Event& event, bool shrinks) {
+  if (event.memory == MemoryKind::kHostPhysical) return;  // offload's: never counted
   const bool is_handle = !shrinks && event.memory == MemoryKind::kPhysical;
   auto& table = is_handle ? pool_handles_ : segments_;
   uint64_t given_back = 0;

@@ -55,6 +55,10 @@ struct Counts {
   uint64_t freed_with_context = 0;  // blocks that went with their context, without a free
   uint64_t unmatched_refusals = 0;  // refusals of something that is not in the trace
   uint64_t other_layers = 0;        // events of the pool and of the framework, not analysed here
+  uint64_t offloaded_bytes = 0;     // live memory that was moved to the host, all moves together
+  uint64_t returned_bytes = 0;      // and back
+  uint64_t gate_ns = 0;             // submissions waited for moves, all together…
+  uint64_t longest_gate_ns = 0;     // …and for one
   std::array<uint64_t, 256> by_kind{};  // events by EventKind
 };
 

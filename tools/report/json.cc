@@ -90,6 +90,13 @@ Json CountsOf(const Counts& counts) {
           {"events_by_kind", std::move(events)}};
 }
 
+Json OffloadOf(const Counts& counts) {
+  return {{"out_bytes", counts.offloaded_bytes},
+          {"returned_bytes", counts.returned_bytes},
+          {"gate_ns", counts.gate_ns},
+          {"longest_gate_ns", counts.longest_gate_ns}};
+}
+
 Json BlockOf(const BlockFacts& block) {
   return {{"address", Hex(block.address)},
           {"bytes", block.size},
@@ -306,6 +313,7 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
                {"process", Process(facts)},
                {"facts", facts.facts},
                {"counts", CountsOf(facts.counts)},
+               {"offload", OffloadOf(facts.counts)},
                {"peak", PeakOf(facts)},
                {"by_library", Tallies(facts.by_library, "library", true)},
                {"by_kind", Tallies(facts.by_kind, "kind", false)},

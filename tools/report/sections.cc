@@ -75,6 +75,12 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
 
 }  // namespace
 
+std::string MovedInWords(const Counts& counts) {
+  return absl::StrFormat("%s to the host, %s back; submissions waited %s, at most %s at once",
+                         Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes),
+                         Time(counts.gate_ns), Time(counts.longest_gate_ns));
+}
+
 std::string PeakSection(const Facts& facts) {
   const Peak& peak = facts.peak;
   std::string text;
@@ -98,6 +104,9 @@ std::string PeakSection(const Facts& facts) {
       {"mapped into address ranges", peak.mapped_bytes}};
   for (const auto& [name, bytes] : others) {
     if (bytes > 0) text += absl::StrCat("  ", name, ": ", Bytes(bytes), " at the most\n");
+  }
+  if (facts.counts.offloaded_bytes > 0) {
+    text += absl::StrCat("  offload: ", MovedInWords(facts.counts), "\n");
   }
   if (facts.largest_at_peak.empty()) return text;
   text += "  largest blocks at the peak:\n" + BlocksAtPeak(facts.largest_at_peak);

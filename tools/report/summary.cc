@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/report/sections.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
@@ -112,6 +113,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (const std::string others = Others(peak); !others.empty()) {
     text += Line("host memory", others + " at the most");
   }
+  if (total.counts.offloaded_bytes > 0) text += Line("offload", MovedInWords(total.counts));
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
     text += Line("missing", missing);
