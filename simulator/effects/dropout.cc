@@ -3,6 +3,7 @@
 // Source: fused_dropout_kernel and fused_dropout_kernel_vec in ATen/native/cuda/Dropout.cu,
 // triu_tril_kernel in TriangularOps.cu, both of PyTorch 2.15. Which elements are dropped follows
 // from the generator's seed and offset; an element draws the number that belongs to its place.
+#include "simulator/effects/generator.h"
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/philox.h"
 #include "simulator/effects/tensor_info.h"
@@ -35,11 +36,9 @@ class DropoutEffect : public Effect {
     }
     const size_t width = BytesOf(element_);
     if (count > launch.limits.bytes / (2 * width + 1)) return Outcome::kTooLarge;
-    uint64_t seed = launch.Get<uint64_t>(5, 0);
-    uint64_t offset = launch.Get<uint64_t>(5, 8);
-    if (launch.Get<uint8_t>(5, 24) != 0 && !ReadCaptured(launch, memory, &seed, &offset)) {
-      return Outcome::kIllegalAddress;
-    }
+    uint64_t seed = 0;
+    uint64_t offset = 0;
+    if (!ReadGenerator(launch, memory, 5, &seed, &offset)) return Outcome::kIllegalAddress;
     char* to = memory->At(out.address, out.Reach() * width, true);
     char* kept = memory->At(mask.address, mask.Reach(), true);
     const char* from = memory->At(in.address, in.Reach() * width, false);
@@ -62,18 +61,6 @@ class DropoutEffect : public Effect {
   }
 
  private:
-  // While a graph is captured, the state lies on the device, with an offset of the graph's own.
-  static bool ReadCaptured(const KernelLaunch& launch, KernelMemory* memory, uint64_t* seed,
-                           uint64_t* offset) {
-    const char* seed_at = memory->At(*seed, 8, false);
-    const char* offset_at = memory->At(*offset, 8, false);
-    if (seed_at == nullptr || offset_at == nullptr) return false;
-    memcpy(seed, seed_at, 8);
-    memcpy(offset, offset_at, 8);
-    *offset += launch.Get<uint64_t>(5, 16);
-    return true;
-  }
-
   Element element_;
   Element kept_;
 };

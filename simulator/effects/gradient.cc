@@ -20,10 +20,8 @@ class NormPartsEffect : public Effect {
         sum_(sum) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    std::vector<ListPart> parts;
-    const Outcome read = ReadParts(launch, layout_, BytesOf(element_), &parts);
-    if (read != Outcome::kDone) return read;
-    return ForEachPart(parts, [&](const ListPart& part) { return Add(launch, part, memory); });
+    return RunParts(launch, layout_, BytesOf(element_),
+                    [&](const ListPart& part) { return Add(launch, part, memory); });
   }
 
  private:
@@ -118,10 +116,7 @@ class UnscaleEffect : public Effect {
         element_(element) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    std::vector<ListPart> parts;
-    const Outcome read = ReadParts(launch, layout_, BytesOf(element_), &parts);
-    if (read != Outcome::kDone) return read;
-    return ForEachPart(parts, [&](const ListPart& part) {
+    return RunParts(launch, layout_, BytesOf(element_), [&](const ListPart& part) {
       PartOfLists lists(launch, layout_, part, element_);
       char* found = memory->At(launch.Get<uint64_t>(2, 0), 4, true);
       const char* factor_at = memory->At(launch.Get<uint64_t>(2, 8), 4, false);

@@ -33,10 +33,8 @@ class ListEffect : public Effect {
       : Effect(Arguments(list)), list_(list), layout_(Layout(list)) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    std::vector<ListPart> parts;
-    const Outcome read = ReadParts(launch, layout_, BytesOf(list_.operation.output), &parts);
-    if (read != Outcome::kDone) return read;
-    return ForEachPart(parts, [&](const ListPart& part) { return RunPart(launch, part, memory); });
+    return RunParts(launch, layout_, BytesOf(list_.operation.output),
+                    [&](const ListPart& part) { return RunPart(launch, part, memory); });
   }
 
  private:

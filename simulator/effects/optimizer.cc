@@ -43,10 +43,8 @@ class AdamEffect : public Effect {
         decoupled_(decoupled) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    std::vector<ListPart> parts;
-    const Outcome read = ReadParts(launch, layout_, BytesOf(element_), &parts);
-    if (read != Outcome::kDone) return read;
-    return ForEachPart(parts, [&](const ListPart& part) { return Update(launch, part, memory); });
+    return RunParts(launch, layout_, BytesOf(element_),
+                    [&](const ListPart& part) { return Update(launch, part, memory); });
   }
 
  private:
@@ -125,10 +123,8 @@ class DescentEffect : public Effect {
         element_(element) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    std::vector<ListPart> parts;
-    const Outcome read = ReadParts(launch, layout_, BytesOf(element_), &parts);
-    if (read != Outcome::kDone) return read;
-    return ForEachPart(parts, [&](const ListPart& part) { return Update(launch, part, memory); });
+    return RunParts(launch, layout_, BytesOf(element_),
+                    [&](const ListPart& part) { return Update(launch, part, memory); });
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "simulator/effects/generator.h"
 #include "simulator/effects/kernels.h"
 #include "simulator/effects/loop.h"
 #include "simulator/effects/philox.h"
@@ -68,7 +69,7 @@ class DistributionEffect : public Effect {
     }
     uint64_t seed = 0;
     uint64_t offset = 0;
-    if (!ReadGenerator(launch, memory, &seed, &offset)) return Outcome::kIllegalAddress;
+    if (!ReadGenerator(launch, memory, 1, &seed, &offset)) return Outcome::kIllegalAddress;
     const uint64_t begin = tensor.Begin(shape);
     char* base = memory->At(begin, tensor.End(shape) - begin, true);
     if (base == nullptr) return Outcome::kIllegalAddress;
@@ -109,21 +110,6 @@ class DistributionEffect : public Effect {
         return 0;
     }
     return 0;
-  }
-
-  // {seed, offset, offset within a graph, captured}: in a graph, seed and offset are addresses.
-  static bool ReadGenerator(const KernelLaunch& launch, KernelMemory* memory, uint64_t* seed,
-                            uint64_t* offset) {
-    *seed = launch.Get<uint64_t>(1, 0);
-    *offset = launch.Get<uint64_t>(1, 8);
-    if (launch.Get<uint8_t>(1, 24) == 0) return true;
-    const char* seed_at = memory->At(*seed, 8, false);
-    const char* offset_at = memory->At(*offset, 8, false);
-    if (seed_at == nullptr || offset_at == nullptr) return false;
-    memcpy(seed, seed_at, 8);
-    memcpy(offset, offset_at, 8);
-    *offset += launch.Get<uint64_t>(1, 16);
-    return true;
   }
 
   double Member(const KernelLaunch& launch, int i) const {

@@ -88,12 +88,17 @@ class PartOfLists {
   char* bytes_[kListDepthMax] = {};
 };
 
-// Runs each part; one that is left out does not stop the others.
+// Runs run(part) for each part of the launch (ReadParts); one that is left out does not stop the
+// others.
 template <typename F>
-Outcome ForEachPart(const std::vector<ListPart>& parts, F&& f) {
+Outcome RunParts(const KernelLaunch& launch, const TensorListLayout& layout, size_t width,
+                 F&& run) {
+  std::vector<ListPart> parts;
+  const Outcome read = ReadParts(launch, layout, width, &parts);
+  if (read != Outcome::kDone) return read;
   Outcome whole = Outcome::kDone;
   for (const ListPart& part : parts) {
-    const Outcome outcome = f(part);
+    const Outcome outcome = run(part);
     if (outcome == Outcome::kLeftOut) {
       whole = outcome;
     } else if (outcome != Outcome::kDone) {
