@@ -13,27 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/control.h"
+#include "base/descriptor.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
 
 constexpr int kPatienceMs = 10'000;
-
-// Closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 absl::StatusOr<std::string> SocketOf(pid_t process, const std::string& folder) {
   const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");

@@ -9,26 +9,13 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "tools/formats/text.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kSniffBytes = 4096;
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  ~FileDescriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 absl::Status OpenError(const std::string& path, int error) {
   const std::string sentence = Concat(path, " cannot be read: ", std::strerror(error));
@@ -41,10 +28,10 @@ void Input::Unmap::operator()(const char* start) const { munmap(const_cast<char*
 
 absl::StatusOr<Input> Input::Open(const std::string& path, const UnpackLimits& limits) {
   // Not blocking: a pipe without a writer would wait for ever.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0) return OpenError(path, errno);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return OpenError(path, errno);
   struct stat status;
-  if (fstat(file.number(), &status) != 0) return OpenError(path, errno);
+  if (fstat(file.get(), &status) != 0) return OpenError(path, errno);
   if (S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(Concat(path, " is a folder; a file is expected"));
   }
@@ -56,7 +43,7 @@ absl::StatusOr<Input> Input::Open(const std::string& path, const UnpackLimits& l
   input.limits_ = limits;
   const auto size = static_cast<uint64_t>(status.st_size);
   if (size != 0) {
-    void* mapping = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+    void* mapping = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (mapping == MAP_FAILED) return OpenError(path, errno);
     input.mapping_ = {static_cast<const char*>(mapping), Unmap{size}};
     input.raw_ = {input.mapping_.get(), static_cast<size_t>(size)};

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "simulator/runtime/libraries/nccl/board.h"
 
 namespace vramstow::simulator {
@@ -40,28 +41,6 @@ IdContents ContentsOf(const ncclUniqueId& id) {
   memcpy(&contents, id.internal, sizeof(contents));
   return contents;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.Release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  int get() const { return number_; }
-  int Release() {
-    const int number = number_;
-    number_ = -1;
-    return number;
-  }
-
- private:
-  int number_;
-};
 
 socklen_t AddressOf(const ncclUniqueId& id, sockaddr_un* address) {
   const IdContents contents = ContentsOf(id);
