@@ -72,6 +72,11 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   for (const std::string& missing : (*source)->missing()) {
     Complain("convert", absl::StrCat(file, ": ", missing));
   }
+  if (writer.stacks_left_out() > 0) {
+    Complain("convert", absl::StrCat(file, ": of ", writer.stacks_left_out(),
+                                     " call stacks only the outer frames were kept: a trace has no "
+                                     "room for so many different ones."));
+  }
   struct stat status = {};
   stat(output.c_str(), &status);
   if (json) {
