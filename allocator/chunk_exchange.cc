@@ -63,10 +63,7 @@ DriverResult ChunkStore::Restore(uint64_t address) {
   DriverResult result = kDriverSuccess;
   if (page.chunk == 0) return result;  // it was given up meanwhile
   if (page.mapped == 0) result = MapAt(page.chunk, number);
-  if (result != kDriverSuccess) return result;
-  result = driver_->set_access(driver_->self, address, chunk_bytes());
-  events_->Mapping(EventKind::kAccess, address, chunk_bytes(), 0, result);
-  return result;
+  return result == kDriverSuccess ? GiveAccess(address, chunk_bytes()) : result;
 }
 
 DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) {

@@ -118,6 +118,27 @@ DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
 
 // --- Mappings -----------------------------------------------------------------------------------
 
+DriverResult ChunkStore::MapHandle(uint64_t address, uint32_t chunk) {
+  const uint64_t handle = chunks_[chunk].handle;
+  const DriverResult result = driver_->map(driver_->self, address, chunk_bytes(), handle);
+  events_->Mapping(EventKind::kMap, address, chunk_bytes(), handle, result);
+  return result;
+}
+
+DriverResult ChunkStore::UnmapHandle(uint64_t address, uint32_t chunk) {
+  const uint64_t told = events_->Mapping(EventKind::kUnmap, address, chunk_bytes(),
+                                         chunks_[chunk].handle, kDriverSuccess);
+  const DriverResult result = driver_->unmap(driver_->self, address, chunk_bytes());
+  if (result != kDriverSuccess) events_->Refused(told, result);
+  return result;
+}
+
+DriverResult ChunkStore::GiveAccess(uint64_t address, uint64_t bytes) {
+  const DriverResult result = driver_->set_access(driver_->self, address, bytes);
+  events_->Mapping(EventKind::kAccess, address, bytes, 0, result);
+  return result;
+}
+
 DriverResult ChunkStore::MapAt(uint32_t index, uint32_t number) {
   Chunk& chunk = chunks_[index];
   Page& page = (*space_)[number];
@@ -144,14 +165,8 @@ DriverResult ChunkStore::MapAt(uint32_t index, uint32_t number) {
 DriverResult ChunkStore::UnmapAt(uint32_t number) {
   Page& page = (*space_)[number];
   Chunk& chunk = chunks_[page.mapped];
-  const uint64_t address = space_->AddressOf(number);
-  const uint64_t told =
-      events_->Mapping(EventKind::kUnmap, address, chunk_bytes(), chunk.handle, kDriverSuccess);
-  const DriverResult result = driver_->unmap(driver_->self, address, chunk_bytes());
-  if (result != kDriverSuccess) {
-    events_->Refused(told, result);
-    return result;
-  }
+  const DriverResult result = UnmapHandle(space_->AddressOf(number), page.mapped);
+  if (result != kDriverSuccess) return result;
   uint32_t* link = &chunk.pages;
   while (*link != number) link = &(*space_)[*link].next;
   *link = page.next;
@@ -251,8 +266,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
   if (result == kDriverSuccess && first < count) {
     const uint64_t from = address + first * size;
     const uint64_t bytes = (last - first + 1) * size;
-    result = driver_->set_access(driver_->self, from, bytes);
-    events_->Mapping(EventKind::kAccess, from, bytes, 0, result);
+    result = GiveAccess(from, bytes);
   }
   if (result != kDriverSuccess) {
     Undo(address, count);

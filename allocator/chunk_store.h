@@ -72,7 +72,10 @@ class ChunkStore {
   DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used);
   // Maps a page in use again that an Exchange could not map, or not give access to.
   DriverResult Restore(uint64_t address);
-  uint64_t HandleOf(uint32_t chunk) const { return chunks_[chunk].handle; }
+  // Mappings as such, told as events, at any reserved address: what is in use where stays the same.
+  DriverResult MapHandle(uint64_t address, uint32_t chunk);
+  DriverResult UnmapHandle(uint64_t address, uint32_t chunk);
+  DriverResult GiveAccess(uint64_t address, uint64_t bytes);
   bool IsHost(uint32_t chunk) const { return chunks_[chunk].host; }
   // Whether the page in use at this address lies in host memory.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }

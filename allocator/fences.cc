@@ -99,7 +99,6 @@ DriverResult Fences::Ensure(uint32_t t, uint32_t tick) {
     }
     return result;
   }
-  ++events_recorded_;
   timeline.recorded = closed;
   timeline.fences[timeline.in_flight++] = {closed, event};
   ++in_flight_;

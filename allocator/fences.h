@@ -64,7 +64,6 @@ class Fences {
   bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
 
   uint32_t timelines() const { return count_.load(std::memory_order_acquire); }
-  uint64_t events_recorded() const { return events_recorded_; }
 
  private:
   static constexpr int kInFlight = 4;
@@ -96,8 +95,7 @@ class Fences {
   bool context_events_ = true;  // until the driver says it has none
   bool broken_ = false;
   bool overflowed_ = false;  // there were more streams than timelines
-  uint64_t events_recorded_ = 0;
-  int in_flight_ = 0;  // of all timelines
+  int in_flight_ = 0;        // of all timelines
   static constexpr int kKept = 32;
   uint64_t kept_[kKept] = {};
   int kept_count_ = 0;

@@ -189,13 +189,10 @@ class Heap {
   // shadow, no work may touch them any more.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own = false);
 
-  // Whole pages in free spans.
-  uint64_t FreePages() const;
   // The largest cached range, and the largest free range counting joined neighbours only.
   uint64_t LargestFree() const;
   uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
   uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
-  uint64_t quick_bytes() const { return quick_bytes_; }
   // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
   // out until the work submitted so far has passed.
   void Gate();

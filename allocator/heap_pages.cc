@@ -112,19 +112,6 @@ bool Heap::WaitForGate(uint64_t deadline_ns) {
 // --- Looking and leaving
 // --------------------------------------------------------------------------
 
-uint64_t Heap::FreePages() const {
-  uint64_t pages = 0;
-  for (const Zone& zone : zones_) {
-    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
-      const uint64_t first = PageUp(spans_[index].address);
-      const uint64_t last = PageDown(spans_[index].address + spans_[index].size);
-      if (last > first) pages += (last - first) / around_.page_bytes;
-      return true;
-    });
-  }
-  return pages;
-}
-
 uint64_t Heap::LargestFree() const {
   const uint64_t small = zones_[kSmallZone].free.LargestSize(spans_);
   const uint64_t large = zones_[kLargeZone].free.LargestSize(spans_);

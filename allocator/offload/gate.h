@@ -6,8 +6,8 @@
 // Counters are striped, so that threads do not share a cache line.
 //
 // Ownership: static storage; constant-initialised. Threads: any. A thread that is inside must not
-// enter again, close, or wait for who closes. Errors: Close gives up at its deadline, and the gate
-// is open again. After fork the child calls Reset. Units: nanoseconds of CLOCK_MONOTONIC.
+// enter again, close, or wait for who closes. Errors: Close gives up after a while, and the gate
+// is open again. After fork the child calls Reset. Units: nanoseconds.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_GATE_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_GATE_H_
 
@@ -36,9 +36,9 @@ class SubmissionGate {
     lanes_[lane % kLanes].inside.fetch_sub(1, std::memory_order_release);
   }
 
-  // True: nobody is inside, until Open. False: somebody still was at the deadline, or another
+  // True: nobody is inside, until Open. False: somebody still was after `wait_ns`, or another
   // thread has closed the gate; then it need not be opened.
-  bool Close(uint64_t deadline_ns);
+  bool Close(uint64_t wait_ns);
   void Open();
   void Reset();
 

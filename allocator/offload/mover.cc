@@ -23,7 +23,7 @@ void Mover::Close(bool alive) {
 bool Mover::FreeWindow() {
   for (uint32_t i = 0; i < kMostPages; ++i) {
     if (stuck_[i] == 0) continue;
-    if (Remove(window_ + i * chunks_->chunk_bytes(), stuck_[i]) != kDriverSuccess) return false;
+    if (chunks_->UnmapHandle(PlaceOf(i), stuck_[i]) != kDriverSuccess) return false;
     Release(i);
   }
   return true;
@@ -54,38 +54,20 @@ DriverResult Mover::OpenWindow() {
   return kDriverSuccess;
 }
 
-DriverResult Mover::GiveAccess(uint64_t address) {
-  const uint64_t size = chunks_->chunk_bytes();
-  const DriverResult result = driver_->set_access(driver_->self, address, size);
-  events_->Mapping(EventKind::kAccess, address, size, 0, result);
-  return result;
-}
-
 Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* result) {
-  const uint64_t size = chunks_->chunk_bytes();
-  const uint64_t handle = chunks_->HandleOf(chunk);
-  *result = driver_->map(driver_->self, address, size, handle);
-  events_->Mapping(EventKind::kMap, address, size, handle, *result);
+  *result = chunks_->MapHandle(address, chunk);
   if (*result != kDriverSuccess) return Placed::kNo;
-  *result = GiveAccess(address);
+  *result = chunks_->GiveAccess(address, chunks_->chunk_bytes());
   if (*result == kDriverSuccess) return Placed::kYes;
-  return Remove(address, chunk) == kDriverSuccess ? Placed::kNo : Placed::kWithoutAccess;
-}
-
-DriverResult Mover::Remove(uint64_t address, uint32_t chunk) {
-  const uint64_t size = chunks_->chunk_bytes();
-  const uint64_t told =
-      events_->Mapping(EventKind::kUnmap, address, size, chunks_->HandleOf(chunk), kDriverSuccess);
-  const DriverResult result = driver_->unmap(driver_->self, address, size);
-  if (result != kDriverSuccess) events_->Refused(told, result);
-  return result;
+  return chunks_->UnmapHandle(address, chunk) == kDriverSuccess ? Placed::kNo
+                                                                : Placed::kWithoutAccess;
 }
 
 // A chunk that cannot be unmapped is kept where it is, and no chunk of the caller's any more.
 DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
   DriverResult result = kDriverSuccess;
   for (uint32_t i = 0; i < count; ++i) {
-    const DriverResult removed = Remove(window_ + i * chunks_->chunk_bytes(), fresh[i]);
+    const DriverResult removed = chunks_->UnmapHandle(PlaceOf(i), fresh[i]);
     if (removed == kDriverSuccess) continue;
     Keep(i, &fresh[i]);
     result = removed;
@@ -100,13 +82,13 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
   if (result != kDriverSuccess) return result;
   uint32_t mapped = 0;
   for (; mapped < count; ++mapped) {
-    const Placed placed = Place(window_ + mapped * size, fresh[mapped], &result);
+    const Placed placed = Place(PlaceOf(mapped), fresh[mapped], &result);
     if (placed == Placed::kWithoutAccess) Keep(mapped, &fresh[mapped]);
     if (placed != Placed::kYes) break;
   }
   if (result == kDriverSuccess) {
     DriverCopy copies[kMostPages];
-    for (uint32_t i = 0; i < count; ++i) copies[i] = {window_ + i * size, pages[i], size};
+    for (uint32_t i = 0; i < count; ++i) copies[i] = {PlaceOf(i), pages[i], size};
     result = driver_->copy(driver_->self, copies, count);
   }
   const DriverResult emptied = EmptyWindow(fresh, mapped);

@@ -37,12 +37,12 @@ class Mover {
 
   // Tries to map what is lost once more. True: nothing is lost (any more).
   bool Restore();
-  uint32_t lost() const { return lost_count_; }
 
  private:
   // How a chunk was placed in the window.
   enum class Placed : uint8_t { kYes, kNo, kWithoutAccess };
 
+  uint64_t PlaceOf(uint32_t number) const { return window_ + number * chunks_->chunk_bytes(); }
   void Keep(uint32_t place, uint32_t* chunk);
   void Release(uint32_t place);
   bool FreeWindow();
@@ -50,8 +50,6 @@ class Mover {
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count);
   DriverResult EmptyWindow(uint32_t* fresh, uint32_t count);
   Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
-  DriverResult GiveAccess(uint64_t address);
-  DriverResult Remove(uint64_t address, uint32_t chunk);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

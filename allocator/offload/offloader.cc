@@ -1,24 +1,11 @@
 #include "allocator/offload/offloader.h"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "allocator/counter.h"
 #include "allocator/host_memory.h"
 
 namespace vramstow {
-namespace {
-
-// The gate's clock is the machine's, whatever the pool's is.
-uint64_t MachineNow() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
-
 bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config) {
   pool_ = pool;
   gate_ = gate;
@@ -57,8 +44,9 @@ bool Offloader::EnsurePages(uint64_t count) {
   return true;
 }
 
-// A block was touched when any of its pages was; a page is as warm as its warmest block. Spans come
-// in order of address, so blocks that share a page come one after the other.
+// A block was touched when any of its pages was; a page is as warm as its warmest block, and pinned
+// with a pinned one. Spans come in order of address, so blocks that share a page come one after the
+// other.
 void Offloader::ListHeap(Heap* heap, bool on_host, uint64_t* count) {
   const uint64_t page = pool_->config_.chunk_bytes;
   heap->VisitSpans([&](const Span& span) {
@@ -69,7 +57,6 @@ void Offloader::ListHeap(Heap* heap, bool on_host, uint64_t* count) {
     for (uint64_t at = first; at < end; at += page) {
       touched = std::max(touched, pool_->space_.TouchedAt(at));
     }
-    // What shares a page with a pinned block has its rank, too, but may have others that move.
     const uint64_t rank = uint64_t{touched} << 32 | (span.id & 0xFFFFFFFFU);
     for (uint64_t at = first; at < end; at += page) {
       if (*count > 0 && pages_[*count - 1].address == at) {
@@ -120,7 +107,7 @@ void Offloader::MarkBlocks() {
 // The device's lock is held. True: no work is submitted, and all that was has finished.
 bool Offloader::CloseGate() {
   if (pool_->fences_.capturing()) return false;
-  if (!gate_->Close(MachineNow() + config_.gate_wait_ns)) return false;
+  if (!gate_->Close(config_.gate_wait_ns)) return false;
   Fences& fences = pool_->fences_;
   bool quiet = !fences.capturing();
   if (quiet) {

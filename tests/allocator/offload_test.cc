@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -349,15 +348,12 @@ TEST(SubmissionGate, NobodyIsInsideWhileItIsClosed) {
       }
     });
   }
-  const auto far =
-      static_cast<uint64_t>(
-          std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()) +
-      60'000'000'000;
+  constexpr uint64_t kLong = 60'000'000'000;
   while (passed.load() == 0) std::this_thread::yield();
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(gate.Close(far));
+    ASSERT_TRUE(gate.Close(kLong));
     EXPECT_EQ(inside.load(), 0);
-    EXPECT_FALSE(gate.Close(far)) << "it is closed already";
+    EXPECT_FALSE(gate.Close(kLong)) << "it is closed already";
     gate.Open();
   }
   stop.store(true);

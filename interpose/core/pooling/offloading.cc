@@ -30,7 +30,7 @@ bool Offloading::wanted() {
 Offloader* Offloading::Make() {
   if (!wanted()) return nullptr;
   const int number = count_.load(std::memory_order_relaxed);
-  if (number == kMostPools) return nullptr;
+  if (number == Pools::kMaxPools) return nullptr;
   void* memory = AllocateHostMemory(sizeof(Offloader));
   if (memory == nullptr) return nullptr;
   auto* offloader = new (memory) Offloader;

@@ -14,6 +14,7 @@
 #include "allocator/offload/gate.h"
 #include "allocator/offload/offloader.h"
 #include "interpose/core/cuda_abi.h"
+#include "interpose/core/pooling/pools.h"
 
 namespace vramstow {
 
@@ -63,11 +64,9 @@ class Offloading {
  private:
   enum class Wish : uint8_t { kUnknown, kYes, kNo };
 
-  static constexpr int kMostPools = 64;
-
   SubmissionGate gate_;
   std::atomic<int> count_{0};
-  std::atomic<Offloader*> offloaders_[kMostPools] = {};
+  std::atomic<Offloader*> offloaders_[Pools::kMaxPools] = {};
   std::atomic<Wish> wish_{Wish::kUnknown};
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> told_{false};
