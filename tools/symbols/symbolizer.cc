@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace vramstow {
 namespace {
@@ -93,7 +96,18 @@ class Symbolizer::File {
   void Open(const TraceLibrary& library);
   void LookUp(Dwarf_Addr address, std::vector<SourcePlace>* places);
   void AddInlined(Dwarf_Addr address, std::vector<SourcePlace>* places);
+  const char* SymbolAt(Dwarf_Addr address);
+  void ReadSymbols();
 
+  // A function of the symbol table.
+  struct Function {
+    Dwarf_Addr begin;
+    Dwarf_Addr end;
+    int rank;  // of names for one place: global before weak before local
+    const char* name;
+  };
+  std::vector<Function> functions_;  // by address, the name to tell first
+  bool symbols_are_read_ = false;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   Dwarf_Addr start_ = 0;
@@ -129,10 +143,7 @@ void Symbolizer::File::Open(const TraceLibrary& library) {
 
 void Symbolizer::File::LookUp(Dwarf_Addr address, std::vector<SourcePlace>* places) {
   AddInlined(address, places);
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* const name =
-      dwfl_module_addrinfo(module_, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  const char* const name = SymbolAt(address);
   if (places->empty()) {
     if (name == nullptr) return;
     places->push_back({Demangled(name), "", 0, false});
@@ -146,6 +157,45 @@ void Symbolizer::File::LookUp(Dwarf_Addr address, std::vector<SourcePlace>* plac
   if (file == nullptr) return;
   places->front().file = file;
   places->front().line = number;
+}
+
+// dwfl_module_addrinfo goes through the whole table for each answer, and large libraries have
+// hundreds of thousands of symbols. So it is asked only where no function with a size covers the
+// address.
+const char* Symbolizer::File::SymbolAt(Dwarf_Addr address) {
+  if (!symbols_are_read_) ReadSymbols();
+  symbols_are_read_ = true;
+  const auto after = std::ranges::upper_bound(functions_, address, {}, &Function::begin);
+  if (after != functions_.begin()) {
+    const Dwarf_Addr begin = std::prev(after)->begin;
+    for (auto it = std::ranges::lower_bound(functions_, begin, {}, &Function::begin); it != after;
+         ++it) {
+      if (address < it->end) return it->name;
+    }
+  }
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  return dwfl_module_addrinfo(module_, address, &offset, &symbol, nullptr, nullptr, nullptr);
+}
+
+void Symbolizer::File::ReadSymbols() {
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    GElf_Word section = 0;
+    const char* const name =
+        dwfl_module_getsym_info(module_, i, &symbol, &address, &section, nullptr, nullptr);
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
+    if (name == nullptr || !is_function || symbol.st_size == 0 || section == SHN_UNDEF) continue;
+    const int binding = GELF_ST_BIND(symbol.st_info);
+    const int rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+    functions_.push_back({address, address + symbol.st_size, rank, name});
+  }
+  std::ranges::stable_sort(functions_, [](const Function& a, const Function& b) {
+    return std::pair(a.begin, a.rank) < std::pair(b.begin, b.rank);
+  });
 }
 
 // All functions around the address that the debug information knows of. Each but the innermost gets
