@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -50,6 +51,9 @@ def comes_from_adapter(job: Rehearsal) -> bool:
         ("mlp.py", "4"),
         pytest.param("transformer.py", "2", marks=pytest.mark.long),
         pytest.param("cuda_graph.py", None, marks=pytest.mark.long),
+        pytest.param("convnet.py", "3", marks=pytest.mark.long),
+        pytest.param("lstm.py", "3", marks=pytest.mark.long),
+        pytest.param("attention.py", "1", marks=pytest.mark.long),
     ],
 )
 def test_a_job_makes_the_same_requests(
@@ -89,17 +93,55 @@ def test_a_network_learns_the_same_as_on_the_cpu(
     assert all(card == pytest.approx(host, rel=1e-3, abs=1e-4) for card, host in losses)
 
 
-def test_every_number_agrees_with_every_other_and_with_the_trace(
+def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
+    """What the trace says at each iteration's mark, in the words of memory_stats."""
+    (trace,) = job.traces
+    listing = subprocess.run(
+        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
+    )
+    live: dict[str, dict[str, tuple[int, int]]] = {"tensor": {}, "chunk": {}}
+    steps = []
+    for row in csv.DictReader(listing.stdout.splitlines()):
+        kind, place = row["kind"], row["address"]
+        if kind == "mark":
+            assert int(row["size"]) == len(steps)
+            told = {"allocation": len(live["tensor"])}
+            told["allocated_bytes"] = sum(size for size, _ in live["tensor"].values())
+            told["requested_bytes"] = sum(asked for _, asked in live["tensor"].values())
+            told["reserved_bytes"] = sum(size for size, _ in live["chunk"].values())
+            steps.append(told)
+        if kind not in ("allocate", "free"):
+            continue
+        of = live["chunk" if row["memory"] == "physical" else "tensor"]
+        if kind == "free":
+            del of[place]
+        elif row["result"] == "0":
+            of[place] = int(row["size"]), int(row["requested"])
+    return steps
+
+
+def test_every_number_agrees_with_every_other_the_ledger_and_the_trace_at_every_step(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
-    job = rehearse(python, OWN / "every_number.py", env=tensors)
+    package = {"PYTHONPATH": str(Path(__file__).resolve().parents[2] / "python")}
+    job = rehearse(python, OWN / "every_number.py", env=tensors | package)
     assert_served(job)
     said = json.loads(job.out)
-    facts = job.analysis()
-    assert said["reserved"] <= facts["peak"]["reserved_bytes"]
-    native = rehearse(python, OWN / "every_number.py", env=NATIVE)
-    if native.status == 0:
-        assert json.loads(native.out)["keys"] == said["keys"]
+    traced = told_by_trace(job)
+    assert len(traced) == len(said["steps"]) == 300
+    for step, (stats, trace) in enumerate(zip(said["steps"], traced, strict=True)):
+        for key in ("allocation", "allocated_bytes", "reserved_bytes"):
+            assert stats[key] == trace[key], (step, key)
+        # What is freed and still used by another stream is active, and its bytes are requested.
+        assert stats["requested_bytes"] >= trace["requested_bytes"], step
+        assert stats["active_bytes"] >= trace["allocated_bytes"], step
+    native = rehearse(python, OWN / "every_number.py", env=NATIVE | package)
+    assert native.status == 0, native.err[-4000:]
+    told = json.loads(native.out)
+    assert told["keys"] == said["keys"]
+    assert [step["allocation"] for step in told["steps"]] == [
+        step["allocation"] for step in said["steps"]
+    ]
 
 
 def test_graphs_pools_and_limits(rehearse: Rehearse, python: str, tensors: dict[str, str]) -> None:
@@ -210,7 +252,7 @@ def test_the_package_tells_what_a_piece_of_code_did(
     )
     assert_served(job)
     nothing, work, emptied, asked = job.out.splitlines()
-    assert nothing == "nothing yet: not known (no pool of vramstow's)"
+    assert nothing.startswith("nothing yet: not known (vramstow's pool serves no memory yet")
     assert work.startswith("work: +2.0 MiB allocated, ")
     assert "peak 36.0 MiB, 2 allocations" in work
     assert emptied == "True 6"

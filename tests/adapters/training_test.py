@@ -56,7 +56,7 @@ def run_both(
         made[name] = [json.loads(Path(f"{target}{rank}").read_text()) for rank in ranks]
     assert said["native"] == said["tensors"]
     for native, served in zip(made["native"], made["tensors"], strict=True):
-        assert len(native) > 50
+        assert len(native) > 20
         assert requests(native) == requests(served)
         assert sorted(map(str, native)) == sorted(map(str, served))
 
@@ -99,3 +99,12 @@ def test_on_two_cards(
 ) -> None:
     torchrun = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run_both(*(rehearse, tmp_path, tensors, torchrun, way), card="h200,count=2", ranks=("0", "1"))
+
+
+def test_in_two_processes_that_share_tensors(
+    rehearse: Rehearse,
+    python: str,
+    tmp_path: Path,
+    tensors: dict[str, str],  # noqa: F811
+) -> None:
+    run_both(rehearse, tmp_path, tensors, [python], "sharing", ranks=("", "child"))

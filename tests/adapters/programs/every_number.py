@@ -1,13 +1,51 @@
-"""Every number that PyTorch tells of its memory, held against the others at every step."""
+"""Every number that PyTorch tells of its memory, held against the others at every step.
 
+Also against the simulator's ledger. Each step ends with an iteration's mark, by which the trace can
+be held against it afterwards. Prints JSON: the keys, and what was told at each step.
+"""
+
+import csv
 import json
+import os
 import random
 
 import torch
+import vramstow
+
+TOLD = ("allocated_bytes", "requested_bytes", "active_bytes", "allocation", "reserved_bytes")
 
 
-def check(step: int) -> None:
+class Ledger:
+    """What the simulated driver has given by now, by its own account."""
+
+    def __init__(self) -> None:
+        _, _, path = os.environ["VRAMSTOW_SIMULATE"].partition("ledger=")
+        self.path = path.replace("%p", str(os.getpid()))
+        self.lines = 0
+        self.live: dict[str, int] = {}
+        self.given = self.taken = 0
+
+    def read(self) -> None:
+        with open(self.path, encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows[self.lines :]:
+            assert row["result"] == "0", row
+            place = row["address"]
+            if row["call"] in ("cuMemAlloc", "cuMemCreate"):
+                self.given += 1
+                self.live[place] = int(row["bytes"])
+            elif row["call"] in ("cuMemFree", "cuMemRelease"):
+                self.taken += 1
+                del self.live[place]
+        self.lines = len(rows)
+
+
+def check(step: int, ledger: Ledger) -> dict[str, int]:
     stats = torch.cuda.memory_stats()
+    ledger.read()
+    assert stats["reserved_bytes.all.current"] == sum(ledger.live.values()), step
+    assert stats["num_device_alloc"] == ledger.given, step
+    assert stats["num_device_free"] == ledger.taken, step
     seen: dict[str, int] = {}
 
     def add(key: str, amount: int) -> None:
@@ -32,12 +70,16 @@ def check(step: int) -> None:
             assert value <= stats[stem + ".peak"], (step, key)
             freed, allocated = stats[stem + ".freed"], stats[stem + ".allocated"]
             assert allocated - freed == value, (step, key)
+    vramstow.iteration(step)
+    return {key: stats[f"{key}.all.current"] for key in TOLD}
 
 
 def main() -> None:
     choose = random.Random(1)
     side = torch.cuda.Stream()
     kept: list[torch.Tensor] = []
+    ledger = Ledger()
+    steps = []
     for step in range(300):
         if len(kept) < 20 or choose.random() < 0.5:
             size = choose.choice([1, 511, 513, 100_000, 1 << 20, (1 << 20) + 1, 5_000_000])
@@ -49,7 +91,7 @@ def main() -> None:
         if step % 60 == 59:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
-        check(step)
+        steps.append(check(step, ledger))
     summary = torch.cuda.memory_summary()
     assert "Allocated memory" in summary
     free, total = torch.cuda.mem_get_info()
@@ -58,15 +100,7 @@ def main() -> None:
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
     torch.cuda.reset_accumulated_memory_stats()
     keys = sorted(torch.cuda.memory_stats())
-    print(
-        json.dumps(
-            {
-                "keys": keys,
-                "allocated": torch.cuda.memory_allocated(),
-                "reserved": torch.cuda.memory_reserved(),
-            }
-        )
-    )
+    print(json.dumps({"keys": keys, "steps": steps}))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+import torch.multiprocessing as multiprocessing
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+from watched import watching
 
 WIDTH, HEADS, LAYERS, WORDS = 64, 4, 2, 97
 
@@ -76,6 +79,12 @@ class Decoder(nn.Module):
         return self.head(self.norm(seen))
 
 
+def say(*words: object) -> None:
+    """One line in one write: ranks that share an output leave each other's lines whole."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
 def batch_of(length: int = 24, rows: int = 4) -> torch.Tensor:
     return (torch.arange(rows * length).view(rows, length) * 7 % WORDS).to(DEVICE)
 
@@ -94,7 +103,7 @@ def train(model: nn.Module, steps: int, lengths: tuple[int, ...] = (24,)) -> Non
         nn.utils.clip_grad_norm_(wanted, 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        print("step", step, tuple(loss.shape), flush=True)
+        say("step", step, tuple(loss.shape))
 
 
 def decoder(steps: int) -> None:
@@ -105,7 +114,7 @@ def decoder(steps: int) -> None:
         word = batch_of(8, 2)
         for _ in range(6):
             word = model(word, past)[:, -1:].argmax(-1)
-        print("generated", tuple(word.shape), past[0][0].shape[2])
+        say("generated", tuple(word.shape), past[0][0].shape[2])
 
 
 class LowRank(nn.Module):
@@ -142,7 +151,7 @@ def amp(steps: int) -> None:
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad(set_to_none=step % 2 == 0)
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def checkpoint_reentrant(steps: int) -> None:
@@ -164,7 +173,7 @@ def accumulation(steps: int) -> None:
             (loss_of(model, batch_of(16 + part)) / 3).backward()
         optimizer.step()
         optimizer.zero_grad()
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def compiled(mode: str, steps: int) -> None:
@@ -178,7 +187,7 @@ def compiled(mode: str, steps: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         torch.cuda.synchronize()
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def compile_default(steps: int) -> None:
@@ -198,7 +207,7 @@ def pools(steps: int) -> None:
             kept = torch.empty(1 << 16, device=DEVICE)
         loss_of(model, batch).backward()
         del kept
-        print("step", step, pool.use_count(), flush=True)
+        say("step", step, pool.use_count())
 
 
 def two_streams(steps: int) -> None:
@@ -214,7 +223,7 @@ def two_streams(steps: int) -> None:
         loss_of(model, ahead).backward()
         del ahead, noise
         torch.cuda.synchronize()
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def saved_tensors(steps: int) -> None:
@@ -243,7 +252,7 @@ def prefetch(steps: int) -> None:
         loss_of(model, batch).backward()
         batch = following
         torch.cuda.synchronize()
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def graphs(steps: int) -> None:
@@ -261,7 +270,7 @@ def graphs(steps: int) -> None:
         loss_of(model, batch).backward()
     for step in range(steps):
         graph.replay()
-        print("step", step, flush=True)
+        say("step", step)
 
 
 def distributed(steps: int) -> None:
@@ -281,7 +290,45 @@ def sharded(steps: int) -> None:
         loss_of(model, batch_of()).backward()
         optimizer.step()
         optimizer.zero_grad()
-        print("step", step, flush=True)
+        say("step", step)
+
+
+def score(inbox: multiprocessing.Queue, outbox: multiprocessing.Queue) -> None:
+    """The other process of `sharing`: scores of weights and words that stay the first one's."""
+    torch.manual_seed(1)
+    with watching("child"):
+        while (shared := inbox.get()) is not None:
+            weight, words = shared
+            scores = functional.one_hot(words, WORDS).float() @ weight
+            outbox.put((scores, tuple(scores.shape)))
+            # The receiver says that it has let go, so that this process can.
+            inbox.get()
+            del shared, weight, words, scores
+
+
+def sharing(steps: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    there, back = context.Queue(), context.Queue()
+    child = context.Process(target=score, args=(there, back))
+    child.start()
+    model = Decoder().to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight = model.words.weight.detach()
+    for step in range(steps):
+        words = batch_of(16 + step)
+        there.put((weight, words))
+        scores, shape = back.get()
+        loss = loss_of(model, words) + scores.square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.cuda.synchronize()
+        say("step", step, shape, tuple(scores.shape))
+        del scores, loss, words
+        there.put("done")
+    there.put(None)
+    child.join()
+    say("exit", child.exitcode)
 
 
 WAYS = {
@@ -289,7 +336,7 @@ WAYS = {
     for way in (
         *(decoder, lora, amp, checkpoint_reentrant, checkpoint_saved, accumulation, graphs),
         *(compile_default, compile_graphs, pools, two_streams, saved_tensors, prefetch),
-        *(distributed, sharded),
+        *(distributed, sharded, sharing),
     )
 }
 

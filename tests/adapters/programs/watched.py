@@ -1,23 +1,26 @@
 """Run a script and write down every tensor allocation it makes, in order.
 
 python watched.py ALLOCATIONS.json script.py its arguments. Of rank 1 of a job: ALLOCATIONS.json1.
+A process that the script starts is watched where it says so: `with watching("child")`.
 """
 
+import contextlib
 import json
 import os
 import runpy
 import sys
+from collections.abc import Iterator
 
 import torch
 
+TARGET = "WATCHED_TARGET"
 
-def main() -> None:
-    target, script = sys.argv[1:3]
-    sys.argv = sys.argv[2:]
-    torch.manual_seed(0)
+
+@contextlib.contextmanager
+def watching(suffix: str) -> Iterator[None]:
     torch.cuda.memory._record_memory_history(context=None, max_entries=1_000_000)
     try:
-        runpy.run_path(script, run_name="__main__")
+        yield
     finally:
         torch.cuda.synchronize()
         snapshot = torch.cuda.memory._snapshot()
@@ -27,8 +30,16 @@ def main() -> None:
             for entry in trace
             if entry["action"] in ("alloc", "free_requested", "oom")
         ]
-        with open(target + os.environ.get("RANK", ""), "w", encoding="utf-8") as file:
+        with open(os.environ[TARGET] + suffix, "w", encoding="utf-8") as file:
             json.dump(requests, file)
+
+
+def main() -> None:
+    os.environ[TARGET], script = sys.argv[1:3]
+    sys.argv = sys.argv[2:]
+    torch.manual_seed(0)
+    with watching(os.environ.get("RANK", "")):
+        runpy.run_path(script, run_name="__main__")
 
 
 if __name__ == "__main__":
