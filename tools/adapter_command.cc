@@ -1,8 +1,6 @@
 // vramstow adapter: the allocators that vramstow compiles for frameworks on this machine.
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/installation.h"
+#include "tools/launch/python.h"
 #include "tools/output.h"
 #include "tools/report/words.h"
 
@@ -31,20 +30,12 @@ constexpr char kFooter[] =
     "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n\n"
     "Exit status: 0; 1 where it cannot be built; 2 for wrong arguments.";
 
+constexpr uint64_t kPatienceMs = 60'000;
+
 // Where the Python of this shell has PyTorch.
 absl::StatusOr<std::string> TorchOfPython() {
-  FILE* pipe = popen(
-      "for p in python python3; do $p -c 'import importlib.util as u; "
-      "print(u.find_spec(\"torch\").submodule_search_locations[0])' 2>/dev/null && break; done",
-      "r");
-  std::string said;
-  std::array<char, 4096> buffer{};
-  if (pipe != nullptr) {
-    while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) said += buffer.data();
-    pclose(pipe);
-  }
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  if (!said.empty()) return said;
+  const auto python = FindPython(kPatienceMs);
+  if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
   return absl::NotFoundError(
       "python here has no PyTorch: name its folder with --torch, or run it in the environment that "
       "has one.");

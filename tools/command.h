@@ -31,6 +31,8 @@ int CtlCommand(const std::vector<std::string>& arguments);
 int TopCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where an adapter cannot be built.
 int AdapterCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where something will not work.
+int DoctorCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is made from the program's own tables. Not in --help.
 int DocsCommand(const std::vector<std::string>& arguments);
 

@@ -31,6 +31,7 @@ constexpr char kHelp[] =
     "  ctl      asks a running process, or has it give memory back\n"
     "  top      shows running processes, again and again\n"
     "  adapter  looks after the allocators that are compiled for PyTorch\n"
+    "  doctor   says what will and will not work on this machine, and what to do\n"
     "\n"
     "  --help, --version\n"
     "\n"
@@ -53,9 +54,9 @@ constexpr Command kCommands[] = {
     {"diff", DiffCommand},     {"check", CheckCommand},     {"replay", ReplayCommand},
     {"export", ExportCommand}, {"convert", ConvertCommand}, {"fit", FitCommand},
     {"ctl", CtlCommand},       {"top", TopCommand},         {"adapter", AdapterCommand},
-    {"docs", DocsCommand}};
+    {"doctor", DoctorCommand}, {"docs", DocsCommand}};
 
-// "run, analyze, … LAST adapter". The documentation's own command is for whoever builds it.
+// "run, analyze, … LAST doctor". The documentation's own command is for whoever builds it.
 std::string NamesOfCommands(const char* last) {
   constexpr size_t kShown = std::size(kCommands) - 1;
   std::string names;

@@ -1,0 +1,223 @@
+// driver.*: what the driver says of itself and its devices, asked in a child.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tools/doctor/checks.h"
+#include "tools/launch/probe.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kRehearse[] = "rehearse without one: vramstow run --simulate=h200 -- COMMAND";
+constexpr char kSuccess[] = "CUDA_SUCCESS";
+// Before it the pool's and the recorder's calls were never tried.
+constexpr int kOldestTried = 12000;
+constexpr int kProhibited = 2;  // compute mode
+
+struct Init {
+  int result;
+  const char* remedy;
+};
+constexpr Init kInitRemedies[] = {
+    {34,
+     "take the folder with the stub library out of LD_LIBRARY_PATH: stubs are for linking only"},
+    {100,
+     "see whether nvidia-smi lists a device and CUDA_VISIBLE_DEVICES does not hide it; a container "
+     "needs its devices (docker run --gpus all)"},
+    {802, "start the fabric manager (systemctl start nvidia-fabricmanager)"},
+    {803,
+     "reboot, or reload the kernel's driver: it and libcuda.so.1 are of different releases, as "
+     "after an update"},
+    {804,
+     "take the forward-compatibility libcuda.so.1 out of LD_LIBRARY_PATH: this card does not "
+     "support it"}};
+
+std::string RemedyOfInit(int result) {
+  for (const Init& init : kInitRemedies) {
+    if (init.result == result) return absl::StrCat(init.remedy, "; or ", kRehearse);
+  }
+  return absl::StrCat(
+      "see whether nvidia-smi works, /dev/nvidia-uvm may be opened and the kernel's log tells of "
+      "an "
+      "Xid error; or ",
+      kRehearse);
+}
+
+// The child's lines, in order. What a driver prints of its own is passed over.
+struct Told {
+  Json library = Json::object();
+  Json init = Json::object();
+  int version = 0;
+  std::vector<Json> devices;
+  std::vector<Json> trials;  // one less than devices: the last one was not ended
+  std::string last = "looking for libcuda.so.1";
+};
+
+Told Read(const std::string& output) {
+  Told told;
+  for (absl::string_view line : absl::StrSplit(output, '\n')) {
+    const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+    if (!json.is_object()) continue;
+    if (json.contains("library")) {
+      told.library = json["library"];
+      told.last = "cuInit";
+    } else if (json.contains("init")) {
+      told.init = json["init"];
+      told.last = "cuDriverGetVersion";
+    } else if (json.contains("version")) {
+      told.version = json["version"].get<int>();
+      told.last = "cuDeviceGetCount";
+    } else if (json.contains("device")) {
+      told.devices.push_back(json["device"]);
+      told.last = absl::StrCat("a trial of device ", told.devices.size() - 1);
+    } else if (json.contains("trial")) {
+      told.trials.push_back(json["trial"]);
+      told.last = "the next device";
+    }
+  }
+  return told;
+}
+
+std::string VersionText(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+struct Capability {
+  const char* key;  // of the trial
+  const char* good;
+  const char* missing;
+  const char* remedy;
+  Verdict without;
+};
+constexpr Capability kCapabilities[] = {
+    {"allocate", "memory can be taken", "no memory can be taken",
+     "see what else uses the device: nvidia-smi", Verdict::kBroken},
+    {"virtual_memory", "virtual memory: the pool can cache and move",
+     "no virtual memory (cuMemMap)",
+     "update the driver; a vGPU or MIG profile may lack it: trace without the pool",
+     Verdict::kBroken},
+    {"host_mapping", "host memory at device addresses: offload can move live memory",
+     "host memory cannot be mapped for the device",
+     "update the driver to 12.2 or newer; in a container allow get_mempolicy (docker run "
+     "--cap-add SYS_NICE)",
+     Verdict::kBroken},
+    {"context_event", "events over a whole context: freed memory is found again at once",
+     "no events over a whole context (cuCtxRecordEvent)",
+     "update the driver to 12.5 or newer; until then a freed block waits for every stream's event",
+     Verdict::kLimited},
+    {"stream_ordered", "stream-ordered memory (cudaMallocAsync)", "no stream-ordered memory",
+     "nothing, unless the job itself asks for cudaMallocAsync", Verdict::kLimited},
+    {"ipc", "memory can be shared between processes (cuIpc)", "no cuIpc",
+     "start the ranks of one job in one container with --ipc=host, or let NCCL do without it",
+     Verdict::kLimited}};
+
+void AddTrial(const std::string& id, const Json& trial, Findings* findings) {
+  const std::string context = trial.value("context", "");
+  if (context != kSuccess) {
+    findings->push_back({absl::StrCat(id, ".context"), Verdict::kBroken,
+                         absl::StrCat("no context can be made (", context, ")"),
+                         "see what else uses the device: nvidia-smi"});
+    return;
+  }
+  for (const Capability& capability : kCapabilities) {
+    const std::string result = trial.value(capability.key, "");
+    if (result.empty()) continue;
+    const bool good = result == kSuccess;
+    findings->push_back(
+        {absl::StrCat(id, ".", capability.key), good ? Verdict::kGood : capability.without,
+         good ? capability.good : absl::StrCat(capability.missing, " (", result, ")"),
+         good ? "" : capability.remedy});
+  }
+}
+
+void AddDevice(size_t number, const Json& device, const Json* trial, Findings* findings) {
+  const std::string id = absl::StrCat("driver.", number);
+  const Json attributes = device.value("attributes", Json::object());
+  std::string said = absl::StrCat("device ", number, ": ", device.value("name", ""), ", ",
+                                  Bytes(device.value("total_bytes", uint64_t{0})));
+  if (trial != nullptr && trial->contains("free_bytes")) {
+    absl::StrAppend(&said, " (", Bytes(trial->value("free_bytes", uint64_t{0})), " free)");
+  }
+  absl::StrAppend(&said, ", compute capability ", attributes.value("compute_capability_major", 0),
+                  ".", attributes.value("compute_capability_minor", 0));
+  const bool prohibited = attributes.value("compute_mode", 0) == kProhibited;
+  findings->push_back({id, prohibited ? Verdict::kBroken : Verdict::kGood,
+                       prohibited ? said + ", set to refuse all processes" : said,
+                       prohibited ? "nvidia-smi --compute-mode=DEFAULT, as root" : ""});
+  if (trial != nullptr) AddTrial(id, *trial, findings);
+}
+
+}  // namespace
+
+Environment DriverEnvironment(const DoctorPlan& plan) {
+  Environment environment;
+  const char* preload = environment.Get("LD_PRELOAD");
+  const std::string before = preload == nullptr ? "" : preload;
+  if (!plan.simulate.empty()) {
+    AddLibraries(plan.installation, true, &environment);
+    environment.Set("VRAMSTOW_SIMULATE", plan.simulate);
+  }
+  // What the shell preloads may be what is wrong; vramstow itself is not wanted here.
+  std::vector<std::string> kept;
+  for (absl::string_view library : absl::StrSplit(before, absl::ByAnyChar(" :"))) {
+    if (!library.empty() && !absl::StrContains(library, "vramstow")) kept.emplace_back(library);
+  }
+  environment.Set("LD_PRELOAD", absl::StrJoin(kept, ":"));
+  return environment;
+}
+
+Findings CheckDriverHere(const DoctorPlan& plan) {
+  const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=driver"},
+                                DriverEnvironment(plan), plan.patience_ms);
+  const Told told = Read(end.output);
+  Findings findings;
+  const std::string missing = told.library.value("missing", "");
+  if (told.library.contains("missing")) {
+    findings.push_back({"driver.library", Verdict::kBroken,
+                        absl::StrCat("there is no CUDA driver here (", missing, ")"),
+                        absl::StrCat("install NVIDIA's driver; in a container have it handed in "
+                                     "(docker run --gpus all); or ",
+                                     kRehearse)});
+    return findings;
+  }
+  if (!told.library.empty()) {
+    const bool old = told.version != 0 && told.version < kOldestTried;
+    findings.push_back(
+        {"driver.library", old ? Verdict::kLimited : Verdict::kGood,
+         absl::StrCat(told.library.value("simulated", false) ? "a simulated driver" : "a driver",
+                      told.version == 0 ? "" : " for CUDA " + VersionText(told.version), ", ",
+                      told.library.value("path", "")),
+         old ? "update it to one for CUDA 12 or newer: older ones were never tried" : ""});
+  }
+  const int init = told.init.value("result", 0);
+  if (init != 0) {
+    findings.push_back({"driver.init", Verdict::kBroken,
+                        absl::StrCat("cuInit gives ", told.init.value("name", "")),
+                        RemedyOfInit(init)});
+  }
+  for (size_t i = 0; i < told.devices.size(); ++i) {
+    AddDevice(i, told.devices[i], i < told.trials.size() ? &told.trials[i] : nullptr, &findings);
+  }
+  if (!end.ok()) {
+    findings.push_back(
+        {"driver.process", Verdict::kBroken,
+         absl::StrCat("a process that asked the driver ", end.Words(), " in ", told.last),
+         absl::StrCat("see whether nvidia-smi works and the kernel's log tells of an "
+                      "Xid error, and restart the machine; or ",
+                      kRehearse)});
+  } else if (init == 0 && told.devices.empty()) {
+    findings.push_back(
+        {"driver.devices", Verdict::kBroken, "the driver has no device", RemedyOfInit(100)});
+  }
+  return findings;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,244 @@
+#include "tools/doctor/driver_probe.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/output.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kTrialBytes = size_t{1} << 20;
+constexpr int kNoFunction = -1;  // in place of a CUresult
+
+void Tell(const char* key, const Json& value) {
+  WriteAll(STDOUT_FILENO,
+           Json{{key, value}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// The driver's functions, each looked up when it is called.
+class Driver {
+ public:
+  explicit Driver(void* library) : library_(library) {}
+
+  bool has(const char* name) const { return dlsym(library_, name) != nullptr; }
+
+  // The CUresult, or kNoFunction.
+  template <typename... Arguments>
+  int Call(const char* name, Arguments... arguments) const {
+    void* const found = dlsym(library_, name);
+    if (found == nullptr) return kNoFunction;
+    return reinterpret_cast<CUresult (*)(Arguments...)>(found)(arguments...);
+  }
+
+  std::string NameOf(int result) const {
+    const char* name = nullptr;
+    if (result == kNoFunction) return "the driver does not have the function";
+    Call("cuGetErrorName", static_cast<CUresult>(result), &name);
+    return name == nullptr ? "error " + std::to_string(result) : name;
+  }
+
+  bool Attribute(int attribute, CUdevice device, int* value) const {
+    return Call("cuDeviceGetAttribute", value, static_cast<CUdevice_attribute>(attribute),
+                device) == CUDA_SUCCESS;
+  }
+
+ private:
+  void* library_;
+};
+
+std::string PathOf(void* library) {
+  Dl_info about = {};
+  if (dladdr(dlsym(library, "cuInit"), &about) == 0 || about.dli_fname == nullptr) return "";
+  char real[PATH_MAX];
+  return realpath(about.dli_fname, real) == nullptr ? about.dli_fname : real;
+}
+
+Json DeviceOf(const Driver& driver, CUdevice device) {
+  char name[256] = "";
+  size_t total = 0;
+  driver.Call("cuDeviceGetName", &name[0], static_cast<int>(sizeof name), device);
+  driver.Call("cuDeviceTotalMem_v2", &total, device);
+  name[sizeof name - 1] = '\0';
+  Json json = {{"name", name}, {"total_bytes", total}, {"attributes", Json::object()}};
+  const std::pair<const char*, int> attributes[] = {
+      {"compute_capability_major", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+      {"compute_capability_minor", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+      {"compute_mode", CU_DEVICE_ATTRIBUTE_COMPUTE_MODE},
+      {"virtual_memory", CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
+      {"memory_pools", CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+      {"file_descriptors", CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED},
+      {"direct_rdma", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED},
+      // By number: older headers do not name them.
+      {"host_numa_memory", 141},
+      {"host_memory", 145}};
+  for (const auto& [key, attribute] : attributes) {
+    int value = 0;
+    if (driver.Attribute(attribute, device, &value)) json["attributes"][key] = value;
+  }
+  return json;
+}
+
+// Physical memory at this kind of place, mapped and made accessible, and all of it given back.
+int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = location;
+  size_t size = 0;
+  int result = driver.Call("cuMemGetAllocationGranularity", &size,
+                           static_cast<const CUmemAllocationProp*>(&properties),
+                           CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  if (result != CUDA_SUCCESS) return result;
+  CUmemGenericAllocationHandle handle = 0;
+  result = driver.Call("cuMemCreate", &handle, size,
+                       static_cast<const CUmemAllocationProp*>(&properties), 0ULL);
+  if (result != CUDA_SUCCESS) return result;
+  CUdeviceptr address = 0;
+  result = driver.Call("cuMemAddressReserve", &address, size, size_t{0}, CUdeviceptr{0}, 0ULL);
+  if (result == CUDA_SUCCESS) {
+    result = driver.Call("cuMemMap", address, size, size_t{0}, handle, 0ULL);
+    if (result == CUDA_SUCCESS) {
+      CUmemAccessDesc access{};
+      access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+      access.location.id = device;
+      access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+      result = driver.Call("cuMemSetAccess", address, size,
+                           static_cast<const CUmemAccessDesc*>(&access), size_t{1});
+      driver.Call("cuMemUnmap", address, size);
+    }
+    driver.Call("cuMemAddressFree", address, size);
+  }
+  driver.Call("cuMemRelease", handle);
+  return result;
+}
+
+int TryHostMapping(const Driver& driver, CUdevice device, const Json& attributes) {
+  CUmemLocation location{};
+  if (attributes.value("host_memory", 0) != 0) {
+    location.type = static_cast<CUmemLocationType>(2);  // HOST
+  } else if (attributes.value("host_numa_memory", 0) != 0) {
+    location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA, node 0
+  } else {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return TryMapping(driver, device, location);
+}
+
+int TryContextEvent(const Driver& driver, CUcontext context) {
+  CUevent event = nullptr;
+  int result = driver.Call("cuEventCreate", &event, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
+  if (result != CUDA_SUCCESS) return result;
+  result = driver.Call("cuCtxRecordEvent", context, event);
+  driver.Call("cuEventDestroy_v2", event);
+  return result;
+}
+
+int TryStreamOrdered(const Driver& driver) {
+  CUdeviceptr address = 0;
+  const CUstream stream = nullptr;
+  const int result = driver.Call("cuMemAllocAsync", &address, kTrialBytes, stream);
+  if (result != CUDA_SUCCESS) return result;
+  driver.Call("cuMemFreeAsync", address, stream);
+  return driver.Call("cuStreamSynchronize", stream);
+}
+
+// Each step: what the driver answered.
+Json TryDevice(const Driver& driver, CUdevice device, const Json& attributes) {
+  CUcontext context = nullptr;
+  int result = driver.Call("cuDevicePrimaryCtxRetain", &context, device);
+  if (result == CUDA_SUCCESS) result = driver.Call("cuCtxSetCurrent", context);
+  Json trial = {{"context", driver.NameOf(result)}};
+  if (result != CUDA_SUCCESS) return trial;
+  size_t free = 0;
+  size_t total = 0;
+  if (driver.Call("cuMemGetInfo_v2", &free, &total) == CUDA_SUCCESS) trial["free_bytes"] = free;
+  CUdeviceptr address = 0;
+  result = driver.Call("cuMemAlloc_v2", &address, kTrialBytes);
+  trial["allocate"] = driver.NameOf(result);
+  if (result == CUDA_SUCCESS) {
+    CUipcMemHandle shared{};
+    trial["ipc"] = driver.NameOf(driver.Call("cuIpcGetMemHandle", &shared, address));
+    driver.Call("cuMemFree_v2", address);
+  }
+  trial["stream_ordered"] = driver.NameOf(TryStreamOrdered(driver));
+  CUmemLocation here{};
+  here.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  here.id = device;
+  trial["virtual_memory"] = driver.NameOf(TryMapping(driver, device, here));
+  trial["host_mapping"] = driver.NameOf(TryHostMapping(driver, device, attributes));
+  trial["context_event"] = driver.NameOf(TryContextEvent(driver, context));
+  driver.Call("cuDevicePrimaryCtxRelease_v2", device);
+  return trial;
+}
+
+void* OpenDriver() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL); }
+
+}  // namespace
+
+int ProbeDriver() {
+  void* const library = OpenDriver();
+  if (library == nullptr || dlsym(library, "cuInit") == nullptr) {
+    const char* reason = library == nullptr ? dlerror() : "it has no cuInit";
+    Tell("library", {{"missing", reason == nullptr ? "" : reason}});
+    return 0;
+  }
+  const Driver driver(library);
+  Tell("library",
+       {{"path", PathOf(library)}, {"simulated", driver.has("vramstowSimulatorDescription")}});
+  const int init = driver.Call("cuInit", 0U);
+  Tell("init", {{"result", init}, {"name", driver.NameOf(init)}});
+  int version = 0;
+  driver.Call("cuDriverGetVersion", &version);
+  Tell("version", version);
+  if (init != CUDA_SUCCESS) return 0;
+  int count = 0;
+  driver.Call("cuDeviceGetCount", &count);
+  Tell("count", count);
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    if (driver.Call("cuDeviceGet", &device, i) != CUDA_SUCCESS) continue;
+    const Json about = DeviceOf(driver, device);
+    Tell("device", about);
+    Tell("trial", TryDevice(driver, device, about["attributes"]));
+  }
+  return 0;
+}
+
+int ProbePreload() {
+  Json said = {{"version", nullptr}, {"result", ""}, {"pool_bytes", 0}};
+  void* const version = dlsym(RTLD_DEFAULT, "vramstow_version");
+  if (version != nullptr) said["version"] = reinterpret_cast<const char* (*)()>(version)();
+  void* const library = OpenDriver();
+  if (library == nullptr) {
+    said["result"] = "no driver";
+  } else {
+    const Driver driver(library);
+    CUcontext context = nullptr;
+    CUdeviceptr address = 0;
+    int result = driver.Call("cuInit", 0U);
+    if (result == CUDA_SUCCESS) result = driver.Call("cuDevicePrimaryCtxRetain", &context, 0);
+    if (result == CUDA_SUCCESS) result = driver.Call("cuCtxSetCurrent", context);
+    if (result == CUDA_SUCCESS) result = driver.Call("cuMemAlloc_v2", &address, kTrialBytes);
+    // The first of the struct is what is allocated; no more is asked for.
+    uint64_t allocated = 0;
+    void* const stats = dlsym(RTLD_DEFAULT, "vramstow_get_stats");
+    if (stats != nullptr && reinterpret_cast<int (*)(int, void*, size_t)>(stats)(
+                                -1, &allocated, sizeof allocated) == 0) {
+      said["pool_bytes"] = allocated;
+    }
+    if (result == CUDA_SUCCESS) result = driver.Call("cuMemFree_v2", address);
+    said["result"] = driver.NameOf(result);
+  }
+  Tell("preload", said);
+  return 0;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,125 @@
+#include "tools/doctor/finding.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kIndent = 10;
+constexpr size_t kNameWidth = 10;
+constexpr size_t kLeastWidth = 40;
+
+// "Driver" for "driver.library".
+std::string TitleOf(const std::string& id) {
+  std::string group = id.substr(0, id.find('.'));
+  if (!group.empty() && group[0] >= 'a' && group[0] <= 'z') group[0] -= 'a' - 'A';
+  return group;
+}
+
+// Wrapped, with all lines after the first below the first's text.
+std::string Hanging(std::string_view text, size_t width, size_t indent) {
+  const std::string wrapped =
+      Wrapped(Printable(text), std::max(kLeastWidth, width) - std::min(indent, width / 2));
+  return absl::StrReplaceAll(wrapped, {{"\n", "\n" + std::string(indent, ' ')}});
+}
+
+std::string_view MarkOf(Verdict verdict) {
+  return verdict == Verdict::kGood ? "ok" : verdict == Verdict::kLimited ? "limited" : "broken";
+}
+
+std::string_view YesOrNo(Verdict verdict) {
+  return verdict == Verdict::kGood ? "yes" : verdict == Verdict::kLimited ? "limited" : "no";
+}
+
+}  // namespace
+
+const Finding* FindFinding(const Findings& findings, std::string_view id) {
+  const auto found = std::ranges::find(findings, id, &Finding::id);
+  return found == findings.end() ? nullptr : &*found;
+}
+
+const Finding* WorstFinding(const Findings& findings, std::string_view prefix) {
+  const Finding* worst = nullptr;
+  for (const Finding& finding : findings) {
+    if (!finding.id.starts_with(prefix)) continue;
+    if (worst == nullptr || finding.verdict > worst->verdict) worst = &finding;
+  }
+  return worst;
+}
+
+std::string_view WordOf(Verdict verdict) {
+  return verdict == Verdict::kGood ? "good" : MarkOf(verdict);
+}
+
+bool AllWorks(const Examination& examination) {
+  const auto is_broken = [](const auto& thing) { return thing.verdict == Verdict::kBroken; };
+  return std::ranges::none_of(examination.findings, is_broken) &&
+         std::ranges::none_of(examination.features, is_broken);
+}
+
+std::string ExaminationText(const Examination& examination, size_t width) {
+  std::string text =
+      absl::StrCat("vramstow ", examination.version, ", ",
+                   examination.simulate.empty() ? "with the driver of this machine"
+                                                : "rehearsed on " + Printable(examination.simulate),
+                   "\n");
+  std::string title;
+  for (const Finding& finding : examination.findings) {
+    if (title != TitleOf(finding.id)) {
+      title = TitleOf(finding.id);
+      absl::StrAppend(&text, "\n", title, "\n");
+    }
+    absl::StrAppendFormat(&text, "  %-7s %s\n", MarkOf(finding.verdict),
+                          Hanging(finding.said, width, kIndent));
+    if (finding.remedy.empty()) continue;
+    absl::StrAppendFormat(&text, "%s-> %s\n", std::string(kIndent, ' '),
+                          Hanging(finding.remedy, width, kIndent + 3));
+  }
+  absl::StrAppend(&text, "\nWhat will work\n");
+  const size_t indent = kIndent + kNameWidth + 1;
+  std::string why;
+  for (const Feature& feature : examination.features) {
+    absl::StrAppendFormat(&text, "  %-7s %-*s %s\n", YesOrNo(feature.verdict), kNameWidth,
+                          feature.name, feature.command);
+    // One reason for many is said once.
+    if (feature.why == why) continue;
+    why = feature.why;
+    if (why.empty()) continue;
+    absl::StrAppendFormat(&text, "%s%s\n", std::string(indent, ' '),
+                          Hanging(feature.why, width, indent));
+  }
+  return text;
+}
+
+std::string ExaminationJson(const Examination& examination) {
+  Json json = {{"schema", {{"name", "vramstow.doctor"}, {"version", 1}}},
+               {"version", examination.version},
+               {"simulate", examination.simulate},
+               {"all_works", AllWorks(examination)},
+               {"findings", Json::array()},
+               {"features", Json::array()}};
+  for (const Finding& finding : examination.findings) {
+    json["findings"].push_back({{"id", finding.id},
+                                {"verdict", WordOf(finding.verdict)},
+                                {"said", finding.said},
+                                {"remedy", finding.remedy}});
+  }
+  for (const Feature& feature : examination.features) {
+    json["features"].push_back({{"name", feature.name},
+                                {"command", feature.command},
+                                {"works", YesOrNo(feature.verdict)},
+                                {"why", feature.why},
+                                {"remedy", feature.remedy}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace vramstow

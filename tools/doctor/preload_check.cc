@@ -1,0 +1,128 @@
+// preload.*: a process with vramstow preloaded leaves a trace of what it took.
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/doctor/checks.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/launch/probe.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kSimulatedCard[] = "h200";
+
+struct Trial {
+  const char* id;
+  std::string simulate;
+  bool pool;
+  std::string works;
+  std::string remedy;
+};
+
+// What the child tells, or an empty object.
+Json Said(const std::string& output) {
+  for (absl::string_view line : absl::StrSplit(output, '\n')) {
+    const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+    if (json.is_object() && json.contains("preload")) return json["preload"];
+  }
+  return Json::object();
+}
+
+// Without its full stop.
+std::string FirstLine(const std::string& text) {
+  std::string line = Printable(text.substr(0, text.find('\n')));
+  while (line.ends_with('.')) line.pop_back();
+  return line;
+}
+
+// Why what a preloaded process did is not as it should be; empty: it is.
+std::string Trouble(const Trial& trial, const ProbeEnd& end, const std::string& traces) {
+  const std::string hint =
+      end.errors.empty() ? "" : absl::StrCat("; it said: ", FirstLine(end.errors));
+  if (!end.ok()) return absl::StrCat("a preloaded process ", end.Words(), hint);
+  const Json said = Said(end.output);
+  if (!said.contains("version") || said["version"].is_null()) {
+    return absl::StrCat("the dynamic linker did not preload vramstow", hint);
+  }
+  const std::string result = said.value("result", "");
+  if (result != "CUDA_SUCCESS") return absl::StrCat("no memory could be taken: ", result, hint);
+  const auto inputs = AnalyzePaths({traces});
+  if (!inputs.ok()) return absl::StrCat("it left no trace that can be read", hint);
+  uint64_t allocations = 0;
+  for (const Analysis& analysis : inputs->analyses) {
+    allocations += analysis.facts.counts.allocations;
+  }
+  if (allocations == 0) return absl::StrCat("its trace has no allocation", hint);
+  if (trial.pool && said.value("pool_bytes", uint64_t{0}) == 0) {
+    return absl::StrCat("the pool did not serve it", hint);
+  }
+  return "";
+}
+
+Finding Try(const DoctorPlan& plan, const Trial& trial) {
+  std::string folder = (std::filesystem::temp_directory_path() / "vramstow-doctor-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    return {trial.id, Verdict::kBroken, "cannot make a folder for a trial",
+            "name a folder that can be written to in TMPDIR"};
+  }
+  DoctorPlan meant = plan;
+  meant.simulate = trial.simulate;
+  Environment environment = DriverEnvironment(meant);
+  AddLibraries(plan.installation, !trial.simulate.empty(), &environment);
+  environment.Set("VRAMSTOW_TRACE", "1");
+  environment.Set("VRAMSTOW_TRACE_DIR", folder);
+  environment.Set("VRAMSTOW_POOL", trial.pool ? "on" : "off");
+  environment.Set("VRAMSTOW_OFFLOAD", "off");
+  environment.Set("VRAMSTOW_CONTROL", "0");  // its folder would stay
+  if (trial.simulate.empty()) environment.Set("VRAMSTOW_SIMULATE", "");
+  const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=preload"},
+                                environment, plan.patience_ms);
+  const std::string trouble = Trouble(trial, end, folder);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  if (trouble.empty()) return {trial.id, Verdict::kGood, trial.works, ""};
+  return {trial.id, Verdict::kBroken, trouble, trial.remedy};
+}
+
+}  // namespace
+
+Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
+  Findings findings;
+  for (const bool rehearsal : {false, true}) {
+    const absl::Status status = CheckInstallation(plan.installation, rehearsal);
+    if (status.ok()) continue;
+    const std::string said(status.message());
+    const size_t colon = said.rfind(": ");
+    findings.push_back(
+        {rehearsal ? "preload.simulator" : "preload.files", Verdict::kBroken, said.substr(0, colon),
+         colon == std::string::npos ? "" : said.substr(colon + 2, said.size() - colon - 3)});
+    return findings;
+  }
+  const std::string other =
+      "see whether LD_PRELOAD names another library that is in the way, and whether the system "
+      "lets "
+      "programs preload (not in set-user-ID programs, not under some sandboxes)";
+  if (driver_works) {
+    findings.push_back(
+        Try(plan, {"preload.trace", plan.simulate, false, "a preloaded process is seen", other}));
+    findings.push_back(
+        Try(plan, {"preload.pool", plan.simulate, true, "the pool serves a preloaded process",
+                   "trace without --pool=on until the driver can do more"}));
+  }
+  if (plan.simulate.empty()) {
+    findings.push_back(
+        Try(plan,
+            {"preload.rehearsal", kSimulatedCard, true,
+             absl::StrCat("a process is seen on a simulated card (", kSimulatedCard, ")"), other}));
+  }
+  return findings;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,113 @@
+// python.*: the interpreter of this shell, its PyTorch, and whether an adapter for it can be had.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tools/doctor/checks.h"
+#include "tools/launch/adapter.h"
+#include "tools/launch/probe.h"
+#include "tools/launch/python.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+// What the adapter needs of a compiler and of the headers here, without PyTorch's, which take long.
+constexpr char kSource[] =
+    "#include <concepts>\n#include <cuda_runtime_api.h>\n"
+    "template <std::integral T> T Same(T value) { return value; }\n"
+    "int main() { return Same(0); }\n";
+constexpr char kSegments[] =
+    "until then --pool=on serves PyTorch's segments: its own allocator keeps its caches";
+
+Finding Broken(std::string said, std::string remedy) {
+  return {"python.adapter", Verdict::kBroken, std::move(said), std::move(remedy)};
+}
+
+// "sentence: remedy." as the commands say it.
+Finding BrokenBy(const absl::Status& status) {
+  const std::string said(status.message());
+  return Broken(said.substr(0, said.size() - (said.ends_with('.') ? 1 : 0)), kSegments);
+}
+
+// Whether the compiler takes a small program with what the adapter includes beside PyTorch.
+Finding TryCompiler(const TorchInstallation& torch, const std::string& compiler,
+                    uint64_t patience_ms) {
+  std::vector<std::string> command = {"sh",
+                                      "-c",
+                                      "printf '%s' \"$0\" | \"$@\"",
+                                      kSource,
+                                      compiler,
+                                      "-std=c++20",
+                                      "-fsyntax-only",
+                                      "-x",
+                                      "c++",
+                                      "-"};
+  for (const std::string& folder : torch.include_folders) {
+    command.insert(command.end(), {"-isystem", folder});
+  }
+  const ProbeEnd end = RunProbe(command, Environment(), patience_ms);
+  if (end.ok()) {
+    return {
+        "python.adapter", Verdict::kGood,
+        absl::StrCat("tensors can be served: the adapter will be compiled at the first use, by ",
+                     compiler, " (vramstow adapter build does it now)"),
+        ""};
+  }
+  const std::string first = end.errors.substr(0, end.errors.find('\n'));
+  return Broken(absl::StrCat("the adapter cannot be compiled: ", compiler, " ", end.Words(),
+                             first.empty() ? "" : ", " + Printable(first)),
+                absl::StrCat("install a compiler for C++20 (g++ 10 or newer) and CUDA's runtime "
+                             "headers, or name one in CXX; ",
+                             kSegments));
+}
+
+Finding CheckAdapter(const DoctorPlan& plan, const PythonHere& python) {
+  const auto torch = FindTorch(python.torch_folder);
+  if (!torch.ok()) return BrokenBy(torch.status());
+  const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
+  const auto folder = AdapterFolder(chosen == nullptr ? "" : chosen);
+  if (!folder.ok()) return BrokenBy(folder.status());
+  const auto adapter = FindAdapter(*torch, plan.installation.adapter_sources, *folder);
+  if (!adapter.ok()) {
+    if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
+      return Broken("there is no C++ compiler to build the adapter with (c++, g++ or clang++)",
+                    absl::StrCat("install one (apt-get install g++); ", kSegments));
+    }
+    return BrokenBy(adapter.status());
+  }
+  if (adapter->built) {
+    return {"python.adapter", Verdict::kGood,
+            absl::StrCat("tensors can be served: the adapter is compiled, ", adapter->path), ""};
+  }
+  return TryCompiler(*torch, adapter->compiler, plan.patience_ms);
+}
+
+}  // namespace
+
+Findings CheckPython(const DoctorPlan& plan) {
+  Findings findings;
+  const auto python = FindPython(plan.patience_ms);
+  if (!python.ok()) {
+    const std::string said(python.status().message());
+    findings.push_back({"python.program", Verdict::kLimited, said.substr(0, said.size() - 1),
+                        "activate the environment that the job runs in, if it is a Python job"});
+    return findings;
+  }
+  findings.push_back({"python.program", Verdict::kGood,
+                      absl::StrCat("Python ", python->release, ", ", python->program), ""});
+  if (python->torch_folder.empty()) {
+    findings.push_back({"python.torch", Verdict::kLimited, "it has no PyTorch",
+                        "activate the environment that the job runs in, if it is a PyTorch job"});
+    return findings;
+  }
+  findings.push_back({"python.torch", Verdict::kGood,
+                      absl::StrCat("PyTorch ", python->torch_version, ", ", python->torch_folder),
+                      ""});
+  findings.push_back(CheckAdapter(plan, *python));
+  return findings;
+}
+
+}  // namespace vramstow
