@@ -8,6 +8,7 @@ the same size, on the same stream and at the same places relative to each other.
 from __future__ import annotations
 
 import csv
+import json
 import pickle
 import subprocess
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROGRAMS, VRAMSTOW, Rehearsal
+from conftest import EXAMPLES, PROGRAMS, VRAMSTOW, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -110,3 +111,28 @@ def test_the_model_takes_and_gives_back_what_pytorch_did(
     recorded = recorded_steps(snapshot)
     assert len(recorded) > 40
     assert_same_steps(recorded, modelled)
+
+
+def test_tensors_that_the_pool_served_need_of_the_model_what_pytorch_took(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    command = (python, EXAMPLES / "mlp.py", "--steps", "2")
+    plain = rehearse(*command, env={"VRAMSTOW_POOL": "off"})
+    plain.assert_well(steps=2)
+    libraries = {one["library"]: one for one in plain.analysis()["by_library"]}
+    for trace in plain.traces:
+        trace.unlink()
+    pooled = rehearse(*command, env={"VRAMSTOW_POOL": "on", "VRAMSTOW_STACKS": "all"})
+    assert pooled.status == 0, pooled.err[-2000:]
+    result = subprocess.run(
+        [VRAMSTOW, "replay", *pooled.traces, "--models", "native", "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    replayed = json.loads(result.stdout)
+    assert replayed["requests"]["private_pools"] == 0
+    native = replayed["models"][0]
+    assert native["peak_reserved_bytes"] == libraries["libc10_cuda.so"]["highest_bytes"]
+    assert native["device_calls"] == libraries["libc10_cuda.so"]["allocations"]

@@ -19,7 +19,8 @@ bool IsDeviceBlock(const Event& event) {
 // The requests of one device and layer, as they come in.
 class Collector {
  public:
-  explicit Collector(bool frees_complete) : frees_complete_(frees_complete) {}
+  Collector(bool frees_complete, bool tells_pools)
+      : frees_complete_(frees_complete), tells_pools_(tells_pools) {}
 
   void Take(const Event& event) {
     switch (event.kind) {
@@ -71,8 +72,8 @@ class Collector {
   static constexpr size_t kMostAnnounced = 4096;
 
   void Allocate(const Event& event) {
-    // Of the driver's blocks this is something else.
-    const uint64_t pool = event.layer == Layer::kFramework ? event.object : 0;
+    // Of the driver's blocks this is something else, and of the pool's how they were served.
+    const uint64_t pool = event.layer == Layer::kFramework && tells_pools_ ? event.object : 0;
     Request request;
     request.event = event.sequence;
     request.bytes = event.requested != 0 ? event.requested : event.size;
@@ -118,6 +119,7 @@ class Collector {
   }
 
   const bool frees_complete_;
+  const bool tells_pools_;
   Requests requests_;
   absl::flat_hash_map<uint64_t, size_t> live_;  // address → index of the allocation
   absl::flat_hash_map<uint64_t, uint32_t> streams_;
@@ -129,7 +131,8 @@ class Collector {
 // where there is one, else by what comes next.
 class FlushFinder {
  public:
-  explicit FlushFinder(const EventSource* source) : source_(*source) {}
+  FlushFinder(const EventSource* source, bool is_own_pool)
+      : source_(*source), is_own_pool_(is_own_pool) {}
 
   enum class Finding { kNothing, kBefore };
   // kBefore: there was a flush before this event.
@@ -143,10 +146,12 @@ class FlushFinder {
     }
     if (!open_) return Finding::kNothing;
     open_ = false;
+    // Our own pool gives chunks back for reasons of its own: only a stack tells who wanted it.
+    if (is_own_pool_) return by_application_ ? Finding::kBefore : Finding::kNothing;
     const bool for_room = (is_segment && event.kind != EventKind::kNone) || event.result != 0;
     return by_application_ || !for_room ? Finding::kBefore : Finding::kNothing;
   }
-  bool open() const { return open_; }
+  bool OpenAtEnd() const { return open_ && (!is_own_pool_ || by_application_); }
 
  private:
   bool FromEmptyCache() const {
@@ -164,6 +169,7 @@ class FlushFinder {
   }
 
   const EventSource& source_;
+  const bool is_own_pool_;
   mutable absl::flat_hash_map<uint32_t, bool> known_;
   bool open_ = false;
   bool by_application_ = false;
@@ -184,24 +190,27 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
   std::map<Key, Collector> collectors;
   std::map<int16_t, FlushFinder> flushes;
   const bool frees_complete = source->TellsFreeCompleted();
+  // A trace that we recorded ourselves: of a converted one the events are another allocator's.
+  const bool is_own = source->Kind() == "stow" && !source->facts().contains("source.kind");
   Event event;
   while (source->Next(&event)) {
-    FlushFinder& finder = flushes.try_emplace(event.device, source).first->second;
+    FlushFinder& finder = flushes.try_emplace(event.device, source, is_own).first->second;
     const Key key{event.layer == Layer::kFramework ? Layer::kFramework : Layer::kDriver,
                   event.device};
     const bool flushed = finder.Take(event) == FlushFinder::Finding::kBefore;
     if (flushed) {
-      collectors.try_emplace({Layer::kFramework, event.device}, frees_complete)
+      collectors.try_emplace({Layer::kFramework, event.device}, frees_complete, !is_own)
           .first->second.Flush();
     }
     const bool counts =
         event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);
     if (!counts) continue;
-    collectors.try_emplace(key, frees_complete).first->second.Take(event);
+    collectors.try_emplace(key, frees_complete, !is_own).first->second.Take(event);
   }
   for (auto& [number, finder] : flushes) {
-    if (!finder.open()) continue;
-    collectors.try_emplace({Layer::kFramework, number}, frees_complete).first->second.Flush();
+    if (!finder.OpenAtEnd()) continue;
+    collectors.try_emplace({Layer::kFramework, number}, frees_complete, !is_own)
+        .first->second.Flush();
   }
   const bool framework = std::ranges::any_of(collectors, [](const auto& entry) {
     return entry.first.first == Layer::kFramework && entry.second.allocations() != 0;
