@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -15,6 +17,22 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+// Of release 0.1.0.
+constexpr const char* kFirstNode[] = {"vramstow_dump@@VRAMSTOW_1.0",
+                                      "vramstow_empty_cache@@VRAMSTOW_1.0",
+                                      "vramstow_get_blocks@@VRAMSTOW_1.0",
+                                      "vramstow_get_stats@@VRAMSTOW_1.0",
+                                      "vramstow_iteration@@VRAMSTOW_1.0",
+                                      "vramstow_mark@@VRAMSTOW_1.0",
+                                      "vramstow_range_pop@@VRAMSTOW_1.0",
+                                      "vramstow_range_push@@VRAMSTOW_1.0",
+                                      "vramstow_register_pressure_hook@@VRAMSTOW_1.0",
+                                      "vramstow_reset_peaks@@VRAMSTOW_1.0",
+                                      "vramstow_set_limit@@VRAMSTOW_1.0",
+                                      "vramstow_unregister_pressure_hook@@VRAMSTOW_1.0",
+                                      "vramstow_version@@VRAMSTOW_1.0"};
+constexpr char kFrameworkTable[] = "vramstow_framework_table@@VRAMSTOW_PRIVATE";
 
 std::string OutputOf(const std::string& command) {
   std::FILE* pipe = popen(command.c_str(), "r");
@@ -52,25 +70,50 @@ std::set<std::string> NeedsOf(const std::string& library) {
 }
 
 TEST(Exports, TheShimShowsTheTableAndNothingElse) {
-  std::set<std::string> expected = {"dlopen",
-                                    "dlsym",
-                                    "dlvsym",
-                                    "vramstow_dump",
-                                    "vramstow_empty_cache",
-                                    "vramstow_framework_table",
-                                    "vramstow_get_blocks",
-                                    "vramstow_get_stats",
-                                    "vramstow_iteration",
-                                    "vramstow_mark",
-                                    "vramstow_range_pop",
-                                    "vramstow_range_push",
-                                    "vramstow_register_pressure_hook",
-                                    "vramstow_reset_peaks",
-                                    "vramstow_set_limit",
-                                    "vramstow_unregister_pressure_hook",
-                                    "vramstow_version"};
+  std::set<std::string> expected = {"dlopen", "dlsym", "dlvsym"};
   for (size_t i = 0; i < kHookCount; ++i) expected.insert(RowOf(static_cast<Hook>(i)).symbol);
+  expected.insert(std::begin(kFirstNode), std::end(kFirstNode));
+  expected.insert({"VRAMSTOW_1.0", "VRAMSTOW_PRIVATE", kFrameworkTable});
   EXPECT_EQ(ExportsOf(kShim), expected);
+}
+
+// Programs that were linked to a version keep finding it: a name never leaves its node, and what is
+// new gets a node of its own. The header's functions are all there.
+TEST(Exports, EachFunctionOfTheCApiHasTheVersionItCameWith) {
+  const std::set<std::string> exports = ExportsOf(kShim);
+  for (const char* name : kFirstNode) EXPECT_TRUE(exports.contains(name)) << name;
+  const std::string header = FileText(VRAMSTOW_TEST_SOURCE "/include/vramstow/vramstow.h");
+  const std::regex declaration(R"re((?:VRAMSTOW_FUNCTION\(|char\* )(vramstow_[a-z_]+))re");
+  std::set<std::string> declared;
+  for (std::sregex_iterator found(header.begin(), header.end(), declaration), end; found != end;
+       ++found) {
+    declared.insert((*found)[1]);
+  }
+  EXPECT_EQ(declared.size(), std::size(kFirstNode));
+  for (const std::string& name : declared) {
+    const auto at = exports.lower_bound(name + "@@VRAMSTOW_");
+    EXPECT_TRUE(at != exports.end() && at->starts_with(name + "@@VRAMSTOW_")) << name;
+  }
+}
+
+// A program asks for dlsym by the C library's version: a name in a node of ours would be passed
+// over.
+TEST(Exports, WhatOthersDefineTooHasNoVersion) {
+  for (const std::string& name : ExportsOf(kShim)) {
+    if (name.starts_with("vramstow_")) continue;
+    EXPECT_EQ(name.find('@'), std::string::npos) << name;
+  }
+}
+
+// A program that is linked instead of looking names up says in its own file which version it needs.
+TEST(Exports, ALinkedProgramNeedsTheVersion) {
+  const std::string program = testing::TempDir() + "/linked_to_vramstow";
+  const std::string source =
+      "const char* vramstow_version(void); int main(void) { return vramstow_version() == 0; }";
+  OutputOf("printf '%s' '" + source + "' | gcc -x c - -o " + program + " -L" + kLibraries +
+           " -lvramstow -Wl,-rpath," + kLibraries + " && " + program);
+  EXPECT_THAT(OutputOf("readelf -VW " + program), HasSubstr("Name: VRAMSTOW_1.0"));
+  std::remove(program.c_str());
 }
 
 TEST(Exports, TheShimNeedsLibcOnly) { EXPECT_THAT(NeedsOf(kShim), ElementsAre("libc.so.6")); }

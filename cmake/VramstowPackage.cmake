@@ -1,0 +1,48 @@
+# What is installed beside the rooms' own targets, and the Debian package (cpack -G DEB).
+include(CMakePackageConfigHelpers)
+
+# What programs are built against, and what their tests include.
+set(_cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/vramstow)
+install(FILES include/vramstow/vramstow.h include/vramstow/gtest.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramstow)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/vramstowConfigVersion.cmake
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES cmake/VramstowTraceTest.cmake cmake/VramstowRunTraceTest.cmake cmake/vramstowConfig.cmake
+              ${PROJECT_BINARY_DIR}/vramstowConfigVersion.cmake
+        DESTINATION ${_cmake_files})
+
+# Where a Debian package must have its licence. The wheel has it elsewhere.
+set(VRAMSTOW_INSTALL_DOCS ON CACHE BOOL "Install the documentation and the licence")
+if(VRAMSTOW_INSTALL_DOCS)
+  install(FILES LICENSE DESTINATION share/doc/vramstow RENAME copyright)
+  install(FILES README.md DESTINATION share/doc/vramstow)
+  install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
+endif()
+
+set(VRAMSTOW_MAINTAINER "The vramstow authors <vramstow@localhost>"
+    CACHE STRING "Who stands in the package as its maintainer")
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME vramstow)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "see, pool and move the GPU memory of unmodified programs")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"A shared library that is preloaded into an unmodified PyTorch, LibTorch or other
+CUDA program, sees every call that gives or takes device memory and can serve it
+from a pool; a program that runs such jobs and explains their traces; and a
+simulated CUDA device, so that a job can be rehearsed without a GPU.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${VRAMSTOW_MAINTAINER})
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+# What the libraries that are linked need is found out by dpkg-shlibdeps.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# For the adapters, which are compiled at their first use, and for `vramstow export --to parquet`.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:10), python3 (>= 3.10)")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# lib/libvramstow.so lies where the dynamic linker looks.
+file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+include(CPack)

@@ -1,0 +1,116 @@
+"""An installation in a folder of its own, and what is asked of every installation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+
+# A program with the driver opened by name, as every CUDA runtime does it: takes 48 MiB, gives 16
+# back, and says which of vramstow's files it has mapped.
+PROGRAM = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+typedef unsigned long long Address;
+int main(void) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+  int (*retain)(void**, int) = (int (*)(void**, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
+  int (*set)(void*) = (int (*)(void*))dlsym(driver, "cuCtxSetCurrent");
+  int (*take)(Address*, size_t) = (int (*)(Address*, size_t))dlsym(driver, "cuMemAlloc_v2");
+  int (*give)(Address) = (int (*)(Address))dlsym(driver, "cuMemFree_v2");
+  void* context;
+  Address kept, given;
+  if (init(0) || retain(&context, 0) || set(context)) return 1;
+  if (take(&kept, 32 << 20) || take(&given, 16 << 20) || give(given)) return 2;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[4096];
+  while (fgets(line, sizeof line, maps)) {
+    char* path = strchr(line, '/');
+    if (path != NULL && strstr(path, "vramstow")) fputs(path, stdout);
+  }
+  return 0;
+}
+"""
+
+
+def run(
+    *command: str | Path, cwd: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    unwanted = ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH")
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in unwanted and "VRAMSTOW" not in name
+    }
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment | more,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+def must(*command: str | Path, cwd: Path | None = None, **more: str) -> str:
+    done = run(*command, cwd=cwd, **more)
+    assert done.returncode == 0, (command, done.stdout[-3000:], done.stderr[-3000:])
+    return done.stdout
+
+
+def binaries(tree: Path) -> Iterable[Path]:
+    """What the system would execute or load."""
+    for path in sorted(tree.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
+            yield path
+
+
+def check_binaries(tree: Path) -> None:
+    """Nothing looks into the folder it was built in, or tells of it."""
+    found = list(binaries(tree))
+    assert {"vramstow", "libvramstow.so", "libvramstow-core.so", "libcuda.so.1"} <= {
+        path.name for path in found
+    }
+    for path in found:
+        contents = path.read_bytes()
+        for folder in (str(ROOT), str(BUILD), str(Path.home()) + "/"):
+            assert folder.encode() not in contents, f"{path.name} has {folder}"
+        dynamic = must("readelf", "-dW", path)
+        paths = [line for line in dynamic.splitlines() if "RPATH" in line or "RUNPATH" in line]
+        assert all("[$ORIGIN]" in line for line in paths), (path.name, paths)
+
+
+def check_rehearsal(prefix: Path, folder: Path) -> None:
+    """A plain CUDA program runs on the simulated card of this installation, and of no other."""
+    folder.mkdir()
+    (folder / "program.c").write_text(PROGRAM)
+    must("gcc", "program.c", "-o", "program", cwd=folder)
+    program = prefix / "bin/vramstow"
+    mapped = must(program, "run", "--simulate=h100", "--", "./program", cwd=folder).split()
+    assert any(path.endswith("/libvramstow-core.so") for path in mapped)
+    assert any(path.endswith("/libcuda.so.1") for path in mapped)
+    libraries = {path for path in mapped if ".so" in path}
+    assert all(path.startswith(f"{prefix.resolve()}/") for path in libraries), libraries
+    [trace] = folder.glob("program-*.stow")
+    report = must(program, "analyze", trace, cwd=folder)
+    assert "48.0 MiB" in report and "simulated" in report.lower()
+    must(program, "check", trace, "--assert", "peak_reserved == 48MiB", cwd=folder)
+    assert must(program, "doctor", "--simulate=h100", "--json", cwd=folder, CXX="g++").count(
+        "a preloaded process is seen"
+    )
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed") / "prefix"
+    must("cmake", "--install", BUILD, "--strip", "--prefix", folder)
+    return folder
