@@ -66,12 +66,25 @@ class range(ContextDecorator):
             _tell("vramstow_range_pop")
 
 
+def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """Address and bytes of the tensor's memory on a device; zeros where it has none of its own.
+
+    Of a tensor that is shared out over ranks (DTensor, as FSDP2 has them) this rank's part.
+    """
+    if not getattr(tensor, "is_cuda", False):
+        return 0, 0
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.detach().to_local()
+    try:
+        storage = tensor.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    except RuntimeError:  # a tensor that stands for others (FakeTensor, wrappers)
+        return 0, 0
+
+
 def _tell_category(category: str, name: str, tensor: torch.Tensor) -> int:
     """Tells what the tensor's memory is for. 1: told; 0: it has none on a device, or no trace."""
-    if not getattr(tensor, "is_cuda", False):
-        return 0
-    storage = tensor.untyped_storage()
-    address, size = storage.data_ptr(), storage.nbytes()
+    address, size = _memory_of(tensor)
     if not address or not size:
         return 0
     return int(mark(f"vramstow.category {category} 0x{address:x} {size} {name}"))
@@ -111,9 +124,9 @@ class Annotated:
 
     def _tell_once(self, category: str, name: str, tensor: torch.Tensor) -> None:
         """A block that lives on needs to be told of once."""
-        if not getattr(tensor, "is_cuda", False):
+        address, _ = _memory_of(tensor)
+        if not address:
             return
-        address = tensor.untyped_storage().data_ptr()
         key = f"{category} {name}"
         if self._told.get(key) != address and _tell_category(category, name, tensor):
             self._told[key] = address

@@ -282,7 +282,17 @@ class Optimizer:
 model, optimizer = Model(), Optimizer()
 # Where this lay before, something else will lie: what is told is told of the block of that moment.
 old = Tensor(2 * MIB)
-assert vramstow.annotate_memory("inputs", [old, object()], "batch") == 1
+class Wrapper:  # as PyTorch's tensors that stand for others: without memory of its own
+    is_cuda = True
+    def untyped_storage(self):
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+class Shared(Wrapper):  # as a DTensor: its memory is that of this rank's part
+    def detach(self):
+        return self
+    def to_local(self):
+        return old
+assert vramstow.annotate_memory("inputs", [old, object(), Wrapper()], "batch") == 1
+assert vramstow.annotate_memory("inputs", [Shared()], "batch") == 1
 device.free(old.address)
 told = vramstow.annotate_parameters(model, optimizer)
 model.weight.grad = Tensor(2 * MIB)
