@@ -1,0 +1,231 @@
+"""One variant of a technique under `vramstow run`, and the facts that its JSON outputs give.
+
+Each variant runs twice: as PyTorch comes (reserved memory, calls of the driver, memory of the
+host), and with the pool and call stacks (tensors one by one, and what they are for). A technique
+that asks for certain flags runs once, with those.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from technique import ROOT, Technique
+
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+_TIMEOUT_S = 300
+# Python up to 3.13 may abort at exit where autograd's thread is slow (README.md, Limits).
+_PYTHONS_OWN_ABORT = "terminate called without an active exception"
+
+Facts = dict[str, Any]
+
+
+class FailedError(Exception):
+    """A run that did not do what it should; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command printed, and where its traces are."""
+
+    status: int
+    out: str
+    err: str
+    folder: Path
+
+    def analyses(self) -> list[Facts]:
+        """The analysis of each process's trace, in order of rank."""
+        traces = sorted(self.folder.glob("*.stow"))
+        if not traces:
+            raise FailedError("it left no trace.")
+        found = _analyze(*traces)
+        return found["ranks"] or [found]
+
+    def counted(self) -> list[Facts]:
+        """What the script said itself: a line of JSON of each rank."""
+        lines = [line for line in self.out.splitlines() if line.startswith('{"technique"')]
+        try:
+            return [json.loads(line) for line in lines]
+        except json.JSONDecodeError:
+            raise FailedError(f"it printed what is no JSON: {lines}") from None
+
+
+def _analyze(*inputs: Path) -> Facts:
+    listing = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", *inputs], capture_output=True, text=True, check=False
+    )
+    if listing.returncode != 0:
+        raise FailedError(f"its trace cannot be analysed: {listing.stderr.strip()}")
+    return json.loads(listing.stdout)
+
+
+def command(technique: Technique, variant: str) -> list[str]:
+    """How the script is started, as a page shows it, from the top of the repository."""
+    python = ["python"]
+    if technique.ranks > 1:
+        python = ["torchrun", "--standalone", f"--nproc-per-node={technique.ranks}"]
+    return [*python, f"examples/techniques/{technique.name}.py", variant]
+
+
+def card(technique: Technique, simulate: str) -> str:
+    """The technique's own options come last, and win. Empty: a real card."""
+    return ",".join(filter(None, (simulate, technique.card))) if simulate else ""
+
+
+def _run(technique: Technique, variant: str, simulate: str, flags: list[str], folder: Path) -> Run:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if simulate:
+        flags = [f"--simulate={card(technique, simulate)}", *flags]
+    start = [sys.executable]
+    if technique.ranks > 1:
+        start += ["-m", "torch.distributed.run", *command(technique, variant)[1:3]]
+    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    env.setdefault("VRAMSTOW_ADAPTER_DIR", str(BUILD / "adapters"))
+    try:
+        result = subprocess.run(
+            [
+                VRAMSTOW,
+                "run",
+                *flags,
+                "--trace-dir",
+                folder,
+                "--",
+                *start,
+                technique.script,
+                variant,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=env,
+            cwd=ROOT,
+        )
+    except subprocess.TimeoutExpired:
+        raise FailedError(f"{variant}: it was not done after {_TIMEOUT_S} s.") from None
+    return Run(result.returncode, result.stdout, result.stderr, folder)
+
+
+def _run_well(
+    technique: Technique, variant: str, simulate: str, flags: list[str], folder: Path
+) -> Run:
+    run = _run(technique, variant, simulate, flags, folder)
+    if run.status != 0 and _PYTHONS_OWN_ABORT in run.err:
+        run = _run(technique, variant, simulate, flags, folder)
+    if variant in technique.dies:
+        if run.status != 1 or "out of memory" not in run.err:
+            raise FailedError(
+                f"{variant}: it should run out of memory, and ended with {run.status}."
+            )
+    elif run.status != 0:
+        said = [line for line in run.err.splitlines() if line and not line.startswith("vramstow:")]
+        last = next((line for line in reversed(said) if not line.startswith("  ")), "nothing")
+        raise FailedError(f"{variant}: exit status {run.status}; it said: {last[:200]}")
+    elif len(run.counted()) != technique.ranks:
+        raise FailedError(f"{variant}: it did not say what it counted.")
+    return run
+
+
+def _device_used(analysis: Facts) -> int | None:
+    """What is gone from the card, the context included, when most is; None where it never asked."""
+    used = []
+    for device in analysis["devices"]:
+        seen = [device["lowest_free_bytes"]]
+        if device["free_bytes_at_start"] is not None:
+            seen.append(device["free_bytes_at_start"] - device["peak_reserved_bytes"])
+        lowest = [free for free in seen if free is not None]
+        if lowest:
+            used.append(device["total_bytes"] - min(lowest))
+    return max(used, default=None)
+
+
+def _as_it_comes(run: Run) -> Facts:
+    ranks = run.analyses()
+    counted = run.counted()
+    kinds = [kind for rank in ranks for kind in rank["by_kind"]]
+    calls = sum(one["allocations"] for one in kinds if one["kind"] in ("device", "physical"))
+    return {
+        "reserved_bytes": max(rank["peak"]["reserved_bytes"] for rank in ranks),
+        "device_used_bytes": max(filter(None, map(_device_used, ranks)), default=None),
+        "device_allocations": calls,
+        "pinned_bytes": max(rank["peak"]["host_pinned_bytes"] for rank in ranks),
+        "host_bytes": max((one["host_peak_bytes"] for one in counted), default=None),
+        "torch_allocated_bytes": max(
+            (one["torch_peak_allocated_bytes"] for one in counted), default=None
+        ),
+    }
+
+
+def _with_pool(run: Run) -> Facts:
+    ranks = run.analyses()
+    top = max(ranks, key=lambda rank: rank["peak"]["allocated_bytes"])
+    steps = [step["begin_bytes"] for step in top["iterations"]]
+    return {
+        "allocated_bytes": top["peak"]["allocated_bytes"],
+        "pool_reserved_bytes": max(rank["peak"]["reserved_bytes"] for rank in ranks),
+        "died": run.status != 0,
+        "between_steps_bytes": steps[-1] if top["iterations_found"]["by"] == "marks" else None,
+        "at_end_bytes": top["leaks"]["device_bytes"],
+        "offloaded_bytes": top["offload"]["out_bytes"],
+        # Of the ranks; torchrun, which started them, has a trace, too.
+        "ranks_allocated_bytes": [
+            rank["peak"]["allocated_bytes"] for rank in ranks if rank["process"]["rank"] is not None
+        ],
+        "categories": {one["category"]: one["bytes_at_peak"] for one in top["by_category"]},
+        "sites": [
+            [one["site"], one["operation"], one["bytes_at_peak"]] for one in top["by_site"][:40]
+        ],
+        "advice": [
+            {key: one[key] for key in ("id", "bytes", "evidence", "action")}
+            for one in top["advice"]
+        ],
+    }
+
+
+def collect(
+    technique: Technique, variant: str, simulate: str, traces: Path, quick: bool = False
+) -> Facts:
+    """Runs a variant and gives its facts; quick: only with the pool. Raises FailedError."""
+    folder = traces / technique.name / variant
+    own = technique.flags.get(variant)
+    if own is not None:
+        run = _run_well(technique, variant, simulate, ["--stacks=all", *own], folder)
+        facts = _with_pool(run) | _as_it_comes(run) | _snapshot(folder)
+        # Of the pool's blocks and its cache neither of these is the driver's.
+        unseen = ("device_used_bytes", "device_allocations") if "--pool=on" in own else ()
+        unseen += () if "--pool=on" in own else ("pool_reserved_bytes",)
+        return facts | dict.fromkeys(unseen)
+    facts: Facts = {}
+    if not quick:
+        run = _run_well(technique, variant, simulate, ["--pool=off"], folder / "plain")
+        facts = _as_it_comes(run) | {"died": run.status != 0}
+    if simulate:  # the pool was not tried on a real card yet
+        flags = ["--pool=on", "--stacks=all"]
+        facts |= _with_pool(_run_well(technique, variant, simulate, flags, folder / "pool"))
+    return facts
+
+
+def _snapshot(folder: Path) -> Facts:
+    """What a memory snapshot shows that the script left beside its trace."""
+    snapshots = sorted(folder.glob("*.pickle"))
+    if not snapshots:
+        return {}
+    found = _analyze(snapshots[0])
+    state = found["snapshot"]
+    return {
+        "allocated_bytes": state["allocated_bytes"],
+        "advice": [
+            {key: one[key] for key in ("id", "bytes", "evidence", "action")}
+            for one in found["advice"]
+        ],
+        "out_of_memory_report": next(iter(found["out_of_memory"]), None),
+    }

@@ -1,0 +1,204 @@
+"""docs/techniques.md from facts: the same facts give the same page, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from facts import Facts, card, command
+from technique import GROUPS, Technique
+
+_TEMPLATE = Path(__file__).with_name("page.md")
+_NONE = "-"
+# Advice that is not about the peak of what a technique changes.
+_BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
+_HEADER = (
+    "| technique | allocated | reserved | in the pool | used | host | calls | published |",
+    "|---" * 8 + "|",
+)
+
+
+def _mib(value: int | None) -> str:
+    return _NONE if value is None else f"{value / 2**20:,.0f}"
+
+
+def _count(value: int | None) -> str:
+    return _NONE if value is None else f"{value:,}"
+
+
+def _pair(before: object, after: object) -> str:
+    return str(before) if before == after else f"{before} → {after}"
+
+
+def _sizes(before: Facts, after: Facts, key: str) -> str:
+    return _pair(_mib(before.get(key)), _mib(after.get(key)))
+
+
+def _died(facts: Facts) -> str:
+    return "dies" if facts["died"] else "done"
+
+
+def _row(technique: Technique, facts: Facts | None) -> str:
+    claim = technique.claim if any(map(str.isdigit, technique.claim)) else "no figure"
+    name = f"[{technique.name}](#{technique.name.replace('_', '-')})"
+    if facts is None:
+        return f"| {name} | not measured | | | | | | {claim} |"
+    if "failed" in facts:
+        return f"| {name} | **failed**: {facts['failed']} | | | | | | {claim} |"
+    before, after = facts["variants"]["before"], facts["variants"]["after"]
+    allocated = _sizes(before, after, "allocated_bytes")
+    if before["died"] or after["died"]:
+        allocated += f" ({_died(before)} → {_died(after)})"
+    cells = [
+        name,
+        allocated,
+        _sizes(before, after, "reserved_bytes"),
+        _sizes(before, after, "pool_reserved_bytes"),
+        _sizes(before, after, "device_used_bytes"),
+        _sizes(before, after, "host_bytes"),
+        _pair(*(_count(one.get("device_allocations")) for one in (before, after))),
+        claim,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _difference(before: Facts, after: Facts) -> str:
+    """What the peak was for, where that changed most."""
+    names = sorted({*before.get("categories", {}), *after.get("categories", {})})
+    changes = [
+        (name, before["categories"].get(name, 0), after["categories"].get(name, 0))
+        for name in names
+    ]
+    changes = [one for one in changes if abs(one[1] - one[2]) >= 1 << 20]
+    changes.sort(key=lambda one: -abs(one[1] - one[2]))
+    told = [f"{name.replace('_', ' ')} {_mib(a)} → {_mib(b)} MiB" for name, a, b in changes[:3]]
+    if not told:
+        return "At the peak nothing differs by a MiB."
+    return f"At the peak: {', '.join(told)}."
+
+
+def _places(technique: Technique, facts: Facts) -> dict[tuple[str, str], int]:
+    """Bytes at the peak by line and operator; the variants' own lines have no counterparts."""
+    own = f"{technique.name}.py:"
+    return {
+        (site, operation): size
+        for site, operation, size in facts.get("sites", [])
+        if not site.startswith(own)
+    }
+
+
+def _site(technique: Technique, before: Facts, after: Facts) -> str:
+    """The line whose share of the peak fell most."""
+    old, new = _places(technique, before), _places(technique, after)
+    if before.get("allocated_bytes", 0) - after.get("allocated_bytes", 0) < 1 << 20 or not old:
+        return ""
+    site, operation = max(old, key=lambda place: old[place] - new.get(place, 0))
+    a, b = old[site, operation], new.get((site, operation), 0)
+    if a - b < 1 << 20:
+        return ""
+    by = f" (`{operation}`)" if operation else ""
+    return f"The line that fell most: `{site}`{by}, {_mib(a)} → {_mib(b)} MiB."
+
+
+def _quote(which: str, advice: Facts) -> str:
+    return f"It says of `{which}`: “{advice['evidence']}” And advises: “{advice['action']}”"
+
+
+def _advice(before: Facts, after: Facts) -> str:
+    """What it says of `before` that `after` took most from; else what it says of `after` only."""
+    old = {one["id"]: one for one in before.get("advice", []) if one["id"] not in _BESIDE}
+    new = {one["id"]: one for one in after.get("advice", []) if one["id"] not in _BESIDE}
+    gone = {key: one["bytes"] - new.get(key, {"bytes": 0})["bytes"] for key, one in old.items()}
+    best = max(gone, key=gone.__getitem__, default="")
+    if gone.get(best, 0) >= 1 << 20:
+        return _quote("before", old[best])
+    if before["died"] and old:
+        return _quote("before", next(iter(old.values())))
+    added = [one for key, one in new.items() if key not in old]
+    if added:
+        return _quote("after", added[0])
+    return "Of what it advises on `before`, nothing got smaller."
+
+
+def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
+    """What the analyzer found, in words, from the facts of both variants."""
+    before, after = variants["before"], variants["after"]
+    parts = [_difference(before, after), _site(technique, before, after), _advice(before, after)]
+    if not before.get("categories") or not after.get("categories"):
+        parts = parts[2:]
+    return " ".join(filter(None, parts))
+
+
+def _figures(technique: Technique, facts: Facts) -> list[str]:
+    lines = [
+        "| variant | allocated | reserved | in the pool | used "
+        "| host | pinned | between steps | calls |",
+        "|---" * 9 + "|",
+    ]
+    for name in technique.variants:
+        one = facts["variants"][name]
+        keys = ("allocated_bytes", "reserved_bytes", "pool_reserved_bytes", "device_used_bytes")
+        more = ("host_bytes", "pinned_bytes", "between_steps_bytes")
+        sizes = [_mib(one.get(key)) for key in (*keys, *more)]
+        name = f"{name}, dies" if one["died"] else name
+        lines.append(f"| {name} | {' | '.join(sizes)} | {_count(one.get('device_allocations'))} |")
+    return lines
+
+
+def _ranks(technique: Technique, variants: dict[str, Facts]) -> str:
+    """The ranks of each variant beside each other: one trace each."""
+    told = []
+    for name in technique.variants:
+        peaks = enumerate(variants[name].get("ranks_allocated_bytes", []))
+        told.append(f"{name}: " + ", ".join(f"rank {rank} {_mib(peak)}" for rank, peak in peaks))
+    return f"*The ranks*, allocated in MiB: {'; '.join(told)}."
+
+
+def _flags(technique: Technique, variant: str) -> str:
+    return "".join(f" {flag}" for flag in technique.flags.get(variant, ["--pool=on"]))
+
+
+def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[str]:
+    spec = card(technique, simulate)
+    shown = f" --simulate={spec}" if spec else ""
+    lines = [f"### {technique.name}", "", f"{technique.title}.", ""]
+    lines += [f"*What is published*: {technique.claim}", ""]
+    for variant in technique.variants:
+        start = " ".join(command(technique, variant))
+        lines.append(f"    vramstow run{shown}{_flags(technique, variant)} -- {start}")
+    lines.append("")
+    if facts is None:
+        lines += ["Not measured yet.", ""]
+    elif "failed" in facts:
+        lines += [f"The last run failed: {facts['failed']}", ""]
+    else:
+        lines += [*_figures(technique, facts), ""]
+        if technique.ranks > 1:
+            lines += [_ranks(technique, facts["variants"]), ""]
+        lines += [f"*The analyzer*: {sentence(technique, facts['variants'])}", ""]
+    if technique.note:
+        lines += [f"*Why*: {technique.note}", ""]
+    return [*lines, f"*What to do*: {technique.do}", ""]
+
+
+def render(techniques: list[Technique], facts: Facts) -> str:
+    """The page. `facts` is what facts.json holds."""
+    where = (
+        f"Rehearsed on a simulated {facts['simulate']}."
+        if facts["simulate"]
+        else f"Measured on {facts['device']}."
+    )
+    tables: list[str] = []
+    sections: list[str] = []
+    for group in GROUPS:
+        members = [technique for technique in techniques if technique.group == group]
+        if not members:
+            continue
+        tables += ["", f"**{group.capitalize()}**", "", *_HEADER]
+        tables += [_row(one, facts["techniques"].get(one.name)) for one in members]
+        sections += ["", f"## {group.capitalize()}", ""]
+        for one in members:
+            sections += _section(one, facts["techniques"].get(one.name), facts["simulate"])
+        sections.pop()
+    return _TEMPLATE.read_text().format(
+        where=where, tables="\n".join(tables), sections="\n".join(sections)
+    )

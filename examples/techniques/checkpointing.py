@@ -1,0 +1,27 @@
+"""Activation checkpointing: keep the input of each layer and compute the rest again.
+
+Group: recompute and move
+Claim: GPT-2 4.62 → 2.55 GB; BERT-large on a V100, after accumulation, 8,681 → 6,775 MB.
+Do: Wrap each layer, not the whole model: kept is one input per layer, and computed again at once
+is one layer. It costs the forward pass a second time.
+"""
+
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from workload import LanguageModel, main, train
+
+
+def again_in_backward(layer: nn.Module, x: Tensor) -> Tensor:
+    return checkpoint(layer, x, use_reentrant=False)
+
+
+def before() -> None:
+    train(LanguageModel().to("cuda"))
+
+
+def after() -> None:
+    train(LanguageModel(each=again_in_backward).to("cuda"))
+
+
+if __name__ == "__main__":
+    main(before=before, after=after)

@@ -1,0 +1,45 @@
+"""Workers and pinned memory: batches are made ahead, and the host pays for it.
+
+Group: start-up
+Claim: tutorials recommend pin_memory=True and several workers; pinned memory is rounded to a
+power of two.
+Do: Count the host's memory before raising num_workers or prefetch_factor: each worker has its own
+copy of what it touches, and each batch that waits is pinned.
+Note: Nothing changes on the device. The host's figure counts what the workers themselves wrote.
+"""
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from workload import LanguageModel, evaluate, iteration, main
+
+
+class Batches(Dataset[Tensor]):
+    """Embedded text, as a preprocessed set has it: 5 MiB a batch."""
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.full((5 << 18,), float(index))
+
+
+@torch.no_grad()
+def run(workers: int, pinned: bool) -> None:
+    evaluate(LanguageModel().to("cuda"), batch=1, steps=1)
+    data = DataLoader(Batches(), batch_size=1, num_workers=workers, pin_memory=pinned)
+    for number, batch in enumerate(data):
+        iteration(number)
+        batch.to("cuda", non_blocking=pinned)
+
+
+def before() -> None:
+    run(workers=0, pinned=False)
+
+
+def after() -> None:
+    run(workers=2, pinned=True)
+
+
+if __name__ == "__main__":
+    main(before=before, after=after)

@@ -1,0 +1,60 @@
+"""A context manager round an operation finds what attention takes; fused attention takes less.
+
+Group: monitoring
+Claim: tutorials measure an operation by the difference of two counters, which misses its peak.
+Do: Put vramstow.track round what you suspect: it tells allocated, reserved and peak of this piece
+of code, and its largest blocks.
+Note: Attention by hand makes its scores, batch by heads by length by length, several times over
+and keeps them for the backward pass; the fused one never has them whole.
+"""
+
+import contextlib
+
+import torch
+from torch import Tensor, nn
+from workload import Block, LanguageModel, main, train
+
+try:
+    from vramstow import track
+except ImportError:  # without vramstow nothing is measured
+
+    def track(_: str) -> contextlib.AbstractContextManager[str]:
+        return contextlib.nullcontext("attention: not measured")
+
+
+class TrackedBlock(Block):
+    """A layer that says what its attention took."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with track("attention") as tracked:
+            attended = super().attend(q, k, v)
+        print(tracked)
+        return attended
+
+
+class BlockByHand(TrackedBlock):
+    """Attention as textbooks write it."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with track("attention") as tracked:
+            later = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).triu(1)
+            scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+            attended = scores.masked_fill(later, float("-inf")).softmax(-1) @ v
+        print(tracked)
+        return attended
+
+
+def run(block: type[nn.Module]) -> None:
+    train(LanguageModel(block=block).to("cuda"), steps=2)
+
+
+def before() -> None:
+    run(BlockByHand)
+
+
+def after() -> None:
+    run(TrackedBlock)
+
+
+if __name__ == "__main__":
+    main(before=before, after=after)
