@@ -1,8 +1,11 @@
 // vramstow doctor: what will and will not work on this machine, and what to do about it.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/doctor/checks.h"
@@ -26,10 +29,11 @@ constexpr char kFooter[] =
     "Examples:\n"
     "  vramstow doctor\n"
     "  vramstow doctor --simulate=h200                     (what a rehearsal needs)\n"
+    "  vramstow doctor --need=pool,ranks                   (in a script, before a job)\n"
     "  vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n\n"
-    "Exit status: 0 if all will work; 1 if something will not, or the page could not be written; "
-    "2 for\n"
-    "wrong arguments and settings.";
+    "Exit status: 0 if all will work, or all that is needed; 1 if something of it will not, or the "
+    "page\n"
+    "could not be written; 2 for wrong arguments and settings.";
 
 int Wrong(const absl::Status& status) {
   Complain("doctor", Printable(std::string(status.message())));
@@ -67,11 +71,15 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
   app.footer(kFooter);
   std::string simulate;
   std::string probe;
+  std::vector<std::string> needed;
   double patience_s = 30;
   bool json = false;
   app.add_option("--simulate", simulate, "Look at rehearsals on this card, not at this machine's");
   app.add_option("--timeout", patience_s, "Seconds that a driver or Python may take to answer (30)")
       ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--need", needed,
+                 "Only these decide the exit status: names of the list of what will work")
+      ->delimiter(',');
   app.add_flag("--json", json, "As JSON on one line");
   // What the children of this command are started with.
   app.add_option("--probe", probe)->group("")->check(CLI::IsMember({"driver", "preload"}));
@@ -93,7 +101,19 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
   }
   const DoctorPlan plan{*installation, settings->simulate,
                         static_cast<uint64_t>(patience_s * 1000)};
-  const Examination examination = Examine(plan);
+  Examination examination = Examine(plan);
+  for (const std::string& name : needed) {
+    if (std::ranges::find(examination.features, name, &Feature::name) !=
+        examination.features.end()) {
+      continue;
+    }
+    return Wrong(absl::InvalidArgumentError(absl::StrCat(
+        "--need: there is no '", name, "' here; there are ",
+        absl::StrJoin(examination.features, ", ",
+                      [](std::string* text, const Feature& feature) { *text += feature.name; }),
+        ".")));
+  }
+  examination.needed = std::move(needed);
   const int printed =
       PrintResult("doctor", json ? ExaminationJson(examination)
                                  : ExaminationText(examination, StyleOfStdout().width));

@@ -155,6 +155,13 @@ def test_what_a_card_lacks_is_found_and_limits_what_needs_it(
     assert {name: told.features[name]["works"] for name in features} == features
 
 
+def test_only_what_is_needed_decides(tmp_path: Path) -> None:
+    card = "--simulate=a100,without=host-vmm"
+    assert ask(tmp_path, card).status == 1
+    assert ask(tmp_path, card, "--need=trace,pool").status == 0
+    assert ask(tmp_path, card, "--need=pool,offload").status == 1
+
+
 def test_the_card_of_a_run_around_it_is_taken(tmp_path: Path) -> None:
     told = ask(tmp_path, VRAMSTOW_SIMULATE="l40s")
     assert "L40S" in told.said("driver.0")
@@ -313,6 +320,7 @@ def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
         (["--simulate=x9"], {}),
         (["--what"], {}),
         (["--timeout=0"], {}),
+        (["--need=trace,nothing"], {}),
         ([], {"VRAMSTOW_POOL": "maybe"}),
     ):
         result = subprocess.run(

@@ -60,9 +60,13 @@ std::string_view WordOf(Verdict verdict) {
 }
 
 bool AllWorks(const Examination& examination) {
+  const std::vector<std::string>& needed = examination.needed;
   const auto is_broken = [](const auto& thing) { return thing.verdict == Verdict::kBroken; };
-  return std::ranges::none_of(examination.findings, is_broken) &&
-         std::ranges::none_of(examination.features, is_broken);
+  if (needed.empty() && std::ranges::any_of(examination.findings, is_broken)) return false;
+  return std::ranges::none_of(examination.features, [&](const Feature& feature) {
+    return is_broken(feature) &&
+           (needed.empty() || std::ranges::find(needed, feature.name) != needed.end());
+  });
 }
 
 std::string ExaminationText(const Examination& examination, size_t width) {
@@ -103,6 +107,7 @@ std::string ExaminationJson(const Examination& examination) {
   Json json = {{"schema", {{"name", "vramstow.doctor"}, {"version", 1}}},
                {"version", examination.version},
                {"simulate", examination.simulate},
+               {"needed", examination.needed},
                {"all_works", AllWorks(examination)},
                {"findings", Json::array()},
                {"features", Json::array()}};

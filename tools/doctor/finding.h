@@ -42,6 +42,7 @@ struct Examination {
   std::string simulate;  // the SPEC; empty: the machine's own driver was asked
   Findings findings;
   std::vector<Feature> features;
+  std::vector<std::string> needed;  // names of features; empty: all
 };
 
 // Null where there is none. Valid as long as the findings are not changed.
@@ -52,7 +53,7 @@ const Finding* WorstFinding(const Findings& findings, std::string_view prefix);
 // "good", "limited", "broken".
 std::string_view WordOf(Verdict verdict);
 
-// Whether nothing is broken.
+// Whether nothing is broken of what is needed: the features of these names, or of none all.
 bool AllWorks(const Examination& examination);
 
 std::string ExaminationText(const Examination& examination, size_t width);

@@ -1,0 +1,138 @@
+"""The pages lead where they say, and the commands on them are commands that there are."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from installation import ROOT, VRAMSTOW
+
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+# READMEs of rooms have links, too.
+LINKING = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith((".", "build")) for part in path.relative_to(ROOT).parts)
+)
+TOP_FOLDERS = "adapters|allocator|base|bench|cmake|docs|examples|include|interpose|python|setup"
+TOP_FOLDERS += "|simulator|tests|tools|tracer"
+
+
+def without_code(text: str) -> str:
+    """Blocks of code and inline code taken out: what is left has the links."""
+    text = re.sub(r"^(    |\t).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", ""))
+        found.add(words.strip().replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        assert there.exists(), target
+        if anchor:
+            assert anchor in anchors(there), target
+
+
+def test_the_index_has_every_page() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)\)", index))
+    assert linked == {page.name for page in PAGES if page.name != "README.md"}
+
+
+@functools.cache
+def help_of(*command: str) -> str:
+    return subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60
+    ).stdout
+
+
+def commands() -> list[str]:
+    listed = help_of(str(VRAMSTOW)).partition("Commands:\n")[2].partition("\n\n")[0]
+    return [line.split()[0] for line in listed.splitlines()]
+
+
+def test_every_command_has_a_page() -> None:
+    """The index says which one; the page shows how the command is called."""
+    index = (ROOT / "docs/README.md").read_text()
+    rows = dict(re.findall(r"^\| `vramstow (\w+)` \|.*\]\(([a-z-]+\.md)\)", index, re.MULTILINE))
+    assert len(commands()) > 10
+    assert set(rows) == set(commands())
+    for command, page in rows.items():
+        assert f"vramstow {command}" in (ROOT / "docs" / page).read_text(), (command, page)
+
+
+def snippets(text: str) -> list[str]:
+    """What stands on a page as code: lines of blocks, and inline."""
+    lines = re.findall(r"^(?:    |\t)(.+)$", text, flags=re.MULTILINE)
+    for block in re.findall(r"```\w*\n(.*?)```", text, flags=re.DOTALL):
+        lines += block.replace("\\\n", " ").splitlines()
+    return lines + re.findall(r"`([^`\n]+)`", text)
+
+
+def calls(text: str) -> list[list[str]]:
+    """Calls of our program and scripts: the words from it on, to the end of the shell's command."""
+    found = []
+    for snippet in snippets(text):
+        start = re.match(
+            r"(?:\$ |- |\w+=\S+ |srun |exec )*((?:\S*/)?vramstow|examples/run|tests/run)(?= )",
+            snippet,
+        )
+        if start is None:
+            continue
+        line = re.split(r"\s#|\s{3,}|\s\||\s&&|;", snippet[start.start(1) :])[0]
+        # Placeholders and continuations are no shell.
+        line = line.replace("…", " ").replace("\\", " ").replace("(", " ").replace(")", " ")
+        line = line.replace("[", " ").replace("]", " ")
+        try:
+            found.append(shlex.split(line))
+        except ValueError:
+            found.append(line.split())
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_on_pages_are_commands_that_there_are(page: Path) -> None:
+    for program, *words in calls(page.read_text()):
+        name = Path(program).name
+        if name == "run":
+            text, words = help_of(program), words
+        elif not words or words[0] not in [*commands(), "docs"]:
+            assert not words or not re.fullmatch(r"[a-z]+", words[0]), f"no command {words[0]}"
+            text = help_of(str(VRAMSTOW))
+        else:
+            if words[0] == "docs":
+                continue
+            text = help_of(str(VRAMSTOW), words[0])
+        # After -- the words belong to the job.
+        words = words[: words.index("--")] if "--" in words else words
+        for word in words:
+            flag = word.partition("=")[0]
+            if re.fullmatch(r"--[a-z][a-z-]*", flag):
+                assert re.search(rf"{flag}\b(?!-)", text), f"{name} {' '.join(words)}: no {flag}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page: Path) -> None:
+    for snippet in snippets(page.read_text()):
+        pattern = rf"(?<![\w./-])((?:{TOP_FOLDERS})/[\w./-]*[\w/])(?![\w*<…])"
+        for name in re.findall(pattern, snippet):
+            # Programs are named as they are built or as they are written.
+            there = [ROOT / name, ROOT / f"{name}.cc", ROOT / "build" / name]
+            assert any(path.exists() for path in there) or "NAME" in name, name
