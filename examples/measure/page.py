@@ -39,7 +39,7 @@ def _died(facts: Facts) -> str:
 
 def _row(technique: Technique, facts: Facts | None) -> str:
     claim = technique.claim if any(map(str.isdigit, technique.claim)) else "no figure"
-    name = f"[{technique.name}](#{technique.name.replace('_', '-')})"
+    name = f"[{technique.name}](#{technique.name})"
     if facts is None:
         return f"| {name} | not measured | | | | | | {claim} |"
     if "failed" in facts:
