@@ -118,6 +118,12 @@ constexpr OptionParser kOptions[] = {
      [](std::string_view value, Spec* spec) {
        return ParseOperations(value, &spec->gemm_operations);
      }},
+    {"ptx", "a number of instructions such as 64M or 2G, or 0",
+     "kernels whose image has them as PTX are run, up to this many instructions of all threads in "
+     "a launch, and 64 times as many in all; default 64M",
+     [](std::string_view value, Spec* spec) {
+       return !value.ends_with("FLOP") && ParseOperations(value, &spec->ptx_steps);
+     }},
     {"kernels", "list or quiet", "list: at exit, name on stderr the kernels that had no effect",
      [](std::string_view value, Spec* spec) {
        spec->list_kernels = value == "list";

@@ -51,6 +51,7 @@ struct Spec {
   // Launches that touch more compute until they have touched so much, all together.
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // of a matrix product, additions and all
+  uint64_t ptx_steps = 64ull * 1000000;        // instructions of a kernel given as PTX; 0: none
   bool list_kernels = false;                   // at exit, name the kernels without effect
   bool adversarial = false;
   uint32_t without = 0;  // Capability bits

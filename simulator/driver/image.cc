@@ -63,6 +63,7 @@ ImageError ParseFatBinary(const ImageBytes& bytes, Image* image) {
       Merge(parsed, image);
       image->complete = true;
     }
+    if (ptx && image->ptx.empty()) image->ptx = std::move(text);
     at += member.header_bytes + member.bytes;
   }
   return ImageError::kNone;
@@ -109,7 +110,9 @@ ImageError ParseImage(const void* start, size_t size, Image* image) {
   const bool is_text = std::all_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r');
   });
-  return is_text ? ParsePtx(text, image) : ImageError::kInvalidImage;
+  const ImageError error = is_text ? ParsePtx(text, image) : ImageError::kInvalidImage;
+  if (error == ImageError::kNone) image->ptx = std::move(text);
+  return error;
 }
 
 }  // namespace vramstow::simulator

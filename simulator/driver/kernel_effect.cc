@@ -2,13 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
 
-#include "base/units.h"
 #include "simulator/driver/arguments.h"
+#include "simulator/driver/host_budget.h"
 #include "simulator/driver/host_memory.h"
 
 namespace vramstow::simulator {
@@ -36,66 +35,6 @@ void ListIdleKernels() {
   for (const auto& [count, line] : lines) {
     fprintf(stderr, "vramstow: %8llu x %s\n", static_cast<unsigned long long>(count), line.c_str());
   }
-}
-
-// How much memory of this machine the simulated devices may fill by effects: a quarter of what was
-// available when the first effect was about to write.
-class HostBudget {
- public:
-  // `bytes` more are about to be written. Looking is dear, so it is done now and then.
-  bool Allows(const State& state, uint64_t bytes) {
-    if (spent_) return false;
-    since_looked_ += bytes;
-    if (since_looked_ < kLookEvery) return true;
-    since_looked_ = 0;
-    if (limit_ == 0) limit_ = Available() / 4;
-    uint64_t written = 0;
-    for (int i = 0; i < state.machine->devices(); ++i) {
-      struct stat status = {};
-      if (fstat(state.machine->space().descriptor(i), &status) == 0) {
-        written += static_cast<uint64_t>(status.st_blocks) * 512;
-      }
-    }
-    if (written + bytes <= limit_) return true;
-    spent_ = true;
-    fprintf(stderr,
-            "vramstow: the simulated memory holds %s, a quarter of what this machine had free: "
-            "kernels have no effect from here on. Say contents=discard or effects=off if nothing "
-            "needs their results.\n",
-            FormatBytes(written).text);
-    return false;
-  }
-
- private:
-  static constexpr uint64_t kLookEvery = 64ull << 20;
-
-  static uint64_t Available() {
-    constexpr uint64_t kFallback = 16ull << 30;
-    FILE* file = fopen("/proc/meminfo", "re");
-    if (file == nullptr) return kFallback;
-    unsigned long long kib = 0;
-    char line[128];
-    while (kib == 0 && fgets(line, sizeof(line), file) != nullptr) {
-      if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1) kib = 0;
-    }
-    fclose(file);
-    return kib == 0 ? kFallback : kib << 10;
-  }
-
-  uint64_t since_looked_ = 0;
-  uint64_t limit_ = 0;
-  bool spent_ = false;
-};
-
-HostBudget& GlobalBudget() {
-  static auto* budget = new HostBudget;
-  return *budget;
-}
-
-// A name that lives as long as the process: marks of what was left out refer to it.
-const char* LastingName(const std::string& name) {
-  static auto* names = new std::set<std::string>;
-  return names->insert(name).first->c_str();
 }
 
 // Memory as one launch of a kernel sees it; decides whether the launch is worth its price.
@@ -169,7 +108,7 @@ class LaunchMemory : public KernelMemory {
     if (large_ && touched_ > allowance - std::min(allowance, *SpentAllowance())) {
       return " (too large)";
     }
-    if (written_ > 0 && !GlobalBudget().Allows(*state_, written_)) {
+    if (written_ > 0 && !HostBudget::Global().Allows(*state_, written_)) {
       return " (memory of this machine)";
     }
     return nullptr;
@@ -298,6 +237,11 @@ std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Laun
   if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
   if (FindEffect(launch.function) == nullptr) return nullptr;
   return std::make_shared<KnownKernel>(state, context, launch);
+}
+
+const char* LastingName(const std::string& name) {
+  static auto* names = new std::set<std::string>;
+  return names->insert(name).first->c_str();
 }
 
 void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason) {

@@ -23,6 +23,10 @@ std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Laun
 // Counts a launch without effect, for the list at exit that kernels=list asks for.
 void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason);
 
+// A name that lives as long as the process: marks of what was left out refer to it, and reasons
+// are kept by address.
+const char* LastingName(const std::string& name);
+
 }  // namespace vramstow::simulator
 
 #endif  // VRAMSTOW_SIMULATOR_DRIVER_KERNEL_EFFECT_H_

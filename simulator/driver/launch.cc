@@ -10,6 +10,7 @@
 #include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
 #include "simulator/driver/profiler.h"
+#include "simulator/driver/ptx_kernel.h"
 #include "simulator/driver/stream.h"
 
 namespace vramstow::simulator {
@@ -98,7 +99,9 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
     }
   }
   if (std::shared_ptr<Work> known = MakeKnownKernel(state, context, launch)) return known;
-  NoteIdleLaunch(*state, launch.function->name, "");
+  std::string why;
+  if (std::shared_ptr<Work> ptx = MakePtxKernel(state, context, launch, &why)) return ptx;
+  NoteIdleLaunch(*state, launch.function->name, why.empty() ? "" : LastingName(why));
   static const auto* idle = new std::shared_ptr<Work>(
       std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
   return *idle;

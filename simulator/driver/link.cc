@@ -1,19 +1,26 @@
 // Linking: images are read as they are added, and joined into one.
 //
-// No code is linked, because none runs: the result is PTX with an empty entry for each kernel of
-// the inputs, with its parameters and limits, and their variables. So a module made from it has
-// what the inputs had. Code for link-time optimisation, libraries and objects are not read: they
-// add nothing that can be launched.
+// The result is PTX: the texts of the inputs that are PTX, one after the other, each a unit with
+// names of its own (simulator/ptx), and an empty entry for each kernel of the others, with its
+// parameters and limits, and their variables. So a module made from it has what the inputs had.
+// Code for link-time optimisation, libraries and objects are not read: they add nothing that can be
+// launched.
 #include <stdio.h>
 #include <string.h>
 
+#include <set>
+
 #include "simulator/driver/call.h"
 #include "simulator/driver/image.h"
+#include "simulator/driver/image_bytes.h"
+#include "simulator/driver/ptx.h"
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
 
 struct CUlinkState_st {
-  Image image;
+  std::string units;  // PTX
+  Image image;        // what is in no unit
+  std::set<std::string> kernels;
   bool opaque = false;  // an input could not be looked into
   std::string result;
   char* error_log = nullptr;  // of the caller
@@ -49,11 +56,19 @@ CUresult Join(Link* link, const void* data, size_t size, const char* name) {
       return CUDA_ERROR_INVALID_PTX;
   }
   for (const auto& [kernel, description] : input.kernels) {
-    if (!link->image.kernels.emplace(kernel, description).second) {
+    if (!link->kernels.insert(kernel).second) {
       Say(*link, what + " defines " + kernel + ", as an input before it does");
       return CUDA_ERROR_INVALID_IMAGE;
     }
   }
+  if (!input.ptx.empty()) {
+    link->units += input.ptx + "\n";
+    Image unit;
+    ParsePtx(input.ptx, &unit);
+    for (const auto& [kernel, description] : unit.kernels) input.kernels.erase(kernel);
+    for (const auto& [variable, bytes] : unit.variables) input.variables.erase(variable);
+  }
+  link->image.kernels.merge(input.kernels);
   link->image.variables.merge(input.variables);
   link->opaque = link->opaque || !input.complete;
   return CUDA_SUCCESS;
@@ -64,8 +79,14 @@ CUresult AddInput(Link* link, CUjitInputType type, const void* data, size_t size
   if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   switch (type) {
+    case CU_JIT_INPUT_PTX: {
+      // Text that ends where the caller says so, with or without a zero.
+      std::vector<char> text;
+      if (!ImageBytes(data, size).Read(0, size, &text)) return CUDA_ERROR_INVALID_VALUE;
+      text.push_back('\0');
+      return Join(link, text.data(), text.size(), name);
+    }
     case CU_JIT_INPUT_CUBIN:
-    case CU_JIT_INPUT_PTX:
     case CU_JIT_INPUT_FATBINARY:
       return Join(link, data, size, name);
     case CU_JIT_INPUT_OBJECT:
@@ -185,7 +206,7 @@ CUresult cuLinkComplete(CUlinkState state, void** image, size_t* size) {
       Say(*link, "an input is compressed: the simulated card cannot look into it");
       return CUDA_ERROR_NOT_SUPPORTED;
     }
-    link->result = WriteImage(call.machine().card(), link->image);
+    link->result = link->units + WriteImage(call.machine().card(), link->image);
     *image = link->result.data();
     if (size != nullptr) *size = link->result.size() + 1;
     return CUDA_SUCCESS;

@@ -6,12 +6,10 @@
 #include <iterator>
 
 #include "simulator/driver/image_origin.h"
+#include "simulator/driver/variable.h"
 
 namespace vramstow::simulator {
 namespace {
-
-// What a variable takes whose size nobody knows: the image is compressed.
-constexpr uint64_t kUnknownVariableBytes = 4096;
 
 // Guarded by State::mutex; never destroyed.
 struct Tables {
@@ -105,18 +103,12 @@ CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Program* program = FindProgram(handle);
   if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const auto known = program->image.variables.find(name);
-  const bool is_known = known != program->image.variables.end();
-  if (program->image.complete && !is_known) return CUDA_ERROR_NOT_FOUND;
-  const uint64_t size = is_known ? known->second : kUnknownVariableBytes;
-  Global& global = program->globals[{name, call.context()}];
-  if (global.address == 0) {
-    Block* block = nullptr;
-    const Result result = call.machine().memory.Allocate(
-        call.device(), std::max<uint64_t>(size, 1), BlockKind::kGlobal, call.context(), &block);
-    if (result != Result::kSuccess) return ToDriver(result);
-    global = {block->address, size};
+  if (program->image.complete && !program->image.variables.contains(name)) {
+    return CUDA_ERROR_NOT_FOUND;
   }
+  Global global;
+  const CUresult result = FindGlobal(&call.state(), call.context(), program, name, &global);
+  if (result != CUDA_SUCCESS) return result;
   if (address != nullptr) *address = global.address;
   if (bytes != nullptr) *bytes = global.bytes;
   return CUDA_SUCCESS;
@@ -183,6 +175,14 @@ void Function::SetKnown(const KernelImage& kernel) {
   if (kernel.max_threads > 0) {
     attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = static_cast<int>(kernel.max_threads);
   }
+}
+
+const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
+  if (program->code == nullptr && !program->image.ptx.empty()) {
+    program->code = std::make_shared<ptx::Program>(std::move(program->image.ptx));
+    program->image.ptx.clear();
+  }
+  return program->code;
 }
 
 Function* FindFunctionHandle(const void* handle) { return GlobalTables().functions.Find(handle); }

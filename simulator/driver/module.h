@@ -1,10 +1,11 @@
 // Modules, libraries, kernels, and kernels registered by tests.
 //
-// Idea: the simulator runs no device code. An image tells which kernels and variables there are
+// Idea: the simulator runs no machine code. An image tells which kernels and variables there are
 // (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
-// does nothing, unless somebody registered a host function under its name, or simulator/effects
-// knows the name. A module and a library are the same
-// thing here, a kernel and a function too: the driver lets one stand for the other.
+// does nothing, unless somebody registered a host function under its name, simulator/effects
+// knows the name, or the image has the kernel as PTX that simulator/ptx can run. A module and a
+// library are the same thing here, a kernel and a function too: the driver lets one stand for the
+// other.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 
@@ -15,6 +16,7 @@
 #include "simulator/driver/image.h"
 #include "simulator/driver/simulator_api.h"
 #include "simulator/effects/effect.h"
+#include "simulator/ptx/program.h"
 
 namespace vramstow::simulator {
 
@@ -31,6 +33,8 @@ struct Function {
   Program* program = nullptr;
   bool effect_sought = false;  // whether the name has been looked up
   std::shared_ptr<const NamedEffect> effect;
+  bool routine_sought = false;
+  const ptx::Routine* routine = nullptr;  // of the program's code
   std::vector<KernelParameter> parameters;
   bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
@@ -49,6 +53,7 @@ struct Program {
   bool library = false;
   bool known_kernels = true;  // whether their names mean what simulator/effects takes them for
   Image image;
+  std::shared_ptr<ptx::Program> code;  // of image.ptx, once somebody asks; see FindCode
   std::map<std::string, Function*> functions;
   std::map<std::pair<std::string, Context*>, Global> globals;
 };
@@ -70,6 +75,9 @@ struct Launch {
   void** parameters = nullptr;  // of the caller; copied when the work is made
   void** extra = nullptr;
 };
+
+// The program as PTX, or null.
+const std::shared_ptr<ptx::Program>& FindCode(Program* program);
 
 Function* FindFunctionHandle(const void* handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);

@@ -1,117 +1,17 @@
 #include "simulator/driver/ptx.h"
 
 #include <algorithm>
-#include <charconv>
+#include <map>
+#include <set>
+
+#include "simulator/ptx/declaration.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Words and single characters; comments and blanks between them are skipped.
-class Tokens {
- public:
-  explicit Tokens(std::string_view text) : text_(text) { Next(); }
-
-  std::string_view token() const { return token_; }
-  bool ended() const { return token_.empty(); }
-
-  void Next() {
-    SkipBlanks();
-    size_t length = 0;
-    while (length < text_.size() && IsWord(text_[length])) ++length;
-    if (length == 0 && !text_.empty()) length = 1;
-    token_ = text_.substr(0, length);
-    text_.remove_prefix(length);
-  }
-
-  bool Take(std::string_view wanted) {
-    if (token_ != wanted) return false;
-    Next();
-    return true;
-  }
-
-  // Behind the bracket that closes the one that was just taken.
-  void SkipBlock() {
-    for (int depth = 1; depth > 0 && !ended(); Next()) {
-      if (token_ == "{") ++depth;
-      if (token_ == "}") --depth;
-    }
-  }
-
-  bool TakeNumber(uint64_t* number) {
-    const auto [end, error] =
-        std::from_chars(token_.data(), token_.data() + token_.size(), *number);
-    if (error != std::errc() || end != token_.data() + token_.size()) return false;
-    Next();
-    return true;
-  }
-
- private:
-  static bool IsWord(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '$' || c == '.' || c == '%';
-  }
-
-  void SkipBlanks() {
-    while (!text_.empty()) {
-      if (text_[0] == ' ' || (text_[0] >= '\t' && text_[0] <= '\r')) {
-        text_.remove_prefix(1);
-      } else if (text_.starts_with("//")) {
-        text_.remove_prefix(std::min(text_.find('\n'), text_.size()));
-      } else if (text_.starts_with("/*")) {
-        const size_t end = text_.find("*/");
-        text_.remove_prefix(end == std::string_view::npos ? text_.size() : end + 2);
-      } else {
-        return;
-      }
-    }
-  }
-
-  std::string_view text_;
-  std::string_view token_;
-};
-
-// Bytes of ".u64", ".b8", …; 0 for what is no type.
-uint64_t BytesOfType(std::string_view type) {
-  if (type.size() < 3 || type[0] != '.') return 0;
-  if (type == ".pred") return 1;
-  uint64_t bits = 0;
-  const auto [end, error] = std::from_chars(type.data() + 2, type.data() + type.size(), bits);
-  const bool known = std::string_view("usbf").find(type[1]) != std::string_view::npos;
-  return known && error == std::errc() && bits <= 128 ? bits / 8 : 0;
-}
-
-struct Variable {
-  std::string_view name;
-  uint64_t bytes = 0;
-  uint64_t alignment = 1;
-};
-
-// ".align 8 .b8 name[16][4]" or ".u64 name"; False: something else.
-bool ParseVariable(Tokens* tokens, Variable* variable) {
-  constexpr uint64_t kBytesMax = 1ull << 40;
-  uint64_t element = 0;
-  uint64_t aligned = 0;
-  while (!tokens->ended() && tokens->token()[0] == '.') {
-    if (tokens->Take(".align")) {
-      if (!tokens->TakeNumber(&aligned)) return false;
-      continue;
-    }
-    element = std::max(element, BytesOfType(tokens->token()));
-    tokens->Next();  // a type, or .ptr, .global and others that change nothing
-  }
-  if (element == 0 || tokens->ended()) return false;
-  variable->name = tokens->token();
-  variable->bytes = element;
-  variable->alignment = std::max(aligned, element);
-  tokens->Next();
-  while (tokens->Take("[")) {
-    uint64_t count = 0;
-    if (tokens->token() != "]" && !tokens->TakeNumber(&count)) return false;
-    if (!tokens->Take("]") || (count > 0 && variable->bytes > kBytesMax / count)) return false;
-    variable->bytes *= count;
-  }
-  return true;
-}
+using ptx::ParseVariable;
+using ptx::Tokens;
+using ptx::Variable;
 
 bool ParseParameters(Tokens* tokens, KernelImage* kernel) {
   uint64_t offset = 0;
@@ -139,8 +39,12 @@ uint32_t ParseThreads(Tokens* tokens) {
   return static_cast<uint32_t>(std::min<uint64_t>(product, 1024));
 }
 
-// Static shared memory that a body declares.
-void ParseBody(Tokens* tokens, KernelImage* kernel) {
+// Shared variables of the whole text, by name.
+using SharedVariables = std::map<std::string_view, uint64_t>;
+
+// Static shared and local memory that a body declares, and shared variables that it names.
+void ParseBody(Tokens* tokens, const SharedVariables& shared, KernelImage* kernel) {
+  std::set<std::string_view> named;
   for (int depth = 1; depth > 0 && !tokens->ended();) {
     if (tokens->Take("{")) {
       ++depth;
@@ -151,13 +55,22 @@ void ParseBody(Tokens* tokens, KernelImage* kernel) {
       if (ParseVariable(tokens, &variable)) {
         kernel->shared_bytes += static_cast<uint32_t>(variable.bytes);
       }
+    } else if (tokens->Take(".local")) {
+      Variable variable;
+      if (ParseVariable(tokens, &variable)) {
+        kernel->local_bytes += static_cast<uint32_t>(variable.bytes);
+      }
     } else {
+      const auto found = shared.find(tokens->token());
+      if (found != shared.end() && named.insert(found->first).second) {
+        kernel->shared_bytes += static_cast<uint32_t>(found->second);
+      }
       tokens->Next();
     }
   }
 }
 
-bool ParseEntry(Tokens* tokens, Image* image) {
+bool ParseEntry(Tokens* tokens, const SharedVariables& shared, Image* image) {
   if (tokens->ended()) return false;
   KernelImage& kernel = image->kernels[std::string(tokens->token())];
   kernel.parameters_known = true;
@@ -169,7 +82,7 @@ bool ParseEntry(Tokens* tokens, Image* image) {
     } else if (tokens->Take(";")) {
       return true;  // a declaration
     } else if (tokens->Take("{")) {
-      ParseBody(tokens, &kernel);
+      ParseBody(tokens, shared, &kernel);
       return true;
     } else {
       tokens->Next();
@@ -183,20 +96,31 @@ bool ParseEntry(Tokens* tokens, Image* image) {
 ImageError ParsePtx(std::string_view text, Image* image) {
   Image parsed;
   Tokens tokens(text);
+  SharedVariables shared;
+  uint64_t const_bytes = 0;
   if (!tokens.Take(".version")) return ImageError::kInvalidPtx;
   while (!tokens.ended()) {
     if (tokens.Take(".entry")) {
-      if (!ParseEntry(&tokens, &parsed)) return ImageError::kInvalidPtx;
-    } else if (tokens.Take(".global") || tokens.Take(".const")) {
+      if (!ParseEntry(&tokens, shared, &parsed)) return ImageError::kInvalidPtx;
+    } else if (tokens.token() == ".global" || tokens.token() == ".const") {
+      const bool constant = tokens.token() == ".const";
+      tokens.Next();
       Variable variable;
       if (ParseVariable(&tokens, &variable)) {
         parsed.variables[std::string(variable.name)] = variable.bytes;
+        if (constant) const_bytes += variable.bytes;
       }
+    } else if (tokens.Take(".shared")) {
+      Variable variable;
+      if (ParseVariable(&tokens, &variable)) shared[variable.name] = variable.bytes;
     } else if (tokens.Take("{")) {
       tokens.SkipBlock();  // the body of a function, or a variable's values
     } else {
       tokens.Next();
     }
+  }
+  for (auto& [name, kernel] : parsed.kernels) {
+    kernel.const_bytes = static_cast<uint32_t>(std::min<uint64_t>(const_bytes, UINT32_MAX));
   }
   parsed.complete = true;
   *image = std::move(parsed);

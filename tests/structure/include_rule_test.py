@@ -31,7 +31,8 @@ RULE: dict[str, set[str]] = {
     "tracer/capture": {"base"},
     "simulator/device": {"base"},
     "simulator/effects": {"base"},
-    "simulator/driver": {"simulator/device", "simulator/effects", "base"},
+    "simulator/ptx": {"base"},
+    "simulator/driver": {"simulator/device", "simulator/effects", "simulator/ptx", "base"},
     "simulator/runtime": {"base"},
     "tools": {
         "tools/exports",

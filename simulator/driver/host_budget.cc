@@ -1,0 +1,56 @@
+#include "simulator/driver/host_budget.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/units.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kLookEvery = 64ull << 20;
+
+uint64_t Available() {
+  constexpr uint64_t kFallback = 16ull << 30;
+  FILE* file = fopen("/proc/meminfo", "re");
+  if (file == nullptr) return kFallback;
+  unsigned long long kib = 0;
+  char line[128];
+  while (kib == 0 && fgets(line, sizeof(line), file) != nullptr) {
+    if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1) kib = 0;
+  }
+  fclose(file);
+  return kib == 0 ? kFallback : kib << 10;
+}
+
+}  // namespace
+
+HostBudget& HostBudget::Global() {
+  static auto* budget = new HostBudget;
+  return *budget;
+}
+
+bool HostBudget::Allows(const State& state, uint64_t bytes) {
+  if (spent_) return false;
+  since_looked_ += bytes;
+  if (since_looked_ < kLookEvery) return true;
+  since_looked_ = 0;
+  if (limit_ == 0) limit_ = Available() / 4;
+  uint64_t written = 0;
+  for (int i = 0; i < state.machine->devices(); ++i) {
+    struct stat status = {};
+    if (fstat(state.machine->space().descriptor(i), &status) == 0) {
+      written += static_cast<uint64_t>(status.st_blocks) * 512;
+    }
+  }
+  if (written + bytes <= limit_) return true;
+  spent_ = true;
+  fprintf(stderr,
+          "vramstow: the simulated memory holds %s, a quarter of what this machine had free: "
+          "kernels have no effect from here on. Say contents=discard or effects=off if nothing "
+          "needs their results.\n",
+          FormatBytes(written).text);
+  return false;
+}
+
+}  // namespace vramstow::simulator

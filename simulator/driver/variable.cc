@@ -1,0 +1,73 @@
+#include "simulator/driver/variable.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+namespace vramstow::simulator {
+namespace {
+
+// What a variable takes whose size nobody knows: the image is compressed.
+constexpr uint64_t kUnknownBytes = 4096;
+
+uint64_t SizeOf(const Program& program, const ptx::GlobalVariable* declared,
+                const std::string& name) {
+  if (declared != nullptr && declared->bytes > 0) return declared->bytes;
+  const auto known = program.image.variables.find(name);
+  return known == program.image.variables.end() ? kUnknownBytes : known->second;
+}
+
+CUresult Allocate(State* state, Context* context, uint64_t bytes, Global* global) {
+  Block* block = nullptr;
+  const Result result = state->machine->memory.Allocate(
+      context->device, std::max<uint64_t>(bytes, 1), BlockKind::kGlobal, context, &block);
+  if (result != Result::kSuccess) return ToDriver(result);
+  *global = {block->address, bytes};
+  return CUDA_SUCCESS;
+}
+
+// The values that it was declared with. Addresses among them are those of variables that have
+// their memory.
+void Fill(State* state, Context* context, Program* program, const ptx::GlobalVariable& declared,
+          const Global& global) {
+  if (declared.initial.empty() || !state->machine->spec().keep_contents) return;
+  std::vector<char> bytes = declared.initial;
+  bytes.resize(std::min<uint64_t>(bytes.size(), global.bytes));
+  for (const ptx::GlobalVariable::Address& address : declared.addresses) {
+    const std::string& name = program->code->variables()[address.variable].name;
+    const uint64_t value = program->globals[{name, context}].address + address.addend;
+    if (address.offset + sizeof(value) <= bytes.size()) {
+      memcpy(bytes.data() + address.offset, &value, sizeof(value));
+    }
+  }
+  void* to = state->machine->contents.Translate(global.address, bytes.size(), true);
+  if (to != nullptr) memcpy(to, bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+CUresult FindGlobal(State* state, Context* context, Program* program, const std::string& name,
+                    Global* global) {
+  const ptx::Program* code = FindCode(program).get();
+  std::vector<std::string> wanted = {name};
+  std::vector<std::pair<const ptx::GlobalVariable*, Global>> made;
+  while (!wanted.empty()) {
+    const std::string next = std::move(wanted.back());
+    wanted.pop_back();
+    Global& found = program->globals[{next, context}];
+    if (found.address != 0) continue;
+    const ptx::GlobalVariable* declared = code == nullptr ? nullptr : code->FindVariable(next);
+    const CUresult result = Allocate(state, context, SizeOf(*program, declared, next), &found);
+    if (result != CUDA_SUCCESS) return result;
+    if (declared == nullptr) continue;
+    made.emplace_back(declared, found);
+    for (const ptx::GlobalVariable::Address& address : declared->addresses) {
+      wanted.push_back(code->variables()[address.variable].name);
+    }
+  }
+  for (const auto& [declared, place] : made) Fill(state, context, program, *declared, place);
+  *global = program->globals[{name, context}];
+  return CUDA_SUCCESS;
+}
+
+}  // namespace vramstow::simulator

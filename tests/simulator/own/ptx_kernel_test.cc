@@ -1,0 +1,117 @@
+// PTX kernels that go wrong, or are not run: what the simulated driver makes of them.
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/simulator/own/child.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// One kernel of one address, with this body.
+std::string TextOf(const std::string& body) {
+  return ".version 7.0\n.target sm_70\n.address_size 64\n"
+         ".visible .entry k(.param .u64 out)\n{\n  .reg .b32 %r<4>;\n  .reg .b64 %rd<4>;\n"
+         "  ld.param.u64 %rd1, [out];\n" +
+         body + "\n  ret;\n}\n";
+}
+
+constexpr char kStore[] = "st.global.u32 [%rd1], 5;";
+
+// What the context says after a launch on a block of 4 KiB; *value: its first word, where it can
+// still be read.
+CUresult ResultOf(const std::string& body, unsigned* value, const char* kernel = "k") {
+  const Driver& driver = GetDriver();
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr block = 0;
+  if (!StartDriver(driver) ||
+      driver.cuModuleLoadData(&module, TextOf(body).c_str()) != CUDA_SUCCESS ||
+      driver.cuModuleGetFunction(&function, module, kernel) != CUDA_SUCCESS ||
+      driver.cuMemAlloc(&block, 4096) != CUDA_SUCCESS ||
+      driver.cuMemsetD32(block, 0, 1024) != CUDA_SUCCESS) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+  void* arguments[] = {&block};
+  const CUresult launched =
+      driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr);
+  if (launched != CUDA_SUCCESS) return CUDA_ERROR_UNKNOWN;
+  const CUresult result = driver.cuCtxSynchronize();
+  if (result != CUDA_SUCCESS) return driver.cuMemAlloc(&block, 16);  // the error stays
+  return driver.cuMemcpyDtoH(value, block, sizeof(*value));
+}
+
+int ErrorIn(const char* spec, const std::string& body) {
+  return InChild(spec, [&] {
+    unsigned value = 0;
+    return static_cast<int>(ResultOf(body, &value)) % 128;
+  });
+}
+
+int ValueIn(const std::string& spec, const std::string& body) {
+  return InChild(spec, [&] {
+    unsigned value = 0;
+    const CUresult result = ResultOf(body, &value);
+    return result == CUDA_SUCCESS ? static_cast<int>(value) : 100;
+  });
+}
+
+// What a child with kernels=list writes to stderr.
+std::string Said(const std::string& spec, const std::string& body) {
+  int ends[2];
+  EXPECT_EQ(0, pipe(ends));
+  InChild(spec, [&] {
+    dup2(ends[1], STDERR_FILENO);
+    unsigned value = 0;
+    ResultOf(body, &value);
+    exit(0);  // the list is written at exit
+    return 0;
+  });
+  close(ends[1]);
+  std::string said(4096, '\0');
+  said.resize(static_cast<size_t>(std::max<ssize_t>(read(ends[0], said.data(), said.size()), 0)));
+  close(ends[0]);
+  return said;
+}
+
+TEST(PtxKernelTest, ErrorsOfKernelsStayWithTheContext) {
+  constexpr char kSpec[] = "a100,memory=1GiB";
+  EXPECT_EQ(0, ErrorIn(kSpec, kStore));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS % 128, ErrorIn(kSpec, "st.global.u32 [%rd1+4096], 5;"));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS % 128, ErrorIn(kSpec, "ld.u32 %r1, [16];"));
+  EXPECT_EQ(CUDA_ERROR_MISALIGNED_ADDRESS % 128, ErrorIn(kSpec, "ld.global.u32 %r1, [%rd1+2];"));
+  EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED % 128, ErrorIn(kSpec, "trap;"));
+}
+
+TEST(PtxKernelTest, AnEndlessKernelIsStoppedAndNamed) {
+  const std::string body = std::string(kStore) + "\nagain: bra again;";
+  EXPECT_EQ(5, ValueIn("a100,memory=1GiB,ptx=1M", body)) << "what it wrote stays";
+  EXPECT_NE(std::string::npos, Said("a100,memory=1GiB,ptx=1M,kernels=list", body)
+                                   .find("k (stopped: more instructions than ptx= allows)"));
+}
+
+TEST(PtxKernelTest, WhatIsNotKnownHasNoEffectAndIsNamed) {
+  const std::string body = std::string(kStore) + "\nadd.rz.f32 %f1, %f2, %f3;";
+  EXPECT_EQ(0, ValueIn("a100,memory=1GiB", body));
+  EXPECT_NE(
+      std::string::npos,
+      Said("a100,memory=1GiB,kernels=list", body).find("k (not known here: the register %f1)"));
+}
+
+TEST(PtxKernelTest, EffectsCanBeSwitchedOff) {
+  EXPECT_EQ(5, ValueIn("a100,memory=1GiB", kStore));
+  EXPECT_EQ(0, ValueIn("a100,memory=1GiB,effects=off", kStore));
+  EXPECT_EQ(0, ValueIn("a100,memory=1GiB,ptx=0", kStore));
+  EXPECT_EQ(0, ValueIn("a100,memory=1GiB,contents=discard", kStore));
+}
+
+// A launch that was stopped leaves what is not what it should be; what is computed from it isn't
+// either, and the host is told when it reads that.
+TEST(PtxKernelTest, WhatFollowsFromAStoppedKernelIsMarked) {
+  const std::string said =
+      Said("a100,memory=1GiB,ptx=1M,kernels=list", std::string(kStore) + "\nagain: bra again;");
+  EXPECT_NE(std::string::npos, said.find("the host read what was left out by k")) << said;
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
