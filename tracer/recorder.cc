@@ -19,6 +19,11 @@ uint32_t Recorder::CaptureStack(EventKind kind) {
   return state == nullptr ? 0 : state->CaptureStack(kind);
 }
 
+uint32_t Recorder::NameStack(uint32_t stack, const StackName* names, size_t count) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? stack : state->NameStack(stack, names, count);
+}
+
 void Recorder::Describe(std::string_view key, std::string_view value) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
   if (state != nullptr) state->Describe(key, value);

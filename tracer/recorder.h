@@ -15,6 +15,7 @@
 #define VRAMSTOW_TRACER_RECORDER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -64,6 +65,13 @@ struct RecorderConfig {
   uint64_t ring_bytes = 0;
 };
 
+// A frame of a stack that is no code. In a trace it is one of Python's: `kind`, in angle brackets,
+// stands for the file, and the line is 0.
+struct StackName {
+  std::string_view text;  // "aten::mm"
+  std::string_view kind;  // "<operator>"
+};
+
 inline constexpr uint64_t kLeastRingBytes = 1024 * 1024;
 
 // What a mark is. Stored in traces: never change one.
@@ -96,6 +104,10 @@ class Recorder {
   uint64_t RecordWithStack(const Event& event);
   // The stack that Record would give an event of this kind here and now; 0: none.
   uint32_t CaptureStack(EventKind kind);
+  // That stack with something inside of it that no code says: what a framework calls the work that
+  // goes on. The first is the innermost. Texts that are too long are cut; a stack that the trace
+  // has no room for stays as it is.
+  uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
 
   // Facts about process, device and settings: kept in the trace as a list of pairs, later values of
   // the same key win. Keys are lower case with dots: "process.command", "device.0.name". Of a key

@@ -19,6 +19,19 @@ void* ZeroMemory(size_t size) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
+constexpr size_t kMaxName = sizeof(PythonCode::name);
+constexpr uint64_t kNamed = 0x6E616D6564;  // so that no other hash is made in this way
+
+// FNV-1a over both texts, and on from there.
+uint64_t HashOf(uint64_t before, const StackName& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::string_view text : {name.text.substr(0, kMaxName), name.kind}) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ 0xff) * 0x100000001b3u;
+  }
+  return MixInto(before, hash);
+}
+
 std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
   return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
 }
@@ -121,6 +134,29 @@ uint32_t RecorderState::TellStack(StackScratch* scratch, uint64_t hash, const Fr
   return stack;
 }
 
+// Each pair of a stack and names on top of it is interned once; after that it is a look-up.
+uint32_t RecorderState::NameStack(uint32_t stack, const StackName* names, size_t count) {
+  if (stack == 0 || count == 0 || stack_tables_ == nullptr) return stack;
+  StackTables& tables = *stack_tables_;
+  uint64_t hash = MixInto(kNamed, stack);
+  for (size_t i = 0; i < count; ++i) hash = HashOf(hash, names[i]);
+  hash |= 1;
+  if (const uint32_t known = tables.stacks.Find(hash)) return known;
+  const void* const self = Self();
+  if (self == nullptr || !lock_.Lock(self)) return stack;
+  uint32_t named = tables.stacks.Find(hash);
+  if (named == 0 && IsRecording()) {
+    named = stack;
+    for (size_t i = count; i > 0 && named != 0; --i) {
+      const uint32_t code = InternName(names[i - 1]);
+      named = code == 0 ? 0 : InternNode({named, FrameKind::kPython, code, 0});
+    }
+    if (named != 0) tables.stacks.Add(hash, named);
+  }
+  lock_.Unlock();
+  return named != 0 ? named : stack;
+}
+
 // Whether it is vramstow's own code: no caller wants to see that.
 bool RecorderState::IsOurs(const CallerObject* library) {
   return library != nullptr && library->role == CallerRole::kVramstow;
@@ -145,16 +181,30 @@ RecorderState::StackNode RecorderState::NodeOf(const StackFrame& frame, const Ca
 uint32_t RecorderState::InternCode(const StackFrame& frame) {
   StackTables& tables = *stack_tables_;
   const uint64_t key = frame.fingerprint | 1;
-  uint32_t number = tables.codes.Find(key);
+  const uint32_t number = tables.codes.Find(key);
   if (number != 0) return number;
   tables.capture.python().Describe(frame.place, &tables.code);
-  number = tables.code_count + 1;
+  return AddCode(key, tables.code.name, tables.code.file, tables.code.first_line);
+}
+
+// Names are told as codes are. Their texts' hashes are no code object's fingerprint, as far as 64
+// bits can tell.
+uint32_t RecorderState::InternName(const StackName& name) {
+  const uint64_t key = HashOf(0, name) | 1;
+  const uint32_t number = stack_tables_->codes.Find(key);
+  return number != 0 ? number : AddCode(key, name.text.substr(0, kMaxName), name.kind, 0);
+}
+
+// 0: there is no room.
+uint32_t RecorderState::AddCode(uint64_t key, std::string_view name, std::string_view file,
+                                uint32_t first_line) {
+  StackTables& tables = *stack_tables_;
+  const uint32_t number = tables.code_count + 1;
   uint8_t numbers[3 * kMaxVarintBytes];
-  const std::string_view name = tables.code.name;
   uint8_t* out = WriteVarint(numbers, number);
-  out = WriteVarint(out, tables.code.first_line);
+  out = WriteVarint(out, first_line);
   out = WriteVarint(out, name.size());
-  const std::string_view parts[] = {AsText(numbers, out), name, tables.code.file};
+  const std::string_view parts[] = {AsText(numbers, out), name, file};
   if (!tables.codes.Add(key, number)) return 0;
   if (!AppendTableRecord(static_cast<uint8_t>(RecordType::kCode), parts, 3)) return 0;
   tables.code_count = number;

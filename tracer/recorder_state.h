@@ -50,6 +50,7 @@ class RecorderState {
   uint64_t Record(const Event& event);
   uint64_t RecordWithStack(const Event& event);
   uint32_t CaptureStack(EventKind kind);
+  uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   void Describe(std::string_view key, std::string_view value);
   uint16_t InternCall(std::string_view name);
   uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
@@ -103,6 +104,9 @@ class RecorderState {
   StackNode NodeOf(const StackFrame& frame, const CallerObject* library, uint32_t parent)
       VRAMSTOW_REQUIRES(lock_);
   uint32_t InternCode(const StackFrame& frame) VRAMSTOW_REQUIRES(lock_);
+  uint32_t InternName(const StackName& name) VRAMSTOW_REQUIRES(lock_);
+  uint32_t AddCode(uint64_t key, std::string_view name, std::string_view file, uint32_t first_line)
+      VRAMSTOW_REQUIRES(lock_);
   uint32_t InternNode(const StackNode& node) VRAMSTOW_REQUIRES(lock_);
 
   // recorder_background.cc: what the recorder's own thread does.

@@ -150,6 +150,7 @@ class Adapter final : public CUDAAllocator {
   void ApplyFraction(Device* device);
 
   const vramstow_framework* const table_;
+  const bool names_callers_;  // the trace has stacks: operators and modules belong to them
   CUDAAllocator* const native_;
   std::atomic<int> device_count_{0};
   std::atomic<bool> enabled_{true};

@@ -2,6 +2,7 @@
 #include <c10/core/Allocator.h>
 
 #include "adapters/torch/adapter.h"
+#include "adapters/torch/operators.h"
 
 namespace vramstow::torch_adapter {
 namespace {
@@ -44,9 +45,17 @@ inline bool Adapter::IsServed(Device* device) {
 
 inline int Adapter::Ask(const Request& request, vramstow_framework_block* block) {
   int served = VRAMSTOW_SERVED_FROM_CACHE;
-  const int result =
-      table_->allocate(request.device->handle.load(std::memory_order_relaxed), request.size,
-                       NumberOf(request.stream), request.pool, block, &served);
+  const int handle = request.device->handle.load(std::memory_order_relaxed);
+  int result;
+  if (names_callers_) [[unlikely]] {
+    vramstow_framework_name names[Operators::kMostNames];
+    const int count = Operators::Names(names);
+    result = table_->allocate_for(handle, request.size, NumberOf(request.stream), request.pool,
+                                  names, count, block, &served);
+  } else {
+    result = table_->allocate(handle, request.size, NumberOf(request.stream), request.pool, block,
+                              &served);
+  }
   if (served != VRAMSTOW_SERVED_FROM_CACHE) NoteReserved(request.device);
   return result;
 }

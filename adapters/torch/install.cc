@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "adapters/torch/adapter.h"
+#include "adapters/torch/operators.h"
 
 namespace vramstow::torch_adapter {
 namespace {
@@ -64,8 +65,12 @@ const char* Install() {
 Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 
 Adapter::Adapter(const vramstow_framework* table, CUDAAllocator* native)
-    : table_(table), native_(native), enabled_(native->isEnabled()) {
+    : table_(table),
+      names_callers_(table->keeps_stacks() != 0),
+      native_(native),
+      enabled_(native->isEnabled()) {
   for (int i = 0; i < kMaxDevices; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
+  if (names_callers_) Operators::Follow();
 }
 
 }  // namespace vramstow::torch_adapter

@@ -32,7 +32,7 @@ struct vramstow_framework_block {
   uint64_t pool; /* the private pool; 0: the common one */
   int32_t device;
   int32_t state; /* one of the four below */
-  /* Told by `visit` only: lies among blocks of more than 1 MiB. */
+  /* Told by `visit` only: lies among blocks that are not small. */
   int32_t is_large;
 };
 #define VRAMSTOW_BLOCK_FREE 0    /* cached */
@@ -46,7 +46,7 @@ struct vramstow_framework_block {
 
 struct vramstow_framework_stats {
   uint64_t reserved_bytes; /* all that the pool holds */
-  uint64_t mapped_small;   /* under blocks up to 1 MiB that have a stream, and what is cached */
+  uint64_t mapped_small;   /* under small blocks that have a stream, and what is cached for them */
   uint64_t mapped_large;   /* under larger ones */
   uint64_t foreign_bytes;  /* of reserved_bytes: under blocks without a stream */
   uint64_t grown_chunks;   /* made, ever */
@@ -54,6 +54,15 @@ struct vramstow_framework_stats {
   uint64_t fence_waits;
   uint64_t total_bytes; /* of the device */
 };
+
+/* What goes on when something is asked for, in the framework's own words. */
+struct vramstow_framework_name {
+  const char* text; /* "aten::mm" */
+  int32_t kind;     /* one of the three below */
+};
+#define VRAMSTOW_NAME_OPERATOR 1
+#define VRAMSTOW_NAME_BACKWARD 2 /* a function of the backward pass */
+#define VRAMSTOW_NAME_MODULE 3   /* a part of a model: "Decoder.blocks.0" */
 
 /* Why the last allocation failed. */
 struct vramstow_framework_shortage {
@@ -116,6 +125,12 @@ struct vramstow_framework {
   int (*shortage)(int handle, struct vramstow_framework_shortage* shortage);
   /* One observer in a process. */
   int (*observe)(const struct vramstow_framework_observer* observer);
+  /* Whether the trace keeps the stacks of who asks: only then names are of use. */
+  int (*keeps_stacks)(void);
+  /* As allocate; the names go into the trace with the stack. The first is the innermost. */
+  int (*allocate_for)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
+                      const struct vramstow_framework_name* names, int count,
+                      struct vramstow_framework_block* block, int* served);
 };
 
 typedef const struct vramstow_framework* (*vramstow_framework_function)(uint32_t version);

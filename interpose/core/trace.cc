@@ -144,6 +144,12 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   return recorder_.CaptureStack(kind);
 }
 
+uint32_t Trace::NameStack(uint32_t stack, const StackName* names, size_t count) {
+  if (stack == 0 || count == 0) return stack;
+  KeepErrno keep_errno;
+  return recorder_.NameStack(stack, names, count);
+}
+
 uint16_t Trace::Library(const void* return_address) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return kUnknownName;
   KeepErrno keep_errno;

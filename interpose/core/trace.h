@@ -37,6 +37,8 @@ class Trace {
   // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
   uint64_t RecordFor(Hook hook, uint16_t library, Event event);
   uint32_t CaptureStack(EventKind kind);
+  // That stack with what a framework says goes on inside of it.
+  uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
   uint16_t Library(const void* return_address);
 

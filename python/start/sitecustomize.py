@@ -45,6 +45,22 @@ def _adapter_for(folder: str) -> str:
     return path
 
 
+def _follow_modules(adapter: object) -> None:
+    """A trace with stacks says of each tensor which module asked for it."""
+    if os.environ.get("VRAMSTOW_STACKS", "off") == "off":
+        return
+    try:
+        from importlib import util
+
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules.py")
+        spec = util.spec_from_file_location("vramstow_modules", file)
+        modules = util.module_from_spec(spec)
+        spec.loader.exec_module(modules)
+        modules.follow(adapter)
+    except Exception as error:
+        print(f"vramstow: the trace names no modules: {error}.", file=sys.stderr, flush=True)
+
+
 def _install(torch: object) -> None:
     folder = os.path.dirname(os.path.realpath(torch.__file__))
     if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
@@ -58,7 +74,9 @@ def _install(torch: object) -> None:
         why = why.decode() if why is not None else None
     except Exception as error:  # the job comes first, whatever is wrong here
         why = str(error) or type(error).__name__
-    if why is not None:
+    if why is None:
+        _follow_modules(adapter)
+    else:
         os.environ[_FINISHED] = f"{folder}\n"  # the library need not try, and say it again
         _say(why)
 

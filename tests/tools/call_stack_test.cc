@@ -37,6 +37,29 @@ TEST(CallStack, AutogradsThreadsHaveNoPython) {
   EXPECT_EQ(words.phase, Phase::kBackward);
 }
 
+TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {
+  const StackWords forward = WordsOf({
+      {"aten::addmm", "<operator>", 0},
+      {"Decoder.blocks.0.up", "<module>", 0},
+      {"at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0},
+      {"forward", "/home/user/model.py", 42},
+  });
+  EXPECT_EQ(forward.site, "model.py:42 forward");
+  EXPECT_EQ(forward.operation, "aten::addmm");
+  EXPECT_EQ(forward.module, "Decoder.blocks.0.up");
+  EXPECT_THAT(forward.frames,
+              ElementsAre("model.py:42 forward", "Decoder.blocks.0.up", "aten::addmm"));
+  const StackWords backward = WordsOf({
+      {"aten::mm", "<operator>", 0},
+      {"AddmmBackward0", "<backward>", 0},
+      {"Decoder.blocks.0.up", "<module>", 0},
+      {"__clone", "??", 0},
+  });
+  EXPECT_EQ(backward.site, "backward of Addmm in Decoder.blocks.0.up");
+  EXPECT_EQ(backward.operation, "aten::mm");
+  EXPECT_EQ(backward.phase, Phase::kBackward);
+}
+
 TEST(CallStack, ThePhaseIsThatOfTheInnermostFrameThatTells) {
   EXPECT_EQ(WordsOf({{"step", "/x/torch/optim/adamw.py", 3}, {"forward", "a.py", 1}}).phase,
             Phase::kOptimizer);

@@ -336,5 +336,47 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
   EXPECT_EQ(seen, size_t{kThreads} * 300);
 }
 
+TEST(StackTest, WhatAFrameworkSaysIsAtWorkIsInsideOfTheStack) {
+  TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kSites}),
+            RecorderError::kOk);
+  const std::string long_name(5000, 'x');
+  const StackName names[] = {
+      {"aten::mm", "<operator>"}, {"Decoder.up", "<module>"}, {long_name, "<module>"}};
+  const uint32_t stack = recorder->CaptureStack(EventKind::kAllocate);
+  ASSERT_NE(stack, 0u);
+  std::vector<uint32_t> named(4);
+  std::vector<std::thread> threads = StartThreads(4, [&](int thread) {
+    named[static_cast<size_t>(thread)] = recorder->NameStack(stack, names, 3);
+  });
+  JoinAll(&threads);
+  EXPECT_EQ(named, std::vector<uint32_t>(4, named[0]));
+  EXPECT_NE(named[0], stack);
+  EXPECT_NE(recorder->NameStack(stack, names, 2), named[0]);
+  EXPECT_EQ(recorder->NameStack(stack, names, 0), stack);
+  EXPECT_EQ(recorder->NameStack(0, names, 3), 0u);
+  Event event = Allocation(0x1000, 512);
+  event.stack = named[0];
+  recorder->RecordWithStack(event);
+  recorder->Close();
+  EXPECT_EQ(recorder->NameStack(stack, names, 1), stack) << "closed";
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  ASSERT_TRUE(reader.Next(&event));
+  const std::vector<TraceFrame> frames = reader.Stack(event.stack);
+  const std::vector<TraceFrame> outer = reader.Stack(stack);
+  ASSERT_EQ(frames.size(), outer.size() + 3);
+  EXPECT_EQ(frames[0].function, "aten::mm");
+  EXPECT_EQ(frames[0].file, "<operator>");
+  EXPECT_EQ(frames[0].line, 0u);
+  EXPECT_EQ(frames[1].function, "Decoder.up");
+  EXPECT_EQ(frames[1].file, "<module>");
+  EXPECT_EQ(frames[2].function, long_name.substr(0, 512)) << "cut";
+  EXPECT_EQ(frames[3].offset, outer[0].offset);
+}
+
 }  // namespace
 }  // namespace vramstow

@@ -9,6 +9,11 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// What was told and not walked.
+constexpr std::string_view kOperator = "<operator>";
+constexpr std::string_view kBackward = "<backward>";
+constexpr std::string_view kModule = "<module>";
+
 std::string LastPart(std::string_view path) {
   const size_t slash = path.rfind('/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
@@ -54,6 +59,9 @@ std::string BackwardName(std::string_view function) {
 
 std::string OperatorOf(const std::vector<CallFrame>& frames) {
   for (const CallFrame& frame : frames) {
+    if (frame.file == kOperator && !Has(frame.function, "empty")) {
+      return std::string(frame.function);
+    }
     std::string name = NameAfter(frame.function, "at::_ops::");
     if (name.empty()) name = NameAfter(frame.function, "wrapper_CUDA_");
     if (name.empty()) name = NameAfter(frame.function, "at::native::");
@@ -75,6 +83,7 @@ bool IsWorkspace(std::string_view function) {
 Phase PhaseOf(const CallFrame& frame) {
   const std::string_view function = frame.function;
   if (!IsPython(frame)) {
+    if (frame.file == kBackward) return Phase::kBackward;
     if (IsWorkspace(function)) return Phase::kWorkspace;
     if (Has(function, "torch::autograd::Engine") || Has(function, "torch::autograd::Node::") ||
         Has(function, "torch::autograd::generated::") || Has(function, "AccumulateGrad")) {
@@ -133,7 +142,10 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   std::string backward;
   for (const CallFrame& frame : frames) {
     if (words.phase == Phase::kUnknown) words.phase = PhaseOf(frame);
-    if (backward.empty()) backward = BackwardName(frame.function);
+    if (frame.file == kModule && words.module.empty()) words.module = frame.function;
+    if (backward.empty()) {
+      backward = frame.file == kBackward ? frame.function : BackwardName(frame.function);
+    }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
     if (own == nullptr && !IsInstalled(frame)) own = &frame;
@@ -151,11 +163,13 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   } else if (!backward.empty()) {
     words.site = "backward of " + backward.substr(0, backward.find("Backward"));
     if (backward == "AccumulateGrad") words.site = "AccumulateGrad";
+    if (!words.module.empty()) words.site += " in " + words.module;
   } else if (!words.operation.empty()) {
     words.site = words.operation;
   } else {
     words.site = frames.empty() ? "unknown" : "native code";
   }
+  if (!words.module.empty()) words.frames.push_back(words.module);
   if (!backward.empty()) words.frames.push_back(backward);
   if (words.frames.empty()) words.frames.push_back(words.site);
   if (!words.operation.empty() && words.frames.back() != words.operation) {

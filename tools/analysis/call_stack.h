@@ -4,7 +4,9 @@
 // Idea: a stack has dozens of frames, of which few tell anything. The site is the innermost line of
 // Python that belongs to neither Python nor an installed package; in autograd's own threads, which
 // have no Python frames, it is the backward function. The operation is the innermost operator of
-// ATen, or else the innermost Python function.
+// ATen, or else the innermost Python function. Where PyTorch said which operator, which backward
+// function and which module is at work (frames of the files "<operator>", "<backward>",
+// "<module>"), that counts.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none; a stack that tells nothing
 // gives "unknown". Units: none.
@@ -23,6 +25,7 @@ namespace vramstow {
 struct StackWords {
   std::string site;
   std::string operation;
+  std::string module;  // "Decoder.blocks.0"; empty: not known
   Phase phase = Phase::kUnknown;
   bool empties_cache = false;       // torch.cuda.empty_cache() is in it
   std::vector<std::string> frames;  // the telling ones, the outermost first

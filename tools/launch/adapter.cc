@@ -98,7 +98,7 @@ std::vector<std::string> CompileCommand(const TorchInstallation& torch, const st
     command.insert(command.end(), {"-isystem", folder});
   }
   command.insert(command.end(), {unit, "-o", output, absl::StrCat("-L", libraries), "-lc10_cuda",
-                                 "-lc10", absl::StrCat("-Wl,-rpath,", libraries)});
+                                 "-lc10", "-ltorch_cpu", absl::StrCat("-Wl,-rpath,", libraries)});
   return command;
 }
 

@@ -1,6 +1,7 @@
 #include "interpose/core/pooling/framework.h"
 
 #include <atomic>
+#include <cstring>
 
 #include "interpose/core/core.h"
 #include "interpose/core/keep_errno.h"
@@ -17,6 +18,8 @@ namespace {
 
 constinit std::atomic<const vramstow_framework_observer*> the_observer{nullptr};
 
+constexpr size_t kMaxNames = 8;  // with an allocation
+
 // There is one adapter, so its number in the trace is looked up once.
 uint16_t LibraryOf(const void* return_address) {
   static constinit std::atomic<uint16_t> known{kUnknownName};
@@ -32,8 +35,9 @@ uint16_t LibraryOf(const void* return_address) {
 // in through the hooks are the driver's own.
 class Inside {
  public:
-  explicit Inside(const void* return_address, EventKind kind = EventKind::kFree)
-      : thread_(TheCore().shim->thread()), call_(LibraryOf(return_address), kind) {
+  explicit Inside(const void* return_address, EventKind kind = EventKind::kFree,
+                  const StackName* names = nullptr, size_t count = 0)
+      : thread_(TheCore().shim->thread()), call_(LibraryOf(return_address), kind, names, count) {
     ++thread_->depth;
   }
   ~Inside() { --thread_->depth; }
@@ -92,9 +96,8 @@ int Open(int device, int* handle) {
   return VRAMSTOW_OK;
 }
 
-int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
-             vramstow_framework_block* block, int* served) {
-  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
+inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint64_t stream,
+                          uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   const BlockRequest request{size, stream, pool, Layer::kFramework};
@@ -112,6 +115,36 @@ int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
     DescribeOutOfMemory(use.get());
   }
   return CodeOf(error);
+}
+
+int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
+             vramstow_framework_block* block, int* served) {
+  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
+  return AllocateInside(inside, handle, size, stream, pool, block, served);
+}
+
+int KeepsStacks() { return std::strcmp(TheCore().process.options().stacks, "off") != 0 ? 1 : 0; }
+
+std::string_view KindOf(const vramstow_framework_name& name) {
+  switch (name.kind) {
+    case VRAMSTOW_NAME_OPERATOR:
+      return "<operator>";
+    case VRAMSTOW_NAME_BACKWARD:
+      return "<backward>";
+    default:
+      return "<module>";
+  }
+}
+
+int AllocateFor(int handle, uint64_t size, uint64_t stream, uint64_t pool,
+                const vramstow_framework_name* names, int count, vramstow_framework_block* block,
+                int* served) {
+  StackName told[kMaxNames];
+  size_t kept = 0;
+  for (int i = 0; i < count && kept < kMaxNames; ++i)
+    told[kept++] = {names[i].text, KindOf(names[i])};
+  const Inside inside(__builtin_return_address(0), EventKind::kAllocate, told, kept);
+  return AllocateInside(inside, handle, size, stream, pool, block, served);
 }
 
 int AllocateAt(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
@@ -291,6 +324,8 @@ constexpr vramstow_framework kTable = {
     VisitBlocks,
     Shortage,
     Observe,
+    KeepsStacks,
+    AllocateFor,
 };
 
 }  // namespace

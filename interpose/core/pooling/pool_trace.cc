@@ -47,11 +47,11 @@ PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, Ev
   thread_->pool_call = this;
 }
 
-PoolCall::PoolCall(uint16_t library, EventKind kind)
+PoolCall::PoolCall(uint16_t library, EventKind kind, const StackName* names, size_t count)
     : thread_(TheCore().shim->thread()),
       before_(thread_->pool_call),
       library_(library),
-      stack_(TheCore().trace.CaptureStack(kind)) {
+      stack_(TheCore().trace.NameStack(TheCore().trace.CaptureStack(kind), names, count)) {
   thread_->pool_call = this;
 }
 

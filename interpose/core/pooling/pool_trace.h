@@ -21,8 +21,8 @@ class PoolCall {
   PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested);
   // For all others.
   explicit PoolCall(const Entry& entry);
-  // For a framework's adapter, which is no function of the driver.
-  PoolCall(uint16_t library, EventKind kind);
+  // For a framework's adapter, which is no function of the driver; with what it says goes on.
+  PoolCall(uint16_t library, EventKind kind, const StackName* names, size_t count);
   // For what vramstow does of its own accord.
   PoolCall();
   ~PoolCall() { thread_->pool_call = before_; }
