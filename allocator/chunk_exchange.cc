@@ -4,9 +4,11 @@
 
 namespace vramstow {
 
-uint32_t ChunkStore::TakeOut(bool host) {
-  const uint32_t index = host ? idle_host_head_ : idle_head_;
-  if (index != 0) TakeIdle(index);
+uint32_t ChunkStore::TakeOut(ChunkKind kind) {
+  const uint32_t index = IdleHead(kind);
+  if (index == 0) return 0;
+  TakeIdle(index);
+  chunks_[index].taken = true;
   return index;
 }
 
@@ -19,16 +21,28 @@ DriverResult ChunkStore::MakeHost() {
   if (result != kDriverSuccess) return result;
   const uint32_t index = chunks_.New();
   chunks_[index].handle = handle;
-  chunks_[index].host = true;
+  chunks_[index].kind = ChunkKind::kHost;
   Bump(&host_bytes_, chunk_bytes());
   PutIdle(index);
   return kDriverSuccess;
 }
 
+bool ChunkStore::AddPinned(uint64_t memory) {
+  if (!chunks_.EnsureSpare(1)) return false;
+  committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
+  const uint32_t index = chunks_.New();
+  chunks_[index].handle = memory;
+  chunks_[index].kind = ChunkKind::kPinned;
+  Bump(&host_bytes_, chunk_bytes());
+  PutIdle(index);
+  return true;
+}
+
 uint64_t ChunkStore::ReleaseHost(uint64_t count) {
   uint64_t released = 0;
   uint32_t following = 0;
-  for (uint32_t index = idle_host_head_; released < count && index != 0; index = following) {
+  for (uint32_t index = IdleHead(ChunkKind::kHost); released < count && index != 0;
+       index = following) {
     following = chunks_[index].next;
     if (DropShadows(index, 0) != kDriverSuccess) break;
     if (chunks_[index].mappings != 0) continue;
@@ -59,11 +73,18 @@ void ChunkStore::NoteStuck(uint32_t chunk, bool stuck) {
 
 DriverResult ChunkStore::Restore(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
-  const Page& page = (*space_)[number];
+  Page& page = (*space_)[number];
   DriverResult result = kDriverSuccess;
-  if (page.chunk == 0) return result;  // it was given up meanwhile
-  if (page.mapped == 0) result = MapAt(page.chunk, number);
-  return result == kDriverSuccess ? GiveAccess(address, chunk_bytes()) : result;
+  // It was given up meanwhile, or nothing can be mapped there.
+  if (page.chunk == 0 || IsPaused(page.chunk)) return result;
+  if (page.mapped == 0) {
+    result = MapAt(page.chunk, number);
+    if (result != kDriverSuccess) return result;
+    page.fresh = true;
+  }
+  result = GiveAccess(address, chunk_bytes());
+  if (result == kDriverSuccess) page.fresh = false;
+  return result;
 }
 
 DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) {
@@ -71,7 +92,8 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t old = page.chunk;
-  DriverResult result = UnmapAt(number);
+  const bool paused = IsPaused(old);
+  DriverResult result = paused ? kDriverSuccess : UnmapAt(number);
   if (result != kDriverSuccess) return result;
   DropShadows(chunk, kMostMappings - 1);
   page.chunk = chunk;
@@ -82,12 +104,36 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
     return result;
   }
   *used = true;
+  if (paused) Bump(&paused_, ~uint64_t{0});
+  chunks_[chunk].taken = false;
   chunks_[chunk].place = number;
   chunks_[chunk].last = 0;
   chunks_[chunk].home = 0;
   chunks_[old].last = 0;
   PutIdle(old);
   return result;
+}
+
+DriverResult ChunkStore::Pause(uint64_t address, uint32_t pinned) {
+  if (pinned == 0 && !chunks_.EnsureSpare(1)) return kDriverOutOfMemory;
+  const uint32_t number = space_->NumberOf(address);
+  Page& page = (*space_)[number];
+  const uint32_t old = page.chunk;
+  const DriverResult result = page.mapped != 0 ? UnmapAt(number) : kDriverSuccess;
+  if (result != kDriverSuccess) return result;
+  uint32_t chunk = pinned;
+  if (chunk == 0) {
+    chunk = chunks_.New();
+    chunks_[chunk].kind = ChunkKind::kNothing;
+    ++discarded_;
+  }
+  page.chunk = chunk;
+  chunks_[chunk].taken = false;
+  chunks_[chunk].place = number;
+  chunks_[old].last = 0;
+  Bump(&paused_, 1);
+  PutIdle(old);
+  return kDriverSuccess;
 }
 
 }  // namespace vramstow

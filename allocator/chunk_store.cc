@@ -26,43 +26,48 @@ uint64_t ChunkStore::ChunksUnderLimit() const {
 
 void ChunkStore::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
-  uint32_t& head = chunk.host ? idle_host_head_ : idle_head_;
+  if (chunk.kind == ChunkKind::kNothing) {
+    chunks_.Delete(index);
+    --discarded_;
+    return;
+  }
+  Idle& idle = idle_[static_cast<int>(chunk.kind)];
   chunk.place = 0;
   chunk.previous = 0;
-  chunk.next = head;
-  if (head != 0) chunks_[head].previous = index;
-  head = index;
-  if (chunk.host) {
-    Bump(&idle_host_, 1);
-  } else {
-    ++idle_chunks_;
-  }
+  chunk.next = idle.head;
+  if (idle.head != 0) chunks_[idle.head].previous = index;
+  idle.head = index;
+  Bump(&idle.count, 1);
 }
 
 void ChunkStore::TakeIdle(uint32_t index) {
   const Chunk& chunk = chunks_[index];
+  Idle& idle = idle_[static_cast<int>(chunk.kind)];
   if (chunk.next != 0) chunks_[chunk.next].previous = chunk.previous;
   if (chunk.previous != 0) {
     chunks_[chunk.previous].next = chunk.next;
   } else {
-    (chunk.host ? idle_host_head_ : idle_head_) = chunk.next;
+    idle.head = chunk.next;
   }
-  if (chunk.host) {
-    Bump(&idle_host_, ~uint64_t{0});
-  } else {
-    --idle_chunks_;
-  }
+  Bump(&idle.count, ~uint64_t{0});
+}
+
+// The page at which a chunk was in use is used no more.
+void ChunkStore::EndUse(Page* page) {
+  if (IsPaused(page->chunk)) Bump(&paused_, ~uint64_t{0});
+  page->chunk = 0;
+  --in_use_;
 }
 
 uint32_t ChunkStore::FindIdle(uint32_t timeline) const {
-  uint32_t index = idle_head_;
+  uint32_t index = IdleHead(ChunkKind::kDevice);
   while (index != 0 && !UsableBy(chunks_[index], timeline)) index = chunks_[index].next;
   return index;
 }
 
 uint64_t ChunkStore::IdleFor(uint32_t timeline) const {
   uint64_t count = 0;
-  for (uint32_t index = idle_head_; index != 0; index = chunks_[index].next) {
+  for (uint32_t index = IdleHead(ChunkKind::kDevice); index != 0; index = chunks_[index].next) {
     if (UsableBy(chunks_[index], timeline)) ++count;
   }
   return count;
@@ -94,7 +99,8 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
 DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
   *released = 0;
   uint32_t following = 0;
-  for (uint32_t index = idle_head_; *released < count && index != 0; index = following) {
+  for (uint32_t index = IdleHead(ChunkKind::kDevice); *released < count && index != 0;
+       index = following) {
     following = chunks_[index].next;
     // A chunk goes back to the device when it is mapped nowhere any more.
     DriverResult result = DropShadows(index, 0);
@@ -175,6 +181,7 @@ DriverResult ChunkStore::UnmapAt(uint32_t number) {
   --chunk.mappings;
   --mappings_;
   page.mapped = 0;
+  page.fresh = false;
   return kDriverSuccess;
 }
 
@@ -198,8 +205,7 @@ void ChunkStore::Unmap(uint64_t address) {
   const uint32_t index = page.chunk;
   if (page.mapped != 0 && UnmapAt(number) != kDriverSuccess) return;
   if (index == 0) return;
-  page.chunk = 0;
-  --in_use_;
+  EndUse(&page);
   PutIdle(index);
 }
 
@@ -229,7 +235,7 @@ DriverResult ChunkStore::MapFresh(uint32_t number, uint32_t timeline, uint32_t* 
   }
   const uint32_t index = FindIdle(timeline);
   if (index == 0) return kDriverOutOfMemory;
-  DropShadows(index, mappings_ - in_use_ >= kMostShadows ? 0 : kMostMappings - 1);
+  DropShadows(index, shadow_count() >= kMostShadows ? 0 : kMostMappings - 1);
   const DriverResult result = MapAt(index, number);
   if (result != kDriverSuccess) return result;
   PutToUse(index, number, timeline, tick);
@@ -248,7 +254,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
     // In use although in a hole: stuck here since an earlier failure, and welcome.
     if (page.chunk != 0 || page.mapped == 0) continue;
     const Chunk& chunk = chunks_[page.mapped];
-    if (chunk.place == 0 && !chunk.host && UsableBy(chunk, timeline)) {
+    if (chunk.place == 0 && chunk.kind == ChunkKind::kDevice && UsableBy(chunk, timeline)) {
       PutToUse(page.mapped, number, timeline, tick);
     }
   }
@@ -288,8 +294,7 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
     const uint32_t index = page.chunk;
     if (page.fresh && UnmapAt(number) != kDriverSuccess) continue;
     page.fresh = false;
-    page.chunk = 0;
-    --in_use_;
+    EndUse(&page);
     PutIdle(index);
   }
 }
@@ -301,15 +306,16 @@ void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
   Chunk& chunk = chunks_[index];
   page.timeline = static_cast<uint16_t>(timeline);
   page.tick = tick;
-  page.chunk = 0;
-  --in_use_;
-  chunk.last = fences_->Completed(timeline, tick) ? 0 : number;
-  if (chunk.home == 0 && !chunk.host) chunk.home = number;
+  EndUse(&page);
+  // Nothing reaches what lies under a paused page.
+  const bool reached = !IsPaused(index) && !fences_->Completed(timeline, tick);
+  chunk.last = reached ? number : 0;
+  if (chunk.home == 0 && chunk.kind == ChunkKind::kDevice) chunk.home = number;
   PutIdle(index);
 }
 
 DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t tick) {
-  const bool keep = shadows_ && mappings_ - in_use_ < kMostShadows && !OnHost(address);
+  const bool keep = shadows_ && shadow_count() < kMostShadows && !OnHost(address);
   if (!fences_->Completed(timeline, tick) || keep) {
     Leave(address, timeline, tick);
     return kDriverSuccess;
@@ -319,8 +325,7 @@ DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t ti
   // An exchange may have left it in use but not mapped.
   const DriverResult result = (*space_)[number].mapped != 0 ? UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
-  (*space_)[number].chunk = 0;
-  --in_use_;
+  EndUse(&(*space_)[number]);
   chunks_[index].last = 0;
   PutIdle(index);
   return kDriverSuccess;
@@ -329,17 +334,19 @@ DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t ti
 void ChunkStore::Close(bool alive) {
   uint64_t released = 0;
   if (alive) {
-    Release(idle_chunks_, &released);
+    Release(idle_chunks(), &released);
     ReleaseHost(~uint64_t{0});
   }
   chunks_.Close();
-  idle_host_head_ = 0;
+  for (Idle& idle : idle_) {
+    idle.head = 0;
+    idle.count.store(0, std::memory_order_relaxed);
+  }
   stuck_device_ = 0;
-  idle_host_.store(0, std::memory_order_relaxed);
+  discarded_ = 0;
+  paused_.store(0, std::memory_order_relaxed);
   stuck_host_.store(0, std::memory_order_relaxed);
   host_bytes_.store(0, std::memory_order_relaxed);
-  idle_head_ = 0;
-  idle_chunks_ = 0;
   mappings_ = 0;
   in_use_ = 0;
   reserved_.store(0, std::memory_order_relaxed);

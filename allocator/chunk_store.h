@@ -7,7 +7,7 @@
 // same stream is, others need the fence. The store makes and releases chunks, keeps those that are
 // in use nowhere, and counts all. A chunk lies on the device or, where offload put it there, in
 // host memory: such a chunk is kept apart when it is idle, leaves no shadow if that can be helped,
-// and does not count as reserved.
+// and does not count as reserved. Under a paused page lies a chunk that cannot be mapped.
 //
 // Ownership: all handles, until Close. Threads: the device's lock; reserved_bytes from any thread.
 // Errors: DriverResult; nothing was done then. Units: bytes.
@@ -24,6 +24,14 @@
 #include "allocator/slab.h"
 
 namespace vramstow {
+
+// What a chunk is. All but kDevice do not count as reserved.
+enum class ChunkKind : uint8_t {
+  kDevice = 0,
+  kHost,     // memory of the host that can be mapped
+  kPinned,   // memory of the host that only copies reach: what a paused page held
+  kNothing,  // what lies under a paused page whose contents were given up
+};
 
 class ChunkStore {
  public:
@@ -57,35 +65,54 @@ class ChunkStore {
   }
 
   // --- Offload (allocator/offload) ------------------------------------------------------------
-  // A chunk of the device, or of the host, that is in use nowhere is taken out of the store; 0:
-  // none.
-  uint32_t TakeOut(bool host);
+  // A chunk of this kind that is in use nowhere is taken out of the store; 0: none.
+  uint32_t TakeOut(ChunkKind kind);
   // Puts it back.
-  void PutBack(uint32_t chunk) { PutIdle(chunk); }
+  void PutBack(uint32_t chunk) {
+    chunks_[chunk].taken = false;
+    PutIdle(chunk);
+  }
   // Makes a chunk of host memory, in the store; nothing is counted against the limit.
   DriverResult MakeHost();
+  // The same, kPinned, of memory that belongs to the caller. False: no memory for the record.
+  bool AddPinned(uint64_t memory);
   // Releases up to `count` chunks of host memory that are in use nowhere.
   uint64_t ReleaseHost(uint64_t count);
   // Puts a chunk that was taken out, and that has the page's data, to use in place of the page's,
   // which goes to the store. No work touches the page or the chunk. *used: that was done, even if
   // the result is an error: then, as on any error, Restore has to be called until it succeeds.
   DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used);
+  // Takes the memory away from under a page in use; nothing may touch it until an Exchange.
+  // `pinned` was taken out and has the page's data; 0: that is given up. No work touches the page.
+  DriverResult Pause(uint64_t address, uint32_t pinned);
   // Maps a page in use again that an Exchange could not map, or not give access to.
   DriverResult Restore(uint64_t address);
   // Mappings as such, told as events, at any reserved address: what is in use where stays the same.
   DriverResult MapHandle(uint64_t address, uint32_t chunk);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk);
   DriverResult GiveAccess(uint64_t address, uint64_t bytes);
-  bool IsHost(uint32_t chunk) const { return chunks_[chunk].host; }
-  // Whether the page in use at this address lies in host memory.
+  bool IsHost(uint32_t chunk) const { return chunks_[chunk].kind != ChunkKind::kDevice; }
+  // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
-  uint64_t idle_host_chunks() const { return idle_host_.load(std::memory_order_relaxed); }
+  bool Paused(uint64_t address) { return IsPaused(space_->PageAt(address).chunk); }
+  // Where the data of the page in use at this address can be copied from; 0: it has none.
+  uint64_t SourceOf(uint64_t address) {
+    const uint32_t chunk = space_->PageAt(address).chunk;
+    return IsPaused(chunk) ? chunks_[chunk].handle : address;
+  }
+  uint64_t PinnedMemory(uint32_t chunk) const { return chunks_[chunk].handle; }
+  uint64_t idle_host_chunks() const { return IdleOf(ChunkKind::kHost); }
+  uint64_t idle_pinned_chunks() const { return IdleOf(ChunkKind::kPinned); }
   // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
-    const uint64_t elsewhere = idle_host_chunks() + stuck_host_.load(std::memory_order_relaxed);
+    const uint64_t elsewhere =
+        idle_host_chunks() + idle_pinned_chunks() + stuck_host_.load(std::memory_order_relaxed);
     return host_bytes() - elsewhere * chunk_bytes();
   }
+  // Pages that are paused; and of those, what was given up.
+  uint64_t paused_bytes() const { return paused_.load(std::memory_order_relaxed) * chunk_bytes(); }
+  uint64_t discarded_bytes() const { return discarded_ * chunk_bytes(); }
   // A chunk that was taken out is mapped where it is of no use, and cannot be unmapped for now; or,
   // `stuck` false, it is not any more.
   void NoteStuck(uint32_t chunk, bool stuck);
@@ -101,7 +128,8 @@ class ChunkStore {
     if (page.chunk != 0) return 0;
     if (page.mapped == 0) return 1;
     const Chunk& chunk = chunks_[page.mapped];
-    if (!chunk.host && (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)))
+    if (chunk.kind == ChunkKind::kDevice &&
+        (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)))
       return 0;
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
   }
@@ -118,15 +146,17 @@ class ChunkStore {
   // there.
   uint32_t PlaceOf(const Page& page) const {
     const Chunk& chunk = chunks_[page.mapped];
-    return chunk.host ? 0 : chunk.place;
+    return chunk.kind == ChunkKind::kDevice ? chunk.place : 0;
   }
   uint32_t NewMark() { return ++mark_; }
   bool shadows() const { return shadows_; }
-  uint64_t shadow_count() const { return mappings_ - in_use_; }
+  uint64_t shadow_count() const {
+    return mappings_ + paused_.load(std::memory_order_relaxed) - in_use_;
+  }
 
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
   // Chunks that are in use nowhere.
-  uint64_t idle_chunks() const { return idle_chunks_; }
+  uint64_t idle_chunks() const { return IdleOf(ChunkKind::kDevice); }
   // Those of them that a stream may have.
   uint64_t IdleFor(uint32_t timeline) const;
   uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
@@ -141,8 +171,10 @@ class ChunkStore {
   uint64_t chunks() const { return chunks_.count(); }
 
  private:
+  static constexpr int kIdleKinds = 3;  // what was given up is never idle
+
   struct Chunk {
-    uint64_t handle;
+    uint64_t handle;    // of kPinned: its address
     uint32_t place;     // number of the page where it is in use; 0: idle
     uint32_t home;      // the page that it left to fill a gap; 0: it is where it belongs
     uint32_t last;      // of an idle one: the page where it was, if work may still touch it
@@ -150,7 +182,8 @@ class ChunkStore {
     uint32_t mappings;  // how many these are
     uint32_t previous;  // of the idle ones
     uint32_t next;
-    bool host;  // it lies in host memory
+    ChunkKind kind;
+    bool taken;  // out of the store: it may be mapped somewhere, and is nobody's to use
   };
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
   // A chunk is mapped at no more pages than this, as far as work lets go of them…
@@ -159,13 +192,20 @@ class ChunkStore {
   static constexpr uint64_t kMostShadows = 16384;
 
   bool UsableBy(const Chunk& chunk, uint32_t timeline) const {
+    if (chunk.taken) return false;
     if (chunk.last == 0) return true;
     const Page& page = (*space_)[chunk.last];
     return (timeline != Fences::kEverything && page.timeline == timeline) ||
            fences_->Completed(page.timeline, page.tick);
   }
+  bool IsPaused(uint32_t chunk) const { return chunks_[chunk].kind >= ChunkKind::kPinned; }
+  uint64_t IdleOf(ChunkKind kind) const {
+    return idle_[static_cast<int>(kind)].count.load(std::memory_order_relaxed);
+  }
+  uint32_t IdleHead(ChunkKind kind) const { return idle_[static_cast<int>(kind)].head; }
   void PutIdle(uint32_t index);
   void TakeIdle(uint32_t index);
+  void EndUse(Page* page);
   uint32_t FindIdle(uint32_t timeline) const;
   void PutToUse(uint32_t index, uint32_t number, uint32_t timeline, uint32_t* tick);
   DriverResult MapAt(uint32_t index, uint32_t number);
@@ -181,13 +221,16 @@ class ChunkStore {
   Slab<Chunk> chunks_;
   bool shadows_ = true;
   uint32_t mark_ = 0;
-  uint32_t idle_head_ = 0;
-  uint64_t idle_chunks_ = 0;
+  struct Idle {
+    uint32_t head = 0;
+    std::atomic<uint64_t> count{0};
+  };
+  Idle idle_[kIdleKinds];
   uint64_t mappings_ = 0;
-  uint64_t in_use_ = 0;
-  uint32_t idle_host_head_ = 0;
+  uint64_t in_use_ = 0;  // pages
   uint64_t stuck_device_ = 0;
-  std::atomic<uint64_t> idle_host_{0};
+  uint64_t discarded_ = 0;  // pages
+  std::atomic<uint64_t> paused_{0};
   std::atomic<uint64_t> stuck_host_{0};
   std::atomic<uint64_t> host_bytes_{0};
   std::atomic<uint64_t> limit_bytes_{0};

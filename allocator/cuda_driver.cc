@@ -68,7 +68,9 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.EventRecord, "cuEventRecord", true);
   look(&functions_.EventQuery, "cuEventQuery", true);
   look(&functions_.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", true);
-  look(&functions_.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", false);
+  look(&functions_.MemcpyAsync, "cuMemcpyAsync", false);
+  look(&functions_.MemHostAlloc, "cuMemHostAlloc", false);
+  look(&functions_.MemFreeHost, "cuMemFreeHost", false);
   look(&functions_.StreamCreate, "cuStreamCreate", false);
   look(&functions_.StreamDestroy, "cuStreamDestroy_v2", false);
   look(&functions_.StreamSynchronize, "cuStreamSynchronize", false);
@@ -134,8 +136,13 @@ void CudaDriver::FillMemory() {
       if (result != CUDA_SUCCESS) return result;
     }
     CUmemLocation host{};
-    *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm,
-            vmm && driver->HostLocation(&host)};
+    const bool copies = vmm && driver->CanCopy();
+    *out = {total,
+            granularity,
+            static_cast<int16_t>(driver->device_),
+            vmm,
+            copies && driver->HostLocation(&host),
+            copies};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -190,16 +197,18 @@ void CudaDriver::FillMemory() {
   };
 }
 
+bool CudaDriver::CanCopy() const {
+  return functions_.MemcpyAsync != nullptr && functions_.MemHostAlloc != nullptr &&
+         functions_.MemFreeHost != nullptr && functions_.StreamCreate != nullptr &&
+         functions_.StreamDestroy != nullptr && functions_.StreamSynchronize != nullptr;
+}
+
 // By number: older headers do not name them.
 bool CudaDriver::HostLocation(CUmemLocation* location) const {
   constexpr auto kHostNumaMemory = static_cast<CUdevice_attribute>(141);  // 12.2
   constexpr auto kHostMemory = static_cast<CUdevice_attribute>(145);      // 13.0
   constexpr auto kHost = static_cast<CUmemLocationType>(2);
   constexpr auto kHostNuma = static_cast<CUmemLocationType>(3);
-  if (functions_.MemcpyDtoDAsync == nullptr || functions_.StreamCreate == nullptr ||
-      functions_.StreamDestroy == nullptr || functions_.StreamSynchronize == nullptr) {
-    return false;
-  }
   location->id = 0;
   if (Attribute(kHostMemory)) {
     location->type = kHost;
@@ -220,6 +229,18 @@ void CudaDriver::FillOffload() {
     if (result == CUDA_SUCCESS) *out = handle;
     return result;
   };
+  table_.host_allocate = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    void* memory = nullptr;
+    const CUresult result =
+        driver->functions_.MemHostAlloc(&memory, size, CU_MEMHOSTALLOC_PORTABLE);
+    if (result == CUDA_SUCCESS) *out = reinterpret_cast<uint64_t>(memory);
+    return result;
+  };
+  table_.host_free = [](void* self, uint64_t address) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemFreeHost(reinterpret_cast<void*>(address));
+  };
   table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     const Functions& functions = driver->functions_;
@@ -227,7 +248,7 @@ void CudaDriver::FillOffload() {
     CUresult result = functions.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
     if (result != CUDA_SUCCESS) return result;
     for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
-      result = functions.MemcpyDtoDAsync(copies[i].to, copies[i].from, copies[i].size, stream);
+      result = functions.MemcpyAsync(copies[i].to, copies[i].from, copies[i].size, stream);
     }
     const CUresult waited = functions.StreamSynchronize(stream);
     functions.StreamDestroy(stream);

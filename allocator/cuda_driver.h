@@ -64,7 +64,9 @@ class CudaDriver {
     decltype(&cuEventRecord) EventRecord;
     decltype(&cuEventQuery) EventQuery;
     decltype(&cuThreadExchangeStreamCaptureMode) ThreadExchangeStreamCaptureMode;
-    decltype(&cuMemcpyDtoDAsync) MemcpyDtoDAsync;
+    decltype(&cuMemcpyAsync) MemcpyAsync;
+    decltype(&cuMemHostAlloc) MemHostAlloc;
+    decltype(&cuMemFreeHost) MemFreeHost;
     decltype(&cuStreamCreate) StreamCreate;
     decltype(&cuStreamDestroy) StreamDestroy;
     decltype(&cuStreamSynchronize) StreamSynchronize;
@@ -79,6 +81,7 @@ class CudaDriver {
   void FillOffload();
   CUmemAllocationProp Properties() const;
   // A host location that the device can map, or false.
+  bool CanCopy() const;
   bool HostLocation(CUmemLocation* location) const;
 
   Functions functions_{};

@@ -37,10 +37,11 @@ struct DriverDevice {
   uint64_t granularity_bytes;  // a physical handle's size is a multiple of this; a power of two
   int16_t ordinal;             // as events name it
   bool virtual_memory;         // false: reserve, create, map and kin are not to be called
-  bool host_memory = false;    // create_host and copy may be called
+  bool host_memory = false;    // create_host may be called
+  bool copies = false;         // host_allocate, host_free and copy may be called
 };
 
-// One run of bytes to copy; both are mapped with access.
+// One run of bytes to copy; each is mapped with access, or memory of host_allocate.
 struct DriverCopy {
   uint64_t to;
   uint64_t from;
@@ -77,6 +78,9 @@ struct DriverTable {
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
 
+  // Page-locked memory of the host that copies reach. May give out of memory.
+  DriverResult (*host_allocate)(void* self, uint64_t size, uint64_t* address);
+  DriverResult (*host_free)(void* self, uint64_t address);
   // Copies, one after the other and after nothing else, and waits until all is done. On an error
   // nothing is known of the destinations.
   DriverResult (*copy)(void* self, const DriverCopy* copies, uint32_t count);

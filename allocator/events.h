@@ -78,6 +78,18 @@ class PoolEvents {
     return sink_.take(sink_.context, event);
   }
 
+  // kAllocate, kFree: page-locked memory of the host.
+  void Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kHostPinned;
+    event.address = address;
+    event.size = size;
+    event.requested = size;
+    event.result = result;
+    sink_.take(sink_.context, event);
+  }
+
   // kMap, kUnmap, kAccess.
   uint64_t Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle,
                    DriverResult result) const {

@@ -34,8 +34,9 @@
 namespace vramstow {
 
 struct HeapKey {
-  uint64_t stream;  // kUnknownStream: callers without a stream
-  uint64_t pool;    // a private pool of the framework; 0 is the common one
+  uint64_t stream;   // kUnknownStream: callers without a stream
+  uint64_t pool;     // a private pool of the framework; 0 is the common one
+  uint32_t tag = 0;  // blocks with the same one can be moved together; 0: none
 };
 
 // What a heap counts. Written under its lock; read by anybody, each number by itself.
@@ -241,6 +242,8 @@ class Heap {
   bool on_stream = false;
   // Cached pages stay mapped where they are: a captured graph may write to them. Under both locks.
   bool kept = false;
+  // Some of its pages are paused: nothing is served from it. Written under both locks.
+  bool asleep = false;
   uint64_t next_id = 0;
   HeapStats stats;
 

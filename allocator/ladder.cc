@@ -30,8 +30,8 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
   climb.size = size;
   for (int round = 0;; ++round) {
     mutex_.Lock();
-    if (climb.heap == nullptr) {
-      climb.heap = GetHeap({request.stream, request.pool});
+    if (climb.heap == nullptr || climb.heap->asleep) {
+      climb.heap = GetHeap({request.stream, request.pool, request.tag});
       if (climb.heap == nullptr) {
         mutex_.Unlock();
         return PoolError::kUnavailable;

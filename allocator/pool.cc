@@ -84,7 +84,8 @@ void Pool::Close(PoolEnd end) {
 // --- Heaps --------------------------------------------------------------------------------------
 
 uint64_t Pool::HashOf(const HeapKey& key) {
-  const uint64_t mixed = (key.stream ^ (key.pool * 0x9E3779B97F4A7C15U)) * 0xD6E8FEB86659FD93U;
+  const uint64_t apart = key.pool + (uint64_t{key.tag} << 32);
+  const uint64_t mixed = (key.stream ^ (apart * 0x9E3779B97F4A7C15U)) * 0xD6E8FEB86659FD93U;
   return mixed >> 53;  // 11 bits: 2 * kMaxHeaps places
 }
 
@@ -93,19 +94,22 @@ Heap* Pool::FindHeap(const HeapKey& key) const {
   for (uint64_t place = HashOf(key);; place = (place + 1) & (2 * kMaxHeaps - 1)) {
     Heap* heap = table_[place].load(std::memory_order_acquire);
     if (heap == nullptr) return nullptr;
-    if (heap->key.stream == key.stream && heap->key.pool == key.pool) return heap;
+    if (heap->key.stream == key.stream && heap->key.pool == key.pool && heap->key.tag == key.tag) {
+      return heap;
+    }
   }
 }
 
 // The device's lock is held.
 Heap* Pool::GetHeap(const HeapKey& key) {
   Heap* heap = FindHeap(key);
-  if (heap != nullptr) return heap;
+  if (heap != nullptr) return heap->asleep ? GetHeap({key.stream, key.pool}) : heap;
   const uint32_t count = heap_count_.load(std::memory_order_relaxed);
   // The last place is kept for callers without a stream: that heap waits for everything, so it is
   // right for any stream that finds no place of its own.
   constexpr HeapKey kCommon{kUnknownStream, 0};
-  const bool common = key.stream == kCommon.stream && key.pool == kCommon.pool;
+  const bool common =
+      key.stream == kCommon.stream && key.pool == kCommon.pool && key.tag == kCommon.tag;
   if (!common && count + 1 >= kMaxHeaps) return GetHeap(kCommon);
   void* memory = AllocateHostMemory(sizeof(Heap));
   if (memory == nullptr) return nullptr;
@@ -148,7 +152,7 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   if (request.size == 0) return PoolError::kInvalid;
   if (request.size > kLargestBlock) return PoolError::kOutOfMemory;
   const uint64_t size = (request.size + kBlockBytes - 1) & ~(kBlockBytes - 1);
-  Heap* heap = FindHeap({request.stream, request.pool});
+  Heap* heap = FindHeap({request.stream, request.pool, request.tag});
   if (heap != nullptr) {
     bool served = false;
     uint64_t sum = 0;
@@ -157,7 +161,7 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
       // What waited for work that is done by now is as good as free, and has to be seen as such
       // before a place is chosen.
       heap->SettleIfDone();
-      const uint32_t index = heap->Take(size);
+      const uint32_t index = heap->asleep ? 0 : heap->Take(size);
       if (index != 0) {
         served = true;
         sum = FinishAllocation(heap, index, request, Served::kHit, block);
@@ -431,7 +435,8 @@ const char* Pool::CheckLocked() {
     if (found != nullptr) return found;
     backed += heap->BackedBytes();
   }
-  if (backed != chunks_.reserved_bytes() + chunks_.offloaded_bytes()) {
+  const uint64_t elsewhere = chunks_.offloaded_bytes() + chunks_.discarded_bytes();
+  if (backed != chunks_.reserved_bytes() + elsewhere) {
     return "a chunk is neither mapped nor idle";
   }
   return nullptr;

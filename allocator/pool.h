@@ -46,6 +46,7 @@ struct BlockRequest {
   uint64_t stream = kUnknownStream;
   uint64_t pool = 0;  // a private pool; 0 is the common one
   Layer layer = Layer::kDriver;
+  uint32_t tag = 0;  // what is moved together (allocator/offload); 0: none
 };
 
 struct Block {

@@ -67,6 +67,8 @@ Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* resul
 DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
   DriverResult result = kDriverSuccess;
   for (uint32_t i = 0; i < count; ++i) {
+    if (!placed_[i]) continue;
+    placed_[i] = false;
     const DriverResult removed = chunks_->UnmapHandle(PlaceOf(i), fresh[i]);
     if (removed == kDriverSuccess) continue;
     Keep(i, &fresh[i]);
@@ -79,32 +81,68 @@ DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
   const uint64_t size = chunks_->chunk_bytes();
   DriverResult result = OpenWindow();
-  if (result != kDriverSuccess) return result;
-  uint32_t mapped = 0;
-  for (; mapped < count; ++mapped) {
-    const Placed placed = Place(PlaceOf(mapped), fresh[mapped], &result);
-    if (placed == Placed::kWithoutAccess) Keep(mapped, &fresh[mapped]);
-    if (placed != Placed::kYes) break;
+  DriverCopy copies[kMostPages];
+  uint32_t filled = 0;
+  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
+    const uint64_t source = chunks_->SourceOf(pages[i]);
+    if (source == 0) continue;
+    const Placed placed = Place(PlaceOf(i), fresh[i], &result);
+    if (placed == Placed::kWithoutAccess) Keep(i, &fresh[i]);
+    placed_[i] = placed == Placed::kYes;
+    copies[filled++] = {PlaceOf(i), source, size};
   }
-  if (result == kDriverSuccess) {
-    DriverCopy copies[kMostPages];
-    for (uint32_t i = 0; i < count; ++i) copies[i] = {PlaceOf(i), pages[i], size};
-    result = driver_->copy(driver_->self, copies, count);
+  if (result == kDriverSuccess && filled != 0) {
+    result = driver_->copy(driver_->self, copies, filled);
   }
-  const DriverResult emptied = EmptyWindow(fresh, mapped);
+  const DriverResult emptied = EmptyWindow(fresh, count);
   return result == kDriverSuccess ? emptied : result;
 }
 
-uint32_t Mover::Move(uint64_t* pages, uint32_t count, bool to_host, DriverResult* result) {
+// As many chunks of this kind as there are.
+uint32_t Mover::TakeChunks(ChunkKind kind, uint32_t* fresh, uint32_t count) {
+  uint32_t taken = 0;
+  for (; taken < count; ++taken) {
+    fresh[taken] = chunks_->TakeOut(kind);
+    if (fresh[taken] == 0) break;
+  }
+  return taken;
+}
+
+void Mover::PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) {
+  for (uint32_t i = from; i < count; ++i) {
+    if (fresh[i] != 0) chunks_->PutBack(fresh[i]);
+  }
+}
+
+uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result) {
+  *result = kDriverInvalidValue;
+  if (!Restore()) return 0;
+  if (count > kMostPages) count = kMostPages;
+  uint32_t pinned[kMostPages] = {};
+  const uint32_t taken = keep ? TakeChunks(ChunkKind::kPinned, pinned, count) : count;
+  *result = taken == 0 ? kDriverOutOfMemory : kDriverSuccess;
+  if (keep && taken != 0) {
+    DriverCopy copies[kMostPages];
+    for (uint32_t i = 0; i < taken; ++i) {
+      copies[i] = {chunks_->PinnedMemory(pinned[i]), pages[i], chunks_->chunk_bytes()};
+    }
+    *result = driver_->copy(driver_->self, copies, taken);
+  }
+  uint32_t paused = 0;
+  while (paused < taken && *result == kDriverSuccess) {
+    *result = chunks_->Pause(pages[paused], pinned[paused]);
+    if (*result == kDriverSuccess) ++paused;
+  }
+  PutBack(pinned, paused, taken);
+  return paused;
+}
+
+uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult* result) {
   *result = kDriverInvalidValue;
   if (!Restore() || !FreeWindow()) return 0;
   if (count > kMostPages) count = kMostPages;
   uint32_t fresh[kMostPages];
-  uint32_t taken = 0;
-  for (; taken < count; ++taken) {
-    fresh[taken] = chunks_->TakeOut(to_host);
-    if (fresh[taken] == 0) break;
-  }
+  const uint32_t taken = TakeChunks(to, fresh, count);
   *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
   uint32_t moved = 0;
   while (moved < taken && *result == kDriverSuccess) {
@@ -113,9 +151,7 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, bool to_host, DriverResult
     if (*result != kDriverSuccess) lost_[lost_count_++] = pages[moved];
     if (used) fresh[moved++] = 0;
   }
-  for (uint32_t i = moved; i < taken; ++i) {
-    if (fresh[i] != 0) chunks_->PutBack(fresh[i]);
-  }
+  PutBack(fresh, moved, taken);
   Restore();
   return moved;
 }

@@ -5,7 +5,8 @@
 // page by page, the old chunk is unmapped and the new one mapped at the same address. Until that
 // moment a failure leaves everything as it was; in it, the old chunk, which still has the data,
 // goes back. States of a page: resident, leaving, offloaded, returning; the mover is the only one
-// that sees a page leave or return.
+// that sees a page leave or return. A paused page has no memory: what it held lies in pinned
+// memory, or was given up; it returns like an offloaded one.
 //
 // Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock, with the
 // submission gate closed and all work that was submitted done. Errors: how many pages moved; the
@@ -33,7 +34,10 @@ class Mover {
   // Moves up to kMostPages pages, for each of which the store has an idle chunk of the other kind;
   // those that moved come first in `pages` afterwards. Returns how many; *result is the first
   // error.
-  uint32_t Move(uint64_t* pages, uint32_t count, bool to_host, DriverResult* result);
+  uint32_t Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult* result);
+  // Takes the memory away from under the pages; `keep`: what they hold goes to pinned chunks, which
+  // the store has. Otherwise as Move.
+  uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result);
 
   // Tries to map what is lost once more. True: nothing is lost (any more).
   bool Restore();
@@ -49,6 +53,8 @@ class Mover {
   DriverResult OpenWindow();
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count);
   DriverResult EmptyWindow(uint32_t* fresh, uint32_t count);
+  uint32_t TakeChunks(ChunkKind kind, uint32_t* fresh, uint32_t count);
+  void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count);
   Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
 
   const DriverTable* driver_ = nullptr;
@@ -56,6 +62,7 @@ class Mover {
   ChunkStore* chunks_ = nullptr;
   uint64_t window_ = 0;
   uint32_t stuck_[kMostPages] = {};  // chunks that could not be unmapped from the window, by place
+  bool placed_[kMostPages] = {};     // while the window is filled
   uint32_t lost_count_ = 0;
   uint64_t lost_[kMostPages] = {};  // addresses of pages
 };

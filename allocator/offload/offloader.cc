@@ -13,14 +13,18 @@ bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& conf
   slice_pages_ = kFirstSlicePages;
   last_out_ns_ = 0;
   last_out_clock_ = 0;
+  watch_until_ns_ = 0;
   mover_.Open(pool->driver_, &pool->events_, &pool->chunks_);
-  if (!pool->device_.host_memory) config_.host_bytes = 0;
-  return pool->device_.host_memory;
+  arena_.Open(pool->driver_, &pool->events_, &pool->chunks_);
+  maps_host_ = pool->device_.host_memory;
+  if (!pool->device_.copies) config_.host_bytes = 0;
+  return maps_host_;
 }
 
 void Offloader::Close(bool alive) {
   MutexLock device_lock(&pool_->mutex_);
   mover_.Close(alive);
+  arena_.Close(alive);
   if (pages_ != nullptr) FreeHostMemory(pages_, pages_room_ * sizeof(Page));
   pages_ = nullptr;
   pages_room_ = 0;
@@ -44,13 +48,32 @@ bool Offloader::EnsurePages(uint64_t count) {
   return true;
 }
 
+bool Offloader::IsWhere(uint64_t address, Where where) {
+  ChunkStore& chunks = pool_->chunks_;
+  switch (where) {
+    case Where::kResident:
+      return !chunks.OnHost(address);
+    case Where::kOffloaded:
+      return chunks.OnHost(address) && !chunks.Paused(address);
+    case Where::kThere:
+      return !chunks.Paused(address);
+    case Where::kPaused:
+      return chunks.Paused(address);
+    case Where::kAway:
+      break;
+  }
+  return chunks.OnHost(address);
+}
+
 // A block was touched when any of its pages was; a page is as warm as its warmest block, and pinned
 // with a pinned one. Spans come in order of address, so blocks that share a page come one after the
 // other.
-void Offloader::ListHeap(Heap* heap, bool on_host, uint64_t* count) {
+void Offloader::ListHeap(Heap* heap, Where where, uint64_t* count) {
   const uint64_t page = pool_->config_.chunk_bytes;
+  const bool all = where == Where::kPaused || where == Where::kAway;
   heap->VisitSpans([&](const Span& span) {
-    if (span.state != SpanState::kLive && span.state != SpanState::kPending) return;
+    const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
+    if (span.state == SpanState::kHole || (!live && !all)) return;
     const uint64_t first = span.address / page * page;
     const uint64_t end = span.address + span.size;
     uint32_t touched = 0;
@@ -61,37 +84,45 @@ void Offloader::ListHeap(Heap* heap, bool on_host, uint64_t* count) {
     for (uint64_t at = first; at < end; at += page) {
       if (*count > 0 && pages_[*count - 1].address == at) {
         pages_[*count - 1].rank = std::max(pages_[*count - 1].rank, rank);
-      } else if (pool_->chunks_.OnHost(at) == on_host && *count < pages_room_) {
+      } else if (*count < pages_room_ && IsWhere(at, where)) {
         pages_[(*count)++] = {at, rank};
       }
     }
   });
 }
 
-// The device's lock is held. All pages with live blocks that may move, in no order.
-uint64_t Offloader::ListPages(bool on_host) {
-  const uint64_t mapped = pool_->chunks_.chunks();
-  if (!EnsurePages(mapped + 1)) return 0;
-  uint64_t count = 0;
+template <typename Visit>
+void Offloader::VisitHeaps(uint32_t tag, Visit visit) {
   const uint32_t heaps = pool_->heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps; ++number) {
     Heap* heap = pool_->heaps_[number];
+    if (heap->kept || (tag != kAnyTag && heap->key.tag != tag)) continue;
     HeapLock lock(heap);
-    if (!heap->kept) ListHeap(heap, on_host, &count);
+    visit(heap);
   }
+}
+
+// The device's lock is held. All pages of blocks with this tag that are there, in no order.
+uint64_t Offloader::ListPages(Where where, uint32_t tag) {
+  if (!EnsurePages(pool_->chunks_.chunks() + 1)) return 0;
+  uint64_t count = 0;
+  VisitHeaps(tag, [&](Heap* heap) { ListHeap(heap, where, &count); });
+  return count;
+}
+
+// Of the listed pages those stay that may leave the device. Returns how many they are.
+uint64_t Offloader::DropPinned(uint64_t count) {
   Page* end = std::remove_if(pages_, pages_ + count, [](const Page& page) {
     return page.rank >> 32 == AddressSpace::kPinned;
   });
   return static_cast<uint64_t>(end - pages_);
 }
 
-// Blocks with a page in host memory are not to be used again as they are once they are freed.
+// Blocks with a page that is not on the device are not to be used again as they are once they are
+// freed.
 void Offloader::MarkBlocks() {
   const uint64_t page = pool_->config_.chunk_bytes;
-  const uint32_t heaps = pool_->heap_count_.load(std::memory_order_relaxed);
-  for (uint32_t number = 1; number <= heaps; ++number) {
-    Heap* heap = pool_->heaps_[number];
-    HeapLock lock(heap);
+  VisitHeaps(kAnyTag, [&](Heap* heap) {
     heap->MarkOffloaded([this, page](const Span& span) {
       const uint64_t end = span.address + span.size;
       for (uint64_t at = span.address / page * page; at < end; at += page) {
@@ -99,7 +130,21 @@ void Offloader::MarkBlocks() {
       }
       return false;
     });
-  }
+  });
+}
+
+// What is allocated under a tag that has paused pages must not come to lie on them. Under the
+// device's lock. `asleep` false: heaps without such pages wake up.
+void Offloader::SetAsleep(uint32_t tag, bool asleep) {
+  VisitHeaps(tag, [&](Heap* heap) {
+    if (asleep) {
+      heap->asleep = true;
+    } else if (heap->asleep) {
+      uint64_t paused = 0;
+      ListHeap(heap, Where::kPaused, &paused);
+      heap->asleep = paused != 0;
+    }
+  });
 }
 
 // --- Moving -------------------------------------------------------------------------------------
@@ -129,23 +174,41 @@ void Offloader::OpenGate(uint64_t closed_ns) {
   }
 }
 
-// So many idle chunks of host memory are in the store, as far as the limit allows. True: any.
-bool Offloader::EnsureHostChunks(uint64_t count) {
+bool Offloader::HostHas(uint64_t bytes) const {
+  if (pool_->chunks_.host_bytes() + bytes > config_.host_bytes) return false;
+  return config_.host_free_bytes == nullptr ||
+         config_.host_free_bytes() >= bytes + config_.keep_host_free_bytes;
+}
+
+// So many idle chunks of host memory are in the store, as far as the limits allow; gives how many.
+uint64_t Offloader::EnsureHostChunks(uint64_t count) {
   ChunkStore& chunks = pool_->chunks_;
-  const uint64_t size = chunks.chunk_bytes();
   uint64_t idle = chunks.idle_host_chunks();
-  while (idle < count && chunks.host_bytes() + size <= config_.host_bytes) {
+  while (idle < count && HostHas(chunks.chunk_bytes())) {
     if (chunks.MakeHost() != kDriverSuccess) break;
     ++idle;
   }
-  return idle != 0;
+  return std::min(idle, count);
+}
+
+// The same for page-locked memory. What offloaded pages left behind makes room.
+uint64_t Offloader::EnsurePinnedChunks(uint64_t count) {
+  ChunkStore& chunks = pool_->chunks_;
+  const uint64_t size = chunks.chunk_bytes();
+  const uint64_t idle = chunks.idle_pinned_chunks();
+  if (idle >= count) return count;
+  if (!HostHas((count - idle) * size)) chunks.ReleaseHost(chunks.idle_host_chunks());
+  uint64_t pieces = count - idle;
+  while (pieces > 0 && !HostHas(pieces * size)) pieces /= 2;
+  arena_.Grow(pieces);
+  return std::min(chunks.idle_pinned_chunks(), count);
 }
 
 // One event for each run of neighbouring pages; the first has the time that the gate was closed.
-void Offloader::Tell(const uint64_t* pages, uint32_t count, bool to_host, OffloadReason reason,
+void Offloader::Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
                      uint64_t gate_ns) {
   const uint64_t size = pool_->config_.chunk_bytes;
-  const EventKind kind = to_host ? EventKind::kOffload : EventKind::kReturn;
+  const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
   for (uint32_t i = 0; i < count;) {
     uint32_t run = 1;
     while (i + run < count && pages[i + run] == pages[i] + run * size) ++run;
@@ -155,27 +218,49 @@ void Offloader::Tell(const uint64_t* pages, uint32_t count, bool to_host, Offloa
   }
 }
 
+uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
+                              DriverResult* result) {
+  switch (motion) {
+    case Motion::kOut:
+      return mover_.Move(slice, count, ChunkKind::kHost, result);
+    case Motion::kBack:
+      return mover_.Move(slice, count, ChunkKind::kDevice, result);
+    case Motion::kPause:
+      return mover_.Pause(slice, count, /*keep=*/true, result);
+    case Motion::kDiscard:
+      break;
+  }
+  return mover_.Pause(slice, count, /*keep=*/false, result);
+}
+
 // The device's lock is held. Moves the first `count` of the listed pages, as far as it goes;
-// returns how many. The gate is closed for one slice at a time.
-uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, bool to_host,
-                               OffloadReason reason) {
+// returns how many, and in *outcome why not more. The gate is closed for one slice at a time.
+uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
+                               OffloadResult* outcome) {
   uint64_t moved = 0;
+  *outcome = OffloadResult::kDone;
   while (moved < count && moved < listed) {
     uint64_t wanted = std::min({count - moved, listed - moved, uint64_t{slice_pages_}});
-    if (to_host && !EnsureHostChunks(wanted)) break;
+    if (motion == Motion::kOut) wanted = EnsureHostChunks(wanted);
+    if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted);
+    if (wanted == 0) {
+      *outcome = OffloadResult::kNoRoom;
+      break;
+    }
     uint64_t slice[Mover::kMostPages];
     for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_[moved + i].address;
     std::sort(slice, slice + wanted);
     if (!CloseGate()) {
       Bump(&refused_, 1);
+      *outcome = OffloadResult::kBusy;
       break;
     }
     const uint64_t since = pool_->Now();
     DriverResult result = kDriverSuccess;
-    const uint32_t done = mover_.Move(slice, static_cast<uint32_t>(wanted), to_host, &result);
+    const uint32_t done = MoveSlice(slice, static_cast<uint32_t>(wanted), motion, &result);
     OpenGate(since);
     const uint64_t duration = pool_->Now() - since;
-    Tell(slice, done, to_host, reason, duration);
+    Tell(slice, done, motion, reason, duration);
     moved += done;
     // The next slice is as large as fits the time; never more than twice this one.
     const uint64_t fitting = done * config_.slice_ns / std::max<uint64_t>(duration, 1);
@@ -183,10 +268,13 @@ uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, bool to_host,
         std::min<uint64_t>(fitting, uint64_t{slice_pages_} * 2), 1, Mover::kMostPages));
     if (result != kDriverSuccess) {
       Bump(&failed_, 1);
+      *outcome = result == kDriverOutOfMemory ? OffloadResult::kNoRoom : OffloadResult::kFailed;
       break;
     }
   }
-  if (moved != 0) Bump(to_host ? &out_ : &in_, moved * pool_->config_.chunk_bytes);
+  const uint64_t bytes = moved * pool_->config_.chunk_bytes;
+  if (motion == Motion::kBack) Bump(&in_, bytes);
+  if (motion == Motion::kOut || motion == Motion::kPause) Bump(&out_, bytes);
   return moved;
 }
 
@@ -195,21 +283,34 @@ uint64_t Offloader::Relieve(void* self, uint64_t bytes) {
 }
 
 uint64_t Offloader::MoveOut(uint64_t bytes, OffloadReason reason) {
-  if (config_.host_bytes == 0) return 0;
+  uint64_t moved = 0;
+  MoveOutCold(bytes, ~uint32_t{0}, reason, &moved);
+  return moved;
+}
+
+OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
+                                     uint64_t* moved_bytes) {
+  *moved_bytes = 0;
+  if (!maps_host_) return OffloadResult::kNotThere;
+  if (config_.host_bytes == 0) return OffloadResult::kNoRoom;
   Watch(true);
   MutexLock device_lock(&pool_->mutex_);
   const uint64_t size = pool_->config_.chunk_bytes;
-  uint64_t count = (bytes + size - 1) / size;
-  const uint64_t listed = ListPages(false);
-  if (count > listed) count = listed;
+  uint64_t listed = DropPinned(ListPages(Where::kResident, kAnyTag));
+  Page* end = std::remove_if(pages_, pages_ + listed,
+                             [before](const Page& page) { return page.rank >> 32 >= before; });
+  listed = static_cast<uint64_t>(end - pages_);
+  const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), listed);
   const auto colder = [](const Page& a, const Page& b) { return a.rank < b.rank; };
   if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, colder);
-  const uint64_t moved = MoveSlices(count, listed, true, reason);
+  OffloadResult outcome = OffloadResult::kDone;
+  const uint64_t moved = MoveSlices(count, listed, Motion::kOut, reason, &outcome);
   if (moved != 0) MarkBlocks();
   last_out_ns_ = pool_->Now();
   last_out_clock_ = Clock();
   Tick();
-  return moved * size;
+  *moved_bytes = moved * size;
+  return outcome;
 }
 
 // The device's lock is held. How many bytes may come back.
@@ -225,40 +326,47 @@ uint64_t Offloader::Room() {
   return free_bytes > config_.keep_free_bytes ? free_bytes - config_.keep_free_bytes : 0;
 }
 
-uint64_t Offloader::Return(uint64_t most_bytes, bool all) {
-  MutexLock device_lock(&pool_->mutex_);
+// What lies on the host and can be touched there.
+uint64_t Offloader::MappedHostBytes() const {
+  const ChunkStore& chunks = pool_->chunks_;
+  return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
+}
+
+// The device's lock is held. As many of these chunks as the store has or can make.
+uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
   ChunkStore& chunks = pool_->chunks_;
-  if (chunks.offloaded_bytes() == 0) {
-    Watch(false);
-    return 0;
-  }
-  if (!all && pool_->Now() - last_out_ns_ < config_.calm_ns) return 0;
-  const uint64_t size = chunks.chunk_bytes();
-  const uint64_t room = all ? most_bytes : std::min(most_bytes, Room());
-  uint64_t listed = ListPages(true);
-  if (!all) {
-    const uint64_t since = uint64_t{last_out_clock_} << 32;
-    Page* end = std::remove_if(pages_, pages_ + listed,
-                               [since](const Page& page) { return page.rank < since; });
-    listed = static_cast<uint64_t>(end - pages_);
-  }
-  uint64_t count = std::min(listed, room / size);
-  const auto warmer = [](const Page& a, const Page& b) { return a.rank > b.rank; };
-  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, warmer);
   if (chunks.idle_chunks() < count) {
     uint64_t made = 0;
     const uint64_t lacking = std::min(count - chunks.idle_chunks(), chunks.ChunksUnderLimit());
     chunks.Make(lacking, &made);
     Bump(&pool_->grown_, made);
-    count = std::min(count, chunks.idle_chunks());
   }
-  return MoveSlices(count, listed, false, all ? OffloadReason::kAsked : OffloadReason::kTouched) *
-         size;
+  return std::min(count, chunks.idle_chunks());
 }
 
-uint64_t Offloader::BringBack(uint64_t most_bytes) { return Return(most_bytes, false); }
-
-uint64_t Offloader::Resume(uint64_t most_bytes) { return Return(most_bytes, true); }
+uint64_t Offloader::BringBack(uint64_t most_bytes) {
+  MutexLock device_lock(&pool_->mutex_);
+  // What could not be mapped anywhere comes first.
+  mover_.Restore();
+  const uint64_t now = pool_->Now();
+  if (MappedHostBytes() == 0) {
+    if (now >= watch_until_ns_) Watch(false);
+    return 0;
+  }
+  if (now - last_out_ns_ < config_.calm_ns) return 0;
+  const uint64_t size = pool_->config_.chunk_bytes;
+  uint64_t listed = ListPages(Where::kOffloaded, kAnyTag);
+  const uint64_t since = uint64_t{last_out_clock_} << 32;
+  Page* end = std::remove_if(pages_, pages_ + listed,
+                             [since](const Page& page) { return page.rank < since; });
+  listed = static_cast<uint64_t>(end - pages_);
+  uint64_t count = std::min(listed, std::min(most_bytes, Room()) / size);
+  const auto warmer = [](const Page& a, const Page& b) { return a.rank > b.rank; };
+  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, warmer);
+  count = EnsureDeviceChunks(count);
+  OffloadResult outcome = OffloadResult::kDone;
+  return MoveSlices(count, listed, Motion::kBack, OffloadReason::kTouched, &outcome) * size;
+}
 
 // --- Numbers ------------------------------------------------------------------------------------
 
@@ -267,6 +375,7 @@ OffloadStats Offloader::Stats() const {
   stats.out_bytes = out_.load(std::memory_order_relaxed);
   stats.in_bytes = in_.load(std::memory_order_relaxed);
   stats.offloaded_bytes = pool_->chunks_.offloaded_bytes();
+  stats.paused_bytes = pool_->chunks_.paused_bytes();
   stats.host_bytes = pool_->chunks_.host_bytes();
   stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
   stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);

@@ -8,8 +8,13 @@
 // pages that were touched since they left come back. Policy: coldest first; of equals those whose
 // blocks are the oldest.
 //
-// Not moved: pages of private pools (captured graphs write to them) and anything at all while a
-// stream is captured, or while work does not end within `work_wait_ns` (kernels that never end).
+// Beside that, whoever knows more may ask (requests.cc): blocks that were allocated under a tag
+// (BlockRequest::tag) are offloaded, paused or resumed together. Paused memory is gone from the
+// device as well, and nothing may touch it until it is resumed; it needs no mapping of host memory.
+//
+// Not moved: pages of private pools (captured graphs write to them), pages that a graph may use,
+// and anything at all while a stream is captured, or while work does not end within `work_wait_ns`
+// (kernels that never end).
 //
 // Ownership: the offloader's own records; pool and gate belong to the caller and outlive it.
 // Threads: any; locks: the pool's device lock, one heap's under it. Errors: what could not be moved
@@ -22,6 +27,7 @@
 #include <cstdint>
 
 #include "allocator/offload/gate.h"
+#include "allocator/offload/host_arena.h"
 #include "allocator/offload/mover.h"
 #include "allocator/pool.h"
 
@@ -40,12 +46,17 @@ struct OffloadConfig {
   // device would then be free.
   uint64_t calm_ns = 50'000'000;
   uint64_t keep_free_bytes = 64 * kMiB;
+  // What the host has free by now (null: nobody knows); no more of it is taken where that leaves
+  // less than `keep_host_free_bytes`.
+  uint64_t (*host_free_bytes)() = nullptr;
+  uint64_t keep_host_free_bytes = 256 * kMiB;
 };
 
 struct OffloadStats {
   uint64_t out_bytes;  // ever
   uint64_t in_bytes;
-  uint64_t offloaded_bytes;  // now
+  uint64_t offloaded_bytes;  // in host memory now, paused or not
+  uint64_t paused_bytes;     // now; with what was given up
   uint64_t host_bytes;       // held now
   uint64_t gate_closed;      // how often
   uint64_t gate_ns;          // in all
@@ -55,7 +66,22 @@ struct OffloadStats {
 };
 
 // Why memory moved; the `object` of its events. Stored in traces: only append.
-enum class OffloadReason : uint8_t { kUnknown = 0, kPressure = 1, kAsked = 2, kTouched = 3 };
+enum class OffloadReason : uint8_t {
+  kUnknown = 0,
+  kPressure = 1,
+  kAsked = 2,
+  kTouched = 3,
+  kPaused = 4,     // what the pages hold is kept
+  kDiscarded = 5,  // …is given up
+};
+
+enum class OffloadResult : uint8_t {
+  kDone,
+  kNoRoom,    // host memory (or, to come back, device memory) lacks for the rest
+  kBusy,      // work does not end, a stream is captured, or a graph may use some of it
+  kFailed,    // the driver refused
+  kNotThere,  // the device cannot do that
+};
 
 class Offloader {
  public:
@@ -63,8 +89,8 @@ class Offloader {
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
 
-  // False: the device cannot map host memory. The pool is open; its configuration's relief may name
-  // this object before.
+  // False: the device cannot map host memory: memory can be paused, not offloaded. The pool is
+  // open; its configuration's relief may name this object before.
   bool Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config);
   // Before the pool is closed. What lies on the host is the pool's to release.
   void Close(bool alive);
@@ -73,10 +99,23 @@ class Offloader {
   // device memory that are free now.
   static uint64_t Relieve(void* self, uint64_t bytes);
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
-  // Moves back pages that were touched since they left, as long as there is room.
+  // Moves back offloaded pages that were touched since they left, as long as there is room.
   uint64_t BringBack(uint64_t most_bytes);
-  // Moves back everything, growing where the limit and the device allow it.
-  uint64_t Resume(uint64_t most_bytes);
+
+  // --- Requests ---------------------------------------------------------------------------------
+  // *bytes: what moved, also where that is not all. Afterwards as much device memory is the
+  // device's again.
+  static constexpr uint32_t kAnyTag = ~uint32_t{0};
+  OffloadResult Offload(uint32_t tag, uint64_t* bytes);
+  // Up to `most_bytes`, the coldest first, of what was not touched since Mark gave `before`.
+  OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
+  // From now on, for at least `watch_ns`, touches are seen. What OffloadIdle wants to know.
+  uint32_t Mark(uint64_t watch_ns);
+  // Takes the memory of a tag's blocks away; nothing may touch them until Resume. What is allocated
+  // under the tag meanwhile does not belong to it. Not `keep`: what they hold is given up.
+  OffloadResult Pause(uint32_t tag, bool keep, uint64_t* bytes);
+  // Brings everything of the tag back, growing where the limit and the device allow it.
+  OffloadResult Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes);
 
   // --- Touches ----------------------------------------------------------------------------------
   // Whether anybody wants to know: while memory is short, or pages lie on the host.
@@ -99,6 +138,15 @@ class Offloader {
     uint64_t address;
     uint64_t rank;  // the smallest go first
   };
+  // Pages as they are now.
+  enum class Where : uint8_t {
+    kResident,
+    kOffloaded,
+    kThere,   // one of these
+    kPaused,  // also under what is free by now
+    kAway,    // offloaded or paused
+  };
+  enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   // Never 0. Sixteen submissions share a number, so that it lasts for days.
   uint32_t Clock() const {
@@ -106,26 +154,42 @@ class Offloader {
   }
   void Watch(bool wanted);
   bool EnsurePages(uint64_t count);
-  uint64_t ListPages(bool on_host);
-  void ListHeap(Heap* heap, bool on_host, uint64_t* count);
+  bool IsWhere(uint64_t address, Where where);
+  uint64_t ListPages(Where where, uint32_t tag);
+  void ListHeap(Heap* heap, Where where, uint64_t* count);
+  uint64_t DropPinned(uint64_t count);
   bool CloseGate();
   void OpenGate(uint64_t closed_ns);
-  bool EnsureHostChunks(uint64_t count);
-  uint64_t MoveSlices(uint64_t count, uint64_t listed, bool to_host, OffloadReason reason);
-  void Tell(const uint64_t* pages, uint32_t count, bool to_host, OffloadReason reason,
+  bool HostHas(uint64_t bytes) const;
+  uint64_t EnsureHostChunks(uint64_t count);
+  uint64_t EnsurePinnedChunks(uint64_t count);
+  uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result);
+  uint64_t MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
+                      OffloadResult* outcome);
+  void Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
             uint64_t gate_ns);
   void MarkBlocks();
   uint64_t Room();
-  uint64_t Return(uint64_t most_bytes, bool all);
+  uint64_t MappedHostBytes() const;
+  uint64_t EnsureDeviceChunks(uint64_t count);
+  template <typename Visit>
+  void VisitHeaps(uint32_t tag, Visit visit);
+  void SetAsleep(uint32_t tag, bool asleep);
+  OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
+                            uint64_t* moved_bytes);
+  OffloadResult MoveTag(uint32_t tag, Motion motion, OffloadReason reason, uint64_t* bytes);
 
   Pool* pool_ = nullptr;
   SubmissionGate* gate_ = nullptr;
   OffloadConfig config_;
   Mover mover_;
+  HostArena arena_;
+  bool maps_host_ = false;
   static constexpr uint32_t kFirstSlicePages = 16;
   uint32_t slice_pages_ = kFirstSlicePages;
   uint64_t last_out_ns_ = 0;
   uint32_t last_out_clock_ = 0;
+  uint64_t watch_until_ns_ = 0;
   Page* pages_ = nullptr;  // as many as were ever needed
   uint64_t pages_room_ = 0;
   std::atomic<bool> watching_{false};

@@ -270,18 +270,28 @@ DriverResult FakeDevice::Release(uint64_t handle) {
   return kDriverSuccess;
 }
 
-DriverResult FakeDevice::Copy(const DriverCopy& copy) {
-  const auto* to = MappingAt(copy.to);
-  const auto* from = MappingAt(copy.from);
-  if (to == nullptr || from == nullptr || !to->second.access || !from->second.access) {
-    Violate("copy of what is not accessible");
-    return kDriverInvalidValue;
-  }
-  if (to->first != copy.to || from->first != copy.from || to->second.size != copy.size ||
-      from->second.size != copy.size) {
+std::pair<uint64_t, uint64_t> FakeDevice::ReachedByCopy(uint64_t address, uint64_t size) {
+  const auto* mapping = MappingAt(address);
+  if (mapping != nullptr && mapping->second.access) {
+    if (mapping->first == address && mapping->second.size == size) {
+      return {mapping->second.handle, 0};
+    }
     Violate("copy of something else than whole chunks");
-    return kDriverInvalidValue;
+    return {};
   }
+  const auto block = pinned_.upper_bound(address);
+  if (block != pinned_.begin()) {
+    const auto& [start, about] = *std::prev(block);
+    if (address - start + size <= about.first) return {about.second, address - start};
+  }
+  Violate("copy of what is not accessible");
+  return {};
+}
+
+DriverResult FakeDevice::Copy(const DriverCopy& copy) {
+  const auto to = ReachedByCopy(copy.to, copy.size);
+  const auto from = ReachedByCopy(copy.from, copy.size);
+  if (to.first == 0 || from.first == 0) return kDriverInvalidValue;
   for (const auto& [name, stream] : streams_) {
     for (const Work& work : stream.unfinished) {
       if (work.address < copy.from + copy.size && copy.from < work.address + work.size) {
@@ -289,7 +299,13 @@ DriverResult FakeDevice::Copy(const DriverCopy& copy) {
       }
     }
   }
-  contents_[to->second.handle] = contents_[from->second.handle];
+  std::map<uint64_t, uint64_t>& target = contents_[to.first];
+  target.erase(target.lower_bound(to.second), target.lower_bound(to.second + copy.size));
+  const std::map<uint64_t, uint64_t>& source = contents_[from.first];
+  const auto end = source.lower_bound(from.second + copy.size);
+  for (auto word = source.lower_bound(from.second); word != end; ++word) {
+    target[word->first - from.second + to.second] = word->second;
+  }
   return kDriverSuccess;
 }
 
@@ -329,6 +345,13 @@ uint64_t FakeDevice::host_bytes() const {
   return host_created_;
 }
 
+uint64_t FakeDevice::pinned_bytes() const {
+  std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [address, about] : pinned_) bytes += about.first;
+  return bytes;
+}
+
 // What every entry does: take the lock, count, and fail if it is to.
 #define VRAMSTOW_FAKE_CALL(name)          \
   FakeDevice* device = Self(self);        \
@@ -341,8 +364,8 @@ void FakeDevice::FillTable() {
   table_.describe = [](void* self, DriverDevice* out) -> DriverResult {
     VRAMSTOW_FAKE_CALL("describe");
     const Options& options = device->options_;
-    *out = {options.total_bytes, options.granularity, 0, options.virtual_memory,
-            options.host_memory};
+    *out = {options.total_bytes,    options.granularity, 0,
+            options.virtual_memory, options.host_memory, options.copies};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -388,6 +411,24 @@ void FakeDevice::FillTable() {
     device->handles_[*handle] = size;
     device->host_handles_.insert(*handle);
     device->host_created_ += size;
+    return kDriverSuccess;
+  };
+  table_.host_allocate = [](void* self, uint64_t size, uint64_t* address) {
+    VRAMSTOW_FAKE_CALL("host_allocate");
+    *address = device->next_address_;
+    device->next_address_ += size;
+    device->pinned_[*address] = {size, device->next_handle_++};
+    return kDriverSuccess;
+  };
+  table_.host_free = [](void* self, uint64_t address) {
+    VRAMSTOW_FAKE_CALL("host_free");
+    const auto block = device->pinned_.find(address);
+    if (block == device->pinned_.end()) {
+      device->Violate("host_free of no block");
+      return kDriverInvalidValue;
+    }
+    device->contents_.erase(block->second.second);
+    device->pinned_.erase(block);
     return kDriverSuccess;
   };
   table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) {

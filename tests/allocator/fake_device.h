@@ -29,7 +29,8 @@ class FakeDevice {
     uint64_t total_bytes = uint64_t{1} << 30;
     uint64_t granularity = uint64_t{2} << 20;
     bool virtual_memory = true;
-    bool host_memory = true;
+    bool host_memory = true;  // can be mapped
+    bool copies = true;
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;  // of one handle
@@ -71,6 +72,7 @@ class FakeDevice {
 
   uint64_t created_bytes() const;
   uint64_t host_bytes() const;
+  uint64_t pinned_bytes() const;
   uint64_t mapped_bytes() const;
   uint64_t events_alive() const;
   uint64_t ranges() const;
@@ -118,6 +120,8 @@ class FakeDevice {
   DriverResult Record(uint64_t event, const uint64_t* stream);
   DriverResult Release(uint64_t handle);
   DriverResult Copy(const DriverCopy& copy);
+  // Where the bytes at an address lie that a copy may reach: a handle (0: nowhere) and an offset.
+  std::pair<uint64_t, uint64_t> ReachedByCopy(uint64_t address, uint64_t size);
   // The mapping that the address lies in, or null.
   const std::pair<const uint64_t, Mapping>* MappingAt(uint64_t address) const;
 
@@ -136,6 +140,7 @@ class FakeDevice {
   std::map<uint64_t, std::map<uint64_t, uint64_t>> contents_;  // handle: offset: word
   std::set<uint64_t> host_handles_;
   uint64_t host_created_ = 0;
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> pinned_;  // address: size, handle
   std::map<uint64_t, Mapping> mappings_;
   std::multiset<uint64_t> mapped_;  // handles
   std::map<uint64_t, Reach> events_;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,9 +26,10 @@ constexpr uint64_t kChunk = 2 * kMiB;
 class OffloadTest : public testing::Test {
  protected:
   void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
-             void (*spoil)(DriverTable*) = nullptr) {
+             void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {
     FakeDevice::Options options;
     options.total_bytes = device_bytes;
+    options.host_memory = maps_host;
     device_ = std::make_unique<FakeDevice>(options);
     table_ = *device_->table();
     if (spoil != nullptr) spoil(&table_);
@@ -41,7 +43,7 @@ class OffloadTest : public testing::Test {
     offload.keep_free_bytes = 0;
     offload.gate_wait_ns = 5'000'000;
     offload.work_wait_ns = 1'000'000;
-    ASSERT_TRUE(offloader_.Open(pool_.get(), &gate_, offload));
+    ASSERT_EQ(offloader_.Open(pool_.get(), &gate_, offload), maps_host);
   }
   void TearDown() override {
     if (device_ == nullptr) return;
@@ -54,29 +56,61 @@ class OffloadTest : public testing::Test {
     pool_->Close(PoolEnd::kAlive);
     EXPECT_EQ(device_->created_bytes(), 0U);
     EXPECT_EQ(device_->host_bytes(), 0U);
+    EXPECT_EQ(device_->pinned_bytes(), 0U);
     EXPECT_EQ(device_->ranges(), 0U);
     EXPECT_TRUE(device_->violations().empty()) << device_->violations().front();
   }
 
-  uint64_t Take(uint64_t size, uint64_t stream = 1) {
+  uint64_t Take(uint64_t size, uint64_t stream = 1, uint32_t tag = 0) {
     Block block{};
-    if (pool_->Allocate({size, stream}, &block) != PoolError::kOk) return 0;
+    const BlockRequest request{.size = size, .stream = stream, .tag = tag};
+    if (pool_->Allocate(request, &block) != PoolError::kOk) return 0;
     live_[block.address] = size;
-    for (uint64_t at = 0; at < size; at += kMiB / 2) {
-      device_->Write(block.address + at, block.address ^ at ^ ++writes_);
-      expected_[block.address + at] = block.address ^ at ^ writes_;
-    }
+    tags_[block.address] = tag;
+    Fill(block.address);
     return block.address;
   }
+  void Fill(uint64_t address) {
+    for (uint64_t at = 0; at < live_.at(address); at += kMiB / 2) {
+      device_->Write(address + at, address ^ at ^ ++writes_);
+      expected_[address + at] = address ^ at ^ writes_;
+    }
+  }
   void Give(uint64_t address) {
-    const uint64_t size = live_.at(address);
+    ForgetContents(address);
     live_.erase(address);
-    expected_.erase(expected_.lower_bound(address), expected_.lower_bound(address + size));
+    tags_.erase(address);
     EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+  }
+  void ForgetContents(uint64_t address) {
+    const uint64_t end = address + live_.at(address);
+    expected_.erase(expected_.lower_bound(address), expected_.lower_bound(end));
+  }
+  uint64_t Pause(uint32_t tag, bool keep = true) {
+    uint64_t bytes = 0;
+    last_ = offloader_.Pause(tag, keep, &bytes);
+    return bytes;
+  }
+  uint64_t Resume(uint32_t tag, uint64_t most_bytes) {
+    uint64_t bytes = 0;
+    last_ = offloader_.Resume(tag, most_bytes, &bytes);
+    return bytes;
+  }
+  // Brings everything back; how many bytes that were.
+  uint64_t Resume(uint64_t most_bytes = ~uint64_t{0}) {
+    return Resume(Offloader::kAnyTag, most_bytes);
   }
   // Every word of every live block is what was written.
   void ExpectContents() {
     for (const auto& [address, word] : expected_) {
+      ASSERT_EQ(device_->Read(address), word) << std::hex << address;
+    }
+  }
+  // The same, but for what is paused: that cannot be read.
+  void ExpectContentsButOf(const std::set<uint32_t>& paused) {
+    for (const auto& [address, word] : expected_) {
+      const uint32_t tag = std::prev(tags_.upper_bound(address))->second;
+      if (paused.count(tag) != 0 && !device_->Accessible(address, 8)) continue;
       ASSERT_EQ(device_->Read(address), word) << std::hex << address;
     }
   }
@@ -86,7 +120,9 @@ class OffloadTest : public testing::Test {
   std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
   SubmissionGate gate_;
   Offloader offloader_;
-  std::map<uint64_t, uint64_t> live_;
+  std::map<uint64_t, uint64_t> live_;  // address: size
+  std::map<uint64_t, uint32_t> tags_;
+  OffloadResult last_ = OffloadResult::kDone;
   std::map<uint64_t, uint64_t> expected_;
   uint64_t writes_ = 0;
 };
@@ -146,7 +182,7 @@ TEST_F(OffloadTest, ResumeBringsEverythingBack) {
   EXPECT_GE(offloader_.MoveOut(20 * kMiB, OffloadReason::kAsked), 20 * kMiB);
   EXPECT_GE(pool_->Trim({}).released_bytes, 20 * kMiB);
   ExpectContents();
-  EXPECT_GE(offloader_.Resume(~uint64_t{0}), 20 * kMiB);
+  EXPECT_GE(Resume(), 20 * kMiB);
   EXPECT_EQ(offloader_.Stats().offloaded_bytes, 0U);
   ExpectContents();
 }
@@ -214,6 +250,221 @@ TEST_F(OffloadTest, ASubmissionOnItsWayIsWaitedForAndThenHoldsNobodyUp) {
   ExpectContents();
 }
 
+TEST_F(OffloadTest, ATagsBlocksLeaveAndReturnTogether) {
+  Start(64 * kMiB);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  const uint64_t bias = Take(3000, 1, 7);
+  const uint64_t other = Take(10 * kMiB);
+  const uint64_t small = Take(3000);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(bytes, 12 * kMiB);
+  EXPECT_TRUE(device_->OnHost(weights));
+  EXPECT_TRUE(device_->OnHost(bias));
+  EXPECT_FALSE(device_->OnHost(other));
+  EXPECT_FALSE(device_->OnHost(small));
+  // The device has it back.
+  EXPECT_EQ(device_->created_bytes(), 12 * kMiB);
+  ExpectContents();
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_FALSE(device_->OnHost(weights));
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, PausedMemoryIsGoneFromTheDeviceAndComesBackAsItWas) {
+  Start(64 * kMiB);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  const uint64_t other = Take(10 * kMiB);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  EXPECT_TRUE(device_->Accessible(other, 10 * kMiB));
+  EXPECT_EQ(device_->created_bytes(), 10 * kMiB);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 10 * kMiB);
+  EXPECT_EQ(offloader_.Stats().offloaded_bytes, 10 * kMiB);
+  EXPECT_STREQ(pool_->Check(), nullptr);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  ExpectContents();
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
+  // The page-locked memory is kept for the next time.
+  EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
+  EXPECT_EQ(Resume(), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, PauseNeedsNoMappingOfHostMemory) {
+  Start(64 * kMiB, kGiB, nullptr, /*maps_host=*/false);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kNotThere);
+  EXPECT_EQ(offloader_.OffloadIdle(kGiB, ~uint32_t{0}, &bytes), OffloadResult::kNotThere);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatIsGivenUpTakesNoHostMemory) {
+  Start(64 * kMiB, 0);
+  const uint64_t cache = Take(10 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 0U) << "no host memory is allowed";
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_TRUE(device_->Accessible(cache, 10 * kMiB));
+  EXPECT_EQ(Pause(7, /*keep=*/false), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_EQ(device_->pinned_bytes() + device_->host_bytes() + device_->created_bytes(), 0U);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  Fill(cache);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatIsAllocatedWhileItsTagIsPausedLiesInMemory) {
+  Start(64 * kMiB);
+  std::vector<uint64_t> blocks;
+  for (int i = 0; i < 64; ++i) blocks.push_back(Take(40'000, 1, 7));
+  // Free pieces between them, on the pages that are paused.
+  for (size_t i = 0; i < blocks.size(); i += 2) Give(blocks[i]);
+  EXPECT_GT(Pause(7), 0U);
+  const uint64_t meanwhile = Take(40'000, 1, 7);
+  ASSERT_TRUE(device_->Accessible(meanwhile, 40'000));
+  // Frees are welcome in any state.
+  for (size_t i = 1; i < blocks.size(); i += 4) Give(blocks[i]);
+  EXPECT_STREQ(pool_->Check(), nullptr);
+  EXPECT_GT(Resume(7, ~uint64_t{0}), 0U);
+  ExpectContents();
+  for (int i = 0; i < 64; ++i) ASSERT_NE(Take(40'000, 1, 7), 0U);
+  ExpectContents();
+  EXPECT_GT(Pause(7), 0U);
+  EXPECT_TRUE(device_->Accessible(meanwhile, 40'000));
+  Resume();
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
+  Start(32 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 20 * kMiB);
+  const uint64_t other = Take(20 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 8 * kMiB);
+  // Still asleep: this must not come to lie on what is paused.
+  ASSERT_NE(Take(2 * kMiB, 1, 7), 0U);
+  Give(other);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatAGraphMayUseIsNotPaused) {
+  Start(64 * kMiB);
+  const uint64_t input = Take(10 * kMiB, 1, 7);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  offloader_.Pin(input);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kBusy);
+  EXPECT_TRUE(device_->Accessible(input, 10 * kMiB));
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  Resume();
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatNobodyTouchedSinceTheMarkIsIdle) {
+  Start(64 * kMiB);
+  const uint64_t used = Take(10 * kMiB);
+  const uint64_t idle = Take(10 * kMiB);
+  const uint32_t mark = offloader_.Mark(1'000'000'000);
+  EXPECT_TRUE(offloader_.watching());
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
+  EXPECT_TRUE(offloader_.watching()) << "the mark asked for a second";
+  offloader_.Tick();
+  offloader_.Touch(used);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.OffloadIdle(~uint64_t{0}, mark, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(bytes, 10 * kMiB);
+  EXPECT_TRUE(device_->OnHost(idle));
+  EXPECT_FALSE(device_->OnHost(used));
+  EXPECT_EQ(device_->created_bytes(), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatTheHostLacksIsNotTaken) {
+  Start(64 * kMiB);
+  static FakeDevice* device;
+  device = device_.get();
+  OffloadConfig config;
+  config.host_bytes = kGiB;
+  config.host_free_bytes = [] { return 300 * kMiB - device->pinned_bytes(); };
+  config.keep_host_free_bytes = 296 * kMiB;
+  offloader_.Close(true);
+  new (&offloader_) Offloader;
+  ASSERT_TRUE(offloader_.Open(pool_.get(), &gate_, config));
+  Take(10 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 4 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(device_->pinned_bytes(), 4 * kMiB);
+  Resume();
+  ExpectContents();
+}
+
+// What could not be mapped anywhere comes back by itself, without another move.
+TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
+  Start(64 * kMiB);
+  const uint64_t block = Take(2 * kMiB);
+  // The second `map` of the move puts the new chunk into place; from then on none works.
+  device_->FailNth("map", 2, /*forever=*/true);
+  EXPECT_EQ(offloader_.MoveOut(2 * kMiB, OffloadReason::kAsked), 0U);
+  EXPECT_FALSE(device_->Accessible(block, 1));
+  device_->FailNothing();
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
+  EXPECT_TRUE(device_->Accessible(block, 2 * kMiB));
+  ExpectContents();
+}
+
+// Each call of the driver that pausing and resuming make fails at its Nth occurrence.
+TEST_F(OffloadTest, EveryFailureOfAPauseLeavesWhatCanBeResumed) {
+  const std::vector<std::string> calls = {"host_allocate", "reserve", "map",    "set_access",
+                                          "copy",          "unmap",   "create", "release"};
+  for (const std::string& call : calls) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 400 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        pool_ = std::make_unique<Pool>();
+        new (&offloader_) Offloader;
+        live_.clear();
+        tags_.clear();
+        expected_.clear();
+        Start(32 * kMiB);
+        for (int i = 0; i < 4; ++i) ASSERT_NE(Take(5 * kMiB, 1, 1 + i % 2), 0U);
+        const uint64_t before = device_->Calls(call);
+        device_->FailNth(call, nth, forever);
+        Pause(1);
+        ExpectContentsButOf({1});
+        Resume(1, 4 * kMiB);
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        clean = device_->Calls(call) - before < nth;
+        device_->FailNothing();
+        Resume();
+        EXPECT_EQ(last_, OffloadResult::kDone);
+        ExpectContents();
+        EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
+        EXPECT_EQ(Pause(1), 10 * kMiB);
+        Resume();
+        ExpectContents();
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        if (HasFailure()) return;
+        TearDown();
+        device_ = nullptr;
+      }
+      EXPECT_TRUE(clean);
+    }
+  }
+}
+
 // Each call of the driver that moving makes fails at its Nth occurrence, once and for good: what
 // could be read before can be read after, and later moves work.
 TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
@@ -227,6 +478,7 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
         pool_ = std::make_unique<Pool>();
         new (&offloader_) Offloader;
         live_.clear();
+        tags_.clear();
         expected_.clear();
         Start(32 * kMiB);
         for (int i = 0; i < 4; ++i) ASSERT_NE(Take(5 * kMiB), 0U);
@@ -234,11 +486,11 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
         device_->FailNth(call, nth, forever);
         offloader_.MoveOut(12 * kMiB, OffloadReason::kAsked);
         // What could not be mapped anywhere is mapped as soon as the driver lets it.
-        offloader_.Resume(6 * kMiB);
+        Resume(6 * kMiB);
         clean = device_->Calls(call) - before < nth;
         device_->FailNothing();
         EXPECT_GT(offloader_.MoveOut(6 * kMiB, OffloadReason::kAsked), 0U);
-        offloader_.Resume(~uint64_t{0});
+        Resume();
         ExpectContents();
         EXPECT_STREQ(pool_->Check(), nullptr);
         if (HasFailure()) return;
@@ -270,20 +522,23 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     new (&offloader_) Offloader;
     Start(48 * kMiB, 64 * kMiB);
     std::mt19937_64 random(seed);
+    std::set<uint32_t> paused;
     device_->set_on_pause([this] {
       for (uint64_t stream = 1; stream <= 3; ++stream) device_->Finish(stream, 1);
     });
-    const std::vector<std::string> calls = {"create_host", "map",    "set_access",      "copy",
-                                            "unmap",       "create", "event_record_all"};
+    const std::vector<std::string> calls = {
+        "create_host", "host_allocate", "map",    "set_access",
+        "copy",        "unmap",         "create", "event_record_all"};
     for (int step = 0; step < steps; ++step) {
       const uint64_t stream = 1 + random() % 3;
-      switch (random() % 10) {
+      const uint32_t tag = static_cast<uint32_t>(random() % 4);
+      switch (random() % 12) {
         case 0:
         case 1:
         case 2: {
           const uint64_t exponent = 12 + random() % 12;
           const uint64_t size = (uint64_t{1} << exponent) + random() % (uint64_t{1} << exponent);
-          const uint64_t block = Take(size, stream);
+          const uint64_t block = Take(size, stream, tag);
           if (block != 0) device_->Submit(stream, block, size);
           break;
         }
@@ -305,18 +560,42 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
           if (random() % 2 == 0) {
             offloader_.BringBack(random() % (16 * kMiB));
           } else {
-            offloader_.Resume(random() % (16 * kMiB));
+            Resume(random() % (16 * kMiB));
           }
           break;
         case 8:
           device_->Finish(stream, random() % 4);
           if (random() % 4 == 0) pool_->Trim({});
           break;
+        case 9:
+          if (tag == 0 || random() % 2 == 0) break;
+          paused.insert(tag);
+          if (random() % 4 != 0) {
+            Pause(tag);
+            break;
+          }
+          // Whether it came to that or not: what it held need not be kept any more.
+          for (const auto& [address, of_block] : tags_) {
+            if (of_block == tag) ForgetContents(address);
+          }
+          Pause(tag, /*keep=*/false);
+          break;
+        case 10:
+          Resume(tag == 0 ? Offloader::kAnyTag : tag, ~uint64_t{0});
+          if (last_ != OffloadResult::kDone) break;
+          for (const auto& [address, of_block] : tags_) {
+            if (tag == 0 || of_block == tag) {
+              ASSERT_TRUE(device_->Accessible(address, 1));
+            }
+          }
+          if (tag == 0) paused.clear();
+          paused.erase(tag);
+          break;
         default:
           device_->FailNth(calls[random() % calls.size()], 1 + random() % 20, false);
           break;
       }
-      if (step % 10 == 0) ExpectContents();
+      if (step % 10 == 0) ExpectContentsButOf(paused);
       if (HasFailure()) return;
     }
     const OffloadStats stats = offloader_.Stats();
@@ -325,6 +604,7 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     EXPECT_GT(stats.failed, 0U);
     TearDown();
     live_.clear();
+    tags_.clear();
     expected_.clear();
     device_ = nullptr;
   }
