@@ -82,6 +82,7 @@ class PoolEvents {
   void Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
     if (!on()) return;
     Event event = PoolEvent(kind);
+    event.layer = Layer::kDriver;  // it is host memory like any other
     event.memory = MemoryKind::kHostPinned;
     event.address = address;
     event.size = size;

@@ -406,12 +406,15 @@ DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
 void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   MutexLock device_lock(&mutex_);
   const PoolStats stats = Stats();
-  *free_bytes += stats.reserved_bytes - stats.allocated_bytes;
+  // What lies elsewhere takes no device memory.
+  const uint64_t away = chunks_.offloaded_bytes() + chunks_.discarded_bytes();
+  const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
+  if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
   const uint64_t limit = limit_bytes_;
   if (limit == 0) return;
   if (*total_bytes > limit) *total_bytes = limit;
-  const uint64_t left = stats.allocated_bytes < limit ? limit - stats.allocated_bytes : 0;
+  const uint64_t left = resident < limit ? limit - resident : 0;
   if (*free_bytes > left) *free_bytes = left;
 }
 

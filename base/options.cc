@@ -129,19 +129,23 @@ bool ReadOffload(const char* variable, const char* text, const char** value, Opt
   *value = text;
   if (ParseOffload(text, &setting)) return true;
   std::snprintf(error->sentence, sizeof error->sentence,
-                "%s is '%.200s': write off, auto, or auto,host=64GiB.", variable, text);
+                "%s is '%.200s': write off, auto or explicit, perhaps with ,host=64GiB.", variable,
+                text);
   return false;
 }
 
 }  // namespace
 
 bool ParseOffload(std::string_view text, OffloadSetting* setting) {
-  constexpr std::string_view kAuto = "auto";
-  constexpr std::string_view kHost = "auto,host=";
+  constexpr std::string_view kHost = ",host=";
   *setting = OffloadSetting();
   if (text == "off") return true;
+  const std::string_view mode = text.substr(0, text.find(','));
   setting->on = true;
-  if (text == kAuto) return true;
+  setting->automatic = mode == "auto";
+  if (!setting->automatic && mode != "explicit") return false;
+  text.remove_prefix(mode.size());
+  if (text.empty()) return true;
   if (!text.starts_with(kHost)) return false;
   return ParseBytes(text.substr(kHost.size()), &setting->host_bytes) && setting->host_bytes != 0;
 }

@@ -54,9 +54,11 @@ using OffloadValue = const char*;
 // False: neither of them.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
-// An Offload: "off", "auto", or "auto,host=64GiB", the most host memory to use (0: not said).
+// An Offload: "off", "auto" or "explicit", perhaps with the most host memory to use (0: not said)
+// as in "auto,host=64GiB".
 struct OffloadSetting {
   bool on = false;
+  bool automatic = false;  // also when the device is full, not only when asked
   uint64_t host_bytes = 0;
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/units.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/control_client.h"
@@ -24,11 +26,15 @@ constexpr char kFooter[] =
     "  stats [DEVICE]           what the pool holds, and did\n"
     "  empty-cache [DEVICE]     give cached memory back to the device\n"
     "  limit BYTES|none [DEVICE]  the most that the pool may hold from now on\n"
-    "  dump                     write what the trace holds now into a file of its own\n\n"
+    "  dump                     write what the trace holds now into a file of its own\n"
+    "  offload                  move live memory to the host, all of it or as the options say\n"
+    "  resume                   bring back what was offloaded or paused\n\n"
     "Examples:\n"
     "  vramstow ctl 4711 stats\n"
     "  vramstow ctl 4711 empty-cache\n"
-    "  vramstow ctl 4711 limit 20GiB\n\n"
+    "  vramstow ctl 4711 limit 20GiB\n"
+    "  vramstow ctl 4711 offload --idle 5s\n"
+    "  vramstow ctl 4711 resume\n\n"
     "Exit status: 0; 1 if the process refused or the answer could not be written; 2 if it cannot "
     "be\n"
     "reached.";
@@ -57,8 +63,23 @@ std::string StatsText(const Json& stats) {
         Count(Value(device, "allocations")), Count(Value(device, "misses")),
         Count(Value(device, "frees")), Count(Value(device, "out_of_memory")));
     absl::StrAppendFormat(&text, "  given back %s\n", Bytes(Value(device, "released_bytes")));
+    if (Value(device, "moved_out_bytes") + Value(device, "paused_bytes") != 0) {
+      absl::StrAppendFormat(
+          &text, "  offloaded  %s, %s of it paused; %s moved out, %s back\n",
+          Bytes(Value(device, "offloaded_bytes")), Bytes(Value(device, "paused_bytes")),
+          Bytes(Value(device, "moved_out_bytes")), Bytes(Value(device, "moved_back_bytes")));
+    }
   }
   return text;
+}
+
+std::string MovedText(const std::string& verb, const Json& body) {
+  std::string text = absl::StrCat("moved ", Bytes(Value(body, "moved_bytes")),
+                                  verb == "resume" ? " back" : " to the host");
+  if (body.contains("stopped")) {
+    absl::StrAppend(&text, "; ", Printable(body.value("stopped", std::string())));
+  }
+  return text + "\n";
 }
 
 std::string TextOf(const std::string& verb, const Json& body) {
@@ -74,7 +95,43 @@ std::string TextOf(const std::string& verb, const Json& body) {
   if (verb == "dump") {
     return absl::StrCat("wrote ", Printable(body.value("path", std::string())), "\n");
   }
+  if (verb == "offload" || verb == "resume") return MovedText(verb, body);
   return body.dump() + "\n";
+}
+
+// What moves, as the options say it.
+struct Choice {
+  std::string idle;
+  std::string bytes;
+  std::string region;
+};
+
+// What is idle is known after that time: the process is asked to look, and then for what it did not
+// see.
+absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder,
+                                        const std::string& idle) {
+  uint64_t idle_ns = 0;
+  constexpr uint64_t kMargin = 60;
+  constexpr uint64_t kSecond = 1'000'000'000;
+  if (!ParseDuration(idle, &idle_ns) || idle_ns == 0) {
+    return absl::InvalidArgumentError("--idle takes a time such as 5s.");
+  }
+  const auto marked =
+      AskProcess(process, folder, absl::StrCat("mark-idle ", idle_ns / kSecond + kMargin, "s"));
+  if (!marked.ok()) return marked.status();
+  const Json body = Json::parse(*marked, nullptr, false);
+  if (!body.is_object()) return absl::UnavailableError("the answer cannot be understood.");
+  absl::SleepFor(absl::Nanoseconds(static_cast<int64_t>(idle_ns)));
+  return AskProcess(process, folder, absl::StrCat("offload since ", Value(body, "mark")));
+}
+
+absl::StatusOr<std::string> Ask(pid_t process, const std::string& folder, std::string request,
+                                const Choice& choice) {
+  const bool moves = request == "offload" || request == "resume";
+  if (!choice.region.empty() && moves) absl::StrAppend(&request, " region ", choice.region);
+  if (!choice.bytes.empty() && moves) absl::StrAppend(&request, " bytes ", choice.bytes);
+  if (!choice.idle.empty()) return OffloadIdle(process, folder, choice.idle);
+  return AskProcess(process, folder, request);
 }
 
 }  // namespace
@@ -89,11 +146,28 @@ int CtlCommand(const std::vector<std::string>& arguments) {
   app.add_option("PID", process, "The process")->required()->check(CLI::Range(1, 1 << 30));
   app.add_option("REQUEST", request, "What it is to do")->required();
   app.add_option("--control-dir", folder, "Folder with the sockets, if not the usual one");
+  Choice choice;
+  auto* idle = app.add_option("--idle", choice.idle,
+                              "offload: what nobody touches for this long from now on, such as 5s");
+  auto* bytes =
+      app.add_option("--bytes", choice.bytes, "offload: so much, what was longest untouched first");
+  app.add_option("--region", choice.region, "offload, resume: what is of this region")
+      ->excludes(idle)
+      ->excludes(bytes);
+  idle->excludes(bytes);
   app.add_flag("--json", json, "The answer as JSON on one line");
   if (const auto status = ReadArguments(&app, "ctl", arguments)) return *status;
 
+  // The requests that belong to offload may be said after it, too.
+  if (request.size() == 2 && request[0] == "offload") request.erase(request.begin());
+  const bool moves = request[0] == "offload" || request[0] == "resume";
+  const bool only_out = !choice.idle.empty() || !choice.bytes.empty();
+  if ((!moves && !choice.region.empty()) || (request[0] != "offload" && only_out)) {
+    Complain("ctl", "--idle and --bytes belong to offload, --region to offload and resume.");
+    return kExitUsage;
+  }
   const auto pid = static_cast<pid_t>(process);
-  const auto body = AskProcess(pid, folder, absl::StrJoin(request, " "));
+  const auto body = Ask(pid, folder, absl::StrJoin(request, " "), choice);
   if (!body.ok()) {
     Complain("ctl", std::string(body.status().message()));
     return absl::IsFailedPrecondition(body.status()) ? kExitCannotWrite : kExitUsage;

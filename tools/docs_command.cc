@@ -34,7 +34,7 @@ std::string ValuesOf(const OptionRow& row) {
     case OptionType::kLimit:
       return "a number of bytes, or a part of the device, such as 20GiB or 50%";
     case OptionType::kOffload:
-      return "off, auto, or auto,host=BYTES";
+      return "off, auto or explicit, perhaps with ,host=BYTES";
   }
   return "";
 }

@@ -149,17 +149,20 @@ void Offloader::SetAsleep(uint32_t tag, bool asleep) {
 
 // --- Moving -------------------------------------------------------------------------------------
 
-// The device's lock is held. True: no work is submitted, and all that was has finished.
+// The device's lock is held. True: all work that was submitted has finished.
+bool Offloader::WaitForWork() {
+  Fences& fences = pool_->fences_;
+  if (fences.capturing()) return false;
+  const uint32_t tick = fences.OpenTick(Fences::kEverything);
+  if (fences.WaitFor(Fences::kEverything, tick, pool_->Now() + config_.work_wait_ns)) return true;
+  return fences.broken() && fences.Synchronize() == kDriverSuccess;
+}
+
+// The same, and no work is submitted until OpenGate.
 bool Offloader::CloseGate() {
   if (pool_->fences_.capturing()) return false;
   if (!gate_->Close(config_.gate_wait_ns)) return false;
-  Fences& fences = pool_->fences_;
-  bool quiet = !fences.capturing();
-  if (quiet) {
-    const uint32_t tick = fences.OpenTick(Fences::kEverything);
-    quiet = fences.WaitFor(Fences::kEverything, tick, pool_->Now() + config_.work_wait_ns);
-    if (!quiet && fences.broken()) quiet = fences.Synchronize() == kDriverSuccess;
-  }
+  const bool quiet = WaitForWork();
   if (!quiet) gate_->Open();
   return quiet;
 }
@@ -183,22 +186,25 @@ bool Offloader::HostHas(uint64_t bytes) const {
 // So many idle chunks of host memory are in the store, as far as the limits allow; gives how many.
 uint64_t Offloader::EnsureHostChunks(uint64_t count) {
   ChunkStore& chunks = pool_->chunks_;
-  uint64_t idle = chunks.idle_host_chunks();
-  while (idle < count && HostHas(chunks.chunk_bytes())) {
-    if (chunks.MakeHost() != kDriverSuccess) break;
-    ++idle;
+  const uint64_t idle = chunks.idle_host_chunks();
+  if (idle >= count) return count;
+  // Once for all of them: asking the host takes a while.
+  uint64_t lacking = count - idle;
+  while (lacking > 0 && !HostHas(lacking * chunks.chunk_bytes())) lacking /= 2;
+  for (uint64_t i = 0; i < lacking && chunks.MakeHost() == kDriverSuccess; ++i) {
   }
-  return std::min(idle, count);
+  return std::min(chunks.idle_host_chunks(), count);
 }
 
-// The same for page-locked memory. What offloaded pages left behind makes room.
-uint64_t Offloader::EnsurePinnedChunks(uint64_t count) {
+// The same for page-locked memory, which is taken at once for all that is `coming`. What offloaded
+// pages left behind makes room.
+uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
   ChunkStore& chunks = pool_->chunks_;
   const uint64_t size = chunks.chunk_bytes();
   const uint64_t idle = chunks.idle_pinned_chunks();
   if (idle >= count) return count;
-  if (!HostHas((count - idle) * size)) chunks.ReleaseHost(chunks.idle_host_chunks());
-  uint64_t pieces = count - idle;
+  if (!HostHas((coming - idle) * size)) chunks.ReleaseHost(chunks.idle_host_chunks());
+  uint64_t pieces = coming - idle;
   while (pieces > 0 && !HostHas(pieces * size)) pieces /= 2;
   arena_.Grow(pieces);
   return std::min(chunks.idle_pinned_chunks(), count);
@@ -242,7 +248,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, Motion motion, O
   while (moved < count && moved < listed) {
     uint64_t wanted = std::min({count - moved, listed - moved, uint64_t{slice_pages_}});
     if (motion == Motion::kOut) wanted = EnsureHostChunks(wanted);
-    if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted);
+    if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted, count - moved);
     if (wanted == 0) {
       *outcome = OffloadResult::kNoRoom;
       break;

@@ -158,11 +158,12 @@ class Offloader {
   uint64_t ListPages(Where where, uint32_t tag);
   void ListHeap(Heap* heap, Where where, uint64_t* count);
   uint64_t DropPinned(uint64_t count);
+  bool WaitForWork();
   bool CloseGate();
   void OpenGate(uint64_t closed_ns);
   bool HostHas(uint64_t bytes) const;
   uint64_t EnsureHostChunks(uint64_t count);
-  uint64_t EnsurePinnedChunks(uint64_t count);
+  uint64_t EnsurePinnedChunks(uint64_t count, uint64_t coming);
   uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result);
   uint64_t MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
                       OffloadResult* outcome);

@@ -67,6 +67,8 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
   // What is cached anywhere is better than more of the device. It may be among what was listed.
   if (idle < away && !pool_->fences_.capturing()) {
     pool_->EnsureAllFences();
+    if (!WaitForWork()) return OffloadResult::kBusy;
+    pool_->EnsureAllFences();
     pool_->StripAll(away - idle, ~uint32_t{0});
   }
   const uint64_t listed = ListPages(Where::kAway, tag);

@@ -21,7 +21,9 @@ extern "C" {
 #define VRAMSTOW_FRAMEWORK_SYMBOL "vramstow_framework_table"
 
 /* Beside the results of vramstow.h. */
+#ifndef VRAMSTOW_OUT_OF_MEMORY
 #define VRAMSTOW_OUT_OF_MEMORY 4
+#endif
 #define VRAMSTOW_NOT_OURS 5
 
 struct vramstow_framework_block {

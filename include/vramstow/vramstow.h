@@ -36,8 +36,14 @@ extern "C" {
 #define VRAMSTOW_NOT_ACTIVE 1 /* vramstow is not preloaded, or its pool serves no memory (yet) */
 #define VRAMSTOW_INVALID 2    /* an argument is wrong */
 #define VRAMSTOW_FULL 3       /* no room for another hook */
-/* 4 and 5: framework.h */
+/* 5: framework.h */
+#define VRAMSTOW_OUT_OF_MEMORY 4
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
+/* Of offload, pause and resume; and OUT_OF_MEMORY (4), where host or device memory lacks for the
+ * rest. Some may have moved. */
+#define VRAMSTOW_BUSY 7          /* work does not end, a stream is captured, a graph may use it */
+#define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
+#define VRAMSTOW_FAILED 9        /* the driver refused */
 
 #define VRAMSTOW_ALL_DEVICES (-1)
 
@@ -57,6 +63,13 @@ struct vramstow_stats {
   uint64_t fence_wait_ns;  /* spent waiting for work, so that memory could be used again */
   uint64_t out_of_memory;  /* allocations that failed */
   uint64_t host_bytes;     /* of the pool's own records */
+  /* With --offload: live memory that lies in host memory now, paused or not; of live memory what is
+   * paused now; what went to the host and came back, ever; host memory that is held for that. */
+  uint64_t offloaded_bytes;
+  uint64_t paused_bytes;
+  uint64_t moved_out_bytes;
+  uint64_t moved_back_bytes;
+  uint64_t offload_host_bytes;
 };
 
 struct vramstow_block {
@@ -138,6 +151,29 @@ VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
 
 /* Writes what the trace holds by now into a file beside it, and its path into `path`. */
 VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
+
+/* Regions: what a thread allocates between push and pop belongs to the region (1 to 63 bytes; a
+ * program may have 256, a thread be in 14), and is moved together. Regions nest, the innermost
+ * counts. Under a framework that keeps memory of its own the region gets what the framework asks
+ * for meanwhile, which at segment level is more, or less, than the tensors. Also before CUDA is
+ * used. NOT_ACTIVE: the pool is off. */
+VRAMSTOW_FUNCTION(vramstow_region_push, (const char* name), (name))
+VRAMSTOW_FUNCTION(vramstow_region_pop, (void), ())
+
+/* With --offload=auto or --offload=explicit. Each waits for submitted work, and is done on return;
+ * the device memory is then free for everybody. INVALID: no such region.
+ *
+ * Offloaded memory keeps its address and can be used, slower; it comes back when it is used and
+ * there is room, or with vramstow_resume. Null: everything that may move.
+ *
+ * Paused memory must not be touched until vramstow_resume. VRAMSTOW_KEEP: then it holds what it
+ * held; VRAMSTOW_DISCARD: anything. Meanwhile it may be freed, and what is allocated in the region
+ * does not belong to it. */
+#define VRAMSTOW_KEEP 0
+#define VRAMSTOW_DISCARD 1
+VRAMSTOW_FUNCTION(vramstow_offload, (const char* region), (region))
+VRAMSTOW_FUNCTION(vramstow_pause, (const char* region, int contents), (region, contents))
+VRAMSTOW_FUNCTION(vramstow_resume, (const char* region), (region))
 
 #undef VRAMSTOW_FUNCTION
 

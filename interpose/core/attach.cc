@@ -3,6 +3,7 @@
 #include "interpose/core/core.h"
 #include "interpose/core/pooling/application.h"
 #include "interpose/core/pooling/framework.h"
+#include "interpose/core/pooling/residency.h"
 #include "interpose/core/routing.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
@@ -32,8 +33,10 @@ int RemoveHook(ApplicationHooks::Function hook, void* context) {
   return TheCore().hooks.Remove(hook, context);
 }
 
-constexpr VramstowApi kApi = {EmptyCache, SetLimit, GetStats,  GetBlocks, ResetPeaks,     AddHook,
-                              RemoveHook, Mark,     PushRange, PopRange,  BeginIteration, Dump};
+constexpr VramstowApi kApi = {EmptyCache,     SetLimit,    GetStats,   GetBlocks, ResetPeaks,
+                              AddHook,        RemoveHook,  Mark,       PushRange, PopRange,
+                              BeginIteration, Dump,        PushRegion, PopRegion, OffloadRegion,
+                              PauseRegion,    ResumeRegion};
 constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
 
 }  // namespace

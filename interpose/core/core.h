@@ -15,6 +15,7 @@
 #include "interpose/core/pooling/application.h"
 #include "interpose/core/pooling/offloading.h"
 #include "interpose/core/pooling/pools.h"
+#include "interpose/core/pooling/regions.h"
 #include "interpose/core/process.h"
 #include "interpose/core/service/ipc.h"
 #include "interpose/core/service/service.h"
@@ -35,6 +36,7 @@ struct Core {
   Activity activity;
   Pools pools;
   Offloading offloading;
+  Regions regions;
   ApplicationHooks hooks;
   Service service;
   Imports imports;
@@ -51,6 +53,7 @@ struct Core {
     contexts.Clear();
     pools.AbandonAfterFork();
     offloading.AbandonAfterFork();
+    regions.AbandonAfterFork();
     hooks.AbandonAfterFork();
     service.Abandon();
     imports.AbandonAfterFork();

@@ -87,3 +87,29 @@ VRAMSTOW_EXPORT int vramstow_iteration(uint64_t number) {
   const VramstowApi* api = Api();
   return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->begin_iteration(number);
 }
+
+// A region may begin before CUDA is used.
+VRAMSTOW_EXPORT int vramstow_region_push(const char* name) {
+  const VramstowCore* core = vramstow::OpenCore();
+  return core == nullptr ? VRAMSTOW_NOT_ACTIVE : core->api->push_region(name);
+}
+
+VRAMSTOW_EXPORT int vramstow_region_pop(void) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->pop_region();
+}
+
+VRAMSTOW_EXPORT int vramstow_offload(const char* region) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->offload(region);
+}
+
+VRAMSTOW_EXPORT int vramstow_pause(const char* region, int contents) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->pause(region, contents);
+}
+
+VRAMSTOW_EXPORT int vramstow_resume(const char* region) {
+  const VramstowApi* api = Api();
+  return api == nullptr ? VRAMSTOW_NOT_ACTIVE : api->resume(region);
+}

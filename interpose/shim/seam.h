@@ -23,6 +23,8 @@ extern "C" {
 
 /* The state of one thread. Lives in the shim, because a library that comes by dlopen should not
  * bring thread-local storage of its own. Zero at first. */
+enum { kVramstowMostRegions = 14 };
+
 struct VramstowThread {
   void* recorder;  /* where the recorder keeps this thread's place */
   void* pool_call; /* which call of the program a pool works for */
@@ -33,6 +35,9 @@ struct VramstowThread {
   uint32_t correlation;
   uint32_t in_runtime;
   uint64_t recorded;
+  /* The regions that it is in, as tags, the innermost last. */
+  uint32_t region_count;
+  uint16_t regions[kVramstowMostRegions];
 };
 
 /* By which way a caller came to a function of the driver. */
@@ -69,6 +74,11 @@ struct VramstowApi {
   int (*pop_range)(void);
   int (*begin_iteration)(uint64_t number);
   int (*dump)(char* path, size_t size);
+  int (*push_region)(const char* name);
+  int (*pop_region)(void);
+  int (*offload)(const char* region);
+  int (*pause)(const char* region, int contents);
+  int (*resume)(const char* region);
 };
 
 struct vramstow_framework;

@@ -25,6 +25,7 @@ from vramstow.library import (
     why_not,
 )
 from vramstow.reporting import Report, report
+from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
 from vramstow.tracking import track
 
@@ -32,6 +33,7 @@ __all__ = [
     "ALL_DEVICES",
     "Action",
     "Block",
+    "OffloadError",
     "Report",
     "Stats",
     "active",
@@ -43,10 +45,14 @@ __all__ = [
     "iteration",
     "mark",
     "no_more_pressure",
+    "offload",
     "on_pressure",
+    "pause",
     "range",
+    "region",
     "report",
     "reset_peaks",
+    "resume",
     "schedule",
     "set_limit",
     "stats",

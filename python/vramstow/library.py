@@ -36,6 +36,11 @@ class Stats:
     fence_wait_ns: int
     out_of_memory: int
     host_bytes: int
+    offloaded_bytes: int
+    paused_bytes: int
+    moved_out_bytes: int
+    moved_back_bytes: int
+    offload_host_bytes: int
 
 
 @dataclass(frozen=True)

@@ -295,6 +295,28 @@ TEST_F(OffloadTest, PausedMemoryIsGoneFromTheDeviceAndComesBackAsItWas) {
   ExpectContents();
 }
 
+TEST_F(OffloadTest, MemoryInfoCountsWhatLiesElsewhereAsFree) {
+  Start(64 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  Take(20 * kMiB, 1, 8);
+  Take(10 * kMiB);
+  const auto free_bytes = [this] {
+    uint64_t free = 0;
+    uint64_t total = 0;
+    EXPECT_EQ(pool_->MemoryInfo(&free, &total), kDriverSuccess);
+    return free;
+  };
+  EXPECT_EQ(free_bytes(), 14 * kMiB);
+  Pause(7);
+  EXPECT_EQ(free_bytes(), 34 * kMiB);
+  Pause(8, /*keep=*/false);
+  EXPECT_EQ(free_bytes(), 54 * kMiB);
+  offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked);
+  EXPECT_EQ(free_bytes(), 64 * kMiB);
+  Resume();
+  EXPECT_EQ(free_bytes(), 14 * kMiB);
+}
+
 TEST_F(OffloadTest, PauseNeedsNoMappingOfHostMemory) {
   Start(64 * kMiB, kGiB, nullptr, /*maps_host=*/false);
   const uint64_t weights = Take(10 * kMiB, 1, 7);
@@ -355,6 +377,21 @@ TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
   ASSERT_NE(Take(2 * kMiB, 1, 7), 0U);
   Give(other);
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
+  Start(32 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 20 * kMiB);
+  const uint64_t other = Take(20 * kMiB);
+  device_->Submit(1, other, 20 * kMiB);
+  Give(other);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
+  EXPECT_EQ(last_, OffloadResult::kBusy);
+  device_->set_on_pause([this] { device_->FinishAll(); });
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kDone);
   ExpectContents();
 }

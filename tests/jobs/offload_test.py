@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import PROGRAMS, Rehearsal
+from conftest import PROGRAMS, ROOT, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
@@ -41,5 +41,44 @@ def test_it_is_done_where_memory_moves(rehearse: Rehearse, python: str, level: s
 def test_host_memory_that_is_too_small_is_not_exceeded(rehearse: Rehearse, python: str) -> None:
     env = OFFLOAD | {"VRAMSTOW_OFFLOAD": "auto,host=64MiB"}
     job = rehearse(python, PROGRAMS / "oversubscribed.py", card=CARD, env=env)
+    assert job.status == 1
+    assert "torch.OutOfMemoryError" in job.err
+
+
+SLEEPING = POOL | {
+    "VRAMSTOW_OFFLOAD": "explicit,host=2GiB",
+    "VRAMSTOW_CHECK": "1",
+    "PYTHONPATH": str(ROOT / "python"),
+}
+ALL_COMPUTED = "allowance=8GiB"
+
+
+def test_what_training_needs_sleeps_while_something_else_needs_the_card(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = PROGRAMS / "sleeping.py"
+    roomy = f"h200,memory=1GiB,{ALL_COMPUTED}"
+    awake = rehearse(python, program, "--sleep=none", card=roomy, env=SLEEPING)
+    assert awake.status == 0, awake.err[-4000:]
+    # Other losses from step to step: it does learn.
+    assert len({line.split()[2] for line in awake.out.splitlines()}) == 3
+    for sleep in ("pause", "offload"):
+        for left in [
+            *awake.traces[0].parent.glob("*.stow"),
+            *awake.ledgers[0].parent.glob("*.csv"),
+        ]:
+            left.unlink()
+        tight = f"h200,memory=400MiB,{ALL_COMPUTED}"
+        asleep = rehearse(python, program, f"--sleep={sleep}", card=tight, env=SLEEPING)
+        assert asleep.status == 0, asleep.err[-4000:]
+        asleep.assert_trace_equals_ledger()
+        assert asleep.out == awake.out
+        offload = asleep.analysis()["offload"]
+        assert offload["out_bytes"] == offload["returned_bytes"] > 350 << 20
+
+
+def test_without_sleep_it_does_not_fit(rehearse: Rehearse, python: str) -> None:
+    program = PROGRAMS / "sleeping.py"
+    job = rehearse(python, program, "--sleep=none", card="h200,memory=400MiB", env=SLEEPING)
     assert job.status == 1
     assert "torch.OutOfMemoryError" in job.err

@@ -83,7 +83,7 @@ PoolAnswer AllocatePooled(const Entry& entry, const PooledRequest& request, CUde
   if (core.trace.WantsFreeBytes(use.device())) DescribeFreeBytes(use.device());
   PoolCall call(entry, request.memory, request.requested);
   Block block;
-  const PoolError error = use->Allocate({.size = request.size}, &block);
+  const PoolError error = use->Allocate({.size = request.size, .tag = Regions::Current()}, &block);
   if (error == PoolError::kOk) {
     *address = block.address;
     if (block.served != Served::kHit) {

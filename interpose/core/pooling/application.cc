@@ -15,7 +15,8 @@ namespace {
 static_assert(static_cast<int>(HookKind::kPressure) == VRAMSTOW_HOOK_PRESSURE);
 static_assert(static_cast<int>(HookKind::kTrimmed) == VRAMSTOW_HOOK_RELEASED);
 
-// Calls visit(pool, its device) for every open pool of the device. How many there were.
+// Calls visit(a use of the pool, its device) for every open pool of the device. How many there
+// were.
 template <typename Visit>
 int VisitPools(int device, Visit visit) {
   Pools& pools = TheCore().pools;
@@ -25,7 +26,7 @@ int VisitPools(int device, Visit visit) {
   for (int i = 0; i < Pools::kMaxPools; ++i) {
     Pools::Use use = pools.At(i);
     if (!use || (device >= 0 && use.device() != device)) continue;
-    visit(use.get(), use.device());
+    visit(use, use.device());
     ++seen;
   }
   return seen;
@@ -54,7 +55,7 @@ void ListBlock(void* context, const PoolSpan& span) {
   ++list->seen;
 }
 
-void AddTo(vramstow_stats* sum, Pool* pool) {
+void AddTo(vramstow_stats* sum, const Pools::Use& pool) {
   const PoolStats stats = pool->Stats();
   sum->allocated_bytes += stats.allocated_bytes;
   sum->requested_bytes += stats.requested_bytes;
@@ -71,6 +72,13 @@ void AddTo(vramstow_stats* sum, Pool* pool) {
   sum->fence_wait_ns += stats.fence_wait_ns;
   sum->out_of_memory += stats.out_of_memory;
   sum->host_bytes += stats.host_bytes;
+  if (pool.offloader() == nullptr) return;
+  const OffloadStats offload = pool.offloader()->Stats();
+  sum->offloaded_bytes += offload.offloaded_bytes;
+  sum->paused_bytes += offload.paused_bytes;
+  sum->moved_out_bytes += offload.out_bytes;
+  sum->moved_back_bytes += offload.in_bytes;
+  sum->offload_host_bytes += offload.host_bytes;
 }
 
 }  // namespace
@@ -78,7 +86,7 @@ void AddTo(vramstow_stats* sum, Pool* pool) {
 int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   TrimResult sum{};
-  const int seen = VisitPools(device, [&sum](Pool* pool, int) {
+  const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) {
     // Work that is about to finish is worth a moment; what runs for long keeps its memory.
     constexpr uint64_t kWaitNs = 100'000'000;
     const TrimResult result = pool->Trim({.wait_ns = kWaitNs});
@@ -93,14 +101,15 @@ int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
 
 int SetLimit(int device, uint64_t bytes) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen = VisitPools(device, [bytes](Pool* pool, int) { pool->SetLimit(bytes); });
+  const int seen =
+      VisitPools(device, [bytes](const Pools::Use& pool, int) { pool->SetLimit(bytes); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
 int GetStats(int device, vramstow_stats* stats, size_t size) {
   if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
   vramstow_stats sum{};
-  const int seen = VisitPools(device, [&sum](Pool* pool, int) { AddTo(&sum, pool); });
+  const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) { AddTo(&sum, pool); });
   if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
   std::memset(stats, 0, size);
   std::memcpy(stats, &sum, size < sizeof sum ? size : sizeof sum);
@@ -112,7 +121,7 @@ int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) 
     return VRAMSTOW_INVALID;
   }
   BlockList list{reinterpret_cast<char*>(blocks), size, *count, 0, 0};
-  const int seen = VisitPools(device, [&list](Pool* pool, int owner) {
+  const int seen = VisitPools(device, [&list](const Pools::Use& pool, int owner) {
     list.device = owner;
     pool->VisitSpans(ListBlock, &list);
   });
@@ -123,7 +132,7 @@ int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) 
 
 int ResetPeaks(int device) {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
-  const int seen = VisitPools(device, [](Pool* pool, int) { pool->ResetPeaks(); });
+  const int seen = VisitPools(device, [](const Pools::Use& pool, int) { pool->ResetPeaks(); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 

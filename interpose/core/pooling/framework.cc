@@ -100,7 +100,9 @@ inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint6
                           uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
-  const BlockRequest request{size, stream, pool, Layer::kFramework};
+  // What a private pool has stays where it is.
+  const uint32_t tag = pool == 0 ? Regions::Current() : 0;
+  const BlockRequest request{size, stream, pool, Layer::kFramework, tag};
   Block made;
   const PoolError error = use->Allocate(request, &made);
   if (error == PoolError::kOk) {

@@ -27,6 +27,11 @@ bool Offloading::wanted() {
   return wish == Wish::kYes;
 }
 
+bool Offloading::automatic() {
+  OffloadSetting setting;
+  return ParseOffload(TheCore().process.options().offload, &setting) && setting.automatic;
+}
+
 Offloader* Offloading::Make() {
   if (!wanted()) return nullptr;
   const int number = count_.load(std::memory_order_relaxed);
@@ -45,9 +50,11 @@ void Offloading::Open(Offloader* offloader, Pool* pool) {
   OffloadConfig config;
   config.host_bytes = setting.host_bytes;
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
+  config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool, &gate_, config)) return;
   if (told_.exchange(true, std::memory_order_relaxed)) return;
-  Say("--offload moves nothing here: the device cannot map memory of the host.");
+  Say("--offload moves nothing by itself here: the device cannot map memory of the host. "
+      "vramstow_pause and vramstow_resume work.");
 }
 
 Offloading::Pass::Pass(Offloading* offloading) : gate_(&offloading->gate_) {
@@ -131,9 +138,18 @@ bool Offloading::Maintain() {
     if (!use || use.offloader() == nullptr || !use.offloader()->watching()) continue;
     const PoolCall call;
     use.offloader()->BringBack(kMostBack);
+    TellBusy(*use.offloader());
     watched = true;
   }
   return watched;
+}
+
+void Offloading::TellBusy(const Offloader& offloader) {
+  if (offloader.Stats().refused == 0 || told_busy_.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
+  Say("--offload could not move some memory: work that was submitted did not end, or a stream was "
+      "being captured.");
 }
 
 void Offloading::AbandonAfterFork() {

@@ -26,6 +26,8 @@ class Offloading {
 
   // Whether the user wants it, in a process that has read its settings.
   bool wanted();
+  // Whether memory is to move by itself, when the device is full; where it is wanted at all.
+  static bool automatic();
 
   // An offloader in pages of its own, not opened; null: not wanted, or no memory. Under the pools'
   // lock, once for each place of a pool.
@@ -62,6 +64,8 @@ class Offloading {
   void AbandonAfterFork();
 
  private:
+  void TellBusy(const Offloader& offloader);
+
   enum class Wish : uint8_t { kUnknown, kYes, kNo };
 
   SubmissionGate gate_;
@@ -70,6 +74,7 @@ class Offloading {
   std::atomic<Wish> wish_{Wish::kUnknown};
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> told_{false};
+  std::atomic<bool> told_busy_{false};
 };
 
 }  // namespace vramstow

@@ -8,15 +8,16 @@ namespace {
 
 // The driver's function behind an event of the pool's dealings; kNoHook for the pool's own steps.
 Hook FunctionOf(const Event& event) {
+  const bool pinned = event.memory == MemoryKind::kHostPinned;
   switch (event.kind) {
     case EventKind::kReserve:
       return Hook::kcuMemAddressReserve;
     case EventKind::kUnreserve:
       return Hook::kcuMemAddressFree;
     case EventKind::kAllocate:
-      return Hook::kcuMemCreate;
+      return pinned ? Hook::kcuMemHostAlloc : Hook::kcuMemCreate;
     case EventKind::kFree:
-      return Hook::kcuMemRelease;
+      return pinned ? Hook::kcuMemFreeHost : Hook::kcuMemRelease;
     case EventKind::kMap:
       return Hook::kcuMemMap;
     case EventKind::kUnmap:
@@ -78,7 +79,9 @@ uint64_t PoolCall::Record(const Event& event) {
   Event told = event;
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
   if (call != nullptr) told.stack = call->stack_;
-  if (event.layer == Layer::kPool) return core.trace.RecordFor(FunctionOf(event), library, told);
+  if (event.layer == Layer::kPool || event.memory == MemoryKind::kHostPinned) {
+    return core.trace.RecordFor(FunctionOf(event), library, told);
+  }
   // A block was freed earlier and only now is done with: that is nobody's call.
   if (call == nullptr || event.kind == EventKind::kFreeCompleted) {
     return core.trace.RecordFor(kNoHook, library, told);

@@ -158,7 +158,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   PoolConfig config = PoolConfigOf(options, about.total_bytes);
   config.sink = PoolCall::Sink();
   if (slot->offloader == nullptr) slot->offloader = TheCore().offloading.Make();
-  if (slot->offloader != nullptr) {
+  if (slot->offloader != nullptr && TheCore().offloading.automatic()) {
     config.relief = {Offloader::Relieve, slot->offloader};
   }
   config.id_space = ++opened_;

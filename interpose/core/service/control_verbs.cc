@@ -13,6 +13,7 @@
 #include "interpose/core/core.h"
 #include "interpose/core/facts.h"
 #include "interpose/core/pooling/application.h"
+#include "interpose/core/pooling/residency.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
@@ -91,7 +92,12 @@ void AddStats(Answer* answer, const vramstow_stats& stats) {
   add("released_bytes", stats.released_bytes, ",");
   add("fence_wait_ns", stats.fence_wait_ns, ",");
   add("out_of_memory", stats.out_of_memory, ",");
-  add("host_bytes", stats.host_bytes, "");
+  add("host_bytes", stats.host_bytes, ",");
+  add("offloaded_bytes", stats.offloaded_bytes, ",");
+  add("paused_bytes", stats.paused_bytes, ",");
+  add("moved_out_bytes", stats.moved_out_bytes, ",");
+  add("moved_back_bytes", stats.moved_back_bytes, ",");
+  add("offload_host_bytes", stats.offload_host_bytes, "");
 }
 
 void Stats(std::string_view arguments, Answer* answer) {
@@ -148,6 +154,104 @@ void Limit(std::string_view arguments, Answer* answer) {
   }
 }
 
+// --- Where live memory lies ---------------------------------------------------------------------
+
+const char* WhyNotMoved(int code) {
+  switch (code) {
+    case VRAMSTOW_NOT_ACTIVE:
+      return "nothing moves in this process: it runs without --offload, or has no pool yet";
+    case VRAMSTOW_INVALID:
+      return "there is no such region in this process";
+    case VRAMSTOW_NOT_SUPPORTED:
+      return "the device cannot map memory of the host: only the program itself can pause memory";
+    case VRAMSTOW_OUT_OF_MEMORY:
+      return "memory lacks for the rest";
+    case VRAMSTOW_BUSY:
+      return "work does not end, a stream is being captured, or a graph may use the rest";
+    default:
+      return "the driver refused the rest";
+  }
+}
+
+// What moved is told also where that is not all; where nothing did, why.
+void AddMoved(int code, uint64_t bytes, Answer* answer) {
+  if (code != VRAMSTOW_OK && bytes == 0) {
+    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code));
+    return;
+  }
+  answer->Ok();
+  answer->Add("{\"moved_bytes\":%llu", Number(bytes));
+  if (code != VRAMSTOW_OK) answer->Add(",\"stopped\":\"%s\"", WhyNotMoved(code));
+  answer->Add("}\n");
+}
+
+// A region's name is the rest of the line, so that it may have spaces in it. Null: none was said.
+const char* ReadRegion(std::string_view arguments, char* name, size_t size) {
+  while (!arguments.empty() && arguments.front() == ' ') arguments.remove_prefix(1);
+  if (arguments.empty() || arguments.size() >= size) return nullptr;
+  std::memcpy(name, arguments.data(), arguments.size());
+  name[arguments.size()] = '\0';
+  return name;
+}
+
+bool ReadNumber(std::string_view word, uint64_t* value) {
+  return !word.empty() && ParseBytes(word, value);
+}
+
+void MoveOut(std::string_view arguments, Answer* answer) {
+  char name[256];
+  const std::string_view what = NextWord(&arguments);
+  uint64_t value = 0;
+  uint64_t bytes = 0;
+  if (what.empty()) {
+    const int code = Offload(nullptr, &bytes);
+    AddMoved(code, bytes, answer);
+  } else if (what == "region" && ReadRegion(arguments, name, sizeof name) != nullptr) {
+    const int code = Offload(name, &bytes);
+    AddMoved(code, bytes, answer);
+  } else if (what == "bytes" && ReadNumber(NextWord(&arguments), &value)) {
+    const int code = OffloadIdle(value, ~uint64_t{0}, &bytes);
+    AddMoved(code, bytes, answer);
+  } else if (what == "since" && ReadNumber(NextWord(&arguments), &value)) {
+    const int code = OffloadIdle(~uint64_t{0}, value, &bytes);
+    AddMoved(code, bytes, answer);
+  } else {
+    answer->Add(
+        "%sERROR offload takes nothing, region NAME, bytes N such as 10GiB, or since and a number "
+        "that mark-idle gave\n",
+        kControlGreeting);
+  }
+}
+
+void MarkForIdle(std::string_view arguments, Answer* answer) {
+  uint64_t watch_ns = 0;
+  uint64_t mark = 0;
+  if (!ParseDuration(NextWord(&arguments), &watch_ns) || watch_ns == 0) {
+    answer->Add("%sERROR mark-idle takes a time such as 5s\n", kControlGreeting);
+    return;
+  }
+  const int code = MarkIdle(watch_ns, &mark);
+  if (code != VRAMSTOW_OK) {
+    answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code));
+    return;
+  }
+  answer->Ok();
+  answer->Add("{\"mark\":%llu}\n", Number(mark));
+}
+
+void MoveBack(std::string_view arguments, Answer* answer) {
+  char name[256];
+  const std::string_view what = NextWord(&arguments);
+  uint64_t bytes = 0;
+  const bool named = what == "region" && ReadRegion(arguments, name, sizeof name) != nullptr;
+  if (!what.empty() && !named) {
+    answer->Add("%sERROR resume takes nothing, or region NAME\n", kControlGreeting);
+    return;
+  }
+  const int code = Resume(named ? name : nullptr, &bytes);
+  AddMoved(code, bytes, answer);
+}
+
 // As a JSON string needs it.
 void AddQuoted(Answer* answer, const char* text) {
   answer->Add("\"");
@@ -187,7 +291,8 @@ struct Verb {
   void (*answer)(std::string_view arguments, Answer* answer);
 };
 constexpr Verb kVerbs[] = {
-    {"stats", Stats}, {"empty-cache", GiveBack}, {"limit", Limit}, {"dump", Dump}};
+    {"stats", Stats},     {"empty-cache", GiveBack},  {"limit", Limit},    {"dump", Dump},
+    {"offload", MoveOut}, {"mark-idle", MarkForIdle}, {"resume", MoveBack}};
 
 }  // namespace
 
@@ -206,8 +311,9 @@ size_t AnswerControl(std::string_view line, char* text, size_t size) {
     verb.answer(line, &answer);
     return answer.length;
   }
-  answer.Add("%sERROR unknown request '%s': stats, empty-cache, limit and dump are there\n",
-             kControlGreeting, Shown(name).text);
+  answer.Add("%sERROR unknown request '%s'; there are:", kControlGreeting, Shown(name).text);
+  for (const Verb& verb : kVerbs) answer.Add(" %s", verb.name.data());
+  answer.Add("\n");
   return answer.length;
 }
 

@@ -27,3 +27,25 @@ def allocate(size: int) -> int:
 
 def free(address: int) -> None:
     _check(_driver.cuMemFree_v2(ctypes.c_uint64(address)))
+
+
+def write(address: int, word: int) -> None:
+    value = ctypes.c_uint64(word)
+    _check(
+        _driver.cuMemcpyHtoD_v2(ctypes.c_uint64(address), ctypes.byref(value), ctypes.c_size_t(8))
+    )
+
+
+def read(address: int) -> int:
+    value = ctypes.c_uint64()
+    _check(
+        _driver.cuMemcpyDtoH_v2(ctypes.byref(value), ctypes.c_uint64(address), ctypes.c_size_t(8))
+    )
+    return value.value
+
+
+def free_bytes() -> int:
+    """What the device has free, as cuMemGetInfo says it."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    _check(_driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
+    return free.value

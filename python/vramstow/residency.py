@@ -1,0 +1,92 @@
+"""Where live memory lies: regions, and to offload, pause and resume them.
+
+Without vramstow, or without --offload, all of it gives False and does nothing: the memory stays on
+the device, and the program goes on as it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from types import TracebackType
+
+from vramstow import library
+
+_NOT_ACTIVE = 1
+_INVALID = 2
+_WHY = {
+    4: "memory lacks for the rest",
+    7: "submitted work does not end, a stream is being captured, or a graph may use the rest",
+    8: "the device cannot map memory of the host (pause and resume work)",
+    9: "the driver refused",
+}
+_KEEP = 0
+_DISCARD = 1
+
+
+class OffloadError(RuntimeError):
+    """Memory could not be moved, or not all of it."""
+
+
+class region(ContextDecorator):
+    """What is allocated in it, by this thread, belongs together.
+
+    with vramstow.region("weights"):
+        model = Model().cuda()
+
+    Names have 1 to 63 bytes. Regions nest; the innermost counts.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        if not 0 < len(name.encode()) < 64 or "\0" in name:
+            raise ValueError(f"a region's name has 1 to 63 bytes: {name!r}")
+        self._open: list[bool] = []
+
+    def __enter__(self) -> region:
+        push = library.function("vramstow_region_push")
+        self._open.append(push is not None and push(self.name.encode()) == library.OK)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pop = library.function("vramstow_region_pop")
+        if self._open.pop() and pop is not None:
+            pop()
+
+
+def _ask(name: str, what: str | None, *arguments: int) -> bool:
+    found = library.function(name)
+    if found is None:
+        return False
+    code = found(None if what is None else what.encode(), *arguments)
+    if code in (library.OK, _NOT_ACTIVE):
+        return code == library.OK
+    order = name.removeprefix("vramstow_")
+    if code == _INVALID:
+        raise ValueError(f"{order}: nothing was allocated in a region {what!r}")
+    raise OffloadError(f"{order}: {_WHY.get(code, f'error {code}')}")
+
+
+def offload(region: str | None = None) -> bool:
+    """Moves a region's memory to the host, at the same address; None: all that may move.
+
+    It can still be used, slower, and comes back when it is, or with resume().
+    """
+    return _ask("vramstow_offload", region)
+
+
+def pause(region: str, *, keep: bool = True) -> bool:
+    """Takes a region's memory away until resume(); nothing may touch it before that.
+
+    Not `keep`: what it holds is given up.
+    """
+    return _ask("vramstow_pause", region, _KEEP if keep else _DISCARD)
+
+
+def resume(region: str | None = None) -> bool:
+    """Brings back what was offloaded or paused."""
+    return _ask("vramstow_resume", region)

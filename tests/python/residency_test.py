@@ -1,0 +1,256 @@
+"""Regions, offload, pause and resume, from a program, from outside, and beside another process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import VRAMSTOW, Ran, package_environment
+
+Run = Callable[..., Ran]
+EXPLICIT = ("--pool=on", "--offload=explicit,host=1GiB", "--check")
+
+
+def said(done: Ran) -> list[str]:
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout.splitlines()
+
+
+def test_without_vramstow_the_program_goes_on_as_it_is(run: Run) -> None:
+    program = """
+import vramstow
+with vramstow.region("weights"):
+    pass
+assert not vramstow.offload("weights") and not vramstow.pause("weights")
+assert not vramstow.resume("weights") and not vramstow.offload()
+"""
+    said(run(program, plain=True))
+
+
+def test_without_offload_nothing_moves_and_nothing_fails(run: Run) -> None:
+    program = """
+import device, vramstow
+with vramstow.region("weights"):
+    kept = device.allocate(8 * device.MIB)
+assert not vramstow.offload("weights") and not vramstow.pause("weights", keep=False)
+assert not vramstow.resume() and vramstow.stats().offloaded_bytes == 0
+"""
+    said(run(program, "--pool=on"))
+
+
+def test_a_region_sleeps_and_wakes_as_it_was(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+with vramstow.region("weights"):
+    weights = [device.allocate(10 * MIB) for _ in range(8)]
+    small = device.allocate(1000)
+for number, address in enumerate([*weights, small]):
+    device.write(address, number + 100)
+other = device.allocate(10 * MIB)
+device.write(other, 7)
+before = device.free_bytes()
+for sleep in (vramstow.pause, vramstow.offload):
+    assert sleep("weights")
+    stats = vramstow.stats()
+    assert stats.offloaded_bytes == 82 * MIB, stats
+    assert stats.paused_bytes == (82 * MIB if sleep is vramstow.pause else 0), stats
+    assert device.free_bytes() == before + 82 * MIB
+    assert device.read(other) == 7
+    if sleep is vramstow.offload:
+        assert device.read(weights[3]) == 103, "offloaded memory can still be used"
+    large = device.allocate(60 * MIB)
+    device.free(large)
+    assert vramstow.resume("weights")
+    assert [device.read(address) for address in [*weights, small]] == list(range(100, 109))
+    assert vramstow.stats().offloaded_bytes == 0
+assert vramstow.stats().moved_out_bytes == vramstow.stats().moved_back_bytes == 164 * MIB
+"""
+    said(run(program, *EXPLICIT, card="h200,memory=1GiB"))
+
+
+def test_what_is_given_up_can_be_written_again(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+with vramstow.region("cache"):
+    cache = device.allocate(64 * MIB)
+before = device.free_bytes()
+assert vramstow.pause("cache", keep=False)
+assert device.free_bytes() == before + 64 * MIB
+assert vramstow.stats().offloaded_bytes == 0 and vramstow.stats().paused_bytes == 64 * MIB
+assert vramstow.resume("cache")
+device.write(cache, 5)
+assert device.read(cache) == 5
+"""
+    said(run(program, *EXPLICIT))
+
+
+def test_mistakes_are_told(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+device.allocate(MIB)
+for order in (vramstow.offload, vramstow.pause, vramstow.resume):
+    try:
+        order("no such region")
+    except ValueError as error:
+        print(error)
+try:
+    vramstow.region("x" * 64)
+except ValueError as error:
+    print(error)
+with vramstow.region("large"):
+    device.allocate(80 * MIB)
+try:
+    vramstow.pause("large")
+except vramstow.OffloadError as error:
+    print(error)
+"""
+    lines = said(run(program, "--pool=on", "--offload=explicit,host=16MiB"))
+    assert lines[:3] == [
+        f"{order}: nothing was allocated in a region 'no such region'"
+        for order in ("offload", "pause", "resume")
+    ]
+    assert lines[3].startswith("a region's name has 1 to 63 bytes: 'xxx")
+    assert lines[4:] == ["pause: memory lacks for the rest"]
+
+
+def test_where_host_memory_cannot_be_mapped_pausing_works_and_that_is_told(run: Run) -> None:
+    program = """
+import device, vramstow
+with vramstow.region("weights"):
+    weights = device.allocate(8 * device.MIB)
+device.write(weights, 42)
+try:
+    vramstow.offload("weights")
+except vramstow.OffloadError as error:
+    print(error)
+assert vramstow.pause("weights") and vramstow.resume("weights")
+assert device.read(weights) == 42
+"""
+    done = run(program, *EXPLICIT, card="h200,without=host-vmm")
+    (line,) = said(done)
+    assert "cannot map memory of the host" in line
+    assert "--offload moves nothing by itself here" in done.stderr
+
+
+HOLDER = """
+import sys, device, vramstow
+with vramstow.region("weights"):
+    weights = [device.allocate(20 * device.MIB) for _ in range(20)]
+for number, address in enumerate(weights):
+    device.write(address, number)
+print("ready", flush=True)
+for line in sys.stdin:
+    order = line.strip()
+    if order == "read":
+        assert [device.read(address) for address in weights] == list(range(20))
+    elif order != "wait":
+        getattr(vramstow, order)("weights")
+    print("done", flush=True)
+"""
+TAKER = """
+import device
+print(device.allocate(400 * device.MIB) != 0)
+"""
+
+
+class Holder:
+    """A process that holds 400 MiB of a card of 600 MiB, and does as it is told."""
+
+    def __init__(self, folder: Path, share: str) -> None:
+        self.card = f"h200,memory=600MiB,share={share}"
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*self.command("--control-dir", str(folder), *EXPLICIT), sys.executable, "-c", HOLDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=package_environment(),
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n", self.error()
+
+    def error(self) -> str:
+        assert self.process.stderr is not None
+        self.process.kill()
+        return self.process.stderr.read()
+
+    def command(self, *flags: str) -> list[str]:
+        own = ["run", f"--simulate={self.card}", "--trace-dir", str(self.folder), *flags, "--"]
+        return [str(VRAMSTOW), *own]
+
+    def tell(self, order: str) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n", self.error()
+
+    def another_process_can_take_400_mib(self) -> bool:
+        taken = subprocess.run(
+            [*self.command(), sys.executable, "-c", TAKER],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env=package_environment(),
+        )
+        return taken.returncode == 0 and taken.stdout == "True\n"
+
+    def ctl(self, *request: str) -> str:
+        (socket,) = self.folder.glob("*.sock")
+        command = [str(VRAMSTOW), "ctl", "--control-dir", str(self.folder), socket.stem, *request]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return f"{done.returncode} {done.stdout}{done.stderr}"
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        assert self.process.wait(timeout=60) == 0, self.error()
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Holder:
+    return Holder(tmp_path, f"residency-{os.getpid()}-{time.monotonic_ns()}")
+
+
+@pytest.mark.parametrize("sleep", ["pause", "offload"])
+def test_what_sleeps_leaves_room_for_another_process(holder: Holder, sleep: str) -> None:
+    assert not holder.another_process_can_take_400_mib()
+    holder.tell(sleep)
+    assert holder.another_process_can_take_400_mib()
+    holder.tell("resume")
+    holder.tell("read")
+    assert not holder.another_process_can_take_400_mib()
+    holder.end()
+
+
+def test_ctl_moves_memory_of_a_running_process(holder: Holder) -> None:
+    assert holder.ctl("offload", "--bytes", "100MiB") == "0 moved 100 MiB to the host\n"
+    assert holder.ctl("resume") == "0 moved 100 MiB back\n"
+    assert holder.ctl("offload", "--region", "weights") == "0 moved 400 MiB to the host\n"
+    assert "offloaded  400 MiB, 0 B of it paused" in holder.ctl("stats")
+    assert holder.another_process_can_take_400_mib()
+    assert holder.ctl("offload", "resume", "--region", "weights") == "0 moved 400 MiB back\n"
+    assert holder.ctl("offload", "--idle", "200ms") == "0 moved 400 MiB to the host\n"
+    assert holder.ctl("resume") == "0 moved 400 MiB back\n"
+    holder.tell("read")
+    holder.end()
+
+
+def test_ctl_says_what_is_wrong(holder: Holder) -> None:
+    assert "there is no such region in this process" in holder.ctl("offload", "--region", "x")
+    assert holder.ctl("offload", "--region", "x").startswith("1 ")
+    assert "--idle takes a time such as 5s" in holder.ctl("offload", "--idle", "soon")
+    assert "offload takes nothing, region NAME" in holder.ctl("offload", "--bytes", "many")
+    assert "--idle and --bytes belong to offload" in holder.ctl("resume", "--bytes", "1GiB")
+    assert holder.ctl("resume", "--bytes", "1GiB").startswith("2 ")
+    assert "excludes" in holder.ctl("offload", "--bytes", "1GiB", "--idle", "1s")
+    holder.end()
