@@ -102,7 +102,7 @@ for order in (vramstow.offload, vramstow.pause, vramstow.resume):
     except ValueError as error:
         print(error)
 try:
-    vramstow.region("x" * 64)
+    vramstow.region("y" * 64)
 except ValueError as error:
     print(error)
 with vramstow.region("large"):
@@ -117,7 +117,7 @@ except vramstow.OffloadError as error:
         f"{order}: nothing was allocated in a region 'no such region'"
         for order in ("offload", "pause", "resume")
     ]
-    assert lines[3].startswith("a region's name has 1 to 63 bytes: 'xxx")
+    assert lines[3].startswith("a region's name has 1 to 63 bytes: 'yyy")
     assert lines[4:] == ["pause: memory lacks for the rest"]
 
 

@@ -1,0 +1,124 @@
+// Offload on a fake device: a pool, an offloader, and what every block holds.
+#ifndef VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
+#define VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "allocator/offload/offloader.h"
+#include "allocator/pool.h"
+#include "base/units.h"
+#include "tests/allocator/fake_device.h"
+
+namespace vramstow {
+
+class OffloadTest : public testing::Test {
+ protected:
+  void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
+             void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {
+    FakeDevice::Options options;
+    options.total_bytes = device_bytes;
+    options.host_memory = maps_host;
+    device_ = std::make_unique<FakeDevice>(options);
+    table_ = *device_->table();
+    if (spoil != nullptr) spoil(&table_);
+    PoolConfig config;
+    config.check = true;
+    config.last_wait_ns = 1'000'000;
+    config.relief = {Offloader::Relieve, &offloader_};
+    ASSERT_EQ(pool_->Open(&table_, config), PoolError::kOk);
+    OffloadConfig offload;
+    offload.host_bytes = host_bytes;
+    offload.keep_free_bytes = 0;
+    offload.gate_wait_ns = 5'000'000;
+    offload.work_wait_ns = 1'000'000;
+    ASSERT_EQ(offloader_.Open(pool_.get(), &gate_, offload), maps_host);
+  }
+  void TearDown() override {
+    if (device_ == nullptr) return;
+    device_->FailNothing();
+    device_->FinishAll();
+    for (const auto& [address, size] : live_) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+    EXPECT_STREQ(pool_->Check(), nullptr);
+    EXPECT_STREQ(pool_->check_failure(), nullptr);
+    offloader_.Close(true);
+    pool_->Close(PoolEnd::kAlive);
+    EXPECT_EQ(device_->created_bytes(), 0U);
+    EXPECT_EQ(device_->host_bytes(), 0U);
+    EXPECT_EQ(device_->pinned_bytes(), 0U);
+    EXPECT_EQ(device_->ranges(), 0U);
+    EXPECT_TRUE(device_->violations().empty()) << device_->violations().front();
+  }
+
+  uint64_t Take(uint64_t size, uint64_t stream = 1, uint32_t tag = 0) {
+    Block block{};
+    const BlockRequest request{.size = size, .stream = stream, .tag = tag};
+    if (pool_->Allocate(request, &block) != PoolError::kOk) return 0;
+    live_[block.address] = size;
+    tags_[block.address] = tag;
+    Fill(block.address);
+    return block.address;
+  }
+  void Fill(uint64_t address) {
+    for (uint64_t at = 0; at < live_.at(address); at += kMiB / 2) {
+      device_->Write(address + at, address ^ at ^ ++writes_);
+      expected_[address + at] = address ^ at ^ writes_;
+    }
+  }
+  void Give(uint64_t address) {
+    ForgetContents(address);
+    live_.erase(address);
+    tags_.erase(address);
+    EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+  }
+  void ForgetContents(uint64_t address) {
+    const uint64_t end = address + live_.at(address);
+    expected_.erase(expected_.lower_bound(address), expected_.lower_bound(end));
+  }
+  uint64_t Pause(uint32_t tag, bool keep = true) {
+    uint64_t bytes = 0;
+    last_ = offloader_.Pause(tag, keep, &bytes);
+    return bytes;
+  }
+  uint64_t Resume(uint32_t tag, uint64_t most_bytes) {
+    uint64_t bytes = 0;
+    last_ = offloader_.Resume(tag, most_bytes, &bytes);
+    return bytes;
+  }
+  // Brings everything back; how many bytes that were.
+  uint64_t Resume(uint64_t most_bytes = ~uint64_t{0}) {
+    return Resume(Offloader::kAnyTag, most_bytes);
+  }
+  // Every word of every live block is what was written.
+  void ExpectContents() {
+    for (const auto& [address, word] : expected_) {
+      ASSERT_EQ(device_->Read(address), word) << std::hex << address;
+    }
+  }
+  // The same, but for what is paused: that cannot be read.
+  void ExpectContentsButOf(const std::set<uint32_t>& paused) {
+    for (const auto& [address, word] : expected_) {
+      const uint32_t tag = std::prev(tags_.upper_bound(address))->second;
+      if (paused.count(tag) != 0 && !device_->Accessible(address, 8)) continue;
+      ASSERT_EQ(device_->Read(address), word) << std::hex << address;
+    }
+  }
+
+  std::unique_ptr<FakeDevice> device_;
+  DriverTable table_{};
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  SubmissionGate gate_;
+  Offloader offloader_;
+  std::map<uint64_t, uint64_t> live_;  // address: size
+  std::map<uint64_t, uint32_t> tags_;
+  OffloadResult last_ = OffloadResult::kDone;
+  std::map<uint64_t, uint64_t> expected_;
+  uint64_t writes_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_

@@ -1,0 +1,267 @@
+// What somebody asks of an offloader, on a fake device: offload, pause and resume by tag, what is
+// idle, and what each failure leaves.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/allocator/offload_fixture.h"
+
+namespace vramstow {
+namespace {
+
+TEST_F(OffloadTest, ATagsBlocksLeaveAndReturnTogether) {
+  Start(64 * kMiB);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  const uint64_t bias = Take(3000, 1, 7);
+  const uint64_t other = Take(10 * kMiB);
+  const uint64_t small = Take(3000);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(bytes, 12 * kMiB);
+  EXPECT_TRUE(device_->OnHost(weights));
+  EXPECT_TRUE(device_->OnHost(bias));
+  EXPECT_FALSE(device_->OnHost(other));
+  EXPECT_FALSE(device_->OnHost(small));
+  // The device has it back.
+  EXPECT_EQ(device_->created_bytes(), 12 * kMiB);
+  ExpectContents();
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_FALSE(device_->OnHost(weights));
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, PausedMemoryIsGoneFromTheDeviceAndComesBackAsItWas) {
+  Start(64 * kMiB);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  const uint64_t other = Take(10 * kMiB);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  EXPECT_TRUE(device_->Accessible(other, 10 * kMiB));
+  EXPECT_EQ(device_->created_bytes(), 10 * kMiB);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 10 * kMiB);
+  EXPECT_EQ(offloader_.Stats().offloaded_bytes, 10 * kMiB);
+  EXPECT_STREQ(pool_->Check(), nullptr);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  ExpectContents();
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
+  // The page-locked memory is kept for the next time.
+  EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(device_->pinned_bytes(), 10 * kMiB);
+  EXPECT_EQ(Resume(), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, MemoryInfoCountsWhatLiesElsewhereAsFree) {
+  Start(64 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  Take(20 * kMiB, 1, 8);
+  Take(10 * kMiB);
+  const auto free_bytes = [this] {
+    uint64_t free = 0;
+    uint64_t total = 0;
+    EXPECT_EQ(pool_->MemoryInfo(&free, &total), kDriverSuccess);
+    return free;
+  };
+  EXPECT_EQ(free_bytes(), 14 * kMiB);
+  Pause(7);
+  EXPECT_EQ(free_bytes(), 34 * kMiB);
+  Pause(8, /*keep=*/false);
+  EXPECT_EQ(free_bytes(), 54 * kMiB);
+  offloader_.MoveOut(10 * kMiB, OffloadReason::kAsked);
+  EXPECT_EQ(free_bytes(), 64 * kMiB);
+  Resume();
+  EXPECT_EQ(free_bytes(), 14 * kMiB);
+}
+
+TEST_F(OffloadTest, PauseNeedsNoMappingOfHostMemory) {
+  Start(64 * kMiB, kGiB, nullptr, /*maps_host=*/false);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.Offload(7, &bytes), OffloadResult::kNotThere);
+  EXPECT_EQ(offloader_.OffloadIdle(kGiB, ~uint32_t{0}, &bytes), OffloadResult::kNotThere);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatIsGivenUpTakesNoHostMemory) {
+  Start(64 * kMiB, 0);
+  const uint64_t cache = Take(10 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 0U) << "no host memory is allowed";
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_TRUE(device_->Accessible(cache, 10 * kMiB));
+  EXPECT_EQ(Pause(7, /*keep=*/false), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_EQ(device_->pinned_bytes() + device_->host_bytes() + device_->created_bytes(), 0U);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  Fill(cache);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatIsAllocatedWhileItsTagIsPausedLiesInMemory) {
+  Start(64 * kMiB);
+  std::vector<uint64_t> blocks;
+  for (int i = 0; i < 64; ++i) blocks.push_back(Take(40'000, 1, 7));
+  // Free pieces between them, on the pages that are paused.
+  for (size_t i = 0; i < blocks.size(); i += 2) Give(blocks[i]);
+  EXPECT_GT(Pause(7), 0U);
+  const uint64_t meanwhile = Take(40'000, 1, 7);
+  ASSERT_TRUE(device_->Accessible(meanwhile, 40'000));
+  // Frees are welcome in any state.
+  for (size_t i = 1; i < blocks.size(); i += 4) Give(blocks[i]);
+  EXPECT_STREQ(pool_->Check(), nullptr);
+  EXPECT_GT(Resume(7, ~uint64_t{0}), 0U);
+  ExpectContents();
+  for (int i = 0; i < 64; ++i) ASSERT_NE(Take(40'000, 1, 7), 0U);
+  ExpectContents();
+  EXPECT_GT(Pause(7), 0U);
+  EXPECT_TRUE(device_->Accessible(meanwhile, 40'000));
+  Resume();
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
+  Start(32 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 20 * kMiB);
+  const uint64_t other = Take(20 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(offloader_.Stats().paused_bytes, 8 * kMiB);
+  // Still asleep: this must not come to lie on what is paused.
+  ASSERT_NE(Take(2 * kMiB, 1, 7), 0U);
+  Give(other);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
+  Start(32 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 20 * kMiB);
+  const uint64_t other = Take(20 * kMiB);
+  device_->Submit(1, other, 20 * kMiB);
+  Give(other);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
+  EXPECT_EQ(last_, OffloadResult::kBusy);
+  device_->set_on_pause([this] { device_->FinishAll(); });
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatAGraphMayUseIsNotPaused) {
+  Start(64 * kMiB);
+  const uint64_t input = Take(10 * kMiB, 1, 7);
+  const uint64_t weights = Take(10 * kMiB, 1, 7);
+  offloader_.Pin(input);
+  EXPECT_EQ(Pause(7), 10 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kBusy);
+  EXPECT_TRUE(device_->Accessible(input, 10 * kMiB));
+  EXPECT_FALSE(device_->Accessible(weights, 1));
+  Resume();
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatNobodyTouchedSinceTheMarkIsIdle) {
+  Start(64 * kMiB);
+  const uint64_t used = Take(10 * kMiB);
+  const uint64_t idle = Take(10 * kMiB);
+  const uint32_t mark = offloader_.Mark(1'000'000'000);
+  EXPECT_TRUE(offloader_.watching());
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
+  EXPECT_TRUE(offloader_.watching()) << "the mark asked for a second";
+  offloader_.Tick();
+  offloader_.Touch(used);
+  uint64_t bytes = 0;
+  EXPECT_EQ(offloader_.OffloadIdle(~uint64_t{0}, mark, &bytes), OffloadResult::kDone);
+  EXPECT_EQ(bytes, 10 * kMiB);
+  EXPECT_TRUE(device_->OnHost(idle));
+  EXPECT_FALSE(device_->OnHost(used));
+  EXPECT_EQ(device_->created_bytes(), 10 * kMiB);
+  ExpectContents();
+}
+
+TEST_F(OffloadTest, WhatTheHostLacksIsNotTaken) {
+  Start(64 * kMiB);
+  static FakeDevice* device;
+  device = device_.get();
+  OffloadConfig config;
+  config.host_bytes = kGiB;
+  config.host_free_bytes = [] { return 300 * kMiB - device->pinned_bytes(); };
+  config.keep_host_free_bytes = 296 * kMiB;
+  offloader_.Close(true);
+  new (&offloader_) Offloader;
+  ASSERT_TRUE(offloader_.Open(pool_.get(), &gate_, config));
+  Take(10 * kMiB, 1, 7);
+  EXPECT_EQ(Pause(7), 4 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kNoRoom);
+  EXPECT_EQ(device_->pinned_bytes(), 4 * kMiB);
+  Resume();
+  ExpectContents();
+}
+
+// What could not be mapped anywhere comes back by itself, without another move.
+TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
+  Start(64 * kMiB);
+  const uint64_t block = Take(2 * kMiB);
+  // The second `map` of the move puts the new chunk into place; from then on none works.
+  device_->FailNth("map", 2, /*forever=*/true);
+  EXPECT_EQ(offloader_.MoveOut(2 * kMiB, OffloadReason::kAsked), 0U);
+  EXPECT_FALSE(device_->Accessible(block, 1));
+  device_->FailNothing();
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
+  EXPECT_TRUE(device_->Accessible(block, 2 * kMiB));
+  ExpectContents();
+}
+
+// Each call of the driver that pausing and resuming make fails at its Nth occurrence.
+TEST_F(OffloadTest, EveryFailureOfAPauseLeavesWhatCanBeResumed) {
+  const std::vector<std::string> calls = {"host_allocate", "reserve", "map",    "set_access",
+                                          "copy",          "unmap",   "create", "release"};
+  for (const std::string& call : calls) {
+    for (const bool forever : {false, true}) {
+      bool clean = false;
+      for (uint64_t nth = 1; nth < 400 && !clean; ++nth) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
+        pool_ = std::make_unique<Pool>();
+        new (&offloader_) Offloader;
+        live_.clear();
+        tags_.clear();
+        expected_.clear();
+        Start(32 * kMiB);
+        for (int i = 0; i < 4; ++i) ASSERT_NE(Take(5 * kMiB, 1, 1 + i % 2), 0U);
+        const uint64_t before = device_->Calls(call);
+        device_->FailNth(call, nth, forever);
+        Pause(1);
+        ExpectContentsButOf({1});
+        Resume(1, 4 * kMiB);
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        clean = device_->Calls(call) - before < nth;
+        device_->FailNothing();
+        Resume();
+        EXPECT_EQ(last_, OffloadResult::kDone);
+        ExpectContents();
+        EXPECT_EQ(offloader_.Stats().paused_bytes, 0U);
+        EXPECT_EQ(Pause(1), 10 * kMiB);
+        Resume();
+        ExpectContents();
+        EXPECT_STREQ(pool_->Check(), nullptr);
+        if (HasFailure()) return;
+        TearDown();
+        device_ = nullptr;
+      }
+      EXPECT_TRUE(clean);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramstow
