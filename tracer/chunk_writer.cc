@@ -16,6 +16,11 @@ uint32_t MoreChecksum(const ChunkHeader& header) {
                 offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
 }
 
+constexpr uint8_t kPadding[kChunkAlignment] = {};
+uint32_t PaddingBehind(uint32_t size) {
+  return (kChunkAlignment - size % kChunkAlignment) % kChunkAlignment;
+}
+
 // The ring's next place, with as much room as it has.
 int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uint32_t size) {
   TraceFile::RingPlace place;
@@ -23,8 +28,11 @@ int AppendToRing(TraceFile* file, ChunkHeader* sealed, const uint8_t* bytes, uin
   if (error != 0) return error;
   sealed->capacity = place.capacity;
   sealed->checksum = Crc32c(sealed, offsetof(ChunkHeader, checksum));
-  iovec parts[] = {{sealed, sizeof *sealed}, {const_cast<uint8_t*>(bytes), size}};
-  error = file->WriteAt(parts, 2, place.offset);
+  // Padded, so that the file never ends within a place: what is behind its end would be damage.
+  iovec parts[] = {{sealed, sizeof *sealed},
+                   {const_cast<uint8_t*>(bytes), size},
+                   {const_cast<uint8_t*>(kPadding), PaddingBehind(size)}};
+  error = file->WriteAt(parts, 3, place.offset);
   file->EndInRing();
   return error;
 }
@@ -74,10 +82,9 @@ int AppendChunk(TraceFile* file, const ChunkHeader& header, ChunkEncoding encodi
   sealed.payload_checksum = Crc32c(bytes, size);
   const bool is_table = sealed.kind == static_cast<uint8_t>(ChunkKind::kTables);
   if (file->has_ring() && !is_table) return AppendToRing(file, &sealed, bytes, size);
-  const uint32_t padding = (kChunkAlignment - size % kChunkAlignment) % kChunkAlignment;
+  const uint32_t padding = PaddingBehind(size);
   sealed.capacity = static_cast<uint32_t>(sizeof sealed) + size + padding;
   sealed.checksum = Crc32c(&sealed, offsetof(ChunkHeader, checksum));
-  static constexpr uint8_t kPadding[kChunkAlignment] = {};
   iovec parts[] = {{&sealed, sizeof sealed},
                    {const_cast<uint8_t*>(bytes), size},
                    {const_cast<uint8_t*>(kPadding), padding}};

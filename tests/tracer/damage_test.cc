@@ -249,6 +249,30 @@ std::string Hostile(uint32_t chunks, uint32_t stride, uint32_t capacity, uint32_
   return bytes;
 }
 
+// What a ring's writer leaves behind its last chunk: a place that says PREP over what older chunks
+// left there.
+std::string WithPlaceBehind(uint32_t capacity, size_t bytes) {
+  std::string file = FileBytes(Golden("v2.2-killed.stow"));
+  file.resize((file.size() + kSlotBytes - 1) / kSlotBytes * kSlotBytes);
+  std::string place(bytes, '\x55');
+  ChunkHeader header = {};
+  std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+  header.capacity = capacity;
+  header.state = kChunkPreparing;
+  std::memcpy(place.data(), &header, sizeof header);
+  return file + place;
+}
+
+TEST(DamageTest, AFileMayEndWithinThePaddingOfAnEmptyPlace) {
+  const uint64_t damaged = ReadBytes(WithPlaceBehind(6760, 6760)).report.damaged_bytes;
+  for (uint32_t missing = 1; missing < kChunkAlignment; ++missing) {
+    const ReadTrace read = ReadBytes(WithPlaceBehind(6760, 6760 - missing));
+    EXPECT_EQ(read.report.damaged_bytes, damaged) << missing;
+  }
+  const ReadTrace cut = ReadBytes(WithPlaceBehind(6760, 6760 - kChunkAlignment));
+  EXPECT_EQ(cut.report.damaged_bytes, damaged + 6760 - kChunkAlignment);
+}
+
 TEST(DamageTest, HugePromisesCostLittle) {
   for (const ChunkState state : {kChunkOpen, kChunkSealed, kChunkPreparing}) {
     for (const uint32_t capacity : {0u, 64u, 80u, 4096u, kMaxChunkBytes, ~0u}) {

@@ -116,6 +116,28 @@ TEST(Modes, ARingKeepsTheNewestEventsInItsSize) {
   }
 }
 
+// The file's last place may be one that an older, longer chunk had: without the padding behind that
+// one the file would end within the place, and a reader would take it for damage.
+TEST(Modes, ChunksOfARingEndWhereTheirPlacesEnd) {
+  const TemporaryFolder folder;
+  RecorderConfig config = ConfigFor(folder);
+  config.ring_bytes = kLeastRingBytes;
+  Recorder* const recorder = Opened(config);
+  uint64_t lengths = 0;
+  uint64_t before = 0;
+  for (uint64_t i = 0; i < 300'000; ++i) {
+    recorder->Record(Allocation(i * i * 4096, 512 * (i % 1000)));
+    const uint64_t length = std::filesystem::file_size(FileIn(folder));
+    if (length == before) continue;
+    before = length;
+    ++lengths;
+    ASSERT_EQ(length % kChunkAlignment, 0u);
+  }
+  EXPECT_GT(lengths, 10u) << "the file grew by chunks";
+  recorder->Close();
+  EXPECT_EQ(ReadFile(FileIn(folder)).report.damaged_bytes, 0u);
+}
+
 TEST(Modes, ACopyOfARunningTraceIsATraceOfThatMoment) {
   for (const uint64_t ring_bytes : {uint64_t{0}, kLeastRingBytes}) {
     const TemporaryFolder folder;

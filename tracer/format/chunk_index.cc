@@ -46,7 +46,8 @@ bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
 // many bytes there are.
 bool IsBeingPrepared(const ChunkHeader& header, uint64_t room) {
   if (header.state == kChunkPreparing) {
-    return header.capacity >= kMinChunkBytes && header.capacity <= room;
+    // The file may end within the padding of the chunk that was last here.
+    return header.capacity >= kMinChunkBytes && header.capacity < room + kChunkAlignment;
   }
   return header.state == 0 && header.number == 0 && header.committed == 0;
 }
