@@ -65,7 +65,9 @@ void Try(const std::string& text) {
   launch.steps = 20000;
   launch.parameters.resize(routine->frame_bytes);
   const uint64_t address = TestMemory::kAddress;
-  memcpy(launch.parameters.data(), &address, std::min(sizeof(address), launch.parameters.size()));
+  if (launch.parameters.size() >= sizeof(address)) {
+    memcpy(launch.parameters.data(), &address, sizeof(address));
+  }
   launch.variables.assign(program.variables().size(), TestLaunch::kVariables);
   uint64_t steps = 0;
   Run(launch, &memory, &steps);
