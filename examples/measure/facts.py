@@ -127,8 +127,10 @@ def _run_well(
                 f"{variant}: it should run out of memory, and ended with {run.status}."
             )
     elif run.status != 0:
-        said = [line for line in run.err.splitlines() if line and not line.startswith("vramstow:")]
-        last = next((line for line in reversed(said) if not line.startswith("  ")), "nothing")
+        lines = [line for line in run.err.splitlines() if line and not line.startswith("  ")]
+        said = [line for line in lines if not line.startswith("vramstow: REHEARSAL")]
+        # The first error is the cause; ranks and torchrun say more of it.
+        last = next((line for line in said if "Error: " in line), (said or ["nothing"])[-1])
         raise FailedError(f"{variant}: exit status {run.status}; it said: {last[:200]}")
     elif len(run.counted()) != technique.ranks:
         raise FailedError(f"{variant}: it did not say what it counted.")
@@ -165,6 +167,16 @@ def _as_it_comes(run: Run) -> Facts:
     }
 
 
+def _sites(by_site: list[Facts]) -> dict[str, dict[str, int]]:
+    """Bytes at the peak by operator and line, of those that hold a MiB there."""
+    sites: dict[str, dict[str, int]] = {}
+    for one in by_site:
+        if one["bytes_at_peak"] >= 1 << 20:
+            lines = sites.setdefault(one["operation"], {})
+            lines[one["site"]] = lines.get(one["site"], 0) + one["bytes_at_peak"]
+    return sites
+
+
 def _with_pool(run: Run) -> Facts:
     ranks = run.analyses()
     top = max(ranks, key=lambda rank: rank["peak"]["allocated_bytes"])
@@ -181,9 +193,7 @@ def _with_pool(run: Run) -> Facts:
             rank["peak"]["allocated_bytes"] for rank in ranks if rank["process"]["rank"] is not None
         ],
         "categories": {one["category"]: one["bytes_at_peak"] for one in top["by_category"]},
-        "sites": [
-            [one["site"], one["operation"], one["bytes_at_peak"]] for one in top["by_site"][:40]
-        ],
+        "sites": _sites(top["by_site"]),
         "advice": [
             {key: one[key] for key in ("id", "bytes", "evidence", "action")}
             for one in top["advice"]
@@ -214,6 +224,12 @@ def collect(
     return facts
 
 
+def _report(out_of_memory: Facts) -> Facts:
+    sizes = ("requested_bytes", "allocated_bytes", "largest_free_range_bytes")
+    pool = {key: out_of_memory["pool"][key] for key in ("free_bytes", "free_ranges")}
+    return {key: out_of_memory[key] for key in sizes} | {"pool": pool}
+
+
 def _snapshot(folder: Path) -> Facts:
     """What a memory snapshot shows that the script left beside its trace."""
     snapshots = sorted(folder.glob("*.pickle"))
@@ -227,5 +243,5 @@ def _snapshot(folder: Path) -> Facts:
             {key: one[key] for key in ("id", "bytes", "evidence", "action")}
             for one in found["advice"]
         ],
-        "out_of_memory_report": next(iter(found["out_of_memory"]), None),
+        "out_of_memory_report": next(map(_report, found["out_of_memory"]), None),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from facts import Facts, card, command
@@ -9,6 +10,7 @@ from technique import GROUPS, Technique
 
 _TEMPLATE = Path(__file__).with_name("page.md")
 _NONE = "-"
+_FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that is not about the peak of what a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
 _HEADER = (
@@ -38,7 +40,7 @@ def _died(facts: Facts) -> str:
 
 
 def _row(technique: Technique, facts: Facts | None) -> str:
-    claim = technique.claim if any(map(str.isdigit, technique.claim)) else "no figure"
+    claim = technique.claim if re.search(_FIGURE, technique.claim) else "no figure"
     name = f"[{technique.name}](#{technique.name})"
     if facts is None:
         return f"| {name} | not measured | | | | | | {claim} |"
@@ -76,27 +78,42 @@ def _difference(before: Facts, after: Facts) -> str:
     return f"At the peak: {', '.join(told)}."
 
 
-def _places(technique: Technique, facts: Facts) -> dict[tuple[str, str], int]:
-    """Bytes at the peak by line and operator; the variants' own lines have no counterparts."""
-    own = f"{technique.name}.py:"
-    return {
-        (site, operation): size
-        for site, operation, size in facts.get("sites", [])
-        if not site.startswith(own)
-    }
+Place = tuple[str, str]  # a line and an operator
+
+
+def _places(technique: Technique, facts: Facts) -> tuple[dict[Place, int], dict[str, int]]:
+    """Bytes at the peak by line and operator, and by operator alone.
+
+    The technique's own script counts as one line: its variants do the same on different ones.
+    """
+    own = f"{technique.name}.py"
+    places: dict[Place, int] = {}
+    operators: dict[str, int] = {}
+    for operation, lines in facts.get("sites", {}).items():
+        operators[operation] = sum(lines.values())
+        for site, size in lines.items():
+            place = (own if site.startswith(f"{own}:") else site, operation)
+            places[place] = places.get(place, 0) + size
+    return places, operators
 
 
 def _site(technique: Technique, before: Facts, after: Facts) -> str:
-    """The line whose share of the peak fell most."""
-    old, new = _places(technique, before), _places(technique, after)
-    if before.get("allocated_bytes", 0) - after.get("allocated_bytes", 0) < 1 << 20 or not old:
+    """The line whose share of the peak fell most, and not because another one does the same."""
+    if before.get("allocated_bytes", 0) - after.get("allocated_bytes", 0) < 1 << 20:
         return ""
-    site, operation = max(old, key=lambda place: old[place] - new.get(place, 0))
-    a, b = old[site, operation], new.get((site, operation), 0)
-    if a - b < 1 << 20:
+    old, old_operators = _places(technique, before)
+    new, new_operators = _places(technique, after)
+
+    def fell(place: Place) -> int:
+        operator = old_operators[place[1]] - new_operators.get(place[1], 0)
+        return min(old[place] - new.get(place, 0), operator)
+
+    place = max(old, key=fell, default=None)
+    if place is None or fell(place) < 1 << 20:
         return ""
-    by = f" (`{operation}`)" if operation else ""
-    return f"The line that fell most: `{site}`{by}, {_mib(a)} → {_mib(b)} MiB."
+    by = f" (`{place[1]}`)" if place[1].startswith("aten::") else ""
+    sizes = f"{_mib(old[place])} → {_mib(new.get(place, 0))} MiB"
+    return f"The line that fell most: `{place[0]}`{by}, {sizes}."
 
 
 def _quote(which: str, advice: Facts) -> str:
@@ -122,9 +139,11 @@ def _advice(before: Facts, after: Facts) -> str:
 def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
     """What the analyzer found, in words, from the facts of both variants."""
     before, after = variants["before"], variants["after"]
-    parts = [_difference(before, after), _site(technique, before, after), _advice(before, after)]
-    if not before.get("categories") or not after.get("categories"):
-        parts = parts[2:]
+    parts = [_advice(before, after)]
+    if not before["died"] and before.get("categories") and after.get("categories"):
+        parts = [_difference(before, after), _site(technique, before, after), *parts]
+    if after.get("offloaded_bytes"):
+        parts = [f"`after` moved {_mib(after['offloaded_bytes'])} MiB to the host."]
     return " ".join(filter(None, parts))
 
 
@@ -154,7 +173,8 @@ def _ranks(technique: Technique, variants: dict[str, Facts]) -> str:
 
 
 def _flags(technique: Technique, variant: str) -> str:
-    return "".join(f" {flag}" for flag in technique.flags.get(variant, ["--pool=on"]))
+    flags = technique.flags.get(variant, ["--pool=on"])
+    return "".join(f" {flag}" for flag in [*flags, "--stacks=all"])
 
 
 def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[str]:

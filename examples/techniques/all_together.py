@@ -5,7 +5,8 @@ Claim: ViT-L 26.84 → 3.91 GB in six steps; BERT-large 14,949 → 6,775 MB in t
 Do: Go from the technique that takes most off the peak to the next, and look at the trace in
 between: what was the peak is not any more.
 Note: Each variant adds one technique to the one before it, so that its saving is the difference
-of two rows. Clipping needs all gradients at once and takes no memory to speak of.
+of two rows. Clipping needs all gradients at once and takes no memory to speak of; the fused
+optimizer takes nothing more off, because the optimizer's temporaries are not at the peak by then.
 """
 
 import torch

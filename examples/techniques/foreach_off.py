@@ -1,7 +1,7 @@
 """foreach=False: the optimizer goes through the parameters one by one.
 
 Group: size
-Claim: Adam, -1.2 of 6 GB.
+Claim: 6 → 4.8 GB with Adam.
 Do: Use it where fused=True is not to be had: it is slower, and what it makes for the moment is as
 large as one parameter.
 """

@@ -1,8 +1,8 @@
 """How much of the host's memory a piece of a program takes at most.
 
-Counted is what this process and those that it started have written themselves (RssAnon of
-/proc/PID/status), over what it was at the beginning. It is sampled: a peak that lasts less than a
-few milliseconds can be missed. Memory of a simulated card is shared memory, and does not count.
+Counted is what this process and those that it started have written themselves (RssAnon and
+Pss_Anon of proc(5)), over what it was at the beginning. It is sampled: a peak that lasts less than
+some milliseconds can be missed. Memory of a simulated card is shared memory, and does not count.
 """
 
 from __future__ import annotations
@@ -14,21 +14,29 @@ from pathlib import Path
 _INTERVAL_S = 0.005
 
 
-def _own_bytes(pid: int) -> int:
-    """What the process and its children have written themselves; 0 of one that has gone."""
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def _field_bytes(file: str, name: str) -> int:
+    found = [line.split()[1] for line in Path(file).read_text().splitlines() if name in line]
+    return int(found[0]) << 10
+
+
+def _own_bytes(pid: int, is_shared: bool = False) -> int:
+    """What the process and its children have written themselves; 0 of one that has gone.
+
+    What a child has of its parent since fork() counts once: each process has its share of it.
+    """
     try:
-        status = Path(f"/proc/{pid}/status").read_text()
-        children = [
-            child
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
-    except OSError:
+        children = _children(pid)
+        if not children and not is_shared:
+            return _field_bytes(f"/proc/{pid}/status", "RssAnon:")
+        own = _field_bytes(f"/proc/{pid}/smaps_rollup", "Pss_Anon:")
+    except (OSError, IndexError):
         return 0
-    found = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")]
-    return sum(int(kilobytes) << 10 for kilobytes in found) + sum(
-        map(_own_bytes, map(int, children))
-    )
+    return own + sum(_own_bytes(child, is_shared=True) for child in children)
 
 
 class HostMemory:

@@ -4,8 +4,8 @@ Group: start-up
 Claim: 666.6 → 287.0 MB of the device.
 Do: Nothing: it is the default since CUDA 12.2. Look for CUDA_MODULE_LOADING=EAGER in old scripts
 and images.
-Note: Nothing of it is an allocation: only what is used of the card tells. How large modules are
-on the device is a model in a rehearsal.
+Note: A rehearsal cannot show it: a simulated card loads no code, and both variants are the same
+there. On a card nothing of it is an allocation: only what is used of the card tells.
 """
 
 import os

@@ -2,9 +2,10 @@
 
 Group: start-up
 Claim: tutorials name nn.LazyLinear beside deferred initialisation.
-Do: Use them so as not to count features by hand. Expect no memory of them.
-Note: The same parameters come, only later: nothing lies on the device before the first batch,
-everything after it.
+Do: Use them so as not to count features by hand, and move the model to the device before the
+first batch. Expect nothing of them there.
+Note: The same parameters come, only later. What is saved is their copy on the host: they are made
+where the module is by then.
 """
 
 import torch

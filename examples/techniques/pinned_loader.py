@@ -5,7 +5,8 @@ Claim: tutorials recommend pin_memory=True and several workers; pinned memory is
 power of two.
 Do: Count the host's memory before raising num_workers or prefetch_factor: each worker has its own
 copy of what it touches, and each batch that waits is pinned.
-Note: Nothing changes on the device. The host's figure counts what the workers themselves wrote.
+Note: Nothing changes on the device. Batches come from workers through shared memory, which the
+host's figure leaves out: it is mostly the workers' own copies.
 """
 
 import torch

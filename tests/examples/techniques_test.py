@@ -1,0 +1,156 @@
+"""Each technique shows what is certain of it, and the page is made of their facts alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import page
+import pytest
+from conftest import ROOT
+from directions import FALLS, STAYS, wrong
+from technique import BadTechniqueError, every, read
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+FACTS = ROOT / "examples/techniques/facts.json"
+PAGE = ROOT / "docs/techniques.md"
+# Without a peak that must fall or stay; `wrong` knows more of them.
+SPECIAL = {"batch_size", "fragmentation", "grad_scaler", "pruning_by_mask", "vramstow_offload"}
+
+
+def measure(output: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
+    """Runs the runner; gives what it left in facts.json."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/measure", "--output", output, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    left = output / "facts.json"
+    return done, json.loads(left.read_text()) if left.exists() else None
+
+
+def test_what_is_certain_is_known_of_every_technique() -> None:
+    assert {one.name for one in every()} == FALLS | STAYS | SPECIAL
+
+
+def test_a_handful_shows_what_is_certain(tmp_path: Path) -> None:
+    names = ["no_grad", "checkpointing", "pruning_by_mask", "set_to_none", "fragmentation"]
+    done, facts = measure(tmp_path, "--quick", *names)
+    assert done.returncode == 0, done.stderr
+    assert sorted(facts["techniques"]) == sorted(names)
+    assert not [
+        text for name in names for text in wrong(name, facts["techniques"][name]["variants"])
+    ]
+    text = (tmp_path / "techniques.md").read_text()
+    assert "pieces, the largest" in text, "the report says why memory ran out"
+    assert "Rehearsed on a simulated h200." in text
+
+
+def row_of(name: str, folder: Path) -> str:
+    lines = (folder / "techniques.md").read_text().splitlines()
+    return next(line for line in lines if line.startswith(f"| [{name}]"))
+
+
+def test_techniques_that_fail_are_rows_and_stop_no_other(tmp_path: Path) -> None:
+    done, facts = measure(tmp_path, "--quick", "--simulate=no-such-card", "no_grad", "counters")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "examples/run techniques: 2 of 2 techniques failed."
+    for name in ("no_grad", "counters"):
+        assert "no-such-card" in facts["techniques"][name]["failed"]
+        assert "**failed**" in row_of(name, tmp_path)
+
+
+@pytest.mark.long
+def test_one_that_runs_out_of_memory_stops_no_other(tmp_path: Path) -> None:
+    card = "--simulate=h200,memory=400MiB"
+    done, facts = measure(tmp_path, "--quick", card, "no_grad", "lazy_modules")
+    assert done.returncode == 1
+    assert "no_grad: FAILED: before: exit status 1" in done.stderr
+    assert "CUDA out of memory" in facts["techniques"]["no_grad"]["failed"]
+    assert "variants" in facts["techniques"]["lazy_modules"]
+    assert "**failed**" in row_of("no_grad", tmp_path)
+
+
+def test_the_committed_facts_show_what_is_certain() -> None:
+    facts = json.loads(FACTS.read_text())
+    assert facts["simulate"] == "h200"
+    assert set(facts["techniques"]) == {one.name for one in every()}
+    assert not [
+        text
+        for name, one in facts["techniques"].items()
+        for text in (wrong(name, one["variants"]) if "variants" in one else [one["failed"]])
+    ]
+
+
+def test_the_page_has_a_row_for_each_script_and_is_made_of_the_facts() -> None:
+    techniques = every()
+    rendered = page.render(techniques, json.loads(FACTS.read_text()))
+    assert PAGE.read_text() == rendered, "examples/run techniques --page writes it again"
+    rows = [line.split("]")[0][3:] for line in rendered.splitlines() if line.startswith("| [")]
+    assert rows == [one.name for one in techniques]
+
+
+def test_a_wrong_name_is_one_sentence_and_exit_status_2() -> None:
+    done = subprocess.run(
+        [ROOT / "examples/run", "techniques", "no_such"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "examples/run techniques: there is no technique 'no_such'; "
+        "examples/run techniques --list names them.\n"
+    )
+
+
+def test_help_says_what_it_writes() -> None:
+    done = subprocess.run(
+        [ROOT / "examples/run", "techniques", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "docs/techniques.md" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("Group: lifetime", "Group: luck", "there is no group 'luck'."),
+        ("Claim:", "Calim:", "its docstring has an unknown field 'Calim'."),
+        ("Do:", "Note:", "its docstring lacks Do."),
+        ("main(before=before, after=after)", "before()", "it has no main(before=…, after=…)."),
+    ],
+)
+def test_a_script_that_says_too_little_is_named(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    script = tmp_path / "no_grad.py"
+    text = (ROOT / "examples/techniques/no_grad.py").read_text()
+    assert old in text
+    script.write_text(text.replace(old, new))
+    with pytest.raises(BadTechniqueError) as told:
+        read(script)
+    assert str(told.value) == f"no_grad.py: {sentence}"
+
+
+def test_a_script_runs_by_itself_and_names_its_variants() -> None:
+    script = ROOT / "examples/techniques/no_grad.py"
+    done = subprocess.run(
+        [sys.executable, script, "during"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "choose from" in done.stderr and "before" in done.stderr
+
+
+@pytest.mark.long
+def test_every_technique_shows_what_is_certain(tmp_path: Path) -> None:
+    done, facts = measure(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not [
+        text for name, one in facts["techniques"].items() for text in wrong(name, one["variants"])
+    ]
