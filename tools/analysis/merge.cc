@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "tools/analysis/compare_ranks.h"
+
 namespace vramstow {
 namespace {
 
@@ -186,6 +188,7 @@ FactSet MergeTraces(std::vector<Facts> traces) {
     set.total.traces = traces.size();
     for (size_t i = 1; i < traces.size(); ++i) AddTrace(traces[i], &set.total);
   }
+  set.comparison = CompareRanks(traces);
   set.traces = std::move(traces);
   return set;
 }

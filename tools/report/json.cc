@@ -329,6 +329,33 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
   return json;
 }
 
+Json ComparisonOf(const std::optional<RankComparison>& comparison) {
+  if (!comparison.has_value()) return nullptr;
+  Json figures = Json::object();
+  for (const RankFigure& figure : comparison->figures) {
+    figures[figure.name] = {{"median", figure.median},
+                            {"least", figure.least},
+                            {"least_rank", figure.least_rank},
+                            {"most", figure.most},
+                            {"most_rank", figure.most_rank}};
+  }
+  Json sites = Json::array();
+  for (const RankSite& site : comparison->sites) {
+    sites.push_back({{"site", site.site},
+                     {"operation", site.operation},
+                     {"bytes_at_peak", site.bytes_at_peak},
+                     {"median_bytes_at_peak", site.median_bytes_at_peak}});
+  }
+  return {{"ranks", comparison->ranks},
+          {"balanced", comparison->balanced},
+          {"straggler",
+           {{"rank", comparison->straggler},
+            {"host", comparison->host},
+            {"over_median_bytes", comparison->over_median_bytes},
+            {"sites", std::move(sites)}}},
+          {"figures", std::move(figures)}};
+}
+
 }  // namespace
 
 std::string JsonText(const std::string& text) {
@@ -345,6 +372,7 @@ std::string JsonReport(const FactSet& set) {
     ranks.push_back(FactsOf(trace, {&trace}));
   }
   json.update(FactsOf(set.total, all));
+  json["rank_comparison"] = ComparisonOf(set.comparison);
   json["ranks"] = std::move(ranks);
   Json left_out = Json::array();
   for (const std::string& sentence : set.left_out) left_out.push_back(sentence);

@@ -24,6 +24,9 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style);
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style);
 std::string LiveSection(const Facts& facts, const TextStyle& style);
 
+// sections_ranks.cc
+std::string RankSection(const RankComparison& comparison, const TextStyle& style);
+
 // sections_explain.cc
 std::string AdviceSection(const Facts& facts, const TextStyle& style);
 std::string SnapshotSection(const Facts& facts);

@@ -15,6 +15,10 @@ namespace {
 
 using Align = Table::Align;
 
+// Of more traces than this only those with the highest peaks are shown.
+constexpr size_t kMostTraces = 16;
+constexpr size_t kHighestTraces = 8;
+
 std::string Fact(const Facts& facts, const std::string& key) {
   const auto fact = facts.facts.find(key);
   return fact == facts.facts.end() ? "" : Printable(fact->second);
@@ -90,7 +94,17 @@ std::string TraceTable(const FactSet& set, const TextStyle& style) {
   Table table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
                Align::kRight, Align::kRight});
   table.AddRow({"", "pid", "program", "peak", "allocations", "out of memory", "at end"});
-  for (const Facts& trace : set.traces) {
+  std::vector<const Facts*> shown;
+  shown.reserve(set.traces.size());
+  for (const Facts& trace : set.traces) shown.push_back(&trace);
+  const bool cut = shown.size() > kMostTraces;
+  if (cut) {
+    std::ranges::stable_sort(shown, std::ranges::greater(),
+                             [](const Facts* trace) { return trace->peak.allocated_bytes; });
+    shown.resize(kHighestTraces);
+  }
+  for (const Facts* row : shown) {
+    const Facts& trace = *row;
     std::string program = Fact(trace, "process.program");
     program.erase(0, program.rfind('/') + 1);
     table.AddRow({trace.rank.has_value() ? NameOfTrace(trace) : "", Fact(trace, "process.pid"),
@@ -98,7 +112,9 @@ std::string TraceTable(const FactSet& set, const TextStyle& style) {
                   Count(trace.counts.allocations), Count(trace.counts.out_of_memory),
                   Bytes(trace.live.device.bytes)});
   }
-  return table.Text(0);
+  if (!cut) return table.Text(0);
+  return absl::StrCat("The ", kHighestTraces, " with the highest peak of ",
+                      Count(set.traces.size()), ":\n", table.Text(0));
 }
 
 std::string Several(const FactSet& set, const TextStyle& style) {
@@ -113,6 +129,9 @@ std::string Several(const FactSet& set, const TextStyle& style) {
                          simulated < std::ssize(set.traces) ? ", in a part of them" : "", "\n");
   }
   text += Title("Processes", style) + TraceTable(set, style);
+  if (set.comparison.has_value()) {
+    text += Title("Ranks compared", style) + RankSection(*set.comparison, style);
+  }
   return text;
 }
 

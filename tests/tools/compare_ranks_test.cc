@@ -1,0 +1,125 @@
+#include "tools/analysis/compare_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/merge.h"
+
+namespace vramstow {
+namespace {
+
+using testing::SizeIs;
+
+Facts Rank(int64_t rank, uint64_t reserved, std::vector<SiteFacts> sites = {}) {
+  Facts facts;
+  facts.rank = rank;
+  facts.facts["process.host"] = "node" + std::to_string(rank / 8);
+  facts.peak.reserved_bytes = reserved;
+  facts.peak.allocated_bytes = reserved / 2;
+  facts.counts.allocations = 7;
+  facts.by_site = std::move(sites);
+  return facts;
+}
+
+SiteFacts Site(const char* name, uint64_t bytes) {
+  SiteFacts site;
+  site.site = name;
+  site.operation = "aten::mm";
+  site.at_peak = {bytes, 1};
+  return site;
+}
+
+const RankFigure& Figure(const RankComparison& comparison, const std::string& name) {
+  const auto found = std::ranges::find(comparison.figures, name, &RankFigure::name);
+  EXPECT_NE(found, comparison.figures.end()) << name;
+  return *found;
+}
+
+TEST(CompareRanks, TheStragglerIsTheOneThatReservedMost) {
+  std::vector<Facts> traces;
+  for (int64_t rank = 0; rank < 64; ++rank) traces.push_back(Rank(rank, 1000 + rank % 3));
+  traces[37].peak.reserved_bytes = 1600;
+  const auto comparison = CompareRanks(traces);
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->ranks, 64u);
+  EXPECT_EQ(comparison->straggler, 37);
+  EXPECT_EQ(comparison->host, "node4");
+  EXPECT_EQ(comparison->over_median_bytes, 599u);
+  EXPECT_FALSE(comparison->balanced);
+  const RankFigure& reserved = Figure(*comparison, "peak_reserved_bytes");
+  EXPECT_EQ(reserved.median, 1001u);
+  EXPECT_EQ(reserved.least, 1000u);
+  EXPECT_EQ(reserved.least_rank, 0);
+  EXPECT_EQ(reserved.most, 1600u);
+  EXPECT_EQ(Figure(*comparison, "allocations").median, 7u);
+}
+
+TEST(CompareRanks, WhatItHeldMoreOfThanTheMedianRankIsNamedLargestFirst) {
+  std::vector<Facts> traces;
+  for (int64_t rank = 0; rank < 5; ++rank) {
+    traces.push_back(Rank(rank, 100, {Site("same", 40), Site("cache", 10 + rank)}));
+  }
+  traces[2] = Rank(2, 200, {Site("same", 40), Site("cache", 32), Site("only here", 90)});
+  const auto comparison = CompareRanks(traces);
+  ASSERT_TRUE(comparison.has_value());
+  ASSERT_THAT(comparison->sites, SizeIs(2));
+  EXPECT_EQ(comparison->sites[0].site, "only here");
+  EXPECT_EQ(comparison->sites[0].median_bytes_at_peak, 0u);
+  EXPECT_EQ(comparison->sites[1].site, "cache");
+  EXPECT_EQ(comparison->sites[1].bytes_at_peak, 32u);
+  EXPECT_EQ(comparison->sites[1].median_bytes_at_peak, 13u);
+  EXPECT_EQ(comparison->sites[1].operation, "aten::mm");
+}
+
+TEST(CompareRanks, AlikeMeansWithinATwentiethOfTheMedian) {
+  for (const auto& [most, balanced] : {std::pair<uint64_t, bool>{1050, true}, {1051, false}}) {
+    const auto comparison = CompareRanks({Rank(0, 1000), Rank(1, most), Rank(2, 1000)});
+    ASSERT_TRUE(comparison.has_value());
+    EXPECT_EQ(comparison->balanced, balanced) << most;
+  }
+}
+
+TEST(CompareRanks, OfTwoRanksTheMedianLiesBetweenThem) {
+  const auto comparison = CompareRanks({Rank(3, 100), Rank(9, 301)});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->figures.front().median, 200u);
+  EXPECT_EQ(comparison->straggler, 9);
+}
+
+TEST(CompareRanks, ProcessesOfOneRankAreAdded) {
+  const auto comparison = CompareRanks(
+      {Rank(0, 100, {Site("a", 5)}), Rank(0, 50, {Site("a", 6)}), Rank(1, 120, {Site("a", 7)})});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->ranks, 2u);
+  EXPECT_EQ(comparison->straggler, 0);
+  EXPECT_EQ(comparison->figures.front().most, 150u);
+  ASSERT_THAT(comparison->sites, SizeIs(1));
+  EXPECT_EQ(comparison->sites[0].bytes_at_peak, 11u);
+}
+
+TEST(CompareRanks, WhereReservedIsNotKnownAllocatedStandsIn) {
+  Facts unknown = Rank(1, 0);
+  unknown.reserved_known = false;
+  unknown.peak.allocated_bytes = 400;
+  const auto comparison = CompareRanks({Rank(0, 300), unknown});
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->straggler, 1);
+}
+
+TEST(CompareRanks, WithoutTwoRanksThereIsNothingToCompare) {
+  Facts other = Rank(0, 10);
+  other.rank.reset();
+  EXPECT_FALSE(CompareRanks({Rank(0, 10)}).has_value());
+  EXPECT_FALSE(CompareRanks({Rank(0, 10), other}).has_value());
+  EXPECT_FALSE(CompareRanks({Rank(4, 10), Rank(4, 20)}).has_value());
+  EXPECT_FALSE(MergeTraces({Rank(0, 10)}).comparison.has_value());
+  EXPECT_TRUE(MergeTraces({Rank(0, 10), Rank(1, 10)}).comparison.has_value());
+}
+
+}  // namespace
+}  // namespace vramstow

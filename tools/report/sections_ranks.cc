@@ -1,0 +1,78 @@
+// The ranks of a job beside one another.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/report/sections.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Align = Table::Align;
+
+constexpr size_t kShownSites = 5;
+constexpr size_t kSiteWidth = 34;
+constexpr size_t kOperationWidth = 20;
+
+// "peak_reserved_bytes" → "peak reserved".
+std::string Words(const std::string& key) {
+  std::string words = key.substr(0, key.rfind("_bytes"));
+  return absl::StrReplaceAll(words, {{"_", " "}});
+}
+
+std::string FigureTable(const RankComparison& comparison) {
+  Table table(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kRight, Align::kLeft});
+  table.AddRow({"", "median", "highest", "", "lowest", ""});
+  for (const RankFigure& figure : comparison.figures) {
+    const bool is_bytes = figure.name.ends_with("_bytes");
+    // What none has says nothing.
+    if (figure.most == 0) continue;
+    const auto value = [is_bytes](uint64_t number) {
+      return is_bytes ? Bytes(number) : Count(number);
+    };
+    table.AddRow({Words(figure.name), value(figure.median), value(figure.most),
+                  absl::StrCat("rank ", figure.most_rank), value(figure.least),
+                  absl::StrCat("rank ", figure.least_rank)});
+  }
+  return table.Text(0);
+}
+
+}  // namespace
+
+std::string RankSection(const RankComparison& comparison, const TextStyle& style) {
+  const RankFigure& reserved = comparison.figures.front();
+  std::string text = absl::StrCat(Counted(comparison.ranks, "rank"), ". ");
+  const std::string above =
+      absl::StrCat(Bytes(comparison.over_median_bytes), " (",
+                   Share(comparison.over_median_bytes, reserved.median), ") above the median");
+  if (comparison.balanced) {
+    absl::StrAppend(&text, "They are alike: the highest, rank ", comparison.straggler, ", is ",
+                    above, ".");
+  } else {
+    absl::StrAppend(&text, "The straggler is rank ", comparison.straggler,
+                    comparison.host.empty() ? "" : " on " + Printable(comparison.host),
+                    ": it reserved ", Bytes(reserved.most), ", ", above, ".");
+  }
+  text = WrappedLines(text, style.width) + "\n" + FigureTable(comparison);
+  if (comparison.balanced || comparison.sites.empty()) return text;
+  absl::StrAppend(&text, "what rank ", comparison.straggler,
+                  " held at its peak above the median:\n");
+  Table table({Align::kRight, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
+  size_t shown = 0;
+  for (const RankSite& site : comparison.sites) {
+    if (shown++ == kShownSites) break;
+    table.AddRow({absl::StrCat("+", Bytes(site.bytes_at_peak - site.median_bytes_at_peak)),
+                  Shortened(Printable(site.site), kSiteWidth, style.utf8),
+                  Shortened(Printable(site.operation), kOperationWidth, style.utf8),
+                  Bytes(site.bytes_at_peak),
+                  absl::StrCat("median ", Bytes(site.median_bytes_at_peak))});
+  }
+  text += table.Text(2);
+  if (comparison.sites.size() > kShownSites) {
+    absl::StrAppend(&text, "  … and ", comparison.sites.size() - kShownSites, " more\n");
+  }
+  return text;
+}
+
+}  // namespace vramstow
