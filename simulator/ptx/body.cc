@@ -101,6 +101,7 @@ bool BodyParser::ParseTable(std::string_view label) {
 }
 
 bool BodyParser::ParseDirective() {
+  tokens_.SplitAtDot();
   if (tokens_.Take(".reg")) return ParseRegisters();
   if (tokens_.Take(".shared")) return ParseMemory(true);
   if (tokens_.Take(".local") || tokens_.Take(".param")) return ParseMemory(false);

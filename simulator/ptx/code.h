@@ -34,6 +34,9 @@ using Exchange = void (*)(const Instruction&, Thread* const (&lanes)[kWarpThread
 // constants lie where .global does.
 enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal };
 
+// What a barrier tells of the predicates that threads bring along: `target` of the instruction.
+enum class BarrierResult : uint32_t { kNone, kCount, kAll, kAny };
+
 enum class Special : uint8_t {
   kTidX,
   kTidY,
@@ -93,7 +96,7 @@ struct Instruction {
   uint32_t vector = 0;          // first of `count` operands in Routine::vectors
   uint8_t count = 0;
   Space space = Space::kGeneric;
-  bool flag = false;  // a variant of the operation
+  bool flag = false;  // a variant of the operation; of an exchange: with whoever is there
 };
 
 // A part of a frame: a parameter, a result.

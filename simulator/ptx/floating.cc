@@ -152,6 +152,10 @@ template <template <typename> class Operation, size_t kSources>
 bool Use(Selection* s, Type type, unsigned variants) {
   if (!s->Plain(kSources, type)) return false;
   if (type == Type{'f', 64}) {
+    // rcp and rsqrt alone have .ftz of doubles.
+    if (variants == kFlush) {
+      return s->Use(Apply<double, WithFlush<Operation<double>, double, kSources>>);
+    }
     return variants == kPlain && s->Use(Apply<double, Operation<double>>);
   }
   if (type != Type{'f', 32}) return false;

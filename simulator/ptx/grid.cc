@@ -92,10 +92,13 @@ class BlockRun {
               Thread* (*lanes)[kWarpThreads]) {
     for (unsigned number = first; number < end; ++number) {
       Thread& thread = threads_[number];
+      const bool is_here = thread.state() == Thread::State::kWaiting && &thread.waiting_at() == &at;
+      if (at.flag) {
+        if (is_here) (*lanes)[thread.lane()] = &thread;
+        continue;
+      }
       if ((mask >> thread.lane() & 1) == 0 || thread.state() == Thread::State::kExited) continue;
-      const bool here = thread.state() == Thread::State::kWaiting && &thread.waiting_at() == &at &&
-                        thread.Get<uint32_t>(at.in[3]) == mask;
-      if (!here) return false;
+      if (!is_here || thread.Get<uint32_t>(at.in[3]) != mask) return false;
       (*lanes)[thread.lane()] = &thread;
     }
     // A thread whose own mask leaves it out waits for ever.
@@ -116,19 +119,39 @@ class BlockRun {
   bool ReleaseBarriers() {
     uint32_t running = 0;
     uint32_t arrived[kBarriers] = {};
+    uint32_t agreed[kBarriers] = {};
     for (const Thread& thread : threads_) {
       if (thread.state() != Thread::State::kExited) ++running;
-      if (IsAtBarrier(thread)) ++arrived[Barrier(thread)];
+      if (!IsAtBarrier(thread)) continue;
+      ++arrived[Barrier(thread)];
+      if (thread.Get<bool>(thread.waiting_at().in[2])) ++agreed[Barrier(thread)];
     }
     bool released = false;
     for (Thread& thread : threads_) {
       if (!IsAtBarrier(thread)) continue;
       const auto wanted = thread.Get<uint32_t>(thread.waiting_at().in[1]);
-      if (arrived[Barrier(thread)] < (wanted == 0 ? running : wanted)) continue;
+      const uint32_t barrier = Barrier(thread);
+      if (arrived[barrier] < (wanted == 0 ? running : wanted)) continue;
+      FinishBarrier(thread.waiting_at(), arrived[barrier], agreed[barrier], &thread);
       thread.Release();
       released = true;
     }
     return released;
+  }
+
+  // What bar.red says to each thread.
+  static void FinishBarrier(const Instruction& at, uint32_t arrived, uint32_t agreed,
+                            Thread* thread) {
+    switch (static_cast<BarrierResult>(at.target)) {
+      case BarrierResult::kNone:
+        return;
+      case BarrierResult::kCount:
+        return thread->Set<uint32_t>(at.out, agreed);
+      case BarrierResult::kAll:
+        return thread->Set<bool>(at.out, agreed == arrived);
+      case BarrierResult::kAny:
+        return thread->Set<bool>(at.out, agreed > 0);
+    }
   }
 
   BlockState state_;

@@ -50,6 +50,15 @@ void Tokens::Next() {
   text_.remove_prefix(length);
 }
 
+void Tokens::SplitAtDot() {
+  const size_t dot = token_.find('.', 1);
+  if (dot == std::string_view::npos) return;
+  const size_t behind = token_.size() - dot;
+  text_ =
+      std::string_view(token_.data() + dot, behind + (text_.data() - token_.end()) + text_.size());
+  token_ = token_.substr(0, dot);
+}
+
 void Tokens::SkipBlock() {
   for (int depth = 1; depth > 0 && !ended(); Next()) {
     if (token_ == "{") ++depth;

@@ -26,6 +26,8 @@ class Tokens {
     Next();
     return true;
   }
+  // ".reg.b32" becomes ".reg", and ".b32" the word behind it.
+  void SplitAtDot();
   // Behind the bracket that closes the one that was just taken.
   void SkipBlock();
   // Behind the next semicolon, or at the bracket or end before one.

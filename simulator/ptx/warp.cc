@@ -19,6 +19,27 @@ bool UseExchange(Selection* s, Exchange exchange) {
 
 void Meet(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
 
+// Result, barrier, perhaps how many threads, predicate.
+bool SelectBarrierReduction(Selection* s) {
+  BarrierResult result = BarrierResult::kNone;
+  if (s->Take("popc")) result = BarrierResult::kCount;
+  if (s->Take("and")) result = BarrierResult::kAll;
+  if (s->Take("or")) result = BarrierResult::kAny;
+  const size_t count = s->operands.size();
+  const Type type = s->TakeType();
+  const bool counts = result == BarrierResult::kCount;
+  if (result == BarrierResult::kNone || type != (counts ? Type{'u', 32} : Type{'p', 1}) ||
+      count < 3 || count > 4 || !s->Result(0, &s->instruction.out) ||
+      !s->Source(1, {'u', 32}, &s->instruction.in[0]) ||
+      (count == 4 && !s->Source(2, {'u', 32}, &s->instruction.in[1])) ||
+      !s->Source(count - 1, {'p', 1}, &s->instruction.in[2])) {
+    return false;
+  }
+  s->instruction.target = static_cast<uint32_t>(result);
+  s->routine->waits = true;
+  return s->Use(WaitHere);
+}
+
 // in[0]: which barrier, in[1]: how many threads, or none: all.
 bool SelectBarrier(Selection* s) {
   s->Take("cta");
@@ -27,6 +48,7 @@ bool SelectBarrier(Selection* s) {
            s->Source(0, {'b', 32}, &s->instruction.in[3]) && UseExchange(s, Meet);
   }
   s->Take("aligned");
+  if (s->Take("red")) return SelectBarrierReduction(s);
   if (!s->Take("sync") || s->operands.empty() || s->operands.size() > 2) return false;
   for (size_t k = 0; k < s->operands.size(); ++k) {
     if (!s->Source(k, {'u', 32}, &s->instruction.in[k])) return false;
@@ -249,14 +271,20 @@ bool SelectReduce(Selection* s) {
   return TakeMasked(s, 1, type) && UseExchange(s, exchange);
 }
 
-// The lanes that are together at this moment: threads take turns here, so each is alone.
-bool ActiveMask(const Instruction& i, Thread& thread) {
-  thread.Set<uint32_t>(i.out, 1u << thread.lane());
-  return true;
+// The lanes that come here together: all that do before each of the warp has to wait.
+void DoActiveMask(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
+  uint32_t here = 0;
+  for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
+    if (lanes[lane] != nullptr) here |= 1u << lane;
+  }
+  for (Thread* thread : lanes) {
+    if (thread != nullptr) thread->Set<uint32_t>(i.out, here);
+  }
 }
 
 bool SelectActiveMask(Selection* s) {
-  return s->TakeType() == Type{'b', 32} && s->Plain(0, {'b', 32}) && s->Use(ActiveMask);
+  s->instruction.flag = true;
+  return s->TakeType() == Type{'b', 32} && s->Plain(0, {'b', 32}) && UseExchange(s, DoActiveMask);
 }
 
 }  // namespace

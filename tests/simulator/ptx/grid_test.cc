@@ -265,6 +265,45 @@ TEST(PtxGridTest, WarpsExchangeSumAndVote) {
   EXPECT_EQ(0xffu + 1, memory.Get<uint32_t>(63));
 }
 
+TEST(PtxGridTest, BarriersCountWhatThreadsBringAlong) {
+  TestMemory memory(64 << 10);
+  TestLaunch launch;
+  launch.threads = 64;
+  const std::string body = std::string(kIndex) + R"(
+    setp.lt.u32 %p1, %r29, 40;
+    bar.red.popc.u32 %r1, 0, %p1;
+    bar.red.and.pred %p2, 0, %p1;
+    barrier.cta.red.or.pred %p3, 0, 64, !%p1;
+    selp.u32 %r2, 1000, 0, %p2;
+    selp.u32 %r3, 100, 0, %p3;
+    add.u32 %r1, %r1, %r2;
+    add.u32 %r1, %r1, %r3;
+    st.global.u32 [%rd30], %r1;)";
+  ASSERT_EQ(Ending::kDone, launch.Run(KernelText(body), &memory));
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(140u, memory.Get<uint32_t>(i));
+}
+
+TEST(PtxGridTest, LanesThatComeTogetherSeeEachOther) {
+  TestMemory memory(64 << 10);
+  TestLaunch launch;
+  launch.threads = 40;
+  const std::string body = std::string(kIndex) + R"(
+    and.b32 %r1, %r29, 1;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra even;
+    activemask.b32 %r2;
+    bra done;
+  even:
+    activemask.b32 %r2;
+  done:
+    { .reg.b32 again; activemask.b32 again; and.b32 %r2, %r2, again; }
+    st.global.u32 [%rd30], %r2;)";
+  ASSERT_EQ(Ending::kDone, launch.Run(KernelText(body), &memory));
+  EXPECT_EQ(0x55555555u, memory.Get<uint32_t>(0));
+  EXPECT_EQ(0xaaaaaaaau, memory.Get<uint32_t>(31));
+  EXPECT_EQ(0x55u, memory.Get<uint32_t>(32));
+}
+
 TEST(PtxGridTest, AccessesOutsideOrBesideEndTheLaunch) {
   TestMemory memory(64 << 10);
   TestLaunch launch;

@@ -134,6 +134,7 @@ TEST(PtxInstructionTest, FloatsRoundSaturateAndFlush) {
   EXPECT_EQ(2 * std::numeric_limits<float>::denorm_min(),
             ResultFloat("add.f32 %f9, 0f00000001, 0f00000001;"));
   EXPECT_EQ(0.1 * 3, ResultDouble("mul.rn.f64 %fd9, 0d3FB999999999999A, 0d4008000000000000;"));
+  EXPECT_EQ(0.25, ResultDouble("rcp.approx.ftz.f64 %fd9, 0d4010000000000000;"));
   EXPECT_TRUE(ResultPredicate("testp.infinite.f32 %p9, 0f7F800000;"));
   EXPECT_FALSE(ResultPredicate("testp.normal.f32 %p9, 0f00000001;"));
 }
