@@ -28,7 +28,7 @@ RecorderConfig ConfigFor(const TemporaryFolder& folder) {
 std::string FileIn(const TemporaryFolder& folder) { return folder.path() + "/test.stow"; }
 
 Recorder* Opened(const RecorderConfig& config) {
-  auto* const recorder = new Recorder;
+  Recorder* const recorder = NewRecorder();
   EXPECT_EQ(recorder->Open(config), RecorderError::kOk);
   return recorder;
 }

@@ -41,11 +41,13 @@ void OpenIn(Recorder* recorder, const std::string& folder, const char* stem, Ord
   ASSERT_EQ(recorder->Open({folder.c_str(), stem, TestThreadSlot, order}), RecorderError::kOk);
 }
 
+Recorder* NewRecorder() {
+  static auto* const immortal = new std::vector<Recorder*>;
+  return immortal->emplace_back(new Recorder);
+}
+
 TestRecorder::TestRecorder(const char* stem, OrderSource order)
-    : stem_(stem), recorder_(new Recorder) {
-  // As in the product: whoever still records when all is over must find it.
-  static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
-  immortal->push_back(recorder_);
+    : stem_(stem), recorder_(NewRecorder()) {
   OpenIn(recorder_, folder_.path(), stem, order);
 }
 

@@ -31,6 +31,10 @@ class TemporaryFolder {
 // The slot of a thread, as the shim would give it.
 void** TestThreadSlot();
 
+// A recorder that is never deleted, as in the product: whoever still records when all is over must
+// find it.
+Recorder* NewRecorder();
+
 // A recorder in a folder of its own. Recorders live as long as the process, so it does not die with
 // this object.
 class TestRecorder {
