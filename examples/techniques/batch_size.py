@@ -5,8 +5,8 @@ Claim: a smaller batch, ViT-L, 13.82 → 5.69 GB; tutorials search by catching o
 Card: memory=1GiB
 Do: vramstow fit --simulate=h200,memory=1GiB -- python examples/techniques/batch_size.py after
 --batch {batch} finds the largest batch without a card (docs/fit.md says how).
-Note: A failed try leaves its mark: what it took stays reserved, so the job that follows has the
-whole card in its cache. Numbers of `before` are those of the search.
+Note: Doubling stops at a power of two, which is seldom the largest that fits, and a failed try
+leaves its mark: what it took stays reserved. The figures of `before` are those of the search.
 """
 
 import torch
