@@ -75,9 +75,20 @@ def test_two_models_at_once_are_all_of_the_peak_at_one_site(trouble: Job) -> Non
 
 def test_a_forked_child_is_told_by_pytorch_and_leaves_the_parent_alone(trouble: Job) -> None:
     facts = trouble("forks_after_cuda_was_used", "child 7 1000.0\n")
-    assert facts["leaks"]["device_bytes"] >= 0
+    # The child asked for nothing and gave nothing back: the parent's 1,000 numbers and their sum.
+    assert facts["counts"]["allocations"] - facts["counts"]["frees"] == 1, facts["counts"]
+    assert facts["counts"]["frees_of_unseen"] == 0
+    assert facts["peak"]["allocated_bytes"] == 4096 + 512
+    assert facts["leaks"]["device_bytes"] == 0
+    (left,) = facts["leaks"]["groups"]
+    assert left["kind"] == "host_pinned", left
 
 
 def test_an_exit_with_live_graphs_is_the_scripts_own(trouble: Job) -> None:
     facts = trouble("exits_with_live_graphs", "leaving True\n", status=5)
-    assert facts["counts"]["allocations"] > 10
+    # Tensors and the graphs' pool are given back; only the math library's workspaces are left.
+    left = facts["leaks"]["groups"]
+    assert left and all(block["call"] == "cuMemAlloc" for block in left), left
+    assert {block["library"] for block in left} == {"libcublas.so.13"}, left
+    assert any("exits_with_live_graphs" in row["site"] for row in facts["by_site"])
+    assert "Live at the end" in facts["text"]
