@@ -152,5 +152,24 @@ TEST(LevelLog, KeepsTheHighestWhenStepsAreJoined) {
   EXPECT_EQ(steps.back().time_ns, events - 1);
 }
 
+TEST(Advice, SendsNobodyToThePoolThatServesTheJobAlready) {
+  Analysis analysis = AnalyzeAll(Training(3, false));
+  OutOfMemoryFacts failure;
+  failure.requested_bytes = 8 * kMega;
+  failure.largest_free_range_bytes = 4 * kMega;
+  failure.has_pool = true;
+  failure.pool_free_bytes = 16 * kMega;
+  failure.pool_free_ranges = 4;
+  analysis.facts.out_of_memory = {failure};
+  Explain(analysis.detail, &analysis.facts);
+  ASSERT_FALSE(analysis.facts.advice.empty());
+  EXPECT_EQ(analysis.facts.advice.front().id, "out_of_memory_by_fragmentation");
+  EXPECT_THAT(analysis.facts.advice.front().action, testing::HasSubstr("let vramstow's pool"));
+  analysis.facts.facts["option.pool"] = "on";
+  Explain(analysis.detail, &analysis.facts);
+  EXPECT_THAT(analysis.facts.advice.front().action,
+              testing::StartsWith("The pool serves the job already"));
+}
+
 }  // namespace
 }  // namespace vramstow

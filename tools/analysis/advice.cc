@@ -85,7 +85,16 @@ class Adviser {
     const auto setting = facts_.facts.find("allocator.expandable_segments");
     return setting != facts_.facts.end() && setting->second == "true";
   }
+  // vramstow's pool served this process.
+  bool IsOurPool() const {
+    const auto setting = facts_.facts.find("option.pool");
+    return setting != facts_.facts.end() && setting->second == "on";
+  }
   std::string FragmentationAction() const {
+    if (IsOurPool()) {
+      return "The pool serves the job already, and moves whole free pages: free what fences the "
+             "largest holes in (see the holes), or allocate what lives long first.";
+    }
     return HasExpandableSegments()
                ? "The allocator has expandable segments already: let vramstow's pool serve the "
                  "job, "
