@@ -7,6 +7,7 @@ import json
 import operator
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from browser import CHROMIUM, Browser
 from corpus import corpus_file
-from installation import VRAMSTOW, WRITE_TRACE
+from installation import ROOT, VRAMSTOW, WRITE_TRACE
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium here: setup/packages-test.txt names it"
@@ -264,3 +265,42 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     result = vramstow("report", trace, "-o", tmp_path / "no" / "folder.html")
     assert result.returncode == 1
     assert "cannot write" in result.stderr
+
+
+SLEEPER = """
+import device, vramstow
+from device import MIB
+with vramstow.region("weights"):
+    weights = device.allocate(64 * MIB)
+assert vramstow.pause("weights")
+large = device.allocate(96 * MIB)
+device.free(large)
+assert vramstow.resume("weights")
+assert vramstow.offload("weights")
+"""
+
+
+def test_the_map_shows_what_is_not_on_the_device(browser: Browser, tmp_path: Path) -> None:
+    paths = [ROOT / "python", ROOT / "tests/python/programs"]
+    flags = ("--pool=on", "--offload=explicit,host=1GiB", "--trace-dir", str(tmp_path))
+    subprocess.run(
+        [VRAMSTOW, "run", "--simulate=h200", *flags, "--", sys.executable, "-c", SLEEPER],
+        env=os.environ | {"PYTHONPATH": ":".join(map(str, paths))},
+        check=True,
+        timeout=60,
+    )
+    facts = show(browser, tmp_path, *tmp_path.glob("*.stow"))
+    mega = 1 << 20
+    assert facts["offload"]["by_reason"]["paused"] == 64 * mega
+    assert facts["offload"]["by_reason"]["asked"] == 64 * mega
+    assert facts["offload"]["most_bytes"] == 64 * mega
+    # The peak: the large block, while the weights are paused.
+    lies = readout(browser, "map-summary")
+    assert lies["away"] == 64 * mega
+    assert lies["blocks"] == 2
+    assert "in host memory or paused" in browser.run(
+        "document.getElementById('map-summary').textContent"
+    )
+    browser.run("window.vramstow.setEvent(1)")
+    assert readout(browser, "map-summary")["away"] == 0
+    assert browser.errors == []

@@ -40,6 +40,7 @@ class Adviser {
     Startup();
     Rounding();
     DriverChurn();
+    Offloaded();
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
       const bool explains_a = a.id == kFailure;
       const bool explains_b = b.id == kFailure;
@@ -312,6 +313,30 @@ class Adviser {
                        "Memory that stays reserved.",
                        "Allocate through a pool (cudaMallocAsync, RMM, PyTorch's allocator, "
                        "vramstow's pool)."});
+  }
+
+  // What moved for lack of room moves whenever it is used; code that knows when that is can do it
+  // meanwhile.
+  void Offloaded() {
+    const uint64_t pressed = facts_.offload.by_reason[1];
+    if (!IsWorthIt(pressed)) return;
+    std::string sites;
+    for (size_t i = 0; i < std::min<size_t>(facts_.offload.sites.size(), 3); ++i) {
+      sites += (sites.empty() ? "" : ", ") + facts_.offload.sites[i].site + " (" +
+               Text(facts_.offload.sites[i].bytes) + ")";
+    }
+    const uint64_t milliseconds = LinkNs(facts_.counts) / 1'000'000;
+    advice_.push_back(
+        {"offload_in_code", "Memory moved to the host because the card was full",
+         facts_.offload.most_bytes,
+         Text(pressed) + " left for lack of room, " + Text(facts_.counts.returned_bytes) +
+             " came back, and work waited meanwhile" +
+             (sites.empty() ? "." : "; most of it of " + sites + "."),
+         "The same transfers, about " + std::to_string(milliseconds) +
+             " ms in all at 24 GiB/s, but beside the work instead of before it.",
+         "Move these blocks in code, where it is known when they are needed: "
+         "torch.autograd.graph.save_on_cpu() for activations, the optimizer's state or frozen "
+         "weights on the host; or recompute them."});
   }
 
   const Detail& detail_;

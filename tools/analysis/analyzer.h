@@ -28,6 +28,7 @@
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
+#include "tools/analysis/residency.h"
 #include "tools/analysis/site_table.h"
 #include "tools/analysis/timeline.h"
 
@@ -109,6 +110,7 @@ class Analyzer {
 
   // analyzer_layers.cc
   void AddPool(const Event& event);
+  void AddMove(const Event& event);
   void AddSegment(const Event& event, bool grows);
   void EndSegment(const Event& event, bool shrinks);
   void EndMapped(uint64_t address, uint64_t size,
@@ -177,6 +179,7 @@ class Analyzer {
   bool is_flushing_ = false;
   uint32_t flush_site_ = 0;
   std::vector<uint32_t> flush_sites_;  // of cache_.flushes
+  Residency residency_;
   std::vector<MarkDetail> marks_;
   uint64_t marks_left_out_ = 0;
   std::optional<uint16_t> opening_call_;

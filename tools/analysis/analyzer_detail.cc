@@ -148,6 +148,7 @@ void Analyzer::FillLives(Detail* detail) {
   detail->segments_left_out = segment_lives_.left_out();
   detail->lives = lives_.Take();
   detail->segments = segment_lives_.Take();
+  detail->away = residency_.Take();
   const auto by_birth = [](const Life& a, const Life& b) {
     return std::tie(a.birth, a.address) < std::tie(b.birth, b.address);
   };
@@ -163,6 +164,12 @@ void Analyzer::FillLives(Detail* detail) {
 }
 
 void Analyzer::FillLayers(const Detail& detail, Facts* facts) {
+  facts->offload = residency_.facts();
+  facts->offload.sites = FindOffloadSites(detail.away, detail.lives);
+  for (OffloadSite& site : facts->offload.sites) {
+    site.site = detail.sites[site.number].site;
+    site.operation = detail.sites[site.number].operation;
+  }
   facts->by_site = Grouped(detail, true);
   facts->by_operation = Grouped(detail, false);
   for (auto* blocks : {&facts->largest_at_peak, &facts->live.groups}) {

@@ -9,15 +9,27 @@ namespace {
 // Mappings of the pool's space say which site holds them.
 uint64_t MemoryOf(uint32_t site) { return uint64_t{site} + 1; }
 
+// The reason of a kOffload whose memory was given up (allocator/offload/offloader.h).
+constexpr uint64_t kDiscarded = 5;
+
 }  // namespace
 
-void Analyzer::AddPool(const Event& event) {
-  if (event.kind == EventKind::kOffload || event.kind == EventKind::kReturn) {
-    const bool out = event.kind == EventKind::kOffload;
-    (out ? counts_.offloaded_bytes : counts_.returned_bytes) += event.size;
-    counts_.gate_ns += event.requested;
-    counts_.longest_gate_ns = std::max(counts_.longest_gate_ns, event.requested);
+void Analyzer::AddMove(const Event& event) {
+  counts_.gate_ns += event.requested;
+  counts_.longest_gate_ns = std::max(counts_.longest_gate_ns, event.requested);
+  if (event.kind == EventKind::kReturn) {
+    counts_.returned_bytes += event.size;
+    residency_.End(event.address, event.size, events_, now_ns_);
     return;
+  }
+  if (event.object != kDiscarded) counts_.offloaded_bytes += event.size;
+  residency_.Leave(event, events_, now_ns_);
+}
+
+void Analyzer::AddPool(const Event& event) {
+  if (event.kind == EventKind::kOffload || event.kind == EventKind::kReturn) return AddMove(event);
+  if (residency_.any() && (event.kind == EventKind::kMap || event.kind == EventKind::kUnmap)) {
+    residency_.End(event.address, event.size, events_, now_ns_);
   }
   reserved_known_ = true;
   if (event.kind != EventKind::kFree && event.kind != EventKind::kUnmap) EndFlush();

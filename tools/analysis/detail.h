@@ -57,6 +57,7 @@ struct Detail {
   // What a pool took from the device, by birth; Life::pending: it joins its neighbours.
   std::vector<Life> segments;
   uint64_t segments_left_out = 0;
+  std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth
   std::vector<LevelStep> levels;
   uint64_t events_per_step = 1;
   std::vector<MarkDetail> marks;

@@ -62,6 +62,23 @@ struct Counts {
   std::array<uint64_t, 256> by_kind{};  // events by EventKind
 };
 
+// Who allocated what went to the host.
+struct OffloadSite {
+  uint32_t number = 0;  // SiteTable's
+  std::string site;
+  std::string operation;
+  uint64_t bytes = 0;  // all moves together
+};
+
+// Live memory that was moved to the host or paused (--offload); what came back and how long work
+// waited is in Counts.
+struct OffloadFacts {
+  uint64_t most_bytes = 0;                 // away at once
+  std::array<uint64_t, 6> by_reason = {};  // that left, by OffloadReason
+  uint64_t left_out = 0;                   // moves that are in the sums only
+  std::vector<OffloadSite> sites;          // most first; of one trace only
+};
+
 struct Peak {
   uint64_t allocated_bytes = 0;
   uint64_t reserved_bytes = 0;
@@ -372,11 +389,21 @@ struct Facts {
   LifetimeFacts lifetimes;
   ChurnFacts churn;
   CacheFacts cache;
+  OffloadFacts offload;
   BeforePeakFacts before_peak;
   std::vector<AdviceFacts> advice;
 };
 
+// How long the moves of --offload take on a real link, at what pinned copies reach over PCIe 4 ×16:
+// 24 GiB/s each way. Nanoseconds.
+inline uint64_t LinkNs(const Counts& counts) {
+  constexpr double kBytesPerNs = 24.0 * 1.073741824;
+  return static_cast<uint64_t>(static_cast<double>(counts.offloaded_bytes + counts.returned_bytes) /
+                               kBytesPerNs);
+}
+
 inline constexpr size_t kMostSites = 200;
+inline constexpr size_t kMostOffloadSites = 50;
 inline constexpr size_t kMostIterations = 2000;
 inline constexpr size_t kMostHoles = 100;
 inline constexpr size_t kMostFlushes = 100;

@@ -32,6 +32,12 @@ void Add(const Counts& from, Counts* to) {
   for (size_t i = 0; i < from.by_kind.size(); ++i) to->by_kind[i] += from.by_kind[i];
 }
 
+void Add(const OffloadFacts& from, OffloadFacts* to) {
+  to->most_bytes += from.most_bytes;
+  to->left_out += from.left_out;
+  for (size_t i = 0; i < from.by_reason.size(); ++i) to->by_reason[i] += from.by_reason[i];
+}
+
 void Add(const Peak& from, Peak* to) {
   to->allocated_bytes += from.allocated_bytes;
   to->reserved_then_bytes += from.reserved_then_bytes;
@@ -157,6 +163,7 @@ void AddTrace(const Facts& trace, Facts* total) {
   Intersect(trace.facts, &total->facts);
   Add(trace.report, &total->report);
   Add(trace.counts, &total->counts);
+  Add(trace.offload, &total->offload);
   Add(trace.peak, &total->peak);
   Add(trace.by_library, &total->by_library);
   Add(trace.by_kind, &total->by_kind);

@@ -140,12 +140,14 @@ std::string DetailText(const Facts& facts, const Detail& detail, size_t shares) 
   const std::vector<const Life*> lives = MostOf(detail.lives, kMostLives / shares, detail.events);
   const std::vector<const Life*> segments =
       MostOf(detail.segments, kMostSegments / shares, detail.events);
+  const std::vector<const Life*> away = MostOf(detail.away, kMostSegments / shares, detail.events);
   const uint64_t left_out = detail.lives_left_out + (detail.lives.size() - lives.size());
   return absl::StrCat("{\"events\":", detail.events, ",\"first_event\":", detail.first_event,
                       ",\"peak_event\":", detail.peak_event, ",\"left_out\":", left_out,
                       ",\"levels\":", LevelsText(detail, kMostSteps / shares, facts.reserved_known),
                       ",", SitesText(detail, sites), ",\"blocks\":", LivesText(lives, sites),
-                      ",\"segments\":", LivesText(segments, sites), "}");
+                      ",\"segments\":", LivesText(segments, sites),
+                      ",\"away\":", LivesText(away, 1), "}");
 }
 
 // Inside a script element nothing may look like its end.

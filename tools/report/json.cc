@@ -90,11 +90,28 @@ Json CountsOf(const Counts& counts) {
           {"events_by_kind", std::move(events)}};
 }
 
-Json OffloadOf(const Counts& counts) {
+Json OffloadOf(const Facts& facts) {
+  const Counts& counts = facts.counts;
+  // As allocator/offload/offloader.h numbers them.
+  constexpr const char* kReasons[] = {"unknown", "pressure", "asked",
+                                      nullptr,   "paused",   "discarded"};
+  Json reasons = Json::object();
+  for (size_t i = 0; i < std::size(kReasons); ++i) {
+    const uint64_t bytes = facts.offload.by_reason[i];
+    if (kReasons[i] != nullptr && (i != 0 || bytes > 0)) reasons[kReasons[i]] = bytes;
+  }
+  Json sites = Json::array();
+  for (const OffloadSite& site : facts.offload.sites) {
+    sites.push_back({{"site", site.site}, {"operation", site.operation}, {"bytes", site.bytes}});
+  }
   return {{"out_bytes", counts.offloaded_bytes},
           {"returned_bytes", counts.returned_bytes},
           {"gate_ns", counts.gate_ns},
-          {"longest_gate_ns", counts.longest_gate_ns}};
+          {"longest_gate_ns", counts.longest_gate_ns},
+          {"most_bytes", facts.offload.most_bytes},
+          {"link_ns", LinkNs(counts)},
+          {"by_reason", std::move(reasons)},
+          {"sites", std::move(sites)}};
 }
 
 Json BlockOf(const BlockFacts& block) {
@@ -313,7 +330,7 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
                {"process", Process(facts)},
                {"facts", facts.facts},
                {"counts", CountsOf(facts.counts)},
-               {"offload", OffloadOf(facts.counts)},
+               {"offload", OffloadOf(facts)},
                {"peak", PeakOf(facts)},
                {"by_library", Tallies(facts.by_library, "library", true)},
                {"by_kind", Tallies(facts.by_kind, "kind", false)},

@@ -73,12 +73,26 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   return table.Text(4);
 }
 
+// Whose memory went, the most first.
+std::string OffloadedSites(const OffloadFacts& offload) {
+  constexpr size_t kMost = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(offload.sites.size(), kMost); ++i) {
+    const OffloadSite& site = offload.sites[i];
+    absl::StrAppend(&text, "    ", Bytes(site.bytes), " of ", Printable(site.site),
+                    site.operation.empty() ? "" : absl::StrCat(", ", Printable(site.operation)),
+                    "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string MovedInWords(const Counts& counts) {
-  return absl::StrFormat("%s to the host, %s back; submissions waited %s, at most %s at once",
-                         Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes),
-                         Time(counts.gate_ns), Time(counts.longest_gate_ns));
+  return absl::StrFormat(
+      "%s to the host, %s back (about %s at 24 GiB/s); submissions waited %s, at most %s at once",
+      Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes), Time(LinkNs(counts)),
+      Time(counts.gate_ns), Time(counts.longest_gate_ns));
 }
 
 std::string PeakSection(const Facts& facts) {
@@ -107,6 +121,7 @@ std::string PeakSection(const Facts& facts) {
   }
   if (facts.counts.offloaded_bytes > 0) {
     text += absl::StrCat("  offload: ", MovedInWords(facts.counts), "\n");
+    text += OffloadedSites(facts.offload);
   }
   if (facts.largest_at_peak.empty()) return text;
   text += "  largest blocks at the peak:\n" + BlocksAtPeak(facts.largest_at_peak);

@@ -72,7 +72,7 @@ class View {
     const phases = ['set-up', 'forward', 'backward', 'optimizer', 'data', 'workspace', 'cache', 'unknown'];
     const there = new Set(this.model.sites.filter((site) => site.peak > 0).map((site) => site.phase));
     byId('map-legend').replaceChildren(...(this.model.hasPhases ? phases.filter((phase) => there.has(phase)).map((phase) => entry('--' + phase, phase)) : []),
-        element('span', {}, 'hatched: free'));
+        element('span', {}, 'hatched: free' + (this.model.away.length > 0 ? '; lower half dark: in host memory or paused' : '')));
   }
 
   setEvent(event) {

@@ -19,7 +19,7 @@ class MemoryMap {
   update() {
     if (!this.model) return;
     byId('map-panel').hidden = this.model.blocks.length === 0;
-    const {ranges, pooled} = this.model.layoutAt(this.view.event);
+    const {ranges, pooled, away} = this.model.layoutAt(this.view.event);
     this.pieces = [];
     this.total = 0;
     let free = 0;
@@ -50,6 +50,7 @@ class MemoryMap {
     }
     this.ranges = ranges;
     this.pooled = pooled;
+    this.away = away;
     this.free = {bytes: free, pieces, largest};
     this.summarise();
     this.draw();
@@ -67,6 +68,9 @@ class MemoryMap {
     if (this.pooled) {
       line.append(`, ${bytesText(this.free.bytes)} free in ${counted(this.free.pieces, 'piece')}, the largest ${bytesText(this.free.largest)}`);
     }
+    const away = this.away.reduce((sum, one) => sum + one.size, 0);
+    line.dataset.away = away;
+    if (away > 0) line.append(`; ${bytesText(away)} in host memory or paused`);
     if (this.model.detail.left_out > 0) {
       line.append(` (of small and short-lived blocks ${countText(this.model.detail.left_out)} are not drawn)`);
     }
@@ -104,6 +108,7 @@ class MemoryMap {
       });
       pen.globalAlpha = 1;
     }
+    this.drawAway(pen, barHeight, each);
     this.drawEdges(pen, barHeight);
     const kept = this.view.kept;
     const piece = this.hover || (kept && this.pieces.find((one) => one.block && one.block.number === kept.number));
@@ -111,6 +116,21 @@ class MemoryMap {
     pen.strokeStyle = theme.get('--ink');
     pen.lineWidth = 2;
     each(piece.from, piece.to, (left, top, across) => pen.strokeRect(left + 0.5, top + 0.5, Math.max(2, across - 1), barHeight - 1));
+  }
+
+  // What is not on the device has its lower half covered.
+  drawAway(pen, barHeight, each) {
+    if (this.away.length === 0) return;
+    pen.fillStyle = theme.get('--ink');
+    pen.globalAlpha = 0.62;
+    for (const one of this.away) {
+      const range = this.ranges.find((other) => one.address < other.to && one.address + one.size > other.from);
+      if (!range) continue;
+      const from = range.at + Math.max(0, one.address - range.from);
+      const to = range.at + Math.min(range.to, one.address + one.size) - range.from;
+      each(from, to, (left, top, across) => pen.fillRect(left, top + barHeight / 2, Math.max(across, 0.4), barHeight / 2));
+    }
+    pen.globalAlpha = 1;
   }
 
   drawHole(pen, left, top, across, barHeight) {

@@ -12,6 +12,7 @@ class Model {
     this.requested = Float64Array.from(detail.levels.requested);
     this.blocks = new Lives(detail.blocks);
     this.segments = new Lives(detail.segments);
+    this.away = new Lives(detail.away);
     this.peakEvent = detail.peak_event;
     this.lastEvent = Math.max(1, detail.events);
     // The state before the first event of the recording counts as event 0.
@@ -67,6 +68,18 @@ class Model {
     if (!pooled) {
       ranges = blocks.map((block) => ({from: block.address, to: block.address + block.size, blocks: []}));
     }
+    // Paused memory is mapped nowhere; its blocks keep their places.
+    const away = this.away.at(event).sort((a, b) => a.address - b.address);
+    if (pooled && away.length > 0) {
+      const starts = Float64Array.from(ranges, (range) => range.from);
+      const covered = (one) => {
+        const place = lowerBound(starts, one.address + one.size) - 1;
+        return place >= 0 && ranges[place].to > one.address;
+      };
+      const paused = away.filter((one) => !covered(one))
+          .map((one) => ({from: one.address, to: one.address + one.size, joins: true, blocks: []}));
+      ranges = ranges.concat(paused).sort((a, b) => a.from - b.from);
+    }
     // What grew piece by piece is one range.
     ranges = ranges.reduce((joined, range) => {
       const last = joined[joined.length - 1];
@@ -79,7 +92,7 @@ class Model {
       while (next < ranges.length && ranges[next].to <= block.address) ++next;
       if (next < ranges.length && block.address >= ranges[next].from) ranges[next].blocks.push(block);
     }
-    return {ranges, pooled};
+    return {ranges, pooled, away};
   }
 
   // A colour for a site: by phase where stacks tell one, else by who holds most.
