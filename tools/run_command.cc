@@ -21,6 +21,7 @@
 #include "tools/launch/driver.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/installation.h"
+#include "tools/launch/job_folder.h"
 #include "tools/launch/run_traces.h"
 #include "tools/output.h"
 #include "tools/report/summary.h"
@@ -95,6 +96,18 @@ absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
         absl::StrCat(flag, " has no value: leave the flag out, or say what it is to be."));
   }
   return absl::OkStatus();
+}
+
+// A folder of the job's own is made when all else is right; until then the flag says where.
+absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
+  constexpr char kVariable[] = "VRAMSTOW_TRACE_DIR";
+  const auto flag = flags->find(kVariable);
+  const char* variable = std::getenv(kVariable);
+  std::string directory = variable == nullptr ? "" : variable;
+  if (flag != flags->end()) directory = flag->second;
+  auto folder = FindJobFolder(directory);
+  if (folder.ok() && !folder->name.empty()) (*flags)[kVariable] = folder->parent;
+  return folder;
 }
 
 // Makes the folder for traces absolute, because the command may change its own.
@@ -228,7 +241,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   reader.AddTo(&app);
   if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
   if (const auto status = ReadArguments(&app, "run", split.flags)) return *status;
-  const FlagValues flags = reader.Values();
+  FlagValues flags = reader.Values();
+  const auto job_folder = TakeJobFolder(&flags);
+  if (!job_folder.ok()) return Refuse(job_folder.status());
 
   auto settings = ReadSettings(flags);
   if (!settings.ok()) return Refuse(settings.status());
@@ -242,6 +257,12 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (absl::Status status = PrepareTraceDirectory(&*settings); !status.ok()) return Refuse(status);
   if (absl::Status status = CheckMachine(*settings, *installation); !status.ok()) {
     return Refuse(status);
+  }
+  if (settings->trace) {
+    if (absl::Status status = MakeJobFolder(*job_folder, &settings->trace_directory);
+        !status.ok()) {
+      return Refuse(status);
+    }
   }
   return Launch(split.command, flags, *settings, *installation);
 }

@@ -314,3 +314,49 @@ def test_the_help_has_every_flag(vramstow: Installation) -> None:
     text = vramstow.run("run", "--help").stdout
     for flag in ("--no-trace", "--trace-dir DIR", "--simulate SPEC", "--coverage", "Examples:"):
         assert flag in text
+
+
+# One folder for all ranks of a job.
+
+
+def test_all_ranks_of_a_job_find_one_folder(vramstow: Installation, tmp_path: Path) -> None:
+    """Each rank has a vramstow of its own, as under srun, and they start at the same time."""
+    command = [vramstow.program, "run", "--trace-dir", "job-%j", "--", WRITE_TRACE]
+    ranks = [
+        subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=vramstow.environment(SLURM_JOB_ID="17/x", RANK=str(rank), WORLD_SIZE="4"),
+            stderr=subprocess.DEVNULL,
+        )
+        for rank in range(4)
+    ]
+    for rank in ranks:
+        assert rank.wait(timeout=60) == 0
+    [folder] = tmp_path.iterdir()
+    assert folder.name == "job-17_x"
+    assert len(list(folder.glob("*.stow"))) == 4
+    result = vramstow.run("analyze", "--json", folder)
+    told = json.loads(result.stdout)["ranks"]
+    assert sorted(rank["process"]["rank"] for rank in told) == [0, 1, 2, 3]
+
+
+def test_a_run_that_is_no_rank_is_a_job_of_its_own(vramstow: Installation, tmp_path: Path) -> None:
+    place = str(tmp_path / "%j/")
+    for _ in range(2):
+        result = vramstow.run("run", f"--trace-dir={place}", "--", WRITE_TRACE)
+        assert result.returncode == 0, result.stderr
+    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("*/*.stow"))) == 2
+
+
+def test_a_rank_of_no_known_job_is_refused(vramstow: Installation, tmp_path: Path) -> None:
+    env = {"RANK": "0", "TORCHELASTIC_RUN_ID": "none"}
+    result = vramstow.run("run", f"--trace-dir={tmp_path}/%j", "--", "true", env=env)
+    assert result.returncode == 2
+    assert "%j" in result.stderr and result.stderr.count("\n") == 1
+    result = vramstow.run("run", f"--trace-dir={tmp_path}/%j/more", "--", "true", env=env)
+    assert result.returncode == 2 and "last part" in result.stderr
+    result = vramstow.run("run", f"--trace-dir={tmp_path}/%j", "--simulate=nothing", "--", "true")
+    assert result.returncode == 2
+    assert list(tmp_path.iterdir()) == [], "nothing is made where nothing is started"

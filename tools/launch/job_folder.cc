@@ -1,0 +1,101 @@
+#include "tools/launch/job_folder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace vramstow {
+namespace {
+
+// What launchers tell each process of the job that it is part of.
+constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
+                                         "FLUX_JOB_ID",  "JOB_ID",    "TORCHELASTIC_RUN_ID"};
+constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+                                          "PMI_RANK"};
+
+std::string_view ValueOf(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string_view() : value;
+}
+
+// As a part of a file's name: "123[4].server" becomes "123_4_.server".
+std::string AsName(std::string_view job) {
+  constexpr size_t kLongest = 100;
+  std::string name(job.substr(0, kLongest));
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-' && c != '.') c = '_';
+  }
+  return name;
+}
+
+absl::StatusOr<std::string> JobName() {
+  for (const char* variable : kJobVariables) {
+    const std::string_view job = ValueOf(variable);
+    // torchrun calls a job without a name "none".
+    if (!job.empty() && job != "none") return AsName(job);
+  }
+  const bool is_rank = std::any_of(std::begin(kRankVariables), std::end(kRankVariables),
+                                   [](const char* variable) { return !ValueOf(variable).empty(); });
+  if (is_rank) {
+    return absl::InvalidArgumentError(
+        "--trace-dir has %j in it, but nothing names the job that this rank is of: set "
+        "TORCHELASTIC_RUN_ID (torchrun --rdzv-id), or name a folder.");
+  }
+  const time_t now = time(nullptr);
+  tm parts = {};
+  localtime_r(&now, &parts);
+  return absl::StrFormat("%04d%02d%02d-%02d%02d%02d-%d", parts.tm_year + 1900, parts.tm_mon + 1,
+                         parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, getpid());
+}
+
+}  // namespace
+
+absl::StatusOr<JobFolder> FindJobFolder(const std::string& directory) {
+  if (directory.find("%j") == std::string::npos) return JobFolder{directory, ""};
+  std::string_view whole = directory;
+  while (whole.size() > 1 && whole.ends_with('/')) whole.remove_suffix(1);
+  const size_t slash = whole.rfind('/');
+  const std::string_view last = slash == std::string_view::npos ? whole : whole.substr(slash + 1);
+  std::string parent = ".";
+  if (slash != std::string_view::npos) parent = whole.substr(0, std::max<size_t>(slash, 1));
+  if (parent.find("%j") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--trace-dir is '", directory, "': %j, the job, may be in its last part only."));
+  }
+  const auto job = JobName();
+  if (!job.ok()) return job.status();
+  return JobFolder{std::move(parent),
+                   absl::StrReplaceAll(std::string(last), {{"%j", std::string(*job)}})};
+}
+
+absl::Status MakeJobFolder(const JobFolder& folder, std::string* directory) {
+  if (folder.name.empty()) return absl::OkStatus();
+  const std::string path = absl::StrCat(*directory, "/", folder.name);
+  struct stat status = {};
+  const bool made = mkdir(path.c_str(), 0777) == 0;
+  const int error = errno;
+  const bool there = stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (!made && !there) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot make the folder for the job's traces, '",
+                                                   path, "' (", strerror(error), ")."));
+  }
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write traces into ", path, " (",
+                                                   strerror(errno), "): name another folder."));
+  }
+  *directory = path;
+  return absl::OkStatus();
+}
+
+}  // namespace vramstow
