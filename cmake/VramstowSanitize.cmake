@@ -5,3 +5,11 @@ if(VRAMSTOW_SANITIZE)
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${VRAMSTOW_SANITIZE})
 endif()
+
+# What `tests/run --coverage` reports: each process adds its counts to a file beside the object.
+option(VRAMSTOW_COVERAGE "Count which lines are reached (gcov)" OFF)
+if(VRAMSTOW_COVERAGE)
+  # Threads count at the same time.
+  add_compile_options(--coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
