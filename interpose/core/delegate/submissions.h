@@ -79,6 +79,13 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
   return call.Forward(config, function, arguments, extra);
 }
 
+// A module or library goes, and its functions with it.
+template <typename Call, typename Handle>
+CUresult Unload(const Call& call, Handle handle) {
+  TheCore().offloading.ForgetFunctions();
+  return call.Forward(handle);
+}
+
 }  // namespace vramstow::delegate
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_DELEGATE_SUBMISSIONS_H_

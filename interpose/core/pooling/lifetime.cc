@@ -49,6 +49,7 @@ void Pools::Close(Slot* slot) {
 
 void Pools::ContextGone(CUcontext context) {
   if (context == nullptr) return;
+  TheCore().offloading.ForgetFunctions();
   MutexLock lock(&mutex_);
   const int captures = captures_.EndAll(context);
   for (int i = 0; i < kMaxPools; ++i) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "allocator/host_memory.h"
 #include "interpose/core/core.h"
@@ -15,6 +16,15 @@ namespace {
 
 // At most so much comes back in one go, so that the service thread keeps answering.
 constexpr uint64_t kMostBack = 256 * kMiB;
+
+// The word at this place, if it looks like an address of a device: those are neither small numbers
+// nor negative ones. 1: it does.
+int PutIfAddress(const void* place, uint64_t* address) {
+  constexpr uint64_t kLeast = uint64_t{1} << 24;
+  constexpr uint64_t kMost = uint64_t{1} << 57;
+  std::memcpy(address, place, sizeof(*address));
+  return *address >= kLeast && *address < kMost ? 1 : 0;
+}
 
 }  // namespace
 
@@ -77,47 +87,71 @@ bool Offloading::Watch() {
   return watched;
 }
 
-void Offloading::Touch(uint64_t address) {
+// The pools are held once for all of them; an address that is no pool's does nothing there.
+void Offloading::TouchAll(const uint64_t* addresses, int count) {
   Pools& pools = TheCore().pools;
-  const Pools::Use use = pools.Owning(address);
-  if (!use || use.offloader() == nullptr) return;
-  if (pools.AnyCapture()) {
-    // A graph may use it again, without a word to anybody.
-    use.offloader()->Pin(address);
-  } else {
-    use.offloader()->Touch(address);
+  const bool capturing = pools.AnyCapture();
+  for (int i = 0; i < pools.count(); ++i) {
+    const Pools::Use use = pools.At(i);
+    if (!use || use.offloader() == nullptr) continue;
+    Offloader* offloader = use.offloader();
+    for (int k = 0; k < count; ++k) {
+      if (capturing) {
+        // A graph may use it again, without a word to anybody.
+        offloader->Pin(addresses[k]);
+      } else {
+        offloader->Touch(addresses[k]);
+      }
+    }
   }
 }
 
 void Offloading::TouchWords(const void* memory, uint64_t size) {
+  constexpr int kRoom = 32;
   const auto* bytes = static_cast<const unsigned char*>(memory);
+  uint64_t found[kRoom];
+  int count = 0;
   for (uint64_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + at, sizeof(word));
-    // Addresses of devices are neither small numbers nor negative ones.
-    constexpr uint64_t kLeast = uint64_t{1} << 24;
-    constexpr uint64_t kMost = uint64_t{1} << 57;
-    if (word >= kLeast && word < kMost) Touch(word);
+    if (count == kRoom) TouchAll(found, std::exchange(count, 0));
+    count += PutIfAddress(bytes + at, &found[count]);
+  }
+  if (count != 0) TouchAll(found, count);
+}
+
+// Kernels that KernelArguments knows nothing of.
+void Offloading::AskForArguments(CUfunction function, void** arguments) {
+  auto* of_function = TheCore().driver.cuFuncGetParamInfo();
+  auto* of_kernel = TheCore().driver.cuKernelGetParamInfo();
+  size_t offset = 0;
+  size_t size = 0;
+  if (of_function == nullptr) return;
+  const bool plain = of_function(function, 0, &offset, &size) == CUDA_SUCCESS;
+  if (!plain && of_kernel == nullptr) return;
+  constexpr size_t kMostArguments = 4096;
+  for (size_t i = 0; i < kMostArguments; ++i) {
+    const CUresult result =
+        plain ? of_function(function, i, &offset, &size)
+              : of_kernel(reinterpret_cast<CUkernel>(function), i, &offset, &size);
+    if (result != CUDA_SUCCESS) return;
+    TouchWords(arguments[i], size);
   }
 }
 
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
   if (arguments != nullptr) {
-    auto* of_function = TheCore().driver.cuFuncGetParamInfo();
-    auto* of_kernel = TheCore().driver.cuKernelGetParamInfo();
-    size_t offset = 0;
-    size_t size = 0;
-    if (of_function == nullptr) return;
-    const bool plain = of_function(function, 0, &offset, &size) == CUDA_SUCCESS;
-    if (!plain && of_kernel == nullptr) return;
-    constexpr size_t kMostArguments = 4096;
-    for (size_t i = 0; i < kMostArguments; ++i) {
-      const CUresult result =
-          plain ? of_function(function, i, &offset, &size)
-                : of_kernel(reinterpret_cast<CUkernel>(function), i, &offset, &size);
-      if (result != CUDA_SUCCESS) return;
-      TouchWords(arguments[i], size);
+    const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
+    if (layout == nullptr) return AskForArguments(function, arguments);
+    uint64_t found[KernelArguments::kMost];
+    int count = 0;
+    for (int i = 0; i < layout->count; ++i) {
+      const void* argument = arguments[layout->indexes[i]];
+      if (layout->sizes[i] < 2 * sizeof(uint64_t)) {
+        count += PutIfAddress(argument, &found[count]);
+      } else {
+        TouchWords(argument, layout->sizes[i]);
+      }
     }
+    if (count != 0) TouchAll(found, count);
     return;
   }
   const void* buffer = nullptr;

@@ -14,6 +14,7 @@
 #include "allocator/offload/gate.h"
 #include "allocator/offload/offloader.h"
 #include "interpose/core/cuda_abi.h"
+#include "interpose/core/pooling/kernel_arguments.h"
 #include "interpose/core/pooling/pools.h"
 
 namespace vramstow {
@@ -51,10 +52,12 @@ class Offloading {
   // --- Touches, between Pass and submission
   // One submission more. Whether somebody wants to know what it touches.
   bool Watch();
-  void Touch(uint64_t address);
+  void Touch(uint64_t address) { TouchAll(&address, 1); }
   void TouchWords(const void* memory, uint64_t size);
   // What a kernel is launched with, as cuLaunchKernel takes it; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
+  // Before a module or a context goes: its functions' handles may become others'.
+  void ForgetFunctions() { kernel_arguments_.Forget(); }
 
   // The service thread, now and then: brings back what was touched, where there is room. True:
   // somebody watches, so come again soon.
@@ -64,11 +67,14 @@ class Offloading {
   void AbandonAfterFork();
 
  private:
+  void TouchAll(const uint64_t* addresses, int count);
+  void AskForArguments(CUfunction function, void** arguments);
   void TellBusy(const Offloader& offloader);
 
   enum class Wish : uint8_t { kUnknown, kYes, kNo };
 
   SubmissionGate gate_;
+  KernelArguments kernel_arguments_;
   std::atomic<int> count_{0};
   std::atomic<Offloader*> offloaders_[Pools::kMaxPools] = {};
   std::atomic<Wish> wish_{Wish::kUnknown};

@@ -1,0 +1,59 @@
+"""What --offload adds to a launch with eight pointers: at rest, and while memory lies on the host.
+
+python bench/launch_cost.py [--rounds 20] [--launches 50000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+# `effects=off`: the kernel itself is not run, only what surrounds it.
+RUN = ["run", "--simulate=h200,effects=off", "--no-trace", "--pool=on"]
+WAYS = {
+    "without --offload": (["--offload=off"], []),
+    "with it, at rest": (["--offload=explicit"], []),
+    "with memory on the host": (["--offload=explicit"], ["watched"]),
+}
+
+
+def launch_ns(launches: int, flags: list[str], mode: list[str]) -> float:
+    loop = [BUILD / "bin/launch_loop", str(launches), *mode]
+    done = subprocess.run(
+        [BUILD / "bin/vramstow", *RUN, *flags, "--", *loop],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"launch_loop ended with status {done.returncode}: {done.stderr}")
+    return float(done.stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--launches", type=int, default=50_000)
+    arguments = parser.parse_args()
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    for _ in range(arguments.rounds):
+        for way, (flags, mode) in WAYS.items():
+            times[way].append(launch_ns(arguments.launches, flags, mode))
+    # The fastest fifth: a busy machine only ever adds time.
+    fastest = {
+        way: statistics.mean(sorted(found)[: max(1, len(found) // 5)])
+        for way, found in times.items()
+    }
+    base = fastest["without --offload"]
+    for way, found in fastest.items():
+        print(f"{way:<25} {found:7.1f} ns  {found - base:+7.1f}  {found / base:.2f} x")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,93 @@
+// Launches a kernel with eight pointers, over and over: what a launch costs, as the program sees
+// it.
+//
+// launch_loop LAUNCHES [watched] prints nanoseconds of processor time per launch. `watched`: memory
+// lies on the host, so that vramstow looks at the arguments (--offload).
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <vramstow/vramstow.h>
+
+namespace {
+
+constexpr int kPointers = 8;
+constexpr char kProgram[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 a, .param "
+    ".u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param "
+    ".u64 h) { ret; }\n";
+
+template <typename Function>
+Function* Find(void* library, const char* name) {
+  auto* function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function == nullptr) {
+    fprintf(stderr, "the driver has no %s\n", name);
+    exit(1);
+  }
+  return function;
+}
+
+void Must(int result, const char* what) {
+  if (result == 0) return;
+  fprintf(stderr, "%s: error %d\n", what, result);
+  exit(1);
+}
+
+double ProcessorNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int launches = count > 1 ? atoi(arguments[1]) : 100'000;
+  const bool watched = count > 2 && strcmp(arguments[2], "watched") == 0;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == nullptr) {
+    fprintf(stderr, "there is no driver: %s\n", dlerror());
+    return 1;
+  }
+  auto* allocate = Find<decltype(cuMemAlloc)>(library, "cuMemAlloc_v2");
+  auto* launch = Find<decltype(cuLaunchKernel)>(library, "cuLaunchKernel");
+  auto* synchronize = Find<decltype(cuStreamSynchronize)>(library, "cuStreamSynchronize");
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  Must(Find<decltype(cuInit)>(library, "cuInit")(0), "cuInit");
+  Must(Find<decltype(cuDevicePrimaryCtxRetain)>(library, "cuDevicePrimaryCtxRetain")(&context, 0),
+       "cuDevicePrimaryCtxRetain");
+  Must(Find<decltype(cuCtxSetCurrent)>(library, "cuCtxSetCurrent")(context), "cuCtxSetCurrent");
+  Must(Find<decltype(cuStreamCreate)>(library, "cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING),
+       "cuStreamCreate");
+  Must(Find<decltype(cuModuleLoadData)>(library, "cuModuleLoadData")(&module, kProgram),
+       "cuModuleLoadData");
+  Must(Find<decltype(cuModuleGetFunction)>(library, "cuModuleGetFunction")(&kernel, module,
+                                                                           "kernel"),
+       "cuModuleGetFunction");
+  CUdeviceptr cold = 0;
+  Must(allocate(&cold, size_t{16} << 20), "cuMemAlloc");
+  if (watched) Must(vramstow_offload(nullptr), "vramstow_offload");
+  CUdeviceptr blocks[kPointers];
+  void* parameters[kPointers];
+  for (int i = 0; i < kPointers; ++i) {
+    Must(allocate(&blocks[i], size_t{2} << 20), "cuMemAlloc");
+    parameters[i] = &blocks[i];
+  }
+  double spent = 0;
+  for (int done = 0; done < launches;) {
+    const double since = ProcessorNs();
+    for (int i = 0; i < 1000; ++i, ++done) {
+      launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr);
+    }
+    spent += ProcessorNs() - since;
+    // Work that nobody ever waits for would pile up.
+    Must(synchronize(stream), "cuStreamSynchronize");
+  }
+  printf("%.1f\n", spent / launches);
+  return 0;
+}
