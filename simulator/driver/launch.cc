@@ -99,11 +99,12 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
     }
   }
   if (std::shared_ptr<Work> known = MakeKnownKernel(state, context, launch)) return known;
+  static const auto* idle = new std::shared_ptr<Work>(
+      std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
+  if (IsEmptyKernel(*state, launch.function)) return *idle;
   std::string why;
   if (std::shared_ptr<Work> ptx = MakePtxKernel(state, context, launch, &why)) return ptx;
   NoteIdleLaunch(*state, launch.function->name, why.empty() ? "" : LastingName(why));
-  static const auto* idle = new std::shared_ptr<Work>(
-      std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
   return *idle;
 }
 

@@ -136,6 +136,13 @@ const ptx::Routine* FindRoutine(Function* function) {
 
 }  // namespace
 
+bool IsEmptyKernel(const State& state, Function* function) {
+  const Spec& spec = state.machine->spec();
+  if (!spec.keep_contents || spec.effect_bytes == 0 || spec.ptx_steps == 0) return false;
+  const ptx::Routine* routine = FindRoutine(function);
+  return routine != nullptr && routine->refusal.empty() && routine->idle;
+}
+
 std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
                                     std::string* why) {
   const Spec& spec = state->machine->spec();

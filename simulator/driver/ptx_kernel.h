@@ -19,6 +19,9 @@ namespace vramstow::simulator {
 std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
                                     std::string* why);
 
+// Whether a launch would do nothing at all: the kernel ends with its first instruction.
+bool IsEmptyKernel(const State& state, Function* function);
+
 }  // namespace vramstow::simulator
 
 #endif  // VRAMSTOW_SIMULATOR_DRIVER_PTX_KERNEL_H_

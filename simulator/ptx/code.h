@@ -122,6 +122,7 @@ struct Routine {
   std::vector<FramePart> results;
   uint32_t frame_bytes = 0;  // parameters, results, .param and .local variables
   uint32_t registers = 1;
+  bool idle = false;   // it ends with its first instruction
   bool waits = false;  // its threads wait for each other, or those of a routine it calls
   std::vector<Instruction> code;
   std::vector<Operand> vectors;

@@ -71,6 +71,10 @@ bool SelectBare(Selection* s) {
 
 }  // namespace
 
+bool EndsTheThread(const Instruction& i) {
+  return (i.run == Return || i.run == Exit) && i.guard.kind == Operand::kNone;
+}
+
 Selector FindControl(std::string_view name) {
   static constexpr SelectorRow kRows[] = {
       {"bra", SelectBranch},

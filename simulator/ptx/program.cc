@@ -4,6 +4,7 @@
 #include <set>
 
 #include "simulator/ptx/body.h"
+#include "simulator/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
 namespace {
@@ -220,6 +221,7 @@ void Program::Prepare(Routine* entry) {
     if (!routine->compiled) {
       routine->compiled = true;
       if (routine->refusal.empty()) BodyParser(this, routine).Parse();
+      routine->idle = !routine->code.empty() && EndsTheThread(routine->code.front());
     }
     refusal = routine->refusal;
     entry->waits |= routine->waits;

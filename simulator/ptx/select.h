@@ -82,6 +82,8 @@ Selector FindConvert(std::string_view name);
 Selector FindAccess(std::string_view name);
 Selector FindAtomic(std::string_view name);
 Selector FindControl(std::string_view name);
+// Whether the thread goes no further in its routine, whatever it holds.
+bool EndsTheThread(const Instruction& i);
 Selector FindWarp(std::string_view name);
 
 // Of any family.

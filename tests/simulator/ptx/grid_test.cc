@@ -342,6 +342,24 @@ TEST(PtxGridTest, ThreadsThatWaitForEverAreNoticed) {
   EXPECT_EQ(Ending::kStuck, launch.Run(KernelText("bar.warp.sync 0;"), &memory));
 }
 
+// Launches of such kernels cost nothing: they are not run.
+TEST(PtxGridTest, AKernelThatEndsAtOnceIsKnownAsSuch) {
+  const auto is_idle = [](const std::string& body) {
+    Program program(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+        ".reg .pred %p<2>;\n.reg .b32 %r<2>;\n" +
+        body + "\n}\n");
+    const Routine* routine = program.FindKernel("k");
+    return routine != nullptr && routine->refusal.empty() && routine->idle;
+  };
+  EXPECT_TRUE(is_idle("ret;"));
+  EXPECT_TRUE(is_idle("exit;"));
+  EXPECT_TRUE(is_idle("ret;\ntrap;"));
+  EXPECT_FALSE(is_idle("@%p1 ret;\ntrap;"));
+  EXPECT_FALSE(is_idle("trap;"));
+  EXPECT_FALSE(is_idle("mov.u32 %r1, 1;\nret;"));
+}
+
 TEST(PtxGridTest, MemoryThatRefusesEndsTheLaunch) {
   TestMemory memory(64 << 10);
   memory.RefuseAll();
