@@ -84,18 +84,43 @@ bool FloatingToFloating(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// f16 travels as its bits.
+// f16 travels as its bits: a sign, five bits of exponent, ten of fraction.
+uint16_t HalfOf(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return 0x7fff;
+  if (size >= 65520) return sign | 0x7c00;  // half a step above the largest
+  int exponent = 0;
+  const double fraction = std::frexp(size, &exponent);  // of [0.5, 1)
+  if (size == 0 || exponent < -13) {
+    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(size, 24)));
+  }
+  // Rounding up to the next power of two carries into the exponent.
+  const auto digits = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
+  return sign | static_cast<uint16_t>(((exponent + 14) << 10) + digits - 1024);
+}
+
+double ValueOf(uint16_t half) {
+  const int exponent = half >> 10 & 0x1f;
+  const int fraction = half & 0x3ff;
+  double size = std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 0) size = std::ldexp(fraction, -24);
+  if (exponent == 31) {
+    size = fraction == 0 ? std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::quiet_NaN();
+  }
+  return (half & 0x8000) != 0 ? -size : size;
+}
+
 template <typename From>
 bool ToHalf(const Instruction& i, Thread& thread) {
-  const auto half = static_cast<_Float16>(thread.Get<From>(i.in[0]));
-  thread.Set<uint16_t>(i.out, std::bit_cast<uint16_t>(half));
+  thread.Set<uint16_t>(i.out, HalfOf(thread.Get<From>(i.in[0])));
   return true;
 }
 
 template <typename To>
 bool FromHalf(const Instruction& i, Thread& thread) {
-  const auto half = std::bit_cast<_Float16>(thread.Get<uint16_t>(i.in[0]));
-  thread.Set<To>(i.out, static_cast<To>(half));
+  thread.Set<To>(i.out, static_cast<To>(ValueOf(thread.Get<uint16_t>(i.in[0]))));
   return true;
 }
 

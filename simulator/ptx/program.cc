@@ -202,8 +202,8 @@ bool Program::ResolveCall(const Routine& caller, CallSite* site, std::string* re
     *refusal = "a call of " + site->callee + ", which is not there";
     return false;
   }
-  if (site->arguments.size() != site->routine->parameters.size() ||
-      site->results.size() != site->routine->results.size()) {
+  // A result that the routine does not give stays zero, as with C's linkage.
+  if (site->arguments.size() != site->routine->parameters.size()) {
     *refusal = "a call of " + site->callee + " with other parameters than it has";
     return false;
   }

@@ -83,7 +83,8 @@ bool Thread::Return() {
   if (callers_.empty()) return Exit();
   const Frame caller = callers_.back();
   callers_.pop_back();
-  for (size_t i = 0; i < caller.site->results.size(); ++i) {
+  const size_t results = std::min(caller.site->results.size(), routine_->results.size());
+  for (size_t i = 0; i < results; ++i) {
     const FramePart& from = routine_->results[i];
     const FramePart& to = caller.site->results[i];
     memcpy(memory_.data() + caller.memory + to.offset, memory_.data() + frame_ + from.offset,
@@ -165,7 +166,7 @@ uint64_t Thread::Slow(const Operand& operand) const {
 uint64_t Thread::Read(Special special) const {
   const GridLaunch& launch = *block_->launch;
   const uint64_t below = (1ull << lane()) - 1;
-  const uint64_t upTo = below * 2 + 1;
+  const uint64_t up_to = below * 2 + 1;
   switch (special) {
     case Special::kTidX:
     case Special::kTidY:
@@ -195,9 +196,9 @@ uint64_t Thread::Read(Special special) const {
     case Special::kLanesLess:
       return below;
     case Special::kLanesLessEqual:
-      return upTo;
+      return up_to;
     case Special::kLanesGreater:
-      return UINT32_MAX & ~upTo;
+      return UINT32_MAX & ~up_to;
     case Special::kLanesGreaterEqual:
       return UINT32_MAX & ~below;
     case Special::kClock:

@@ -178,6 +178,18 @@ TEST(PtxInstructionTest, ConversionsRoundClampAndExtend) {
        0x3fc00000},
   };
   for (const Case& c : cases) EXPECT_EQ(c.expected, Result64(c.body)) << c.body;
+  const std::pair<const char*, uint32_t> halves[] = {
+      {"0f00000000", 0},      {"0f80000000", 0x8000}, {"0f477FE000", 0x7bff},
+      {"0f477FF000", 0x7c00}, {"0f33800000", 1},      {"0f33000000", 0},
+      {"0f387FC000", 0x3ff},  {"0f387FE000", 0x400},  {"0f3F801000", 0x3c00},
+      {"0f3F803000", 0x3c02}, {"0f3FFFF000", 0x4000}, {"0fFF800000", 0xfc00}};
+  for (const auto& [single, half] : halves) {
+    EXPECT_EQ(half, Result32("mov.f32 %f1, " + std::string(single) +
+                             "; cvt.rn.f16.f32 %rs1, %f1; cvt.u32.u16 %r9, %rs1;"))
+        << single;
+  }
+  EXPECT_EQ(0.5F, ResultFloat("mov.u16 %rs1, 0x3800; cvt.f32.f16 %f9, %rs1;"));
+  EXPECT_EQ(std::ldexp(1.0F, -24), ResultFloat("mov.u16 %rs1, 1; cvt.f32.f16 %f9, %rs1;"));
   EXPECT_EQ(3.0F, ResultFloat("mov.u32 %r1, 3; cvt.rn.f32.u32 %f9, %r1;"));
   EXPECT_EQ(0.1F, ResultFloat("mov.f64 %fd1, 0d3FB999999999999A; cvt.rn.f32.f64 %f9, %fd1;"));
   EXPECT_EQ(2.0F, ResultFloat("mov.f32 %f1, 0f40200000; cvt.rni.f32.f32 %f9, %f1;"));
