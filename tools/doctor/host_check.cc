@@ -31,6 +31,8 @@ constexpr uint64_t kLittleDisk = 256 * kMiB;
 constexpr uint64_t kLittleShared = 64 * kMiB;  // what a container gets by default
 constexpr uint64_t kLittleMemory = 1 * kGiB;
 constexpr size_t kPage = 4096;
+constexpr char kOtherSockets[] =
+    "name a folder of your own, with a short path, with --control-dir or VRAMSTOW_CONTROL_DIR";
 
 std::string Why() { return absl::StrCat(" (", strerror(errno), ")"); }
 
@@ -94,10 +96,8 @@ Finding CheckTraceFolder() {
 Finding CheckControlFolder() {
   const char* chosen = std::getenv("VRAMSTOW_CONTROL_DIR");
   const bool is_chosen = chosen != nullptr && *chosen != '\0';
-  constexpr char kElsewhere[] =
-      "name a folder of your own, with a short path, with --control-dir or VRAMSTOW_CONTROL_DIR";
   const auto broken = [](const std::string& said) {
-    return Finding{"host.control", Verdict::kBroken, said, kElsewhere};
+    return Finding{"host.control", Verdict::kBroken, said, kOtherSockets};
   };
   char folder[kMaxControlPath];
   char path[kMaxControlPath];
