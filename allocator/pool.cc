@@ -193,11 +193,13 @@ uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& 
   heap->NoteLive(span.address);
   const uint32_t clock = touch_clock_.load(std::memory_order_relaxed);
   if (clock != 0) {
-    // A large block has its first page for itself, but for a rest of the one before it.
-    if (span.zone == Heap::kLargeZone) {
-      space_.Renew(span.address, clock);
-    } else {
-      space_.Touch(span.address, clock);
+    space_.Touch(span.address, clock);
+    // What pinned earlier blocks does not pin this one, where it has a page for itself; a page that
+    // it shares may be pinned for a neighbour.
+    const uint64_t page = config_.chunk_bytes;
+    const uint64_t end = span.address + span.size;
+    for (uint64_t at = RoundUp(span.address, page); at + page <= end; at += page) {
+      space_.Renew(at, clock);
     }
   }
   *block = {span.address, span.size, served};

@@ -104,7 +104,9 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
   if (IsEmptyKernel(*state, launch.function)) return *idle;
   std::string why;
   if (std::shared_ptr<Work> ptx = MakePtxKernel(state, context, launch, &why)) return ptx;
-  NoteIdleLaunch(*state, launch.function->name, why.empty() ? "" : LastingName(why));
+  const bool known = launch.function->program->known_kernels;
+  const char* reason = known ? "" : " (effects are known of PyTorch 2.15 only)";
+  NoteIdleLaunch(*state, launch.function->name, why.empty() ? reason : LastingName(why));
   return *idle;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "allocator/offload/offloader.h"
 #include "allocator/pool.h"
@@ -72,6 +73,7 @@ class OffloadTest : public testing::Test {
     ForgetContents(address);
     live_.erase(address);
     tags_.erase(address);
+    shared_.erase(address);
     EXPECT_EQ(pool_->Free(address), PoolError::kOk);
   }
   void ForgetContents(uint64_t address) {
@@ -91,6 +93,25 @@ class OffloadTest : public testing::Test {
   // Brings everything back; how many bytes that were.
   uint64_t Resume(uint64_t most_bytes = ~uint64_t{0}) {
     return Resume(Offloader::kAnyTag, most_bytes);
+  }
+  // Another process has the block's memory from now on: it must not move any more. Not every block
+  // is shared, so that something is left to move.
+  void Share(uint64_t address) {
+    const std::vector<uint64_t> handles = HandlesOf(address);
+    if (live_.at(address) >= kMiB && !handles.empty()) shared_[address] = handles;
+  }
+  std::vector<uint64_t> HandlesOf(uint64_t address) {
+    BlockInfo info{};
+    if (live_.at(address) < kMiB || pool_->Find(address, &info) != PoolError::kOk) return {};
+    std::vector<uint64_t> handles(live_.at(address) / kMiB + 2);
+    handles.resize(pool_->ChunksOf(address, info.id, 0, handles.data(),
+                                   static_cast<uint32_t>(handles.size())));
+    return handles;
+  }
+  void ExpectSharedChunks() {
+    for (const auto& [address, handles] : shared_) {
+      ASSERT_EQ(HandlesOf(address), handles) << std::hex << address;
+    }
   }
   // Every word of every live block is what was written.
   void ExpectContents() {
@@ -114,6 +135,7 @@ class OffloadTest : public testing::Test {
   Offloader offloader_;
   std::map<uint64_t, uint64_t> live_;  // address: size
   std::map<uint64_t, uint32_t> tags_;
+  std::map<uint64_t, std::vector<uint64_t>> shared_;  // address: handles of its chunks
   OffloadResult last_ = OffloadResult::kDone;
   std::map<uint64_t, uint64_t> expected_;
   uint64_t writes_ = 0;

@@ -117,6 +117,20 @@ TEST_F(OffloadTest, NothingMovesWhileAStreamIsCaptured) {
   ExpectContents();
 }
 
+TEST_F(OffloadTest, WhatAnotherProcessHasStaysWhereverNeighboursLie) {
+  Start(64 * kMiB);
+  const uint64_t shared = Take(kMiB);
+  offloader_.Mark(1'000'000'000);
+  Share(shared);
+  // In the same page.
+  const uint64_t neighbour = Take(kMiB / 2);
+  ASSERT_EQ(neighbour / kChunk, shared / kChunk);
+  Take(10 * kMiB);
+  EXPECT_EQ(offloader_.MoveOut(kGiB, OffloadReason::kAsked), 10 * kMiB);
+  ExpectSharedChunks();
+  ExpectContents();
+}
+
 TEST_F(OffloadTest, PrivatePoolsStay) {
   Start(32 * kMiB);
   Block block{};
@@ -199,6 +213,7 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     Start(48 * kMiB, 64 * kMiB);
     std::mt19937_64 random(seed);
     std::set<uint32_t> paused;
+    bool capturing = false;
     device_->set_on_pause([this] {
       for (uint64_t stream = 1; stream <= 3; ++stream) device_->Finish(stream, 1);
     });
@@ -208,7 +223,7 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     for (int step = 0; step < steps; ++step) {
       const uint64_t stream = 1 + random() % 3;
       const uint32_t tag = static_cast<uint32_t>(random() % 4);
-      switch (random() % 12) {
+      switch (random() % 14) {
         case 0:
         case 1:
         case 2: {
@@ -267,13 +282,25 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
           if (tag == 0) paused.clear();
           paused.erase(tag);
           break;
+        case 11:
+          capturing = !capturing;
+          if (capturing) pool_->CaptureBegins();
+          if (!capturing) pool_->CaptureEnds();
+          break;
+        case 12:
+          if (!live_.empty()) Share(std::next(live_.begin(), random() % live_.size())->first);
+          break;
         default:
           device_->FailNth(calls[random() % calls.size()], 1 + random() % 20, false);
           break;
       }
-      if (step % 10 == 0) ExpectContentsButOf(paused);
+      if (step % 10 == 0) {
+        ExpectContentsButOf(paused);
+        ExpectSharedChunks();
+      }
       if (HasFailure()) return;
     }
+    if (capturing) pool_->CaptureEnds();
     const OffloadStats stats = offloader_.Stats();
     EXPECT_GT(stats.out_bytes, kGiB);
     EXPECT_GT(stats.in_bytes, 100 * kMiB);
@@ -281,6 +308,7 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     TearDown();
     live_.clear();
     tags_.clear();
+    shared_.clear();
     expected_.clear();
     device_ = nullptr;
   }
