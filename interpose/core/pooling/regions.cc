@@ -24,9 +24,8 @@ uint32_t Regions::TagOf(const char* name) {
 }
 
 int Regions::Push(const char* name) {
-  if (name == nullptr || name[0] == '\0' || std::strlen(name) >= kMostBytes) {
-    return VRAMSTOW_INVALID;
-  }
+  const size_t length = name == nullptr ? 0 : std::strlen(name);
+  if (length == 0 || length >= kMostBytes) return VRAMSTOW_INVALID;
   if (!WantsPool(TheCore().process.options())) return VRAMSTOW_NOT_ACTIVE;
   VramstowThread* thread = TheCore().shim->thread();
   if (thread->region_count == kVramstowMostRegions) return VRAMSTOW_FULL;
@@ -34,7 +33,7 @@ int Regions::Push(const char* name) {
   uint32_t tag = Find(name);
   if (tag == 0) {
     if (count_ == kMost) return VRAMSTOW_FULL;
-    std::strcpy(names_[count_], name);
+    std::memcpy(names_[count_], name, length + 1);
     tag = ++count_;
   }
   thread->regions[thread->region_count++] = static_cast<uint16_t>(tag);
