@@ -1,43 +1,16 @@
 // atom and red. A launch's threads take turns, so reading and writing is all there is to it.
-#include <cmath>
 #include <cstring>
 
 #include "simulator/ptx/handlers.h"
+#include "simulator/ptx/operations.h"
 #include "simulator/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
 namespace {
 
 template <typename T>
-struct Add {
-  static T Of(T old, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return old + b;
-    } else {
-      using Unsigned = std::make_unsigned_t<T>;
-      return static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(b));
-    }
-  }
-};
-template <typename T>
-struct Minimum {
-  static T Of(T old, T b) { return std::min(old, b); }
-};
-template <typename T>
-struct Maximum {
-  static T Of(T old, T b) { return std::max(old, b); }
-};
-template <typename T>
-struct And {
-  static T Of(T old, T b) { return old & b; }
-};
-template <typename T>
-struct Or {
-  static T Of(T old, T b) { return old | b; }
-};
-template <typename T>
-struct Xor {
-  static T Of(T old, T b) { return old ^ b; }
+struct Sum {
+  static T Of(T old, T b) { return old + b; }
 };
 template <typename T>
 struct Exchange {
@@ -89,9 +62,9 @@ Handler PickNumber(Type type) {
 }
 
 Handler PickSum(Type type) {
-  if (type == Type{'f', 32}) return Update<float, Add<float>>;
-  if (type == Type{'f', 64}) return Update<double, Add<double>>;
-  return PickNumber<Add>(type);
+  if (type == Type{'f', 32}) return Update<float, Sum<float>>;
+  if (type == Type{'f', 64}) return Update<double, Sum<double>>;
+  return PickNumber<WrappingAdd>(type);
 }
 
 template <template <typename> class Operation>
@@ -111,27 +84,31 @@ Handler PickSwap(Type type) {
   return type == Type{'b', 64} ? CompareAndSwap<uint64_t> : nullptr;
 }
 
-Handler PickUpdate(Selection* s, Type* type) {
+// *sources: how many operands it has behind the address.
+Handler PickUpdate(Selection* s, Type* type, size_t* sources) {
   using Pick = Handler (*)(Type);
   struct Row {
     const char* name;
     Pick pick;
+    size_t sources = 1;
   };
   static constexpr Row kRows[] = {
       {"add", PickSum},
-      {"min", PickNumber<Minimum>},
-      {"max", PickNumber<Maximum>},
+      {"min", PickNumber<Smaller>},
+      {"max", PickNumber<Larger>},
       {"and", PickBits<And>},
       {"or", PickBits<Or>},
       {"xor", PickBits<Xor>},
       {"exch", PickBits<Exchange>},
       {"inc", PickCount<Increment>},
       {"dec", PickCount<Decrement>},
-      {"cas", PickSwap},
+      {"cas", PickSwap, 2},
   };
   *type = s->TakeType();
   for (const Row& row : kRows) {
-    if (s->Take(row.name)) return row.pick(*type);
+    if (!s->Take(row.name)) continue;
+    *sources = row.sources;
+    return row.pick(*type);
   }
   return nullptr;
 }
@@ -143,11 +120,11 @@ bool SelectUpdate(Selection* s, size_t first) {
   s->Take("noftz");
   s->instruction.space = s->TakeSpace();
   Type type;
-  const Handler handler = PickUpdate(s, &type);
-  const size_t sources = s->operands.size() - first - 1;
-  const bool swaps = handler == CompareAndSwap<uint16_t> || handler == CompareAndSwap<uint32_t> ||
-                     handler == CompareAndSwap<uint64_t>;
-  if (handler == nullptr || sources != (swaps ? 2 : 1) || !s->Address(first)) return false;
+  size_t sources = 0;
+  const Handler handler = PickUpdate(s, &type, &sources);
+  if (handler == nullptr || s->operands.size() != first + 1 + sources || !s->Address(first)) {
+    return false;
+  }
   for (size_t k = 0; k < sources; ++k) {
     if (!s->Source(first + 1 + k, type, &s->instruction.in[1 + k])) return false;
   }

@@ -3,20 +3,11 @@
 #include <limits>
 
 #include "simulator/ptx/handlers.h"
+#include "simulator/ptx/operations.h"
 #include "simulator/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
 namespace {
-
-// Arithmetic wraps around: it is done in the unsigned type, and in 32 bits at least, because
-// smaller operands would be promoted to int.
-template <typename T>
-using Wide = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-
-template <typename T>
-Wide<T> W(T value) {
-  return static_cast<Wide<T>>(value);
-}
 
 template <typename T>
 struct Twice;
@@ -52,10 +43,6 @@ typename Twice<T>::Type Product(T a, T b) {
 }
 
 template <typename T>
-struct Add {
-  static T Of(T a, T b) { return static_cast<T>(W(a) + W(b)); }
-};
-template <typename T>
 struct Subtract {
   static T Of(T a, T b) { return static_cast<T>(W(a) - W(b)); }
 };
@@ -88,7 +75,7 @@ struct MultiplyAddLow {
 };
 template <typename T>
 struct MultiplyAddHigh {
-  static T Of(T a, T b, T c) { return Add<T>::Of(MultiplyHigh<T>::Of(a, b), c); }
+  static T Of(T a, T b, T c) { return WrappingAdd<T>::Of(MultiplyHigh<T>::Of(a, b), c); }
 };
 // A division by zero gives all ones, as cards do.
 template <typename T>
@@ -108,14 +95,6 @@ struct Remainder {
   }
 };
 template <typename T>
-struct Minimum {
-  static T Of(T a, T b) { return std::min(a, b); }
-};
-template <typename T>
-struct Maximum {
-  static T Of(T a, T b) { return std::max(a, b); }
-};
-template <typename T>
 struct Negate {
   static T Of(T a) { return Subtract<T>::Of(0, a); }
 };
@@ -126,7 +105,7 @@ struct Absolute {
 template <typename T>
 struct SumOfDifferences {
   static T Of(T a, T b, T c) {
-    return Add<T>::Of(c, a < b ? Subtract<T>::Of(b, a) : Subtract<T>::Of(a, b));
+    return WrappingAdd<T>::Of(c, a < b ? Subtract<T>::Of(b, a) : Subtract<T>::Of(a, b));
   }
 };
 // Of the low 24 bits.
@@ -140,7 +119,7 @@ struct Multiply24 {
 };
 template <typename T>
 struct MultiplyAdd24 {
-  static T Of(T a, T b, T c) { return Add<T>::Of(Multiply24<T>::Of(a, b), c); }
+  static T Of(T a, T b, T c) { return WrappingAdd<T>::Of(Multiply24<T>::Of(a, b), c); }
 };
 
 // The result is twice as wide as the factors, and so is what is added.
@@ -148,7 +127,8 @@ template <typename T, bool kAdd>
 bool MultiplyWide(const Instruction& i, Thread& thread) {
   using Result = typename Twice<T>::Type;
   const Result product = Product(thread.Get<T>(i.in[0]), thread.Get<T>(i.in[1]));
-  thread.Set<Result>(i.out, kAdd ? Add<Result>::Of(product, thread.Get<Result>(i.in[2])) : product);
+  thread.Set<Result>(
+      i.out, kAdd ? WrappingAdd<Result>::Of(product, thread.Get<Result>(i.in[2])) : product);
   return true;
 }
 
@@ -282,7 +262,7 @@ bool Select24(Selection* s) {
 
 Selector FindInteger(std::string_view name) {
   static constexpr SelectorRow kRows[] = {
-      {"add", SelectSum<Add, AddSaturated, false>},
+      {"add", SelectSum<WrappingAdd, AddSaturated, false>},
       {"sub", SelectSum<Subtract, SubtractSaturated, true>},
       {"addc", SelectCarry<false, true>},
       {"subc", SelectCarry<true, true>},
@@ -293,8 +273,8 @@ Selector FindInteger(std::string_view name) {
       {"mad24", Select24<MultiplyAdd24, 3>},
       {"div", SelectInteger<Divide, 2>},
       {"rem", SelectInteger<Remainder, 2>},
-      {"min", SelectInteger<Minimum, 2>},
-      {"max", SelectInteger<Maximum, 2>},
+      {"min", SelectInteger<Smaller, 2>},
+      {"max", SelectInteger<Larger, 2>},
       {"abs", SelectSigned<Absolute>},
       {"neg", SelectSigned<Negate>},
       {"sad", SelectInteger<SumOfDifferences, 3>},

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "simulator/ptx/handlers.h"
+#include "simulator/ptx/operations.h"
 #include "simulator/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
@@ -10,18 +11,6 @@ namespace {
 template <typename T>
 constexpr unsigned kBits = sizeof(T) * 8;
 
-template <typename T>
-struct And {
-  static T Of(T a, T b) { return static_cast<T>(a & b); }
-};
-template <typename T>
-struct Or {
-  static T Of(T a, T b) { return static_cast<T>(a | b); }
-};
-template <typename T>
-struct Xor {
-  static T Of(T a, T b) { return static_cast<T>(a ^ b); }
-};
 template <typename T>
 struct Not {
   static T Of(T a) { return static_cast<T>(~a); }

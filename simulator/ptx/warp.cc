@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/ptx/handlers.h"
+#include "simulator/ptx/operations.h"
 #include "simulator/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
@@ -205,33 +206,6 @@ bool SelectMatch(Selection* s) {
                                           : nullptr);
 }
 
-template <typename T>
-struct Sum {
-  static T Of(T a, T b) {
-    return static_cast<T>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-  }
-};
-template <typename T>
-struct Minimum {
-  static T Of(T a, T b) { return std::min(a, b); }
-};
-template <typename T>
-struct Maximum {
-  static T Of(T a, T b) { return std::max(a, b); }
-};
-template <typename T>
-struct And {
-  static T Of(T a, T b) { return a & b; }
-};
-template <typename T>
-struct Or {
-  static T Of(T a, T b) { return a | b; }
-};
-template <typename T>
-struct Xor {
-  static T Of(T a, T b) { return a ^ b; }
-};
-
 template <typename T, typename Operation>
 void DoReduce(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   bool first = true;
@@ -262,9 +236,9 @@ Exchange PickReduceBits(Type type) {
 bool SelectReduce(Selection* s) {
   const Type type = s->TakeType();
   Exchange exchange = nullptr;
-  if (s->Take("add")) exchange = PickReduce<Sum>(type);
-  if (s->Take("min")) exchange = PickReduce<Minimum>(type);
-  if (s->Take("max")) exchange = PickReduce<Maximum>(type);
+  if (s->Take("add")) exchange = PickReduce<WrappingAdd>(type);
+  if (s->Take("min")) exchange = PickReduce<Smaller>(type);
+  if (s->Take("max")) exchange = PickReduce<Larger>(type);
   if (s->Take("and")) exchange = PickReduceBits<And>(type);
   if (s->Take("or")) exchange = PickReduceBits<Or>(type);
   if (s->Take("xor")) exchange = PickReduceBits<Xor>(type);
