@@ -4,33 +4,36 @@
 
 namespace vramstow {
 
-// False: the driver does not tell, or there are too many of them.
-bool KernelArguments::Ask(CUfunction function, Layout* layout) {
-  auto* of_function = TheCore().driver.cuFuncGetParamInfo();
-  auto* of_kernel = TheCore().driver.cuKernelGetParamInfo();
+ArgumentSizes::ArgumentSizes(CUfunction function)
+    : of_function_(TheCore().driver.cuFuncGetParamInfo()),
+      of_kernel_(TheCore().driver.cuKernelGetParamInfo()),
+      function_(function) {}
+
+bool ArgumentSizes::Next(size_t* size) {
+  if (of_function_ == nullptr) return false;
   size_t offset = 0;
-  size_t size = 0;
+  if (!is_kernel_) {
+    if (of_function_(function_, index_, &offset, size) == CUDA_SUCCESS) return ++index_ != 0;
+    if (index_ != 0 || of_kernel_ == nullptr) return false;
+    is_kernel_ = true;
+  }
+  const auto kernel = reinterpret_cast<CUkernel>(function_);
+  return of_kernel_(kernel, index_, &offset, size) == CUDA_SUCCESS && ++index_ != 0;
+}
+
+// False: the driver does not tell, or there are too many of them.
+bool KernelArguments::Describe(CUfunction function, Layout* layout) {
+  ArgumentSizes sizes(function);
   layout->count = 0;
-  if (of_function == nullptr) return false;
-  const auto ask = [&](bool plain, size_t i) {
-    return plain ? of_function(function, i, &offset, &size)
-                 : of_kernel(reinterpret_cast<CUkernel>(function), i, &offset, &size);
-  };
-  bool plain = true;
-  for (size_t i = 0; i <= UINT8_MAX; ++i) {
-    CUresult result = ask(plain, i);
-    // It may be a CUkernel, which launches take as well.
-    if (result != CUDA_SUCCESS && i == 0 && of_kernel != nullptr) {
-      plain = false;
-      result = ask(plain, i);
-    }
-    if (result != CUDA_SUCCESS) return true;  // that was the last one
+  size_t size = 0;
+  for (size_t i = 0; sizes.Next(&size); ++i) {
+    if (i > UINT8_MAX) return false;
     if (size < sizeof(CUdeviceptr)) continue;
     if (layout->count == kMost || size > UINT16_MAX) return false;
     layout->indexes[layout->count] = static_cast<uint8_t>(i);
     layout->sizes[layout->count++] = static_cast<uint16_t>(size);
   }
-  return false;
+  return sizes.known();
 }
 
 const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
@@ -46,7 +49,7 @@ const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
     if (found == key) return &entry.layout;
     if (found != 0) continue;
     Layout layout{};
-    if (!Ask(function, &layout)) return nullptr;
+    if (!Describe(function, &layout)) return nullptr;
     if (!entry.key.compare_exchange_strong(found, kBeingWritten, std::memory_order_acq_rel)) {
       continue;  // another thread took the place
     }

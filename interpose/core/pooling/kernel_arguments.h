@@ -18,6 +18,22 @@
 
 namespace vramstow {
 
+// The sizes of a kernel's arguments, one after the other, as the driver tells them now.
+class ArgumentSizes {
+ public:
+  explicit ArgumentSizes(CUfunction function);
+  // False: that was the last one, or the driver does not tell.
+  bool Next(size_t* size);
+  bool known() const { return of_function_ != nullptr; }
+
+ private:
+  decltype(&cuFuncGetParamInfo) of_function_;
+  decltype(&cuKernelGetParamInfo) of_kernel_;
+  CUfunction function_;
+  size_t index_ = 0;
+  bool is_kernel_ = false;  // a CUkernel, which launches take as well
+};
+
 class KernelArguments {
  public:
   static constexpr int kMost = 24;
@@ -48,7 +64,7 @@ class KernelArguments {
     Layout layout{};
   };
 
-  static bool Ask(CUfunction function, Layout* layout);
+  static bool Describe(CUfunction function, Layout* layout);
 
   std::atomic<uint64_t> generation_{1};
   Entry entries_[kPlaces] = {};

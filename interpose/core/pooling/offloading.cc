@@ -120,21 +120,10 @@ void Offloading::TouchWords(const void* memory, uint64_t size) {
 
 // Kernels that KernelArguments knows nothing of.
 void Offloading::AskForArguments(CUfunction function, void** arguments) {
-  auto* of_function = TheCore().driver.cuFuncGetParamInfo();
-  auto* of_kernel = TheCore().driver.cuKernelGetParamInfo();
-  size_t offset = 0;
-  size_t size = 0;
-  if (of_function == nullptr) return;
-  const bool plain = of_function(function, 0, &offset, &size) == CUDA_SUCCESS;
-  if (!plain && of_kernel == nullptr) return;
+  ArgumentSizes sizes(function);
   constexpr size_t kMostArguments = 4096;
-  for (size_t i = 0; i < kMostArguments; ++i) {
-    const CUresult result =
-        plain ? of_function(function, i, &offset, &size)
-              : of_kernel(reinterpret_cast<CUkernel>(function), i, &offset, &size);
-    if (result != CUDA_SUCCESS) return;
-    TouchWords(arguments[i], size);
-  }
+  size_t size = 0;
+  for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i) TouchWords(arguments[i], size);
 }
 
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
