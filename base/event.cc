@@ -92,6 +92,24 @@ const char* EventKindName(EventKind kind) {
   return "unknown";
 }
 
+const char* OffloadReasonName(OffloadReason reason) {
+  switch (reason) {
+    case OffloadReason::kUnknown:
+      break;
+    case OffloadReason::kPressure:
+      return "pressure";
+    case OffloadReason::kAsked:
+      return "asked";
+    case OffloadReason::kTouched:
+      return "touched";
+    case OffloadReason::kPaused:
+      return "paused";
+    case OffloadReason::kDiscarded:
+      return "discarded";
+  }
+  return "unknown";
+}
+
 const char* MemoryKindName(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::kNone:

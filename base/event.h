@@ -67,7 +67,7 @@ enum class EventKind : uint8_t {
   kActivity = 38,
   kCorrelation = 39,  // event number `object` was recorded in CUPTI's call number `size`
   kOffload = 40,      // live memory went to the host: address, size; `requested` ns of gate time
-  kReturn = 41,       // and came back; `object` says why (allocator/offload)
+  kReturn = 41,       // and came back; `object` of both says why (OffloadReason)
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.
@@ -86,6 +86,17 @@ enum class MemoryKind : uint8_t {
   kMulticast = 11,     // cuMulticastCreate
   kHostPhysical = 12,  // cuMemCreate with a host location
 };
+
+// Why memory moved; the `object` of kOffload and kReturn. Stored in traces: only append.
+enum class OffloadReason : uint8_t {
+  kUnknown = 0,
+  kPressure = 1,
+  kAsked = 2,
+  kTouched = 3,
+  kPaused = 4,     // what the pages hold is kept
+  kDiscarded = 5,  // …is given up
+};
+inline constexpr int kOffloadReasons = 6;
 
 // Who asked. Stored in traces: only append.
 enum class Layer : uint8_t {
@@ -123,6 +134,7 @@ struct Event {
 // "unknown" for a number that this version does not know. Never null.
 const char* EventKindName(EventKind kind);
 const char* MemoryKindName(MemoryKind kind);
+const char* OffloadReasonName(OffloadReason reason);
 const char* LayerName(Layer layer);
 
 }  // namespace vramstow

@@ -65,16 +65,6 @@ struct OffloadStats {
   uint64_t failed;   // a driver call did
 };
 
-// Why memory moved; the `object` of its events. Stored in traces: only append.
-enum class OffloadReason : uint8_t {
-  kUnknown = 0,
-  kPressure = 1,
-  kAsked = 2,
-  kTouched = 3,
-  kPaused = 4,     // what the pages hold is kept
-  kDiscarded = 5,  // …is given up
-};
-
 enum class OffloadResult : uint8_t {
   kDone,
   kNoRoom,    // host memory (or, to come back, device memory) lacks for the rest
@@ -178,7 +168,7 @@ class Offloader {
   void SetAsleep(uint32_t tag, bool asleep);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
-  OffloadResult MoveTag(uint32_t tag, Motion motion, OffloadReason reason, uint64_t* bytes);
+  OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);
 
   Pool* pool_ = nullptr;
   SubmissionGate* gate_ = nullptr;

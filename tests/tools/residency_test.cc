@@ -7,8 +7,8 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kPage = 2 << 20;
-constexpr uint64_t kPressure = 1;
-constexpr uint64_t kDiscarded = 5;
+constexpr auto kPressure = static_cast<uint64_t>(OffloadReason::kPressure);
+constexpr auto kDiscarded = static_cast<uint64_t>(OffloadReason::kDiscarded);
 
 Event Move(uint64_t address, uint64_t pages, uint64_t reason = kPressure) {
   Event event;

@@ -318,7 +318,8 @@ class Adviser {
   // What moved for lack of room moves whenever it is used; code that knows when that is can do it
   // meanwhile.
   void Offloaded() {
-    const uint64_t pressed = facts_.offload.by_reason[1];
+    const uint64_t pressed =
+        facts_.offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];
     if (!IsWorthIt(pressed)) return;
     std::string sites;
     for (size_t i = 0; i < std::min<size_t>(facts_.offload.sites.size(), 3); ++i) {

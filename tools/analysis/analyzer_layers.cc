@@ -9,9 +9,6 @@ namespace {
 // Mappings of the pool's space say which site holds them.
 uint64_t MemoryOf(uint32_t site) { return uint64_t{site} + 1; }
 
-// The reason of a kOffload whose memory was given up (allocator/offload/offloader.h).
-constexpr uint64_t kDiscarded = 5;
-
 }  // namespace
 
 void Analyzer::AddMove(const Event& event) {
@@ -22,7 +19,8 @@ void Analyzer::AddMove(const Event& event) {
     residency_.End(event.address, event.size, events_, now_ns_);
     return;
   }
-  if (event.object != kDiscarded) counts_.offloaded_bytes += event.size;
+  const auto reason = static_cast<OffloadReason>(event.object);
+  if (reason != OffloadReason::kDiscarded) counts_.offloaded_bytes += event.size;
   residency_.Leave(event, events_, now_ns_);
 }
 

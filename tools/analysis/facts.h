@@ -73,10 +73,10 @@ struct OffloadSite {
 // Live memory that was moved to the host or paused (--offload); what came back and how long work
 // waited is in Counts.
 struct OffloadFacts {
-  uint64_t most_bytes = 0;                 // away at once
-  std::array<uint64_t, 6> by_reason = {};  // that left, by OffloadReason
-  uint64_t left_out = 0;                   // moves that are in the sums only
-  std::vector<OffloadSite> sites;          // most first; of one trace only
+  uint64_t most_bytes = 0;                               // away at once
+  std::array<uint64_t, kOffloadReasons> by_reason = {};  // that left, by OffloadReason
+  uint64_t left_out = 0;                                 // moves that are in the sums only
+  std::vector<OffloadSite> sites;                        // most first; of one trace only
 };
 
 struct Peak {

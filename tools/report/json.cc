@@ -92,13 +92,12 @@ Json CountsOf(const Counts& counts) {
 
 Json OffloadOf(const Facts& facts) {
   const Counts& counts = facts.counts;
-  // As allocator/offload/offloader.h numbers them.
-  constexpr const char* kReasons[] = {"unknown", "pressure", "asked",
-                                      nullptr,   "paused",   "discarded"};
   Json reasons = Json::object();
-  for (size_t i = 0; i < std::size(kReasons); ++i) {
+  for (size_t i = 0; i < facts.offload.by_reason.size(); ++i) {
+    const auto reason = static_cast<OffloadReason>(i);
     const uint64_t bytes = facts.offload.by_reason[i];
-    if (kReasons[i] != nullptr && (i != 0 || bytes > 0)) reasons[kReasons[i]] = bytes;
+    if (reason == OffloadReason::kTouched) continue;  // only to come back
+    if (reason != OffloadReason::kUnknown || bytes > 0) reasons[OffloadReasonName(reason)] = bytes;
   }
   Json sites = Json::array();
   for (const OffloadSite& site : facts.offload.sites) {
