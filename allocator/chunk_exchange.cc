@@ -87,6 +87,17 @@ DriverResult ChunkStore::Restore(uint64_t address) {
   return result;
 }
 
+// A chunk that was taken out is in use at a page now, and the one before goes to the store; no work
+// touches either.
+void ChunkStore::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
+  chunks_[chunk].taken = false;
+  chunks_[chunk].place = number;
+  chunks_[chunk].last = 0;
+  chunks_[chunk].home = 0;
+  chunks_[old].last = 0;
+  PutIdle(old);
+}
+
 DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) {
   *used = false;
   const uint32_t number = space_->NumberOf(address);
@@ -105,12 +116,7 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
   }
   *used = true;
   if (paused) Bump(&paused_, ~uint64_t{0});
-  chunks_[chunk].taken = false;
-  chunks_[chunk].place = number;
-  chunks_[chunk].last = 0;
-  chunks_[chunk].home = 0;
-  chunks_[old].last = 0;
-  PutIdle(old);
+  Replace(old, chunk, number);
   return result;
 }
 
@@ -128,11 +134,8 @@ DriverResult ChunkStore::Pause(uint64_t address, uint32_t pinned) {
     ++discarded_;
   }
   page.chunk = chunk;
-  chunks_[chunk].taken = false;
-  chunks_[chunk].place = number;
-  chunks_[old].last = 0;
   Bump(&paused_, 1);
-  PutIdle(old);
+  Replace(old, chunk, number);
   return kDriverSuccess;
 }
 

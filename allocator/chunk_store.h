@@ -206,6 +206,7 @@ class ChunkStore {
   void PutIdle(uint32_t index);
   void TakeIdle(uint32_t index);
   void EndUse(Page* page);
+  void Replace(uint32_t old, uint32_t chunk, uint32_t number);
   uint32_t FindIdle(uint32_t timeline) const;
   void PutToUse(uint32_t index, uint32_t number, uint32_t timeline, uint32_t* tick);
   DriverResult MapAt(uint32_t index, uint32_t number);

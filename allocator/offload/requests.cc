@@ -6,8 +6,10 @@
 namespace vramstow {
 
 // Moves what a tag's blocks hold off the device.
-OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, OffloadReason reason,
-                                 uint64_t* bytes) {
+OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
+  const OffloadReason reason = motion == Motion::kOut     ? OffloadReason::kAsked
+                               : motion == Motion::kPause ? OffloadReason::kPaused
+                                                          : OffloadReason::kDiscarded;
   OffloadResult outcome = OffloadResult::kDone;
   uint64_t moved = 0;
   {
@@ -32,14 +34,13 @@ OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
   *bytes = 0;
   if (!maps_host_) return OffloadResult::kNotThere;
   Watch(true);
-  return MoveTag(tag, Motion::kOut, OffloadReason::kAsked, bytes);
+  return MoveTag(tag, Motion::kOut, bytes);
 }
 
 OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes) {
   *bytes = 0;
   if (keep && !pool_->device_.copies) return OffloadResult::kNotThere;
-  return keep ? MoveTag(tag, Motion::kPause, OffloadReason::kPaused, bytes)
-              : MoveTag(tag, Motion::kDiscard, OffloadReason::kDiscarded, bytes);
+  return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, bytes);
 }
 
 OffloadResult Offloader::OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes) {

@@ -18,8 +18,15 @@ namespace vramstow {
 
 class OffloadTest : public testing::Test {
  protected:
+  // Everything anew; a test that has started before calls TearDown in between.
   void Start(uint64_t device_bytes, uint64_t host_bytes = kGiB,
              void (*spoil)(DriverTable*) = nullptr, bool maps_host = true) {
+    pool_ = std::make_unique<Pool>();
+    new (&offloader_) Offloader;
+    live_.clear();
+    tags_.clear();
+    shared_.clear();
+    expected_.clear();
     FakeDevice::Options options;
     options.total_bytes = device_bytes;
     options.host_memory = maps_host;
@@ -52,6 +59,7 @@ class OffloadTest : public testing::Test {
     EXPECT_EQ(device_->pinned_bytes(), 0U);
     EXPECT_EQ(device_->ranges(), 0U);
     EXPECT_TRUE(device_->violations().empty()) << device_->violations().front();
+    device_ = nullptr;
   }
 
   uint64_t Take(uint64_t size, uint64_t stream = 1, uint32_t tag = 0) {
@@ -130,7 +138,7 @@ class OffloadTest : public testing::Test {
 
   std::unique_ptr<FakeDevice> device_;
   DriverTable table_{};
-  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  std::unique_ptr<Pool> pool_;
   SubmissionGate gate_;
   Offloader offloader_;
   std::map<uint64_t, uint64_t> live_;  // address: size

@@ -165,11 +165,6 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
       bool clean = false;
       for (uint64_t nth = 1; nth < 400 && !clean; ++nth) {
         SCOPED_TRACE(call + " " + std::to_string(nth) + (forever ? " for good" : " once"));
-        pool_ = std::make_unique<Pool>();
-        new (&offloader_) Offloader;
-        live_.clear();
-        tags_.clear();
-        expected_.clear();
         Start(32 * kMiB);
         for (int i = 0; i < 4; ++i) ASSERT_NE(Take(5 * kMiB), 0U);
         const uint64_t before = device_->Calls(call);
@@ -185,7 +180,6 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
         EXPECT_STREQ(pool_->Check(), nullptr);
         if (HasFailure()) return;
         TearDown();
-        device_ = nullptr;
       }
       EXPECT_TRUE(clean);
     }
@@ -208,8 +202,6 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
   const int steps = std::getenv("VRAMSTOW_LONG") != nullptr ? 1'250'000 : 13'000;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
-    pool_ = std::make_unique<Pool>();
-    new (&offloader_) Offloader;
     Start(48 * kMiB, 64 * kMiB);
     std::mt19937_64 random(seed);
     std::set<uint32_t> paused;
@@ -306,11 +298,6 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     EXPECT_GT(stats.in_bytes, 100 * kMiB);
     EXPECT_GT(stats.failed, 0U);
     TearDown();
-    live_.clear();
-    tags_.clear();
-    shared_.clear();
-    expected_.clear();
-    device_ = nullptr;
   }
 }
 
