@@ -11,23 +11,17 @@
 #include <time.h>
 #include <vramstow/vramstow.h>
 
+#include "bench/driver_library.h"
+
 namespace {
+
+using vramstow::Find;
 
 constexpr int kPointers = 8;
 constexpr char kProgram[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 a, .param "
     ".u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param "
     ".u64 h) { ret; }\n";
-
-template <typename Function>
-Function* Find(void* library, const char* name) {
-  auto* function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (function == nullptr) {
-    fprintf(stderr, "the driver has no %s\n", name);
-    exit(1);
-  }
-  return function;
-}
 
 void Must(int result, const char* what) {
   if (result == 0) return;

@@ -11,21 +11,13 @@
 
 #include <vector>
 
+#include "bench/driver_library.h"
+
 namespace vramstow {
 namespace {
 
 constexpr char kProgram[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel() { ret; }\n";
-
-template <typename Function>
-Function* Find(void* library, const char* name) {
-  auto* function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (function == nullptr) {
-    fprintf(stderr, "the driver has no %s\n", name);
-    exit(1);
-  }
-  return function;
-}
 
 struct Driver {
   void* library = dlopen(getenv("VRAMSTOW_TEST_DRIVER") != nullptr ? getenv("VRAMSTOW_TEST_DRIVER")
