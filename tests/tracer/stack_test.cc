@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <functional>
@@ -376,6 +378,44 @@ TEST(StackTest, WhatAFrameworkSaysIsAtWorkIsInsideOfTheStack) {
   EXPECT_EQ(frames[1].file, "<module>");
   EXPECT_EQ(frames[2].function, long_name.substr(0, 512)) << "cut";
   EXPECT_EQ(frames[3].offset, outer[0].offset);
+}
+
+// In a process of its own, whose only Python is a library that claims to be one. True: all that is
+// recorded has a native stack, and none of Python's.
+bool RecordBesideStrangePython(int which, const std::string& folder) {
+  const std::string library =
+      VRAMSTOW_TEST_LIBRARIES "/libstrangepython" + std::to_string(which) + ".so";
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return false;
+  Recorder* const recorder = NewRecorder();
+  RecorderConfig config = {folder.c_str(), "strange", TestThreadSlot};
+  config.stacks = StackMode::kAll;
+  if (recorder->Open(config) != RecorderError::kOk) return false;
+  for (int i = 0; i < 1000; ++i) recorder->Record(Allocation(0x1000, 512));
+  recorder->Close();
+  return true;
+}
+
+TEST(StackTest, APythonThatIsNotAsItIsKnownIsLeftAlone) {
+  for (int which = 1; which <= 6; ++which) {
+    const TemporaryFolder folder;
+    const pid_t child = fork();
+    if (child == 0) _exit(RecordBesideStrangePython(which, folder.path()) ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << which;
+    TraceReader reader;
+    ASSERT_EQ(reader.Open((folder.path() + "/strange.stow").c_str()), ReadError::kOk);
+    Event event;
+    size_t events = 0;
+    while (reader.Next(&event)) {
+      ++events;
+      ASSERT_NE(event.stack, 0u);
+      for (const TraceFrame& frame : reader.Stack(event.stack)) {
+        ASSERT_EQ(frame.kind, TraceFrame::Kind::kNative);
+      }
+    }
+    EXPECT_EQ(events, 1000u);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,20 @@
 #include "tracer/capture/symbol_search.h"
 
 namespace vramstow {
+
+// CPython 3.13 and 3.14, Include/internal/pycore_runtime.h and pycore_debug_offsets.h: struct
+// _Py_DebugOffsets at the beginning of _PyRuntime is a row of 64-bit numbers. Which of them is
+// what.
+struct DebugOffsets {
+  static constexpr size_t kCookie = 0;  // "xdebugpy"
+  static constexpr size_t kVersion = 1;
+  static constexpr size_t kFreeThreaded = 2;
+  static constexpr size_t kMost = 49;
+  size_t thread_frame;
+  size_t frame_previous, frame_code, frame_instruction, frame_owner;
+  size_t code_file, code_qualified_name, code_lines, code_first_line, code_instructions;
+};
+
 namespace {
 
 constexpr size_t kMostCheckedFrames = 64;
@@ -73,23 +87,8 @@ constexpr PythonLayout kPython312 = {.version = 0x030C,
                                      .code_instructions = 192,
                                      .text_bytes = 40};
 
-// CPython 3.13, struct _Py_DebugOffsets at the beginning of _PyRuntime, as 64-bit numbers: which
-// of them is what.
-enum DebugOffset : size_t {
-  kCookie = 0,
-  kVersion = 1,
-  kThreadFrame = 23,
-  kFramePrevious = 29,
-  kFrameCode = 30,
-  kFrameInstruction = 31,
-  kFrameOwner = 33,
-  kCodeFile = 35,
-  kCodeQualifiedName = 37,
-  kCodeLines = 38,
-  kCodeFirstLine = 39,
-  kCodeInstructions = 43,
-  kDebugOffsets = 44,
-};
+constexpr DebugOffsets kOffsets313 = {23, 29, 30, 31, 33, 35, 37, 38, 39, 43};
+constexpr DebugOffsets kOffsets314 = {26, 32, 33, 34, 36, 40, 42, 43, 44, 48};
 
 // What is at an address, if the kernel can read it.
 bool ReadSafely(uintptr_t address, void* to, size_t size) {
@@ -102,6 +101,37 @@ bool ReadPointer(uintptr_t address, uintptr_t* to) { return ReadSafely(address, 
 
 }  // namespace
 
+// What the interpreter says itself, where it is what it says that it is. Without the lock its
+// objects are others: those are left alone.
+bool PythonRuntime::SetLayoutByOffsets(uint32_t version, const DebugOffsets& places,
+                                       const void* runtime) {
+  uint64_t offsets[DebugOffsets::kMost];
+  if (runtime == nullptr) return false;
+  std::memcpy(offsets, runtime, sizeof offsets);
+  if (std::memcmp(&offsets[DebugOffsets::kCookie], "xdebugpy", 8) != 0) return false;
+  if (offsets[DebugOffsets::kVersion] >> 16 != version) return false;
+  if (offsets[DebugOffsets::kFreeThreaded] != 0) return false;
+  bool is_right = true;
+  const auto at = [&](size_t which) {
+    constexpr uint64_t kMostBytes = 4096;
+    is_right = is_right && offsets[which] <= kMostBytes;
+    return static_cast<uint32_t>(offsets[which]);
+  };
+  layout_.version = version;
+  layout_.thread_frame = at(places.thread_frame);
+  layout_.frame_code = at(places.frame_code);
+  layout_.frame_previous = at(places.frame_previous);
+  layout_.frame_instruction = at(places.frame_instruction);
+  layout_.frame_owner = at(places.frame_owner);
+  layout_.code_first_line = at(places.code_first_line);
+  layout_.code_file = at(places.code_file);
+  layout_.code_qualified_name = at(places.code_qualified_name);
+  layout_.code_lines = at(places.code_lines);
+  layout_.code_instructions = at(places.code_instructions);
+  layout_.text_bytes = 40;
+  return is_right;
+}
+
 bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
   switch (version) {
     case 0x030A:
@@ -113,38 +143,12 @@ bool PythonRuntime::SetLayout(uint32_t version, const void* runtime) {
     case 0x030C:
       layout_ = kPython312;
       return true;
-    case 0x030D: {
-      uint64_t offsets[kDebugOffsets];
-      if (runtime == nullptr) return false;
-      std::memcpy(offsets, runtime, sizeof offsets);
-      if (std::memcmp(offsets, "xdebugpy", 8) != 0) return false;
-      if (offsets[kVersion] >> 16 != version) return false;
-      for (size_t i = kThreadFrame; i < kDebugOffsets; ++i) {
-        if (offsets[i] > 4096) return false;
-      }
-      const auto at = [&offsets](DebugOffset which) {
-        return static_cast<uint32_t>(offsets[which]);
-      };
-      layout_ = {.version = version,
-                 .has_cframe = false,
-                 .has_frame_objects = false,
-                 .thread_frame = at(kThreadFrame),
-                 .thread_cframe = 0,
-                 .cframe_frame = 0,
-                 .cframe_previous = 0,
-                 .frame_code = at(kFrameCode),
-                 .frame_previous = at(kFramePrevious),
-                 .frame_instruction = at(kFrameInstruction),
-                 .frame_owner = at(kFrameOwner),
-                 .frame_is_entry = 0,
-                 .code_first_line = at(kCodeFirstLine),
-                 .code_file = at(kCodeFile),
-                 .code_qualified_name = at(kCodeQualifiedName),
-                 .code_lines = at(kCodeLines),
-                 .code_instructions = at(kCodeInstructions),
-                 .text_bytes = 40};
-      return true;
-    }
+    case 0x030D:
+      return SetLayoutByOffsets(version, kOffsets313, runtime);
+    case 0x030E:
+      // A reference in a frame says in its lowest bit who counts it (pycore_stackref.h).
+      layout_.code_tag = 1;
+      return SetLayoutByOffsets(version, kOffsets314, runtime);
     default:
       return false;
   }
@@ -189,7 +193,9 @@ void PythonRuntime::Check() {
       is_right = ReadSafely(frame + layout_.frame_owner, &owner, 1) && owner <= 4;
     }
     if (is_right && owner < 3) {
-      is_right = ReadPointer(frame + layout_.frame_code, &code) && ReadPointer(code + 8, &type) &&
+      is_right = ReadPointer(frame + layout_.frame_code, &code);
+      code &= ~uintptr_t{layout_.code_tag};
+      is_right = is_right && ReadPointer(code + 8, &type) &&
                  type == reinterpret_cast<uintptr_t>(code_type_) &&
                  ReadPointer(code + layout_.code_qualified_name, &name) &&
                  ReadPointer(name + 16, &size) && size < 4096 &&

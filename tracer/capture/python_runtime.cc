@@ -171,7 +171,7 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
   size_t segment_count = 0;
   while (frame != 0 && count < max_frames && segment_count < max_segments) {
     const bool is_shim = At<uint8_t>(frame, layout_.frame_owner) >= kFirstShimOwner;
-    const uintptr_t code = At<uintptr_t>(frame, layout_.frame_code);
+    const uintptr_t code = At<uintptr_t>(frame, layout_.frame_code) & ~uintptr_t{layout_.code_tag};
     if (!is_shim && At<const void*>(code, kTypeOffset) == code_type_) {
       const uint32_t instruction = static_cast<uint32_t>(
           At<uintptr_t>(frame, layout_.frame_instruction) - code - layout_.code_instructions);

@@ -3,8 +3,8 @@
 // Idea: a thread may look at its own frames at any time, with or without the interpreter's lock: it
 // is here and so not executing Python, and nobody else changes them. Nothing of Python is called
 // but PyGILState_GetThisThreadState, which reads a thread-specific value. Where the fields are
-// depends on the version: CPython 3.10 to 3.12 by their headers, 3.13 by the offsets that it
-// carries for debuggers (_Py_DebugOffsets). Others are left alone.
+// depends on the version: CPython 3.10 to 3.12 by their headers, 3.13 and 3.14 by the offsets that
+// they carry for debuggers (_Py_DebugOffsets). Others are left alone, and those without the lock.
 //
 // Before frames are read for the first time, a chain of them is checked through the kernel, which
 // reports bad addresses instead of raising SIGSEGV: an interpreter that was built differently is
@@ -24,6 +24,8 @@
 
 namespace vramstow {
 
+struct DebugOffsets;  // python_layout.cc
+
 // Where the fields of the interpreter's structures are.
 struct PythonLayout {
   uint32_t version = 0;            // 0x030B for 3.11; 0: not known
@@ -34,6 +36,7 @@ struct PythonLayout {
   uint32_t cframe_frame = 0;
   uint32_t cframe_previous = 0;
   uint32_t frame_code = 0;
+  uint32_t code_tag = 0;  // bits that are no part of the code's address
   uint32_t frame_previous = 0;
   uint32_t frame_instruction = 0;
   uint32_t frame_owner = 0;
@@ -84,6 +87,7 @@ class PythonRuntime {
 
  private:
   bool SetLayout(uint32_t version, const void* runtime);
+  bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
   uint64_t Fingerprint(uintptr_t code) const;
   size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                         PythonSegment* segments, size_t max_segments) const;

@@ -1,0 +1,31 @@
+// Libraries that look like a Python whose memory is not as the tracer knows it. STRANGE says how:
+// 1 a version of later times, 2 no offsets for debuggers, 3 offsets of another version, 4 an
+// interpreter without its lock, 5 offsets that cannot be, 6 a thread whose frames are nowhere.
+#include <cstdint>
+#include <cstdlib>
+
+extern "C" {
+
+__attribute__((visibility("default"))) extern const unsigned long Py_Version;
+__attribute__((visibility("default"))) extern uint64_t _PyRuntime[256];
+__attribute__((visibility("default"))) extern uint64_t PyCode_Type[8];
+
+const unsigned long Py_Version = STRANGE == 1 ? 0x03630000 : 0x030E0000;
+uint64_t PyCode_Type[8] = {};
+uint64_t _PyRuntime[256] = {};
+
+// What is refused is never asked.
+__attribute__((visibility("default"))) void* PyGILState_GetThisThreadState() {
+  static uint64_t thread[8] = {16, 16, 16, 16, 16, 16, 16, 16};
+  if (STRANGE != 6) std::abort();
+  return thread;
+}
+
+__attribute__((constructor)) void FillOffsets() {
+  for (uint64_t& offset : _PyRuntime) offset = 8;
+  _PyRuntime[0] = STRANGE == 2 ? 0 : 0x7970677562656478;  // "xdebugpy"
+  _PyRuntime[1] = STRANGE == 3 ? 0x030D0000 : 0x030E0000;
+  _PyRuntime[2] = STRANGE == 4 ? 1 : 0;
+  if (STRANGE == 5) _PyRuntime[33] = uint64_t{1} << 40;
+}
+}
