@@ -240,7 +240,8 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   Result result{.requests = *std::move(requests), .models = {}, .searched = {}, .bounds = {}};
   result.models = RunAll(result.requests, *specs, how);
   PackingBudget budget;
-  if (options.thorough) budget.search_work *= 20;
+  if (options.thorough) budget.search_work *= 12;
+  budget.wanted = how.memory_bytes;
   result.bounds = Bounds(result.requests, budget);
   if (options.search) {
     result.searched = RunAll(result.requests, SearchedModels(), how);

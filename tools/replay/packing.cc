@@ -88,30 +88,36 @@ void TryGreedy(std::span<const LifeSpan> lives, KeyOf key_of, Packing* best) {
 }
 
 // Tries the load itself most of the time, and heights between it and the best one found; with
-// changing orders and lengths, because a lucky order finds in hundreds of steps what another does
-// not in millions.
+// changing orders, a thousand steps or a few each, because a lucky order finds in hundreds of steps
+// what another does not in millions.
 void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget& budget,
             Packing* best) {
-  PackingSearch search(lives);
-  uint64_t left = budget.search_work / lives.size();
+  // What takes no room needs no place.
+  std::vector<size_t> searched;
+  std::vector<LifeSpan> blocks;
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (lives[i].size == 0 || lives[i].begin >= lives[i].end) continue;
+    searched.push_back(i);
+    blocks.push_back(lives[i]);
+  }
+  PackingSearch search(blocks);
   uint64_t lowest = load;  // below this nothing fits
-  for (uint64_t number = 0; left > 0 && lowest < best->bytes; ++number) {
-    const uint64_t seed = number / kPackingOrders;
+  for (uint64_t number = 0; lowest < best->bytes; ++number) {
+    if (search.work() >= budget.search_work) break;
+    const uint64_t seed = number / kPackingOrders.size();
     const uint64_t rise = seed % 4 == 3 ? (seed / 4) % 7 + 1 : 0;  // in eighths of the way
-    const uint64_t height = lowest + (best->bytes - 1 - lowest) / 8 * rise;
-    const uint64_t given = std::min(left, kShortestTry << seed % 6);
-    uint64_t unused = given;
-    const auto order = static_cast<PackingOrder>(number % kPackingOrders);
-    const auto offsets = search.Fit(height, order, seed, &unused);
-    left -= std::max<uint64_t>(given - unused, 1);
+    const bool wanted = lowest < budget.wanted && budget.wanted < best->bytes && seed % 2 == 0;
+    const uint64_t height = wanted ? budget.wanted : lowest + (best->bytes - 1 - lowest) / 8 * rise;
+    uint64_t unused = kShortestTry << seed % 3;
+    const auto offsets = search.Fit(height, number % kPackingOrders.size(), seed, &unused);
     if (!offsets) {
       if (unused > 0) lowest = height + 1;  // all was tried
       continue;
     }
-    best->offsets = *offsets;
     best->bytes = 0;
-    for (size_t i = 0; i < lives.size(); ++i) {
-      best->bytes = std::max(best->bytes, best->offsets[i] + lives[i].size);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      best->offsets[searched[i]] = (*offsets)[i];
+      best->bytes = std::max(best->bytes, (*offsets)[i] + blocks[i].size);
     }
   }
 }

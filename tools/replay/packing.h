@@ -2,9 +2,9 @@
 //
 // Idea: whoever knows all lives beforehand can give each block an address once and for all. How
 // little memory that takes is a hard problem; here it is looked for in two ways. Greedy orders give
-// a packing of any number of blocks. For up to some hundreds a search fills the time-space plane
-// from the bottom: blocks are placed in the order of their offsets, each as low as those below it
-// allow, and a branch is left where at some moment what is still to come cannot fit any more, or
+// a packing of any number of blocks. For up to some hundreds a search (packing_search.h) fills the
+// time-space plane from the bottom: blocks are placed in the order of their offsets, each on top of
+// others, and a branch is left where at some moment what is still to come cannot fit any more, or
 // where another block would fit wholly below the one at hand.
 //
 // Ownership: values. Threads: pure functions. Errors: none. Units: bytes; moments as the caller
@@ -30,10 +30,11 @@ struct LifeSpan {
 uint64_t MaximumLoad(std::span<const LifeSpan> lives);
 
 struct PackingBudget {
-  // Steps of the search times blocks, all in all: about a tenth of a microsecond each.
-  uint64_t search_work = 20'000'000;
+  // How often the search may look at a block, all in all: about a tenth of a microsecond each.
+  uint64_t search_work = 40'000'000;
   uint64_t most_searched = 1'000;  // blocks; more are only packed greedily
   uint64_t most_greedy = 20'000;   // blocks; more are placed in the order of their births
+  uint64_t wanted = 0;             // bytes: until this is reached half of the tries go for it
 };
 
 struct Packing {
