@@ -1,5 +1,7 @@
 #include "allocator/address_space.h"
 
+#include <bit>
+
 #include "allocator/host_memory.h"
 
 namespace vramstow {
@@ -24,15 +26,41 @@ void AddressSpace::Close(bool alive) {
   const int count = count_.exchange(0);
   for (int i = 0; i < count; ++i) {
     Arena& arena = arenas_[i];
-    if (alive) {
+    if (alive && !arena.window) {
       events_->Address(EventKind::kUnreserve, arena.address, arena.size);
       driver_->unreserve(driver_->self, arena.address, arena.size);
     }
-    FreeHostMemory(arena.heaps, arena.size / step_bytes_ * sizeof(uint16_t));
-    FreeHostMemory(arena.pages, arena.size / page_bytes_ * sizeof(Page));
-    FreeHostMemory(arena.touched, arena.size / page_bytes_ * sizeof(uint32_t));
-    arena = Arena();
+    FreeTables(&arena, page_bytes_);
   }
+}
+
+// False: no memory; nothing was changed.
+bool AddressSpace::OpenTables(Arena* arena, uint64_t address, uint64_t size, uint64_t step) {
+  Arena made;
+  made.address = address;
+  made.size = size;
+  made.step_shift = std::countr_zero(step);
+  made.heaps = static_cast<std::atomic<uint16_t>*>(
+      AllocateHostMemory((size >> made.step_shift) * sizeof(uint16_t)));
+  made.pages = static_cast<Page*>(AllocateHostMemory(size / page_bytes_ * sizeof(Page)));
+  made.touched = static_cast<std::atomic<uint32_t>*>(
+      AllocateHostMemory(size / page_bytes_ * sizeof(uint32_t)));
+  if (made.heaps == nullptr || made.pages == nullptr || made.touched == nullptr) {
+    FreeTables(&made, page_bytes_);
+    return false;
+  }
+  *arena = made;
+  return true;
+}
+
+void AddressSpace::FreeTables(Arena* arena, uint64_t page_bytes) {
+  const uint64_t pages = arena->size / page_bytes;
+  if (arena->heaps != nullptr) {
+    FreeHostMemory(arena->heaps, (arena->size >> arena->step_shift) * sizeof(uint16_t));
+  }
+  if (arena->pages != nullptr) FreeHostMemory(arena->pages, pages * sizeof(Page));
+  if (arena->touched != nullptr) FreeHostMemory(arena->touched, pages * sizeof(uint32_t));
+  *arena = Arena();
 }
 
 DriverResult AddressSpace::AddArena(uint64_t least) {
@@ -47,24 +75,10 @@ DriverResult AddressSpace::AddArena(uint64_t least) {
     if (result != kDriverOutOfMemory || size / 2 < least) return result;
     size = RoundUp(size / 2, step_bytes_);
   }
-  Arena& arena = arenas_[count];
-  const uint64_t of_heaps = size / step_bytes_ * sizeof(uint16_t);
-  const uint64_t of_pages = size / page_bytes_ * sizeof(Page);
-  const uint64_t of_touches = size / page_bytes_ * sizeof(uint32_t);
-  arena.heaps = static_cast<std::atomic<uint16_t>*>(AllocateHostMemory(of_heaps));
-  arena.pages = static_cast<Page*>(AllocateHostMemory(of_pages));
-  arena.touched = static_cast<std::atomic<uint32_t>*>(AllocateHostMemory(of_touches));
-  if (arena.heaps == nullptr || arena.pages == nullptr || arena.touched == nullptr) {
-    if (arena.heaps != nullptr) FreeHostMemory(arena.heaps, of_heaps);
-    if (arena.pages != nullptr) FreeHostMemory(arena.pages, of_pages);
-    if (arena.touched != nullptr) FreeHostMemory(arena.touched, of_touches);
-    arena = Arena();
+  if (!OpenTables(&arenas_[count], address, size, step_bytes_)) {
     driver_->unreserve(driver_->self, address, size);
     return kDriverOutOfMemory;
   }
-  arena.address = address;
-  arena.size = size;
-  arena.used = 0;
   events_->Address(EventKind::kReserve, address, size);
   count_.store(count + 1, std::memory_order_release);
   return kDriverSuccess;
@@ -77,11 +91,11 @@ DriverResult AddressSpace::TakeRegion(uint64_t size, uint16_t heap, uint64_t* ad
     const int count = count_.load(std::memory_order_relaxed);
     for (int i = 0; i < count; ++i) {
       Arena& arena = arenas_[i];
-      if (arena.size - arena.used < size) continue;
+      if (arena.window || arena.size - arena.used < size) continue;
       *address = arena.address + arena.used;
       *region_size = size;
       for (uint64_t at = 0; at < size; at += step_bytes_) {
-        arena.heaps[(arena.used + at) / step_bytes_].store(heap, std::memory_order_release);
+        arena.heaps[(arena.used + at) >> arena.step_shift].store(heap, std::memory_order_release);
       }
       arena.used += size;
       return kDriverSuccess;
@@ -93,10 +107,44 @@ DriverResult AddressSpace::TakeRegion(uint64_t size, uint16_t heap, uint64_t* ad
   return kDriverOutOfMemory;
 }
 
+// --- Segments -----------------------------------------------------------------------------------
+
+// The window that the address lies in, if it lies in no arena yet.
+DriverResult AddressSpace::AddWindow(uint64_t address) {
+  const int count = count_.load(std::memory_order_relaxed);
+  for (int i = 0; i < count; ++i) {
+    if (address - arenas_[i].address < arenas_[i].size) return kDriverSuccess;
+  }
+  if (count == kMaxArenas) return kDriverOutOfMemory;
+  const uint64_t start = address / kWindowBytes * kWindowBytes;
+  if (!OpenTables(&arenas_[count], start, kWindowBytes, page_bytes_)) return kDriverOutOfMemory;
+  arenas_[count].window = true;
+  count_.store(count + 1, std::memory_order_release);
+  return kDriverSuccess;
+}
+
+void AddressSpace::Mark(uint64_t address, uint64_t size, uint16_t heap) {
+  for (uint64_t at = address; at < address + size; at += page_bytes_) {
+    const Arena& arena = arenas_[ArenaOf(at)];
+    arena.heaps[(at - arena.address) >> arena.step_shift].store(heap, std::memory_order_release);
+  }
+}
+
+DriverResult AddressSpace::TakeSegment(uint64_t address, uint64_t size, uint16_t heap) {
+  for (uint64_t at = address; at < address + size; at += page_bytes_) {
+    const DriverResult result = AddWindow(at);
+    if (result != kDriverSuccess) return result;
+  }
+  Mark(address, size, heap);
+  return kDriverSuccess;
+}
+
 bool AddressSpace::Owns(uint64_t address) const {
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
-    if (address - arenas_[i].address < arenas_[i].size) return true;
+    const Arena& arena = arenas_[i];
+    if (address - arena.address >= arena.size) continue;
+    return !arena.window || HeapOf(address) != kNoHeap;
   }
   return false;
 }
@@ -154,7 +202,7 @@ uint32_t AddressSpace::TouchedAt(uint64_t address) const {
 uint64_t AddressSpace::reserved_bytes() const {
   uint64_t total = 0;
   const int count = count_.load(std::memory_order_acquire);
-  for (int i = 0; i < count; ++i) total += arenas_[i].size;
+  for (int i = 0; i < count; ++i) total += arenas_[i].window ? 0 : arenas_[i].size;
   return total;
 }
 

@@ -6,6 +6,9 @@
 // keeps the mapping of a chunk that has moved on (its shadow) until the page is needed for another:
 // a chunk that comes back finds its way without a driver call.
 //
+// Memory that came from the plain driver (segments) lies wherever that put it: the same tables, of
+// whole windows of addresses in which only the segments are ours.
+//
 // Ownership: the ranges, until Close. Threads: HeapOf and Owns from any thread; all else under the
 // device's lock. Errors: DriverResult. Units: bytes; a page is as large as a chunk.
 #ifndef VRAMSTOW_ALLOCATOR_ADDRESS_SPACE_H_
@@ -42,13 +45,19 @@ class AddressSpace {
   // A region of at least `size` bytes for the heap, page aligned and rounded up to a step.
   DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size);
 
+  // Memory of the plain driver at these pages is the heap's, until Drop. Out of memory: the records
+  // reach no further.
+  DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap);
+  void DropSegment(uint64_t address, uint64_t size) { Mark(address, size, kNoHeap); }
+
   // The heap whose region the address lies in, or kNoHeap.
   uint16_t HeapOf(uint64_t address) const {
     const int count = count_.load(std::memory_order_acquire);
     for (int i = 0; i < count; ++i) {
       const Arena& arena = arenas_[i];
       if (address - arena.address < arena.size) {
-        return arena.heaps[(address - arena.address) / step_bytes_].load(std::memory_order_acquire);
+        return arena.heaps[(address - arena.address) >> arena.step_shift].load(
+            std::memory_order_acquire);
       }
     }
     return kNoHeap;
@@ -80,16 +89,25 @@ class AddressSpace {
   // Regions are multiples of this.
   static constexpr uint64_t kStepBytes = uint64_t{64} << 20;
 
+  // As large as a window is, and aligned to that.
+  static constexpr uint64_t kWindowBytes = uint64_t{1} << 40;
+
   struct Arena {
     uint64_t address = 0;
     uint64_t size = 0;
-    uint64_t used = 0;  // from the start on
+    int step_shift = 0;   // addresses per entry of `heaps`
+    bool window = false;  // of others' addresses: nothing was reserved
+    uint64_t used = 0;    // from the start on
     std::atomic<uint16_t>* heaps = nullptr;
     Page* pages = nullptr;
     std::atomic<uint32_t>* touched = nullptr;  // by page
   };
 
   DriverResult AddArena(uint64_t least);
+  bool OpenTables(Arena* arena, uint64_t address, uint64_t size, uint64_t step);
+  static void FreeTables(Arena* arena, uint64_t page_bytes);
+  DriverResult AddWindow(uint64_t address);
+  void Mark(uint64_t address, uint64_t size, uint16_t heap);
   int ArenaOf(uint64_t address) const;
 
   const DriverTable* driver_ = nullptr;

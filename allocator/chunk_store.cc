@@ -87,11 +87,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
     const uint32_t index = chunks_.New();
     chunks_[index].handle = handle;
     PutIdle(index);
-    const uint64_t reserved = reserved_bytes() + chunk_bytes();
-    reserved_.store(reserved, std::memory_order_relaxed);
-    if (reserved > peak_reserved_bytes()) {
-      peak_reserved_.store(reserved, std::memory_order_relaxed);
-    }
+    NoteReserved(chunk_bytes());
   }
   return kDriverSuccess;
 }

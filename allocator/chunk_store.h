@@ -64,6 +64,18 @@ class ChunkStore {
     return driver_->set_access(driver_->self, address, chunk_bytes());
   }
 
+  // --- Segments (segments.cc) -------------------------------------------------------------------
+  // From now on nothing is made of chunks; none is in use.
+  void UseSegments() { segments_ = true; }
+  bool segments() const { return segments_; }
+  // Takes `pages` of the plain driver, for the heap of this number: *usable pages from *address on
+  // are in use for good, and lie in the address space.
+  DriverResult MakeSegment(uint64_t pages, uint16_t heap, uint64_t* address, uint64_t* usable);
+  // Gives the segment back that begins at this address. No work touches it. `alive` false: the
+  // driver has done so already.
+  DriverResult ReleaseSegment(uint64_t address, bool alive);
+  uint64_t pages_in_use() const { return in_use_; }
+
   // --- Offload (allocator/offload) ------------------------------------------------------------
   // A chunk of this kind that is in use nowhere is taken out of the store; 0: none.
   uint32_t TakeOut(ChunkKind kind);
@@ -214,6 +226,13 @@ class ChunkStore {
   DriverResult UnmapAt(uint32_t number);
   DriverResult DropShadows(uint32_t index, uint32_t most);
   void Undo(uint64_t address, uint64_t count);
+  void NoteReserved(uint64_t bytes) {
+    const uint64_t reserved = reserved_bytes() + bytes;
+    reserved_.store(reserved, std::memory_order_relaxed);
+    if (reserved > peak_reserved_bytes()) {
+      peak_reserved_.store(reserved, std::memory_order_relaxed);
+    }
+  }
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
@@ -221,6 +240,8 @@ class ChunkStore {
   const Fences* fences_ = nullptr;
   Slab<Chunk> chunks_;
   bool shadows_ = true;
+  bool segments_ = false;
+  bool odd_segments_ = false;  // the driver does not align them to pages
   uint32_t mark_ = 0;
   struct Idle {
     uint32_t head = 0;

@@ -27,7 +27,23 @@ struct Relief {
   void* context = nullptr;
 };
 
+// What the pool's memory is.
+enum class PoolBacking : uint8_t {
+  kVirtual,   // chunks that are mapped where they are needed
+  kSegments,  // allocations of the plain driver, whose memory cannot move (allocator/segments.cc)
+  kAny,       // chunks; segments where the device has no virtual memory or the driver refuses it
+};
+
+// Hears that virtual memory was refused, with what the driver said, and that the pool goes on with
+// segments. Under the pool's locks: it must not call the pool.
+struct RefusalListener {
+  void (*hear)(void* context, int32_t result) = nullptr;
+  void* context = nullptr;
+};
+
 struct PoolConfig {
+  PoolBacking backing = PoolBacking::kVirtual;
+  RefusalListener refused;
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.
   uint64_t chunk_bytes = 2 * kMiB;

@@ -55,14 +55,16 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.DeviceGetAttribute, "cuDeviceGetAttribute", true);
   look(&functions_.DeviceTotalMem, "cuDeviceTotalMem_v2", true);
   look(&functions_.MemGetInfo, "cuMemGetInfo_v2", true);
-  look(&functions_.MemGetAllocationGranularity, "cuMemGetAllocationGranularity", true);
-  look(&functions_.MemAddressReserve, "cuMemAddressReserve", true);
-  look(&functions_.MemAddressFree, "cuMemAddressFree", true);
-  look(&functions_.MemCreate, "cuMemCreate", true);
-  look(&functions_.MemRelease, "cuMemRelease", true);
-  look(&functions_.MemMap, "cuMemMap", true);
-  look(&functions_.MemUnmap, "cuMemUnmap", true);
-  look(&functions_.MemSetAccess, "cuMemSetAccess", true);
+  look(&functions_.MemGetAllocationGranularity, "cuMemGetAllocationGranularity", false);
+  look(&functions_.MemAddressReserve, "cuMemAddressReserve", false);
+  look(&functions_.MemAddressFree, "cuMemAddressFree", false);
+  look(&functions_.MemCreate, "cuMemCreate", false);
+  look(&functions_.MemRelease, "cuMemRelease", false);
+  look(&functions_.MemMap, "cuMemMap", false);
+  look(&functions_.MemUnmap, "cuMemUnmap", false);
+  look(&functions_.MemSetAccess, "cuMemSetAccess", false);
+  look(&functions_.MemAlloc, "cuMemAlloc_v2", true);
+  look(&functions_.MemFree, "cuMemFree_v2", true);
   look(&functions_.EventCreate, "cuEventCreate", true);
   look(&functions_.EventDestroy, "cuEventDestroy_v2", true);
   look(&functions_.EventRecord, "cuEventRecord", true);
@@ -80,6 +82,16 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
 bool CudaDriver::Attribute(CUdevice_attribute attribute) const {
   int value = 0;
   return functions_.DeviceGetAttribute(&value, attribute, device_) == CUDA_SUCCESS && value != 0;
+}
+
+// Drivers before 10.2 do not have the functions.
+bool CudaDriver::HasVirtualMemory() const {
+  return functions_.MemGetAllocationGranularity != nullptr &&
+         functions_.MemAddressReserve != nullptr && functions_.MemAddressFree != nullptr &&
+         functions_.MemCreate != nullptr && functions_.MemRelease != nullptr &&
+         functions_.MemMap != nullptr && functions_.MemUnmap != nullptr &&
+         functions_.MemSetAccess != nullptr &&
+         Attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 }
 
 bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, CUcontext context) {
@@ -127,7 +139,7 @@ void CudaDriver::FillMemory() {
     size_t total = 0;
     CUresult result = driver->functions_.DeviceTotalMem(&total, driver->device_);
     if (result != CUDA_SUCCESS) return result;
-    const bool vmm = driver->Attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+    const bool vmm = driver->HasVirtualMemory();
     size_t granularity = 0;
     if (vmm) {
       const CUmemAllocationProp properties = driver->Properties();
@@ -142,7 +154,8 @@ void CudaDriver::FillMemory() {
             static_cast<int16_t>(driver->device_),
             vmm,
             copies && driver->HostLocation(&host),
-            copies};
+            copies,
+            true};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -180,6 +193,17 @@ void CudaDriver::FillMemory() {
   table_.unmap = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     return driver->functions_.MemUnmap(address, size);
+  };
+  table_.allocate = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    CUdeviceptr address = 0;
+    const CUresult result = driver->functions_.MemAlloc(&address, size);
+    if (result == CUDA_SUCCESS) *out = address;
+    return result;
+  };
+  table_.free = [](void* self, uint64_t address) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    return driver->functions_.MemFree(address);
   };
   table_.set_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();

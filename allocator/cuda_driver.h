@@ -57,6 +57,8 @@ class CudaDriver {
     decltype(&cuMemCreate) MemCreate;
     decltype(&cuMemRelease) MemRelease;
     decltype(&cuMemMap) MemMap;
+    decltype(&cuMemAlloc) MemAlloc;
+    decltype(&cuMemFree) MemFree;
     decltype(&cuMemUnmap) MemUnmap;
     decltype(&cuMemSetAccess) MemSetAccess;
     decltype(&cuEventCreate) EventCreate;
@@ -76,6 +78,7 @@ class CudaDriver {
 
   bool Look(Resolve resolve, void* resolve_context);
   bool Attribute(CUdevice_attribute attribute) const;
+  bool HasVirtualMemory() const;
   void FillMemory();
   void FillOrder();
   void FillOffload();

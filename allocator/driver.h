@@ -25,12 +25,16 @@ inline constexpr DriverResult kDriverInvalidValue = 1;
 inline constexpr DriverResult kDriverOutOfMemory = 2;
 inline constexpr DriverResult kDriverNotInitialized = 3;
 inline constexpr DriverResult kDriverDeinitialized = 4;
+inline constexpr DriverResult kDriverInvalidDevice = 101;
 inline constexpr DriverResult kDriverInvalidContext = 201;
+inline constexpr DriverResult kDriverSystemCallFailed = 304;
 inline constexpr DriverResult kDriverInvalidHandle = 400;
 inline constexpr DriverResult kDriverNotReady = 600;
+inline constexpr DriverResult kDriverNotPermitted = 800;
 inline constexpr DriverResult kDriverNotSupported = 801;
 inline constexpr DriverResult kDriverCaptureUnsupported = 900;
 inline constexpr DriverResult kDriverCaptureInvalidated = 901;
+inline constexpr DriverResult kDriverUnknown = 999;
 
 struct DriverDevice {
   uint64_t total_bytes;        // of device memory
@@ -39,6 +43,7 @@ struct DriverDevice {
   bool virtual_memory;         // false: reserve, create, map and kin are not to be called
   bool host_memory = false;    // create_host may be called
   bool copies = false;         // host_allocate, host_free and copy may be called
+  bool plain = false;          // allocate and free may be called
 };
 
 // One run of bytes to copy; each is mapped with access, or memory of host_allocate.
@@ -77,6 +82,12 @@ struct DriverTable {
   // Read and write for the device (and for peers that were given access). The range is mapped
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
+
+  // Memory of the device, mapped and accessible for good, at an address that the driver chooses
+  // (cuMemAlloc): what a pool is made of where there is no virtual memory. May give out of memory.
+  DriverResult (*allocate)(void* self, uint64_t size, uint64_t* address);
+  // Gives a whole allocation back. No work that is still submitted touches it.
+  DriverResult (*free)(void* self, uint64_t address);
 
   // Page-locked memory of the host that copies reach. May give out of memory.
   DriverResult (*host_allocate)(void* self, uint64_t size, uint64_t* address);

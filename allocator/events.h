@@ -2,9 +2,10 @@
 //
 // Idea: two families. Blocks: kAllocate and kFree of the layer that asked; `object` of a kAllocate
 // says how it was served (Served). Dealings with the driver, layer kPool: kReserve, kAllocate and
-// kFree of kPhysical, kMap, kUnmap, kAccess; and the steps kCacheMiss, kCacheStitch, …. Reserved
-// memory is the sum of the kPhysical events, allocated memory the sum of the blocks', free memory
-// the difference: exact after every event.
+// kFree of kPhysical (or, of a pool without virtual memory, of kDevice: segments), kMap, kUnmap,
+// kAccess; and the steps kCacheMiss, kCacheStitch, …. Reserved memory is the sum of the kPhysical
+// and kDevice events of this layer, allocated memory the sum of the blocks', free memory the
+// difference: exact after every event.
 //
 // As everywhere, what gives memory away is told before the driver is asked, and followed by
 // kRefused if the driver refuses.
@@ -73,6 +74,17 @@ class PoolEvents {
     Event event = PoolEvent(kind);
     event.memory = host ? MemoryKind::kHostPhysical : MemoryKind::kPhysical;
     event.address = handle;
+    event.size = size;
+    event.result = result;
+    return sink_.take(sink_.context, event);
+  }
+
+  // kAllocate, kFree: memory of the plain driver that blocks are cut from.
+  uint64_t Segment(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kDevice;
+    event.address = address;
     event.size = size;
     event.result = result;
     return sink_.take(sink_.context, event);

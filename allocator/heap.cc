@@ -15,7 +15,8 @@ bool Heap::Open(const Surroundings& around, const HeapKey& heap_key, uint16_t he
   // A stream that has no timeline of its own is treated as unknown: safe, only slower.
   on_stream = heap_key.stream != kUnknownStream && heap_timeline != Fences::kEverything;
   if (!spans_.Open(kMaxSpans)) return false;
-  if (!uses_.Open(kMaxUses) || !Prepare()) {
+  regions_ = static_cast<Region*>(AllocateHostMemory(kMaxRegions * sizeof(Region)));
+  if (regions_ == nullptr || !uses_.Open(kMaxUses) || !Prepare()) {
     Close();
     return false;
   }
@@ -27,6 +28,8 @@ void Heap::Close() {
   uses_.Close();
   map_.Close();
   bits_.Close();
+  if (regions_ != nullptr) FreeHostMemory(regions_, kMaxRegions * sizeof(Region));
+  regions_ = nullptr;
 }
 
 // --- Bins ---------------------------------------------------------------------------------------

@@ -190,6 +190,15 @@ class Heap {
   // shadow, no work may touch them any more.
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own = false);
 
+  // Of a pool without virtual memory (segments.cc): memory of the plain driver is free from now on,
+  // so many bytes, whole pages, for blocks of the same zone as one of `size` bytes.
+  DriverResult AddSegment(uint64_t size, uint64_t bytes);
+  // Segments that are free as a whole since `before_epoch` or earlier, and that no work touches,
+  // go back to the device until `pages` have; with `no_more`, only as many as that.
+  StripResult ReleaseSegments(uint64_t pages, uint32_t before_epoch, bool no_more);
+  // At the end: all of them. `alive` false: they went with the context.
+  void DropSegments(bool alive);
+
   // The largest cached range, and the largest free range counting joined neighbours only.
   uint64_t LargestFree() const;
   uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
@@ -261,7 +270,8 @@ class Heap {
   // So many bytes of blocks have a byte of bits.
   static constexpr uint64_t kBitsReach = kBlockBytes * 8;
   static constexpr uint32_t kParked = 8;
-  static constexpr uint32_t kMaxRegions = 128;
+  // Regions are few and double in size; segments are many.
+  static constexpr uint32_t kMaxRegions = 16384;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
   static constexpr uint32_t kMaxUses = uint32_t{1} << 22;
 
@@ -331,6 +341,7 @@ class Heap {
   void Link(uint32_t* head, uint32_t index);
   void Unlink(uint32_t* head, uint32_t index);
   DriverResult AddRegion(uint8_t zone, uint64_t size);
+  void ForgetSegment(uint32_t r);
   void Consider(uint32_t hole, uint64_t size, Plan* plan) const;
   bool PlanAt(uint64_t place, uint64_t size, Plan* plan) const;
   uint32_t FindHole(uint64_t from, uint64_t to) const;
@@ -368,7 +379,7 @@ class Heap {
   uint64_t full_bins_ = 0;  // one bit for each bin with a member
   Bin bins_[kBins];
   Zone zones_[kZones];
-  Region regions_[kMaxRegions];
+  Region* regions_ = nullptr;  // room for kMaxRegions
   Repeats repeats_;
 };
 

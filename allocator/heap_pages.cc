@@ -19,7 +19,11 @@ bool Heap::Prepare() {
   const uint64_t bits = tracks_ ? stats.mapped_bytes[kSmallZone].load() / kBitsReach : 0;
   stats.host_bytes.store(spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes() + bits,
                          std::memory_order_relaxed);
-  if (!tracks_ && stats.live_blocks.load(std::memory_order_relaxed) >= kTracksFrom) Track();
+  // Segments come and go, and may come back as another heap's.
+  const bool stays = !around_.chunks->segments();
+  if (!tracks_ && stays && stats.live_blocks.load(std::memory_order_relaxed) >= kTracksFrom) {
+    Track();
+  }
   return ready;
 }
 

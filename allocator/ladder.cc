@@ -85,7 +85,10 @@ bool Pool::ClimbOnce(Climb* climb) {
     if (!climb->heap->WaitForGate(Now() + config_.last_wait_ns)) return false;
   }
   if (TryFences(climb)) return true;
-  if (TryChunks(climb)) return true;
+  if (!segments() && TryChunks(climb)) return true;
+  if (segments() || TurnToSegments(climb->result)) {
+    if (TrySegments(climb)) return true;
+  }
   if (!climb->last) return false;
   climb->index = climb->heap->TakeAnywhere(climb->size);
   climb->served = Served::kFence;

@@ -11,6 +11,8 @@ constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
 // Arenas are this many times the device's memory: every heap can have a region as large as it.
 constexpr uint64_t kArenaFactor = 16;
 constexpr uint64_t kLeastArena = uint64_t{1} << 40;
+// Memory of the plain driver lies at multiples of this, if as much or more was asked for.
+constexpr uint64_t kSegmentPage = 2 * kMiB;
 // Ids of blocks: this mark, which the driver's own never have, 11 bits of the pool, 10 of the heap,
 // and a count that lasts for years.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
@@ -38,11 +40,12 @@ const char* PoolErrorName(PoolError error) {
 PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   driver_ = driver;
   config_ = config;
-  if (driver->describe(driver->self, &device_) != kDriverSuccess || !device_.virtual_memory) {
-    return PoolError::kUnavailable;
-  }
+  if (driver->describe(driver->self, &device_) != kDriverSuccess) return PoolError::kUnavailable;
+  const bool segments = config.backing == PoolBacking::kSegments ||
+                        (config.backing == PoolBacking::kAny && !device_.virtual_memory);
+  if (segments ? !device_.plain : !device_.virtual_memory) return PoolError::kUnavailable;
   // Chunks are powers of two, so that pages are found by masks.
-  uint64_t chunk = device_.granularity_bytes;
+  uint64_t chunk = segments ? kSegmentPage : device_.granularity_bytes;
   while (chunk < config.chunk_bytes) chunk *= 2;
   config_.chunk_bytes = chunk;
   events_.Open(config.sink, device_.ordinal);
@@ -56,6 +59,7 @@ PoolError Pool::Open(const DriverTable* driver, const PoolConfig& config) {
   if (!chunks_.Open(driver, &events_, &space_, &fences_, config.limit_bytes, config.shadows)) {
     return PoolError::kUnavailable;
   }
+  if (segments) chunks_.UseSegments();
   opened_ns_ = Now();
   limit_bytes_ = config.limit_bytes;
   epochs_.Advance(opened_ns_);
@@ -70,7 +74,8 @@ void Pool::Close(PoolEnd end) {
   heap_count_.store(0);
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
-    if (alive) heap->UnmapAll();
+    if (alive && segments()) heap->DropSegments(end == PoolEnd::kAlive);
+    if (alive && !segments()) heap->UnmapAll();
     heap->Close();
     heap->~Heap();
     FreeHostMemory(heap, sizeof(Heap));
@@ -297,7 +302,7 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   Heap* heap = heaps_[number];
   HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
-  if (index == 0 || heap->span(index).id != id) return 0;
+  if (index == 0 || heap->span(index).id != id || segments()) return 0;
   const uint64_t chunk = config_.chunk_bytes;
   const uint64_t end = address + heap->span(index).requested;
   uint32_t count = 0;

@@ -185,6 +185,8 @@ class Pool {
   // A lower limit that a framework has set itself, and that MemoryInfo does not tell of; 0: none.
   void SetShare(uint64_t bytes);
   uint64_t device_bytes() const { return device_.total_bytes; }
+  // Whether the pool is made of the plain driver's memory, for want of virtual memory.
+  bool segments() const { return chunks_.segments(); }
   // What cuMemGetInfo should say: free for this process, cached memory counted as free.
   DriverResult MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes);
   // The same, made of what the driver said.
@@ -267,9 +269,17 @@ class Pool {
   void ReportOutOfMemory(const Climb& climb);
   void Note(Climb* climb, LadderStep step, uint64_t bytes, uint64_t since_ns);
 
+  // segments.cc
+  bool TurnToSegments(DriverResult result);
+  bool TrySegments(Climb* climb);
+  DriverResult AddSegment(Climb* climb, uint64_t bytes);
+  bool MakeRoom(Climb* climb, uint64_t pages);
+
   // trim.cc
   bool RunHooks(HookKind kind, uint64_t bytes);
-  uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr);
+  uint64_t GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits);
+  uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr,
+                    bool no_more = false);
   uint64_t ReleaseIdle(uint64_t chunks);
   void EnsureAllFences();
 

@@ -13,16 +13,33 @@ uint64_t Pool::ReleaseIdle(uint64_t chunks) {
   return released;
 }
 
-// Unmaps free pages of all heaps; *waits (may be null): some memory would be free but for work that
-// has not finished. The device's lock is held.
-uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits) {
+// Gives idle chunks and free pages of all heaps back; of segments, with `no_more`, only what is not
+// larger. *waits (may be null): some memory would be free but for work that has not finished. The
+// device's lock is held.
+uint64_t Pool::GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits) {
+  uint64_t given = ReleaseIdle(chunks);
+  if (given >= chunks) return given;
+  const uint64_t stripped = StripAll(chunks - given, before_epoch, waits, no_more);
+  if (segments()) {
+    Bump(&released_, stripped);
+    given += stripped;
+  } else if (stripped != 0) {
+    given += ReleaseIdle(chunks - given);
+  }
+  return given;
+}
+
+// The free pages of all heaps go to the store, free segments to the device.
+uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits, bool no_more) {
   uint64_t stripped = 0;
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps && stripped < chunks; ++number) {
     Heap* heap = heaps_[number];
     HeapLock lock(heap);
     heap->Settle();
-    const Heap::StripResult strip = heap->Strip(chunks - stripped, before_epoch, Heap::Plan());
+    const uint64_t left = chunks - stripped;
+    const Heap::StripResult strip = segments() ? heap->ReleaseSegments(left, before_epoch, no_more)
+                                               : heap->Strip(left, before_epoch, Heap::Plan());
     stripped += strip.pages;
     if (waits != nullptr) {
       *waits |=
@@ -55,11 +72,8 @@ TrimResult Pool::Trim(const TrimRequest& request) {
       int32_t previous = 0;
       const bool relaxed = driver_->relax_capture(driver_->self, &previous) == kDriverSuccess;
       EnsureAllFences();
-      released += ReleaseIdle(wanted - released);
       bool waits = false;
-      if (released < wanted && StripAll(wanted - released, ~uint32_t{0}, &waits) != 0) {
-        released += ReleaseIdle(wanted - released);
-      }
+      released += GiveBack(wanted - released, ~uint32_t{0}, true, &waits);
       // Chunks whose shadows work may still touch.
       waits |= chunks_.idle_chunks() != 0;
       if (relaxed) driver_->restore_capture(driver_->self, previous);
@@ -101,8 +115,7 @@ uint64_t Pool::Maintain() {
       const uint32_t old = epochs_.OlderThan(config_.decay_ns, now);
       if (old != 0) {
         EnsureAllFences();
-        StripAll(~uint64_t{0}, old);
-        released += ReleaseIdle(~uint64_t{0});
+        released += GiveBack(~uint64_t{0}, old, false, nullptr);
       }
     }
     uint64_t free_bytes = 0;
@@ -112,12 +125,7 @@ uint64_t Pool::Maintain() {
         free_bytes < config_.watermark_bytes) {
       const uint64_t wanted = (config_.watermark_bytes - free_bytes + chunk - 1) / chunk;
       EnsureAllFences();
-      uint64_t given = ReleaseIdle(wanted);
-      if (given < wanted) {
-        StripAll(wanted - given, ~uint32_t{0});
-        given += ReleaseIdle(wanted - given);
-      }
-      released += given;
+      released += GiveBack(wanted, ~uint32_t{0}, false, nullptr);
     }
     CheckIfAsked();
     if (released != 0) {

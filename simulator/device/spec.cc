@@ -30,6 +30,13 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
   if (colon == std::string_view::npos || !text.starts_with("cu") || colon < 3) return false;
   rule->call = std::string(text.substr(0, colon));
   std::string_view when = text.substr(colon + 1);
+  const size_t result = when.find(':');
+  if (result != std::string_view::npos) {
+    uint64_t number = 0;
+    if (!ParseNumber(when.substr(result + 1), &number) || number == 0 || number > 999) return false;
+    rule->result = static_cast<uint32_t>(number);
+    when = when.substr(0, result);
+  }
   if (when.starts_with("p")) return ParseProbability(when.substr(1), &rule->probability);
   if (when.ends_with("+")) {
     rule->persistent = true;
@@ -143,7 +150,8 @@ constexpr OptionParser kOptions[] = {
        return value == "normal" || value == "adversarial";
      }},
     {"fail", "CALL:N, CALL:N+ or CALL:pX, such as cuMemCreate:3 or cuMemMap:p0.01",
-     "the Nth call fails (N+: and all later ones; pX: each with probability X)",
+     "the Nth call fails (N+: and all later ones; pX: each with probability X), with out of memory "
+     "or, as in cuMemCreate:1+:801, with the CUresult of that number",
      [](std::string_view value, Spec* spec) {
        spec->faults.emplace_back();
        return ParseFault(value, &spec->faults.back());

@@ -36,6 +36,7 @@ struct FaultRule {
   uint64_t nth = 0;         // the nth call of this name, from 1; 0: by probability
   bool persistent = false;  // and every later one
   double probability = 0;
+  uint32_t result = 2;  // CUresult; CUDA_ERROR_OUT_OF_MEMORY
 };
 
 struct Spec {

@@ -39,9 +39,7 @@ Call::Call(const char* name, Needs needs)
       refused_ = context_->sticky;
     }
   }
-  if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty() && IsFaulted()) {
-    refused_ = CUDA_ERROR_OUT_OF_MEMORY;
-  }
+  if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();
 }
 
 ThreadState& Call::thread() {
@@ -50,20 +48,21 @@ ThreadState& Call::thread() {
   return thread;
 }
 
-bool Call::IsFaulted() {
-  bool faulted = false;
+CUresult Call::Fault() {
+  CUresult result = CUDA_SUCCESS;
   for (const FaultRule& rule : state_.machine->spec().faults) {
     if (rule.call != name_) continue;
     if (rule.nth == 0) {
       constexpr uint64_t kParts = 1u << 30;
       const auto below = static_cast<uint64_t>(rule.probability * kParts);
-      faulted |= state_.machine->random.Below(kParts) < below;
+      if (state_.machine->random.Below(kParts) < below) result = static_cast<CUresult>(rule.result);
       continue;
     }
     const uint64_t count = ++state_.fault_counts[rule.call];
-    faulted |= rule.persistent ? count >= rule.nth : count == rule.nth;
+    const bool now = rule.persistent ? count >= rule.nth : count == rule.nth;
+    if (now) result = static_cast<CUresult>(rule.result);
   }
-  return faulted;
+  return result;
 }
 
 void Call::Enter() {

@@ -73,7 +73,7 @@ class Call {
  private:
   void Enter();
   void Leave();
-  bool IsFaulted();
+  CUresult Fault();
 
   State& state_;
   const char* name_;

@@ -236,6 +236,45 @@ DriverResult FakeDevice::SetAccess(uint64_t address, uint64_t size) {
   return kDriverSuccess;
 }
 
+// At an address that was given up before, if there is one: whose it is has changed then.
+DriverResult FakeDevice::Allocate(uint64_t size, uint64_t* address) {
+  if (created_ + foreign_ + size > options_.total_bytes) return kDriverOutOfMemory;
+  const auto used = given_up_.find(size);
+  if (used != given_up_.end()) {
+    *address = used->second;
+    given_up_.erase(used);
+  } else {
+    const uint64_t unit = options_.granularity;
+    *address = (next_address_ + unit - 1) / unit * unit + options_.odd_bytes;
+    next_address_ = *address + size;
+  }
+  allocations_[*address] = size;
+  handles_[next_handle_] = size;
+  mapped_.insert(next_handle_);
+  mappings_[*address] = {size, next_handle_++, true};
+  created_ += size;
+  return kDriverSuccess;
+}
+
+DriverResult FakeDevice::FreeAllocation(uint64_t address) {
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end()) {
+    Violate("free of no allocation");
+    return kDriverInvalidValue;
+  }
+  const uint64_t size = found->second;
+  const uint64_t handle = mappings_[address].handle;
+  allocations_.erase(found);
+  given_up_.emplace(size, address);
+  UnmapRange(address, size);
+  return Release(handle);
+}
+
+uint64_t FakeDevice::allocations() const {
+  const std::lock_guard lock(mutex_);
+  return allocations_.size();
+}
+
 DriverResult FakeDevice::Record(uint64_t event, const uint64_t* stream) {
   const auto found = events_.find(event);
   if (found == events_.end()) {

@@ -34,6 +34,7 @@ class FakeDevice {
     bool context_events = true;
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;  // of one handle
+    uint64_t odd_bytes = 0;     // how far from a multiple of the granularity `allocate` begins
   };
 
   explicit FakeDevice(const Options& options);
@@ -76,6 +77,7 @@ class FakeDevice {
   uint64_t mapped_bytes() const;
   uint64_t events_alive() const;
   uint64_t ranges() const;
+  uint64_t allocations() const;  // of `allocate`
   // Whether every byte of the range is mapped with access.
   bool Accessible(uint64_t address, uint64_t size) const;
   // Whether the two ranges share memory, by whatever addresses.
@@ -117,6 +119,8 @@ class FakeDevice {
   DriverResult MapHandle(uint64_t address, uint64_t size, uint64_t handle);
   DriverResult UnmapRange(uint64_t address, uint64_t size);
   DriverResult SetAccess(uint64_t address, uint64_t size);
+  DriverResult Allocate(uint64_t size, uint64_t* address);
+  DriverResult FreeAllocation(uint64_t address);
   DriverResult Record(uint64_t event, const uint64_t* stream);
   DriverResult Release(uint64_t handle);
   DriverResult Copy(const DriverCopy& copy);
@@ -142,7 +146,9 @@ class FakeDevice {
   uint64_t host_created_ = 0;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> pinned_;  // address: size, handle
   std::map<uint64_t, Mapping> mappings_;
-  std::multiset<uint64_t> mapped_;  // handles
+  std::multiset<uint64_t> mapped_;              // handles
+  std::map<uint64_t, uint64_t> allocations_;    // address: size
+  std::multimap<uint64_t, uint64_t> given_up_;  // size: address
   std::map<uint64_t, Reach> events_;
   std::map<uint64_t, Stream> streams_;
   uint64_t next_address_ = uint64_t{0x7} << 44;

@@ -20,8 +20,8 @@ void FakeDevice::FillTable() {
   table_.describe = [](void* self, DriverDevice* out) -> DriverResult {
     VRAMSTOW_FAKE_CALL("describe");
     const Options& options = device->options_;
-    *out = {options.total_bytes,    options.granularity, 0,
-            options.virtual_memory, options.host_memory, options.copies};
+    *out = {options.total_bytes, options.granularity, 0,   options.virtual_memory,
+            options.host_memory, options.copies,      true};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -98,6 +98,14 @@ void FakeDevice::FillTable() {
   table_.release = [](void* self, uint64_t handle) {
     VRAMSTOW_FAKE_CALL("release");
     return device->Release(handle);
+  };
+  table_.allocate = [](void* self, uint64_t size, uint64_t* address) {
+    VRAMSTOW_FAKE_CALL("allocate");
+    return device->Allocate(size, address);
+  };
+  table_.free = [](void* self, uint64_t address) {
+    VRAMSTOW_FAKE_CALL("free");
+    return device->FreeAllocation(address);
   };
   table_.map = [](void* self, uint64_t address, uint64_t size, uint64_t handle) {
     VRAMSTOW_FAKE_CALL("map");

@@ -2,7 +2,7 @@
 // limits, captures, destroyed streams. A model knows what is live and what unfinished work touches;
 // no block may come back too early, overlap another, or lie on memory that is not mapped. In every
 // other program reserved and allocated memory are rebuilt from the events alone and compared after
-// every step.
+// every step. Some are run on memory of the plain driver, which cannot be mapped elsewhere.
 //
 // The same programs are run on drivers that lie in one way each: the test must notice, or it
 // proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
@@ -30,6 +30,9 @@ struct Setting {
   uint64_t memory = 192 * kMiB;
   uint64_t chunk = 2 * kMiB;
   bool many_mappings = true;
+  PoolBacking backing = PoolBacking::kVirtual;
+  bool virtual_memory = true;
+  uint64_t odd_bytes = 0;
 };
 
 class Program {
@@ -40,6 +43,7 @@ class Program {
       device_.set_on_pause([this] { device_.FinishAll(); });
     }
     config_.chunk_bytes = setting.chunk;
+    config_.backing = setting.backing;
     config_.stitch_wait_ns = 50'000;
     config_.last_wait_ns = 500'000;
     config_.steal_after_ns = 20'000'000;
@@ -92,12 +96,19 @@ class Program {
     options.total_bytes = setting.memory;
     options.context_events = setting.context_events;
     options.many_mappings = setting.many_mappings;
+    options.virtual_memory = setting.virtual_memory;
+    options.odd_bytes = setting.odd_bytes;
     return options;
   }
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }
   void Wrong(const std::string& what) {
     if (!wrong_) wrong_ = what;
+  }
+
+  // Chunks, or segments of a pool without virtual memory.
+  static bool IsReserved(MemoryKind memory) {
+    return memory == MemoryKind::kPhysical || memory == MemoryKind::kDevice;
   }
 
   // What the events alone tell of reserved, allocated and pending memory.
@@ -111,7 +122,7 @@ class Program {
     } else if (event.layer != Layer::kPool) {
       if (gives) self->told_allocated_ += event.size;
       if (takes) self->told_allocated_ -= event.size;
-    } else if (event.memory == MemoryKind::kPhysical && event.result == kDriverSuccess) {
+    } else if (IsReserved(event.memory) && event.result == kDriverSuccess) {
       if (gives) self->told_reserved_ += event.size;
       if (takes) {
         self->told_reserved_ -= event.size;
@@ -256,6 +267,10 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       {.memory = 64 * kMiB},
       {.memory = 64 * kMiB, .many_mappings = false},
       {.context_events = false, .pauses_finish = true, .memory = 64 * kMiB, .chunk = 4 * kMiB},
+      {.backing = PoolBacking::kSegments},
+      {.memory = 64 * kMiB, .backing = PoolBacking::kAny, .virtual_memory = false},
+      {.context_events = false, .pauses_finish = true, .backing = PoolBacking::kSegments},
+      {.backing = PoolBacking::kSegments, .odd_bytes = 512 * kKiB},
   };
   uint64_t allocations = 0;
   for (const Setting& setting : settings) {
@@ -275,9 +290,9 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
 
 // Runs programs until one notices; says what it noticed.
 template <typename Break>
-std::string Noticed(Break break_it) {
+std::string Noticed(Break break_it, const Setting& setting = {}) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Program program(seed, {});
+    Program program(seed, setting);
     break_it(&program);
     const std::optional<std::string> wrong = program.Run(4'000);
     if (wrong) return *wrong;
@@ -309,6 +324,25 @@ TEST(PoolPropertyTest, NoticesUsesThatWereNotRecorded) {
   const std::string noticed = Noticed([](Program* program) { program->set_forget_uses(); });
   EXPECT_TRUE(noticed == "handed out too early" || noticed == "unmap under running work")
       << noticed;
+}
+
+TEST(PoolPropertyTest, NoticesTheSameWithThePlainDriversMemory) {
+  const Setting plain{.backing = PoolBacking::kSegments};
+  EXPECT_EQ(Noticed([](Program* program) { program->set_forget_uses(); }, plain),
+            "handed out too early");
+  const std::string noticed = Noticed(
+      [](Program* program) {
+        program->table()->event_query = [](void*, uint64_t) { return kDriverSuccess; };
+      },
+      plain);
+  EXPECT_TRUE(noticed == "handed out too early" || noticed == "unmap under running work")
+      << noticed;
+  const std::string kept = Noticed(
+      [](Program* program) {
+        program->table()->free = [](void*, uint64_t) { return kDriverSuccess; };
+      },
+      plain);
+  EXPECT_NE(kept, "nothing");
 }
 
 TEST(PoolPropertyTest, NoticesStaleMappings) {

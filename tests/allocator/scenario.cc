@@ -120,7 +120,8 @@ class Runner {
     } else if (verb == "fail") {
       if (lenient()) return;
       if (words.at(1) == "nothing") return device_->FailNothing();
-      device_->FailNth(words.at(1), std::stoull(words.at(2)), Has(words, "forever"));
+      device_->FailNth(words.at(1), std::stoull(words.at(2)), Has(words, "forever"),
+                       Has(words, "refused") ? kDriverNotSupported : kDriverOutOfMemory);
     } else if (verb == "foreign") {
       device_->SetForeignBytes(Bytes(words.at(1)));
     } else if (verb == "note") {
@@ -151,6 +152,10 @@ class Runner {
 
   void Configure(const Words& words) {
     config_.chunk_bytes = Bytes(Value(words, "chunk", "2MiB"));
+    const std::map<std::string, PoolBacking> backings = {{"vmm", PoolBacking::kVirtual},
+                                                         {"malloc", PoolBacking::kSegments},
+                                                         {"auto", PoolBacking::kAny}};
+    config_.backing = backings.at(Value(words, "backing", "vmm"));
     config_.small_bytes = Bytes(Value(words, "small", "1MiB"));
     config_.slack_permille = static_cast<uint32_t>(std::stoul(Value(words, "slack", "0")));
     config_.repeat_slack_permille = config_.slack_permille;
@@ -329,6 +334,7 @@ class Runner {
     if (device_->created_bytes() != 0) Fail("chunks were left on the device");
     if (device_->mapped_bytes() != 0) Fail("mappings were left on the device");
     if (device_->events_alive() != 0) Fail("events were left on the device");
+    if (device_->allocations() != 0) Fail("allocations were left on the device");
     if (device_->ranges() != 0) Fail("address ranges were left on the device");
     for (const std::string& violation : device_->violations()) Fail(violation);
   }

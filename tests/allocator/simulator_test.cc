@@ -298,6 +298,7 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   }
   auto pool = std::make_unique<Pool>();
   PoolConfig config;
+  config.backing = PoolBacking::kAny;
   config.check = broken == Break::kNothing && threads == 1 && steps < 50'000;
   config.steal_after_ns = 1'000'000;
   config.stitch_wait_ns = 100'000;
@@ -335,6 +336,7 @@ TEST(PoolOnTheSimulator, EveryWordIsRightOnEverySeed) {
       "a100,memory=256MiB,context=16MiB,order=adversarial",
       "a100,memory=256MiB,context=16MiB",
       "h200,memory=128MiB,context=16MiB,order=adversarial,without=event-context",
+      "a100,memory=256MiB,context=16MiB,order=adversarial,without=vmm",
   };
   for (const char* spec : specs) {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -345,13 +347,13 @@ TEST(PoolOnTheSimulator, EveryWordIsRightOnEverySeed) {
 }
 
 TEST(PoolOnTheSimulator, EveryWordIsRightWithThreads) {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
-    EXPECT_EQ(InChild([&] {
-                return RunProgram("a100,memory=384MiB,context=16MiB,order=adversarial", seed,
-                                  Steps(), 3, Break::kNothing);
-              }),
-              0)
-        << "seed " << seed;
+  for (const char* without : {"", ",without=vmm"}) {
+    const std::string spec =
+        std::string("a100,memory=384MiB,context=16MiB,order=adversarial") + without;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      EXPECT_EQ(InChild([&] { return RunProgram(spec, seed, Steps(), 3, Break::kNothing); }), 0)
+          << spec << ", seed " << seed;
+    }
   }
 }
 
@@ -363,10 +365,24 @@ TEST(PoolOnTheSimulator, SurvivesDriverCallsThatFailAtRandom) {
         std::string("a100,memory=256MiB,context=16MiB,order=adversarial,fail=") + call + ":p0.02";
     EXPECT_EQ(InChild([&] { return RunProgram(spec, 1, 3'000, 1, Break::kNothing); }), 0) << call;
   }
+  for (const char* call : {"cuMemAlloc", "cuMemFree", "cuCtxRecordEvent"}) {
+    const std::string spec =
+        std::string("a100,memory=256MiB,context=16MiB,order=adversarial,without=vmm,fail=") + call +
+        ":p0.02";
+    EXPECT_EQ(InChild([&] { return RunProgram(spec, 1, 3'000, 1, Break::kNothing); }), 0) << call;
+  }
 }
 
 TEST(PoolOnTheSimulator, BrokenVariantsShowInTheData) {
   const char* spec = "a100,memory=256MiB,context=16MiB,order=adversarial";
+  const std::string segments = std::string(spec) + ",without=vmm";
+  for (const Break broken : {Break::kForgetUses, Break::kFencesLie}) {
+    int noticed = 0;
+    for (uint64_t seed = 1; seed <= 6 && noticed == 0; ++seed) {
+      noticed = InChild([&] { return RunProgram(segments, seed, 4'000, 1, broken); });
+    }
+    EXPECT_NE(noticed, 0) << "without virtual memory, variant " << static_cast<int>(broken);
+  }
   for (const Break broken : {Break::kForgetUses, Break::kFencesLie, Break::kStaleMappings}) {
     int noticed = 0;
     for (uint64_t seed = 1; seed <= 6 && noticed == 0; ++seed) {

@@ -38,6 +38,23 @@ class PoolSurvives : public Interposed {
   }
 };
 
+class PlainBackingFailures : public PoolSurvives,
+                             public testing::WithParamInterface<const char*> {};
+
+TEST_P(PlainBackingFailures, TheNthCallFailsOnceAndForGood) {
+  for (int n = 1; n <= 14; n += n < 5 ? 1 : 3) {
+    for (const char* suffix : {"", "+"}) {
+      const std::string fail = std::string(GetParam()) + ":" + std::to_string(n) + suffix;
+      ExpectWell(RunWith(fail, ",without=vmm"), fail);
+      for (const std::string& file : Files()) std::filesystem::remove(folder() + "/" + file);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, PlainBackingFailures,
+                         testing::Values("cuMemAlloc", "cuMemFree", "cuCtxRecordEvent"),
+                         [](const auto& call) { return std::string(call.param); });
+
 class PoolFailures : public PoolSurvives, public testing::WithParamInterface<const char*> {};
 
 TEST_P(PoolFailures, TheNthCallFailsOnceAndForGood) {

@@ -69,13 +69,93 @@ TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
 INSTANTIATE_TEST_SUITE_P(Pool, OlderDrivers,
                          testing::Values("threads", "contexts", "devices", "captures"));
 
-TEST_F(PoolBehindCuMemAlloc, WithoutVirtualMemoryThePlainDriverServesAndThatIsSaidOnce) {
+class PlainBacking : public PoolBehindCuMemAlloc,
+                     public testing::WithParamInterface<const char*> {};
+
+TEST_P(PlainBacking, GoesTheSameWithThePoolAndWithout) {
+  const std::map<std::string, std::string> old = {
+      {"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=vmm"}};
+  const Outcome plain = RunPool({"pool_host", GetParam()}, "off", old);
+  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on", old);
+  EXPECT_EQ(plain.status, 0) << plain.error;
+  EXPECT_EQ(pooled.status, 0) << pooled.error;
+  EXPECT_EQ(pooled.out, plain.out);
+  EXPECT_THAT(pooled.error, Not(HasSubstr("report this")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Pool, PlainBacking,
+                         testing::Values("queries", "buffer-ids", "pitched", "memory-info",
+                                         "contexts", "devices", "captures", "threads", "forks",
+                                         "free-async", "out-of-memory", "at-exit"),
+                         [](const auto& scenario) {
+                           std::string name;
+                           for (const char c : std::string(scenario.param)) {
+                             if (c != '-') name += c;
+                           }
+                           return name;
+                         });
+
+// What the pool took of the plain driver, and how often; its cache is what makes the difference.
+struct Taken {
+  uint64_t blocks = 0;
+  uint64_t segments = 0;
+  uint64_t left = 0;
+};
+
+Taken TakenIn(const ReadTrace& trace) {
+  Taken taken;
+  std::map<uint64_t, uint64_t> segments;
+  for (const NamedEvent& event : trace.events) {
+    const bool gives = event.kind == EventKind::kAllocate && event.result == 0;
+    if (gives && event.layer == Layer::kDriver) ++taken.blocks;
+    if (event.layer != Layer::kPool || event.memory != MemoryKind::kDevice) continue;
+    EXPECT_EQ(event.call_name, gives ? "cuMemAlloc" : "cuMemFree");
+    if (gives) {
+      ++taken.segments;
+      taken.left += segments[event.address] = event.size;
+    } else if (event.kind == EventKind::kFree) {
+      taken.left -= segments.at(event.address);
+    }
+  }
+  return taken;
+}
+
+TEST_F(PoolBehindCuMemAlloc, WithoutVirtualMemoryThePlainDriversMemoryIsCachedAndThatIsSaidOnce) {
   const Outcome outcome =
       RunPool({"pool_host", "threads"}, "on", {{"VRAMSTOW_SIMULATE", "h200,without=vmm"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_THAT(outcome.error, HasSubstr("plain driver"));
+  EXPECT_THAT(outcome.error, HasSubstr("no virtual memory management"));
   EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1);
-  for (const NamedEvent& event : OnlyTrace().events) EXPECT_EQ(event.layer, Layer::kDriver);
+  const Taken taken = TakenIn(OnlyTrace());
+  EXPECT_GT(taken.segments, 0u);
+  EXPECT_GT(taken.blocks, 3 * taken.segments);
+}
+
+TEST_F(PoolBehindCuMemAlloc, ThePlainDriversMemoryCanBeAskedFor) {
+  const Outcome outcome = RunPool({"pool_host", "threads"}, "on", {{"VRAMSTOW_BACKING", "malloc"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_THAT(outcome.error, IsEmpty());
+  EXPECT_GT(TakenIn(OnlyTrace()).segments, 0u);
+}
+
+TEST_F(PoolBehindCuMemAlloc, VirtualMemoryThatIsRefusedIsReplacedAndThatIsSaidOnce) {
+  for (const char* call : {"cuMemAddressReserve", "cuMemCreate", "cuMemSetAccess"}) {
+    const Outcome outcome =
+        RunPool({"pool_host", "threads"}, "on",
+                {{"VRAMSTOW_SIMULATE", std::string("h200,fail=") + call + ":1+:801"}});
+    EXPECT_EQ(outcome.status, 0) << call << ": " << outcome.error;
+    EXPECT_THAT(outcome.error, HasSubstr("is refused (error 801)")) << call;
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
+    EXPECT_GT(TakenIn(OnlyTrace()).segments, 0u) << call;
+    for (const std::string& file : Files()) std::filesystem::remove(folder() + "/" + file);
+  }
+}
+
+TEST_F(PoolBehindCuMemAlloc, OffloadIsNotThereWithoutVirtualMemory) {
+  const Outcome outcome = RunPool({"pool_host", "threads"}, "on",
+                                  {{"VRAMSTOW_BACKING", "malloc"}, {"VRAMSTOW_OFFLOAD", "auto"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_THAT(outcome.error, HasSubstr("or moved to the host: --backing=malloc says so"));
 }
 
 TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
@@ -106,6 +186,14 @@ TEST_F(PoolBehindCuMemAlloc, BlocksAreSharedWithOtherProcesses) {
     EXPECT_EQ(outcome.status, 0) << pool << ": " << outcome.error;
     EXPECT_EQ(outcome.out, "shared\n");
   }
+}
+
+TEST_F(PoolBehindCuMemAlloc, ThePlainDriversMemoryCannotBeShared) {
+  const Outcome outcome =
+      RunPool({"pool_sharer"}, "on",
+              {{"VRAMSTOW_SIMULATE", "h200,share=" + folder()}, {"VRAMSTOW_BACKING", "malloc"}});
+  EXPECT_EQ(outcome.status, 99);
+  EXPECT_THAT(outcome.error, HasSubstr("get(&handle, block)"));
 }
 
 TEST_F(PoolBehindCuMemAlloc, WithoutAControlSocketNothingCanBeShared) {

@@ -139,7 +139,7 @@ def test_all_is_good_on_a_simulated_card(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lack", "capability", "features"),
     [
-        ("vmm", "virtual_memory", {"pool": "no", "offload": "no", "trace": "yes"}),
+        ("vmm", "virtual_memory", {"pool": "limited", "offload": "no", "trace": "yes"}),
         ("host-vmm", "host_mapping", {"pool": "yes", "offload": "no", "trace": "yes"}),
         ("event-context", "context_event", {"pool": "limited", "trace": "yes"}),
         ("ipc", "ipc", {"ranks": "limited", "trace": "yes"}),

@@ -101,9 +101,8 @@ constexpr Capability kCapabilities[] = {
     {"allocate", "memory can be taken", "no memory can be taken",
      "see what else uses the device: nvidia-smi", Verdict::kBroken},
     {"virtual_memory", "virtual memory: the pool can cache and move",
-     "no virtual memory (cuMemMap)",
-     "update the driver; a vGPU or MIG profile may lack it: trace without the pool",
-     Verdict::kBroken},
+     "no virtual memory (cuMemMap): the pool caches memory of cuMemAlloc, but moves nothing",
+     "update the driver; a vGPU or MIG profile may lack it", Verdict::kLimited},
     {"host_mapping", "host memory at device addresses: offload can move live memory",
      "host memory cannot be mapped for the device",
      "update the driver to 12.2 or newer; in a container allow get_mempolicy (docker run "

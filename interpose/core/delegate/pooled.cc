@@ -146,7 +146,8 @@ bool FindPooled(CUdeviceptr address, PooledBlock* block) {
   BlockInfo info;
   *block = PooledBlock();
   if (use->Find(address, &info) != PoolError::kOk) return true;
-  *block = {info.address, info.requested, info.id, use.context()};
+  const bool can_share = TheCore().service.has_socket() && !use->segments();
+  *block = {info.address, info.requested, info.id, use.context(), can_share};
   // Behind what was asked for, but within the rounding: the driver would not know it either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
@@ -177,7 +178,7 @@ bool PooledAttribute(const PooledBlock& block, CUpointer_attribute attribute, vo
       Put<unsigned long long>(data, 0);
       return true;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      Put<unsigned>(data, TheCore().service.has_socket() ? 1 : 0);
+      Put<unsigned>(data, block.can_share ? 1 : 0);
       return true;
     default:
       return false;

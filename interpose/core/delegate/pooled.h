@@ -56,6 +56,7 @@ struct PooledBlock {
   uint64_t size = 0;  // as asked for
   uint64_t id = 0;
   CUcontext context = nullptr;
+  bool can_share = false;  // by cuIpc
 };
 bool FindPooled(CUdeviceptr address, PooledBlock* block);
 bool IsPooled(CUdeviceptr address);

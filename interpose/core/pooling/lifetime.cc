@@ -42,7 +42,7 @@ void Pools::Close(Slot* slot) {
   }
   PoolCall call;
   ForgetContext(slot->driver);
-  if (slot->offloader != nullptr) slot->offloader->Close(true);
+  if (slot->offloader != nullptr && !slot->pool->segments()) slot->offloader->Close(true);
   slot->pool->Close(PoolEnd::kContextGone);
   slot->state.store(State::kEmpty, std::memory_order_release);
 }

@@ -9,14 +9,17 @@ namespace {
 // The driver's function behind an event of the pool's dealings; kNoHook for the pool's own steps.
 Hook FunctionOf(const Event& event) {
   const bool pinned = event.memory == MemoryKind::kHostPinned;
+  const bool segment = event.memory == MemoryKind::kDevice;
   switch (event.kind) {
     case EventKind::kReserve:
       return Hook::kcuMemAddressReserve;
     case EventKind::kUnreserve:
       return Hook::kcuMemAddressFree;
     case EventKind::kAllocate:
+      if (segment) return Hook::kcuMemAlloc;
       return pinned ? Hook::kcuMemHostAlloc : Hook::kcuMemCreate;
     case EventKind::kFree:
+      if (segment) return Hook::kcuMemFree;
       return pinned ? Hook::kcuMemFreeHost : Hook::kcuMemRelease;
     case EventKind::kMap:
       return Hook::kcuMemMap;

@@ -124,20 +124,34 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   if (*opened) IntroducePeers(device);
 }
 
+// What was wanted and cannot be had.
+void Pools::SaySegmentsOnce(bool asked_for) {
+  const bool offload = TheCore().offloading.wanted();
+  if ((asked_for && !offload) || told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
+      offload ? " or moved to the host" : "",
+      asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
+}
+
+// A pool's lock is held.
+void Pools::HearRefusal(void*, int32_t result) {
+  Pools& pools = TheCore().pools;
+  if (pools.told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
+      "memory "
+      "management is refused (error %d).",
+      result);
+}
+
 bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const Options& options = TheCore().process.options();
-  const Backing backing = BackingOf(options);
-  if (backing == Backing::kPlain) {
-    SayOnce("--backing=malloc says so");
-    return false;
-  }
   const char* missing = nullptr;
   const bool complete = slot->driver.driver == nullptr
                             ? MakePoolDriver(device, context, &slot->driver, &missing)
                             : RenewPoolDriver(slot->driver, device, context, &missing);
   if (!complete) {
     SayOnce(missing == nullptr ? "no memory for the pool's records"
-                               : "the driver is too old for virtual memory management");
+                               : "the driver lacks functions that the pool needs");
     return false;
   }
   for (int peer = 0; peer < kMaxDevices; ++peer) {
@@ -157,17 +171,24 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const DriverResult described = table->describe(table->self, &about);
   PoolConfig config = PoolConfigOf(options, about.total_bytes);
   config.sink = PoolCall::Sink();
-  if (slot->offloader == nullptr) slot->offloader = TheCore().offloading.Make();
-  if (slot->offloader != nullptr && TheCore().offloading.automatic()) {
-    config.relief = {Offloader::Relieve, slot->offloader};
+  const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
+  if (slot->offloader == nullptr && can_move) slot->offloader = TheCore().offloading.Make();
+  if (slot->offloader != nullptr && can_move) {
+    if (TheCore().offloading.automatic()) config.relief = {Offloader::Relieve, slot->offloader};
+    // What is to be moved must be chunks.
+    config.backing = PoolBacking::kVirtual;
   }
+  config.refused = {HearRefusal, nullptr};
   config.id_space = ++opened_;
   if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
     SayOnce(about.virtual_memory ? "the pool cannot work with this device"
                                  : "the device has no virtual memory management");
     return false;
   }
-  if (slot->offloader != nullptr) TheCore().offloading.Open(slot->offloader, slot->pool);
+  if (slot->pool->segments()) SaySegmentsOnce(about.virtual_memory);
+  if (slot->offloader != nullptr && can_move) {
+    TheCore().offloading.Open(slot->offloader, slot->pool);
+  }
   slot->pool->AddHook(ApplicationHooks::Call, &TheCore().hooks);
   for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
   for (int i = 0; i < stream_count_; ++i) {

@@ -52,7 +52,8 @@ class Pools {
     Pool* operator->() const { return slot_->pool; }
     Pool* get() const { return slot_->pool; }
     // What moves its memory to the host; null: nothing does.
-    Offloader* offloader() const { return slot_->offloader; }
+    // Null: what the pool holds cannot move.
+    Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
     int16_t device() const { return slot_->device; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
 
@@ -116,6 +117,8 @@ class Pools {
   void IntroducePeers(int device);
   void Close(Slot* slot);
   void SayOnce(const char* why);
+  void SaySegmentsOnce(bool asked_for);
+  static void HearRefusal(void* context, int32_t result);
 
   std::atomic<int> count_{0};  // slots that were ever used
   Slot slots_[kMaxPools] = {};

@@ -8,9 +8,10 @@ namespace vramstow {
 
 bool WantsPool(const Options& options) { return std::strcmp(options.pool, "on") == 0; }
 
-Backing BackingOf(const Options& options) {
-  if (std::strcmp(options.backing, "vmm") == 0) return Backing::kVirtual;
-  return std::strcmp(options.backing, "malloc") == 0 ? Backing::kPlain : Backing::kAuto;
+PoolBacking BackingOf(const Options& options) {
+  if (std::strcmp(options.backing, "vmm") == 0) return PoolBacking::kVirtual;
+  const bool plain = std::strcmp(options.backing, "malloc") == 0;
+  return plain ? PoolBacking::kSegments : PoolBacking::kAny;
 }
 
 FreeWaits FreeWaitsOf(const Options& options) {
@@ -25,6 +26,7 @@ bool WantsOffload(const Options& options) {
 
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes) {
   PoolConfig config;
+  config.backing = BackingOf(options);
   ParseLimit(options.limit, total_bytes, &config.limit_bytes);
   ParseBytes(options.keep_free, &config.watermark_bytes);
   ParseDuration(options.decay, &config.decay_ns);

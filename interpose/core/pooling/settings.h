@@ -12,12 +12,11 @@
 
 namespace vramstow {
 
-enum class Backing : uint8_t { kAuto, kVirtual, kPlain };
 enum class FreeWaits : uint8_t { kAuto, kAlways, kNever };
 
 // Whether cuMemAlloc is served from the pool at all.
 bool WantsPool(const Options& options);
-Backing BackingOf(const Options& options);
+PoolBacking BackingOf(const Options& options);
 FreeWaits FreeWaitsOf(const Options& options);
 // Whether live memory may move to the host.
 bool WantsOffload(const Options& options);

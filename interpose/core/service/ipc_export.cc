@@ -64,7 +64,8 @@ CUresult MakeIpcHandle(CUdeviceptr address, CUipcMemHandle* handle) {
   BlockInfo block;
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
-  if (!core.service.has_socket() || secret == 0) return CUDA_ERROR_NOT_SUPPORTED;
+  // Of the plain driver's memory there is no handle but of a whole segment, others' blocks in it.
+  if (!core.service.has_socket() || secret == 0 || use->segments()) return CUDA_ERROR_NOT_SUPPORTED;
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);
   made.process_start = ProcessStart(getpid());

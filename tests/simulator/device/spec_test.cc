@@ -36,8 +36,8 @@ TEST(SpecTest, CardAloneHasItsOwnMemory) {
 TEST(SpecTest, EveryOptionIsRead) {
   const Spec spec = Right(
       "a100,memory=24GiB,count=2,seed=7,kernel-time=10us,contents=discard,context=100MiB,"
-      "ledger=/tmp/x.csv,order=adversarial,fail=cuMemCreate:3,fail=cuMemMap:p0.25,without=vmm,"
-      "without=ipc");
+      "ledger=/tmp/x.csv,order=adversarial,fail=cuMemCreate:3:801,fail=cuMemMap:p0.25,"
+      "without=vmm,without=ipc");
   EXPECT_STREQ("a100", spec.card->key);
   EXPECT_EQ(24 * kGiB, spec.memory_bytes);
   EXPECT_EQ(2, spec.count);
@@ -50,7 +50,9 @@ TEST(SpecTest, EveryOptionIsRead) {
   ASSERT_EQ(2u, spec.faults.size());
   EXPECT_EQ("cuMemCreate", spec.faults[0].call);
   EXPECT_EQ(3u, spec.faults[0].nth);
+  EXPECT_EQ(801u, spec.faults[0].result);
   EXPECT_EQ(0.25, spec.faults[1].probability);
+  EXPECT_EQ(2u, spec.faults[1].result);
   EXPECT_EQ(static_cast<uint32_t>(kVmm | kIpc), spec.without);
 }
 
@@ -62,12 +64,28 @@ TEST(SpecTest, ErrorsNameThePartAndWhatIsRight) {
   EXPECT_NE(std::string::npos, Wrong("gtx").find("h200"));
   EXPECT_NE(std::string::npos, Wrong("").find("h200"));
   EXPECT_NE(std::string::npos, Wrong("h200,colour=red").find("colour"));
-  for (const char* text :
-       {"h200,", "h200,memory", "h200,memory=", "h200,memory=1KiB", "h200,memory=2TiB",
-        "h200,count=0", "h200,count=17", "h200,count=2x", "h200,seed=-1", "h200,kernel-time=5",
-        "h200,contents=maybe", "h200,ledger=", "h200,order=chaos", "h200,fail=cuMemAlloc",
-        "h200,fail=cuMemAlloc:0", "h200,fail=malloc:1", "h200,fail=cuMemAlloc:p2",
-        "h200,without=gravity", "h200,memory=64MiB,context=64MiB"}) {
+  for (const char* text : {"h200,",
+                           "h200,memory",
+                           "h200,memory=",
+                           "h200,memory=1KiB",
+                           "h200,memory=2TiB",
+                           "h200,count=0",
+                           "h200,count=17",
+                           "h200,count=2x",
+                           "h200,seed=-1",
+                           "h200,kernel-time=5",
+                           "h200,contents=maybe",
+                           "h200,ledger=",
+                           "h200,order=chaos",
+                           "h200,fail=cuMemAlloc",
+                           "h200,fail=cuMemAlloc:1:0",
+                           "h200,fail=cuMemAlloc:1:1000",
+                           "h200,fail=cuMemAlloc:1:x",
+                           "h200,fail=cuMemAlloc:0",
+                           "h200,fail=malloc:1",
+                           "h200,fail=cuMemAlloc:p2",
+                           "h200,without=gravity",
+                           "h200,memory=64MiB,context=64MiB"}) {
     const std::string error = Wrong(text);
     EXPECT_TRUE(error.starts_with("simulated card: ")) << error;
     EXPECT_TRUE(error.ends_with(".")) << error;
