@@ -78,6 +78,7 @@ PoolError Pool::AllocateSlow(const BlockRequest& request, uint64_t size, Block* 
 // Both locks are held. True: climb->index is the block.
 bool Pool::ClimbOnce(Climb* climb) {
   epochs_.Advance(Now());
+  ApplyLimits(climb->request.stream != kUnknownStream);
   if (!climb->heap->Prepare()) return false;
   if (!climb->heap->GateOpen()) {
     climb->relaxed->Begin();

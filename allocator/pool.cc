@@ -233,7 +233,7 @@ uint64_t Pool::AllocatedBytes() const {
   return sum;
 }
 
-PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
+PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   const uint16_t number = space_.HeapOf(address);
   if (number == AddressSpace::kNoHeap) {
     return space_.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
@@ -248,8 +248,9 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed) {
   heap->Unpark();
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
-  heap->NoteFreed(address);
   const Span& span = heap->span(index);
+  if (framework_only && span.layer != Layer::kFramework) return PoolError::kNotOurs;
+  heap->NoteFreed(address);
   if (freed != nullptr) {
     *freed = {address,        span.size, span.requested, heap->key.stream,
               heap->key.pool, span.id,   span.layer};
@@ -388,20 +389,22 @@ void Pool::ResetPeaks() {
 void Pool::SetLimit(uint64_t bytes) {
   MutexLock device_lock(&mutex_);
   limit_bytes_ = bytes;
-  ApplyLimits();
+  ApplyLimits(true);
 }
 
 void Pool::SetShare(uint64_t bytes) {
   MutexLock device_lock(&mutex_);
   share_bytes_ = bytes;
-  ApplyLimits();
+  ApplyLimits(true);
 }
 
-// The device's lock is held.
-void Pool::ApplyLimits() {
-  const uint64_t limit = limit_bytes_;
-  const bool share_counts = share_bytes_ != 0 && (limit == 0 || share_bytes_ < limit);
-  chunks_.set_limit_bytes(share_counts ? share_bytes_ : limit);
+// The device's lock is held. A framework's share is of what it holds itself, beside what callers
+// without a stream do.
+void Pool::ApplyLimits(bool for_framework) {
+  uint64_t limit = limit_bytes_;
+  const uint64_t share = share_bytes_ + MappedWithoutStream();
+  if (for_framework && share_bytes_ != 0 && (limit == 0 || share < limit)) limit = share;
+  chunks_.set_limit_bytes(limit);
 }
 
 DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {

@@ -143,8 +143,9 @@ class Pool {
   void Close(PoolEnd end);
 
   PoolError Allocate(const BlockRequest& request, Block* block);
-  // *freed: what it was, if that is wanted.
-  PoolError Free(uint64_t address, BlockInfo* freed = nullptr);
+  // *freed: what it was, if that is wanted. With `framework_only` a block that another layer asked
+  // for is not the caller's to free: kNotOurs.
+  PoolError Free(uint64_t address, BlockInfo* freed = nullptr, bool framework_only = false);
   // Work of `stream` touches the block: after Free it waits for that work, too.
   PoolError RecordUse(uint64_t address, uint64_t stream);
 
@@ -183,6 +184,7 @@ class Pool {
   uint64_t chunk_bytes() const { return config_.chunk_bytes; }
   uint64_t limit() const { return limit_bytes_; }
   // A lower limit that a framework has set itself, and that MemoryInfo does not tell of; 0: none.
+  // It is for blocks with a stream.
   void SetShare(uint64_t bytes);
   uint64_t device_bytes() const { return device_.total_bytes; }
   // Whether the pool is made of the plain driver's memory, for want of virtual memory.
@@ -252,7 +254,7 @@ class Pool {
   void UpdatePeak();
   void RenewCredit(Heap* heap);
   uint64_t CollectCredit(const Heap* except);
-  void ApplyLimits();
+  void ApplyLimits(bool for_framework);
 
   // ladder.cc
   PoolError AllocateSlow(const BlockRequest& request, uint64_t size, Block* block);

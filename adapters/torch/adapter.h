@@ -130,6 +130,25 @@ class Adapter final : public CUDAAllocator {
     uint64_t pool;
   };
 
+  // While PyTorch's own allocator allocates on a device: the fraction of its memory that may be
+  // used is for both together.
+  class Turn {
+   public:
+    Turn(Adapter* adapter, Device* device) : adapter_(adapter), device_(device) {
+      device->native_used.store(true, std::memory_order_relaxed);
+      if (device->has_fraction) adapter->LimitNative(device);
+    }
+    ~Turn() {
+      if (device_->has_fraction && device_->handle >= 0) adapter_->ApplyFraction(device_);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Adapter* const adapter_;
+    Device* const device_;
+  };
+
   static void Delete(void* data);
   DeviceIndex CurrentDevice() const;
   Device& At(DeviceIndex device);
@@ -148,6 +167,7 @@ class Adapter final : public CUDAAllocator {
   void Report(void* data, int64_t change, Device* device);
   void AddSegments(Device* device, bool all, uint64_t pool, std::vector<SegmentInfo>* segments);
   void ApplyFraction(Device* device);
+  void LimitNative(Device* device);
 
   const vramstow_framework* const table_;
   const bool names_callers_;  // the trace has stacks: operators and modules belong to them

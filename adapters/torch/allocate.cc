@@ -80,8 +80,9 @@ inline void* Adapter::Born(const Request& request, const vramstow_framework_bloc
 void* Adapter::Allocate(DeviceIndex index, size_t size, cudaStream_t stream) {
   Device& device = devices_[index];
   const Request request{&device, size, stream, device.pools.Route(stream)};
-  if (request.pool == PrivatePools::kNative || !IsServed(&device)) {
-    device.native_used.store(true, std::memory_order_relaxed);
+  if (request.pool == PrivatePools::kNative || !IsServed(&device) ||
+      !enabled_.load(std::memory_order_relaxed)) [[unlikely]] {
+    const Turn turn(this, &device);
     return native_->raw_alloc_with_stream(size, stream);
   }
   EnterContext();
@@ -89,6 +90,7 @@ void* Adapter::Allocate(DeviceIndex index, size_t size, cudaStream_t stream) {
   if (history_.on()) [[unlikely]] {
     context = history_.Gather(caching::RecordContext::STATE);
   }
+  const History::Mapping mapping(context);
   vramstow_framework_block block;
   const int result = Ask(request, &block);
   if (result == VRAMSTOW_OK) [[likely]] {
@@ -116,7 +118,13 @@ DataPtr Adapter::allocate(size_t size) {
     At(device).native_used = true;
     return native_->allocate(size);
   }
-  void* data = Allocate(device, size, CurrentStream(device));
+  const cudaStream_t stream = CurrentStream(device);
+  if (devices_[device].pools.Route(stream) == PrivatePools::kNative) [[unlikely]] {
+    // With its own deleter: only blocks that have it does PyTorch's own allocator keep for streams.
+    const Turn turn(this, &devices_[device]);
+    return native_->allocate(size);
+  }
+  void* data = Allocate(device, size, stream);
   return {data, data, &Delete, where};
 }
 
@@ -143,9 +151,9 @@ void Adapter::Free(void* data) {
   vramstow_framework_block block;
   const int result = table_->free(reinterpret_cast<uint64_t>(data), &block);
   if (result != VRAMSTOW_OK) [[unlikely]] {
-    // Of PyTorch's own allocator; or of the parent, in a forked child, which it knows not to touch.
-    if (result == VRAMSTOW_NOT_OURS) return native_->raw_delete(data);
-    TORCH_CHECK(false, "invalid device pointer: ", data);
+    // Of PyTorch's own allocator, perhaps inside a block of ours that it asked cuMemAlloc for; or
+    // of the parent, in a forked child, which it knows not to touch; or of nobody, as it will say.
+    return native_->raw_delete(data);
   }
   ForgetBlock(block);
 }
@@ -162,7 +170,10 @@ void Adapter::ForgetBlock(const vramstow_framework_block& block) {
 bool Adapter::FreeWatched(void* data) {
   const auto address = reinterpret_cast<uint64_t>(data);
   vramstow_framework_block block;
-  if (table_->find(address, &block) != VRAMSTOW_OK || block.address != address) return false;
+  if (table_->find(address, &block) != VRAMSTOW_OK || block.address != address ||
+      block.state == VRAMSTOW_BLOCK_FOREIGN) {
+    return false;
+  }
   Device& device = devices_[block.device];
   const Context context = history_.Gather(caching::RecordContext::ALL);
   const Place place{device.index, address, block.requested, reinterpret_cast<void*>(block.stream),
@@ -198,6 +209,11 @@ bool Adapter::OpenPool(Device* device) {
   if (table_->open(device->index, &handle) != VRAMSTOW_OK) handle = Device::kNoPool;
   device->handle.store(handle, std::memory_order_release);
   if (handle < 0) return false;
+  if (!device->has_fraction) {
+    // One may come from PyTorch's settings.
+    device->fraction = native_->getMemoryFraction(device->index);
+    device->has_fraction = device->fraction < 1;
+  }
   if (device->has_fraction) ApplyFraction(device);
   return true;
 }
@@ -226,6 +242,15 @@ void* Adapter::AllocateSlowly(const Request& request, int result, Context contex
   const bool served = !reserves.empty() && Ask(request, &block) == VRAMSTOW_OK;
   for (const uint64_t pool : reserves) table_->keep(handle, pool, 1);
   if (served) return Born(request, block, std::move(context));
+  // Of pools that PyTorch's own allocator serves.
+  if (device->pools.NativeOnOutOfMemory()) {
+    const Turn turn(this, device);
+    try {
+      return native_->raw_alloc_with_stream(request.size, request.stream);
+    } catch (const c10::OutOfMemoryError&) {
+      // Told below, with what the pool knows.
+    }
+  }
   Fail(request);
 }
 
@@ -249,8 +274,13 @@ void Adapter::recordStream(const DataPtr& data, c10::cuda::CUDAStream stream) {
   vramstow_framework_block block;
   const auto address = reinterpret_cast<uint64_t>(data.get());
   const int result = table_->find(address, &block);
-  if (result == VRAMSTOW_NOT_OURS) return native_->recordStream(data, stream);
-  TORCH_CHECK(result == VRAMSTOW_OK, "invalid device pointer: ", data.get());
+  if (result != VRAMSTOW_OK || block.state == VRAMSTOW_BLOCK_FOREIGN) {
+    // It looks at blocks with its own deleter only.
+    DataPtr as_its_own(data.get(), data.get(), native_->raw_deleter(), data.device());
+    native_->recordStream(as_its_own, stream);
+    as_its_own.release_context();
+    return;
+  }
   if (block.stream == NumberOf(stream.stream())) return;
   devices_[block.device].counters.FollowActive();
   table_->record_use(block.address, NumberOf(stream.stream()));

@@ -72,6 +72,11 @@ void History::Record(TraceEntry::Action action, const Place& place, Context cont
   ring.next = (ring.next + 1) % most_;
 }
 
+Context& History::Mapping::Current() {
+  thread_local Context context;
+  return context;
+}
+
 void History::Remember(const void* block, Context context) {
   if (context == nullptr) return;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -46,6 +46,23 @@ class History {
   Context Gather(caching::RecordContext level) const;
   void Record(TraceEntry::Action action, const Place& place, Context context);
 
+  // While it lives, what this thread makes the pool map and unmap is told with this context.
+  class Mapping {
+   public:
+    explicit Mapping(const Context& context) : set_(context != nullptr) {
+      if (set_) Current() = context;
+    }
+    ~Mapping() {
+      if (set_) Current() = nullptr;
+    }
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    static Context& Current();
+
+   private:
+    const bool set_;
+  };
+
   // Of live blocks.
   void Remember(const void* block, Context context);
   Context Forget(const void* block);

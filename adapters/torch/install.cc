@@ -34,6 +34,18 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
+// Whether a library of LD_PRELOAD stands in front of the runtime's cudaMalloc. Then it wants to see
+// what PyTorch's own allocator asks for, as torch_memory_saver does.
+bool IsReplaced(const char* function) {
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  void* found = dlsym(RTLD_DEFAULT, function);
+  Dl_info about{};
+  if (preloaded == nullptr || found == nullptr || dladdr(found, &about) == 0) return false;
+  const char* slash = std::strrchr(about.dli_fname, '/');
+  const char* file = slash == nullptr ? about.dli_fname : slash + 1;
+  return std::strncmp(file, "libcudart.", 10) != 0 && std::strstr(preloaded, file) != nullptr;
+}
+
 // Null: installed.
 const char* Install() {
   if (TheAdapter() != nullptr) return nullptr;
@@ -43,6 +55,7 @@ const char* Install() {
   CUDAAllocator* native = caching::allocator.load();
   if (native == nullptr) return "PyTorch has no CUDA allocator yet";
   if (native->name() != "native") return "another allocator is chosen";
+  if (IsReplaced("cudaMalloc")) return "a library in LD_PRELOAD serves cudaMalloc itself";
   void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
   const auto get_table = reinterpret_cast<vramstow_framework_function>(found);

@@ -86,19 +86,24 @@ int Adapter::getPoolUseCount(DeviceIndex device, MempoolId_t id) {
   return At(device).pools.UseCount(id);
 }
 
-void Adapter::setUseOnOOM(DeviceIndex device, MempoolId_t id, bool use) {
-  At(device).pools.SetUseOnOutOfMemory(id, use);
+void Adapter::setUseOnOOM(DeviceIndex index, MempoolId_t id, bool use) {
+  Device& device = At(index);
+  device.pools.SetUseOnOutOfMemory(id, use);
+  if (device.pools.IsNative(id)) native_->setUseOnOOM(index, id, use);
 }
 void Adapter::setUseOnOOM(DeviceIndex device, MempoolId_t id) { setUseOnOOM(device, id, true); }
 
 // Blocks are cut to size here, and what is left is never lost.
-void Adapter::setNoSplit(DeviceIndex, MempoolId_t) {}
+void Adapter::setNoSplit(DeviceIndex index, MempoolId_t id) {
+  if (At(index).pools.IsNative(id)) native_->setNoSplit(index, id);
+}
 
 bool Adapter::checkPoolLiveAllocations(DeviceIndex index, MempoolId_t id,
                                        const std::unordered_set<void*>& expected) {
   Device& device = At(index);
   const uint64_t pool = device.pools.NumberOf(id);
   TORCH_CHECK(pool != PrivatePools::kCommon, "Could not find pool of id");
+  if (pool == PrivatePools::kNative) return native_->checkPoolLiveAllocations(index, id, expected);
   const auto blocks = LiveBlocks(table_, device.handle, pool);
   for (const vramstow_framework_block& block : blocks) {
     if (expected.count(reinterpret_cast<void*>(block.address)) == 0) return false;

@@ -110,6 +110,13 @@ std::vector<uint64_t> PrivatePools::UsedOnOutOfMemory() {
   return numbers;
 }
 
+bool PrivatePools::NativeOnOutOfMemory() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& each) {
+    return each.second.use_on_out_of_memory && each.second.number == kNative;
+  });
+}
+
 std::vector<std::pair<MempoolId_t, uint64_t>> PrivatePools::All() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::pair<MempoolId_t, uint64_t>> all;

@@ -45,6 +45,8 @@ class PrivatePools {
   int UseCount(MempoolId_t id);
   void SetUseOnOutOfMemory(MempoolId_t id, bool use);
   std::vector<uint64_t> UsedOnOutOfMemory();
+  // Whether PyTorch's own allocator has any such pool.
+  bool NativeOnOutOfMemory();
   std::vector<std::pair<MempoolId_t, uint64_t>> All();
 
   void BlockBorn(uint64_t number) { Count(number, 1); }

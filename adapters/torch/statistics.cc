@@ -30,6 +30,12 @@ void AddNative(DeviceStats* to, const DeviceStats& from) {
   to->num_ooms += from.num_ooms;
 }
 
+uint64_t NativeReserved(CUDAAllocator* native, const Device& device) {
+  if (!device.native_used) return 0;
+  const int64_t bytes = native->getDeviceStats(device.index).reserved_bytes[0].current;
+  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+}
+
 // Not in every release.
 template <typename Stats>
 void PutPrivatePools(Stats* stats, const vramstow_framework* table, Device* device) {
@@ -105,15 +111,20 @@ void Adapter::emptyCache(MempoolId_t id) {
     const bool lets_go = number != PrivatePools::kCommon && number != PrivatePools::kNative &&
                          device.pools.UseCount(id) == 0;
     if (lets_go) table_->keep(handle, number, 0);
+    const History::Mapping mapping(history_.Gather(caching::RecordContext::ALL));
     if (table_->trim(handle, 1, &released) == VRAMSTOW_OK) ++device.synchronizations;
     NoteReserved(&device);
   }
   native_->emptyCache(id);
+  for (int i = 0; i < device_count_; ++i) {
+    Device& device = devices_[i];
+    if (device.has_fraction && device.native_used && device.handle >= 0) ApplyFraction(&device);
+  }
 }
 
 double Adapter::getMemoryFraction(DeviceIndex index) {
   Device& device = At(index);
-  return device.has_fraction ? device.fraction.load() : 1.0;
+  return device.has_fraction ? device.fraction.load() : native_->getMemoryFraction(index);
 }
 
 void Adapter::setMemoryFraction(double fraction, DeviceIndex index) {
@@ -132,8 +143,19 @@ void Adapter::ApplyFraction(Device* device) {
   if (table_->stats(handle, &stats) != VRAMSTOW_OK) return;
   const double fraction = device->fraction;
   const auto bytes = static_cast<uint64_t>(fraction * static_cast<double>(stats.total_bytes));
+  // What PyTorch's own allocator took itself is a part of it.
+  const uint64_t native = NativeReserved(native_, *device);
   // Nothing at all is a limit, too.
-  table_->set_limit(handle, fraction >= 1 ? 0 : std::max<uint64_t>(bytes, 1));
+  const uint64_t rest = bytes > native ? bytes - native : 1;
+  table_->set_limit(handle, fraction >= 1 ? 0 : rest);
+}
+
+void Adapter::LimitNative(Device* device) {
+  vramstow_framework_stats stats;
+  if (table_->stats(device->handle, &stats) != VRAMSTOW_OK || stats.total_bytes == 0) return;
+  const auto total = static_cast<double>(stats.total_bytes);
+  const auto ours = static_cast<double>(stats.mapped_small + stats.mapped_large);
+  native_->setMemoryFraction(std::clamp(device->fraction - ours / total, 0.0, 1.0), device->index);
 }
 
 std::vector<caching::StreamSegmentSize> Adapter::getExpandableSegmentSizes(DeviceIndex) {
@@ -152,8 +174,9 @@ void Adapter::cacheInfo(DeviceIndex index, size_t* largest) {
 void* Adapter::getBaseAllocation(void* data, size_t* size) {
   vramstow_framework_block block;
   const int result = table_->find(reinterpret_cast<uint64_t>(data), &block);
-  if (result == VRAMSTOW_NOT_OURS) return native_->getBaseAllocation(data, size);
-  TORCH_CHECK(result == VRAMSTOW_OK, "invalid device pointer: ", data);
+  if (result != VRAMSTOW_OK || block.state == VRAMSTOW_BLOCK_FOREIGN) {
+    return native_->getBaseAllocation(data, size);
+  }
   if (size != nullptr) *size = block.size;
   return reinterpret_cast<void*>(block.address);
 }

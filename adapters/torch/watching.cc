@@ -91,7 +91,7 @@ void Adapter::attachAllocatorTraceTracker(caching::AllocatorTraceTracker tracker
 void Adapter::TellMapping(int device, uint64_t address, uint64_t size, bool mapped) {
   if (!history_.on()) return;
   history_.Record(mapped ? TraceEntry::SEGMENT_MAP : TraceEntry::SEGMENT_UNMAP,
-                  {static_cast<DeviceIndex>(device), address, size}, nullptr);
+                  {static_cast<DeviceIndex>(device), address, size}, History::Mapping::Current());
 }
 
 void Adapter::TellCompleted(int device, uint64_t address, uint64_t size, uint64_t requested) {

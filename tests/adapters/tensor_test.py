@@ -152,6 +152,21 @@ def test_graphs_pools_and_limits(rehearse: Rehearse, python: str, tensors: dict[
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("level", ["native", "tensors"])
+def test_pools_with_an_allocator_of_the_programs_own(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path, level: str
+) -> None:
+    library = tmp_path / "own.so"
+    own = OWN / "own_allocator.cc"
+    subprocess.run(["c++", "-shared", "-fPIC", "-o", library, own], check=True)
+    env = NATIVE if level == "native" else tensors
+    job = rehearse(python, OWN / "own_allocator.py", library, env=env)
+    assert job.status == 0, job.err[-4000:]
+    assert "not its tensors" not in job.err, job.err[-2000:]
+    assert job.out.splitlines()[-1] == "all is as it should be"
+
+
+@pytest.mark.long
 def test_tensors_are_shared_between_processes(
     rehearse: Rehearse, python: str, tensors: dict[str, str], tmp_path: Path
 ) -> None:

@@ -99,5 +99,23 @@ TEST_F(PrivatePoolTest, SpansAndMappedBytesAgree) {
   EXPECT_EQ(pool_->Mapped(0).small + pool_->Mapped(0).large, pool_->Stats().reserved_bytes);
 }
 
+TEST_F(PrivatePoolTest, AFrameworksShareIsForBlocksWithAStream) {
+  pool_->SetShare(8 * kMiB);
+  Block block{};
+  ASSERT_EQ(pool_->Allocate({20 * kMiB}, &block), PoolError::kOk);
+  ASSERT_EQ(pool_->Allocate({8 * kMiB, 1, 0, Layer::kFramework}, &block), PoolError::kOk);
+  EXPECT_EQ(pool_->Allocate({2 * kMiB, 1, 0, Layer::kFramework}, &block), PoolError::kOutOfMemory);
+  EXPECT_EQ(pool_->Allocate({20 * kMiB}, &block), PoolError::kOk);
+}
+
+TEST_F(PrivatePoolTest, ABlockThatCuMemAllocGaveIsNotTheFrameworksToFree) {
+  Block block{};
+  ASSERT_EQ(pool_->Allocate({3 * kMiB}, &block), PoolError::kOk);
+  BlockInfo freed{};
+  EXPECT_EQ(pool_->Free(block.address, &freed, true), PoolError::kNotOurs);
+  EXPECT_EQ(pool_->Stats().live_blocks, 1U);
+  EXPECT_EQ(pool_->Free(block.address), PoolError::kOk);
+}
+
 }  // namespace
 }  // namespace vramstow

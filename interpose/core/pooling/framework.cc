@@ -177,7 +177,8 @@ int Free(uint64_t address, vramstow_framework_block* block) {
   Pools::Use use = TheCore().pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
-  const PoolError error = use->Free(address, &info);
+  // PyTorch's own allocator may have tensors in blocks of ours: it asked cuMemAlloc for them.
+  const PoolError error = use->Free(address, &info, true);
   if (error != PoolError::kOk) return CodeOf(error);
   Put(info, use.device(), block);
   if (info.pending) block->state = VRAMSTOW_BLOCK_PENDING;
@@ -196,7 +197,9 @@ int Find(uint64_t address, vramstow_framework_block* block) {
   BlockInfo info;
   const PoolError error = use->Find(address, &info);
   if (error == PoolError::kOk) Put(info, use.device(), block);
-  if (error == PoolError::kOk && info.pending) block->state = VRAMSTOW_BLOCK_PENDING;
+  if (error == PoolError::kOk && info.pending && block->state == VRAMSTOW_BLOCK_LIVE) {
+    block->state = VRAMSTOW_BLOCK_PENDING;
+  }
   return CodeOf(error);
 }
 
@@ -344,7 +347,15 @@ bool HasFramework() { return the_observer.load(std::memory_order_acquire) != nul
 void TellFramework(const Event& event) {
   const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
   if (observer == nullptr) return;
+  // Segments come mapped.
+  const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
   switch (event.kind) {
+    case EventKind::kAllocate:
+    case EventKind::kFree:
+      if (!segment || event.result != 0) break;
+      observer->mapping(event.device, event.address, event.size,
+                        event.kind == EventKind::kAllocate ? 1 : 0);
+      break;
     case EventKind::kMap:
       if (event.result == 0) observer->mapping(event.device, event.address, event.size, 1);
       break;
