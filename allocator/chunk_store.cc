@@ -295,6 +295,14 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
   }
 }
 
+SlotMask ChunkStore::UseOf(const Page& page, const Foresight& foresight) const {
+  SlotMask use;
+  for (uint32_t number = chunks_[page.chunk].pages; number != 0; number = (*space_)[number].next) {
+    use.Add(foresight.Of((*space_)[number]));
+  }
+  return use;
+}
+
 void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];

@@ -21,6 +21,7 @@
 #include "allocator/driver.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
+#include "allocator/foresight.h"
 #include "allocator/slab.h"
 
 namespace vramstow {
@@ -160,6 +161,9 @@ class ChunkStore {
     const Chunk& chunk = chunks_[page.mapped];
     return chunk.kind == ChunkKind::kDevice ? chunk.place : 0;
   }
+  // When the pages are in use where the chunk is mapped that is in use at this page.
+  SlotMask UseOf(const Page& page, const Foresight& foresight) const;
+  bool MayShadow(uint64_t more) const { return shadows_ && shadow_count() + more < kMostShadows; }
   uint32_t NewMark() { return ++mark_; }
   bool shadows() const { return shadows_; }
   uint64_t shadow_count() const {

@@ -37,16 +37,26 @@ void Heap::Close() {
 uint32_t Heap::TakeFromBin(uint64_t size) {
   const uint32_t number_of_bin = BinOf(size);
   Bin& bin = bins_[number_of_bin];
-  const uint32_t index = bin.head;
+  uint32_t* link = &bin.head;
+  if (spans_[bin.head].zone == kLargeZone) {
+    // In a job that repeats, only the block that lay at the place of the round before.
+    const uint64_t place = repeats_.Foretell(size);
+    if (place != 0 && repeats_.Repeating()) {
+      int looks = 0;
+      while (*link != 0 && spans_[*link].address != place && ++looks < kBinLooks) {
+        link = &spans_[*link].list_next;
+      }
+      if (*link == 0 || spans_[*link].address != place) return TakeFromIndex(size);
+      repeats_.WasRight();
+    }
+  }
+  const uint32_t index = *link;
   Span& span = spans_[index];
-  bin.head = span.list_next;
+  *link = span.list_next;
   if (bin.head == 0) full_bins_ &= ~(uint64_t{1} << number_of_bin);
   quick_bytes_ -= size;
   span.state = SpanState::kLive;
-  if (span.zone == kLargeZone) {
-    repeats_.Foretell(size);
-    repeats_.Note(size, span.address);
-  }
+  if (span.zone == kLargeZone) span.epoch = repeats_.Note(size, span.address);
   return index;
 }
 
@@ -152,30 +162,41 @@ uint32_t Heap::FindRepeated(uint64_t size, uint64_t place) const {
   uint32_t found = 0;
   int looks = 0;
   zones_[kLargeZone].free.VisitFrom(spans_, size, [&](uint32_t index) {
-    const Span& span = spans_[index];
-    if (place - span.address <= span.size - size) found = index;
+    if (Holds(index, place, size)) found = index;
     return found == 0 && ++looks < kMostLooks;
   });
   return found;
 }
 
 uint32_t Heap::TakeLarge(uint64_t size) {
-  const uint64_t place = repeats_.Foretell(size);
-  uint32_t index = place != 0 && repeats_.Repeating() ? FindRepeated(size, place) : 0;
-  const bool repeated = index != 0;
-  if (repeated) {
-    repeats_.WasRight();
-  } else if (place != 0 && repeats_.Repeating()) {
-    // Its pages have moved, and may come home: without a driver call, or not at all.
-    if (repeats_.Sure() && Moved(place, size)) return 0;
-    repeats_.WasWrong();
+  uint64_t place = repeats_.Foretell(size);
+  uint32_t index = FindLarge(size);
+  bool repeated = false;
+  if (place != 0 && repeats_.Repeating()) {
+    // What would be taken anyway is mostly what was taken in the round before.
+    uint32_t there = index != 0 && Holds(index, place, size) ? index : FindRepeated(size, place);
+    if (there == 0 && !Moved(place, size)) {
+      const uint64_t earlier = repeats_.Earlier();
+      if (earlier != 0 && earlier != place) {
+        there = FindRepeated(size, earlier);
+        place = earlier;
+      }
+    }
+    repeated = there != 0;
+    if (repeated) {
+      index = there;
+      repeats_.WasRight();
+    } else {
+      // Its pages have moved, and may come home: without a driver call, or not at all.
+      if (repeats_.Sure() && Moved(place, size)) return 0;
+      repeats_.WasWrong();
+    }
   }
-  if (!repeated) index = FindLarge(size);
   if (index == 0) return 0;
   map_.Prefetch(spans_[index].address);
   zones_[kLargeZone].free.Remove(&spans_, index);
   index = repeated ? CutAt(index, place - spans_[index].address, size) : Cut(index, size);
-  repeats_.Note(size, spans_[index].address);
+  spans_[index].epoch = repeats_.Note(size, spans_[index].address);
   return index;
 }
 
@@ -197,6 +218,7 @@ uint32_t Heap::CutAt(uint32_t index, uint64_t offset, uint64_t size) {
   }
   Span& span = spans_[index];
   span.state = SpanState::kLive;
+  span.epoch = Repeats::kNoName;
   map_.Insert(span.address, index);
   return index;
 }
@@ -255,6 +277,7 @@ void Heap::Track() {
 
 void Heap::Give(uint32_t index, uint32_t epoch) {
   Span& span = spans_[index];
+  if (span.zone == kLargeZone) repeats_.NoteFreed(span.epoch);
   span.epoch = epoch;
   span.tick = around_.fences->OpenTick(timeline);
   // What lies in host memory is slow: better a miss than to use it again.

@@ -25,6 +25,7 @@
 #include "allocator/epochs.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
+#include "allocator/foresight.h"
 #include "allocator/live_bits.h"
 #include "allocator/mutex.h"
 #include "allocator/repeats.h"
@@ -68,6 +69,7 @@ class Heap {
     Fences* fences;
     const Epochs* epochs;
     const PoolEvents* events;
+    Foresight* foresight;
     uint64_t page_bytes;
     uint64_t small_bytes;
     uint64_t largest_region;  // a region is at most this large, unless one block needs more
@@ -180,6 +182,11 @@ class Heap {
   // Puts idle chunks of the store to use at the plan's pages: they become a free span.
   DriverResult Execute(const Plan& plan);
 
+  // In a job that repeats: the chunks of up to `count` whole free pages go to the store, those that
+  // are least in the way when the round is served in the same way again; with `safe`, only such as
+  // are not at all. No driver call. Returns how many.
+  uint64_t StripForeseen(uint64_t count, const Plan& plan, bool safe);
+
   struct StripResult {
     uint64_t pages = 0;    // of the device; now in the store
     uint64_t waiting = 0;  // pages that only wait for a fence
@@ -265,6 +272,9 @@ class Heap {
   static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
   static constexpr uint64_t kTinyShare = 512;
   static constexpr int kLooks = 6;
+  static constexpr int kBinLooks = 8;
+  // Pages of rounds at which foresight looks before a job has repeated for long.
+  static constexpr uint64_t kMostPages = uint64_t{1} << 24;
   // Below so many live blocks the records fit into a processor's own cache.
   static constexpr uint64_t kTracksFrom = 6144;
   // So many bytes of blocks have a byte of bits.
@@ -328,6 +338,10 @@ class Heap {
   uint32_t FindLarge(uint64_t size) const;
   uint32_t FindRepeated(uint64_t size, uint64_t place) const;
   uint32_t TakeLarge(uint64_t size);
+  // Whether [place, place + size) lies in a span that is at least that large.
+  bool Holds(uint32_t index, uint64_t place, uint64_t size) const {
+    return place - spans_[index].address <= spans_[index].size - size;
+  }
   bool Moved(uint64_t place, uint64_t size) const;
   uint32_t SplitAt(uint32_t index, uint64_t offset);
   uint32_t Join(uint32_t index);
@@ -354,6 +368,10 @@ class Heap {
   uint32_t FindSpanWith(const Plan& plan, Wanted wanted) const;
   uint64_t RecallFrom(uint32_t index);
   int LeaveForHome(uint32_t index, Plan* runs);
+  bool Foresee(const Plan& plan, SlotMask* wanted);
+  template <typename Visit>
+  void VisitMovable(const Plan& plan, Visit visit) const;
+  uint64_t LeaveWanted(uint64_t wanted, const Plan& plan);
   uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result);
   void MakeHole(uint32_t index, uint64_t from, uint64_t to);
 
@@ -381,6 +399,8 @@ class Heap {
   Zone zones_[kZones];
   Region* regions_ = nullptr;  // room for kMaxRegions
   Repeats repeats_;
+  uint64_t foresight_pages_ = kMostPages;  // that may be looked at now
+  uint64_t foresight_at_ = 0;              // the request at which that was counted
 };
 
 // Holds a heap's lock, with nothing parked: for all but hits and frees.

@@ -8,6 +8,9 @@ namespace {
 constexpr int kBatch = 64;
 // Mark of a page whose chunk is wanted elsewhere.
 constexpr uint32_t kWanted = ~uint32_t{0};
+// Pages of rounds that foresight may look at: so many for each request, and at most so many for
+// those of long ago.
+constexpr uint64_t kPagesEach = 4;
 
 }  // namespace
 
@@ -156,6 +159,98 @@ uint64_t Heap::RecallFrom(uint32_t index) {
   return done;
 }
 
+// The chunks of so many pages that are marked as wanted go to the store.
+uint64_t Heap::LeaveWanted(uint64_t wanted, const Plan& plan) {
+  uint64_t left = 0;
+  while (left < wanted) {
+    const uint32_t index =
+        FindSpanWith(plan, [](const Page& page) { return page.mark == kWanted; });
+    const uint64_t done = index != 0 ? RecallFrom(index) : 0;
+    if (done == 0) break;
+    left += done;
+  }
+  return left;
+}
+
+// Learns when the pages of the round are in use, and when those of the plan that lack a chunk will
+// be. False: nobody knows.
+bool Heap::Foresee(const Plan& plan, SlotMask* wanted) {
+  Foresight* foresight = around_.foresight;
+  const uint64_t round = repeats_.round();
+  // It costs time: so much for each request, and something to begin with.
+  if (round == 0 || !foresight->Begin(around_.space)) return false;
+  foresight_pages_ += (repeats_.count() - foresight_at_) * kPagesEach;
+  foresight_at_ = repeats_.count();
+  if (foresight_pages_ > kMostPages) foresight_pages_ = kMostPages;
+  bool all = true;
+  repeats_.VisitRound([&](uint64_t size, uint64_t address, uint64_t from, uint64_t to) {
+    const uint64_t end = address + size;
+    const uint64_t pages = (PageUp(end) - PageDown(address)) >> page_shift_;
+    all = all && foresight_pages_ >= pages + 1;
+    if (!all) return;
+    foresight_pages_ -= pages + 1;
+    SlotMask slots;
+    slots.AddRequests(from, to, round);
+    for (uint64_t at = PageDown(address); at < end && all; at += around_.page_bytes) {
+      all = foresight->Note(at, slots);
+    }
+  });
+  wanted->AddRequests(0, repeats_.Life(), round);
+  for (uint64_t i = 0; i < plan.pages; ++i) {
+    const Page& page = around_.space->PageAt(plan.address + i * around_.page_bytes);
+    if (page.chunk == 0) wanted->Add(foresight->Of(page));
+  }
+  return all;
+}
+
+// Calls visit(page) for the whole free pages outside of the plan that may leave.
+template <typename Visit>
+void Heap::VisitMovable(const Plan& plan, Visit visit) const {
+  const bool unfenced = MovesUnfenced();
+  for (const Zone& zone : zones_) {
+    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
+      const Span& span = spans_[index];
+      if (span.address < plan.to && plan.from < span.address + span.size) return true;
+      if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
+      const uint64_t last = PageDown(span.address + span.size);
+      for (uint64_t at = PageUp(span.address); at < last; at += around_.page_bytes) {
+        visit(&around_.space->PageAt(at));
+      }
+      return true;
+    });
+  }
+}
+
+uint64_t Heap::StripForeseen(uint64_t count, const Plan& plan, bool safe) {
+  if (count == 0 || kept || !repeats_.Repeating()) return 0;
+  if (!around_.chunks->MayShadow(count)) return 0;
+  EmptyBins(~uint64_t{0});
+  SlotMask needs;
+  if (!Foresee(plan, &needs)) {
+    around_.foresight->End();
+    return 0;
+  }
+  const auto cost_of = [&](const Page& page) {
+    return needs.Common(around_.chunks->UseOf(page, *around_.foresight));
+  };
+  uint64_t pages[SlotMask::kSlots + 1] = {};  // by what they cost
+  VisitMovable(plan, [&](Page* page) {
+    if (!around_.chunks->IsHost(page->chunk)) ++pages[cost_of(*page)];
+  });
+  uint32_t most = 0;
+  for (uint64_t found = pages[0]; found < count && !safe && most < SlotMask::kSlots;) {
+    found += pages[++most];
+  }
+  uint64_t wanted = 0;
+  VisitMovable(plan, [&](Page* page) {
+    if (wanted == count || around_.chunks->IsHost(page->chunk) || cost_of(*page) > most) return;
+    page->mark = kWanted;
+    ++wanted;
+  });
+  around_.foresight->End();
+  return LeaveWanted(wanted, plan);
+}
+
 uint64_t Heap::Recall(const Plan& plan) {
   if (mark_ == 0) return 0;
   uint64_t wanted = 0;
@@ -167,14 +262,7 @@ uint64_t Heap::Recall(const Plan& plan) {
     (*around_.space)[place].mark = kWanted;
     ++wanted;
   }
-  uint64_t recalled = 0;
-  while (recalled < wanted) {
-    const uint32_t index =
-        FindSpanWith(plan, [](const Page& page) { return page.mark == kWanted; });
-    const uint64_t done = index != 0 ? RecallFrom(index) : 0;
-    if (done == 0) break;
-    recalled += done;
-  }
+  const uint64_t recalled = LeaveWanted(wanted, plan);
   // What lies in the plan itself stays there.
   for (uint64_t at = plan.from; recalled < wanted && at < plan.to; at += around_.page_bytes) {
     if (around_.space->PageAt(at).mark == kWanted) around_.space->PageAt(at).mark = 0;

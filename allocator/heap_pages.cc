@@ -78,6 +78,7 @@ uint32_t Heap::TakeAt(uint64_t address, uint64_t size) {
   }
   if (spans_[index].size != size) zone.free.Insert(&spans_, SplitAt(index, size));
   spans_[index].state = SpanState::kLive;
+  spans_[index].epoch = Repeats::kNoName;
   map_.Insert(address, index);
   return index;
 }

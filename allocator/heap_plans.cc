@@ -164,7 +164,11 @@ DriverResult Heap::MakePlan(uint64_t size, bool recall, Plan* plan) {
   MarkFreePages(recall);
   uint64_t place = zone == kLargeZone && recall ? repeats_.Foretell(size) : 0;
   Plan repeated;
-  if (!repeats_.Repeating() || !PlanAt(place, size, &repeated)) place = 0;
+  if (!repeats_.Repeating()) place = 0;
+  if (place != 0 && !PlanAt(place, size, &repeated)) {
+    place = repeats_.Earlier();
+    if (!PlanAt(place, size, &repeated)) place = 0;
+  }
   if (place != 0 && repeated.cost == 0) {
     *plan = repeated;
     return kDriverSuccess;

@@ -228,6 +228,10 @@ void Pool::Gather(Climb* climb, const Heap::Plan& plan) {
   if (plan.cost != 0) climb->relaxed->Begin();
   if (lacking() == 0) return;
   climb->relaxed->Begin();
+  // Chunks that the next round does not need elsewhere at the same time are as good as new ones.
+  const uint64_t safe = climb->heap->StripForeseen(lacking(), plan, true);
+  Bump(&moved_, safe);
+  if (lacking() == 0) return;
   // A round that repeats, and still lacks chunks where it had some before, would move them about in
   // every round.
   const uint64_t permille = plan.repeats && config_.slack_permille != 0
@@ -237,7 +241,9 @@ void Pool::Gather(Climb* climb, const Heap::Plan& plan) {
   if (lacking() == 0) return;
   uint64_t since = Now();
   Heap* heap = climb->heap;
+  const uint64_t foreseen = heap->StripForeseen(lacking(), plan, false);
   Heap::StripResult strip = heap->Strip(lacking(), ~uint32_t{0}, plan, true);
+  strip.pages += foreseen;
   if (lacking() != 0 && strip.waiting != 0) {
     fences_.Ensure(heap->timeline, fences_.OpenTick(heap->timeline));
     fences_.Poll();

@@ -81,6 +81,7 @@ void Pool::Close(PoolEnd end) {
     FreeHostMemory(heap, sizeof(Heap));
     heaps_[number] = nullptr;
   }
+  foresight_.Close();
   fences_.Close(end == PoolEnd::kAlive);
   chunks_.Close(alive);
   space_.Close(alive);
@@ -127,6 +128,7 @@ Heap* Pool::GetHeap(const HeapKey& key) {
   around.fences = &fences_;
   around.epochs = &epochs_;
   around.events = &events_;
+  around.foresight = &foresight_;
   around.page_bytes = config_.chunk_bytes;
   around.small_bytes = config_.small_bytes;
   around.largest_region = RoundUp(device_.total_bytes, config_.chunk_bytes);

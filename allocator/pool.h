@@ -25,6 +25,7 @@
 #include "allocator/epochs.h"
 #include "allocator/events.h"
 #include "allocator/fences.h"
+#include "allocator/foresight.h"
 #include "allocator/heap.h"
 #include "allocator/mutex.h"
 #include "allocator/relaxed_capture.h"
@@ -297,6 +298,7 @@ class Pool {
   AddressSpace space_;
   ChunkStore chunks_;
   Fences fences_;
+  Foresight foresight_;
   Epochs epochs_;
   Mutex mutex_;
   uint64_t opened_ns_ = 0;

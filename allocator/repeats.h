@@ -17,6 +17,9 @@ namespace vramstow {
 
 class Repeats {
  public:
+  // Of a block that was served without a note.
+  static constexpr uint32_t kNoName = 0;
+
   // Before a request is served: where it is expected to lie; 0: no idea.
   uint64_t Foretell(uint64_t size) {
     if (asked_ == next_) return foretold_;  // the same request once more
@@ -26,6 +29,8 @@ class Repeats {
       foretold_ = At(follows_).address;
       // Many blocks of one size prove nothing.
       if (size != before_[0]) ++run_;
+      // What goes wrong in one round may go right in the next.
+      if (next_ == renews_) Renew();
     } else {
       run_ = 0;
       // Lost, or not found yet: the last time that these sizes came in this order.
@@ -34,14 +39,49 @@ class Repeats {
       foretold_ =
           follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
       if (foretold_ == 0) follows_ = 0;
+      // Another round, or another part of it: what was learned of the one before counts no more.
+      if (follows_ != 0) Renew();
     }
     return foretold_;
   }
 
+  // Where a request that has been foretold lay in the round before that: a block that is made
+  // before its like of the round before is freed has two places by turns. 0: no idea.
+  uint64_t Earlier() const {
+    const uint64_t before = follows_ - round();
+    if (follows_ == 0 || before > follows_ || !Kept(before)) return 0;
+    const Entry& earlier = entries_[before % kKept];
+    return earlier.size == entries_[follows_ % kKept].size ? earlier.address : 0;
+  }
   // Whether it is worth some effort to have this request where it is foretold.
   bool Sure() const { return Repeating() && !given_up_; }
   // Whether the requests of late have been such as came before, in the same order.
   bool Repeating() const { return run_ >= kSure && trust_ > 0; }
+  // Requests in a round; 0: there is none.
+  uint64_t round() const { return follows_ != 0 ? next_ - follows_ : 0; }
+  // Requests so far.
+  uint64_t count() const { return next_; }
+  // For how many requests the one that has been foretold lives.
+  uint64_t Life() const { return LifeOf(follows_); }
+  // Calls visit(size, address, from, to) for the requests of a round, this one, which has been
+  // foretold, being number 0: each lives during the requests [from, to).
+  template <typename Visit>
+  void VisitRound(Visit visit) const {
+    if (follows_ == 0) return;
+    for (uint64_t number = follows_; number < next_; ++number) {
+      if (!Kept(number)) continue;
+      const Entry& entry = entries_[number % kKept];
+      const uint64_t from = number - follows_;
+      visit(entry.size, entry.address, from, from + LifeOf(number));
+      // A block that is made before its like of the round before is freed has two places by turns.
+      const uint64_t before = number - round();
+      if (before > number || !Kept(before)) continue;
+      const Entry& earlier = entries_[before % kKept];
+      if (earlier.size != entry.size || earlier.address == entry.address) continue;
+      visit(earlier.size, earlier.address, from, from + LifeOf(number));
+    }
+  }
+
   // Whether the block came to lie there.
   void WasRight() {
     if (trust_ < kMostTrust) ++trust_;
@@ -52,31 +92,53 @@ class Repeats {
   // It cannot be had there this time.
   void GiveUp() { given_up_ = true; }
 
-  // After it was served, Foretell having been called.
-  void Note(uint64_t size, uint64_t address) {
+  // After it was served, Foretell having been called. Returns a name for NoteFreed.
+  uint32_t Note(uint64_t size, uint64_t address) {
     asked_ = 0;
     last_[Hash(size)] = next_;
-    At(next_) = {size, address};
+    At(next_) = {size, address, 0};
     before_[1] = before_[0];
     before_[0] = size;
     ++next_;
-    if (next_ % kForgivesAfter == 0 && trust_ < kMostTrust) ++trust_;
     if (follows_ != 0) ++follows_;
+    return static_cast<uint32_t>(next_ - 1);
+  }
+  void NoteFreed(uint32_t name) {
+    if (name == kNoName) return;
+    const uint64_t number = next_ - (static_cast<uint32_t>(next_) - name);
+    if (Kept(number)) At(number).freed = next_;
   }
 
  private:
+  void Renew() {
+    renews_ = next_ + (next_ - follows_);
+    if (trust_ < kFirstTrust) trust_ = kFirstTrust;
+  }
+
   static constexpr uint64_t kKept = 8192;
   static constexpr uint64_t kHashes = 2048;
   static constexpr uint64_t kSure = 4;
 
   // Sizes that come as before prove little where blocks are freed in another order.
   static constexpr int kMostTrust = 256;
-  static constexpr uint64_t kForgivesAfter = 512;
+  static constexpr int kFirstTrust = 64;
 
   struct Entry {
     uint64_t size;
     uint64_t address;
+    uint64_t freed;  // the first request after that; 0: it lives
   };
+
+  // Of one that lives still, what its like in the round before did.
+  uint64_t LifeOf(uint64_t number) const {
+    constexpr uint64_t kForEver = uint64_t{1} << 32;
+    const Entry& entry = entries_[number % kKept];
+    if (entry.freed != 0) return entry.freed - number;
+    const uint64_t before = number - round();
+    if (before > number || !Kept(before)) return kForEver;
+    const Entry& earlier = entries_[before % kKept];
+    return earlier.size == entry.size && earlier.freed != 0 ? earlier.freed - before : kForEver;
+  }
 
   Entry& At(uint64_t number) { return entries_[number % kKept]; }
   bool Kept(uint64_t number) const { return number + kKept > next_; }
@@ -89,8 +151,9 @@ class Repeats {
   uint64_t asked_ = 0;  // for which a place was foretold
   uint64_t foretold_ = 0;
   uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
-  int trust_ = kMostTrust;
-  uint64_t run_ = 0;  // how many requests in a row have repeated others
+  int trust_ = 0;
+  uint64_t renews_ = 0;  // the request with which a round begins anew
+  uint64_t run_ = 0;     // how many requests in a row have repeated others
   bool given_up_ = false;
   uint64_t before_[2] = {};
   uint64_t last_[kHashes] = {};

@@ -39,7 +39,8 @@ struct alignas(64) Span {
   uint32_t list_next;
   uint32_t tick;   // of a free span: the heap's stream may touch it until this tick has completed
   uint32_t uses;   // of a live or pending block: first of its recorded uses by other streams
-  uint32_t epoch;  // of a free span: when it was freed, in the pool's epochs
+  uint32_t epoch;  // of a free span: when it was freed, in the pool's epochs; of a large live block
+                   // its name among the heap's requests
   SpanState state;
   uint8_t zone;
   Layer layer;
