@@ -168,10 +168,43 @@ uint32_t Heap::FindRepeated(uint64_t size, uint64_t place) const {
   return found;
 }
 
+// For a request that cannot lie where it lay in the round before: a free place that the round needs
+// for as little as possible while the block lives, so that it displaces no others, and where it
+// opens no more pages than elsewhere; or 0.
+uint32_t Heap::FindQuiet(uint64_t size, uint64_t pages, uint64_t* place) {
+  constexpr int kMostLooks = 16;
+  const uint64_t round = repeats_.round();
+  if (!EarnForesight(kMostLooks * round)) return 0;
+  const uint64_t life = repeats_.Life();
+  uint32_t best = 0;
+  uint64_t least = ~uint64_t{0};
+  int looks = 0;
+  zones_[kLargeZone].free.VisitFrom(spans_, size, [&](uint32_t index) {
+    const Span& span = spans_[index];
+    const Fit fit = FitIn(span, size);
+    if (fit.pages > pages) return true;
+    const uint64_t from = span.address + fit.offset;
+    uint64_t disturbed = 0;
+    repeats_.VisitRound([&](uint64_t other, uint64_t at, uint64_t first, uint64_t last) {
+      if (first == 0 || (first >= life && last <= round)) return;
+      const uint64_t low = std::max(at, from);
+      const uint64_t high = std::min(at + other, from + size);
+      if (low < high) disturbed += high - low;
+    });
+    if (disturbed < least) {
+      least = disturbed;
+      best = index;
+      *place = from;
+    }
+    return least != 0 && ++looks < kMostLooks;
+  });
+  return best;
+}
+
 uint32_t Heap::TakeLarge(uint64_t size) {
   uint64_t place = repeats_.Foretell(size);
   uint32_t index = FindLarge(size);
-  bool repeated = false;
+  bool chosen = false;  // the place, not only the span
   if (place != 0 && repeats_.Repeating()) {
     // What would be taken anyway is mostly what was taken in the round before.
     uint32_t there = index != 0 && Holds(index, place, size) ? index : FindRepeated(size, place);
@@ -182,20 +215,27 @@ uint32_t Heap::TakeLarge(uint64_t size) {
         place = earlier;
       }
     }
-    repeated = there != 0;
-    if (repeated) {
+    chosen = there != 0;
+    if (chosen) {
       index = there;
       repeats_.WasRight();
     } else {
-      // Its pages have moved, and may come home: without a driver call, or not at all.
-      if (repeats_.Sure() && Moved(place, size)) return 0;
+      // Its pages have moved, and may come home: without a driver call, or not at all. What lies
+      // there may have been freed, and the work on it be done.
+      if (repeats_.Sure() && (Moved(place, size) || (!on_stream && pending_head_ != 0))) return 0;
+      if (index != 0 && repeats_.Sure()) {
+        place = 0;
+        const uint32_t quiet = FindQuiet(size, FitIn(spans_[index], size).pages, &place);
+        if (quiet != 0) index = quiet;
+        chosen = quiet != 0;
+      }
       repeats_.WasWrong();
     }
   }
   if (index == 0) return 0;
   map_.Prefetch(spans_[index].address);
   zones_[kLargeZone].free.Remove(&spans_, index);
-  index = repeated ? CutAt(index, place - spans_[index].address, size) : Cut(index, size);
+  index = chosen ? CutAt(index, place - spans_[index].address, size) : Cut(index, size);
   spans_[index].epoch = repeats_.Note(size, spans_[index].address);
   return index;
 }

@@ -273,8 +273,9 @@ class Heap {
   static constexpr uint64_t kTinyShare = 512;
   static constexpr int kLooks = 6;
   static constexpr int kBinLooks = 8;
-  // Pages of rounds at which foresight looks before a job has repeated for long.
-  static constexpr uint64_t kMostPages = uint64_t{1} << 24;
+  // Steps that foresight may take for each request, and before a job has repeated for long.
+  static constexpr uint64_t kStepsEach = 4;
+  static constexpr uint64_t kMostSteps = uint64_t{1} << 24;
   // Below so many live blocks the records fit into a processor's own cache.
   static constexpr uint64_t kTracksFrom = 6144;
   // So many bytes of blocks have a byte of bits.
@@ -337,7 +338,18 @@ class Heap {
   Fit FitIn(const Span& span, uint64_t size) const;
   uint32_t FindLarge(uint64_t size) const;
   uint32_t FindRepeated(uint64_t size, uint64_t place) const;
+  uint32_t FindQuiet(uint64_t size, uint64_t pages, uint64_t* place);
   uint32_t TakeLarge(uint64_t size);
+  // Whether so many steps may be taken to look ahead: so many for each request, and something to
+  // begin with.
+  bool EarnForesight(uint64_t steps) {
+    foresight_steps_ += (repeats_.count() - foresight_at_) * kStepsEach;
+    foresight_at_ = repeats_.count();
+    if (foresight_steps_ > kMostSteps) foresight_steps_ = kMostSteps;
+    if (foresight_steps_ < steps) return false;
+    foresight_steps_ -= steps;
+    return true;
+  }
   // Whether [place, place + size) lies in a span that is at least that large.
   bool Holds(uint32_t index, uint64_t place, uint64_t size) const {
     return place - spans_[index].address <= spans_[index].size - size;
@@ -399,7 +411,7 @@ class Heap {
   Zone zones_[kZones];
   Region* regions_ = nullptr;  // room for kMaxRegions
   Repeats repeats_;
-  uint64_t foresight_pages_ = kMostPages;  // that may be looked at now
+  uint64_t foresight_steps_ = kMostSteps;  // that may be taken now
   uint64_t foresight_at_ = 0;              // the request at which that was counted
 };
 

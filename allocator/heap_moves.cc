@@ -8,9 +8,6 @@ namespace {
 constexpr int kBatch = 64;
 // Mark of a page whose chunk is wanted elsewhere.
 constexpr uint32_t kWanted = ~uint32_t{0};
-// Pages of rounds that foresight may look at: so many for each request, and at most so many for
-// those of long ago.
-constexpr uint64_t kPagesEach = 4;
 
 }  // namespace
 
@@ -177,18 +174,13 @@ uint64_t Heap::LeaveWanted(uint64_t wanted, const Plan& plan) {
 bool Heap::Foresee(const Plan& plan, SlotMask* wanted) {
   Foresight* foresight = around_.foresight;
   const uint64_t round = repeats_.round();
-  // It costs time: so much for each request, and something to begin with.
   if (round == 0 || !foresight->Begin(around_.space)) return false;
-  foresight_pages_ += (repeats_.count() - foresight_at_) * kPagesEach;
-  foresight_at_ = repeats_.count();
-  if (foresight_pages_ > kMostPages) foresight_pages_ = kMostPages;
   bool all = true;
   repeats_.VisitRound([&](uint64_t size, uint64_t address, uint64_t from, uint64_t to) {
     const uint64_t end = address + size;
     const uint64_t pages = (PageUp(end) - PageDown(address)) >> page_shift_;
-    all = all && foresight_pages_ >= pages + 1;
+    all = all && EarnForesight(pages + 1);
     if (!all) return;
-    foresight_pages_ -= pages + 1;
     SlotMask slots;
     slots.AddRequests(from, to, round);
     for (uint64_t at = PageDown(address); at < end && all; at += around_.page_bytes) {
