@@ -88,6 +88,8 @@ const char* EventKindName(EventKind kind) {
       return "offload";
     case EventKind::kReturn:
       return "return";
+    case EventKind::kLaunch:
+      return "launch";
   }
   return "unknown";
 }

@@ -68,6 +68,10 @@ enum class EventKind : uint8_t {
   kCorrelation = 39,  // event number `object` was recorded in CUPTI's call number `size`
   kOffload = 40,      // live memory went to the host: address, size; `requested` ns of gate time
   kReturn = 41,       // and came back; `object` of both says why (OffloadReason)
+  // Kernels were launched (--launches): `size` of them, `object` the annotation that names the
+  // kernel, or the entry point where it is no kernel's. `offset` 0: counted since the last such
+  // event, by all threads. 1: this one, for so many of this thread.
+  kLaunch = 42,
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.

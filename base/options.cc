@@ -134,7 +134,36 @@ bool ReadOffload(const char* variable, const char* text, const char** value, Opt
   return false;
 }
 
+bool ReadLaunches(const char* variable, const char* text, const char** value, OptionError* error,
+                  const char*) {
+  LaunchesSetting setting;
+  *value = text;
+  if (ParseLaunches(text, &setting)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s': write off, count, or sample=N with N from 1 to 1000000.", variable,
+                text);
+  return false;
+}
+
 }  // namespace
+
+bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
+  constexpr std::string_view kSample = "sample=";
+  constexpr uint64_t kMost = 1'000'000;
+  *setting = LaunchesSetting();
+  if (text == "off") return true;
+  setting->on = true;
+  if (text == "count") return true;
+  if (!text.starts_with(kSample)) return false;
+  text.remove_prefix(kSample.size());
+  uint64_t every = 0;
+  for (const char letter : text) {
+    if (letter < '0' || letter > '9' || every > kMost) return false;
+    every = every * 10 + static_cast<uint64_t>(letter - '0');
+  }
+  setting->every = static_cast<uint32_t>(every);
+  return every >= 1 && every <= kMost;
+}
 
 bool ParseOffload(std::string_view text, OffloadSetting* setting) {
   constexpr std::string_view kHost = ",host=";

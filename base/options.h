@@ -19,7 +19,17 @@ namespace vramstow {
 // process belongs to. Stored in the trace, so that the run finds its files again.
 inline constexpr char kRunIdVariable[] = "VRAMSTOW_RUN_ID";
 
-enum class OptionType { kBool, kText, kPath, kChoice, kBytes, kDuration, kLimit, kOffload };
+enum class OptionType {
+  kBool,
+  kText,
+  kPath,
+  kChoice,
+  kBytes,
+  kDuration,
+  kLimit,
+  kOffload,
+  kLaunches
+};
 
 // One row of the table, as data: for help texts, flags and documentation.
 struct OptionRow {
@@ -49,6 +59,7 @@ using BytesValue = const char*;
 using DurationValue = const char*;
 using LimitValue = const char*;
 using OffloadValue = const char*;
+using LaunchesValue = const char*;
 
 // A Limit: "20GiB", or a part of the device's memory such as "50%" or "0.5"; empty is no limit (0).
 // False: neither of them.
@@ -62,6 +73,13 @@ struct OffloadSetting {
   uint64_t host_bytes = 0;
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
+
+// A Launches: "off", "count", or "sample=N".
+struct LaunchesSetting {
+  bool on = false;
+  uint32_t every = 0;  // which launches of a thread are recorded; 0: they are counted
+};
+bool ParseLaunches(std::string_view text, LaunchesSetting* setting);
 
 // The values: one member for each row of the table.
 struct Options {

@@ -1,4 +1,6 @@
-"""What --offload adds to a launch with eight pointers: at rest, and while memory lies on the host.
+"""What --offload and --launches add to a launch with eight pointers.
+
+With --offload: at rest, and while memory lies on the host.
 
 python bench/launch_cost.py [--rounds 20] [--launches 50000]
 """
@@ -9,27 +11,33 @@ import argparse
 import os
 import statistics
 import subprocess
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 # `effects=off`: the kernel itself is not run, only what surrounds it.
-RUN = ["run", "--simulate=h200,effects=off", "--no-trace", "--pool=on"]
+RUN = ["run", "--simulate=h200,effects=off", "--pool=on"]
 WAYS = {
-    "without --offload": (["--offload=off"], []),
-    "with it, at rest": (["--offload=explicit"], []),
-    "with memory on the host": (["--offload=explicit"], ["watched"]),
+    "without either": (["--no-trace"], []),
+    "--offload, at rest": (["--no-trace", "--offload=explicit"], []),
+    "with memory on the host": (["--no-trace", "--offload=explicit"], ["watched"]),
+    "--launches=off": ([], []),
+    "--launches=count": (["--launches=count"], []),
+    "--launches=sample=100": (["--launches=sample=100"], []),
+    "--launches=sample=1": (["--launches=sample=1"], []),
 }
 
 
 def launch_ns(launches: int, flags: list[str], mode: list[str]) -> float:
     loop = [BUILD / "bin/launch_loop", str(launches), *mode]
-    done = subprocess.run(
-        [BUILD / "bin/vramstow", *RUN, *flags, "--", *loop],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [BUILD / "bin/vramstow", *RUN, f"--trace-dir={folder}", *flags, "--", *loop],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         raise SystemExit(f"launch_loop ended with status {done.returncode}: {done.stderr}")
     return float(done.stdout)
@@ -49,7 +57,7 @@ def main() -> int:
         way: statistics.mean(sorted(found)[: max(1, len(found) // 5)])
         for way, found in times.items()
     }
-    base = fastest["without --offload"]
+    base = fastest["without either"]
     for way, found in fastest.items():
         print(f"{way:<25} {found:7.1f} ns  {found - base:+7.1f}  {found / base:.2f} x")
     return 0

@@ -35,6 +35,8 @@ std::string ValuesOf(const OptionRow& row) {
       return "a number of bytes, or a part of the device, such as 20GiB or 50%";
     case OptionType::kOffload:
       return "off, auto or explicit, perhaps with ,host=BYTES";
+    case OptionType::kLaunches:
+      return "off, count, or sample=N with N from 1 to 1000000";
   }
   return "";
 }

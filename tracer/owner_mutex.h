@@ -5,7 +5,7 @@
 // interrupted the holder. The tracer takes it on slow paths only.
 //
 // Ownership: none. Threads: that is its purpose; Lock may be called in a signal handler. Errors:
-// see Lock. No heap, no destructor work. After fork the child must not use a parent's OwnerMutex.
+// see Lock. No heap, no destructor work. After fork the child must Reset it first.
 #ifndef VRAMSTOW_TRACER_OWNER_MUTEX_H_
 #define VRAMSTOW_TRACER_OWNER_MUTEX_H_
 
@@ -71,6 +71,9 @@ class VRAMSTOW_CAPABILITY("mutex") OwnerMutex {
       syscall(SYS_futex, FutexWord(), FUTEX_WAKE_PRIVATE, 1);
     }
   }
+
+  // In a forked child, whose only thread does not hold it.
+  void Reset() { word_.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr uint64_t kWaiters = 1;

@@ -60,6 +60,8 @@ struct RecorderConfig {
   bool background = false;
   bool compress = false;
   uint32_t sample_ms = 0;
+  // What that thread does besides when it records the host's memory.
+  void (*on_sample)() = nullptr;
   // The newest chunks of events take the place of the oldest when they fill so many bytes; at least
   // kLeastRingBytes. 0: all are kept.
   uint64_t ring_bytes = 0;

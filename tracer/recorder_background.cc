@@ -35,6 +35,7 @@ void RecorderState::StartBackground(const RecorderConfig& config) {
   if (!config.background || !file_.is_shared()) return;
   if (config.compress) compressor_ = Compressor::Create();
   sample_ms_ = config.sample_ms;
+  on_sample_ = config.on_sample;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -76,6 +77,7 @@ void RecorderState::BackgroundRound() {
     const uint64_t now = NowMs();
     if (now >= sample_at) {
       TakeSample();
+      if (on_sample_ != nullptr) on_sample_();
       sample_at = now + sample_ms_;
     }
     const uint64_t wait_ms = sample_ms_ == 0 ? kNeverMs : sample_at - now;

@@ -178,6 +178,7 @@ class RecorderState {
   std::atomic<uint32_t> handed_over_{0};  // slots, ever: what the thread waits for
   Compressor* compressor_ = nullptr;      // null: chunks are written as they are
   uint32_t sample_ms_ = 0;
+  void (*on_sample_)() = nullptr;
   uint64_t trace_id_ = 0;
   ChunkWriter tables_ VRAMSTOW_GUARDED_BY(lock_);
   ThreadBuffer* free_ VRAMSTOW_GUARDED_BY(lock_) = nullptr;

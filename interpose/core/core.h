@@ -12,6 +12,7 @@
 #include "interpose/core/contexts.h"
 #include "interpose/core/coverage.h"
 #include "interpose/core/driver.h"
+#include "interpose/core/launches.h"
 #include "interpose/core/pooling/application.h"
 #include "interpose/core/pooling/offloading.h"
 #include "interpose/core/pooling/pools.h"
@@ -34,6 +35,7 @@ struct Core {
   Coverage coverage;
   Trace trace;
   Activity activity;
+  Launches launches;
   Pools pools;
   Offloading offloading;
   Regions regions;
@@ -47,8 +49,10 @@ struct Core {
       shim->thread()->recorder = nullptr;
       shim->thread()->pool_call = nullptr;
       shim->thread()->lane = 0;
+      shim->thread()->launches = 0;
     }
     activity.Abandon();
+    launches.AbandonAfterFork();
     trace.AbandonAfterFork();
     contexts.Clear();
     pools.AbandonAfterFork();

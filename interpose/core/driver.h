@@ -35,7 +35,8 @@ namespace vramstow {
           query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)  \
               query(cuCtxGetDevice) query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz) \
                   query(cuThreadExchangeStreamCaptureMode) query(cuFuncGetParamInfo)           \
-                      query(cuKernelGetParamInfo) VRAMSTOW_POOL_FUNCTIONS(query)
+                      query(cuKernelGetParamInfo) query(cuFuncGetName) query(cuKernelGetName)  \
+                          VRAMSTOW_POOL_FUNCTIONS(query)
 
 class Driver {
  public:

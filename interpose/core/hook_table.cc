@@ -7,11 +7,15 @@ namespace {
 
 enum class StreamOf { legacy, ptsz };
 
-constexpr bool IsSubmission(std::string_view group) { return group == "submission"; }
+constexpr bool IsLaunch(std::string_view group) { return group == "launch"; }
+constexpr bool IsSubmission(std::string_view group) {
+  return group == "submission" || IsLaunch(group);
+}
 
 constexpr HookRow kRows[] = {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  {#symbol, #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group)},
+  {#symbol,         #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group),      \
+   IsLaunch(#group)},
 #include "interpose/shim/hooks.def"
 };
 

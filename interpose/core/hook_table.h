@@ -26,6 +26,7 @@ struct HookRow {
   int version;
   bool per_thread_stream;  // a null stream is the thread's own default stream
   bool submission;         // submits work: hooked only where memory may move
+  bool launch;             // of these what launches kernels: also where launches are counted
 };
 
 const HookRow& RowOf(Hook hook);

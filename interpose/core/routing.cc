@@ -13,8 +13,12 @@ void NoteLookUp(VramstowWay way, const void* caller) {
   if (core.process.options().coverage) core.coverage.NoteLookUp(way, caller);
 }
 
-// Functions that submit work are left alone where memory does not move.
-bool IsWanted(Hook hook) { return !RowOf(hook).submission || TheCore().offloading.wanted(); }
+// Functions that submit work are left alone where memory does not move and nobody counts them.
+bool IsWanted(Hook hook) {
+  const HookRow& row = RowOf(hook);
+  return !row.submission || TheCore().offloading.wanted() ||
+         (row.launch && TheCore().launches.wanted());
+}
 
 bool IsHookedName(const char* name) {
   for (size_t i = 0; i < kHookCount; ++i) {

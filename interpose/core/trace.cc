@@ -47,7 +47,8 @@ uint64_t NowMs() {
 bool IsWorthAFile(const Event& event) {
   return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
          event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
-         event.kind != EventKind::kCloseImport && event.kind != EventKind::kRefused;
+         event.kind != EventKind::kCloseImport && event.kind != EventKind::kRefused &&
+         event.kind != EventKind::kLaunch;
 }
 
 }  // namespace
@@ -79,6 +80,7 @@ void Trace::OpenAs(State* state) {
                                               .background = true,
                                               .compress = options.trace_compress,
                                               .sample_ms = 1000,
+                                              .on_sample = [] { TheCore().launches.Tell(); },
                                               .ring_bytes = ring_bytes});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
@@ -159,6 +161,7 @@ uint16_t Trace::Library(const void* return_address) {
 uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
   KeepErrno keep_errno;
+  TheCore().launches.Tell();
   const uint64_t annotation = *text == '\0' ? 0 : recorder_.InternAnnotation(text);
   const uint64_t sequence = recorder_.RecordMark(kind, annotation, number);
   return sequence == 0 ? 0 : annotation == 0 ? sequence : annotation;
@@ -167,6 +170,7 @@ uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
 void Trace::EndRange(uint64_t annotation, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
   KeepErrno keep_errno;
+  TheCore().launches.Tell();
   recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
 }
 
@@ -175,6 +179,10 @@ void Trace::RecordActivity(const char* text, Event event) {
   KeepErrno keep_errno;
   if (text != nullptr) event.object = recorder_.InternAnnotation(text);
   recorder_.RecordWithStack(event);
+}
+
+uint64_t Trace::Annotation(const char* text) {
+  return is_open() ? recorder_.InternAnnotation(text) : 0;
 }
 
 void Trace::Describe(const char* key, const char* value) {
@@ -246,6 +254,7 @@ void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_byte
 int Trace::WriteCopy(char* path, size_t size) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return EBADF;
   KeepErrno keep_errno;
+  TheCore().launches.Tell();
   return recorder_.WriteCopy("dump", false, path, size);
 }
 
@@ -260,6 +269,7 @@ void Trace::NoteOutOfMemory() {
       !copied_ms_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
     return;
   }
+  TheCore().launches.Tell();
   char path[PATH_MAX];
   const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
   if (error == EEXIST) return;  // another thread is at it
@@ -271,6 +281,7 @@ void Trace::NoteOutOfMemory() {
 }
 
 void Trace::Close() {
+  if (is_open()) TheCore().launches.Tell();
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
 

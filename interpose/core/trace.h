@@ -68,6 +68,10 @@ class Trace {
   // into a copy, which takes the place of an earlier one. Not under locks of the pool.
   void NoteOutOfMemory();
 
+  // The number by which events name a text; 0 while there is no trace.
+  uint64_t Annotation(const char* text);
+
+  bool is_open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }
   // Nothing will be recorded any more, or ever was to be.
   bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
 

@@ -42,6 +42,7 @@ constexpr Group kGroups[] = {
     {"graph_memory", "Memory of graphs"},
     {"lifetime", "Lifetime"},
     {"streams", "Streams"},
+    {"launch", "Launches, with `--offload` or `--launches` only"},
     {"submission", "Submission of work, with `--offload` only"},
     {"by_address", "By address"},
 };

@@ -35,6 +35,7 @@ struct VramstowThread {
   uint32_t correlation;
   uint32_t in_runtime;
   uint64_t recorded;
+  uint32_t launches; /* with --launches=sample: since the last one that was recorded */
   /* The regions that it is in, as tags, the innermost last. */
   uint32_t region_count;
   uint16_t regions[kVramstowMostRegions];

@@ -95,6 +95,24 @@ TEST_F(OptionsTest, TimesBytesAndLimitsAreChecked) {
   EXPECT_STREQ(options_.limit, "50%");
 }
 
+TEST_F(OptionsTest, LaunchesAreOffCountedOrSampled) {
+  LaunchesSetting setting;
+  EXPECT_TRUE(ParseLaunches("off", &setting));
+  EXPECT_FALSE(setting.on);
+  EXPECT_TRUE(ParseLaunches("count", &setting));
+  EXPECT_TRUE(setting.on);
+  EXPECT_EQ(setting.every, 0u);
+  EXPECT_TRUE(ParseLaunches("sample=1000000", &setting));
+  EXPECT_EQ(setting.every, 1'000'000u);
+  for (const char* wrong : {"", "sample", "sample=", "sample=0", "sample=1000001", "sample=1x",
+                            "sample=99999999999999999999", "counts"}) {
+    EXPECT_FALSE(ParseLaunches(wrong, &setting)) << wrong;
+  }
+  Environment()["VRAMSTOW_LAUNCHES"] = "each";
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_STREQ(options_.launches, "off");
+}
+
 TEST(Limit, IsBytesOrAPartOfTheDevice) {
   const auto limit = [](const char* text) {
     uint64_t bytes = 1;

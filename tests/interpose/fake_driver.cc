@@ -7,6 +7,7 @@
 // an address for cuMemAlloc that the library does not export.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -99,6 +100,7 @@ Served Serve(Tag<Id::kcuMemAllocPitch_v2>, CUdeviceptr* dptr, size_t* pitch, siz
 Served Serve(Tag<Id::kcuMemFree_v2>, CUdeviceptr dptr) {
   errno = EXDEV;  // the caller's errno is the driver's doing, not ours
   if (dptr == 0xbad) return {CUDA_ERROR_INVALID_VALUE, dptr, 0};
+  if (dptr == 0xc4a5) raise(SIGSEGV);  // a driver that crashes
   if (dptr == 0xdead) return {CUDA_ERROR_DEINITIALIZED, dptr, 0};
   return {CUDA_SUCCESS, dptr, 0};
 }
@@ -140,6 +142,10 @@ Served Serve(Tag<Id::kcuDevicePrimaryCtxRetain>, CUcontext* context, CUdevice) {
 Served Serve(Tag<Id::kcuDevicePrimaryCtxRelease_v2>, CUdevice) {
   --primary_references;
   return {};
+}
+Served Serve(Tag<Id::kcuLaunchKernel>, CUfunction, unsigned int x, unsigned int, unsigned int,
+             unsigned int, unsigned int, unsigned int, unsigned int, CUstream, void**, void**) {
+  return {x == 0xbad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, 0, 0};
 }
 Served Serve(Tag<Id::kcuGetExportTable>, const void** table, const CUuuid*) {
   if (table != nullptr) *table = &next_address;
@@ -238,6 +244,12 @@ CUresult GetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t 
 }  // namespace
 
 extern "C" {
+// A function's handle is its name.
+__attribute__((visibility("default"))) CUresult CUDAAPI cuFuncGetName(const char** name,
+                                                                      CUfunction function) {
+  *name = reinterpret_cast<const char*>(function);
+  return CUDA_SUCCESS;
+}
 __attribute__((visibility("default"))) CUresult CUDAAPI cuDriverGetVersion(int* version) {
   *version = 13000;
   return CUDA_SUCCESS;

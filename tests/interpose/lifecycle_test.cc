@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "tests/interpose/support.h"
 
@@ -134,6 +137,8 @@ TEST_F(Lifecycle, NullArgumentsReachTheDriverAndNothingElse) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   outcome = Run({"host", "null-arguments"}, {{"FAKE_RESULT", "999"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
+  const Outcome counted = Run({"host", "null-arguments"}, {{"VRAMSTOW_LAUNCHES", "sample=1"}});
+  EXPECT_EQ(counted.status, 0) << counted.error;
 }
 
 TEST_F(Lifecycle, ErrnoIsTheDrivers) {
@@ -215,6 +220,24 @@ TEST_F(Lifecycle, AfterExecTheProcessHasASecondTrace) {
   EXPECT_EQ(TraceWith(2000).facts["process.pid"], TraceWith(1000).facts["process.pid"]);
   EXPECT_FALSE(TraceWith(2000).closed) << "nothing tells a process that it is about to be replaced";
   EXPECT_TRUE(TraceWith(1000).closed);
+}
+
+TEST_F(Lifecycle, HoweverTheProcessDiesAllThatItDidIsThere) {
+  const std::pair<const char*, int> ends[] = {
+      {"abort", SIGABRT}, {"driver", SIGSEGV}, {"terminate", SIGTERM}, {"quick-exit", 0}};
+  for (const auto& [how, signal] : ends) {
+    const Outcome outcome = Run({"host", "die", how});
+    EXPECT_EQ(outcome.status, signal == 0 ? 0 : 128 + signal) << how << outcome.error;
+    const ReadTrace trace = OnlyTrace();
+    EXPECT_EQ(AllocatedSizes(trace).size(), 1000u) << how;
+    const std::vector<NamedEvent> frees = OfKind(trace, EventKind::kFree);
+    // What the driver was asked for when it crashed was told before.
+    ASSERT_EQ(frees.size(), signal == SIGSEGV ? 501u : 500u) << how;
+    if (signal == SIGSEGV) {
+      EXPECT_EQ(frees.back().address, 0xc4a5u);
+    }
+    fs::remove(folder() + "/" + trace.file);
+  }
 }
 
 TEST_F(Lifecycle, ThreadsThatStartTogetherAreAllRecorded) {

@@ -91,6 +91,71 @@ TEST(Iterations, NothingThatRecursIsSaid) {
   EXPECT_FALSE(iterations.why_not.empty());
 }
 
+TEST(Launches, AreToldByKernelRangeAndIteration) {
+  History history;
+  const auto mark = [&history](uint64_t text, uint64_t offset, uint64_t number, uint32_t thread) {
+    history.Add({.size = number,
+                 .object = text,
+                 .offset = offset,
+                 .thread = thread,
+                 .kind = EventKind::kMark});
+  };
+  const auto launch = [&history](uint64_t kernel, uint64_t count, uint32_t thread) {
+    history.Add({.size = count, .object = kernel, .thread = thread, .kind = EventKind::kLaunch});
+  };
+  launch(3, 7, 1);  // before all iterations
+  for (uint64_t i = 1; i <= 3; ++i) {
+    mark(0, 0, i, 1);
+    mark(1, 1, 0, 1);
+    history.Allocate(0x1000, kMega);
+    launch(3, 10 * i, 1);
+    launch(4, 1, 9);  // of a thread without ranges: it was within the one that is open
+    mark(2, 1, 5, 2);
+    launch(4, 2, 9);
+    mark(2, 2, 5, 9);  // a range of the process ends anywhere
+    history.Free(0x1000);
+    mark(0, 2, 0, 1);
+    launch(4, 100, 1);  // in no range
+  }
+  MarkedSource source(history.events());
+  source.texts = {"iteration", "forward", "copy", "_Z3runi", "other"};
+  Analysis analysis = AnalyzeInDetail(&source, "history.stow");
+  Explain(analysis.detail, &analysis.facts);
+  const LaunchesFacts& launches = analysis.facts.launches;
+  EXPECT_EQ(launches.launches, 7u + 60 + 9 + 300);
+  EXPECT_FALSE(launches.sampled);
+  ASSERT_EQ(launches.by_kernel.size(), 2u);
+  EXPECT_EQ(launches.by_kernel[0].name, "other");
+  EXPECT_EQ(launches.by_kernel[0].launches, 309u);
+  EXPECT_EQ(launches.by_kernel[1].name, "run(int)");
+  EXPECT_EQ(launches.by_kernel[1].launches, 67u);
+  ASSERT_EQ(launches.by_range.size(), 2u);
+  EXPECT_EQ(launches.by_range[0].name, "forward");
+  EXPECT_EQ(launches.by_range[0].launches, 63u);
+  EXPECT_EQ(launches.by_range[1].name, "copy");
+  EXPECT_EQ(launches.by_range[1].launches, 6u);
+  ASSERT_EQ(analysis.facts.iterations.list.size(), 3u);
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(analysis.facts.iterations.list[i].launches, 10 * (i + 1) + 103);
+  }
+  // They are nobody's memory, and no calls of a library.
+  EXPECT_EQ(analysis.facts.counts.allocations, 3u);
+}
+
+TEST(Launches, AreSummedExactlyWhereTheirStepsAreJoined) {
+  LaunchTally tally;
+  constexpr uint64_t kEvents = 1'000'000;
+  for (uint64_t i = 1; i <= kEvents; ++i) {
+    tally.Add({.size = 2, .kind = EventKind::kLaunch}, "kernel", i);
+  }
+  EXPECT_EQ(tally.Facts().launches, 2 * kEvents);
+  const std::vector<LaunchStep> steps = tally.TakeSteps();
+  EXPECT_LE(steps.size(), size_t{1} << 18);
+  EXPECT_EQ(LaunchesBetween(steps, 1, kEvents + 1), 2 * kEvents);
+  const auto half = static_cast<double>(LaunchesBetween(steps, 1, kEvents / 2));
+  EXPECT_NEAR(half, 1.0 * kEvents, 32);
+}
+
 TEST(Peak, WhatChangedInTheLastSecondBeforeItIsTold) {
   History history;
   history.Allocate(0x1000, 50 * kMega, MemoryKind::kDevice, 1);

@@ -3,9 +3,9 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v2.2-closed.stow, a small trace that was closed, with FOLDER/v2.2-closed.txt, its
-// contents; and v2.2-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
-// are compressed, and marks have texts.
+// Gives FOLDER/v2.3-closed.stow, a small trace that was closed, with FOLDER/v2.3-closed.txt, its
+// contents; and v2.3-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
+// are compressed, marks have texts, and launches are told.
 #include <unistd.h>
 
 #include <chrono>
@@ -67,12 +67,25 @@ void RecordMarks(Recorder* recorder) {
   recorder->RecordMark(MarkKind::kRangeEnds, 0, 0);
 }
 
+void RecordLaunches(Recorder* recorder) {
+  Event launches;
+  launches.kind = EventKind::kLaunch;
+  launches.object = recorder->InternAnnotation("_Z6kernelPfi");
+  launches.size = 1234;
+  recorder->RecordWithStack(launches);
+  launches.size = 100;
+  launches.offset = 1;
+  launches.stream = 2;
+  recorder->RecordWithStack(launches);
+}
+
 void MakeClosed(const std::string& folder) {
-  Recorder* const recorder = OpenCompressing(folder, "v2.2-closed");
+  Recorder* const recorder = OpenCompressing(folder, "v2.3-closed");
   TellTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] {
     RecordMarks(recorder);
+    RecordLaunches(recorder);
     RecordMany(recorder, 1, 60);
   }).join();
   std::thread([recorder] { RecordMany(recorder, 2, 60); }).join();
@@ -90,7 +103,7 @@ void MakeKilled(const std::string& folder) {
   RecordMany(recorder, 6, 300);
   Wait();
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.2-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.3-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -106,7 +119,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v2.2-closed", "v2.2-killed"}) {
+  for (const char* name : {"v2.3-closed", "v2.3-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }

@@ -100,7 +100,7 @@ void Analyzer::AddBatch(const EventBatch& batch) {
   // How many events ahead memory is asked for: first what says where a block is, then the block.
   constexpr size_t kPlacesAhead = 32;
   constexpr size_t kBlocksAhead = 16;
-  auto mark = batch.marks.begin();
+  auto text = batch.texts.begin();
   auto reserved = batch.reserved.begin();
   for (size_t i = 0; i < std::min(kPlacesAhead, batch.count); ++i) PrefetchPlace(batch.events[i]);
   for (size_t i = 0; i < batch.count; ++i) {
@@ -108,7 +108,7 @@ void Analyzer::AddBatch(const EventBatch& batch) {
     if (i + kBlocksAhead < batch.count) PrefetchBlock(batch.events[i + kBlocksAhead]);
     const Event& event = batch.events[i];
     Add(event, event.stack);
-    if (mark != batch.marks.end() && mark->first == i) AddMark(event, (mark++)->second);
+    if (text != batch.texts.end() && text->first == i) AddText(event, (text++)->second);
     if (reserved != batch.reserved.end() && reserved->first == i) SetReserved((reserved++)->second);
   }
 }
@@ -118,6 +118,7 @@ void Analyzer::AddDriver(const Event& event) {
     AddRefused(event);
     return;
   }
+  if (event.kind == EventKind::kLaunch) return;  // AddText
   any_driver_ = true;
   ++levels_.Library(event.library).calls;
   ++levels_.Call(event.call).calls;

@@ -25,6 +25,7 @@
 #include "tools/analysis/event_batch.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
+#include "tools/analysis/launch_tally.h"
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
@@ -42,6 +43,8 @@ class Analyzer {
   // Events in the order of their sequence. `stack`: of the call, a number of the source's.
   void Add(const Event& event, uint32_t stack = 0);
   // A mark's text, after Add.
+  // What an event with a text says: a mark, or launches of a kernel.
+  void AddText(const Event& event, std::string_view text);
   void AddMark(const Event& event, std::string_view text);
   // The source says how much is reserved after the event that was added last.
   void SetReserved(uint64_t bytes) {
@@ -180,6 +183,7 @@ class Analyzer {
   uint32_t flush_site_ = 0;
   std::vector<uint32_t> flush_sites_;  // of cache_.flushes
   Residency residency_;
+  LaunchTally launches_;
   std::vector<MarkDetail> marks_;
   uint64_t marks_left_out_ = 0;
   std::optional<uint16_t> opening_call_;

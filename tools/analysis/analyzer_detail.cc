@@ -62,6 +62,12 @@ std::vector<SiteFacts> Grouped(const Detail& detail, bool by_site) {
 
 }  // namespace
 
+void Analyzer::AddText(const Event& event, std::string_view text) {
+  if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, events_);
+  launches_.Mark(event, text);
+  AddMark(event, text);
+}
+
 void Analyzer::AddMark(const Event& event, std::string_view text) {
   if (marks_.size() == kMostMarks) {
     ++marks_left_out_;
@@ -158,12 +164,14 @@ void Analyzer::FillLives(Detail* detail) {
   detail->levels = level_log_.Take();
   detail->marks = std::move(marks_);
   detail->marks_left_out = marks_left_out_;
+  detail->launches = launches_.TakeSteps();
   detail->events = events_;
   detail->peak_event = levels_.peak_event();
   detail->first_event = opening_events_ + 1;
 }
 
 void Analyzer::FillLayers(const Detail& detail, Facts* facts) {
+  facts->launches = launches_.Facts();
   facts->offload = residency_.facts();
   facts->offload.sites = FindOffloadSites(detail.away, detail.lives);
   for (OffloadSite& site : facts->offload.sites) {

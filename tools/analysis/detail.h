@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/analysis/facts.h"
+#include "tools/analysis/launch_tally.h"
 #include "tools/analysis/level_log.h"
 #include "tools/analysis/lives.h"
 
@@ -62,6 +63,7 @@ struct Detail {
   uint64_t events_per_step = 1;
   std::vector<MarkDetail> marks;
   uint64_t marks_left_out = 0;
+  std::vector<LaunchStep> launches;
   uint64_t events = 0;
   uint64_t peak_event = 0;
   uint64_t first_event = 1;  // after those that tell what was there before

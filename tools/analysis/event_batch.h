@@ -16,6 +16,11 @@
 
 namespace vramstow {
 
+// Whether an event has a text, which EventSource::MarkText knows.
+inline bool HasText(const Event& event) {
+  return event.kind == EventKind::kMark || event.kind == EventKind::kLaunch;
+}
+
 struct EventBatch {
   // What two processors hand over at once: large enough that handing over costs nothing, small
   // enough that a few of them stay in a cache.
@@ -23,12 +28,12 @@ struct EventBatch {
 
   std::array<Event, kMost> events;  // Event::stack is a number of the source's
   size_t count = 0;
-  std::vector<std::pair<size_t, std::string_view>> marks;  // which event, what it says
+  std::vector<std::pair<size_t, std::string_view>> texts;  // which event, what it says
   std::vector<std::pair<size_t, uint64_t>> reserved;       // after which event, how much
 
   void Clear() {
     count = 0;
-    marks.clear();
+    texts.clear();
     reserved.clear();
   }
 };

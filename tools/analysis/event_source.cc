@@ -9,7 +9,7 @@ void EventSource::Fill(EventBatch* batch) {
     Event* event = &batch->events[batch->count];
     if (!Next(event)) return;
     event->stack = Stack();
-    if (event->kind == EventKind::kMark) batch->marks.emplace_back(batch->count, MarkText(*event));
+    if (HasText(*event)) batch->texts.emplace_back(batch->count, MarkText(*event));
     if (const std::optional<uint64_t> reserved = Reserved()) {
       batch->reserved.emplace_back(batch->count, *reserved);
     }

@@ -55,7 +55,7 @@ class EventSource {
   virtual uint32_t Stack() const { return 0; }
   // The frames of a stack, the innermost first.
   virtual std::vector<CallFrame> Frames(uint32_t /*stack*/) const { return {}; }
-  // What a mark says.
+  // What a mark says; what launches are of.
   virtual std::string_view MarkText(const Event& /*mark*/) const { return {}; }
   // The call under which blocks are told that were there before the first event.
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }

@@ -79,6 +79,19 @@ struct OffloadFacts {
   std::vector<OffloadSite> sites;                        // most first; of one trace only
 };
 
+struct LaunchedFacts {
+  std::string name;  // of a kernel or a range
+  uint64_t launches = 0;
+};
+
+// Of --launches; none where nothing was counted.
+struct LaunchesFacts {
+  uint64_t launches = 0;
+  bool sampled = false;                  // each event stands for several launches
+  std::vector<LaunchedFacts> by_kernel;  // most first
+  std::vector<LaunchedFacts> by_range;   // the innermost in which they were launched
+};
+
 struct Peak {
   uint64_t allocated_bytes = 0;
   uint64_t reserved_bytes = 0;
@@ -270,6 +283,7 @@ struct IterationFacts {
   uint64_t allocations = 0;
   uint64_t allocated_bytes = 0;  // in all
   uint64_t kept_bytes = 0;       // of its allocations, live when it ended
+  uint64_t launches = 0;         // as far as they were counted
 };
 
 struct IterationsFacts {
@@ -372,6 +386,7 @@ struct Facts {
   std::vector<TallyFacts> by_library;
   std::vector<TallyFacts> by_kind;
   std::vector<TallyFacts> by_call;
+  LaunchesFacts launches;
   std::vector<DeviceFacts> devices;
   std::vector<HistogramRow> histogram;
   std::vector<BlockFacts> largest_at_peak;
@@ -404,6 +419,7 @@ inline uint64_t LinkNs(const Counts& counts) {
 
 inline constexpr size_t kMostSites = 200;
 inline constexpr size_t kMostOffloadSites = 50;
+inline constexpr size_t kMostLaunched = 200;
 inline constexpr size_t kMostIterations = 2000;
 inline constexpr size_t kMostHoles = 100;
 inline constexpr size_t kMostFlushes = 100;

@@ -237,6 +237,10 @@ IterationsFacts FindIterations(const Detail& detail) {
   }
   FillLevels(detail, &facts);
   FillAllocations(detail, &facts);
+  for (IterationFacts& iteration : facts.list) {
+    iteration.launches =
+        LaunchesBetween(detail.launches, iteration.begin_event, iteration.end_event);
+  }
   facts.growth_bytes = MedianGrowth(facts.list);
   return facts;
 }

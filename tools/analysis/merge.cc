@@ -154,6 +154,30 @@ void ClearOwn(Facts* total) {
   total->advice.clear();
 }
 
+void Add(const std::vector<LaunchedFacts>& from, std::vector<LaunchedFacts>* to) {
+  for (const LaunchedFacts& row : from) {
+    const auto same = std::find_if(to->begin(), to->end(), [&row](const LaunchedFacts& other) {
+      return other.name == row.name;
+    });
+    if (same != to->end()) {
+      same->launches += row.launches;
+    } else {
+      to->push_back(row);
+    }
+  }
+  std::stable_sort(to->begin(), to->end(), [](const LaunchedFacts& a, const LaunchedFacts& b) {
+    return a.launches > b.launches;
+  });
+  if (to->size() > kMostLaunched) to->resize(kMostLaunched);
+}
+
+void Add(const LaunchesFacts& from, LaunchesFacts* to) {
+  to->launches += from.launches;
+  to->sampled = to->sampled || from.sampled;
+  Add(from.by_kernel, &to->by_kernel);
+  Add(from.by_range, &to->by_range);
+}
+
 void AddTrace(const Facts& trace, Facts* total) {
   if (trace.kind != total->kind) total->kind = "several";
   total->reserved_known = total->reserved_known && trace.reserved_known;
@@ -164,6 +188,7 @@ void AddTrace(const Facts& trace, Facts* total) {
   Add(trace.report, &total->report);
   Add(trace.counts, &total->counts);
   Add(trace.offload, &total->offload);
+  Add(trace.launches, &total->launches);
   Add(trace.peak, &total->peak);
   Add(trace.by_library, &total->by_library);
   Add(trace.by_kind, &total->by_kind);

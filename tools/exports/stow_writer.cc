@@ -10,6 +10,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/event_batch.h"
 #include "tracer/format/crc32c.h"
 
 namespace vramstow {
@@ -68,7 +69,7 @@ Event StowWriter::Renumbered(const Event& event) {
     renumbered.object = known == announced_.end() ? 0 : known->second;
   }
   if (event.stack != 0) renumbered.stack = StackOf(event.stack);
-  if (event.kind == EventKind::kMark) renumbered.object = AnnotationOf(event);
+  if (HasText(event)) renumbered.object = AnnotationOf(event);
   if (event.call != kUnknownName) calls_.insert(event.call);
   if (event.library != kUnknownName) libraries_.insert(event.library);
   return renumbered;

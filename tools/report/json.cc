@@ -321,6 +321,21 @@ Json Leaks(const LiveFacts& live) {
           {"groups", std::move(groups)},       {"groups_left_out", live.groups_left_out}};
 }
 
+Json LaunchesOf(const LaunchesFacts& launches) {
+  if (launches.launches == 0) return nullptr;
+  const auto list = [](const std::vector<LaunchedFacts>& rows, const char* key) {
+    Json json = Json::array();
+    for (const LaunchedFacts& row : rows) {
+      json.push_back({{key, row.name}, {"launches", row.launches}});
+    }
+    return json;
+  };
+  return {{"launches", launches.launches},
+          {"sampled", launches.sampled},
+          {"by_kernel", list(launches.by_kernel, "kernel")},
+          {"by_range", list(launches.by_range, "range")}};
+}
+
 // All of one trace, or of the total. `failures_of`: whose out-of-memory events are listed.
 Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
   Json failures = Json::array();
@@ -330,6 +345,7 @@ Json FactsOf(const Facts& facts, const std::vector<const Facts*>& failures_of) {
                {"facts", facts.facts},
                {"counts", CountsOf(facts.counts)},
                {"offload", OffloadOf(facts)},
+               {"launches", LaunchesOf(facts.launches)},
                {"peak", PeakOf(facts)},
                {"by_library", Tallies(facts.by_library, "library", true)},
                {"by_kind", Tallies(facts.by_kind, "kind", false)},

@@ -64,7 +64,8 @@ Json IterationsJson(const IterationsFacts& iterations) {
                     {"end_bytes", iteration.end_bytes},
                     {"allocations", iteration.allocations},
                     {"allocated_bytes", iteration.allocated_bytes},
-                    {"kept_bytes", iteration.kept_bytes}});
+                    {"kept_bytes", iteration.kept_bytes},
+                    {"launches", iteration.launches}});
   }
   return list;
 }

@@ -153,6 +153,27 @@ std::string IterationSection(const Facts& facts) {
   return text + table.Text(2);
 }
 
+std::string LaunchSection(const Facts& facts, const TextStyle& style) {
+  constexpr size_t kMostTold = 10;
+  constexpr size_t kNameWidth = 72;
+  const LaunchesFacts& launches = facts.launches;
+  if (launches.launches == 0) return "";
+  const auto most = [&](const std::vector<LaunchedFacts>& rows) {
+    Table table({Align::kRight, Align::kLeft});
+    for (size_t i = 0; i < std::min(rows.size(), kMostTold); ++i) {
+      table.AddRow(
+          {Count(rows[i].launches), Shortened(Printable(rows[i].name), kNameWidth, style.utf8)});
+    }
+    return table.Text(2);
+  };
+  std::string text = absl::StrCat(
+      launches.launches == 1 ? "1 launch" : absl::StrCat(Count(launches.launches), " launches"),
+      launches.sampled ? ", as far as samples tell" : "", "; by kernel:\n",
+      most(launches.by_kernel));
+  if (!launches.by_range.empty()) text += "By range:\n" + most(launches.by_range);
+  return text;
+}
+
 std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   const LifetimeFacts& lifetimes = facts.lifetimes;
   if (!lifetimes.known) return "";

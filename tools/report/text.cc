@@ -243,6 +243,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
   section("By kind of memory", KindSection(total));
   section("By call", CallSection(total));
   section("Sizes of device allocations", SizeSection(total, style));
+  section("Launches", LaunchSection(total, style));
   if (one) {
     section("Segments at the end", SnapshotSection(total));
     section("Fragmentation", FragmentationSection(total, style));

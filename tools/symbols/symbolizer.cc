@@ -1,6 +1,5 @@
 #include "tools/symbols/symbolizer.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -15,17 +14,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/demangle.h"
+
 namespace vramstow {
 namespace {
-
-std::string Demangled(const char* name) {
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  if (text == nullptr) return name;
-  std::string result = text;
-  free(text);
-  return result;
-}
 
 // Debug files are looked for where distributions put them; nothing is ever asked from a network.
 char g_debug_path[] = "+:.debug:/usr/lib/debug";

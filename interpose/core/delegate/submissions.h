@@ -1,11 +1,12 @@
-// Functions that submit work. Hooked only with --offload: they wait while memory moves, and while
-// it is short what they name counts as touched.
+// Functions that submit work. With --offload they wait while memory moves, and while it is short
+// what they name counts as touched. With --launches those that launch kernels are told to Launches.
 //
 // See record.h for what all delegates have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_DELEGATE_SUBMISSIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_DELEGATE_SUBMISSIONS_H_
 
 #include "interpose/core/core.h"
+#include "interpose/core/delegate/record.h"
 #include "interpose/core/entry.h"
 
 namespace vramstow::delegate {
@@ -53,6 +54,33 @@ CUresult SubmitBatch(const Call& call, CUdeviceptr* destinations, CUdeviceptr* s
   return call.Forward(destinations, sources, sizes, count, arguments...);
 }
 
+template <typename Call>
+CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresult result) {
+  Launches& launches = TheCore().launches;
+  if (result == CUDA_SUCCESS && launches.wanted()) {
+    const Entry& entry = call.entry();
+    launches.Note(entry.hook(), entry.return_address(), function, StreamOf(entry, stream));
+  }
+  return result;
+}
+
+// Graphs, and kernels on several devices: many kernels, of which the call names none.
+template <typename Call>
+CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
+  return Launched(call, nullptr, stream, Submit(call, graph, stream));
+}
+template <typename Call>
+CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,
+                unsigned int flags) {
+  return Launched(call, nullptr, nullptr, Submit(call, list, count, flags));
+}
+
+// The forms of CUDA 2.
+template <typename Call, typename... Arguments>
+CUresult LaunchFunction(const Call& call, CUfunction function, Arguments... arguments) {
+  return Launched(call, function, nullptr, Submit(call, function, arguments...));
+}
+
 // cuLaunchKernel and cuLaunchCooperativeKernel, which has no `extra`.
 template <typename Call, typename... Extra>
 CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x,
@@ -66,8 +94,9 @@ CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x
     ((packed = extra), ...);
     offloading.TouchArguments(function, arguments, packed);
   }
-  return call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
-                      stream, arguments, extra...);
+  return Launched(call, function, stream,
+                  call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                               shared_bytes, stream, arguments, extra...));
 }
 
 template <typename Call>
@@ -76,13 +105,15 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
   Offloading& offloading = TheCore().offloading;
   const Offloading::Pass pass(&offloading);
   if (offloading.Watch()) offloading.TouchArguments(function, arguments, extra);
-  return call.Forward(config, function, arguments, extra);
+  return Launched(call, function, config == nullptr ? nullptr : config->hStream,
+                  call.Forward(config, function, arguments, extra));
 }
 
 // A module or library goes, and its functions with it.
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
   TheCore().offloading.ForgetFunctions();
+  TheCore().launches.ForgetFunctions();
   return call.Forward(handle);
 }
 

@@ -67,7 +67,9 @@ void Offloading::Open(Offloader* offloader, Pool* pool) {
       "vramstow_pause and vramstow_resume work.");
 }
 
-Offloading::Pass::Pass(Offloading* offloading) : gate_(&offloading->gate_) {
+Offloading::Pass::Pass(Offloading* offloading)
+    : gate_(offloading->wanted() ? &offloading->gate_ : nullptr) {
+  if (gate_ == nullptr) return;
   uint32_t& lane = TheCore().shim->thread()->lane;
   if (lane == 0) lane = offloading->lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
   lane_ = lane;
@@ -76,6 +78,7 @@ Offloading::Pass::Pass(Offloading* offloading) : gate_(&offloading->gate_) {
 
 // Without a look at the pools: most of the time nobody watches, and every submission asks.
 bool Offloading::Watch() {
+  if (!wanted()) return false;
   bool watched = TheCore().pools.AnyCapture();
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {

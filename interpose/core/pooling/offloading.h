@@ -40,13 +40,15 @@ class Offloading {
   class Pass {
    public:
     explicit Pass(Offloading* offloading);
-    ~Pass() { gate_->Leave(lane_); }
+    ~Pass() {
+      if (gate_ != nullptr) gate_->Leave(lane_);
+    }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
-    SubmissionGate* const gate_;
-    uint32_t lane_;
+    SubmissionGate* const gate_;  // null: without --offload nothing moves
+    uint32_t lane_ = 0;
   };
 
   // --- Touches, between Pass and submission

@@ -2,6 +2,7 @@
 // what the test looks at, ends with 0, and with 99 if something it relies on does not hold.
 #include "tests/interpose/programs/host.h"
 
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -387,6 +388,22 @@ int OpenNormally(const char* file) {
   return 0;
 }
 
+// A thousand blocks, every second one freed; then the end that is named.
+int Die(const std::string& how) {
+  const Api api = LoadApi();
+  HOST_CHECK(api.init(0) == CUDA_SUCCESS);
+  for (int i = 0; i < 1000; ++i) {
+    CUdeviceptr block = 0;
+    HOST_CHECK(api.alloc(&block, 4096) == CUDA_SUCCESS);
+    if (i % 2 == 1) HOST_CHECK(api.free(block) == CUDA_SUCCESS);
+  }
+  if (how == "abort") std::abort();
+  if (how == "driver") api.free(0xc4a5);
+  if (how == "terminate") raise(SIGTERM);
+  if (how == "quick-exit") std::_Exit(0);
+  return 1;
+}
+
 int CountThreadsAndFiles() {
   // Nothing of CUDA. What the preload adds would show here.
   const int threads = std::system("test $(ls /proc/$PPID/task | wc -l) = 1");
@@ -419,6 +436,7 @@ int Run(const std::string& scenario, int argc, char** argv) {
   if (scenario == "deepbind") return OpenAndAllocate(second, true);
   if (scenario == "dlmopen") return OpenAndAllocate(second, false);
   if (scenario == "library") return OpenNormally(second);
+  if (scenario == "die") return Die(second);
   if (scenario == "no-cuda") return CountThreadsAndFiles();
   std::fprintf(stderr, "there is no scenario '%s'\n", scenario.c_str());
   return 2;

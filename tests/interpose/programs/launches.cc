@@ -1,0 +1,83 @@
+// Launches kernels: so many of each in each iteration, by several threads, some in ranges. The fake
+// driver's functions are texts: their names.
+//
+// launches [wait]: waits to be killed at the end.
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "include/vramstow/vramstow.h"
+#include "tests/interpose/programs/host.h"
+
+namespace vramstow::host {
+namespace {
+
+char g_first[] = "_Z5firstPf";
+char g_second[] = "second";
+char g_failing[] = "fails";
+
+struct Launcher {
+  decltype(&cuLaunchKernel) launch;
+  decltype(&cuLaunchKernelEx) launch_ex;
+  decltype(&cuGraphLaunch) launch_graph;
+
+  void First(int count) const {
+    for (int i = 0; i < count; ++i) {
+      HOST_CHECK(launch(reinterpret_cast<CUfunction>(g_first), 1, 1, 1, 32, 1, 1, 0,
+                        reinterpret_cast<CUstream>(0x70), nullptr, nullptr) == CUDA_SUCCESS);
+    }
+  }
+  void Second(int count) const {
+    CUlaunchConfig config = {};
+    config.hStream = reinterpret_cast<CUstream>(0x80);
+    for (int i = 0; i < count; ++i) {
+      HOST_CHECK(launch_ex(&config, reinterpret_cast<CUfunction>(g_second), nullptr, nullptr) ==
+                 CUDA_SUCCESS);
+    }
+  }
+};
+
+int Main(bool waits) {
+  const Api api = LoadApi();
+  const Launcher launcher = {
+      Look<decltype(&cuLaunchKernel)>(api.driver, "cuLaunchKernel"),
+      Look<decltype(&cuLaunchKernelEx)>(api.driver, "cuLaunchKernelEx"),
+      Look<decltype(&cuGraphLaunch)>(api.driver, "cuGraphLaunch"),
+  };
+  auto* unload = Look<decltype(&cuModuleUnload)>(api.driver, "cuModuleUnload");
+  HOST_CHECK(api.init(0) == CUDA_SUCCESS);
+  CUdeviceptr block = 0;
+  HOST_CHECK(api.alloc(&block, 4096) == CUDA_SUCCESS);
+  launcher.First(5);
+  for (unsigned i = 1; i <= 3; ++i) {
+    HOST_CHECK(vramstow_iteration(i) == VRAMSTOW_OK);
+    HOST_CHECK(vramstow_range_push("forward") == VRAMSTOW_OK);
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&launcher] { launcher.First(1000); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
+    launcher.Second(static_cast<int>(i));
+    // What the driver refuses is no launch.
+    launcher.launch(reinterpret_cast<CUfunction>(g_failing), 0xbad, 1, 1, 1, 1, 1, 0, nullptr,
+                    nullptr, nullptr);
+    // The same place holds another kernel from here on.
+    HOST_CHECK(unload(nullptr) == CUDA_SUCCESS);
+    g_second[0] = static_cast<char>('s' + i);
+  }
+  HOST_CHECK(vramstow_mark("graphs") == VRAMSTOW_OK);
+  for (int i = 0; i < 7; ++i) HOST_CHECK(launcher.launch_graph(nullptr, nullptr) == CUDA_SUCCESS);
+  if (waits) {
+    std::puts("ready");
+    std::fflush(stdout);
+    pause();
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace vramstow::host
+
+int main(int count, char**) { return vramstow::host::Main(count > 1); }
