@@ -7,8 +7,9 @@ namespace vramstow::torch_adapter {
 
 uint64_t PrivatePools::RouteSlow(cudaStream_t stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Capture& capture : underway_) {
-    if (capture.filter(stream)) return capture.number;
+  // The innermost of nested ones.
+  for (auto capture = underway_.rbegin(); capture != underway_.rend(); ++capture) {
+    if (capture->filter(stream)) return capture->number;
   }
   return kCommon;
 }

@@ -80,6 +80,17 @@ def main() -> None:
     del from_reserve, common, reserve
     torch.cuda.set_per_process_memory_fraction(1.0)
 
+    # Of nested pools the innermost serves.
+    outer, inner = torch.cuda.MemPool(), torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(outer):
+        first = floats(2)
+        with torch.cuda.use_mem_pool(inner):
+            second = floats(4)
+        third = floats(2)
+    sizes = [sum(part["allocated_size"] for part in each.snapshot()) for each in (outer, inner)]
+    assert sizes == [4 * MIB, 4 * MIB], sizes
+    del first, second, third, outer, inner
+
     del pool
     torch.cuda.empty_cache()
     assert given.value == taken_back.value, (given.value, taken_back.value)
