@@ -14,10 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from modes import HERE, MODES, assert_seen, environment, with_path
 
-HERE = Path(__file__).resolve().parent
-BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parents[1] / "build"))
-SIMULATOR = BUILD / "lib/vramstow/simulator"
 # Small, because a test fills more managed memory than the card has, and it is this machine's.
 CARD = "h200,memory=2GiB"
 SUITE = "numba.cuda.tests.cudadrv"
@@ -28,22 +26,23 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run_suite(folder: Path, prefix: list[str | Path], env: dict[str, str]) -> dict[str, str]:
+def run_suite(folder: Path, mode: str) -> dict[str, str]:
     """The outcome of every test by its name: passed, failed or skipped."""
     folder.mkdir()
     outcomes = folder / "outcomes"
     options = ["-q", "-p", "no:cacheprovider", "-p", "numba_cuda_plugin", "--tb=line"]
     options += ["--import-mode=importlib", "--outcomes", str(outcomes), "--pyargs", SUITE]
     result = subprocess.run(
-        [*prefix, str(PYTHON), "-m", "pytest", *options],
+        [str(PYTHON), "-m", "pytest", *options],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(HERE)} | env,
+        env=with_path(environment(CARD, mode, folder), HERE),
         capture_output=True,
         text=True,
         timeout=800,
         check=False,
     )
     assert outcomes.exists(), result.stdout[-2000:] + result.stderr[-2000:]
+    assert_seen(mode, folder)
     pairs = (line.split(" ", 1) for line in outcomes.read_text().splitlines())
     return {name: outcome for outcome, name in pairs}
 
@@ -61,10 +60,10 @@ def expected_failures() -> list[str]:
 
 
 def test_what_fails_is_known_and_the_interposer_changes_nothing(tmp_path: Path) -> None:
-    run = [BUILD / "bin/vramstow", "run", f"--simulate={CARD}", "--trace-dir", tmp_path, "--"]
-    traced = run_suite(tmp_path / "traced", run, {})
-    plain = {"LD_LIBRARY_PATH": str(SIMULATOR), "VRAMSTOW_SIMULATE": CARD}
-    assert run_suite(tmp_path / "plain", [], plain) == traced
+    runs = {mode: run_suite(tmp_path / mode, mode) for mode in MODES}
+    traced = runs["traced"]
+    for mode, run in runs.items():
+        assert run == traced, mode
     failed = sorted(name for name, outcome in traced.items() if outcome == "failed")
     assert failed == expected_failures()
     assert Counter(traced.values())["passed"] >= 216

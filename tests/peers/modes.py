@@ -1,0 +1,61 @@
+"""How a peer's suite is run: on the simulated card alone, under the interposer, with its pool; and
+what the interposer saw of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", HERE.parents[1] / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+
+# Name: whether the interposer is there, and its settings.
+MODES: dict[str, tuple[bool, tuple[str, ...]]] = {
+    "plain": (False, ()),
+    "traced": (True, ("--pool=off",)),
+    "pool": (True, ("--pool=on",)),
+    "segments": (True, ("--pool=on", "--level=segments")),
+}
+
+
+def environment(card: str, mode: str, traces: Path) -> dict[str, str]:
+    """What a rehearsal's environment is in this mode."""
+    interposer, settings = MODES[mode]
+    run = [VRAMSTOW, "run", f"--simulate={card}", *settings]
+    listed = subprocess.run(
+        [*run, "--trace-dir", traces, "--", "env", "-0"], check=True, capture_output=True, text=True
+    )
+    env = dict(entry.split("=", 1) for entry in listed.stdout.split("\0") if entry)
+    if not interposer:
+        libraries = env["LD_PRELOAD"].split(":")
+        env["LD_PRELOAD"] = ":".join(
+            name for name in libraries if not name.endswith("/libvramstow.so")
+        )
+        env.pop("PYTHONPATH", None)
+    return env
+
+
+def with_path(env: dict[str, str], folder: Path) -> dict[str, str]:
+    """Python finds modules in this folder, too; behind the start-up hook's."""
+    before = env.get("PYTHONPATH")
+    return env | {"PYTHONPATH": str(folder) if not before else f"{before}:{folder}"}
+
+
+def assert_seen(mode: str, traces: Path) -> None:
+    """The interposer counted calls, and its pool served some of them, where they were there."""
+    files = sorted(traces.glob("*.stow"))
+    interposer, settings = MODES[mode]
+    if not interposer:
+        assert not files, "the interposer was there all the same"
+        return
+    assert files, "the interposer left no trace"
+    told = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", *files], check=True, capture_output=True, text=True
+    )
+    kinds = json.loads(told.stdout)["counts"]["events_by_kind"]
+    assert sum(kinds.values()) > 0, "not one call was counted"
+    served = kinds.get("cache_grow", 0)
+    assert (served > 0) == ("--pool=on" in settings), f"the pool grew {served} times"

@@ -1,0 +1,47 @@
+"""An engine that sleeps by cuMem calls of its own, as vLLM does, sees the same with the interposer
+and without, and with its pool at either level."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from modes import BUILD, HERE, MODES, assert_seen, environment
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+LIBRARY = Path(os.environ.get("VRAMSTOW_SLEEP_ALLOCATOR", BUILD / "tests/sleep_allocator.so"))
+# All of it computes, and there is little room beside what the engine holds.
+CARD = "h200,memory=1GiB,effects=on,allowance=8GiB"
+
+
+def run_engine(folder: Path, mode: str) -> str:
+    folder.mkdir()
+    env = environment(CARD, mode, folder) | {"VRAMSTOW_CHECK": "1"}
+    engine = subprocess.run(
+        [sys.executable, HERE / "sleep_engine.py", LIBRARY],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert engine.returncode == 0, f"{mode}: {engine.stdout[-2000:]}{engine.stderr[-4000:]}"
+    assert "report this" not in engine.stderr, engine.stderr[-2000:]
+    assert_seen(mode, folder)
+    return engine.stdout
+
+
+def test_an_engine_that_sleeps_sees_the_same_in_every_mode(tmp_path: Path) -> None:
+    said = {mode: run_engine(tmp_path / mode, mode) for mode in MODES}
+    lines = said["plain"].splitlines()
+    assert lines[0] == lines[-3], "what slept has changed"
+    # All that the engine has: weights of 48 MiB, caches of 96.
+    assert [line for line in lines if line.startswith("level")] == [
+        f"level {level} gave 144 MiB" for level in (1, 2, 1)
+    ]
+    for mode, text in said.items():
+        assert text == said["plain"], mode
