@@ -4,6 +4,9 @@ are."""
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -207,6 +210,37 @@ def test_pprof_adds_up_to_the_peak(tmp_path: Path) -> None:
     assert any(leaf.startswith("aten::") for leaf in told["leaves"])
 
 
+def test_gos_own_pprof_reads_the_profile(tmp_path: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("go is not installed (Debian: golang-go): go tool pprof is not asked")
+    snapshot = corpus_file("lm-medium-ctx512-training.pickle")
+    profile = tmp_path / "run.pb.gz"
+    assert export(snapshot, "--to", "pprof", "-o", profile).returncode == 0
+    environment = os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
+    run = facts(snapshot)
+    for index, total in (
+        ("inuse_space", run["peak"]["allocated_bytes"]),
+        ("alloc_objects", run["counts"]["allocations"]),
+    ):
+        result = subprocess.run(
+            [go, "tool", "pprof", "-unit=B", f"-sample_index={index}", "-top", profile],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=environment,
+            cwd=tmp_path,
+        )
+        assert result.returncode == 0, result.stderr
+        assert f"Type: {index}" in result.stdout
+        # "Showing nodes accounting for 7B, 70% of 10B total"
+        told = re.search(r"of (\d+)\D*total", result.stdout)
+        assert told is not None, result.stdout
+        assert int(told[1]) == total
+        assert "model.py" in result.stdout or "aten::" in result.stdout
+
+
 PERFETTO = """
 import json, sys
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as p
@@ -255,6 +289,7 @@ def test_perfettos_own_messages_read_the_trace(tmp_path: Path) -> None:
 DUCKDB = """
 import json, sys, duckdb
 connection = duckdb.connect()
+connection.execute("SET enable_progress_bar = false")
 connection.execute("CREATE VIEW events AS SELECT * FROM read_parquet('" + sys.argv[1]
                    + "/*/*.parquet', hive_partitioning = true)")
 result = connection.execute(open(sys.argv[2]).read())
