@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/launch/adapter.h"
@@ -18,6 +20,8 @@
 
 namespace vramstow {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr char kFooter[] =
     "Actions:\n"
@@ -46,22 +50,47 @@ int Fail(const absl::Status& status) {
   return kExitCannotWrite;
 }
 
+int PrintAsJson(const Json& json) {
+  return PrintResult("adapter", json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-          bool quiet) {
+          bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
+  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
   const auto adapter = BuildAdapter(*torch, sources, folder);
   if (!adapter.ok()) return Fail(adapter.status());
+  if (json) {
+    return PrintAsJson({{"release", torch->release},
+                        {"torch", torch->folder},
+                        {"adapter", adapter->path},
+                        {"compiler", adapter->compiler}});
+  }
   if (quiet) return PrintResult("adapter", adapter->path + "\n");
   return PrintResult("adapter",
                      absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
 }
 
-int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder) {
+int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
+           bool json) {
   std::string text;
   const auto torch = FindTorch(torch_folder);
   const auto adapter =
       torch.ok() ? FindAdapter(*torch, sources, folder) : absl::StatusOr<Adapter>(torch.status());
+  if (json) {
+    Json told = {{"release", nullptr},
+                 {"torch", torch_folder},
+                 {"adapter", nullptr},
+                 {"built", adapter.ok() && adapter->built},
+                 {"why_not", nullptr},
+                 {"folder", folder},
+                 {"adapters", ListAdapters(folder)}};
+    if (torch.ok()) told["release"] = torch->release;
+    if (adapter.ok()) told["adapter"] = adapter->path;
+    if (!adapter.ok()) told["why_not"] = adapter.status().message();
+    return PrintAsJson(told);
+  }
   if (adapter.ok()) {
     absl::StrAppend(&text, "PyTorch ", torch->release, " in ", torch->folder, ": ",
                     adapter->built ? "built" : "not built yet", "\n");
@@ -73,12 +102,13 @@ int Status(const std::string& torch_folder, const std::string& sources, const st
   return PrintResult("adapter", text);
 }
 
-int Remove(const std::string& folder) {
+int Remove(const std::string& folder, bool json) {
   int count = 0;
   for (const std::string& known : ListAdapters(folder)) {
     unlink((known + ".lock").c_str());
     if (unlink(known.c_str()) == 0) ++count;
   }
+  if (json) return PrintAsJson({{"removed", count}, {"folder", folder}});
   return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder, "\n"));
 }
 
@@ -91,18 +121,20 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   std::string torch;
   std::string wanted;
   bool quiet = false;
+  bool json = false;
   app.add_option("ACTION", action, "build, status or remove")
       ->required()
       ->check(CLI::IsMember({"build", "status", "remove"}));
   app.add_option("--torch", torch, "Folder torch of a PyTorch package, or LibTorch's folder");
   app.add_option("--adapter-dir", wanted, "Folder for compiled adapters, if not the usual one");
   app.add_flag("--quiet", quiet, "Only the adapter's file");
+  app.add_flag("--json", json, "JSON on one line in place of text");
   if (const auto status = ReadArguments(&app, "adapter", arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
   const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);
   if (!folder.ok()) return Fail(folder.status());
-  if (action == "remove") return Remove(*folder);
+  if (action == "remove") return Remove(*folder, json);
   const auto installation = FindInstallation();
   if (!installation.ok()) return Fail(installation.status());
   if (torch.empty()) {
@@ -110,8 +142,8 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
     if (!found.ok()) return Fail(found.status());
     torch = *found;
   }
-  if (action == "status") return Status(torch, installation->adapter_sources, *folder);
-  return Build(torch, installation->adapter_sources, *folder, quiet);
+  if (action == "status") return Status(torch, installation->adapter_sources, *folder, json);
+  return Build(torch, installation->adapter_sources, *folder, quiet, json);
 }
 
 }  // namespace vramstow

@@ -26,6 +26,12 @@ std::optional<int> ReadArguments(CLI::App* app, const std::string& command,
     what = absl::StrCat("unknown argument '", extras.empty() ? "" : Printable(extras.front()), "'");
   } catch (const CLI::ParseError& error) {
     what = Printable(error.what());
+    // A flag that is not there tells more than what is missing because of it.
+    for (const std::string& extra : app->remaining()) {
+      if (!extra.starts_with('-')) continue;
+      what = absl::StrCat("unknown argument '", Printable(extra), "'");
+      break;
+    }
   }
   Complain(command, absl::StrCat(what, "; see vramstow ", command, " --help."));
   return kExitUsage;

@@ -51,6 +51,7 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   app.add_flag("--json", json, "Say what was written as JSON");
   if (const auto status = ReadArguments(&app, "convert", arguments)) return *status;
   if (output.empty()) output = WithEnding(file);
+  BeginReading(file);
   auto source = OpenEvents(file);
   if (!source.ok()) {
     Complain("convert", std::string(source.status().message()));

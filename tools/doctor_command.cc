@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/doctor/checks.h"
@@ -47,6 +48,9 @@ Examination Examine(const DoctorPlan& plan) {
   const auto add = [&examination](Findings findings) {
     for (Finding& finding : findings) examination.findings.push_back(std::move(finding));
   };
+  // In the order of the checks, of which the driver's and Python's may take long.
+  Progress& progress = Progress::OfProcess();
+  progress.Begin("asking the driver", 0, 4);
   add(CheckDriverHere(plan));
   bool driver_works = true;
   for (const char* id : {"driver.library", "driver.init", "driver.devices", "driver.process",
@@ -54,8 +58,11 @@ Examination Examine(const DoctorPlan& plan) {
     const Finding* worst = FindFinding(examination.findings, id);
     if (worst != nullptr && worst->verdict == Verdict::kBroken) driver_works = false;
   }
+  progress.Begin("starting a process under vramstow", 1, 4);
   add(CheckPreload(plan, driver_works));
+  progress.Begin("asking Python", 2, 4);
   add(CheckPython(plan));
+  progress.Begin("looking at the machine", 3, 4);
   add(CheckHost());
   examination.features = FeaturesOf(examination.findings, plan.simulate);
   return examination;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <sstream>
@@ -29,6 +30,7 @@
 #include "tools/inputs/analyze_input.h"
 #include "tools/launch/installation.h"
 #include "tools/output.h"
+#include "tools/report/json.h"
 #include "tools/report/text.h"
 #include "tools/report/words.h"
 
@@ -171,7 +173,29 @@ int Wrong(std::string_view sentence) {
 }
 int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
 
-int ExportFolder(const std::vector<std::string>& inputs, const std::string& output) {
+// What was written, where that was asked for.
+int Told(const Format& format, const std::string& output, bool json) {
+  if (!json) return kExitOk;
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+  std::error_code error;
+  if (!std::filesystem::is_directory(output, error)) {
+    bytes = std::filesystem::file_size(output, error);
+    files = 1;
+  } else {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(output, error)) {
+      if (!entry.is_regular_file(error)) continue;
+      bytes += entry.file_size(error);
+      ++files;
+    }
+  }
+  return PrintResult("export",
+                     absl::StrCat("{\"output\":", JsonText(output), ",\"format\":\"", format.name,
+                                  "\",\"files\":", files, ",\"bytes\":", bytes, "}\n"));
+}
+
+int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
+                 const std::string& output, bool json) {
   if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
   const auto installation = FindInstallation();
   if (!installation.ok()) return Wrong(installation.status());
@@ -197,12 +221,14 @@ int ExportFolder(const std::vector<std::string>& inputs, const std::string& outp
   }
   job.open = [](const std::string& file) { return OpenEvents(file); };
   const absl::Status status = WriteParquet(job);
-  if (status.ok()) return kExitOk;
+  if (status.ok()) return Told(format, output, json);
   Complain("export", std::string(status.message()));
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
 
-int ExportFile(const std::string& file, const Format& format, const std::string& output) {
+int ExportFile(const std::string& file, const Format& format, const std::string& output,
+               bool json) {
+  BeginReading(file);
   std::unique_ptr<EventSource> source;
   std::string made;
   if (format.way == Way::kStream) {
@@ -229,7 +255,7 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && close(descriptor) != 0)) return CannotWrite(output);
-  if (source == nullptr) return kExitOk;
+  if (source == nullptr) return Told(format, output, json);
   Facts facts;
   facts.kind = source->Kind();
   facts.report = source->report();
@@ -237,7 +263,7 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
   if (const std::string missing = MissingText(facts); !missing.empty()) {
     Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
   }
-  return kExitOk;
+  return Told(format, output, json);
 }
 
 }  // namespace
@@ -248,22 +274,27 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> inputs;
   std::string name;
   std::string output;
+  bool json = false;
   app.add_option("INPUT", inputs, "A file, as for vramstow analyze; for parquet files and folders")
       ->required();
   app.add_option("--to", name, "The format: " + NamesOfFormats(" or "))->required();
   app.add_option("-o,--output", output,
                  "The file (for parquet: folder) to write; standard output if not given");
+  app.add_flag("--json", json, "Say what was written as JSON (with -o)");
   if (const auto status = ReadArguments(&app, "export", arguments)) return *status;
   const Format* format = FormatOf(name);
   if (format == nullptr) {
     return Wrong(absl::StrCat("there is no format '", Printable(name),
                               "': ", NamesOfFormats(" and "), " are there."));
   }
-  if (format->way == Way::kFolder) return ExportFolder(inputs, output);
+  if (json && output.empty()) {
+    return Wrong("--json says what was written where: name a file with -o.");
+  }
+  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, output, json);
   if (inputs.size() > 1) {
     return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
   }
-  return ExportFile(inputs.front(), *format, output);
+  return ExportFile(inputs.front(), *format, output, json);
 }
 
 }  // namespace vramstow

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/fit_search.h"
@@ -90,6 +91,7 @@ class Fitter {
     for (const std::string& word : command_) {
       command.push_back(absl::StrReplaceAll(word, {{kPlace, absl::StrCat(value)}}));
     }
+    Progress::OfProcess().Begin(absl::StrCat("rehearsal ", runs_ + 1, ": ", value, " on ", card));
     return Rehearse(program_, flags, command, absl::StrCat(folder_, "/", ++runs_));
   }
 

@@ -1,13 +1,17 @@
 // The program `vramstow`: hands its arguments to the command that they name.
+#include <unistd.h>
+
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tools/command.h"
 #include "tools/output.h"
+#include "tools/progress_bar.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
@@ -47,13 +51,15 @@ constexpr char kHelp[] =
 struct Command {
   const char* name;
   int (*run)(const std::vector<std::string>& arguments);
+  // It leaves the terminal to others, or shows its own page there.
+  bool has_no_bar = false;
 };
 
 constexpr Command kCommands[] = {
-    {"run", RunCommand},       {"analyze", AnalyzeCommand}, {"report", ReportCommand},
+    {"run", RunCommand, true}, {"analyze", AnalyzeCommand}, {"report", ReportCommand},
     {"diff", DiffCommand},     {"check", CheckCommand},     {"replay", ReplayCommand},
     {"export", ExportCommand}, {"convert", ConvertCommand}, {"fit", FitCommand},
-    {"ctl", CtlCommand},       {"top", TopCommand},         {"adapter", AdapterCommand},
+    {"ctl", CtlCommand},       {"top", TopCommand, true},   {"adapter", AdapterCommand},
     {"doctor", DoctorCommand}, {"docs", DocsCommand}};
 
 // "run, analyze, … LAST doctor". The documentation's own command is for whoever builds it.
@@ -79,6 +85,8 @@ int Main(const std::vector<std::string>& arguments) {
   }
   for (const Command& command : kCommands) {
     if (name != command.name) continue;
+    std::optional<ProgressBar> bar;
+    if (!command.has_no_bar) bar.emplace(STDERR_FILENO);
     return command.run({arguments.begin() + 1, arguments.end()});
   }
   Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",

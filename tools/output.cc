@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/command.h"
+#include "tools/progress_bar.h"
 
 namespace vramstow {
 namespace {
@@ -44,6 +46,8 @@ void OccupyStandardStreams() {
 }
 
 bool WriteAll(int descriptor, std::string_view text) {
+  std::optional<ProgressBar::Pause> pause;
+  if (isatty(descriptor) == 1) pause.emplace();
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

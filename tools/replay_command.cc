@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
+#include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/inputs/analyze_input.h"
@@ -39,6 +40,7 @@ std::vector<ModelOutcome> RunAll(const Requests& requests, const std::vector<Mod
                                  const ReplayOptions& options) {
   std::vector<ModelOutcome> outcomes;
   for (size_t i = 0; i < specs.size(); i += 2) {
+    Progress::OfProcess().Begin(absl::StrCat("asking ", specs[i].name), i, specs.size());
     std::future<ModelOutcome> other;
     if (i + 1 < specs.size()) {
       other = std::async(std::launch::async,
@@ -228,6 +230,7 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   }
   const auto specs = ParseModels(options.models);
   if (!specs.ok()) return wrong(Printable(std::string(specs.status().message())));
+  BeginReading(options.file);
   auto source = OpenEvents(options.file);
   if (!source.ok()) return wrong(std::string(source.status().message()));
   const auto device = options.device < 0

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/inputs/analyze_input.h"
@@ -78,6 +79,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   std::vector<const Detail*> pointers;
   pointers.reserve(details.size());
   for (const Detail& detail : details) pointers.push_back(&detail);
+  Progress::OfProcess().Begin("making the page");
   const std::string page = HtmlReport(set, pointers);
   if (!WriteFile(output, page)) {
     Complain("report", absl::StrCat("cannot write ", output, ": ", strerror(errno), "."));

@@ -24,6 +24,8 @@
 #include "tools/launch/job_folder.h"
 #include "tools/launch/run_traces.h"
 #include "tools/output.h"
+#include "tools/progress_bar.h"
+#include "tools/report/json.h"
 #include "tools/report/summary.h"
 #include "tools/report/words.h"
 
@@ -146,11 +148,13 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
   return CheckSimulator(installation.simulator_directory, settings.simulate).status();
 }
 
-void SumUp(const Settings& settings, const std::string& run_id, time_t begin) {
+void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
   if (!settings.trace) {
     Complain("", "no trace was wanted (--no-trace), so there is nothing to sum up.");
     return;
   }
+  // The command has ended and left the terminal.
+  const ProgressBar bar(STDERR_FILENO);
   const RunTraces traces =
       FindRunTraces(settings.trace_directory, run_id, begin, [] { return IsAskedToEnd(); });
   if (traces.stopped) {
@@ -167,8 +171,9 @@ void SumUp(const Settings& settings, const std::string& run_id, time_t begin) {
                        "programs cannot be seen).");
     return;
   }
+  const FactSet set = MergeTraces(traces.facts);
   WriteAll(STDERR_FILENO,
-           RunSummary(MergeTraces(traces.facts), settings.trace_directory, traces.unread));
+           json ? JsonReport(set) : RunSummary(set, settings.trace_directory, traces.unread));
 }
 
 // Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
@@ -202,7 +207,7 @@ int CannotStart(const std::string& command, const ChildEnd& end) {
 
 // Runs the command and ends as it did.
 int Launch(const std::vector<std::string>& command, const FlagValues& flags,
-           const Settings& settings, const Installation& installation) {
+           const Settings& settings, const Installation& installation, bool json) {
   Environment environment;
   for (const auto& [variable, value] : flags) environment.Set(variable, value);
   if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);
@@ -220,7 +225,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
     return CannotStart(command.front(), end);
   }
   try {
-    SumUp(settings, run_id, begin);
+    SumUp(settings, run_id, begin, json);
   } catch (const std::exception& error) {
     // Whatever goes wrong here must not change how the command ended.
     Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));
@@ -239,6 +244,10 @@ int RunCommand(const std::vector<std::string>& arguments) {
   app.footer(kFooter);
   FlagReader reader;
   reader.AddTo(&app);
+  bool json = false;
+  app.add_flag(
+      "--json", json,
+      Wrapped("The summary on stderr is one line of JSON, that of vramstow analyze", kHelpWidth));
   if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
   if (const auto status = ReadArguments(&app, "run", split.flags)) return *status;
   FlagValues flags = reader.Values();
@@ -264,7 +273,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
       return Refuse(status);
     }
   }
-  return Launch(split.command, flags, *settings, *installation);
+  return Launch(split.command, flags, *settings, *installation, json);
 }
 
 }  // namespace vramstow

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/event_source.h"
+#include "tools/analysis/progress.h"
 #include "tracer/format/reader.h"
 
 namespace vramstow {
@@ -20,7 +21,10 @@ class TraceSource : public EventSource {
   // kNotFound: cannot be opened; kInvalidArgument: is no trace, or a newer version's.
   static absl::StatusOr<std::unique_ptr<TraceSource>> Open(const std::string& path);
 
-  bool Next(Event* event) override { return reader_.Next(event); }
+  bool Next(Event* event) override {
+    if ((++events_ & kEventsBetweenTelling) == 0) Progress::OfProcess().Reach(reader_.Part());
+    return reader_.Next(event);
+  }
   std::string_view CallName(uint16_t call) const override { return reader_.CallName(call); }
   std::string_view LibraryPath(uint16_t library) const override {
     return reader_.Library(library).path;
@@ -38,9 +42,12 @@ class TraceSource : public EventSource {
   const TraceReader& reader() const { return reader_; }
 
  private:
+  static constexpr uint64_t kEventsBetweenTelling = (1 << 16) - 1;  // a mask
+
   TraceSource() = default;
 
   TraceReader reader_;
+  uint64_t events_ = 0;
 };
 
 }  // namespace vramstow

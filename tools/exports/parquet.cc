@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/progress.h"
 #include "tools/exports/column_stream.h"
 
 namespace vramstow {
@@ -68,6 +69,9 @@ int64_t RankOf(const EventSource& source, size_t position) {
 absl::Status SendAll(const ParquetJob& job, int to_helper, bool* lost) {
   ColumnStream stream(to_helper);
   for (size_t i = 0; i < job.files.size(); ++i) {
+    Progress::OfProcess().Begin(
+        absl::StrCat("writing ", std::filesystem::path(job.files[i]).filename().string()), i,
+        job.files.size());
     auto source = job.open(job.files[i]);
     if (!source.ok()) return source.status();
     const std::string name = std::filesystem::path(job.files[i]).stem().string();

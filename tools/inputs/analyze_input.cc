@@ -10,6 +10,7 @@
 #include "tools/analysis/analyzer.h"
 #include "tools/analysis/explain.h"
 #include "tools/analysis/merge.h"
+#include "tools/analysis/progress.h"
 #include "tools/analysis/trace_source.h"
 #include "tools/formats/input.h"
 #include "tools/formats/memory_timeline.h"
@@ -117,6 +118,14 @@ absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::strin
 
 }  // namespace
 
+void BeginReading(const std::string& path, size_t number, size_t count) {
+  const size_t slash = path.rfind('/', path.size() < 2 ? 0 : path.size() - 2);
+  Progress::OfProcess().Begin(
+      absl::StrCat("reading ", slash == std::string::npos ? path : path.substr(slash + 1),
+                   count > 1 ? absl::StrCat(" (", number + 1, " of ", count, ")") : ""),
+      number, count);
+}
+
 std::vector<std::string> FilesOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
@@ -158,6 +167,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
                                       const std::string& within) {
   InputSet set;
   for (const std::string& path : paths) {
+    BeginReading(path);
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
       absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within);
@@ -166,7 +176,9 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
       continue;
     }
     const size_t before = set.analyses.size();
-    for (const std::string& file : FilesOf(path)) {
+    const std::vector<std::string> files = FilesOf(path);
+    for (const std::string& file : files) {
+      BeginReading(file, static_cast<size_t>(&file - files.data()), files.size());
       absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within);
       if (analysis.ok()) {
         set.analyses.push_back(*std::move(analysis));

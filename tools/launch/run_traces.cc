@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/analysis/analyzer.h"
+#include "tools/analysis/progress.h"
 #include "tools/analysis/trace_source.h"
 
 namespace vramstow {
@@ -79,7 +80,8 @@ bool BelongsToRun(const std::string& trace_run_id, const std::string& run_id) {
 RunTraces FindRunTraces(const std::string& directory, const std::string& run_id, time_t begin,
                         const std::function<bool()>& stop) {
   RunTraces traces;
-  for (const std::string& file : TraceFiles(directory)) {
+  const std::vector<std::string> files = TraceFiles(directory);
+  for (const std::string& file : files) {
     if (stop()) traces.stopped = true;
     if (traces.stopped) return traces;
     struct stat status;
@@ -91,6 +93,8 @@ RunTraces FindRunTraces(const std::string& directory, const std::string& run_id,
     }
     const auto id = (*source)->facts().find("run.id");
     if (id == (*source)->facts().end() || !BelongsToRun(id->second, run_id)) continue;
+    Progress::OfProcess().Begin(absl::StrCat("reading ", file.substr(file.rfind('/') + 1)),
+                                static_cast<uint64_t>(&file - files.data()), files.size());
     StoppableSource stoppable(source->get(), stop);
     traces.facts.push_back(Analyze(&stoppable, file));
     traces.stopped = stoppable.stopped();

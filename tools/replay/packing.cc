@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "tools/analysis/progress.h"
 #include "tools/replay/free_ranges.h"
 #include "tools/replay/packing_search.h"
 
@@ -101,9 +102,12 @@ void Search(std::span<const LifeSpan> lives, uint64_t load, const PackingBudget&
     blocks.push_back(lives[i]);
   }
   PackingSearch search(blocks);
+  Progress::OfProcess().Begin("looking for a static packing");
   uint64_t lowest = load;  // below this nothing fits
   for (uint64_t number = 0; lowest < best->bytes; ++number) {
     if (search.work() >= budget.search_work) break;
+    Progress::OfProcess().Reach(static_cast<double>(search.work()) /
+                                static_cast<double>(budget.search_work));
     const uint64_t seed = number / kPackingOrders.size();
     const uint64_t rise = seed % 4 == 3 ? (seed / 4) % 7 + 1 : 0;  // in eighths of the way
     const bool wanted = lowest < budget.wanted && budget.wanted < best->bytes && seed % 2 == 0;

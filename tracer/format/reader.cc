@@ -28,6 +28,10 @@ class TraceReader::Impl {
   ReadError OpenBytes(std::string_view bytes);
   bool Next(Event* event);
   void Rewind();
+  double Part() const {
+    const size_t chunks = index_.events().size();
+    return chunks == 0 ? 1.0 : static_cast<double>(pending_) / static_cast<double>(chunks);
+  }
 
   TraceTables tables;
   ReadReport report;
@@ -345,6 +349,7 @@ TraceReader::~TraceReader() = default;
 ReadError TraceReader::Open(const char* path) { return impl_->OpenFile(path); }
 ReadError TraceReader::OpenBytes(std::string_view bytes) { return impl_->OpenBytes(bytes); }
 bool TraceReader::Next(Event* event) { return impl_->Next(event); }
+double TraceReader::Part() const { return impl_->Part(); }
 void TraceReader::Rewind() { impl_->Rewind(); }
 
 const std::map<std::string, std::string>& TraceReader::facts() const { return impl_->tables.facts; }

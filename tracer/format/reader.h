@@ -82,6 +82,8 @@ class TraceReader {
   // The next event in order; false at the end. Times of different threads may be some microseconds
   // out of that order. If the recorder ended with an error, the last event is a kGap.
   bool Next(Event* event);
+  // How much of the trace was read so far, 0 to 1, for people who wait: as the chunks have it.
+  double Part() const;
   // Starts again from the first event.
   void Rewind();
 

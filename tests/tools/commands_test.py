@@ -1,0 +1,148 @@
+"""All commands of the program: help with examples, --json, exit codes, and what a terminal sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from analyze_test import write
+from fit_test import JOB
+from installation import VRAMSTOW, WRITE_TRACE
+
+
+def vramstow(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload]
+        [VRAMSTOW, *arguments],
+        **{"capture_output": True, "text": True, "timeout": 120, "check": False} | options,
+    )
+
+
+def commands() -> list[str]:
+    listed = vramstow("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    return [line.split()[0] for line in listed.splitlines()]
+
+
+def test_the_commands_are_those_that_are_documented() -> None:
+    assert {"run", "analyze", "report", "diff", "check", "replay", "export"} <= set(commands())
+    assert {"convert", "fit", "ctl", "top", "adapter", "doctor"} <= set(commands())
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_has_an_example_json_and_exit_codes(command: str) -> None:
+    result = vramstow(command, "--help")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    text = result.stdout
+    examples = re.split(r"^Examples?:\n", text, flags=re.MULTILINE)[1]
+    assert examples.startswith(f"  vramstow {command} ") or examples.startswith(
+        f"  vramstow {command}\n"
+    )
+    assert re.search(r"^  --json\b", text, flags=re.MULTILINE)
+    codes = re.search(r"^Exit status: (.*)", text, flags=re.MULTILINE | re.DOTALL)
+    assert codes is not None
+    assert re.search(r"\b2\b", codes[1])
+    assert max(len(line) for line in text.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("command", commands())
+def test_an_unknown_flag_gets_one_sentence_and_exit_status_2(command: str) -> None:
+    result = vramstow(command, "--no-such-flag")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert "--no-such-flag" in result.stderr
+
+
+def test_json_is_one_line_of_json(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(vramstow("analyze", "--json", trace).stdout)
+    runs: list[list[str | Path]] = [
+        ["analyze", trace, "--json"],
+        ["report", trace, "-o", tmp_path / "page.html", "--json"],
+        ["diff", trace, trace, "--json"],
+        ["check", trace, "--baseline", baseline, "--json"],
+        ["replay", trace, "--models", "bfc", "--json"],
+        ["export", trace, "--to", "csv", "-o", tmp_path / "out.csv", "--json"],
+        ["convert", trace, "-o", tmp_path / "again.stow", "--json"],
+        ["top", tmp_path, "--json"],
+        ["adapter", "remove", "--adapter-dir", tmp_path / "adapters", "--json"],
+    ]
+    for arguments in runs:
+        result = vramstow(*arguments)
+        assert result.returncode == 0, (arguments, result.stderr)
+        assert result.stdout.count("\n") == 1, arguments
+        assert isinstance(json.loads(result.stdout), dict), arguments
+
+
+def test_what_export_says_it_wrote_is_there(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    out = tmp_path / "run.csv"
+    told = json.loads(vramstow("export", trace, "--to", "csv", "-o", out, "--json").stdout)
+    assert told == {
+        "output": str(out),
+        "format": "csv",
+        "files": 1,
+        "bytes": out.stat().st_size,
+    }
+    nowhere = vramstow("export", trace, "--to", "csv", "--json")
+    assert nowhere.returncode == 2
+    assert "-o" in nowhere.stderr
+
+
+def test_run_sums_up_as_json(tmp_path: Path) -> None:
+    # The command leaves a trace by itself, as the tests of run have it.
+    result = vramstow("run", "--simulate=h100", "--json", "--", WRITE_TRACE, "small", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    [line] = [text for text in result.stderr.splitlines() if text.startswith("{")]
+    assert json.loads(line)["peak"]["allocated_bytes"] > 0
+
+
+def on_a_terminal(*arguments: str | Path, cwd: Path) -> tuple[int, str, str]:
+    """Exit status, stdout (no terminal) and all that its stderr, a terminal, got to see."""
+    outer, inner = pty.openpty()
+    environment = dict(os.environ, TERM="xterm")
+    with subprocess.Popen(
+        [VRAMSTOW, *arguments], stdout=subprocess.PIPE, stderr=inner, cwd=cwd, env=environment
+    ) as process:
+        os.close(inner)
+        seen = b""
+        try:
+            while piece := os.read(outer, 4096):
+                seen += piece
+        except OSError:  # the other end was closed
+            pass
+        os.close(outer)
+        assert process.stdout is not None
+        told = process.stdout.read().decode()
+        status = process.wait(timeout=60)
+    return status, told, seen.decode()
+
+
+def test_what_takes_over_a_second_shows_a_line_and_wipes_it_out(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text("import time\ntime.sleep(2)\n" + JOB)
+    status, told, seen = on_a_terminal(
+        *("fit", "--simulate=h100", "--to", "1", "--json"),
+        *("--", sys.executable, job, "{batch}"),
+        cwd=tmp_path,
+    )
+    assert status == 0, seen
+    assert json.loads(told)["cards"][0]["largest"] == 1
+    assert "\r\x1b[Krehearsal 1: 1 on h100  1 s" in seen, seen
+    for line in seen.split("\n"):
+        assert "rehearsal" not in line.rpartition("\x1b[K")[2], "nothing of it stays"
+
+
+def test_what_is_quick_shows_nothing_on_a_terminal(tmp_path: Path) -> None:
+    trace = write(tmp_path)
+    status, told, seen = on_a_terminal("analyze", trace, cwd=tmp_path)
+    assert status == 0
+    assert told != ""
+    assert seen == ""
