@@ -153,7 +153,8 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return wrong(std::string(inputs.status().message()));
   const std::string text = JsonReport(Together(*std::move(inputs)));
-  const Json facts = Json::parse(text);
+  Json facts = Json::parse(text);
+  AddSteadyState({}, &facts);
   Verdict verdict;
   if (update) {
     std::ofstream file(baseline_path, std::ios::trunc);
@@ -166,6 +167,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     Json baseline;
     const std::string problem = ReadBaseline(baseline_path, &baseline);
     if (!problem.empty()) return wrong(problem);
+    AddSteadyState({}, &baseline);
     CheckBaseline(baseline, facts, tolerance, &verdict);
   }
   for (const std::string& assertion : assertions) {

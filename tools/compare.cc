@@ -30,11 +30,16 @@ constexpr std::pair<const char*, const char*> kShortNames[] = {
     {"unusable", "fragmentation.unusable_bytes_at_peak"},
     {"iterations", "iterations_found.count"},
     {"growth", "iterations_found.growth_bytes"},
-    {"live_at_end", "leaks.device_bytes"}};
+    {"live_at_end", "leaks.device_bytes"},
+    {"steady_peak", "steady.peak_bytes"},
+    {"steady_between", "steady.between_bytes"}};
+
+constexpr size_t kLeastIterations = 4;  // of which the second half is steady
 
 // What a change of means something by itself. More is worse.
 constexpr const char* kCompared[] = {"peak.allocated_bytes", "peak.reserved_bytes",
                                      "peak.requested_bytes", "fragmentation.unusable_bytes_at_peak",
+                                     "steady.peak_bytes",    "steady.between_bytes",
                                      "leaks.device_bytes",   "counts.allocations",
                                      "counts.out_of_memory"};
 
@@ -48,26 +53,44 @@ std::string TextAt(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What sites are called here: our own traces know libraries.
+// Facts of several processes know libraries only.
 const Json* SitesOf(const Json& facts) {
-  const auto input = facts.find("input");
-  const bool own = input != facts.end() && TextAt(*input, "kind") == "stow";
-  const auto list = facts.find(own ? "by_library" : "by_site");
-  return list != facts.end() && list->is_array() ? &*list : nullptr;
+  for (const char* key : {"by_site", "by_library"}) {
+    const auto list = facts.find(key);
+    if (list != facts.end() && list->is_array() && !list->empty()) return &*list;
+  }
+  return nullptr;
 }
 
-void AddSites(const Json& facts, bool is_after,
-              std::map<std::pair<std::string, std::string>, SiteChange>* changes) {
+const Json* SteadySitesOf(const Json& facts) {
+  const auto steady = facts.find("steady");
+  if (steady == facts.end()) return nullptr;
+  const auto sites = steady->find("sites");
+  return sites != steady->end() ? &*sites : nullptr;
+}
+
+void AddSites(const Json& facts, bool is_after, std::map<std::string, SiteChange>* changes) {
   const Json* sites = SitesOf(facts);
   if (sites == nullptr) return;
   for (const Json& row : *sites) {
     const std::string library = TextAt(row, "library");
     const std::string site = library.empty() ? TextAt(row, "site") : library;
-    SiteChange& change = (*changes)[{site, TextAt(row, "operation")}];
+    SiteChange& change = (*changes)[site];
+    const int64_t at_peak = NumberAt(row, "bytes_at_peak");
+    if (change.site.empty() || at_peak > change.peak_before) {
+      change.operation = TextAt(row, "operation");
+    }
     change.site = site;
-    change.operation = TextAt(row, "operation");
-    (is_after ? change.peak_after : change.peak_before) += NumberAt(row, "bytes_at_peak");
+    (is_after ? change.peak_after : change.peak_before) += at_peak;
     (is_after ? change.end_after : change.end_before) += NumberAt(row, "bytes_at_end");
+  }
+  const Json* steady = SteadySitesOf(facts);
+  if (steady == nullptr) return;
+  for (const Json& row : *steady) {
+    const std::string site = TextAt(row, "site");
+    SiteChange& change = (*changes)[site];
+    change.site = site;
+    (is_after ? change.steady_after : change.steady_before) += NumberAt(row, "bytes");
   }
 }
 
@@ -137,22 +160,56 @@ std::vector<FigureChange> CompareFigures(const Json& before, const Json& after) 
 }
 
 std::vector<SiteChange> CompareSites(const Json& before, const Json& after) {
-  std::map<std::pair<std::string, std::string>, SiteChange> by_site;
+  std::map<std::string, SiteChange> by_site;
   AddSites(before, false, &by_site);
   AddSites(after, true, &by_site);
   std::vector<SiteChange> changes;
   for (auto& [key, change] : by_site) {
-    if (change.peak_before == change.peak_after && change.end_before == change.end_after) continue;
+    if (change.peak_before == change.peak_after && change.end_before == change.end_after &&
+        change.steady_before == change.steady_after) {
+      continue;
+    }
     changes.push_back(std::move(change));
   }
   std::stable_sort(changes.begin(), changes.end(), [](const SiteChange& a, const SiteChange& b) {
     const auto size = [](const SiteChange& change) {
-      return std::max(std::abs(change.peak_after - change.peak_before),
-                      std::abs(change.end_after - change.end_before));
+      return std::max({std::abs(change.peak_after - change.peak_before),
+                       std::abs(change.steady_after - change.steady_before),
+                       std::abs(change.end_after - change.end_before)});
     };
     return size(a) > size(b);
   });
   return changes;
+}
+
+void AddSteadyState(const std::vector<const Detail*>& details, Json* facts) {
+  const auto iterations = facts->find("iterations");
+  if (iterations == facts->end() || iterations->size() < kLeastIterations) return;
+  std::vector<int64_t> peaks;
+  std::vector<int64_t> between;
+  for (size_t i = iterations->size() / 2; i < iterations->size(); ++i) {
+    peaks.push_back(NumberAt((*iterations)[i], "peak_bytes"));
+    between.push_back(NumberAt((*iterations)[i], "begin_bytes"));
+  }
+  const auto median = [](std::vector<int64_t> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  };
+  Json steady = {{"peak_bytes", median(peaks)}, {"between_bytes", median(between)}};
+  if (details.size() == 1) {
+    const Json& middle = (*iterations)[iterations->size() * 3 / 4];
+    const auto begin = static_cast<uint64_t>(NumberAt(middle, "begin_event"));
+    std::map<std::string, uint64_t> held;
+    for (const Life& life : details.front()->lives) {
+      // What lives when the iteration's first event comes; that event's own block does not count.
+      if (life.pending || life.birth >= begin || life.death < begin) continue;
+      held[details.front()->sites[life.site].site] += life.size;
+    }
+    Json sites = Json::array();
+    for (const auto& [site, bytes] : held) sites.push_back({{"site", site}, {"bytes", bytes}});
+    steady["sites"] = std::move(sites);
+  }
+  (*facts)["steady"] = std::move(steady);
 }
 
 std::string FigureText(const std::string& path, double value) {

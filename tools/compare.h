@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tools/analysis/detail.h"
 
 namespace vramstow {
 
@@ -25,9 +26,12 @@ struct FigureChange {
 
 struct SiteChange {
   std::string site;
-  std::string operation;
+  std::string operation;  // that held most, of either
   int64_t peak_before = 0;
   int64_t peak_after = 0;
+  // In the steady state, where AddSteadyState knew it.
+  int64_t steady_before = 0;
+  int64_t steady_after = 0;
   int64_t end_before = 0;
   int64_t end_after = 0;
 };
@@ -41,9 +45,14 @@ std::string FullPath(const std::string& name);
 // The figures that are compared without being asked for, those that both have.
 std::vector<FigureChange> CompareFigures(const nlohmann::ordered_json& before,
                                          const nlohmann::ordered_json& after);
-// Sites (of our own traces libraries) whose bytes changed, the largest change at the peak first.
+// Sites (without call stacks: libraries) whose bytes changed, the largest change first.
 std::vector<SiteChange> CompareSites(const nlohmann::ordered_json& before,
                                      const nlohmann::ordered_json& after);
+
+// Adds what these facts say of the steady state, the second half of the iterations, where there are
+// four at least: `steady.peak_bytes` and `steady.between_bytes` (live between two of them), the
+// medians; and of one process `steady.sites`, what each held when the middle one of them began.
+void AddSteadyState(const std::vector<const Detail*>& details, nlohmann::ordered_json* facts);
 
 // An expression over the facts: "peak_reserved <= 2GiB", "peak_reserved <= 1.1 * peak_allocated",
 // several joined by "&&".

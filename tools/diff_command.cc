@@ -1,4 +1,5 @@
 // vramstow diff: what changed from one run to another.
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,16 +37,20 @@ std::string Text(const std::vector<FigureChange>& figures, const std::vector<Sit
   }
   std::string text = table.Text(0);
   if (sites.empty()) return text + "\nNo site holds more or less.\n";
-  Table rows({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  rows.AddRow({"at the peak", "at the end", "site", "operation"});
+  Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  const bool steady = std::ranges::any_of(
+      sites, [](const SiteChange& site) { return site.steady_before != site.steady_after; });
+  rows.AddRow({"at the peak", steady ? "steady" : "", "at the end", "site", "operation"});
   for (size_t i = 0; i < std::min(sites.size(), kMostSiteRows); ++i) {
     const SiteChange& site = sites[i];
     const auto change = [](int64_t before, int64_t after) {
       return before == after ? std::string("=")
                              : Signed("_bytes", static_cast<double>(after - before));
     };
-    rows.AddRow({change(site.peak_before, site.peak_after), change(site.end_before, site.end_after),
-                 Printable(site.site), Printable(site.operation)});
+    rows.AddRow({change(site.peak_before, site.peak_after),
+                 steady ? change(site.steady_before, site.steady_after) : "",
+                 change(site.end_before, site.end_after), Printable(site.site),
+                 Printable(site.operation)});
   }
   absl::StrAppend(&text, "\n", rows.Text(0));
   if (sites.size() > kMostSiteRows) {
@@ -67,6 +72,8 @@ std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<S
                              {"operation", site.operation},
                              {"bytes_at_peak_before", site.peak_before},
                              {"bytes_at_peak_after", site.peak_after},
+                             {"bytes_steady_before", site.steady_before},
+                             {"bytes_steady_after", site.steady_after},
                              {"bytes_at_end_before", site.end_before},
                              {"bytes_at_end_after", site.end_after}});
   }
@@ -81,9 +88,8 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       "Inputs are those of vramstow analyze.\n\n"
       "Example:\n"
       "  vramstow diff before.stow after.stow\n\n"
-      "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input "
-      "cannot "
-      "be read.");
+      "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input\n"
+      "cannot be read.");
   std::string before;
   std::string after;
   bool json = false;
@@ -98,7 +104,12 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       Complain("diff", std::string(inputs.status().message()));
       return kExitUsage;
     }
+    std::vector<Detail> details;
+    for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
+    std::vector<const Detail*> pointers;
+    for (const Detail& detail : details) pointers.push_back(&detail);
     facts.push_back(Json::parse(JsonReport(Together(*std::move(inputs)))));
+    AddSteadyState(pointers, &facts.back());
   }
   const auto figures = CompareFigures(facts[0], facts[1]);
   const auto sites = CompareSites(facts[0], facts[1]);

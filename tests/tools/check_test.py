@@ -56,6 +56,39 @@ def test_what_grew_is_told_with_its_site(tmp_path: Path) -> None:
     assert "No site" in vramstow("diff", small, small).stdout
 
 
+def training(folder: Path, name: str, kept: int) -> Path:
+    """Ten iterations, recorded by RMM, beside `kept` MiB of weights."""
+    lines = ["Thread,Time,Action,Pointer,Size,Stream"]
+
+    def add(action: str, pointer: int, mebibytes: int) -> None:
+        time = f"10:00:00:{len(lines):06d}"
+        lines.append(f"1,{time},{action},0x{pointer:x},{mebibytes << 20},0x0")
+
+    add("allocate", 0x1000, kept)
+    for _ in range(10):
+        for block in range(4):
+            add("allocate", 0x10000 + block, 10 + block)
+        for block in range(4):
+            add("free", 0x10000 + block, 10 + block)
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_steady_state_is_compared_too(tmp_path: Path) -> None:
+    before, after = training(tmp_path, "a.csv", 100), training(tmp_path, "b.csv", 130)
+    changed = json.loads(vramstow("diff", before, after, "--json").stdout)
+    figures = {row["path"]: (row["before"], row["after"]) for row in changed["figures"]}
+    mega = 1 << 20
+    assert figures["steady.peak_bytes"] == (146 * mega, 176 * mega)
+    assert figures["steady.between_bytes"] == (100 * mega, 130 * mega)
+    [site] = changed["sites"]
+    assert site["bytes_steady_after"] - site["bytes_steady_before"] == 30 * mega
+    assert "steady" in vramstow("diff", before, after).stdout
+    assert vramstow("check", after, "--assert", "steady_peak <= 150MiB").returncode == 1
+    assert vramstow("check", before, "--assert", "steady_peak <= 150MiB").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("assertion", "status"),
     [
