@@ -1,27 +1,14 @@
 // What could be done. Every advice has the bytes that it would bring at the peak at the most,
 // counted from what was seen; how much of it a job gets, only a run tells.
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include "base/units.h"
+#include "tools/analysis/advice_words.h"
 #include "tools/analysis/explain.h"
 
 namespace vramstow {
 namespace {
-
-constexpr uint64_t kLeastBytes = 16 * kMiB;
-constexpr double kLeastShare = 0.03;  // of the peak; less is not worth a sentence
-
-std::string Text(uint64_t bytes) { return FormatBytes(bytes).text; }
-
-std::string Percent(uint64_t part, uint64_t whole) {
-  if (whole == 0) return "0%";
-  char text[16];
-  std::snprintf(text, sizeof text, "%.0f%%",
-                100 * static_cast<double>(part) / static_cast<double>(whole));
-  return text;
-}
 
 class Adviser {
  public:
@@ -41,6 +28,7 @@ class Adviser {
     Rounding();
     DriverChurn();
     Offloaded();
+    AdviseOnWork(detail_, facts_, &advice_);
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
       const bool explains_a = a.id == kFailure;
       const bool explains_b = b.id == kFailure;
@@ -52,36 +40,8 @@ class Adviser {
  private:
   static constexpr char kFailure[] = "out_of_memory_by_fragmentation";
 
-  bool IsWorthIt(uint64_t bytes) const {
-    const uint64_t peak = std::max(facts_.peak.allocated_bytes, facts_.peak.reserved_bytes);
-    return bytes >= kLeastBytes &&
-           static_cast<double>(bytes) >= kLeastShare * static_cast<double>(peak);
-  }
-  uint64_t Category(const std::string& name) const {
-    for (const CategoryFacts& category : facts_.by_category) {
-      if (category.name == name) return category.at_peak.bytes;
-    }
-    return 0;
-  }
-  // The sites of a phase that hold most at the peak, as a text.
-  std::string SitesOf(Phase phase) const {
-    std::vector<const SiteDetail*> sites;
-    for (const SiteDetail& site : detail_.sites) {
-      if (site.phase == phase && site.at_peak.bytes > 0) sites.push_back(&site);
-    }
-    std::stable_sort(sites.begin(), sites.end(), [](const auto* a, const auto* b) {
-      return a->at_peak.bytes > b->at_peak.bytes;
-    });
-    std::string text;
-    std::vector<std::string> told;
-    for (const SiteDetail* site : sites) {
-      if (std::ranges::find(told, site->site) != told.end()) continue;
-      if (told.size() == 3) break;
-      told.push_back(site->site);
-      text += (text.empty() ? "" : ", ") + site->site;
-    }
-    return text;
-  }
+  bool IsWorthIt(uint64_t bytes) const { return IsWorthAdvice(facts_, bytes); }
+  uint64_t Category(const std::string& name) const { return CategoryAtPeak(facts_, name); }
   bool HasExpandableSegments() const {
     const auto setting = facts_.facts.find("allocator.expandable_segments");
     return setting != facts_.facts.end() && setting->second == "true";
@@ -110,10 +70,10 @@ class Adviser {
       if (failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes) continue;
       advice_.push_back(
           {kFailure, "This out-of-memory was fragmentation", failure.requested_bytes,
-           Text(failure.requested_bytes) + " were asked for while the pool had " +
-               Text(failure.pool_free_bytes) + " free in " +
+           AdviceText(failure.requested_bytes) + " were asked for while the pool had " +
+               AdviceText(failure.pool_free_bytes) + " free in " +
                std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
-               Text(*failure.largest_free_range_bytes) + ".",
+               AdviceText(*failure.largest_free_range_bytes) + ".",
            "None at run time; blocks of expandable segments cannot be shared by CUDA IPC in some "
            "versions.",
            FragmentationAction()});
@@ -126,10 +86,10 @@ class Adviser {
     const uint64_t unusable = std::min(free, facts_.fragmentation.at_peak.unusable_bytes);
     if (!IsWorthIt(unusable)) return;
     advice_.push_back({"fragmentation", "Free memory lies in pieces that are too small", unusable,
-                       "At the peak " + Text(free) + " of what was reserved were free, " +
-                           Text(unusable) +
+                       "At the peak " + AdviceText(free) + " of what was reserved were free, " +
+                           AdviceText(unusable) +
                            " of them in pieces smaller than the largest request (" +
-                           Text(facts_.fragmentation.largest_request_bytes) + ").",
+                           AdviceText(facts_.fragmentation.largest_request_bytes) + ").",
                        "None at run time; blocks of expandable segments cannot be shared by CUDA "
                        "IPC in some versions.",
                        FragmentationAction()});
@@ -143,8 +103,8 @@ class Adviser {
     if (!IsWorthIt(beyond)) return;
     advice_.push_back(
         {"cache_larger_than_use", "The cache holds more than the job ever used here", beyond,
-         Text(peak.reserved_bytes) + " were reserved, and never more than " +
-             Text(peak.allocated_bytes) + " of it allocated within what was recorded.",
+         AdviceText(peak.reserved_bytes) + " were reserved, and never more than " +
+             AdviceText(peak.allocated_bytes) + " of it allocated within what was recorded.",
          "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
          "Call torch.cuda.empty_cache() once after the phase that needed it, or set "
          "garbage_collection_threshold:0.8 in PYTORCH_CUDA_ALLOC_CONF."});
@@ -160,14 +120,14 @@ class Adviser {
       allocated += device.end_bytes;
     }
     if (reserved < allocated * 2 || !IsWorthIt(reserved - allocated)) return;
-    advice_.push_back({"cache_at_end", "The cache is kept for a peak that is over",
-                       reserved - allocated,
-                       "At the end " + Text(reserved) + " were reserved and " + Text(allocated) +
-                           " allocated. This brings nothing at this process's own peak, but to "
-                           "whoever shares the "
-                           "card, and to what cannot use the cache (libraries, other pools).",
-                       "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
-                       "Call torch.cuda.empty_cache() once between the phases."});
+    advice_.push_back(
+        {"cache_at_end", "The cache is kept for a peak that is over", reserved - allocated,
+         "At the end " + AdviceText(reserved) + " were reserved and " + AdviceText(allocated) +
+             " allocated. This brings nothing at this process's own peak, but to "
+             "whoever shares the "
+             "card, and to what cannot use the cache (libraries, other pools).",
+         "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+         "Call torch.cuda.empty_cache() once between the phases."});
   }
 
   // What recurs in a snapshot may be the layers of one iteration.
@@ -187,10 +147,15 @@ class Adviser {
       again += flush.taken_again_bytes;
     }
     if (calls < 2 || again * 2 < given) return;
+    std::vector<std::string> where;
+    for (const SiteDetail& site : detail_.sites) {
+      if (site.empties_cache) where.push_back(site.site);
+    }
+    const std::string here = where.empty() ? "in the loop" : "at " + FirstNames(where);
     advice_.push_back({"stop_empty_cache", "empty_cache() gives back what is taken again", 0,
-                       std::to_string(calls) + " calls gave back " + Text(given) + ", of which " +
-                           Text(again) + " were taken from the device again.",
-                       "None.", "Leave the calls of torch.cuda.empty_cache() in the loop out."});
+                       std::to_string(calls) + " calls gave back " + AdviceText(given) +
+                           ", of which " + AdviceText(again) + " were taken from the device again.",
+                       "None.", "Leave the calls of torch.cuda.empty_cache() " + here + " out."});
   }
 
   void Growth() {
@@ -200,7 +165,7 @@ class Adviser {
     const GrowthFacts& first = facts_.lifetimes.growing.front();
     advice_.push_back(
         {"growing_memory", "Memory piles up from iteration to iteration", bytes,
-         first.site + " left " + Text(first.bytes_per_iteration) + " behind in each of " +
+         first.site + " left " + AdviceText(first.bytes_per_iteration) + " behind in each of " +
              std::to_string(first.iterations) + " iterations.",
          "None.",
          "Look for what keeps a reference to it: a list of losses (use .item() or .detach()), a "
@@ -210,20 +175,15 @@ class Adviser {
   void Activations() {
     const uint64_t activations = Category("activations");
     if (!IsWorthIt(activations)) return;
-    const std::string sites = SitesOf(Phase::kForward);
+    const std::string sites = SitesOfPhase(detail_, Phase::kForward);
     advice_.push_back(
         {"checkpoint_activations", "Recompute activations instead of keeping them", activations,
-         Text(activations) + " of the peak (" + Percent(activations, facts_.peak.allocated_bytes) +
+         AdviceText(activations) + " of the peak (" +
+             AdvicePercent(activations, facts_.peak.allocated_bytes) +
              ") wait for the backward pass" + (sites.empty() ? "." : ": most at " + sites + "."),
          "About a third more time in the forward and backward pass.",
          "torch.utils.checkpoint around the repeated layer, or the framework's switch "
          "(gradient_checkpointing_enable())."});
-    const uint64_t half = activations / 2;
-    if (!IsWorthIt(half)) return;
-    advice_.push_back({"accumulate_gradients", "Half the batch, two micro-batches", half,
-                       Text(activations) + " of activations at the peak grow with the batch.",
-                       "A little time: smaller kernels, twice as many.",
-                       "Halve the batch and step the optimizer every second time."});
   }
 
   void Gradients() {
@@ -239,8 +199,8 @@ class Adviser {
     kept = std::min(kept, gradients);
     if (!IsWorthIt(kept)) return;
     advice_.push_back({"set_to_none", "Gradients stay while the next forward pass runs", kept,
-                       Text(kept) + " from a backward pass are still there when the next "
-                                    "iteration begins.",
+                       AdviceText(kept) + " from a backward pass are still there when the next "
+                                          "iteration begins.",
                        "None.", "optimizer.zero_grad(set_to_none=True) before the forward pass."});
   }
 
@@ -249,7 +209,7 @@ class Adviser {
     if (!IsWorthIt(state)) return;
     advice_.push_back(
         {"smaller_optimizer_state", "The optimizer's state is a large part of the peak", state,
-         Text(state) + " of the peak (" + Percent(state, facts_.peak.allocated_bytes) +
+         AdviceText(state) + " of the peak (" + AdvicePercent(state, facts_.peak.allocated_bytes) +
              ") were made by the optimizer and kept.",
          "Depends: an 8-bit state none that is known, a state on the host a transfer per step.",
          "An optimizer with 8-bit state or one that is sharded over the ranks, or keep the state "
@@ -265,8 +225,8 @@ class Adviser {
     if (!IsWorthIt(bytes)) return;
     advice_.push_back(
         {"optimizer_temporaries", "The optimizer's step makes large temporaries", bytes,
-         Text(bytes) + " at the peak were allocated in the optimizer's step and freed "
-                       "soon after.",
+         AdviceText(bytes) + " at the peak were allocated in the optimizer's step and freed "
+                             "soon after.",
          "A slower step.",
          "Pass foreach=False to the optimizer, or fused=True, or step in the "
          "backward pass (register_post_accumulate_grad_hook)."});
@@ -280,13 +240,13 @@ class Adviser {
     }
     const uint64_t startup = facts_.lifetimes.startup_peak_bytes;
     if (startup <= highest || !IsWorthIt(startup - highest)) return;
-    advice_.push_back({"startup_spike", "The peak is at the start, not in the work",
-                       startup - highest,
-                       "Before the first iteration " + Text(startup) +
-                           " were allocated, in iterations never more than " + Text(highest) + ".",
-                       "None.",
-                       "Load weights on the meta device or piece by piece, and free the loaded "
-                       "copy before the model moves."});
+    advice_.push_back(
+        {"startup_spike", "The peak is at the start, not in the work", startup - highest,
+         "Before the first iteration " + AdviceText(startup) +
+             " were allocated, in iterations never more than " + AdviceText(highest) + ".",
+         "None.",
+         "Load weights on the meta device or piece by piece, and free the loaded "
+         "copy before the model moves."});
   }
 
   void Rounding() {
@@ -294,12 +254,12 @@ class Adviser {
     const uint64_t waste =
         peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
     if (!IsWorthIt(waste)) return;
-    advice_.push_back(
-        {"rounding", "Blocks are larger than what was asked for", waste,
-         "At the peak blocks were " + Text(waste) + " larger than the requests that they serve.",
-         "More different sizes, hence fewer that can be used again.",
-         "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it "
-         "out."});
+    advice_.push_back({"rounding", "Blocks are larger than what was asked for", waste,
+                       "At the peak blocks were " + AdviceText(waste) +
+                           " larger than the requests that they serve.",
+                       "More different sizes, hence fewer that can be used again.",
+                       "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it "
+                       "out."});
   }
 
   void DriverChurn() {
@@ -309,7 +269,7 @@ class Adviser {
                        std::to_string(facts_.churn.pairs) +
                            " allocations asked the driver for a size that had been given back "
                            "before (" +
-                           Text(facts_.churn.pair_bytes) + " in all).",
+                           AdviceText(facts_.churn.pair_bytes) + " in all).",
                        "Memory that stays reserved.",
                        "Allocate through a pool (cudaMallocAsync, RMM, PyTorch's allocator, "
                        "vramstow's pool)."});
@@ -324,14 +284,14 @@ class Adviser {
     std::string sites;
     for (size_t i = 0; i < std::min<size_t>(facts_.offload.sites.size(), 3); ++i) {
       sites += (sites.empty() ? "" : ", ") + facts_.offload.sites[i].site + " (" +
-               Text(facts_.offload.sites[i].bytes) + ")";
+               AdviceText(facts_.offload.sites[i].bytes) + ")";
     }
     const uint64_t milliseconds = LinkNs(facts_.counts) / 1'000'000;
     advice_.push_back(
         {"offload_in_code", "Memory moved to the host because the card was full",
          facts_.offload.most_bytes,
-         Text(pressed) + " left for lack of room, " + Text(facts_.counts.returned_bytes) +
-             " came back, and work waited meanwhile" +
+         AdviceText(pressed) + " left for lack of room, " +
+             AdviceText(facts_.counts.returned_bytes) + " came back, and work waited meanwhile" +
              (sites.empty() ? "." : "; most of it of " + sites + "."),
          "The same transfers, about " + std::to_string(milliseconds) +
              " ms in all at 24 GiB/s, but beside the work instead of before it.",

@@ -1,0 +1,189 @@
+// Every kind of advice: from what evidence it is given, how much it promises, and when it is not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/explain.h"
+
+namespace vramstow {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr uint64_t kMega = 1 << 20;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// A training of which 600 MiB of 1,000 are activations, in two iterations of 100 events.
+struct Job {
+  Job() {
+    facts.peak.allocated_bytes = facts.peak.requested_then_bytes = 1000 * kMega;
+    facts.by_category = {{"activations", {600 * kMega, 6}, "by where it was allocated"}};
+    facts.iterations.found_by = "marks";
+    facts.iterations.count = 2;
+    for (uint64_t i = 0; i < 2; ++i) {
+      IterationFacts iteration;
+      iteration.begin_event = 1 + i * 100;
+      iteration.end_event = 100 + i * 100;
+      iteration.peak_bytes = 1000 * kMega;
+      facts.iterations.list.push_back(iteration);
+    }
+    detail.peak_event = 150;
+    detail.events = 200;
+    detail.sites.resize(3);
+    Site(1, "model.py:10 forward", Phase::kForward);
+    Site(2, "train.py:40 step", Phase::kUnknown);
+  }
+  void Site(size_t number, const std::string& name, Phase phase) {
+    detail.sites[number].site = name;
+    detail.sites[number].phase = phase;
+    detail.sites[number].by_stack = true;
+    detail.sites[number].at_peak = {200 * kMega, 1};
+  }
+  void Lives(uint32_t site, uint64_t size, uint64_t birth, uint64_t death, uint64_t ns = 0) {
+    Life life;
+    life.site = site;
+    life.size = size;
+    life.birth = birth;
+    life.death = death;
+    life.death_ns = ns;
+    detail.lives.push_back(life);
+  }
+  // The advice of this kind; null if there is none.
+  const AdviceFacts* Find(const std::string& id) {
+    facts.advice = FindAdvice(detail, facts);
+    const auto found = std::ranges::find(facts.advice, id, &AdviceFacts::id);
+    if (found == facts.advice.end()) return nullptr;
+    EXPECT_THAT(found->title, Not(IsEmpty()));
+    EXPECT_THAT(found->evidence, Not(IsEmpty()));
+    EXPECT_THAT(found->cost, Not(IsEmpty()));
+    EXPECT_THAT(found->action, Not(IsEmpty()));
+    return &*found;
+  }
+
+  Detail detail;
+  Facts facts;
+};
+
+TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
+  Job job;
+  const AdviceFacts* advice = job.Find("checkpoint_activations");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 600 * kMega);
+  EXPECT_THAT(advice->evidence, HasSubstr("model.py:10 forward"));
+}
+
+TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
+  Job job;
+  const AdviceFacts* advice = job.Find("lower_precision");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 300 * kMega);
+  job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
+  EXPECT_EQ(job.Find("lower_precision"), nullptr);
+}
+
+TEST(Advice, AccumulationSaysHowManyMicroBatches) {
+  Job job;
+  const AdviceFacts* advice = job.Find("accumulate_gradients");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 300 * kMega);
+  EXPECT_THAT(advice->title, HasSubstr("2 micro-batches"));
+  // The more of the peak grows with the batch, the more of them are worth it.
+  job.facts.by_category.front().at_peak.bytes = 800 * kMega;
+  advice = job.Find("accumulate_gradients");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(advice->title, HasSubstr("4 micro-batches"));
+  EXPECT_EQ(advice->bytes, 600 * kMega);
+  EXPECT_THAT(advice->action, HasSubstr("every 4th time"));
+}
+
+TEST(Advice, LargestBatchThatWouldFit) {
+  Job job;
+  EXPECT_EQ(job.Find("larger_batch"), nullptr) << "the card is not known";
+  DeviceFacts device;
+  device.total_bytes = 4000 * kMega;
+  device.free_bytes_at_start = 2200 * kMega;
+  job.facts.devices = {device};
+  const AdviceFacts* advice = job.Find("larger_batch");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->title, "A batch 3.0 times as large would fit");
+  EXPECT_EQ(advice->bytes, 0u);
+  job.facts.devices.front().free_bytes_at_start = 1010 * kMega;
+  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+}
+
+TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
+  Job job;
+  // Of each iteration one, which goes when the next iteration has made its own, after the peak.
+  job.Lives(2, 64 * kMega, 60, 162);
+  job.Lives(2, 64 * kMega, 160, kStillLive);
+  const AdviceFacts* advice = job.Find("delete_reference");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 64 * kMega);
+  EXPECT_THAT(advice->evidence, HasSubstr("train.py:40 step"));
+  EXPECT_THAT(advice->action, HasSubstr("before train.py:40 step"));
+  // Gone before the peak, or of the same iteration: nothing is gained.
+  job.detail.lives[0].death = 140;
+  EXPECT_EQ(job.Find("delete_reference"), nullptr);
+  job.detail.lives[0].death = 162;
+  job.detail.lives[0].birth = 110;
+  EXPECT_EQ(job.Find("delete_reference"), nullptr);
+}
+
+TEST(Advice, BlocksThatWaitLongCouldWaitElsewhere) {
+  Job job;
+  // 240 MiB take 10 ms on the link.
+  job.Lives(1, 240 * kMega, 110, 190, kSecond);
+  job.Lives(1, 240 * kMega, 111, 160, kSecond / 1000);
+  const AdviceFacts* advice = job.Find("offload_blocks");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 240 * kMega);
+  EXPECT_THAT(advice->evidence, HasSubstr("model.py:10 forward"));
+  EXPECT_THAT(advice->cost, HasSubstr("ms of transfers"));
+}
+
+TEST(Advice, GradientsThatAreThereWhenAnIterationBegins) {
+  Job job;
+  job.Site(2, "backward of Linear", Phase::kBackward);
+  job.facts.by_category.push_back({"gradients", {100 * kMega, 1}, ""});
+  EXPECT_EQ(job.Find("set_to_none"), nullptr);
+  job.Lives(2, 80 * kMega, 90, 190);
+  const AdviceFacts* advice = job.Find("set_to_none");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 80 * kMega);
+}
+
+TEST(Advice, EmptyCacheIsNamedByItsLine) {
+  Job job;
+  job.Site(2, "train.py:77 loop", Phase::kUnknown);
+  job.detail.sites[2].empties_cache = true;
+  FlushFacts flush;
+  flush.by = "empty_cache";
+  flush.bytes = flush.taken_again_bytes = 50 * kMega;
+  job.facts.cache.flushes = {flush};
+  EXPECT_EQ(job.Find("stop_empty_cache"), nullptr) << "once is no habit";
+  job.facts.cache.flushes = {flush, flush};
+  const AdviceFacts* advice = job.Find("stop_empty_cache");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(advice->action, HasSubstr("at train.py:77 loop"));
+}
+
+TEST(Advice, FragmentationLeadsToSettingsOfTheAllocator) {
+  Job job;
+  job.facts.cache.known = true;
+  job.facts.peak.reserved_bytes = job.facts.peak.reserved_then_bytes = 1500 * kMega;
+  job.facts.fragmentation.at_peak.unusable_bytes = 400 * kMega;
+  const AdviceFacts* advice = job.Find("fragmentation");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 400 * kMega);
+  EXPECT_THAT(advice->action, HasSubstr("expandable_segments:True"));
+}
+
+TEST(Advice, OfNothingThereIsNone) { EXPECT_THAT(FindAdvice(Detail(), Facts()), IsEmpty()); }
+
+}  // namespace
+}  // namespace vramstow
