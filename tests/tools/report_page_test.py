@@ -304,3 +304,38 @@ def test_the_map_shows_what_is_not_on_the_device(browser: Browser, tmp_path: Pat
     browser.run("window.vramstow.setEvent(1)")
     assert readout(browser, "map-summary")["away"] == 0
     assert browser.errors == []
+
+
+MOVER = """
+import device
+from device import MIB
+blocks = [device.allocate(32 * MIB) for _ in range(8)]
+for block in blocks[::2]:
+    device.free(block)
+# In one piece there is no room for it: pages from between the blocks are called to where there is.
+large = device.allocate(96 * MIB)
+device.free(large)
+again = device.allocate(32 * MIB)
+"""
+
+
+def test_the_map_shows_memory_once_wherever_a_pool_has_it_mapped(
+    browser: Browser, tmp_path: Path
+) -> None:
+    paths = [ROOT / "python", ROOT / "tests/python/programs"]
+    flags = ("--pool=on", "--trace-dir", str(tmp_path))
+    subprocess.run(
+        [VRAMSTOW, "run", "--simulate=h200", *flags, "--", sys.executable, "-c", MOVER],
+        env=os.environ | {"PYTHONPATH": ":".join(map(str, paths))},
+        check=True,
+        timeout=60,
+    )
+    show(browser, tmp_path, *tmp_path.glob("*.stow"))
+    assert browser.run("window.vramstow.model.memory.some((number) => number > 0)"), "it was moved"
+    for event in range(1, int(browser.run("window.vramstow.model.lastEvent")) + 1):
+        browser.run(f"window.vramstow.setEvent({event})")
+        lies, at = readout(browser, "map-summary"), readout(browser)
+        assert lies["total"] <= at["reserved"], event
+        assert lies["total"] - lies["free"] == at["allocated"], event
+    assert lies["total"] == at["reserved"]
+    assert browser.errors == []

@@ -108,6 +108,41 @@ TEST(TextReport, TellsTheNumbersOfTheJson) {
   }
 }
 
+// Two tensors of one module, one of another and one of none.
+class ModuleSource : public ListSource {
+ public:
+  using ListSource::ListSource;
+  uint32_t Stack() const override { return ++given_ < 4 ? given_ : 3; }
+  std::vector<CallFrame> Frames(uint32_t stack) const override {
+    if (stack == 3) return {{"step", "/home/user/train.py", 9}};
+    return {{"aten::addmm", "<operator>", 0},
+            {stack == 1 ? "Decoder.up" : "Decoder.down", "<module>", 0},
+            {"forward", "/home/user/model.py", 10 + stack}};
+  }
+
+ private:
+  mutable uint32_t given_ = 0;
+};
+
+TEST(JsonReport, AndTextTellWhichModulesHeldThePeak) {
+  History history;
+  for (const uint64_t size : {24u, 8u, 4u}) history.Allocate(size << 20, size * kMega);
+  ModuleSource source(history.events());
+  const FactSet set = MergeTraces({Analyze(&source, "model.stow")});
+  const Json modules = Json::parse(JsonReport(set))["by_module"];
+  ASSERT_EQ(modules.size(), 2u);
+  EXPECT_EQ(modules[0]["module"], "Decoder.up");
+  EXPECT_EQ(modules[0]["operation"], "aten::addmm");
+  EXPECT_EQ(modules[0]["bytes_at_peak"], 24 * kMega);
+  EXPECT_EQ(modules[1]["module"], "Decoder.down");
+  EXPECT_EQ(modules[1]["blocks_at_peak"], 1);
+  const std::string text = TextReport(set, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("By module"), HasSubstr("Decoder.down"),
+                          HasSubstr("By call site"), HasSubstr("model.py:11 forward")));
+  EXPECT_THAT(TextReport(Sample(), {}),
+              AllOf(Not(HasSubstr("By module")), Not(HasSubstr("By call site"))));
+}
+
 TEST(TextReport, StaysWithinTheWidth) {
   const FactSet set = Sample({{"process.command", std::string(500, 'x')}});
   for (size_t width : {80u, 90u, 100u}) {

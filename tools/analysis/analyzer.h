@@ -73,6 +73,7 @@ class Analyzer {
     uint64_t size = 0;
     uint64_t birth = 0;
     uint64_t birth_ns = 0;
+    uint64_t memory = 0;  // as Life has it
     uint32_t site = 0;
     int16_t device = kNoDevice;
     bool counts = true;  // false: a mapping of memory that is counted by its handle

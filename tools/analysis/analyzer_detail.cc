@@ -32,16 +32,19 @@ class FrameTable {
   absl::flat_hash_map<std::string, uint32_t> numbers_;
 };
 
-// Sites that have the same words, together; who held most at the peak first.
-std::vector<SiteFacts> Grouped(const Detail& detail, bool by_site) {
+// Sites of which `name` is the same, together; who held most at the peak first. The operation that
+// held most stands for the group.
+std::vector<SiteFacts> Grouped(const Detail& detail, std::string SiteDetail::*name) {
   std::map<std::string, SiteFacts> groups;
+  std::map<std::string, uint64_t> most_of;
   for (const SiteDetail& site : detail.sites) {
     if (site.allocations == 0 && site.at_peak.blocks == 0 && site.at_end.blocks == 0) continue;
-    SiteFacts& group = groups[by_site ? site.site : site.operation];
-    // The operation that held most stands for the site.
-    if (group.site.empty() || site.at_peak.bytes > group.at_peak.bytes) {
-      group.site = by_site ? site.site : "";
+    const auto [known, inserted] = groups.try_emplace(site.*name);
+    SiteFacts& group = known->second;
+    uint64_t& most = most_of[site.*name];
+    if (inserted || site.at_peak.bytes > most) {
       group.operation = site.operation;
+      most = site.at_peak.bytes;
     }
     group.allocations += site.allocations;
     group.total_bytes += site.total_bytes;
@@ -52,7 +55,10 @@ std::vector<SiteFacts> Grouped(const Detail& detail, bool by_site) {
   }
   std::vector<SiteFacts> sorted;
   sorted.reserve(groups.size());
-  for (auto& [name, group] : groups) sorted.push_back(std::move(group));
+  for (auto& [words, group] : groups) {
+    group.site = words;
+    sorted.push_back(std::move(group));
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](const SiteFacts& a, const SiteFacts& b) {
     return std::tie(b.at_peak.bytes, b.total_bytes) < std::tie(a.at_peak.bytes, a.total_bytes);
   });
@@ -104,6 +110,7 @@ void Analyzer::FillSites(const EventSource& source, Detail* detail) const {
       site.by_stack = true;
       site.site = std::move(words.site);
       site.operation = std::move(words.operation);
+      site.module = std::move(words.module);
       site.phase = words.phase;
       site.empties_cache = words.empties_cache;
       for (const std::string& frame : words.frames) site.frames.push_back(frames.Find(frame));
@@ -144,6 +151,7 @@ void Analyzer::FillLives(Detail* detail) {
     life.size = segment.size;
     life.birth = segment.birth;
     life.birth_ns = segment.birth_ns;
+    life.memory = segment.memory;
     life.site = segment.site;
     life.device = segment.device;
     life.opened = segment.opened;
@@ -178,8 +186,11 @@ void Analyzer::FillLayers(const Detail& detail, Facts* facts) {
     site.site = detail.sites[site.number].site;
     site.operation = detail.sites[site.number].operation;
   }
-  facts->by_site = Grouped(detail, true);
-  facts->by_operation = Grouped(detail, false);
+  facts->by_site = Grouped(detail, &SiteDetail::site);
+  facts->by_operation = Grouped(detail, &SiteDetail::operation);
+  for (SiteFacts& row : facts->by_operation) row.site.clear();
+  facts->by_module = Grouped(detail, &SiteDetail::module);
+  std::erase_if(facts->by_module, [](const SiteFacts& row) { return row.site.empty(); });
   for (auto* blocks : {&facts->largest_at_peak, &facts->live.groups}) {
     for (BlockFacts& block : *blocks) {
       if (detail.sites[block.site_number].by_stack) {

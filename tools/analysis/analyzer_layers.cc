@@ -63,6 +63,7 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
   segment.site = sites_.Find(stack_, event.library, event.call);
   segment.opened = IsOpening(event);
   segment.grows = grows;
+  if (grows && event.object != 0) segment.memory = event.object + event.offset;
   const bool on_host =
       event.memory == MemoryKind::kHostPinned || event.memory == MemoryKind::kHostPhysical;
   if (on_host) return;
@@ -117,6 +118,7 @@ void Analyzer::EndSegment(const Event& event, bool shrinks) {
     life.birth_ns = segment->birth_ns;
     life.death = events_;
     life.death_ns = now_ns_;
+    life.memory = segment->memory;
     life.site = segment->site;
     life.device = segment->device;
     life.opened = segment->opened;
@@ -168,6 +170,7 @@ void Analyzer::EndMapped(uint64_t address, uint64_t size,
     }
     if (cut_to < from + segment.size) {
       rest.size = from + segment.size - cut_to;
+      if (rest.memory != 0) rest.memory += cut_to - from;
       left.emplace_back(cut_to, rest);
     }
     return true;

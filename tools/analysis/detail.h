@@ -32,6 +32,7 @@ enum class Phase : uint8_t {
 struct SiteDetail {
   std::string site;       // "train.py:45 step"; of a driver call: the library
   std::string operation;  // "aten::add", "linear"; of a driver call: its name
+  std::string module;     // "Decoder.blocks.0"; empty: not known
   Phase phase = Phase::kUnknown;
   bool by_stack = false;  // false: no call stack is known
   bool empties_cache = false;

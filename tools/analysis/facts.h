@@ -398,6 +398,8 @@ struct Facts {
   // Of one trace only.
   std::vector<SiteFacts> by_site;
   std::vector<SiteFacts> by_operation;
+  // By module of the model, `site`: only where the trace says which was at work.
+  std::vector<SiteFacts> by_module;
   std::vector<CategoryFacts> by_category;
   std::optional<SnapshotStateFacts> snapshot;
   IterationsFacts iterations;

@@ -144,6 +144,7 @@ void ClearOwn(Facts* total) {
   total->missing.clear();
   total->by_site.clear();
   total->by_operation.clear();
+  total->by_module.clear();
   total->by_category.clear();
   total->snapshot.reset();
   total->iterations = {};

@@ -157,10 +157,10 @@ Json AdviceJson(const std::vector<AdviceFacts>& advice) {
 
 }  // namespace
 
-Json SitesJson(const std::vector<SiteFacts>& sites) {
+Json SitesJson(const std::vector<SiteFacts>& sites, const char* name) {
   Json list = Json::array();
   for (const SiteFacts& site : sites) {
-    list.push_back({{"site", site.site},
+    list.push_back({{name, site.site},
                     {"operation", site.operation},
                     {"allocations", site.allocations},
                     {"total_bytes", site.total_bytes},
@@ -187,6 +187,7 @@ Json HoleJson(const HoleFacts& hole) {
 void AddExplained(const Facts& facts, Json* json) {
   (*json)["by_site"] = SitesJson(facts.by_site);
   (*json)["by_operation"] = SitesJson(facts.by_operation);
+  (*json)["by_module"] = SitesJson(facts.by_module, "module");
   (*json)["by_category"] = CategoriesJson(facts);
   (*json)["snapshot"] = SnapshotJson(facts);
   (*json)["iterations"] = IterationsJson(facts.iterations);

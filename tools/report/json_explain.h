@@ -11,10 +11,11 @@
 
 namespace vramstow {
 
-nlohmann::ordered_json SitesJson(const std::vector<SiteFacts>& sites);
+// `name`: the key of what they are grouped by.
+nlohmann::ordered_json SitesJson(const std::vector<SiteFacts>& sites, const char* name = "site");
 nlohmann::ordered_json HoleJson(const HoleFacts& hole);
-// Adds by_site, by_operation, by_category, snapshot, iterations, iterations_found, lifetimes,
-// churn, cache, before_peak, advice.
+// Adds by_site, by_operation, by_module, by_category, snapshot, iterations, iterations_found,
+// lifetimes, churn, cache, before_peak, advice.
 void AddExplained(const Facts& facts, nlohmann::ordered_json* json);
 
 }  // namespace vramstow

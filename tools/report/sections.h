@@ -31,6 +31,7 @@ std::string RankSection(const RankComparison& comparison, const TextStyle& style
 std::string AdviceSection(const Facts& facts, const TextStyle& style);
 std::string SnapshotSection(const Facts& facts);
 std::string SiteSection(const Facts& facts, const TextStyle& style);
+std::string ModuleSection(const Facts& facts, const TextStyle& style);
 std::string CategorySection(const Facts& facts, const TextStyle& style);
 std::string BeforePeakSection(const Facts& facts, const TextStyle& style);
 std::string IterationSection(const Facts& facts);

@@ -1,5 +1,8 @@
 // The sections of what the analysis explains.
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -32,6 +35,33 @@ std::string Words(const std::string& text, size_t width, const TextStyle& style)
 
 std::string NeighbourText(const std::string& site, uint64_t bytes, const TextStyle& style) {
   return bytes == 0 ? "segment's edge" : absl::StrCat(Bytes(bytes), " ", Words(site, 22, style));
+}
+
+// Without call stacks sites are libraries, which have a table of their own.
+bool KnowsSites(const Facts& facts) {
+  std::set<std::string> libraries;
+  for (const TallyFacts& library : facts.by_library) {
+    libraries.insert(library.name);
+  }
+  return std::ranges::any_of(facts.by_site, [&libraries](const SiteFacts& site) {
+    return !site.operation.empty() && site.at_peak.bytes > 0 && !libraries.contains(site.site) &&
+           site.site != "unknown" && site.site != "no call stack";
+  });
+}
+
+std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, const char* name,
+                     const TextStyle& style) {
+  Table table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"at peak", "", "blocks", name, "operation"});
+  const size_t rows = std::min(sites.size(), kMostSitesTold);
+  const size_t site_width = style.width >= 92 ? 40 : 30;
+  for (size_t i = 0; i < rows; ++i) {
+    const SiteFacts& site = sites[i];
+    table.AddRow({Bytes(site.at_peak.bytes), Share(site.at_peak.bytes, facts.peak.allocated_bytes),
+                  Count(site.at_peak.blocks), Words(site.site, site_width, style),
+                  Words(site.operation, 22, style)});
+  }
+  return table.Text(0) + AndMore(sites.size() - rows);
 }
 
 }  // namespace
@@ -81,21 +111,13 @@ std::string SnapshotSection(const Facts& facts) {
 }
 
 std::string SiteSection(const Facts& facts, const TextStyle& style) {
-  const bool any = std::ranges::any_of(facts.by_site, [](const SiteFacts& site) {
-    return !site.operation.empty() && site.at_peak.bytes > 0;
-  });
-  if (!any || facts.kind == "stow") return "";
-  Table table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"at peak", "", "blocks", "site", "operation"});
-  const size_t rows = std::min(facts.by_site.size(), kMostSitesTold);
-  const size_t site_width = style.width >= 92 ? 40 : 30;
-  for (size_t i = 0; i < rows; ++i) {
-    const SiteFacts& site = facts.by_site[i];
-    table.AddRow({Bytes(site.at_peak.bytes), Share(site.at_peak.bytes, facts.peak.allocated_bytes),
-                  Count(site.at_peak.blocks), Words(site.site, site_width, style),
-                  Words(site.operation, 22, style)});
-  }
-  return table.Text(0) + AndMore(facts.by_site.size() - rows);
+  return KnowsSites(facts) ? SiteRows(facts, facts.by_site, "site", style) : "";
+}
+
+std::string ModuleSection(const Facts& facts, const TextStyle& style) {
+  const bool any = std::ranges::any_of(facts.by_module,
+                                       [](const SiteFacts& row) { return row.at_peak.bytes > 0; });
+  return any ? SiteRows(facts, facts.by_module, "module", style) : "";
 }
 
 std::string CategorySection(const Facts& facts, const TextStyle& style) {

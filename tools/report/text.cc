@@ -237,6 +237,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     section("Advice", AdviceSection(total, style));
     section("What it is for, at the peak", CategorySection(total, style));
     section("By call site", SiteSection(total, style));
+    section("By module", ModuleSection(total, style));
     section("Just before the peak", BeforePeakSection(total, style));
   }
   if (HasLibraries(total)) section("By library", LibrarySection(total, style));

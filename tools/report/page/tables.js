@@ -104,6 +104,18 @@ function sitePanel(facts) {
   ], shown), stacks.length > shown.length ? element('p', {class: 'quiet'}, `… and ${countText(stacks.length - shown.length)} more`) : null);
 }
 
+function modulePanel(facts) {
+  const modules = (facts.by_module || []).filter((row) => row.bytes_at_peak > 0);
+  if (!modules.length) return null;
+  const shown = modules.slice(0, 15);
+  return panel('Modules of the model, at the peak', table([
+    ['Module', 'wide', (row) => row.module],
+    ['Operation', '', (row) => row.operation],
+    ['Blocks', 'n', (row) => countText(row.blocks_at_peak)],
+    ['At the peak', 'n', (row) => withShare(figure(`by_module.${facts.by_module.indexOf(row)}.bytes_at_peak`, row.bytes_at_peak, bytesText(row.bytes_at_peak)), row.bytes_at_peak, facts.peak.allocated_bytes)],
+  ], shown), modules.length > shown.length ? element('p', {class: 'quiet'}, `… and ${countText(modules.length - shown.length)} more`) : null);
+}
+
 function libraryPanel(facts) {
   const list = facts.by_library.filter((row) => row.library !== 'unknown' || facts.input.kind === 'stow');
   if (!list.length) return null;
@@ -272,7 +284,7 @@ function fillTables(facts, view) {
     return there.length ? element('div', {class: there.length > 1 ? 'two' : ''}, ...there) : null;
   };
   const iterations = iterationPanel(facts, view);
-  const rows = [failurePanel(facts), two(categoryPanel(facts), beforePeakPanel(facts)), sitePanel(facts), libraryPanel(facts),
+  const rows = [failurePanel(facts), two(categoryPanel(facts), beforePeakPanel(facts)), sitePanel(facts), modulePanel(facts), libraryPanel(facts),
     holePanel(facts, view), iterations, two(lifetimePanel(facts), cachePanel(facts)), poolPanel(facts)];
   byId('tables').replaceChildren(...rows.filter((row) => row));
   view.redrawIterations = iterations && iterations.redraw ? iterations.redraw : () => {};
