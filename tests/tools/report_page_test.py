@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import operator
@@ -205,6 +206,30 @@ def test_dark_and_light(browser: Browser, tmp_path: Path) -> None:
     assert browser.run(colour) != first
     browser.key("d")
     assert browser.run(colour) == first
+
+
+def test_paper_is_light_and_has_no_buttons(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, corpus_file(TRAINING))
+    theme = "document.documentElement.dataset.theme"
+    browser.run("window.vramstow.setTheme('dark')")
+    browser.run(f"window.addEventListener('beforeprint', () => {{ window.printed = {theme}; }})")
+    printed = base64.b64decode(browser.call("Page.printToPDF")["data"])
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 20_000
+    assert browser.run("window.printed") == "light"
+    assert browser.run(theme) == "dark", "the screen is as it was"
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        seen = "[...document.querySelectorAll('button, #scrub')].filter((e) => e.offsetParent)"
+        assert browser.run(f"{seen}.length") == 0
+        panels = "[...document.querySelectorAll('.panel')].filter((e) => e.offsetHeight > 0)"
+        assert browser.run(f"{panels}.length") >= 6
+        assert (
+            browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        )
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
+    assert browser.errors == []
 
 
 def test_two_runs_lie_over_one_another(browser: Browser, tmp_path: Path) -> None:

@@ -177,7 +177,15 @@ class View {
       event.preventDefault();
     });
     window.addEventListener('resize', () => this.redraw());
-    window.addEventListener('beforeprint', () => this.setTheme('light'));
+    // Paper is light; the screen is as it was afterwards.
+    let onScreen = null;
+    window.addEventListener('beforeprint', () => {
+      onScreen = document.documentElement.dataset.theme;
+      this.setTheme('light');
+    });
+    window.addEventListener('afterprint', () => {
+      if (onScreen) this.setTheme(onScreen);
+    });
   }
 }
 
