@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are Python's.
 extern "C" {
 
 __attribute__((visibility("default"))) extern const unsigned long Py_Version;
@@ -29,3 +30,4 @@ __attribute__((constructor)) void FillOffsets() {
   if (STRANGE == 5) _PyRuntime[33] = uint64_t{1} << 40;
 }
 }
+// NOLINTEND(readability-identifier-naming)
