@@ -1,5 +1,5 @@
-"""A pytest plug-in for torch_memory_saver's tests: its hook comes last in LD_PRELOAD, behind the
-interposer, where its own functions put it first."""
+"""A pytest plug-in for torch_memory_saver's tests: in LD_PRELOAD its hook comes behind the
+interposer, where its own functions put it first. It stays before the runtime that it hooks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def pytest_configure(config: pytest.Config) -> None:
     def change(name: str, value: str) -> Iterator[None]:
         if name == "LD_PRELOAD":
             first, *others = value.split(":")
-            value = ":".join([*others, first])
+            before = [i for i, name in enumerate(others) if name.endswith("/libvramstow.so")]
+            if before:
+                others.insert(before[0] + 1, first)
+                value = ":".join(others)
         with original(name, value):
             yield
 
