@@ -43,9 +43,9 @@ bool AddressSpace::OpenTables(Arena* arena, uint64_t address, uint64_t size, uin
   made.heaps = static_cast<std::atomic<uint16_t>*>(
       AllocateHostMemory((size >> made.step_shift) * sizeof(uint16_t)));
   made.pages = static_cast<Page*>(AllocateHostMemory(size / page_bytes_ * sizeof(Page)));
-  made.touched = static_cast<std::atomic<uint32_t>*>(
-      AllocateHostMemory(size / page_bytes_ * sizeof(uint32_t)));
-  if (made.heaps == nullptr || made.pages == nullptr || made.touched == nullptr) {
+  made.touches =
+      static_cast<PageTouches*>(AllocateHostMemory(size / page_bytes_ * sizeof(PageTouches)));
+  if (made.heaps == nullptr || made.pages == nullptr || made.touches == nullptr) {
     FreeTables(&made, page_bytes_);
     return false;
   }
@@ -59,7 +59,7 @@ void AddressSpace::FreeTables(Arena* arena, uint64_t page_bytes) {
     FreeHostMemory(arena->heaps, (arena->size >> arena->step_shift) * sizeof(uint16_t));
   }
   if (arena->pages != nullptr) FreeHostMemory(arena->pages, pages * sizeof(Page));
-  if (arena->touched != nullptr) FreeHostMemory(arena->touched, pages * sizeof(uint32_t));
+  if (arena->touches != nullptr) FreeHostMemory(arena->touches, pages * sizeof(PageTouches));
   *arena = Arena();
 }
 
@@ -176,27 +176,40 @@ Page& AddressSpace::operator[](uint32_t number) {
   return arenas_[(number - 1) >> kPageBits].pages[page];
 }
 
-void AddressSpace::Touch(uint64_t address, uint32_t when) {
+// Two threads that touch a page at once may lose a gap, which is a hint only.
+bool AddressSpace::Touch(uint64_t address, uint32_t when) {
+  constexpr uint32_t kMoment = 2;  // touches that are less apart belong to one use
+  constexpr uint32_t kLongestGap = 0xFFFF;
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     const uint64_t offset = address - arenas_[i].address;
     if (offset >= arenas_[i].size) continue;
-    std::atomic<uint32_t>& touched = arenas_[i].touched[offset / page_bytes_];
-    if (touched.load(std::memory_order_relaxed) != kPinned) {
-      touched.store(when, std::memory_order_relaxed);
+    PageTouches& page = arenas_[i].touches[offset / page_bytes_];
+    const uint32_t last = page.last.load(std::memory_order_relaxed);
+    if (last == kPinned || last == when) return false;
+    page.last.store(when, std::memory_order_relaxed);
+    if (last != 0 && when != kPinned && when - last >= kMoment) {
+      const uint32_t gap = when - last < kLongestGap ? when - last : kLongestGap;
+      const uint64_t gaps = page.gaps.load(std::memory_order_relaxed);
+      page.gaps.store(gaps << 16 | gap, std::memory_order_relaxed);
     }
-    return;
+    return true;
   }
+  return false;
+}
+
+AddressSpace::PageTouches& AddressSpace::TouchesOf(uint64_t address) const {
+  const Arena& arena = arenas_[ArenaOf(address)];
+  return arena.touches[(address - arena.address) / page_bytes_];
 }
 
 void AddressSpace::Renew(uint64_t address, uint32_t when) {
-  const Arena& arena = arenas_[ArenaOf(address)];
-  arena.touched[(address - arena.address) / page_bytes_].store(when, std::memory_order_relaxed);
+  TouchesOf(address).last.store(when, std::memory_order_relaxed);
 }
 
-uint32_t AddressSpace::TouchedAt(uint64_t address) const {
-  const Arena& arena = arenas_[ArenaOf(address)];
-  return arena.touched[(address - arena.address) / page_bytes_].load(std::memory_order_relaxed);
+AddressSpace::Touches AddressSpace::TouchesAt(uint64_t address) const {
+  const PageTouches& page = TouchesOf(address);
+  return {page.last.load(std::memory_order_relaxed), page.gaps.load(std::memory_order_relaxed)};
 }
 
 uint64_t AddressSpace::reserved_bytes() const {

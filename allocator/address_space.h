@@ -73,12 +73,20 @@ class AddressSpace {
   uint64_t AddressOf(uint32_t number) const;
   Page& operator[](uint32_t number);
 
-  // When the page at an address of ours was last known to be touched, as a number that grows; 0:
-  // never; kPinned: for ever, until Renew. For offload: any thread may write it.
+  // When a page was last known to be touched, as a number that grows; 0: never; kPinned: for ever,
+  // until Renew. For offload: any thread may write it.
   static constexpr uint32_t kPinned = ~uint32_t{0};
-  void Touch(uint64_t address, uint32_t when);
+  struct Touches {
+    uint32_t last;
+    // How long it was between the last touches that were more than a moment apart: four numbers of
+    // 16 bits, the latest in the lowest.
+    uint64_t gaps;
+  };
+  // True: that is news: a page of ours, not pinned, not touched at the same time before.
+  bool Touch(uint64_t address, uint32_t when);
   void Renew(uint64_t address, uint32_t when);
-  uint32_t TouchedAt(uint64_t address) const;
+  // Of a page of ours.
+  Touches TouchesAt(uint64_t address) const;
 
   uint64_t page_bytes() const { return page_bytes_; }
   uint64_t reserved_bytes() const;
@@ -93,6 +101,11 @@ class AddressSpace {
   // As large as a window is, and aligned to that.
   static constexpr uint64_t kWindowBytes = uint64_t{1} << 40;
 
+  struct PageTouches {
+    std::atomic<uint32_t> last;
+    std::atomic<uint64_t> gaps;
+  };
+
   struct Arena {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -101,7 +114,7 @@ class AddressSpace {
     uint64_t used = 0;    // from the start on
     std::atomic<uint16_t>* heaps = nullptr;
     Page* pages = nullptr;
-    std::atomic<uint32_t>* touched = nullptr;  // by page
+    PageTouches* touches = nullptr;  // by page
   };
 
   DriverResult AddArena(uint64_t least);
@@ -110,6 +123,7 @@ class AddressSpace {
   DriverResult AddWindow(uint64_t address);
   void Mark(uint64_t address, uint64_t size, uint16_t heap);
   int ArenaOf(uint64_t address) const;
+  PageTouches& TouchesOf(uint64_t address) const;
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

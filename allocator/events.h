@@ -139,6 +139,16 @@ class PoolEvents {
     sink_.take(sink_.context, event);
   }
 
+  // kTouch: work that is submitted names the address, at `clock`.
+  void Touched(uint64_t address, uint64_t clock) const {
+    if (!on()) return;
+    Event event = PoolEvent(EventKind::kTouch);
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.object = clock;
+    sink_.take(sink_.context, event);
+  }
+
   // kCacheMiss and the others.
   void Step(EventKind kind, uint64_t size, uint64_t requested, uint64_t object, uint64_t stream,
             DriverResult result) const {

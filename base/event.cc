@@ -90,6 +90,8 @@ const char* EventKindName(EventKind kind) {
       return "return";
     case EventKind::kLaunch:
       return "launch";
+    case EventKind::kTouch:
+      return "touch";
   }
   return "unknown";
 }

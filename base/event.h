@@ -72,6 +72,7 @@ enum class EventKind : uint8_t {
   // kernel, or the entry point where it is no kernel's. `offset` 0: counted since the last such
   // event, by all threads. 1: this one, for so many of this thread.
   kLaunch = 42,
+  kTouch = 43,  // submitted work names the address; `object`: the offloader's clock
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.

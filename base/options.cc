@@ -129,8 +129,9 @@ bool ReadOffload(const char* variable, const char* text, const char** value, Opt
   *value = text;
   if (ParseOffload(text, &setting)) return true;
   std::snprintf(error->sentence, sizeof error->sentence,
-                "%s is '%.200s': write off, auto or explicit, perhaps with ,host=64GiB.", variable,
-                text);
+                "%s is '%.200s': write off, auto or explicit, perhaps with ,host=64GiB or "
+                ",policy=coldest (or size, or next-use) or ,touches.",
+                variable, text);
   return false;
 }
 
@@ -143,6 +144,13 @@ bool ReadLaunches(const char* variable, const char* text, const char** value, Op
                 "%s is '%.200s': write off, count, or sample=N with N from 1 to 1000000.", variable,
                 text);
   return false;
+}
+
+// Takes what comes before the first comma; the comma stays.
+std::string_view NextPart(std::string_view* text) {
+  const std::string_view part = text->substr(0, text->find(','));
+  text->remove_prefix(part.size());
+  return part;
 }
 
 }  // namespace
@@ -165,18 +173,49 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
   return every >= 1 && every <= kMost;
 }
 
+const char* OffloadChoiceName(OffloadChoice choice) {
+  switch (choice) {
+    case OffloadChoice::kColdest:
+      break;
+    case OffloadChoice::kSize:
+      return "size";
+    case OffloadChoice::kNextUse:
+      return "next-use";
+  }
+  return "coldest";
+}
+
+bool ParseOffloadChoice(std::string_view text, OffloadChoice* choice) {
+  for (int i = 0; i < kOffloadChoices; ++i) {
+    *choice = static_cast<OffloadChoice>(i);
+    if (text == OffloadChoiceName(*choice)) return true;
+  }
+  return false;
+}
+
 bool ParseOffload(std::string_view text, OffloadSetting* setting) {
-  constexpr std::string_view kHost = ",host=";
   *setting = OffloadSetting();
   if (text == "off") return true;
-  const std::string_view mode = text.substr(0, text.find(','));
+  std::string_view part = NextPart(&text);
   setting->on = true;
-  setting->automatic = mode == "auto";
-  if (!setting->automatic && mode != "explicit") return false;
-  text.remove_prefix(mode.size());
-  if (text.empty()) return true;
-  if (!text.starts_with(kHost)) return false;
-  return ParseBytes(text.substr(kHost.size()), &setting->host_bytes) && setting->host_bytes != 0;
+  setting->automatic = part == "auto";
+  if (!setting->automatic && part != "explicit") return false;
+  constexpr std::string_view kHost = "host=";
+  constexpr std::string_view kPolicy = "policy=";
+  while (!text.empty()) {
+    text.remove_prefix(1);
+    part = NextPart(&text);
+    if (part == "touches") {
+      setting->touches = true;
+    } else if (part.starts_with(kHost)) {
+      if (!ParseBytes(part.substr(kHost.size()), &setting->host_bytes)) return false;
+      if (setting->host_bytes == 0) return false;
+    } else if (!part.starts_with(kPolicy) ||
+               !ParseOffloadChoice(part.substr(kPolicy.size()), &setting->policy)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes) {

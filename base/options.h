@@ -65,12 +65,22 @@ using LaunchesValue = const char*;
 // False: neither of them.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
-// An Offload: "off", "auto" or "explicit", perhaps with the most host memory to use (0: not said)
-// as in "auto,host=64GiB".
+// What leaves first when the device is full: see allocator/offload/policy.h.
+enum class OffloadChoice : uint8_t { kColdest, kSize, kNextUse };
+inline constexpr int kOffloadChoices = 3;
+// As users write it: "coldest", "size", "next-use".
+const char* OffloadChoiceName(OffloadChoice choice);
+// False: nothing of that name.
+bool ParseOffloadChoice(std::string_view text, OffloadChoice* choice);
+
+// An Offload: "off", or "auto" or "explicit", perhaps with the most host memory to use, the policy,
+// and whether touches are told, as in "auto,host=64GiB,policy=next-use,touches".
 struct OffloadSetting {
   bool on = false;
   bool automatic = false;  // also when the device is full, not only when asked
-  uint64_t host_bytes = 0;
+  bool touches = false;
+  OffloadChoice policy = OffloadChoice::kNextUse;
+  uint64_t host_bytes = 0;  // 0: not said
 };
 bool ParseOffload(std::string_view text, OffloadSetting* setting);
 

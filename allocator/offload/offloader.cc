@@ -6,6 +6,13 @@
 #include "allocator/host_memory.h"
 
 namespace vramstow {
+namespace {
+
+// For lists in which the order does not matter, or is by age.
+constexpr OffloadPolicy kByAge = {RankColdest};
+
+}  // namespace
+
 bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config) {
   pool_ = pool;
   gate_ = gate;
@@ -18,6 +25,7 @@ bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& conf
   arena_.Open(pool->driver_, &pool->events_, &pool->chunks_);
   maps_host_ = pool->device_.host_memory;
   if (!pool->device_.copies) config_.host_bytes = 0;
+  Watch(false);
   return maps_host_;
 }
 
@@ -28,10 +36,12 @@ void Offloader::Close(bool alive) {
   if (pages_ != nullptr) FreeHostMemory(pages_, pages_room_ * sizeof(Page));
   pages_ = nullptr;
   pages_room_ = 0;
+  config_.tells_touches = false;
   Watch(false);
 }
 
 void Offloader::Watch(bool wanted) {
+  wanted = wanted || config_.tells_touches;
   watching_.store(wanted, std::memory_order_relaxed);
   pool_->touch_clock_.store(wanted ? Clock() : 0, std::memory_order_relaxed);
 }
@@ -65,10 +75,22 @@ bool Offloader::IsWhere(uint64_t address, Where where) {
   return chunks.OnHost(address);
 }
 
-// A block was touched when any of its pages was; a page is as warm as its warmest block, and pinned
-// with a pinned one. Spans come in order of address, so blocks that share a page come one after the
-// other.
-void Offloader::ListHeap(Heap* heap, Where where, uint64_t* count) {
+// A block was touched when any of its pages was.
+PageUse Offloader::UseOf(const Span& span) const {
+  PageUse use{span.address, span.size, span.id, 0, 0, Clock()};
+  const uint64_t page = pool_->config_.chunk_bytes;
+  for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
+    const AddressSpace::Touches touches = pool_->space_.TouchesAt(at);
+    if (touches.last < use.touched) continue;
+    use.touched = touches.last;
+    use.gaps = touches.gaps;
+  }
+  return use;
+}
+
+// A page is as warm as its warmest block, and pinned with a pinned one. Spans come in order of
+// address, so blocks that share a page come one after the other.
+void Offloader::ListHeap(Heap* heap, Where where, const OffloadPolicy& policy, uint64_t* count) {
   const uint64_t page = pool_->config_.chunk_bytes;
   const bool all = where == Where::kPaused || where == Where::kAway;
   heap->VisitSpans([&](const Span& span) {
@@ -76,16 +98,15 @@ void Offloader::ListHeap(Heap* heap, Where where, uint64_t* count) {
     if (span.state == SpanState::kHole || (!live && !all)) return;
     const uint64_t first = span.address / page * page;
     const uint64_t end = span.address + span.size;
-    uint32_t touched = 0;
-    for (uint64_t at = first; at < end; at += page) {
-      touched = std::max(touched, pool_->space_.TouchedAt(at));
-    }
-    const uint64_t rank = uint64_t{touched} << 32 | (span.id & 0xFFFFFFFFU);
+    const PageUse use = UseOf(span);
+    const uint64_t rank = policy.rank(policy.self, use);
     for (uint64_t at = first; at < end; at += page) {
       if (*count > 0 && pages_[*count - 1].address == at) {
-        pages_[*count - 1].rank = std::max(pages_[*count - 1].rank, rank);
+        Page& shared = pages_[*count - 1];
+        shared.rank = std::max(shared.rank, rank);
+        shared.touched = std::max(shared.touched, use.touched);
       } else if (*count < pages_room_ && IsWhere(at, where)) {
-        pages_[(*count)++] = {at, rank};
+        pages_[(*count)++] = {at, rank, use.touched};
       }
     }
   });
@@ -103,17 +124,19 @@ void Offloader::VisitHeaps(uint32_t tag, Visit visit) {
 }
 
 // The device's lock is held. All pages of blocks with this tag that are there, in no order.
-uint64_t Offloader::ListPages(Where where, uint32_t tag) {
+uint64_t Offloader::ListPages(Where where, uint32_t tag) { return ListPages(where, tag, kByAge); }
+
+uint64_t Offloader::ListPages(Where where, uint32_t tag, const OffloadPolicy& policy) {
   if (!EnsurePages(pool_->chunks_.chunks() + 1)) return 0;
   uint64_t count = 0;
-  VisitHeaps(tag, [&](Heap* heap) { ListHeap(heap, where, &count); });
+  VisitHeaps(tag, [&](Heap* heap) { ListHeap(heap, where, policy, &count); });
   return count;
 }
 
 // Of the listed pages those stay that may leave the device. Returns how many they are.
 uint64_t Offloader::DropPinned(uint64_t count) {
   Page* end = std::remove_if(pages_, pages_ + count, [](const Page& page) {
-    return page.rank >> 32 == AddressSpace::kPinned;
+    return page.touched == AddressSpace::kPinned;
   });
   return static_cast<uint64_t>(end - pages_);
 }
@@ -141,7 +164,7 @@ void Offloader::SetAsleep(uint32_t tag, bool asleep) {
       heap->asleep = true;
     } else if (heap->asleep) {
       uint64_t paused = 0;
-      ListHeap(heap, Where::kPaused, &paused);
+      ListHeap(heap, Where::kPaused, kByAge, &paused);
       heap->asleep = paused != 0;
     }
   });
@@ -302,13 +325,16 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   Watch(true);
   MutexLock device_lock(&pool_->mutex_);
   const uint64_t size = pool_->config_.chunk_bytes;
-  uint64_t listed = DropPinned(ListPages(Where::kResident, kAnyTag));
+  // Who asks for what is idle means the coldest.
+  const bool pressure = reason == OffloadReason::kPressure;
+  uint64_t listed =
+      DropPinned(ListPages(Where::kResident, kAnyTag, pressure ? config_.policy : kByAge));
   Page* end = std::remove_if(pages_, pages_ + listed,
-                             [before](const Page& page) { return page.rank >> 32 >= before; });
+                             [before](const Page& page) { return page.touched >= before; });
   listed = static_cast<uint64_t>(end - pages_);
   const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), listed);
-  const auto colder = [](const Page& a, const Page& b) { return a.rank < b.rank; };
-  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, colder);
+  const auto sooner = [](const Page& a, const Page& b) { return a.rank < b.rank; };
+  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, sooner);
   OffloadResult outcome = OffloadResult::kDone;
   const uint64_t moved = MoveSlices(count, listed, Motion::kOut, reason, &outcome);
   if (moved != 0) MarkBlocks();
@@ -362,9 +388,9 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   if (now - last_out_ns_ < config_.calm_ns) return 0;
   const uint64_t size = pool_->config_.chunk_bytes;
   uint64_t listed = ListPages(Where::kOffloaded, kAnyTag);
-  const uint64_t since = uint64_t{last_out_clock_} << 32;
+  const uint32_t since = last_out_clock_;
   Page* end = std::remove_if(pages_, pages_ + listed,
-                             [since](const Page& page) { return page.rank < since; });
+                             [since](const Page& page) { return page.touched < since; });
   listed = static_cast<uint64_t>(end - pages_);
   uint64_t count = std::min(listed, std::min(most_bytes, Room()) / size);
   const auto warmer = [](const Page& a, const Page& b) { return a.rank > b.rank; };
@@ -375,6 +401,17 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
 }
 
 // --- Numbers ------------------------------------------------------------------------------------
+
+uint64_t Offloader::BytesOnHost(uint64_t address, uint64_t size) {
+  MutexLock device_lock(&pool_->mutex_);
+  const uint64_t page = pool_->config_.chunk_bytes;
+  const uint64_t end = address + size;
+  uint64_t bytes = 0;
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    if (pool_->chunks_.OnHost(at)) bytes += std::min(at + page, end) - std::max(at, address);
+  }
+  return bytes;
+}
 
 OffloadStats Offloader::Stats() const {
   OffloadStats stats{};

@@ -2,11 +2,10 @@
 // and back.
 //
 // Idea: the pool asks for room when its ladder has no other step left (PoolConfig::relief). Pages
-// that hold live blocks are ranked by when one of their blocks was last seen in the arguments of
-// submitted work, the coldest leave. A page in host memory stays accessible: work that touches it
+// that hold live blocks are ranked by when their blocks were seen in the arguments of submitted
+// work. A page in host memory stays accessible: work that touches it
 // is slower, never wrong, so what is seen of touches steers speed only. When there is room again,
-// pages that were touched since they left come back. Policy: coldest first; of equals those whose
-// blocks are the oldest.
+// pages that were touched since they left come back. What leaves first is the policy's (policy.h).
 //
 // Beside that, whoever knows more may ask (requests.cc): blocks that were allocated under a tag
 // (BlockRequest::tag) are offloaded, paused or resumed together. Paused memory is gone from the
@@ -29,6 +28,7 @@
 #include "allocator/offload/gate.h"
 #include "allocator/offload/host_arena.h"
 #include "allocator/offload/mover.h"
+#include "allocator/offload/policy.h"
 #include "allocator/pool.h"
 
 namespace vramstow {
@@ -50,6 +50,9 @@ struct OffloadConfig {
   // less than `keep_host_free_bytes`.
   uint64_t (*host_free_bytes)() = nullptr;
   uint64_t keep_host_free_bytes = 256 * kMiB;
+  OffloadPolicy policy = {RankColdest};
+  // Every touch that is news is told (EventKind::kTouch), from now on.
+  bool tells_touches = false;
 };
 
 struct OffloadStats {
@@ -116,17 +119,24 @@ class Offloader {
     if (watching()) pool_->touch_clock_.store(Clock(), std::memory_order_relaxed);
   }
   // Work is submitted that may use this address; no address of the pool's: nothing happens.
-  void Touch(uint64_t address) { pool_->space_.Touch(address, Clock()); }
+  void Touch(uint64_t address) {
+    const uint32_t clock = Clock();
+    const bool news = pool_->space_.Touch(address, clock);
+    if (news && config_.tells_touches) pool_->events_.Touched(address, clock);
+  }
   // The page at this address stays where it is as long as its blocks live: a graph may use it.
   void Pin(uint64_t address) { pool_->space_.Touch(address, AddressSpace::kPinned); }
 
   OffloadStats Stats() const;
+  // How many bytes of a live block of the pool's lie on the host now, for those who count.
+  uint64_t BytesOnHost(uint64_t address, uint64_t size);
 
  private:
-  // A page with live blocks, and how cold it is.
+  // A page with live blocks, as its warmest block has it.
   struct Page {
     uint64_t address;
     uint64_t rank;  // the smallest go first
+    uint32_t touched;
   };
   // Pages as they are now.
   enum class Where : uint8_t {
@@ -146,7 +156,9 @@ class Offloader {
   bool EnsurePages(uint64_t count);
   bool IsWhere(uint64_t address, Where where);
   uint64_t ListPages(Where where, uint32_t tag);
-  void ListHeap(Heap* heap, Where where, uint64_t* count);
+  uint64_t ListPages(Where where, uint32_t tag, const OffloadPolicy& policy);
+  void ListHeap(Heap* heap, Where where, const OffloadPolicy& policy, uint64_t* count);
+  PageUse UseOf(const Span& span) const;
   uint64_t DropPinned(uint64_t count);
   bool WaitForWork();
   bool CloseGate();

@@ -37,8 +37,9 @@ class OffloadTest : public testing::Test {
     config.check = true;
     config.last_wait_ns = 1'000'000;
     config.relief = {Offloader::Relieve, &offloader_};
+    config.sink = sink_;
     ASSERT_EQ(pool_->Open(&table_, config), PoolError::kOk);
-    OffloadConfig offload;
+    OffloadConfig offload = config_;
     offload.host_bytes = host_bytes;
     offload.keep_free_bytes = 0;
     offload.gate_wait_ns = 5'000'000;
@@ -136,6 +137,8 @@ class OffloadTest : public testing::Test {
     }
   }
 
+  OffloadConfig config_;  // what Start does not set
+  EventSink sink_;
   std::unique_ptr<FakeDevice> device_;
   DriverTable table_{};
   std::unique_ptr<Pool> pool_;

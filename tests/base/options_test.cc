@@ -69,6 +69,27 @@ TEST_F(OptionsTest, ADirectoryThatIsNotThereGetsASentence) {
   EXPECT_NE(std::string(error_.sentence).find("/no/such/folder"), std::string::npos);
 }
 
+TEST(OffloadSetting, ItsPartsComeInAnyOrder) {
+  OffloadSetting setting;
+  ASSERT_TRUE(ParseOffload("auto", &setting));
+  EXPECT_TRUE(setting.automatic);
+  EXPECT_FALSE(setting.touches);
+  EXPECT_EQ(setting.policy, OffloadChoice::kNextUse);
+  ASSERT_TRUE(ParseOffload("explicit,touches,policy=coldest,host=1GiB", &setting));
+  EXPECT_TRUE(setting.on);
+  EXPECT_FALSE(setting.automatic);
+  EXPECT_TRUE(setting.touches);
+  EXPECT_EQ(setting.policy, OffloadChoice::kColdest);
+  EXPECT_EQ(setting.host_bytes, uint64_t{1} << 30);
+  ASSERT_TRUE(ParseOffload("auto,host=2GiB,policy=size", &setting));
+  EXPECT_EQ(setting.policy, OffloadChoice::kSize);
+  for (const char* wrong :
+       {"", "on", "auto,", "auto,host=0", "auto,host=", "auto,policy=warmest", "auto,touch",
+        "touches", "off,touches", "auto,touches,", "explicit,,"}) {
+    EXPECT_FALSE(ParseOffload(wrong, &setting)) << wrong;
+  }
+}
+
 TEST_F(OptionsTest, AChoiceIsOneOfItsWordsAndNoPartOfOne) {
   Environment()["VRAMSTOW_BACKING"] = "malloc";
   ASSERT_TRUE(ReadOptions(Lookup, &options_, &error_));

@@ -25,6 +25,7 @@ void Analyzer::AddMove(const Event& event) {
 }
 
 void Analyzer::AddPool(const Event& event) {
+  if (event.kind == EventKind::kTouch) return;  // for replay
   if (event.kind == EventKind::kOffload || event.kind == EventKind::kReturn) return AddMove(event);
   if (residency_.any() && (event.kind == EventKind::kMap || event.kind == EventKind::kUnmap)) {
     residency_.End(event.address, event.size, events_, now_ns_);

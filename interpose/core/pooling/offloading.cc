@@ -60,6 +60,8 @@ void Offloading::Open(Offloader* offloader, Pool* pool) {
   OffloadConfig config;
   config.host_bytes = setting.host_bytes;
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
+  config.policy = MakeOffloadPolicy(setting.policy);
+  config.tells_touches = setting.touches;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool, &gate_, config)) return;
   if (told_.exchange(true, std::memory_order_relaxed)) return;

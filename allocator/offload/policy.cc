@@ -1,0 +1,69 @@
+#include "allocator/offload/policy.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kGaps = 4;
+
+// The gap that many touches ago; 0: there was none, or nobody saw it.
+uint64_t GapAt(uint64_t gaps, int ago) { return gaps >> (16 * ago) & 0xFFFF; }
+
+uint64_t AgeOf(const PageUse& use) { return use.now > use.touched ? use.now - use.touched : 0; }
+
+// Iterations are not equal to the clock's tick.
+bool AreAlike(uint64_t a, uint64_t b) {
+  const uint64_t larger = std::max(a, b);
+  return larger - std::min(a, b) <= larger / 8 + 1;
+}
+
+}  // namespace
+
+uint64_t RankColdest(const void*, const PageUse& use) {
+  return uint64_t{use.touched} << 32 | (use.block_id & 0xFFFFFFFFU);
+}
+
+uint64_t RankSizeWeighted(const void*, const PageUse& use) {
+  const uint64_t kibibytes = std::max<uint64_t>(use.block_bytes / kKiB, 1);
+  return ~((AgeOf(use) + 1) * kibibytes);
+}
+
+uint64_t ExpectedTouch(const PageUse& use) {
+  const uint64_t latest = GapAt(use.gaps, 0);
+  uint64_t gap = 0;
+  for (int ago = 1; ago < kGaps && gap == 0 && latest != 0; ++ago) {
+    const uint64_t earlier = GapAt(use.gaps, ago);
+    if (earlier != 0 && AreAlike(earlier, latest)) gap = GapAt(use.gaps, ago - 1);
+  }
+  // Nothing has repeated yet: the longest gap so far is the better guess than a burst's.
+  if (gap == 0) {
+    for (int ago = 0; ago < kGaps; ++ago) gap = std::max(gap, GapAt(use.gaps, ago));
+  }
+  const uint64_t expected = use.touched + gap;
+  // It did not come when it was due, or nothing is known: as long again as it has waited.
+  return expected > use.now ? expected : use.now + AgeOf(use) + 1;
+}
+
+uint64_t RankNextUse(const void*, const PageUse& use) {
+  // Of pages that are due at the same time those of the oldest block. The clock has 32 bits, what
+  // is expected less than two more.
+  constexpr uint64_t kLatest = (uint64_t{1} << 40) - 1;
+  return (kLatest - ExpectedTouch(use)) << 24 | (use.block_id & 0xFFFFFFU);
+}
+
+OffloadPolicy MakeOffloadPolicy(OffloadChoice choice) {
+  switch (choice) {
+    case OffloadChoice::kSize:
+      return {RankSizeWeighted};
+    case OffloadChoice::kNextUse:
+      return {RankNextUse};
+    case OffloadChoice::kColdest:
+      break;
+  }
+  return {RankColdest};
+}
+
+}  // namespace vramstow
