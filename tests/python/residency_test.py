@@ -74,6 +74,26 @@ assert vramstow.stats().moved_out_bytes == vramstow.stats().moved_back_bytes == 
     said(run(program, *EXPLICIT, card="h200,memory=1GiB"))
 
 
+def test_a_kernel_that_takes_the_place_of_an_unloaded_one_has_arguments_of_its_own(
+    run: Run,
+) -> None:
+    # Touches are looked at from the start, so what a kernel takes is remembered by its handle.
+    program = """
+import device
+block = device.allocate(8 * device.MIB)
+handles = set()
+for parameters in [8, 1, 5, 1, 20, 2] * 20:
+    module, kernel = device.load(parameters)
+    handles.add(kernel.value)
+    device.launch(kernel, [block] * parameters)
+    device.launch(kernel, [block] * parameters)
+    device.unload(module)
+print(len(handles))
+"""
+    (handles,) = said(run(program, "--pool=on", "--offload=explicit,touches"))
+    assert int(handles) < 120, "no handle came twice, so this shows nothing"
+
+
 def test_what_is_given_up_can_be_written_again(run: Run) -> None:
     program = """
 import device, vramstow

@@ -1,8 +1,9 @@
-"""Device memory without a framework: the driver, by ctypes."""
+"""Device memory and kernels without a framework: the driver, by ctypes."""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 
 MIB = 1 << 20
 _driver = ctypes.CDLL("libcuda.so.1")
@@ -42,6 +43,40 @@ def read(address: int) -> int:
         _driver.cuMemcpyDtoH_v2(ctypes.byref(value), ctypes.c_uint64(address), ctypes.c_size_t(8))
     )
     return value.value
+
+
+def load(parameters: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    """A module with a kernel that takes so many addresses and does nothing, and the kernel."""
+    taken = ", ".join(f".param .u64 p{number}" for number in range(parameters))
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    text += f".visible .entry kernel({taken}) {{ ret; }}\n"
+    module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(_driver.cuModuleLoadData(ctypes.byref(module), text.encode()))
+    _check(_driver.cuModuleGetFunction(ctypes.byref(kernel), module, b"kernel"))
+    return module, kernel
+
+
+def unload(module: ctypes.c_void_p) -> None:
+    _check(_driver.cuModuleUnload(module))
+
+
+_pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+_guard = ctypes.addressof(ctypes.c_char.from_buffer(_pages)) + mmap.PAGESIZE
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(_guard), mmap.PAGESIZE, 0) == 0
+
+
+def launch(kernel: ctypes.c_void_p, addresses: list[int]) -> None:
+    """The kernel with these arguments, behind which nothing can be read."""
+    values = (ctypes.c_uint64 * len(addresses))(*addresses)
+    size = len(addresses) * ctypes.sizeof(ctypes.c_void_p)
+    pointers = (ctypes.c_void_p * len(addresses)).from_address(_guard - size)
+    for number in range(len(addresses)):
+        pointers[number] = ctypes.addressof(values) + 8 * number
+    _check(
+        _driver.cuLaunchKernel(
+            kernel, *(1, 1, 1), *(1, 1, 1), 0, None, ctypes.c_void_p(_guard - size), None
+        )
+    )
 
 
 def free_bytes() -> int:
