@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
+#include "tools/analysis/link.h"
 #include "tools/analysis/progress.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
@@ -76,6 +77,23 @@ void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* ta
   }
 }
 
+// The time on the link counts moves and reads.
+std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
+  Table table(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"policy", "moved out", "moved back", "read on the host", "touches there",
+                "time on the link"});
+  for (const ModelOutcome& outcome : outcomes) {
+    if (!outcome.traffic) continue;
+    const OffloadTraffic& traffic = *outcome.traffic;
+    table.AddRow({Printable(outcome.name), Bytes(traffic.out_bytes), Bytes(traffic.in_bytes),
+                  Bytes(traffic.read_bytes),
+                  absl::StrCat(Count(traffic.reads), " of ", Count(traffic.touches)),
+                  Time(LinkNs(traffic.bytes()))});
+  }
+  return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
+}
+
 std::string Text(const Result& result, uint64_t memory) {
   const Requests& requests = result.requests;
   std::string text =
@@ -93,6 +111,9 @@ std::string Text(const Result& result, uint64_t memory) {
                 Ratio(result.bounds.static_packing, load), "", "", ""});
   table.AddRow({"maximum load", Bytes(load), Ratio(load, load), "", "", ""});
   text += table.Text(0);
+  const bool moves = std::ranges::any_of(
+      result.models, [](const ModelOutcome& outcome) { return outcome.traffic.has_value(); });
+  if (moves) text += TrafficText(result.models);
   if (!result.searched.empty()) {
     Table found(
         {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
@@ -128,6 +149,13 @@ Json ModelJson(const ModelOutcome& outcome) {
                {"out_of_memory", outcome.out_of_memory}};
   json["first_out_of_memory_event"] =
       outcome.out_of_memory == 0 ? Json(nullptr) : Json(outcome.first_out_of_memory);
+  if (outcome.traffic) {
+    const OffloadTraffic& traffic = *outcome.traffic;
+    json["offload"] = {{"out_bytes", traffic.out_bytes},   {"returned_bytes", traffic.in_bytes},
+                       {"read_bytes", traffic.read_bytes}, {"touches_on_host", traffic.reads},
+                       {"touches", traffic.touches},       {"link_ns", LinkNs(traffic.bytes())},
+                       {"gate_ns", traffic.gate_ns}};
+  }
   return json;
 }
 
@@ -140,6 +168,7 @@ std::string AsJson(const Result& result, uint64_t memory) {
                  {"layer", LayerName(requests.layer)},
                  {"streams", requests.streams},
                  {"private_pools", requests.pools - 1},
+                 {"touches", requests.touches},
                  {"frees_of_unseen", requests.frees_of_unseen},
                  {"on_other_devices", requests.other_devices}}},
                {"memory_bytes", memory == 0 ? Json(nullptr) : Json(memory)},
@@ -175,7 +204,22 @@ bool WriteSteps(const std::string& path, const Result& result) {
   return close(file) == 0 && written;
 }
 
-struct Options {
+// What a model needs that is not there, as a sentence; empty: nothing.
+std::string LackingFor(const std::vector<ModelSpec>& specs, const Requests& requests,
+                       const ReplayOptions& how) {
+  const bool offload = std::ranges::any_of(
+      specs, [](const ModelSpec& spec) { return spec.kind == ModelKind::kOffload; });
+  if (offload && how.memory_bytes == 0) {
+    return "models with offload need to know how small the device is: give --memory.";
+  }
+  if (offload && requests.touches == 0) {
+    return "it does not say which blocks work used, which models with offload need: record the job "
+           "with vramstow run --pool=on --offload=explicit,touches.";
+  }
+  return "";
+}
+
+struct ReplayArguments {
   std::string file;
   std::string models = "all";
   std::string memory;
@@ -186,7 +230,7 @@ struct Options {
   bool json = false;
 };
 
-void Describe(CLI::App* app, Options* options) {
+void Describe(CLI::App* app, ReplayArguments* options) {
   app->footer(
       "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
       "variable:\n" +
@@ -194,7 +238,8 @@ void Describe(CLI::App* app, Options* options) {
       "\nExamples:\n"
       "  vramstow replay snapshot.pickle\n"
       "  vramstow replay snapshot.pickle --models native:max_split_size_mb:128,expandable\n"
-      "  vramstow replay snapshot.pickle --memory 24GiB --search\n\n"
+      "  vramstow replay snapshot.pickle --memory 24GiB --search\n"
+      "  vramstow replay job.stow --memory 24GiB --models offload\n\n"
       "Exit status: 0, whatever the models say; 1 if the result could not be written; 2 if the\n"
       "input cannot be read.");
   app->add_option("INPUT", options->file, "A file, as for vramstow analyze")->required();
@@ -215,7 +260,7 @@ void Describe(CLI::App* app, Options* options) {
 
 int ReplayCommand(const std::vector<std::string>& arguments) {
   CLI::App app("Says what other allocators would have made of the same requests.");
-  Options options;
+  ReplayArguments options;
   Describe(&app, &options);
   if (const auto status = ReadArguments(&app, "replay", arguments)) return *status;
   const auto wrong = [](const std::string& sentence) {
@@ -239,6 +284,9 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   auto requests = ReadRequests(source->get(), device);
   if (!requests.ok()) {
     return wrong(absl::StrCat(Printable(options.file), ": ", requests.status().message()));
+  }
+  if (const std::string lacking = LackingFor(*specs, *requests, how); !lacking.empty()) {
+    return wrong(absl::StrCat(Printable(options.file), ": ", lacking));
   }
   Result result{.requests = *std::move(requests), .models = {}, .searched = {}, .bounds = {}};
   result.models = RunAll(result.requests, *specs, how);

@@ -48,6 +48,16 @@ class Rehearsal:
         )
         return json.loads(listing.stdout)
 
+    def replay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What `vramstow replay --json` makes of the only trace."""
+        (trace,) = self.traces
+        return subprocess.run(
+            [VRAMSTOW, "replay", "--json", trace, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
     def report(self) -> str:
         listing = subprocess.run(
             [VRAMSTOW, "analyze", *self.traces], check=True, capture_output=True, text=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -36,6 +37,35 @@ def test_it_is_done_where_memory_moves(rehearse: Rehearse, python: str, level: s
     assert analysis["offload"]["longest_gate_ns"] > 0
     assert analysis["peak"]["reserved_bytes"] <= 600 << 20
     assert "to the host" in job.err
+
+
+def test_policies_are_compared_on_what_a_roomy_run_used(rehearse: Rehearse, python: str) -> None:
+    settings = POOL | {"VRAMSTOW_OFFLOAD": "explicit,touches", "VRAMSTOW_LEVEL": "tensors"}
+    job = rehearse(python, PROGRAMS / "oversubscribed.py", card="h200,memory=2GiB", env=settings)
+    job.assert_well(steps=2)
+    assert job.analysis()["offload"]["out_bytes"] == 0
+    replayed = job.replay("--models", "offload", "--memory", "600MiB")
+    assert replayed.returncode == 0, replayed.stderr
+    compared = json.loads(replayed.stdout)
+    # Each part is copied to the device once, and read in each step.
+    assert compared["requests"]["touches"] >= 2 * 32
+    assert [model["name"] for model in compared["models"]] == [
+        *("offload:coldest", "offload:size", "offload:next-use", "offload:foreseen")
+    ]
+    for model in compared["models"]:
+        assert model["out_of_memory"] == 0
+        assert model["peak_reserved_bytes"] <= 600 << 20
+        assert model["offload"]["out_bytes"] >= 400 << 20
+        assert 0 < model["offload"]["touches_on_host"] < model["offload"]["touches"]
+        assert model["offload"]["read_bytes"] > 400 << 20
+
+
+def test_without_touches_policies_are_not_compared(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(python, PROGRAMS / "oversubscribed.py", card="h200,memory=2GiB", env=POOL)
+    job.assert_well(steps=2)
+    refused = job.replay("--models", "offload", "--memory", "600MiB")
+    assert refused.returncode == 2
+    assert "--offload=explicit,touches" in refused.stderr
 
 
 def test_host_memory_that_is_too_small_is_not_exceeded(rehearse: Rehearse, python: str) -> None:

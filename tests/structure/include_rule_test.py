@@ -52,6 +52,7 @@ RULE: dict[str, set[str]] = {
         "tools/analysis",
         "tools/formats",
         "allocator",
+        "allocator/offload",
         "simulator/device",
         "tracer/format",
         "base",

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/explain.h"
+#include "tools/analysis/link.h"
 
 namespace vramstow {
 namespace {
@@ -286,7 +287,8 @@ class Adviser {
       sites += (sites.empty() ? "" : ", ") + facts_.offload.sites[i].site + " (" +
                AdviceText(facts_.offload.sites[i].bytes) + ")";
     }
-    const uint64_t milliseconds = LinkNs(facts_.counts) / 1'000'000;
+    const uint64_t milliseconds =
+        LinkNs(facts_.counts.offloaded_bytes + facts_.counts.returned_bytes) / 1'000'000;
     advice_.push_back(
         {"offload_in_code", "Memory moved to the host because the card was full",
          facts_.offload.most_bytes,

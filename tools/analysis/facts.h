@@ -411,14 +411,6 @@ struct Facts {
   std::vector<AdviceFacts> advice;
 };
 
-// How long the moves of --offload take on a real link, at what pinned copies reach over PCIe 4 ×16:
-// 24 GiB/s each way. Nanoseconds.
-inline uint64_t LinkNs(const Counts& counts) {
-  constexpr double kBytesPerNs = 24.0 * 1.073741824;
-  return static_cast<uint64_t>(static_cast<double>(counts.offloaded_bytes + counts.returned_bytes) /
-                               kBytesPerNs);
-}
-
 inline constexpr size_t kMostSites = 200;
 inline constexpr size_t kMostOffloadSites = 50;
 inline constexpr size_t kMostLaunched = 200;

@@ -28,6 +28,9 @@ constexpr Entry kEntries[] = {
     {"rmm-arena", ModelKind::kRmmArena, "RMM's arena"},
     {"bfc", ModelKind::kBfc, "best fit with coalescing, as TensorFlow and JAX have it"},
     {"vramstow", ModelKind::kPool, "our own pool, its real code"},
+    {"offload", ModelKind::kOffload,
+     "the same with --offload=auto: offload:coldest, offload:size, offload:next-use,\n"
+     "              offload:foreseen; all four if none is named. Needs --memory and touches"},
 };
 
 std::string Names() {
@@ -59,6 +62,12 @@ absl::Status AddSetting(std::string_view setting, ModelSpec* spec) {
     spec->torch = *std::move(settings);
     return absl::OkStatus();
   }
+  if (spec->kind == ModelKind::kOffload) {
+    OffloadChoice choice = OffloadChoice::kColdest;
+    const bool known = ParseOffloadChoice(setting, &choice);
+    spec->offload = known ? OffloadModelChoice(choice) : std::nullopt;
+    if (known || setting == kForeseen) return absl::OkStatus();
+  }
   constexpr std::string_view kInitial = "initial_mib:";
   if (spec->kind == ModelKind::kRmmPool && setting.starts_with(kInitial)) {
     const auto mebibytes = ParseNumber<uint64_t>(setting.substr(kInitial.size()));
@@ -71,6 +80,19 @@ absl::Status AddSetting(std::string_view setting, ModelSpec* spec) {
       Concat("the model ", spec->name, " has no setting ", Quoted(setting), "."));
 }
 
+std::vector<ModelSpec> OffloadModels() {
+  std::vector<ModelSpec> specs;
+  for (int i = 0; i <= kOffloadChoices; ++i) {
+    ModelSpec spec;
+    spec.kind = ModelKind::kOffload;
+    spec.offload = std::nullopt;
+    if (i < kOffloadChoices) spec.offload = static_cast<OffloadChoice>(i);
+    spec.name = Concat("offload:", spec.offload ? OffloadChoiceName(*spec.offload) : kForeseen);
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list) {
@@ -80,6 +102,10 @@ absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list) {
     const size_t colon = part.find(':');
     if (part == "all") {
       for (ModelSpec& spec : AllModels()) specs.push_back(std::move(spec));
+      continue;
+    }
+    if (part == "offload") {
+      for (ModelSpec& spec : OffloadModels()) specs.push_back(std::move(spec));
       continue;
     }
     if (const Entry* entry = Find(part.substr(0, colon)); entry != nullptr) {
@@ -103,7 +129,9 @@ absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list) {
 
 std::vector<ModelSpec> AllModels() {
   std::vector<ModelSpec> specs;
-  for (const Entry& entry : kEntries) specs.push_back(Start(entry));
+  for (const Entry& entry : kEntries) {
+    if (entry.kind != ModelKind::kOffload) specs.push_back(Start(entry));
+  }
   return specs;
 }
 
@@ -150,6 +178,8 @@ std::unique_ptr<AllocatorModel> MakeModel(const ModelSpec& spec, ModelDevice* de
       return std::make_unique<BfcModel>(device);
     case ModelKind::kPool:
       return std::make_unique<PoolModel>(device, device_bytes);
+    case ModelKind::kOffload:
+      return std::make_unique<OffloadModel>(device, device_bytes, spec.offload);
   }
   return nullptr;
 }

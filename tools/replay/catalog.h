@@ -16,22 +16,24 @@
 #include "absl/status/statusor.h"
 #include "tools/replay/device.h"
 #include "tools/replay/model.h"
+#include "tools/replay/offload_model.h"
 #include "tools/replay/torch_settings.h"
 
 namespace vramstow {
 
-enum class ModelKind : uint8_t { kTorch, kAsync, kRmmPool, kRmmArena, kBfc, kPool };
+enum class ModelKind : uint8_t { kTorch, kAsync, kRmmPool, kRmmArena, kBfc, kPool, kOffload };
 
 struct ModelSpec {
   std::string name;  // as it was written
   ModelKind kind = ModelKind::kTorch;
   TorchSettings torch;
   uint64_t initial_bytes = 0;  // of RMM's pool
+  OffloadModelChoice offload = OffloadChoice::kColdest;
 };
 
 absl::StatusOr<std::vector<ModelSpec>> ParseModels(std::string_view list);
 
-// What `all` stands for.
+// What `all` stands for: those that need nothing but requests.
 std::vector<ModelSpec> AllModels();
 
 // Settings of PyTorch's allocator that --search tries.

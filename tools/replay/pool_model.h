@@ -1,8 +1,7 @@
 // PoolModel: vramstow's own pool: the real code of allocator/, on a ModelDevice.
 //
-// Idea: a driver table whose functions keep books: work is done at once, so fences have always
-// passed. Time is the number of the request, a millisecond each: the pool's waits and ages have
-// something to go by.
+// Idea: work is done at once, so fences have always passed. Time is the number of the request, a
+// millisecond each: the pool's waits and ages have something to go by.
 //
 // Ownership: owns the pool; the device is the caller's. Threads: one at a time. Errors: false: out
 // of memory. Units: bytes.
@@ -12,17 +11,22 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "allocator/pool.h"
 #include "tools/replay/device.h"
 #include "tools/replay/model.h"
+#include "tools/replay/model_driver.h"
 
 namespace vramstow {
+
+struct PoolModelConfig {
+  PoolConfig pool;
+  uint64_t tick_ns = 1'000'000;  // that one request takes
+};
 
 class PoolModel : public AllocatorModel {
  public:
   // `device_bytes`: what the pool is told that the device has.
-  PoolModel(ModelDevice* device, uint64_t device_bytes);
+  PoolModel(ModelDevice* device, uint64_t device_bytes, const PoolModelConfig& config = {});
   ~PoolModel() override;
 
   // False: the pool refused this device.
@@ -33,10 +37,14 @@ class PoolModel : public AllocatorModel {
   void Flush() override;
   uint64_t allocated() const override;
 
- private:
-  struct Driver;  // the table and what it remembers
+  Pool* pool() { return pool_.get(); }
+  ModelDriver* driver() { return &driver_; }
+  // Of a live block.
+  uint64_t AddressOf(uint32_t block) const { return addresses_[block]; }
 
-  std::unique_ptr<Driver> driver_;
+ private:
+  const uint64_t tick_ns_;
+  ModelDriver driver_;
   std::unique_ptr<Pool> pool_;
   bool opened_ = false;
   std::vector<uint64_t> addresses_;  // by block

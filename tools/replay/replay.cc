@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace vramstow {
 namespace {
@@ -18,6 +19,28 @@ std::vector<std::pair<uint64_t, uint32_t>> EndsOfPools(const Requests& requests)
   std::ranges::sort(ends);
   return ends;
 }
+
+// When work uses blocks.
+class TouchPlan {
+ public:
+  explicit TouchPlan(const Requests& requests) {
+    if (requests.touches == 0) return;
+    first_.assign(requests.blocks, ModelRequest::kNoTouch);
+    next_.assign(requests.list.size(), ModelRequest::kNoTouch);
+    for (size_t i = requests.list.size(); i-- > 0;) {
+      if (requests.list[i].kind != RequestKind::kTouch) continue;
+      next_[i] = std::exchange(first_[requests.list[i].block], i);
+    }
+  }
+  uint64_t First(uint32_t block) const {
+    return first_.empty() ? ModelRequest::kNoTouch : first_[block];
+  }
+  uint64_t Next(size_t request) const { return next_[request]; }
+
+ private:
+  std::vector<uint64_t> first_;  // by block: the request
+  std::vector<uint64_t> next_;   // by request
+};
 
 }  // namespace
 
@@ -51,8 +74,11 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
   std::vector<bool> lacking(requests.blocks);
   const auto ends = EndsOfPools(requests);
   auto next_end = ends.begin();
+  const TouchPlan plan(requests);
   const auto allocate = [&](const Request& request) {
-    if (model->Allocate({request.block, request.stream, request.pool, request.bytes})) return true;
+    const ModelRequest wanted{request.block, request.stream, request.pool, request.bytes,
+                              plan.First(request.block)};
+    if (model->Allocate(wanted)) return true;
     if (outcome.out_of_memory++ == 0) outcome.first_out_of_memory = request.event;
     return false;
   };
@@ -76,6 +102,10 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
       case RequestKind::kFlush:
         model->Flush();
         break;
+      case RequestKind::kTouch:
+        if (lacking[request.block]) break;
+        model->Touch({request.block, request.stream, request.bytes, plan.Next(i)});
+        break;
       case RequestKind::kNone:
         break;
     }
@@ -89,6 +119,7 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
   outcome.calls = device.counts();
   outcome.stall_ns = device.stall_ns();
   outcome.steps = device.steps();
+  if (const OffloadTraffic* traffic = model->traffic()) outcome.traffic = *traffic;
   return outcome;
 }
 

@@ -7,6 +7,7 @@
 #define VRAMSTOW_TOOLS_REPLAY_REPLAY_H_
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct ModelOutcome {
   uint64_t out_of_memory = 0;        // requests that were not served
   uint64_t first_out_of_memory = 0;  // the event of the first, where there is one
   std::vector<DeviceStep> steps;
+  std::optional<OffloadTraffic> traffic;  // of models that move memory
 };
 
 ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const ReplayOptions& options);

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,8 @@ class Collector {
         return Free(event);
       case EventKind::kRefused:
         return Refuse(event);
+      case EventKind::kTouch:
+        return Touch(event);
       default:
         return;
     }
@@ -55,7 +58,7 @@ class Collector {
     for (size_t i = 0; i < handles.size(); ++i) ranks[handles[i].second] = static_cast<uint32_t>(i);
     for (size_t i = 0; i < requests_.list.size(); ++i) {
       Request& request = requests_.list[i];
-      if (request.kind == RequestKind::kFlush) continue;
+      if (request.kind == RequestKind::kFlush || request.kind == RequestKind::kTouch) continue;
       requests_.last_of_pool[request.pool] = i;
       request.stream = ranks[request.stream];
     }
@@ -81,7 +84,10 @@ class Collector {
     request.pool = pool == 0 ? 0 : NumberOf(&pools_, pool, 1);
     request.block = requests_.blocks++;
     request.kind = event.result == 0 ? RequestKind::kAllocate : RequestKind::kTry;
-    if (event.result == 0) live_[event.address] = requests_.list.size();
+    if (event.result == 0) {
+      live_[event.address] = requests_.list.size();
+      if (!starts_.empty()) starts_.insert(event.address);
+    }
     requests_.list.push_back(request);
   }
   void Free(const Event& event) {
@@ -99,6 +105,27 @@ class Collector {
     request.kind = RequestKind::kFree;
     requests_.list.push_back(request);
     live_.erase(known);
+    starts_.erase(event.address);
+  }
+  // Work names where a block begins, as a rule; the blocks are put in order only for one that names
+  // something inside.
+  void Touch(const Event& event) {
+    auto block = live_.find(event.address);
+    if (block == live_.end()) {
+      if (starts_.empty()) {
+        for (const auto& [address, index] : live_) starts_.insert(address);
+      }
+      auto after = starts_.upper_bound(event.address);
+      if (after == starts_.begin()) return;
+      block = live_.find(*std::prev(after));
+      if (event.address - block->first >= requests_.list[block->second].bytes) return;
+    }
+    ++requests_.touches;
+    requests_.list.push_back({.bytes = event.time_ns,
+                              .event = event.sequence,
+                              .block = requests_.list[block->second].block,
+                              .stream = static_cast<uint32_t>(event.object),
+                              .kind = RequestKind::kTouch});
   }
   void Refuse(const Event& event) {
     const auto found = std::ranges::find(announced_, event.object, &Announced::sequence);
@@ -108,6 +135,7 @@ class Collector {
       const Request& before = requests_.list[i];
       if (before.block != free.block || before.kind != RequestKind::kAllocate) continue;
       live_[found->address] = i;
+      if (!starts_.empty()) starts_.insert(found->address);
       break;
     }
     free.kind = RequestKind::kNone;
@@ -122,6 +150,7 @@ class Collector {
   const bool tells_pools_;
   Requests requests_;
   absl::flat_hash_map<uint64_t, size_t> live_;  // address → index of the allocation
+  absl::btree_set<uint64_t> starts_;            // of live blocks; empty until it is needed
   absl::flat_hash_map<uint64_t, uint32_t> streams_;
   absl::flat_hash_map<uint64_t, uint32_t> pools_;
   std::deque<Announced> announced_;
@@ -201,6 +230,12 @@ absl::StatusOr<Requests> ReadRequests(EventSource* source, std::optional<int16_t
     if (flushed) {
       collectors.try_emplace({Layer::kFramework, event.device}, frees_complete, !is_own)
           .first->second.Flush();
+    }
+    if (event.kind == EventKind::kTouch) {
+      for (auto& [layer_device, collector] : collectors) {
+        if (layer_device.second == event.device) collector.Take(event);
+      }
+      continue;
     }
     const bool counts =
         event.layer != Layer::kPool && (IsDeviceBlock(event) || event.kind == EventKind::kRefused);

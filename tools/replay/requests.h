@@ -27,13 +27,14 @@ enum class RequestKind : uint8_t {
   kTry,    // an allocation that failed in the recording
   kFlush,  // torch.cuda.empty_cache()
   kNone,   // a free that the driver refused
+  kTouch,  // work uses the block
 };
 
 struct Request {
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // of a touch: when, in nanoseconds
   uint64_t event = 0;  // its number in the recording, for messages
   uint32_t block = 0;
-  uint32_t stream = 0;
+  uint32_t stream = 0;  // of a touch: by the offloader's clock
   uint32_t pool = 0;
   RequestKind kind = RequestKind::kNone;
 };
@@ -47,6 +48,7 @@ struct Requests {
   int16_t device = 0;
   uint64_t device_bytes = 0;  // 0: not known
   Layer layer = Layer::kDriver;
+  uint64_t touches = 0;
   uint64_t frees_of_unseen = 0;
   uint64_t other_devices = 0;  // requests on devices that were left out
   std::vector<std::string> missing;

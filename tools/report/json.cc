@@ -1,4 +1,5 @@
 #include "tools/report/json.h"
+#include "tools/analysis/link.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -108,7 +109,7 @@ Json OffloadOf(const Facts& facts) {
           {"gate_ns", counts.gate_ns},
           {"longest_gate_ns", counts.longest_gate_ns},
           {"most_bytes", facts.offload.most_bytes},
-          {"link_ns", LinkNs(counts)},
+          {"link_ns", LinkNs(counts.offloaded_bytes + counts.returned_bytes)},
           {"by_reason", std::move(reasons)},
           {"sites", std::move(sites)}};
 }

@@ -1,4 +1,5 @@
 #include "tools/report/sections.h"
+#include "tools/analysis/link.h"
 
 #include <algorithm>
 
@@ -91,8 +92,9 @@ std::string OffloadedSites(const OffloadFacts& offload) {
 std::string MovedInWords(const Counts& counts) {
   return absl::StrFormat(
       "%s to the host, %s back (about %s at 24 GiB/s); submissions waited %s, at most %s at once",
-      Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes), Time(LinkNs(counts)),
-      Time(counts.gate_ns), Time(counts.longest_gate_ns));
+      Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes),
+      Time(LinkNs(counts.offloaded_bytes + counts.returned_bytes)), Time(counts.gate_ns),
+      Time(counts.longest_gate_ns));
 }
 
 std::string PeakSection(const Facts& facts) {

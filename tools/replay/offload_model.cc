@@ -1,0 +1,88 @@
+#include "tools/replay/offload_model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/units.h"
+
+namespace vramstow {
+namespace {
+
+// How often pages may come back while some are away, and how much at once, as in a process.
+constexpr uint64_t kMaintainNs = 50'000'000;
+constexpr uint64_t kMostBack = 256 * kMiB;
+// As many submissions share a number of the clock.
+constexpr int kSubmissions = 16;
+
+PoolModelConfig ConfigFor(Offloader* offloader) {
+  PoolModelConfig config;
+  config.pool.relief = {Offloader::Relieve, offloader};
+  // Touches say when something happens.
+  config.tick_ns = 1'000;
+  return config;
+}
+
+}  // namespace
+
+OffloadModel::OffloadModel(ModelDevice* device, uint64_t device_bytes, OffloadModelChoice choice)
+    : pool_(device, device_bytes, ConfigFor(&offloader_)) {
+  if (!pool_.opened()) return;
+  OffloadConfig config;
+  config.host_bytes = std::numeric_limits<uint64_t>::max() / 2;
+  config.policy = choice ? MakeOffloadPolicy(*choice) : OffloadPolicy{RankForeseen, this};
+  offloader_.Open(pool_.pool(), &gate_, config);
+}
+
+OffloadModel::~OffloadModel() {
+  if (pool_.opened()) offloader_.Close(true);
+}
+
+bool OffloadModel::Allocate(const ModelRequest& request) {
+  if (!pool_.Allocate(request)) return false;
+  if (blocks_.size() <= request.block) blocks_.resize(request.block + 1);
+  blocks_[request.block] = {request.bytes, request.next_touch};
+  at_[pool_.AddressOf(request.block)] = request.block;
+  return true;
+}
+
+void OffloadModel::Free(uint32_t block) {
+  at_.erase(pool_.AddressOf(block));
+  pool_.Free(block);
+}
+
+void OffloadModel::Touch(const ModelTouch& touch) {
+  ModelDriver* driver = pool_.driver();
+  if (touch.when_ns > driver->now_ns()) driver->Advance(touch.when_ns - driver->now_ns());
+  if (touch.clock != clock_) {
+    for (int i = 0; i < kSubmissions; ++i) offloader_.Tick();
+    clock_ = touch.clock;
+  }
+  Placed& block = blocks_[touch.block];
+  const uint64_t address = pool_.AddressOf(touch.block);
+  const uint64_t away = offloader_.BytesOnHost(address, block.bytes);
+  traffic_.read_bytes += away;
+  traffic_.reads += away != 0;
+  ++traffic_.touches;
+  block.next_touch = touch.next;
+  offloader_.Touch(address);
+  if (driver->now_ns() - maintained_ns_ < kMaintainNs) return;
+  maintained_ns_ = driver->now_ns();
+  if (offloader_.watching()) offloader_.BringBack(kMostBack);
+}
+
+// What is used latest goes first.
+uint64_t OffloadModel::RankForeseen(const void* self, const PageUse& use) {
+  const auto* model = static_cast<const OffloadModel*>(self);
+  const auto block = model->at_.find(use.block_address);
+  return block == model->at_.end() ? 0 : ~model->blocks_[block->second].next_touch;
+}
+
+const OffloadTraffic* OffloadModel::traffic() {
+  const OffloadStats stats = offloader_.Stats();
+  traffic_.out_bytes = stats.out_bytes;
+  traffic_.in_bytes = stats.in_bytes;
+  traffic_.gate_ns = stats.gate_ns;
+  return &traffic_;
+}
+
+}  // namespace vramstow

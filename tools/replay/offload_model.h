@@ -1,0 +1,60 @@
+// OffloadModel: our own pool with --offload=auto on a device that is too small: the real code of
+// allocator/ and allocator/offload/, and what it would have moved and read over the link.
+//
+// Idea: the recording says which blocks work used, and when. A block that lies on the host when it
+// is used is read over the link, whole: what a policy is to keep small. One policy knows the future
+// (`foreseen`), as no allocator does: what the others can be compared with.
+//
+// Ownership: owns pool and offloader; the device is the caller's. Threads: one at a time. Errors:
+// as AllocatorModel. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_REPLAY_OFFLOAD_MODEL_H_
+#define VRAMSTOW_TOOLS_REPLAY_OFFLOAD_MODEL_H_
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "allocator/offload/offloader.h"
+#include "tools/replay/pool_model.h"
+
+namespace vramstow {
+
+// Nothing: foreseen.
+using OffloadModelChoice = std::optional<OffloadChoice>;
+inline constexpr std::string_view kForeseen = "foreseen";
+
+class OffloadModel : public AllocatorModel {
+ public:
+  OffloadModel(ModelDevice* device, uint64_t device_bytes, OffloadModelChoice choice);
+  ~OffloadModel() override;
+
+  bool Allocate(const ModelRequest& request) override;
+  void Free(uint32_t block) override;
+  void Flush() override { pool_.Flush(); }
+  void Touch(const ModelTouch& touch) override;
+  uint64_t allocated() const override { return pool_.allocated(); }
+  const OffloadTraffic* traffic() override;
+
+ private:
+  struct Placed {
+    uint64_t bytes = 0;
+    uint64_t next_touch = 0;
+  };
+
+  static uint64_t RankForeseen(const void* self, const PageUse& use);
+
+  SubmissionGate gate_;
+  Offloader offloader_;  // before the pool, which names it
+  PoolModel pool_;
+  std::vector<Placed> blocks_;                  // by number
+  absl::flat_hash_map<uint64_t, uint32_t> at_;  // address → number
+  uint32_t clock_ = 0;
+  uint64_t maintained_ns_ = 0;
+  OffloadTraffic traffic_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_OFFLOAD_MODEL_H_
