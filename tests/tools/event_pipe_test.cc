@@ -71,9 +71,9 @@ TEST(EventPipe, BringsStacksMarksAndReservedMemory) {
   ASSERT_NE(batch, nullptr);
   ASSERT_EQ(batch->count, 2u);
   EXPECT_EQ(batch->events[0].stack, 7u);
-  ASSERT_EQ(batch->marks.size(), 1u);
-  EXPECT_EQ(batch->marks[0].first, 1u);
-  EXPECT_EQ(batch->marks[0].second, "step");
+  ASSERT_EQ(batch->texts.size(), 1u);
+  EXPECT_EQ(batch->texts[0].first, 1u);
+  EXPECT_EQ(batch->texts[0].second, "step");
   ASSERT_EQ(batch->reserved.size(), 2u);
   EXPECT_EQ(batch->reserved[1].second, 512u);
 }
