@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import Rehearsal
+from jobs_conftest import ROOT, Rehearsal
 from tensor_test import assert_served, comes_from_adapter, tensors  # noqa: F401
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -160,6 +160,51 @@ def test_in_child_processes_that_use_the_card(
     assert_served(job)
     assert sorted(job.out.splitlines()) == ["0 5.0", "1 5.0", "[0, 0]"]
     assert len(job.traces) == 2
+    assert job.analysis()["counts"]["allocations"] >= 2
+
+
+NOTEBOOK = """
+import sys
+from jupyter_client.manager import start_new_kernel
+
+manager, client = start_new_kernel(kernel_name="python3")
+cells = [
+    "import torch, vramstow",
+    "x = torch.ones(3, device='cuda')",
+    "with vramstow.track('cell') as tracked: y = torch.zeros(1 << 20, device='cuda')",
+    "print(x.sum().item(), torch.cuda.memory_allocated(), tracked.peak_bytes >= 4 << 20)",
+    "1 / 0",
+    "del y; print(torch.cuda.memory_allocated())",
+]
+for cell in cells:
+    client.execute_interactive(
+        cell,
+        timeout=120,
+        output_hook=lambda message: print(
+            (message["content"].get("text") or message["content"].get("ename", "")).strip()
+        ),
+    )
+client.stop_channels()
+manager.shutdown_kernel()
+"""
+
+
+def test_in_a_notebook(
+    rehearse: Rehearse,
+    tensors: dict[str, str],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    # A kernel is a process of its own, that another one starts and ends.
+    python = os.environ.get("VRAMSTOW_NOTEBOOK_PYTHON", sys.executable)
+    found = subprocess.run([python, "-c", "import ipykernel, torch"], capture_output=True)
+    if found.returncode != 0:
+        pytest.skip(f"{python} lacks ipykernel: pip install -r setup/requirements-notebook.txt")
+    script = tmp_path / "notebook.py"
+    script.write_text(NOTEBOOK)
+    settings = {"PYTHONPATH": str(ROOT / "python"), "HOME": str(tmp_path)}
+    job = rehearse(python, script, env=tensors | settings, timeout=280)
+    assert_served(job)
+    assert job.out.split() == ["3.0", "4194816", "True", "ZeroDivisionError", "512"]
     assert job.analysis()["counts"]["allocations"] >= 2
 
 
