@@ -197,6 +197,34 @@ TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
   EXPECT_NE(device_->Read(block + kChunk), expected_.at(block + kChunk));
 }
 
+// How much moves at once follows from how long the last slice took.
+TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
+  static uint64_t bytes_per_us;
+  static decltype(DriverTable::copy) copy;
+  constexpr uint64_t kBytes = 768 * kMiB;
+  // Links as fast as PCIe 5 and slower; the first slice is a guess, and on a slow one too large.
+  for (const uint64_t gibibytes_per_s : {50, 24, 8}) {
+    bytes_per_us = gibibytes_per_s * kGiB / 1'000'000;
+    Start(kGiB, kGiB, [](DriverTable* table) {
+      copy = table->copy;
+      table->copy = [](void* self, const DriverCopy* copies, uint32_t count) {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < count; ++i) bytes += copies[i].size;
+        static_cast<FakeDevice*>(self)->Advance(bytes * 1'000 / bytes_per_us);
+        return copy(self, copies, count);
+      };
+    });
+    ASSERT_NE(Take(kBytes), 0U);
+    ASSERT_EQ(offloader_.MoveOut(kBytes, OffloadReason::kAsked), kBytes);
+    const OffloadStats stats = offloader_.Stats();
+    EXPECT_LE(stats.longest_gate_ns, 5'000'000U) << gibibytes_per_s;
+    // And not for a page at a time: at most twice as often as the time asks for, and a few more
+    // until that is known.
+    EXPECT_LE(stats.gate_closed, 2 * stats.gate_ns / 5'000'000 + 6) << gibibytes_per_s;
+    TearDown();
+  }
+}
+
 // A random program of blocks, work, touches, moves and failures.
 TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
   const int steps = std::getenv("VRAMSTOW_LONG") != nullptr ? 1'250'000 : 13'000;
