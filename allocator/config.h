@@ -47,10 +47,13 @@ struct PoolConfig {
   // One chunk; rounded up to the device's granularity. Smaller chunks waste less memory, larger
   // ones cost fewer driver calls: docs/pool.md has the comparison.
   uint64_t chunk_bytes = 2 * kMiB;
-  // The pool may grow rather than move chunks while it holds no more than this many thousandths
-  // over what was allocated at the peak: a repeating loop then settles where no chunk moves any
-  // more.
+  // While a job repeats, the pool may grow rather than move chunks as long as it holds no more than
+  // this many thousandths over what was allocated at the peak: a loop then settles sooner where no
+  // chunk moves any more.
   uint32_t slack_permille = 10;
+  // The same for requests that do not repeat, as long as it is no more than the above: what is made
+  // for them is needed no more a moment later.
+  uint32_t restless_slack_permille = 2;
   // The same for a block that could lie where it lay in the round before, were its chunks not in
   // use elsewhere: what is made for it settles the loop for good.
   uint32_t repeat_slack_permille = 25;

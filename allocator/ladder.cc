@@ -205,7 +205,8 @@ void Pool::Grow(Climb* climb, uint64_t chunks) {
 
 // Whether so many more chunks stay within the slack.
 bool Pool::WithinSlack(const Climb& climb, uint64_t chunks, uint64_t permille) const {
-  const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
+  const uint64_t peak =
+      trimmed_ ? peak_since_trim_ : peak_allocated_.load(std::memory_order_relaxed);
   const uint64_t now = AllocatedBytes() + climb.size;
   const uint64_t most = peak > now ? peak : now;
   uint64_t slack = most / 1000 * permille;
@@ -234,9 +235,11 @@ void Pool::Gather(Climb* climb, const Heap::Plan& plan) {
   if (lacking() == 0) return;
   // A round that repeats, and still lacks chunks where it had some before, would move them about in
   // every round.
-  const uint64_t permille = plan.repeats && config_.slack_permille != 0
-                                ? config_.repeat_slack_permille
-                                : config_.slack_permille;
+  uint64_t permille = config_.slack_permille;
+  if (plan.repeats && permille != 0) permille = config_.repeat_slack_permille;
+  if (!climb->heap->repeating() && permille > config_.restless_slack_permille) {
+    permille = config_.restless_slack_permille;
+  }
   if (WithinSlack(*climb, lacking(), permille)) Grow(climb, lacking());
   if (lacking() == 0) return;
   uint64_t since = Now();

@@ -308,6 +308,9 @@ class Pool {
   std::atomic<uint32_t> heap_count_{0};
   Heap* heaps_[kMaxHeaps + 1] = {};               // by number, from 1
   std::atomic<Heap*> table_[2 * kMaxHeaps] = {};  // by key
+  // The most that misses have seen allocated since memory was last given back; under mutex_.
+  uint64_t peak_since_trim_ = 0;
+  bool trimmed_ = false;
   std::atomic<uint64_t> peak_allocated_{0};
   // The time by which new blocks count as touched; 0 while nobody wants to know
   // (allocator/offload).

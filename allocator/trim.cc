@@ -77,6 +77,9 @@ TrimResult Pool::Trim(const TrimRequest& request) {
       // Chunks whose shadows work may still touch.
       waits |= chunks_.idle_chunks() != 0;
       if (relaxed) driver_->restore_capture(driver_->self, previous);
+      // What was needed before is no measure for what is held from now on.
+      trimmed_ = true;
+      peak_since_trim_ = AllocatedBytes();
       CheckIfAsked();
       if (released >= wanted || !waits || Now() - since >= request.wait_ns || fences_.capturing()) {
         events_.Step(EventKind::kCacheTrim, released * chunk, 0, 0, kUnknownStream, kDriverSuccess);

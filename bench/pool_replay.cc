@@ -101,6 +101,7 @@ int Main(int argc, char** argv) {
       if (!ParseBytes(argv[++i], &config.small_bytes)) return 2;
     } else if (std::strcmp(argv[i], "--slack") == 0 && i + 1 < argc) {
       config.slack_permille = static_cast<uint32_t>(std::atoi(argv[++i]));
+      config.restless_slack_permille = config.slack_permille;
     } else if (std::strcmp(argv[i], "--waits") == 0) {
       waits = true;
     } else if (std::strcmp(argv[i], "--limit") == 0 && i + 1 < argc) {

@@ -42,6 +42,7 @@ class Runner {
   static PoolConfig NoSlack() {
     PoolConfig config;
     config.slack_permille = 0;
+    config.restless_slack_permille = config.slack_permille;
     return config;
   }
 
@@ -158,6 +159,7 @@ class Runner {
     config_.backing = backings.at(Value(words, "backing", "vmm"));
     config_.small_bytes = Bytes(Value(words, "small", "1MiB"));
     config_.slack_permille = static_cast<uint32_t>(std::stoul(Value(words, "slack", "0")));
+    config_.restless_slack_permille = config_.slack_permille;
     config_.repeat_slack_permille = config_.slack_permille;
     config_.shadows = Value(words, "shadows", "on") == "on";
     config_.limit_bytes = Bytes(Value(words, "limit", "0"));

@@ -1,0 +1,57 @@
+"""A training loop under PyTorch, live, asks the driver for nothing once it has settled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+LOOP = ROOT / "tests/allocator/steady_loop.py"
+ITERATIONS = 9
+
+pytest.importorskip("torch")
+
+
+def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
+    """Lines of the simulator's ledger in each iteration: allocations, chunks and mappings."""
+    ledger = folder / "ledger.csv"
+    result = subprocess.run(
+        [
+            *(BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on", f"--level={level}"),
+            *(f"--simulate=h200,effects=off,ledger={ledger}", "--"),
+            *(sys.executable, LOOP, kind, str(ITERATIONS)),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env={**os.environ, "VRAMSTOW_TEST_LEDGER": str(ledger)},
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    counts = [int(line.split()[2]) for line in result.stdout.splitlines() if "step" in line]
+    assert len(counts) == ITERATIONS, result.stdout
+    assert counts[0] > 0, "the ledger is empty: nothing was counted"
+    return [after - before for before, after in zip([0, *counts], counts, strict=False)]
+
+
+# A convolutional net has few and large blocks: its chunks take longer to find their places.
+@pytest.mark.parametrize(
+    ("kind", "level", "settles_in"),
+    [
+        ("transformer", "tensors", 3),
+        ("mlp", "tensors", 3),
+        ("attention", "tensors", 3),
+        ("convnet", "tensors", 7),
+        ("transformer", "segments", 3),
+    ],
+)
+def test_a_loop_needs_no_driver_once_it_has_settled(
+    kind: str, level: str, settles_in: int, tmp_path: Path
+) -> None:
+    counts = calls_in_iterations(kind, level, tmp_path)
+    assert not any(counts[settles_in:]), counts
