@@ -166,7 +166,9 @@ def test_a_node_on_which_it_will_not_work_stops_the_slurm_recipe(tmp_path: Path)
         ["bash", RECIPES / "slurm.sbatch"],
         cwd=tmp_path,
         env=environment(
-            tmp_path, VRAMSTOW_SIMULATE="h100,without=vmm", SLURM_JOB_NODELIST="node[1-2]"
+            tmp_path,
+            VRAMSTOW_SIMULATE="h100,fail=cuMemAlloc:1+:801",
+            SLURM_JOB_NODELIST="node[1-2]",
         ),
         capture_output=True,
         text=True,
@@ -174,7 +176,7 @@ def test_a_node_on_which_it_will_not_work_stops_the_slurm_recipe(tmp_path: Path)
         timeout=120,
     )
     assert result.returncode == 1
-    assert "virtual memory" in result.stdout
+    assert "no memory can be taken" in result.stdout
     assert not list((tmp_path / "traces").rglob("*.stow"))
 
 
