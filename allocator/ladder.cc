@@ -275,8 +275,9 @@ void Pool::Gather(Climb* climb, const Heap::Plan& plan) {
   if (stripped != 0) Grow(climb, lacking());
 }
 
-// Takes chunks of other heaps that were freed in an epoch up to `before_epoch`. Of two heaps' locks
-// that are held at once the second is only ever taken under the device's lock: no cycle.
+// Takes chunks (or segments: the device has them then) of other heaps that were freed in an epoch
+// up to `before_epoch`. Of two heaps' locks that are held at once the second is only ever taken
+// under the device's lock: no cycle.
 uint64_t Pool::StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch) {
   uint64_t brought = 0;
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
@@ -288,10 +289,9 @@ uint64_t Pool::StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch) 
     fences_.Ensure(other->timeline, fences_.OpenTick(other->timeline));
     fences_.Poll();
     other->Settle();
-    const Heap::StripResult strip = other->Strip(count - brought, before_epoch, Heap::Plan());
-    brought += strip.pages;
+    brought += StripFree(other, count - brought, before_epoch, false).pages;
   }
-  Bump(&moved_, brought);
+  Bump(segments() ? &released_ : &moved_, brought);
   return brought;
 }
 

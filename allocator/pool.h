@@ -281,6 +281,7 @@ class Pool {
   // trim.cc
   bool RunHooks(HookKind kind, uint64_t bytes);
   uint64_t GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bool* waits);
+  Heap::StripResult StripFree(Heap* heap, uint64_t pages, uint32_t before_epoch, bool no_more);
   uint64_t StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits = nullptr,
                     bool no_more = false);
   uint64_t ReleaseIdle(uint64_t chunks);

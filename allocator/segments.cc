@@ -219,18 +219,8 @@ bool Pool::MakeRoom(Climb* climb, uint64_t pages) {
   fences_.Ensure(climb->heap->timeline, fences_.OpenTick(climb->heap->timeline));
   fences_.Poll();
   uint64_t released = climb->heap->ReleaseSegments(pages, ~uint32_t{0}, false).pages;
-  const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
-  for (uint32_t number = 1; number <= heaps && released < pages; ++number) {
-    Heap* other = heaps_[number];
-    if (other == climb->heap) continue;
-    HeapLock lock(other);
-    other->EnsureFences();
-    fences_.Ensure(other->timeline, fences_.OpenTick(other->timeline));
-    fences_.Poll();
-    other->Settle();
-    released += other->ReleaseSegments(pages - released, ~uint32_t{0}, false).pages;
-  }
   Bump(&released_, released);
+  if (released < pages) released += StripOthers(climb, pages - released, ~uint32_t{0});
   Note(climb, LadderStep::kTrimOthers, released * config_.chunk_bytes, since);
   return released != 0;
 }

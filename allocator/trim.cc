@@ -29,7 +29,13 @@ uint64_t Pool::GiveBack(uint64_t chunks, uint32_t before_epoch, bool no_more, bo
   return given;
 }
 
-// The free pages of all heaps go to the store, free segments to the device.
+// A heap's free pages go to the store, free segments to the device. The heap's lock is held.
+Heap::StripResult Pool::StripFree(Heap* heap, uint64_t pages, uint32_t before_epoch, bool no_more) {
+  return segments() ? heap->ReleaseSegments(pages, before_epoch, no_more)
+                    : heap->Strip(pages, before_epoch, Heap::Plan());
+}
+
+// The same of all heaps.
 uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits, bool no_more) {
   uint64_t stripped = 0;
   const uint32_t heaps = heap_count_.load(std::memory_order_relaxed);
@@ -37,9 +43,7 @@ uint64_t Pool::StripAll(uint64_t chunks, uint32_t before_epoch, bool* waits, boo
     Heap* heap = heaps_[number];
     HeapLock lock(heap);
     heap->Settle();
-    const uint64_t left = chunks - stripped;
-    const Heap::StripResult strip = segments() ? heap->ReleaseSegments(left, before_epoch, no_more)
-                                               : heap->Strip(left, before_epoch, Heap::Plan());
+    const Heap::StripResult strip = StripFree(heap, chunks - stripped, before_epoch, no_more);
     stripped += strip.pages;
     if (waits != nullptr) {
       *waits |=
