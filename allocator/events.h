@@ -106,47 +106,23 @@ class PoolEvents {
   // kMap, kUnmap, kAccess.
   uint64_t Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle,
                    DriverResult result) const {
-    if (!on()) return 0;
-    Event event = PoolEvent(kind);
-    event.memory = MemoryKind::kPhysical;
-    event.address = address;
-    event.size = size;
-    event.object = handle;
-    event.result = result;
-    return sink_.take(sink_.context, event);
+    return OfMemory(kind, address, size, 0, handle, result);
   }
 
   // The driver refused what the event of this sequence announced.
   void Refused(uint64_t sequence, DriverResult result) const {
-    if (!on()) return;
-    Event event = PoolEvent(EventKind::kRefused);
-    event.memory = MemoryKind::kPhysical;
-    event.object = sequence;
-    event.result = result;
-    sink_.take(sink_.context, event);
+    OfMemory(EventKind::kRefused, 0, 0, 0, sequence, result);
   }
 
   // kOffload, kReturn: memory of live blocks went to the host or came back.
   void Moved(EventKind kind, uint64_t address, uint64_t size, uint64_t gate_ns,
              uint64_t reason) const {
-    if (!on()) return;
-    Event event = PoolEvent(kind);
-    event.memory = MemoryKind::kPhysical;
-    event.address = address;
-    event.size = size;
-    event.requested = gate_ns;
-    event.object = reason;
-    sink_.take(sink_.context, event);
+    OfMemory(kind, address, size, gate_ns, reason, kDriverSuccess);
   }
 
   // kTouch: work that is submitted names the address, at `clock`.
   void Touched(uint64_t address, uint64_t clock) const {
-    if (!on()) return;
-    Event event = PoolEvent(EventKind::kTouch);
-    event.memory = MemoryKind::kPhysical;
-    event.address = address;
-    event.object = clock;
-    sink_.take(sink_.context, event);
+    OfMemory(EventKind::kTouch, address, 0, 0, clock, kDriverSuccess);
   }
 
   // kCacheMiss and the others.
@@ -163,6 +139,18 @@ class PoolEvents {
   }
 
  private:
+  uint64_t OfMemory(EventKind kind, uint64_t address, uint64_t size, uint64_t requested,
+                    uint64_t object, DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.size = size;
+    event.requested = requested;
+    event.object = object;
+    event.result = result;
+    return sink_.take(sink_.context, event);
+  }
   Event PoolEvent(EventKind kind) const {
     Event event;
     event.kind = kind;
