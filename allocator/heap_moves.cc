@@ -113,26 +113,35 @@ bool Heap::Leave(uint32_t index, uint64_t from, uint64_t to) {
   return true;
 }
 
-// A free span with a whole page that is `wanted`, and that lies outside of the plan; or 0.
-template <typename Wanted>
-uint32_t Heap::FindSpanWith(const Plan& plan, Wanted wanted) const {
+// Calls visit(span, page) for the whole free pages outside of the plan that may leave, until it
+// gives false.
+template <typename Visit>
+void Heap::VisitMovable(const Plan& plan, Visit visit) const {
   const bool unfenced = MovesUnfenced();
-  uint32_t found = 0;
+  bool going = true;
   for (const Zone& zone : zones_) {
-    if (found != 0) break;
+    if (!going) break;
     zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
       const Span& span = spans_[index];
       if (span.address < plan.to && plan.from < span.address + span.size) return true;
       if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
       const uint64_t last = PageDown(span.address + span.size);
-      for (uint64_t at = PageUp(span.address); at < last; at += around_.page_bytes) {
-        if (!wanted(around_.space->PageAt(at))) continue;
-        found = index;
-        return false;
+      for (uint64_t at = PageUp(span.address); going && at < last; at += around_.page_bytes) {
+        going = visit(index, &around_.space->PageAt(at));
       }
-      return true;
+      return going;
     });
   }
+}
+
+// A free span with a whole page that is `wanted`, and that lies outside of the plan; or 0.
+template <typename Wanted>
+uint32_t Heap::FindSpanWith(const Plan& plan, Wanted wanted) const {
+  uint32_t found = 0;
+  VisitMovable(plan, [&](uint32_t index, const Page* page) {
+    if (wanted(*page)) found = index;
+    return found == 0;
+  });
   return found;
 }
 
@@ -195,24 +204,6 @@ bool Heap::Foresee(const Plan& plan, SlotMask* wanted) {
   return all;
 }
 
-// Calls visit(page) for the whole free pages outside of the plan that may leave.
-template <typename Visit>
-void Heap::VisitMovable(const Plan& plan, Visit visit) const {
-  const bool unfenced = MovesUnfenced();
-  for (const Zone& zone : zones_) {
-    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
-      const Span& span = spans_[index];
-      if (span.address < plan.to && plan.from < span.address + span.size) return true;
-      if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
-      const uint64_t last = PageDown(span.address + span.size);
-      for (uint64_t at = PageUp(span.address); at < last; at += around_.page_bytes) {
-        visit(&around_.space->PageAt(at));
-      }
-      return true;
-    });
-  }
-}
-
 uint64_t Heap::StripForeseen(uint64_t count, const Plan& plan, bool safe) {
   if (count == 0 || kept || !repeats_.Repeating()) return 0;
   if (!around_.chunks->MayShadow(count)) return 0;
@@ -226,18 +217,19 @@ uint64_t Heap::StripForeseen(uint64_t count, const Plan& plan, bool safe) {
     return needs.Common(around_.chunks->UseOf(page, *around_.foresight));
   };
   uint64_t pages[SlotMask::kSlots + 1] = {};  // by what they cost
-  VisitMovable(plan, [&](Page* page) {
+  VisitMovable(plan, [&](uint32_t, const Page* page) {
     if (!around_.chunks->IsHost(page->chunk)) ++pages[cost_of(*page)];
+    return true;
   });
   uint32_t most = 0;
   for (uint64_t found = pages[0]; found < count && !safe && most < SlotMask::kSlots;) {
     found += pages[++most];
   }
   uint64_t wanted = 0;
-  VisitMovable(plan, [&](Page* page) {
-    if (wanted == count || around_.chunks->IsHost(page->chunk) || cost_of(*page) > most) return;
+  VisitMovable(plan, [&](uint32_t, Page* page) {
+    if (around_.chunks->IsHost(page->chunk) || cost_of(*page) > most) return true;
     page->mark = kWanted;
-    ++wanted;
+    return ++wanted != count;
   });
   around_.foresight->End();
   return LeaveWanted(wanted, plan);
