@@ -133,12 +133,15 @@ uint64_t Offloader::ListPages(Where where, uint32_t tag, const OffloadPolicy& po
   return count;
 }
 
-// Of the listed pages those stay that may leave the device. Returns how many they are.
+// Of the listed pages those stay that are not to be dropped. Returns how many they are.
+template <typename IsDropped>
+uint64_t Offloader::DropPages(uint64_t count, IsDropped is_dropped) {
+  return static_cast<uint64_t>(std::remove_if(pages_, pages_ + count, is_dropped) - pages_);
+}
+
+// The same: those that may leave the device.
 uint64_t Offloader::DropPinned(uint64_t count) {
-  Page* end = std::remove_if(pages_, pages_ + count, [](const Page& page) {
-    return page.touched == AddressSpace::kPinned;
-  });
-  return static_cast<uint64_t>(end - pages_);
+  return DropPages(count, [](const Page& page) { return page.touched == AddressSpace::kPinned; });
 }
 
 // Blocks with a page that is not on the device are not to be used again as they are once they are
@@ -329,9 +332,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const bool pressure = reason == OffloadReason::kPressure;
   uint64_t listed =
       DropPinned(ListPages(Where::kResident, kAnyTag, pressure ? config_.policy : kByAge));
-  Page* end = std::remove_if(pages_, pages_ + listed,
-                             [before](const Page& page) { return page.touched >= before; });
-  listed = static_cast<uint64_t>(end - pages_);
+  listed = DropPages(listed, [before](const Page& page) { return page.touched >= before; });
   const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), listed);
   const auto sooner = [](const Page& a, const Page& b) { return a.rank < b.rank; };
   if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, sooner);
@@ -388,10 +389,8 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   if (now - last_out_ns_ < config_.calm_ns) return 0;
   const uint64_t size = pool_->config_.chunk_bytes;
   uint64_t listed = ListPages(Where::kOffloaded, kAnyTag);
-  const uint32_t since = last_out_clock_;
-  Page* end = std::remove_if(pages_, pages_ + listed,
-                             [since](const Page& page) { return page.touched < since; });
-  listed = static_cast<uint64_t>(end - pages_);
+  listed = DropPages(listed,
+                     [since = last_out_clock_](const Page& page) { return page.touched < since; });
   uint64_t count = std::min(listed, std::min(most_bytes, Room()) / size);
   const auto warmer = [](const Page& a, const Page& b) { return a.rank > b.rank; };
   if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, warmer);

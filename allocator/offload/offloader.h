@@ -3,9 +3,9 @@
 //
 // Idea: the pool asks for room when its ladder has no other step left (PoolConfig::relief). Pages
 // that hold live blocks are ranked by when their blocks were seen in the arguments of submitted
-// work. A page in host memory stays accessible: work that touches it
-// is slower, never wrong, so what is seen of touches steers speed only. When there is room again,
-// pages that were touched since they left come back. What leaves first is the policy's (policy.h).
+// work; what leaves first is the policy's choice (policy.h). A page in host memory stays
+// accessible: work that touches it is slower, never wrong, so what is seen of touches steers speed
+// only. When there is room again, pages that were touched since they left come back.
 //
 // Beside that, whoever knows more may ask (requests.cc): blocks that were allocated under a tag
 // (BlockRequest::tag) are offloaded, paused or resumed together. Paused memory is gone from the
@@ -159,6 +159,8 @@ class Offloader {
   uint64_t ListPages(Where where, uint32_t tag, const OffloadPolicy& policy);
   void ListHeap(Heap* heap, Where where, const OffloadPolicy& policy, uint64_t* count);
   PageUse UseOf(const Span& span) const;
+  template <typename IsDropped>
+  uint64_t DropPages(uint64_t count, IsDropped is_dropped);
   uint64_t DropPinned(uint64_t count);
   bool WaitForWork();
   bool CloseGate();
