@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "tools/analysis/advice_words.h"
+#include "tools/analysis/link.h"
 
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kLinkBytesPerSecond = uint64_t{24} << 30;  // as LinkNs has it
 constexpr uint64_t kLeastStays = 4;  // in transfers: what stays shorter is not worth two of them
 constexpr double kLeastGrowth = 1.15;
 constexpr size_t kMostEventsLate = 200;  // between a block and the one that takes its name
@@ -56,11 +56,15 @@ class WorkAdviser {
          "loss."});
   }
 
+  // What does not grow with the batch.
+  uint64_t PeakBeside(uint64_t activations) const {
+    return facts_.peak.allocated_bytes - std::min(facts_.peak.allocated_bytes, activations);
+  }
+
   // As many micro-batches as bring activations below the rest; with more the rest decides.
   void Accumulate() {
     const uint64_t activations = CategoryAtPeak(facts_, "activations");
-    const uint64_t rest =
-        facts_.peak.allocated_bytes - std::min(facts_.peak.allocated_bytes, activations);
+    const uint64_t rest = PeakBeside(activations);
     uint64_t batches = 2;
     while (batches < 16 && activations / batches > rest) batches *= 2;
     const uint64_t saved = activations - activations / batches;
@@ -83,8 +87,7 @@ class WorkAdviser {
       capacity += device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
     }
     if (capacity == 0 || facts_.devices.size() != 1 || !IsWorthAdvice(facts_, activations)) return;
-    const uint64_t rest =
-        facts_.peak.allocated_bytes - std::min(facts_.peak.allocated_bytes, activations);
+    const uint64_t rest = PeakBeside(activations);
     if (rest >= capacity) return;
     const double times = static_cast<double>(capacity - rest) / static_cast<double>(activations);
     if (times < kLeastGrowth) return;
@@ -103,10 +106,6 @@ class WorkAdviser {
   // x = f(x): the old block goes when the new one is there. If it was kept through the peak for
   // nothing but that, deleting its name before brings it.
   void References() {
-    struct Kept {
-      uint64_t bytes = 0;
-      std::string site;
-    };
     std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
     for (const Life& life : detail_.lives) {
       if (!life.pending && life.site != 0) alike[{life.site, life.size}].push_back(&life);
@@ -160,8 +159,7 @@ class WorkAdviser {
       if (!IsAtPeak(detail_, life) || life.death == kStillLive) continue;
       const SiteDetail& site = detail_.sites[life.site];
       if (site.phase != Phase::kForward && site.phase != Phase::kOptimizer) continue;
-      const uint64_t transfer_ns = life.size * 1'000'000'000 / kLinkBytesPerSecond;
-      if (life.death_ns - life.birth_ns < kLeastStays * transfer_ns) continue;
+      if (life.death_ns - life.birth_ns < kLeastStays * LinkNs(life.size)) continue;
       by_site[site.site] += life.size;
       bytes += life.size;
     }
@@ -171,7 +169,7 @@ class WorkAdviser {
     std::ranges::sort(sorted, std::ranges::greater());
     std::vector<std::string> names;
     for (const auto& [held, name] : sorted) names.push_back(name + " (" + AdviceText(held) + ")");
-    const uint64_t milliseconds = 2 * bytes / (kLinkBytesPerSecond / 1000);
+    const uint64_t milliseconds = LinkNs(2 * bytes) / 1'000'000;
     advice_->push_back(
         {"offload_blocks", "Blocks wait so long that they could wait on the host", bytes,
          AdviceText(bytes) + " at the peak stay at least " + std::to_string(kLeastStays) +
