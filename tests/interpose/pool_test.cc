@@ -30,70 +30,49 @@ class PoolBehindCuMemAlloc : public Interposed {
   }
 };
 
-class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterface<const char*> {};
+class Scenarios : public PoolBehindCuMemAlloc, public testing::WithParamInterface<const char*> {
+ protected:
+  void ExpectTheSame(const std::map<std::string, std::string>& environment = {}) {
+    const Outcome plain = RunPool({"pool_host", GetParam()}, "off", environment);
+    const Outcome pooled = RunPool({"pool_host", GetParam()}, "on", environment);
+    EXPECT_EQ(plain.status, 0) << plain.error;
+    EXPECT_EQ(pooled.status, 0) << pooled.error;
+    EXPECT_EQ(pooled.out, plain.out);
+    EXPECT_THAT(pooled.error, Not(HasSubstr("report this")));
+  }
+};
 
-TEST_P(Scenarios, GoTheSameWithThePoolAndWithout) {
-  const Outcome plain = RunPool({"pool_host", GetParam()}, "off");
-  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on");
-  EXPECT_EQ(plain.status, 0) << plain.error;
-  EXPECT_EQ(pooled.status, 0) << pooled.error;
-  EXPECT_EQ(pooled.out, plain.out);
-  EXPECT_THAT(pooled.error, Not(HasSubstr("report this")));
+const auto kAllScenarios =
+    testing::Values("queries", "buffer-ids", "pitched", "memory-info", "contexts", "devices",
+                    "captures", "threads", "forks", "free-async", "out-of-memory", "at-exit");
+
+std::string NameWithoutDashes(const testing::TestParamInfo<const char*>& scenario) {
+  std::string name = scenario.param;
+  std::erase(name, '-');
+  return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Pool, Scenarios,
-                         testing::Values("queries", "buffer-ids", "pitched", "memory-info",
-                                         "contexts", "devices", "captures", "threads", "forks",
-                                         "free-async", "out-of-memory", "at-exit"),
-                         [](const auto& scenario) {
-                           std::string name;
-                           for (const char c : std::string(scenario.param)) {
-                             if (c != '-') name += c;
-                           }
-                           return name;
-                         });
+TEST_P(Scenarios, GoTheSameWithThePoolAndWithout) { ExpectTheSame(); }
 
-class OlderDrivers : public PoolBehindCuMemAlloc,
-                     public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Pool, Scenarios, kAllScenarios, NameWithoutDashes);
+
+class OlderDrivers : public Scenarios {};
 
 // Without events for a whole context, streams are what is waited for.
 TEST_P(OlderDrivers, GoTheSameWithThePoolAndWithout) {
-  const std::map<std::string, std::string> old = {
-      {"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=event-context"}};
-  const Outcome plain = RunPool({"pool_host", GetParam()}, "off", old);
-  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on", old);
-  EXPECT_EQ(pooled.status, 0) << pooled.error;
-  EXPECT_EQ(pooled.out, plain.out);
+  ExpectTheSame({{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=event-context"}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Pool, OlderDrivers,
                          testing::Values("threads", "contexts", "devices", "captures"));
 
-class PlainBacking : public PoolBehindCuMemAlloc,
-                     public testing::WithParamInterface<const char*> {};
+class PlainBacking : public Scenarios {};
 
 TEST_P(PlainBacking, GoesTheSameWithThePoolAndWithout) {
-  const std::map<std::string, std::string> old = {
-      {"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=vmm"}};
-  const Outcome plain = RunPool({"pool_host", GetParam()}, "off", old);
-  const Outcome pooled = RunPool({"pool_host", GetParam()}, "on", old);
-  EXPECT_EQ(plain.status, 0) << plain.error;
-  EXPECT_EQ(pooled.status, 0) << pooled.error;
-  EXPECT_EQ(pooled.out, plain.out);
-  EXPECT_THAT(pooled.error, Not(HasSubstr("report this")));
+  ExpectTheSame({{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,without=vmm"}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Pool, PlainBacking,
-                         testing::Values("queries", "buffer-ids", "pitched", "memory-info",
-                                         "contexts", "devices", "captures", "threads", "forks",
-                                         "free-async", "out-of-memory", "at-exit"),
-                         [](const auto& scenario) {
-                           std::string name;
-                           for (const char c : std::string(scenario.param)) {
-                             if (c != '-') name += c;
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Pool, PlainBacking, kAllScenarios, NameWithoutDashes);
 
 // What the pool took of the plain driver, and how often; its cache is what makes the difference.
 struct Taken {
