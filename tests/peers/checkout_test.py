@@ -62,9 +62,12 @@ SUITES = [
 ]
 
 
-def expected_failures(suite: Suite) -> list[str]:
+def expected_failures(suite: Suite) -> tuple[list[str], set[str]]:
+    """Which tests fail, and which may: what becomes of those depends on the tests before."""
     lines = (HERE / f"{suite.name.lower()}_expected.txt").read_text().splitlines()
-    return sorted(line for line in lines if line and not line.startswith("#"))
+    named = [line for line in lines if line and not line.startswith("#")]
+    may = {line.removeprefix("? ") for line in named if line.startswith("? ")}
+    return sorted(line for line in named if not line.startswith("? ")), may
 
 
 def run_suite(suite: Suite, folder: Path, mode: str = "traced") -> dict[str, str]:
@@ -114,10 +117,17 @@ def test_what_fails_is_known_and_the_interposer_changes_nothing(
     for name in (f"VRAMSTOW_PEER_{suite.name}", f"VRAMSTOW_PEER_{suite.name}_PYTHON"):
         if name not in os.environ:
             pytest.skip(f"{name} is not set: see tests/peers/README.md")
-    runs = {mode: run_suite(suite, tmp_path / mode, mode) for mode in suite.modes}
+    expected, may_fail = expected_failures(suite)
+    runs = {
+        mode: {
+            name: "either" if name in may_fail else outcome
+            for name, outcome in run_suite(suite, tmp_path / mode, mode).items()
+        }
+        for mode in suite.modes
+    }
     traced = runs["traced"]
     assert traced["the session"] == "passed", "it did not come to its end"
     for mode, run in runs.items():
         assert run == traced | (listed_differences(suite) if "pool" in mode else {}), mode
     failed = sorted(name for name, outcome in traced.items() if outcome == "failed")
-    assert failed == expected_failures(suite)
+    assert failed == expected
