@@ -74,6 +74,10 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
     return absl::InvalidArgumentError("--offload moves memory of the pool: say --pool=on, too.");
   }
+  if (options.nvtx_memory && !pool) {
+    return absl::InvalidArgumentError(
+        "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
+  }
   return Settings{options.trace,    options.trace_dir,
                   options.simulate, options.nvtx,
                   options.cupti,    pool && std::strcmp(options.level, "segments") != 0};

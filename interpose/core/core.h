@@ -14,6 +14,7 @@
 #include "interpose/core/driver.h"
 #include "interpose/core/launches.h"
 #include "interpose/core/pooling/application.h"
+#include "interpose/core/pooling/nvtx_memory.h"
 #include "interpose/core/pooling/offloading.h"
 #include "interpose/core/pooling/pools.h"
 #include "interpose/core/pooling/regions.h"
@@ -37,6 +38,7 @@ struct Core {
   Activity activity;
   Launches launches;
   Pools pools;
+  NvtxMemory nvtx_memory;
   Offloading offloading;
   Regions regions;
   ApplicationHooks hooks;
@@ -56,6 +58,7 @@ struct Core {
     trace.AbandonAfterFork();
     contexts.Clear();
     pools.AbandonAfterFork();
+    nvtx_memory.AbandonAfterFork();
     offloading.AbandonAfterFork();
     regions.AbandonAfterFork();
     hooks.AbandonAfterFork();

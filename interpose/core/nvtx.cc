@@ -13,12 +13,15 @@
 #include <cstring>
 
 #include "interpose/core/core.h"
+#include "interpose/core/nvtx_abi.h"
 
 namespace vramstow {
 namespace {
 
-constexpr uint32_t kCallbacksTable = 1;  // NVTX_ETID_CALLBACKS
-enum Module : int { kCore = 1, kCore2 = 5 };
+using nvtx::ExportedCallbacks;
+using nvtx::FunctionPlace;
+using nvtx::Module;
+
 enum CoreFunction : unsigned {
   kMarkEx = 1,
   kMarkA = 2,
@@ -37,13 +40,6 @@ enum Core2Function : unsigned {
   kDomainRangePop = 5,
   kDomainRegisterStringA = 10,
 };
-
-using FunctionPlace = void**;
-struct ExportedCallbacks {
-  size_t size;
-  int (*table_of)(int module, FunctionPlace** table, unsigned* count);
-};
-using ExportTable = const void* (*)(uint32_t table);
 
 // nvtxEventAttributes_v2.
 struct Attributes {
@@ -162,10 +158,11 @@ void Install(const ExportedCallbacks& callbacks, Module module,
 
 // Called by each library with NVTX in it, once. 0: no tool is here.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
-    vramstow::ExportTable export_table) {
+    vramstow::nvtx::ExportTable export_table) {
   using namespace vramstow;  // NOLINT(google-build-using-namespace): all of it is this file's
   if (export_table == nullptr) return 0;
-  const auto* callbacks = static_cast<const ExportedCallbacks*>(export_table(kCallbacksTable));
+  const auto* callbacks =
+      static_cast<const ExportedCallbacks*>(export_table(nvtx::kCallbacksTable));
   if (callbacks == nullptr || callbacks->size < sizeof(ExportedCallbacks)) return 0;
   const Replacement core[] = {
       {kMarkEx, Address(MarkWith)},        {kMarkA, Address(vramstow::Mark)},
@@ -178,7 +175,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
       {kDomainRangeEnd, Address(DomainEnd)}, {kDomainRangePushEx, Address(DomainPush)},
       {kDomainRangePop, Address(DomainPop)}, {kDomainRegisterStringA, Address(DomainRegisterText)},
   };
-  Install(*callbacks, kCore, core);
-  Install(*callbacks, kCore2, core2);
+  Install(*callbacks, nvtx::kCore, core);
+  Install(*callbacks, nvtx::kCore2, core2);
   return 1;
 }

@@ -9,6 +9,7 @@ namespace vramstow {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
 using testing::StartsWith;
 
@@ -51,6 +52,17 @@ TEST(Settings, AnErrorNamesWhatTheUserHasWritten) {
   unsetenv("VRAMSTOW_TRACE_DIR");
   ASSERT_FALSE(by_variable.ok());
   EXPECT_THAT(std::string(by_variable.status().message()), StartsWith("VRAMSTOW_TRACE_DIR is"));
+}
+
+TEST(Settings, WhatIsAboutThePoolAsksForThePool) {
+  for (const auto& [variable, value] : FlagValues{{"VRAMSTOW_LEVEL", "tensors"},
+                                                  {"VRAMSTOW_OFFLOAD", "auto"},
+                                                  {"VRAMSTOW_NVTX_MEMORY", "1"}}) {
+    const auto without = ReadSettings({{variable, value}});
+    ASSERT_FALSE(without.ok()) << variable;
+    EXPECT_THAT(std::string(without.status().message()), EndsWith("say --pool=on, too."));
+    EXPECT_TRUE(ReadSettings({{variable, value}, {"VRAMSTOW_POOL", "on"}}).ok()) << variable;
+  }
 }
 
 TEST(Flags, AreWrittenWithTheirValues) {

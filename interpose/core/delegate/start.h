@@ -23,6 +23,7 @@ CUresult Init(const Call& call, unsigned int flags) {
     TheCore().process.Wake();
     TheCore().trace.Open();
     TheCore().activity.Start();
+    TheCore().nvtx_memory.Open();
     LoadAdapter();
   }
   return result;

@@ -65,8 +65,13 @@ PoolCall::PoolCall() : thread_(TheCore().shim->thread()), before_(thread_->pool_
 
 EventSink PoolCall::Sink() {
   EventSink sink;
-  sink.take = Take;
+  sink.take = TheCore().nvtx_memory.wanted() ? TakeAndAnnounce : Take;
   return sink;
+}
+
+uint64_t PoolCall::TakeAndAnnounce(void* context, const Event& event) {
+  TheCore().nvtx_memory.Hear(event);
+  return Take(context, event);
 }
 
 uint64_t PoolCall::Take(void*, const Event& event) {

@@ -37,6 +37,7 @@ class PoolCall {
  private:
   PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind);
   static uint64_t Take(void* context, const Event& event);
+  static uint64_t TakeAndAnnounce(void* context, const Event& event);
 
   VramstowThread* const thread_;
   void* const before_;
