@@ -6,15 +6,40 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kTextBytes = 4096;
 
+// The path of a file, made of parts.
+class Path {
+ public:
+  template <typename... Parts>
+  explicit Path(const Parts&... parts) {
+    (Add(parts), ...);
+  }
+  // Null: too long.
+  const char* text() const { return fits_ ? text_ : nullptr; }
+
+ private:
+  void Add(std::string_view part) {
+    fits_ = fits_ && length_ + part.size() < sizeof text_;
+    if (!fits_) return;
+    std::memcpy(text_ + length_, part.data(), part.size());
+    length_ += part.size();
+    text_[length_] = '\0';
+  }
+  char text_[PATH_MAX] = {};
+  size_t length_ = 0;
+  bool fits_ = true;
+};
+
 // The beginning of a file, ended by a zero byte. False: it cannot be read.
-bool ReadText(const char* path, char (&text)[kTextBytes]) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+bool ReadText(const Path& path, char (&text)[kTextBytes]) {
+  if (path.text() == nullptr) return false;
+  const int fd = open(path.text(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t count;
   do {
@@ -47,17 +72,6 @@ bool NumberAfter(const char* text, const char* word, uint64_t* number) {
   return false;
 }
 
-// One number of a control group, in the file FOLDER + group + NAME.
-bool ReadGroup(const char* folder, const char* group, const char* name, char (&text)[kTextBytes]) {
-  char path[PATH_MAX];
-  const size_t lengths[] = {std::strlen(folder), std::strcspn(group, "\n"), std::strlen(name)};
-  if (lengths[0] + lengths[1] + lengths[2] >= sizeof path) return false;
-  std::memcpy(path, folder, lengths[0]);
-  std::memcpy(path + lengths[0], group, lengths[1]);
-  std::memcpy(path + lengths[0] + lengths[1], name, lengths[2] + 1);
-  return ReadText(path, text);
-}
-
 // What a version of control groups calls its files.
 struct GroupFiles {
   const char* line;  // before the group's path in /proc/self/cgroup
@@ -72,44 +86,65 @@ constexpr GroupFiles kVersions[] = {
      "total_inactive_file "},
 };
 
-bool ReadControlGroup(uint64_t machine_bytes, HostMemory* memory) {
+// Room in one group, if it is limited: a limit beyond the machine's memory is how version 1 says
+// that there is none.
+bool ReadGroup(const GroupFiles& files, const char* root, std::string_view group,
+               uint64_t machine_bytes, HostMemory* memory) {
+  char text[kTextBytes];
+  uint64_t limit = 0;
+  uint64_t used = 0;
+  uint64_t reclaimable = 0;
+  if (!ReadText(Path(root, files.folder, group, files.limit), text) || !NumberAt(text, &limit) ||
+      limit >= machine_bytes || !ReadText(Path(root, files.folder, group, files.usage), text) ||
+      !NumberAt(text, &used)) {
+    return false;
+  }
+  if (ReadText(Path(root, files.folder, group, "/memory.stat"), text)) {
+    NumberAfter(text, files.reclaimable, &reclaimable);
+  }
+  used -= reclaimable < used ? reclaimable : used;
+  memory->limit = limit;
+  memory->free = limit - (used < limit ? used : limit);
+  return true;
+}
+
+// A group is bound by those it lies in, too: batch systems limit the job and not its steps. In a
+// container the path may be one that only the machine sees, and the group's files lie on top.
+bool ReadControlGroups(const char* root, uint64_t machine_bytes, HostMemory* memory) {
   char groups[kTextBytes];
-  if (!ReadText("/proc/self/cgroup", groups)) return false;
+  if (!ReadText(Path(root, "/proc/self/cgroup"), groups)) return false;
   for (const GroupFiles& files : kVersions) {
     const char* const line = std::strstr(groups, files.line);
     if (line == nullptr) continue;
-    const char* const group = line + std::strlen(files.line);
-    char text[kTextBytes];
-    uint64_t limit = 0;
-    uint64_t used = 0;
-    uint64_t reclaimable = 0;
-    // A limit beyond the machine's memory is how version 1 says that there is none.
-    if (!ReadGroup(files.folder, group, files.limit, text) || !NumberAt(text, &limit) ||
-        limit >= machine_bytes || !ReadGroup(files.folder, group, files.usage, text) ||
-        !NumberAt(text, &used)) {
-      continue;
+    const char* const path = line + std::strlen(files.line);
+    std::string_view group(path, std::strcspn(path, "\n"));
+    if (group == "/") group = "";
+    for (;;) {
+      HostMemory found;
+      if (ReadGroup(files, root, group, machine_bytes, &found) &&
+          (!memory->is_of_group || found.free < memory->free)) {
+        memory->limit = found.limit;
+        memory->free = found.free;
+        memory->is_of_group = true;
+      }
+      if (group.empty()) break;
+      const size_t slash = group.rfind('/');
+      group = group.substr(0, slash == std::string_view::npos ? 0 : slash);
     }
-    if (ReadGroup(files.folder, group, "/memory.stat", text)) {
-      NumberAfter(text, files.reclaimable, &reclaimable);
-    }
-    used -= reclaimable < used ? reclaimable : used;
-    memory->limit = limit;
-    memory->free = limit - (used < limit ? used : limit);
-    memory->is_of_group = true;
-    return true;
+    if (memory->is_of_group) return true;
   }
   return false;
 }
 
 }  // namespace
 
-HostMemory ReadHostMemory() {
+HostMemory ReadHostMemory(const char* root) {
   constexpr uint64_t kKiB = 1024;
   HostMemory memory;
   char text[kTextBytes];
   uint64_t pages = 0;
   // The second number is what is resident, in pages.
-  if (ReadText("/proc/self/statm", text)) {
+  if (ReadText(Path(root, "/proc/self/statm"), text)) {
     const char* const second = std::strchr(text, ' ');
     if (second != nullptr && NumberAt(second, &pages)) {
       memory.resident = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -117,11 +152,11 @@ HostMemory ReadHostMemory() {
   }
   uint64_t total = 0;
   uint64_t available = 0;
-  if (ReadText("/proc/meminfo", text)) {
+  if (ReadText(Path(root, "/proc/meminfo"), text)) {
     NumberAfter(text, "MemTotal:", &total);
     NumberAfter(text, "MemAvailable:", &available);
   }
-  if (!ReadControlGroup(total * kKiB, &memory)) {
+  if (!ReadControlGroups(root, total * kKiB, &memory)) {
     memory.limit = total * kKiB;
     memory.free = available * kKiB;
   }

@@ -1,7 +1,8 @@
 // How much of the machine's memory this process holds, and how much there is for it.
 //
 // Idea: a job that runs out of host memory is killed without a word, so a trace keeps a series of
-// this. The limit is the control group's (cgroups(7), versions 1 and 2), or else the machine's.
+// this. The limit is that of the control group with the least room, this process's or one that it
+// lies in (cgroups(7), versions 1 and 2), or else the machine's.
 //
 // Ownership: values. Threads: any; opens and closes files of /proc and /sys. Errors: numbers that
 // cannot be had are 0. No heap. Units: bytes.
@@ -19,7 +20,8 @@ struct HostMemory {
   bool is_of_group = false;  // the last two are the control group's
 };
 
-HostMemory ReadHostMemory();
+// `root` stands before the paths below /proc and /sys: for tests.
+HostMemory ReadHostMemory(const char* root = "");
 
 }  // namespace vramstow
 
