@@ -6,7 +6,7 @@
 //
 // Ownership: RecorderState's, in memory that is zero at first. Threads: `stacks` may be looked up
 // by all, `capture` and `callers` are for all; the rest is guarded by the recorder's lock. No heap.
-// Memory: 15 MiB if all of it is used.
+// Memory: 8 MiB if all of it is used.
 #ifndef VRAMSTOW_TRACER_STACK_TABLES_H_
 #define VRAMSTOW_TRACER_STACK_TABLES_H_
 
