@@ -111,7 +111,7 @@ std::vector<AddressRanges::Hole> AddressRanges::LargestHoles(size_t most) const 
   size_t left = most;
   for (auto size = hole_sizes_.rbegin(); size != hole_sizes_.rend() && left > 0; ++size) {
     smallest = size->first;
-    left -= std::min<uint64_t>(left, size->second);
+    left -= std::min<uint64_t>(left, size->second.count);
   }
   for (const auto& [address, size] : holes_) {
     if (size < smallest) continue;
@@ -175,29 +175,67 @@ uint64_t AddressRanges::MemoryAt(uint64_t address) const {
   return address - mapping.address < mapping.size ? mapping.memory : 0;
 }
 
-FreeRanges AddressRanges::Free(uint64_t request) const {
+bool AddressRanges::AnyMapped(uint64_t address, uint64_t size) const {
+  auto after = mappings_.lower_bound(address);
+  if (after != mappings_.end() && after->first - address < size) return true;
+  if (after == mappings_.begin()) return false;
+  const Mapping& before = std::prev(after)->second;
+  return address - before.address < before.size;
+}
+
+FreeRanges AddressRanges::Free(uint64_t request, uint64_t elsewhere) const {
   FreeRanges free;
-  free.free_bytes = hole_bytes_;
-  if (hole_sizes_.empty()) return free;
-  free.largest_bytes = std::prev(hole_sizes_.end())->first;
+  free.free_bytes = hole_bytes_ + elsewhere;
+  free.movable_bytes = whole_bytes_ + elsewhere;
+  if (!hole_sizes_.empty()) free.largest_bytes = std::prev(hole_sizes_.end())->first;
   uint64_t usable = 0;
+  uint64_t whole_bytes = 0;  // in holes that are large enough
   for (auto size = hole_sizes_.lower_bound(request); size != hole_sizes_.end(); ++size) {
-    usable += size->first * size->second;
+    usable += size->first * size->second.count;
+    whole_bytes += size->second.whole_bytes;
   }
-  free.unusable_bytes = hole_bytes_ - usable;
+  // Smaller holes give their whole units, if these are enough together.
+  if (free.movable_bytes >= request) usable += free.movable_bytes - whole_bytes;
+  free.unusable_bytes = free.free_bytes - usable;
   return free;
 }
 
+void AddressRanges::MovesUnits(uint64_t unit, uint64_t origin) {
+  unit_ = unit;
+  origin_ = origin % unit;
+  whole_bytes_ = 0;
+  for (auto& [size, alike] : hole_sizes_) alike.whole_bytes = 0;
+  for (const auto& [address, size] : holes_) {
+    const uint64_t whole = WholeIn(address, size);
+    whole_bytes_ += whole;
+    hole_sizes_[size].whole_bytes += whole;
+  }
+}
+
+uint64_t AddressRanges::WholeIn(uint64_t address, uint64_t size) const {
+  if (size < unit_ || unit_ == 0) return 0;
+  const uint64_t into = (address - origin_) % unit_;
+  const uint64_t skipped = into == 0 ? 0 : unit_ - into;
+  return skipped >= size ? 0 : (size - skipped) / unit_ * unit_;
+}
+
 void AddressRanges::AddHole(uint64_t address, uint64_t size) {
+  const uint64_t whole = WholeIn(address, size);
   holes_[address] = size;
-  ++hole_sizes_[size];
+  Alike& alike = hole_sizes_[size];
+  ++alike.count;
+  alike.whole_bytes += whole;
   hole_bytes_ += size;
+  whole_bytes_ += whole;
 }
 
 void AddressRanges::RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole) {
+  const uint64_t whole = WholeIn(hole->first, hole->second);
   hole_bytes_ -= hole->second;
-  auto same_size = hole_sizes_.find(hole->second);
-  if (--same_size->second == 0) hole_sizes_.erase(same_size);
+  whole_bytes_ -= whole;
+  auto alike = hole_sizes_.find(hole->second);
+  alike->second.whole_bytes -= whole;
+  if (--alike->second.count == 0) hole_sizes_.erase(alike);
   holes_.erase(hole);
 }
 

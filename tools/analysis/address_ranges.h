@@ -58,16 +58,30 @@ class AddressRanges {
   // What is mapped at `address`: its `memory`; 0 where nothing is.
   uint64_t MemoryAt(uint64_t address) const;
 
+  // Whether anything is mapped in [address, address + size).
+  bool AnyMapped(uint64_t address, uint64_t size) const;
+
   bool any_ranges() const { return ever_reserved_; }
   uint64_t reserved_bytes() const { return reserved_bytes_; }
   uint64_t highest_reserved_bytes() const { return highest_reserved_bytes_; }
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
-  // The free ranges, as they are for a request of `request` bytes. Cost: one step for each distinct
-  // size of hole that is large enough.
-  FreeRanges Free(uint64_t request) const;
+  // The free ranges, as they are for a request of `request` bytes, with whole units that lie
+  // elsewhere. Cost: one step for each distinct size of hole that is large enough.
+  FreeRanges Free(uint64_t request, uint64_t elsewhere = 0) const;
+
+  // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
+  // wherever they are free. FreeRanges says how much that is.
+  void MovesUnits(uint64_t unit, uint64_t origin);
 
  private:
+  // Holes of one size.
+  struct Alike {
+    uint64_t count = 0;
+    uint64_t whole_bytes = 0;  // of whole units
+  };
+
+  uint64_t WholeIn(uint64_t address, uint64_t size) const;
   void AddHole(uint64_t address, uint64_t size);
   // Takes [address, end) out of the holes, as far as it lies in them.
   void CutHoles(uint64_t address, uint64_t end);
@@ -81,15 +95,18 @@ class AddressRanges {
   static typename Tree::iterator FirstEndingAfter(Tree* tree, uint64_t address, SizeOf size_of);
   Mapping TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
 
-  absl::btree_map<uint64_t, uint64_t> ranges_;      // address → size
-  absl::btree_map<uint64_t, Mapping> mappings_;     // by address
-  absl::btree_map<uint64_t, uint64_t> holes_;       // address → size
-  absl::btree_map<uint64_t, uint64_t> hole_sizes_;  // size → how many
+  absl::btree_map<uint64_t, uint64_t> ranges_;   // address → size
+  absl::btree_map<uint64_t, Mapping> mappings_;  // by address
+  absl::btree_map<uint64_t, uint64_t> holes_;    // address → size
+  absl::btree_map<uint64_t, Alike> hole_sizes_;
   uint64_t reserved_bytes_ = 0;
   uint64_t highest_reserved_bytes_ = 0;
   uint64_t mapped_bytes_ = 0;
   uint64_t highest_mapped_bytes_ = 0;
   uint64_t hole_bytes_ = 0;
+  uint64_t unit_ = 0;  // 0: nothing can be moved
+  uint64_t origin_ = 0;
+  uint64_t whole_bytes_ = 0;
   bool ever_reserved_ = false;
 };
 

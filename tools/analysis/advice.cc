@@ -68,7 +68,9 @@ class Adviser {
   void Fragmentation() {
     for (const OutOfMemoryFacts& failure : facts_.out_of_memory) {
       if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
-      if (failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes) continue;
+      const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
+                                       failure.pool_movable_bytes.value_or(0));
+      if (usable >= failure.requested_bytes) continue;
       advice_.push_back(
           {kFailure, "This out-of-memory was fragmentation", failure.requested_bytes,
            AdviceText(failure.requested_bytes) + " were asked for while the pool had " +

@@ -274,7 +274,7 @@ void Analyzer::AddAllocate(const Event& event) {
     largest_request_ = std::max(largest_request_, block.requested);
   }
   if (!IsHandleMemory(event.memory)) {
-    if (block.pooled) PlaceInPool(block);
+    if (block.pooled) PlaceInPool(event, block);
     Insert(PlaceOf(event.memory), block, Now(event));
     return;
   }
@@ -305,7 +305,8 @@ void Analyzer::AddFree(const Event& event) {
     if (announcement->place != BlockPlace::kNowhere) {
       Die(announcement->block);
       if (announcement->block.pooled) {
-        pool_space_.Unmap(announcement->block.address, announcement->block.size);
+        KeepPeakFragmentation();
+        pool_space_.Take(announcement->block.address, announcement->block.size);
       }
       announcement->memory = announcement->block.memory;
     }
@@ -418,7 +419,7 @@ void Analyzer::AddFailed(const Event& event) {
     const uint64_t then = device.free + device.allocated_at_free;
     facts.free_bytes = then > device.allocated ? then - device.allocated : 0;
   }
-  if (pool_space_.any_ranges()) {
+  if (pool_space_.any()) {
     TellPool(&failure);
   } else if (address_space_.any_ranges()) {
     facts.largest_free_range_bytes = address_space_.Free(0).largest_bytes;
@@ -466,8 +467,7 @@ TimelinePoint Analyzer::State() const {
   state.requested_last = levels_.requested();
   state.host_highest = levels_.host();
   state.managed_highest = levels_.managed();
-  const AddressRanges& space = pool_space_.any_ranges() ? pool_space_ : address_space_;
-  if (space.any_ranges()) state.ranges = space.Free(largest_request_);
+  state.ranges = FreeNow();
   return state;
 }
 
@@ -483,8 +483,7 @@ void Analyzer::CloseInterval(uint64_t time_ns) {
 void Analyzer::KeepPeakFragmentation() {
   if (peak_ranges_of_ == levels_.peak_event()) return;
   peak_ranges_of_ = levels_.peak_event();
-  const AddressRanges& space = pool_space_.any_ranges() ? pool_space_ : address_space_;
-  peak_ranges_ = space.Free(largest_request_);
+  peak_ranges_ = FreeNow();
 }
 
 }  // namespace vramstow

@@ -29,6 +29,7 @@
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
+#include "tools/analysis/pool_space.h"
 #include "tools/analysis/residency.h"
 #include "tools/analysis/site_table.h"
 #include "tools/analysis/timeline.h"
@@ -56,6 +57,8 @@ class Analyzer {
   // Levels after the event that was added last.
   uint64_t allocated() const { return levels_.allocated(); }
   uint64_t reserved() const { return levels_.reserved(); }
+  // Free memory of pools, the same.
+  FreeRanges free_ranges() const { return pool_space_.Free(largest_request_); }
   // All facts but those about the file itself, and what they rest on.
   Analysis Finish(const EventSource& source);
 
@@ -73,7 +76,6 @@ class Analyzer {
     uint64_t size = 0;
     uint64_t birth = 0;
     uint64_t birth_ns = 0;
-    uint64_t memory = 0;  // as Life has it
     uint32_t site = 0;
     int16_t device = kNoDevice;
     bool counts = true;  // false: a mapping of memory that is counted by its handle
@@ -117,6 +119,8 @@ class Analyzer {
   void AddMove(const Event& event);
   void AddSegment(const Event& event, bool grows);
   void EndSegment(const Event& event, bool shrinks);
+  void EndLife(uint64_t address, uint64_t size, const Segment& segment);
+  void FollowChunks(const Event& event);
   void EndMapped(uint64_t address, uint64_t size,
                  const std::function<void(uint64_t, Segment*, uint64_t)>& end);
   void AddFramework(const Event& event);
@@ -124,13 +128,13 @@ class Analyzer {
   void EndPending(uint64_t address);
   void CountFlush(const Event& event, uint64_t bytes);
   void EndFlush();
-  void PlaceInPool(const LiveBlock& block);
+  void PlaceInPool(const Event& event, const LiveBlock& block);
   void TellPool(OutOfMemory* failure) const;
   bool IsOpening(const Event& event) const {
     return opening_call_.has_value() && event.call == *opening_call_;
   }
 
-  void UndoFree(const Announcement& announcement, const Moment& now);
+  void UndoFree(const Event& event, const Announcement& announcement);
   void UndoUnmap(const Announcement& announcement, const Moment& now);
 
   Moment Now(const Event& event) const { return {events_, event.sequence, now_ns_}; }
@@ -148,6 +152,9 @@ class Analyzer {
   void DropContext(int16_t device);
   void CloseInterval(uint64_t time_ns);
   void KeepPeakFragmentation();
+  FreeRanges FreeNow() const {
+    return pool_space_.any() ? free_ranges() : address_space_.Free(largest_request_);
+  }
   TimelinePoint State() const;
 
   // analyzer_facts.cc
@@ -177,7 +184,7 @@ class Analyzer {
   uint64_t pending_peak_bytes_ = 0;
   absl::flat_hash_map<uint64_t, Segment> segments_;
   absl::flat_hash_map<uint64_t, Segment> pool_handles_;
-  AddressRanges pool_space_;  // ranges: a pool's memory; mapped: what it handed out
+  PoolSpace pool_space_;
   CacheFacts cache_;
   FlushFacts flush_;
   bool is_flushing_ = false;

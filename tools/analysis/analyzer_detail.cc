@@ -151,7 +151,6 @@ void Analyzer::FillLives(Detail* detail) {
     life.size = segment.size;
     life.birth = segment.birth;
     life.birth_ns = segment.birth_ns;
-    life.memory = segment.memory;
     life.site = segment.site;
     life.device = segment.device;
     life.opened = segment.opened;
@@ -209,7 +208,7 @@ void Analyzer::FillLayers(const Detail& detail, Facts* facts) {
       facts->counts.allocations + opening_events_ > 0 && addresses_.empty() && !any_driver_;
   facts->reserved_known = reserved_known_ || !only_frameworks;
   facts->cache = cache_;
-  facts->cache.known = pool_space_.any_ranges();
+  facts->cache.known = pool_space_.any();
   for (size_t i = 0; i < flush_sites_.size(); ++i) {
     const bool empties = detail.sites[flush_sites_[i]].empties_cache;
     facts->cache.flushes[i].by = empties ? "empty_cache" : "allocator";

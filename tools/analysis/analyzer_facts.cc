@@ -216,13 +216,13 @@ void Analyzer::FillLive(const EventSource& source, Facts* facts) const {
 
 void Analyzer::FillFragmentation(Facts* facts) const {
   FragmentationFacts& fragmentation = facts->fragmentation;
-  fragmentation.in_pool = pool_space_.any_ranges();
-  const AddressRanges& space = fragmentation.in_pool ? pool_space_ : address_space_;
-  fragmentation.any_ranges = space.any_ranges();
-  fragmentation.pending_peak_bytes = pending_peak_bytes_;
+  fragmentation.in_pool = pool_space_.any();
+  fragmentation.moves = pool_space_.moves();
+  fragmentation.any_ranges = fragmentation.in_pool || address_space_.any_ranges();
+  if (tells_free_completed_) fragmentation.pending_peak_bytes = pending_peak_bytes_;
   fragmentation.largest_request_bytes = largest_request_;
   fragmentation.at_peak = peak_ranges_;
-  fragmentation.at_end = space.Free(largest_request_);
+  fragmentation.at_end = FreeNow();
   fragmentation.worst = worst_ranges_;
   fragmentation.worst_time_ns = worst_ranges_time_ns_;
   if (fragmentation.at_end.unusable_bytes >= fragmentation.worst.unusable_bytes) {

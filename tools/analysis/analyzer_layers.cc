@@ -6,8 +6,8 @@
 namespace vramstow {
 namespace {
 
-// Mappings of the pool's space say which site holds them.
-uint64_t MemoryOf(uint32_t site) { return uint64_t{site} + 1; }
+// Blocks in the pool's space say which site holds them.
+uint64_t HolderOf(uint32_t site) { return uint64_t{site} + 1; }
 
 }  // namespace
 
@@ -64,10 +64,11 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
   segment.site = sites_.Find(stack_, event.library, event.call);
   segment.opened = IsOpening(event);
   segment.grows = grows;
-  if (grows && event.object != 0) segment.memory = event.object + event.offset;
-  const bool on_host =
-      event.memory == MemoryKind::kHostPinned || event.memory == MemoryKind::kHostPhysical;
-  if (on_host) return;
+  if (event.memory == MemoryKind::kHostPinned) return;
+  if (event.memory == MemoryKind::kHostPhysical) {
+    pool_space_.AddHandle(event.address, event.size, true);
+    return;
+  }
   const bool is_handle = !grows && event.memory == MemoryKind::kPhysical;
   segment.counts = !grows || event.object == 0;
   if (segment.counts) {
@@ -81,7 +82,10 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
       }
     }
   }
+  KeepPeakFragmentation();
   if (is_handle) {
+    pool_space_.AddHandle(event.address, event.size, false);
+    FollowChunks(event);
     const auto [known, inserted] = pool_handles_.try_emplace(event.address, segment);
     if (inserted) return;
     levels_.Unreserved(known->second.device, known->second.size);
@@ -89,11 +93,12 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
     known->second = segment;
     return;
   }
-  KeepPeakFragmentation();
   if (grows) {
-    pool_space_.Grow(event.address, event.size);
+    pool_space_.Map(event.address, event.size, event.object);
+    FollowChunks(event);
+    if (event.object != 0) return;
   } else {
-    pool_space_.Reserve(event.address, event.size);
+    pool_space_.AddSegment(event.address, event.size);
   }
   const auto [known, inserted] = segments_.try_emplace(event.address, segment);
   if (inserted) return;
@@ -103,7 +108,10 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
 }
 
 void Analyzer::EndSegment(const Event& event, bool shrinks) {
-  if (event.memory == MemoryKind::kHostPhysical) return;  // offload's: never counted
+  if (event.memory == MemoryKind::kHostPhysical) {  // offload's: never counted
+    pool_space_.EndHandle(event.address, true);
+    return;
+  }
   const bool is_handle = !shrinks && event.memory == MemoryKind::kPhysical;
   auto& table = is_handle ? pool_handles_ : segments_;
   uint64_t given_back = 0;
@@ -112,21 +120,9 @@ void Analyzer::EndSegment(const Event& event, bool shrinks) {
       levels_.Unreserved(segment->device, size);
       given_back += size;
     }
-    Life life;
-    life.address = address;
-    life.size = size;
-    life.birth = segment->birth;
-    life.birth_ns = segment->birth_ns;
-    life.death = events_;
-    life.death_ns = now_ns_;
-    life.memory = segment->memory;
-    life.site = segment->site;
-    life.device = segment->device;
-    life.opened = segment->opened;
-    life.pending = segment->grows;
-    segment_lives_.Add(life);
+    if (!is_handle) EndLife(address, size, *segment);
   };
-  if (!is_handle) KeepPeakFragmentation();
+  KeepPeakFragmentation();
   if (!shrinks) {
     const auto known = table.find(event.address);
     if (known == table.end()) {
@@ -134,16 +130,60 @@ void Analyzer::EndSegment(const Event& event, bool shrinks) {
       return;
     }
     end(event.address, &known->second, known->second.size);
-    if (!is_handle) pool_space_.Unreserve(event.address);
-    table.erase(known);
+    if (is_handle) {
+      pool_space_.EndHandle(event.address, false);
+      FollowChunks(event);
+    } else {
+      pool_space_.EndSegment(event.address);
+    }
+    table.erase(event.address);
   } else {
-    pool_space_.Shrink(event.address, event.size);
-    EndMapped(event.address, event.size, end);
+    pool_space_.Unmap(event.address, event.size);
+    FollowChunks(event);
+    if (event.object == 0) EndMapped(event.address, event.size, end);
   }
   if (given_back == 0) return;
   ++cache_.segments_given_back;
   cache_.given_back_bytes += given_back;
   CountFlush(event, given_back);
+}
+
+void Analyzer::EndLife(uint64_t address, uint64_t size, const Segment& segment) {
+  Life life;
+  life.address = address;
+  life.size = size;
+  life.birth = segment.birth;
+  life.birth_ns = segment.birth_ns;
+  life.death = events_;
+  life.death_ns = now_ns_;
+  life.site = segment.site;
+  life.device = segment.device;
+  life.opened = segment.opened;
+  life.pending = segment.grows;
+  segment_lives_.Add(life);
+}
+
+// Chunks came to other pages, or went from them.
+void Analyzer::FollowChunks(const Event& event) {
+  for (const PoolSpace::Change& change : pool_space_.changes()) {
+    if (!change.is_there) {
+      const auto known = segments_.find(change.address);
+      if (known == segments_.end()) continue;
+      EndLife(change.address, known->second.size, known->second);
+      segments_.erase(known);
+      continue;
+    }
+    Segment segment;
+    segment.size = change.size;
+    segment.birth = events_;
+    segment.birth_ns = now_ns_;
+    segment.device = event.device;
+    segment.site = sites_.Find(stack_, event.library, event.call);
+    segment.opened = IsOpening(event);
+    segment.counts = false;
+    segment.grows = true;
+    segments_.insert_or_assign(change.address, segment);
+  }
 }
 
 // A pool may unmap a part of what it mapped, or several mappings at once.
@@ -171,7 +211,6 @@ void Analyzer::EndMapped(uint64_t address, uint64_t size,
     }
     if (cut_to < from + segment.size) {
       rest.size = from + segment.size - cut_to;
-      if (rest.memory != 0) rest.memory += cut_to - from;
       left.emplace_back(cut_to, rest);
     }
     return true;
@@ -232,15 +271,15 @@ void Analyzer::AddFramework(const Event& event) {
     ++counts_.allocations;
     CountAllocation(block);
   }
-  PlaceInPool(block);
+  PlaceInPool(event, block);
   Insert(BlockPlace::kFramework, block, Now(event));
 }
 
-void Analyzer::PlaceInPool(const LiveBlock& block) {
-  if (!pool_space_.any_ranges()) return;
+void Analyzer::PlaceInPool(const Event& event, const LiveBlock& block) {
+  if (!pool_space_.any()) return;
   KeepPeakFragmentation();
-  pool_space_.Displace(block.address, block.size);
-  pool_space_.Map({block.address, block.size, MemoryOf(block.site)});
+  pool_space_.Put(block.address, block.size, HolderOf(block.site));
+  FollowChunks(event);
 }
 
 void Analyzer::AddFrameworkFree(const Event& event) {
@@ -259,9 +298,9 @@ void Analyzer::AddFrameworkFree(const Event& event) {
   Die(block);
   free_site_ = 0;
   if (!tells_free_completed_) {
-    if (!pool_space_.any_ranges()) return;
+    if (!pool_space_.any()) return;
     KeepPeakFragmentation();
-    pool_space_.Unmap(block.address, block.size);
+    pool_space_.Take(block.address, block.size);
     return;
   }
   pending_.insert_or_assign(block.address, Pending{block, events_, now_ns_});
@@ -275,9 +314,9 @@ void Analyzer::EndPending(uint64_t address) {
   const Pending pending = known->second;
   pending_.erase(known);
   pending_bytes_ -= pending.block.size;
-  if (pool_space_.any_ranges()) {
+  if (pool_space_.any()) {
     KeepPeakFragmentation();
-    pool_space_.Unmap(pending.block.address, pending.block.size);
+    pool_space_.Take(pending.block.address, pending.block.size);
   }
   // As a rule the memory may be used again at once; that is not worth writing down.
   if (pending.since + 1 >= events_) return;
@@ -297,6 +336,7 @@ void Analyzer::TellPool(OutOfMemory* failure) const {
   facts.largest_free_range_bytes = free.largest_bytes;
   facts.reserved_bytes = levels_.reserved();
   facts.pool_free_bytes = free.free_bytes;
+  if (pool_space_.moves()) facts.pool_movable_bytes = free.movable_bytes;
   facts.pool_free_ranges = pool_space_.hole_count();
   facts.pending_bytes = pending_bytes_;
   const std::vector<AddressRanges::Hole> holes = pool_space_.LargestHoles(1);

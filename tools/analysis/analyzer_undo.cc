@@ -21,13 +21,14 @@ void Analyzer::AddRefused(const Event& event) {
       address_space_.Reserve(announcement->address, announcement->range_size);
       break;
     default:
-      UndoFree(*announcement, Now(event));
+      UndoFree(event, *announcement);
       break;
   }
   announcement->sequence = 0;
 }
 
-void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
+void Analyzer::UndoFree(const Event& event, const Announcement& announcement) {
+  const Moment now = Now(event);
   if (announcement.kind == EventKind::kFree) {
     --counts_.frees;
     ++counts_.refused_frees;
@@ -42,7 +43,7 @@ void Analyzer::UndoFree(const Announcement& announcement, const Moment& now) {
   if (announcement.place != BlockPlace::kPhysical) {
     lives_.Forget(announcement.block.birth);
     const LiveBlock block = levels_.Revived(announcement.block, announcement.event, now);
-    if (block.pooled) PlaceInPool(block);
+    if (block.pooled) PlaceInPool(event, block);
     LiveBlock* known;
     if (Table(announcement.place)->Insert(block, &known)) return;
     // Somebody else was given the address in between: then it was free after all.

@@ -147,11 +147,13 @@ void FindHoles(const Detail& detail, Facts* facts) {
       ++fragmentation.hole_count;
       fragmentation.holes.push_back(std::move(hole));
     };
-    while (next < blocks.size() && blocks[next]->address < from) ++next;
+    const auto end_of = [](const Life* life) { return life->address + life->size; };
+    while (next < blocks.size() && end_of(blocks[next]) <= from) ++next;
     for (; next < blocks.size() && blocks[next]->address < to; ++next) {
       add(blocks[next]->address, blocks[next]);
       before = blocks[next];
-      at = std::max(at, before->address + before->size);
+      at = std::max(at, end_of(before));
+      if (at > to) break;  // it goes on in the next range
     }
     add(to, nullptr);
   }

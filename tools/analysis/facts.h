@@ -133,11 +133,12 @@ struct HistogramRow {
   Amount at_end;
 };
 
-// Free addresses inside the reserved address ranges.
+// Free memory of a pool, or free addresses inside the reserved address ranges.
 struct FreeRanges {
   uint64_t free_bytes = 0;
   uint64_t largest_bytes = 0;
-  uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far
+  uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far, less…
+  uint64_t movable_bytes = 0;  // …of a pool that moves chunks: in whole chunks, where these suffice
 };
 
 // A free range of a pool's memory, and what keeps it from being larger.
@@ -155,6 +156,7 @@ struct HoleFacts {
 struct FragmentationFacts {
   bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
   bool in_pool = false;     // the ranges are a pool's memory; false: addresses only
+  bool moves = false;       // the pool moves whole chunks together
   uint64_t largest_request_bytes = 0;
   FreeRanges at_peak;
   FreeRanges worst;  // the moment of the timeline with most unusable bytes
@@ -163,7 +165,8 @@ struct FragmentationFacts {
   std::vector<HoleFacts> holes;  // at the peak, the largest first
   uint64_t hole_count = 0;       // at the peak
   bool holes_known = false;
-  uint64_t pending_peak_bytes = 0;  // given back but not yet to be used again: the highest
+  // Given back but not yet to be used again: the highest, where the file tells of it.
+  std::optional<uint64_t> pending_peak_bytes;
 };
 
 struct TimelinePoint {
@@ -205,6 +208,7 @@ struct OutOfMemoryFacts {
   uint64_t reserved_bytes = 0;
   uint64_t pool_free_bytes = 0;
   uint64_t pool_free_ranges = 0;
+  std::optional<uint64_t> pool_movable_bytes;  // as FreeRanges has it
   uint64_t pending_bytes = 0;
   HoleFacts largest_hole;
 };

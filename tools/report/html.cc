@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tools/analysis/call_stack.h"
@@ -136,25 +135,6 @@ std::string SitesText(const Detail& detail, size_t most) {
       ",\"frames\":", Json(detail.frames).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// Which segments show the same physical memory: a number for each such memory, 0 for what is mapped
-// once. A pool leaves chunks that move mapped where they were.
-std::string MemoryText(const std::vector<const Life*>& segments) {
-  absl::flat_hash_map<uint64_t, uint64_t> mappings;
-  for (const Life* segment : segments) {
-    if (segment->memory != 0) ++mappings[segment->memory];
-  }
-  absl::flat_hash_map<uint64_t, int64_t> numbers;
-  std::string column;
-  for (const Life* segment : segments) {
-    int64_t number = 0;
-    if (segment->memory != 0 && mappings[segment->memory] > 1) {
-      number = numbers.try_emplace(segment->memory, numbers.size() + 1).first->second;
-    }
-    AddNumber(number, &column);
-  }
-  return absl::StrCat("[", column, "]");
-}
-
 std::string DetailText(const Facts& facts, const Detail& detail, size_t shares) {
   const size_t sites = kMostSitesOfPage / shares;
   const std::vector<const Life*> lives = MostOf(detail.lives, kMostLives / shares, detail.events);
@@ -167,7 +147,7 @@ std::string DetailText(const Facts& facts, const Detail& detail, size_t shares) 
                       ",\"levels\":", LevelsText(detail, kMostSteps / shares, facts.reserved_known),
                       ",", SitesText(detail, sites), ",\"blocks\":", LivesText(lives, sites),
                       ",\"segments\":", LivesText(segments, sites),
-                      ",\"memory\":", MemoryText(segments), ",\"away\":", LivesText(away, 1), "}");
+                      ",\"away\":", LivesText(away, 1), "}");
 }
 
 // Inside a script element nothing may look like its end.

@@ -234,12 +234,13 @@ Json TimelineOf(const Facts& facts) {
   return json;
 }
 
-Json RangesOf(const FreeRanges& ranges) {
+Json RangesOf(const FreeRanges& ranges, bool moves) {
   const double share =
       static_cast<double>(ranges.largest_bytes) / static_cast<double>(ranges.free_bytes);
   return {{"free_bytes", ranges.free_bytes},
           {"largest_free_range_bytes", ranges.largest_bytes},
           {"unusable_bytes", ranges.unusable_bytes},
+          {"movable_bytes", moves ? Json(ranges.movable_bytes) : Json(nullptr)},
           {"largest_over_free", ranges.free_bytes == 0 ? Json(nullptr) : Json(share)}};
 }
 
@@ -248,20 +249,22 @@ Json FragmentationOf(const Facts& facts) {
   const Peak& peak = facts.peak;
   const double ratio =
       static_cast<double>(peak.reserved_bytes) / static_cast<double>(peak.allocated_bytes);
-  Json json = {{"peak_reserved_over_allocated",
-                peak.allocated_bytes == 0 || !facts.reserved_known ? Json(nullptr) : Json(ratio)},
-               {"unusable_bytes_at_peak", fragmentation.at_peak.unusable_bytes},
-               {"largest_request_bytes", fragmentation.largest_request_bytes},
-               {"ranges_seen", fragmentation.any_ranges},
-               {"in_pool", fragmentation.in_pool},
-               {"rounding_bytes_at_peak",
-                peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes)},
-               {"pending_free_peak_bytes", fragmentation.pending_peak_bytes}};
+  Json json = {
+      {"peak_reserved_over_allocated",
+       peak.allocated_bytes == 0 || !facts.reserved_known ? Json(nullptr) : Json(ratio)},
+      {"unusable_bytes_at_peak",
+       fragmentation.any_ranges ? Json(fragmentation.at_peak.unusable_bytes) : Json(nullptr)},
+      {"largest_request_bytes", fragmentation.largest_request_bytes},
+      {"ranges_seen", fragmentation.any_ranges},
+      {"in_pool", fragmentation.in_pool},
+      {"rounding_bytes_at_peak",
+       peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes)},
+      {"pending_free_peak_bytes", OrNull(fragmentation.pending_peak_bytes)}};
   if (!fragmentation.any_ranges) return json;
-  json["at_peak"] = RangesOf(fragmentation.at_peak);
-  json["worst"] = RangesOf(fragmentation.worst);
+  json["at_peak"] = RangesOf(fragmentation.at_peak, fragmentation.moves);
+  json["worst"] = RangesOf(fragmentation.worst, fragmentation.moves);
   json["worst"]["time_ns"] = fragmentation.worst_time_ns;
-  json["at_end"] = RangesOf(fragmentation.at_end);
+  json["at_end"] = RangesOf(fragmentation.at_end, fragmentation.moves);
   if (!fragmentation.holes_known) return json;
   Json holes = Json::array();
   for (const HoleFacts& hole : fragmentation.holes) holes.push_back(HoleJson(hole));
@@ -304,6 +307,7 @@ void AddOutOfMemory(const Facts& facts, Json* list) {
     list->back()["pool"] = {{"reserved_bytes", failure.reserved_bytes},
                             {"free_bytes", failure.pool_free_bytes},
                             {"free_ranges", failure.pool_free_ranges},
+                            {"movable_bytes", OrNull(failure.pool_movable_bytes)},
                             {"pending_free_bytes", failure.pending_bytes},
                             {"largest_hole", HoleJson(failure.largest_hole)}};
   }

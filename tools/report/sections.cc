@@ -32,6 +32,11 @@ std::string PoolStory(const OutOfMemoryFacts& failure) {
                       Bytes(failure.reserved_bytes), Bytes(failure.pool_free_bytes),
                       Counted(failure.pool_free_ranges, "piece"),
                       Bytes(failure.largest_free_range_bytes.value_or(0)));
+  // Where chunks move, what fences a piece in is no obstacle.
+  if (failure.pool_movable_bytes.has_value()) {
+    return text + absl::StrCat("; in whole chunks, which it moves together, it had ",
+                               Bytes(*failure.pool_movable_bytes), "\n");
+  }
   const HoleFacts& hole = failure.largest_hole;
   if (hole.size > 0) {
     const auto neighbour = [](const std::string& site, uint64_t bytes) {
@@ -213,17 +218,28 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
                                                "so far: ",
                        Bytes(fragmentation.largest_request_bytes), "):\n");
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow({"", "free", "largest range", "largest ÷ free", "too small"});
-  const auto add = [&table](const std::string& name, const FreeRanges& ranges) {
+  const std::string whole = fragmentation.moves ? "whole chunks" : "largest ÷ free";
+  table.AddRow({"", "free", "largest range", whole, "too small"});
+  const auto add = [&](const std::string& name, const FreeRanges& ranges) {
     table.AddRow({name, Bytes(ranges.free_bytes), Bytes(ranges.largest_bytes),
-                  Ratio(ranges.largest_bytes, ranges.free_bytes), Bytes(ranges.unusable_bytes)});
+                  fragmentation.moves ? Bytes(ranges.movable_bytes)
+                                      : Ratio(ranges.largest_bytes, ranges.free_bytes),
+                  Bytes(ranges.unusable_bytes)});
   };
   add("at the peak", fragmentation.at_peak);
   if (fragmentation.worst.unusable_bytes > 0) {
     add("worst, at " + Time(fragmentation.worst_time_ns), fragmentation.worst);
   }
   add("at the end", fragmentation.at_end);
-  return text + table.Text(2) + HoleTable(facts, style);
+  text += table.Text(2);
+  if (fragmentation.moves) {
+    text += WrappedLines(
+        "Whole chunks are moved together where a request needs them, so only pieces of chunks can "
+        "be "
+        "too small.\n",
+        style.width);
+  }
+  return text + HoleTable(facts, style);
 }
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {

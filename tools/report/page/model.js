@@ -12,7 +12,6 @@ class Model {
     this.requested = Float64Array.from(detail.levels.requested);
     this.blocks = new Lives(detail.blocks);
     this.segments = new Lives(detail.segments);
-    this.memory = Int32Array.from(detail.memory);
     this.away = new Lives(detail.away);
     this.peakEvent = detail.peak_event;
     this.lastEvent = Math.max(1, detail.events);
@@ -60,33 +59,10 @@ class Model {
     return bytes;
   }
 
-  // The segments at an event. Memory that is mapped at several places (a pool leaves chunks that move
-  // mapped where they were) is shown where a block lies on it, or else where it was mapped last.
-  segmentsAt(event, blocks) {
-    const segments = this.segments.at(event);
-    const starts = Float64Array.from(blocks, (block) => block.address);
-    const isUsed = (segment) => {
-      const next = lowerBound(starts, segment.address + segment.size);
-      return next > 0 && blocks[next - 1].address + blocks[next - 1].size > segment.address;
-    };
-    const shown = new Map();
-    for (const segment of segments) {
-      const memory = this.memory[segment.number];
-      if (!memory) continue;
-      segment.used = isUsed(segment);
-      const other = shown.get(memory);
-      if (!other || segment.used > other.used || (segment.used === other.used && segment.birth > other.birth)) shown.set(memory, segment);
-    }
-    return segments.filter((segment) => {
-      const one = shown.get(this.memory[segment.number]);
-      return !one || one === segment || (segment.used && one.used);
-    });
-  }
-
   // What lies where at an event: ranges in order of address, each with its blocks.
   layoutAt(event) {
     const blocks = this.blocks.at(event).sort((a, b) => a.address - b.address);
-    let ranges = this.segmentsAt(event, blocks).sort((a, b) => a.address - b.address)
+    let ranges = this.segments.at(event).sort((a, b) => a.address - b.address)
         .map((segment) => ({from: segment.address, to: segment.address + segment.size, joins: segment.pending, blocks: []}));
     const pooled = ranges.length > 0;
     if (!pooled) {

@@ -174,6 +174,7 @@ function failureStory(row) {
   const hole = row.pool.largest_hole;
   const side = (one) => one ? `${bytesText(one.bytes)} of ${one.site}` : "the segment's edge";
   const text = `The pool held ${bytesText(row.pool.reserved_bytes)}, ${bytesText(row.pool.free_bytes)} of it free in ${counted(row.pool.free_ranges, 'piece')}`;
+  if (row.pool.movable_bytes !== null) return `${text}, ${bytesText(row.pool.movable_bytes)} in whole chunks, which it moves together.`;
   return hole.bytes ? `${text}; the largest lies between ${side(hole.before)} and ${side(hole.after)}.` : `${text}.`;
 }
 
