@@ -156,21 +156,22 @@ void AddressSpace::Unmap(uint64_t address, uint64_t bytes) {
 }
 
 void AddressSpace::Punch(uint64_t address, uint64_t bytes) {
+  ++punches_;
   madvise(Shadow(address), bytes, MADV_REMOVE);
 }
 
 void AddressSpace::PunchFile(int file, uint64_t offset, uint64_t bytes) {
+  ++punches_;
   fallocate(files_[file], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(bytes));
 }
 
-bool AddressSpace::NextWritten(int descriptor, uint64_t offset, uint64_t end, uint64_t* start,
-                               uint64_t* stop) {
+bool AddressSpace::NextWritten(int descriptor, uint64_t offset, uint64_t* start, uint64_t* stop) {
   const off_t data = lseek(descriptor, static_cast<off_t>(offset), SEEK_DATA);
-  if (data < 0 || static_cast<uint64_t>(data) >= end) return false;
+  if (data < 0) return false;
   const off_t hole = lseek(descriptor, data, SEEK_HOLE);
   *start = static_cast<uint64_t>(data);
-  *stop = hole < 0 ? end : std::min(end, static_cast<uint64_t>(hole));
+  *stop = hole < 0 ? ~uint64_t{0} : static_cast<uint64_t>(hole);
   return true;
 }
 

@@ -59,9 +59,11 @@ class AddressSpace {
 
   int descriptor(int file) const { return files_[file]; }
 
-  // The next run of written bytes within [offset, end) of the open file. False: none.
-  static bool NextWritten(int descriptor, uint64_t offset, uint64_t end, uint64_t* start,
-                          uint64_t* stop);
+  // How often bytes were given back.
+  uint64_t punches() const { return punches_; }
+
+  // The next run of written bytes of the open file from `offset` on, to its end. False: none.
+  static bool NextWritten(int descriptor, uint64_t offset, uint64_t* start, uint64_t* stop);
 
  private:
   bool ReserveAddresses(uint64_t size);
@@ -73,6 +75,7 @@ class AddressSpace {
   uint64_t delta_ = 0;
   uint64_t plain_size_ = 0;
   int devices_ = 0;
+  uint64_t punches_ = 0;
   void* address_range_ = nullptr;  // as mmap gave them, before alignment
   void* shadow_range_ = nullptr;
   std::vector<int> files_;

@@ -80,6 +80,20 @@ void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address
   memset(to + (stop - to_address), 0, to_address + size - stop);
 }
 
+// The kernel looks for the end of a run page by page, also far behind `end`: so what it found is
+// kept. If a run has got holes since, they are copied as the zeros that they read as.
+bool Contents::NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start,
+                           uint64_t* stop) {
+  if (written_.file != file || written_.punches != space_->punches() || offset < written_.start ||
+      offset >= written_.stop) {
+    written_ = {file, 0, 0, space_->punches()};
+    if (!AddressSpace::NextWritten(file, offset, &written_.start, &written_.stop)) return false;
+  }
+  *start = std::max(written_.start, offset);
+  *stop = std::min(written_.stop, end);
+  return *start < end;
+}
+
 void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device,
                               uint64_t to_address) {
   if (IsUntouched(from)) {
@@ -95,7 +109,7 @@ void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_de
     while (at < end) {
       uint64_t start = end;
       uint64_t stop = end;
-      if (!space_->NextWritten(extent.file, at, end, &start, &stop)) start = stop = end;
+      if (!NextWritten(extent.file, at, end, &start, &stop)) start = stop = end;
       if (start > at) {
         const uint64_t gap = done + (at - extent.offset);
         Zero(to + gap, start - at, to_device, to_address + gap);

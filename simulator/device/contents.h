@@ -47,7 +47,15 @@ class Contents {
     uint64_t offset = 0;
     uint64_t size = 0;
   };
+  // A run of a file that was written.
+  struct Written {
+    int file = -1;
+    uint64_t start = 0;
+    uint64_t stop = 0;
+    uint64_t punches = 0;  // as they were when it was found
+  };
   bool Locate(uint64_t address, uint64_t size, Extent* extent) const;
+  bool NextWritten(int file, uint64_t offset, uint64_t end, uint64_t* start, uint64_t* stop);
   void Touch(uint64_t address);
   void CopyMarks(uint64_t to, uint64_t from, uint64_t size);
   void CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_device, uint64_t to_address);
@@ -58,6 +66,7 @@ class Contents {
   Memory* memory_;
   VirtualMemory* virtual_;
   LeftOut left_out_;
+  Written written_;  // the last that was found
   bool keep_;
 };
 

@@ -62,7 +62,8 @@ bool CopyFile(int from, uint64_t offset, uint64_t size, int to) {
   std::vector<char> buffer(1 << 20);
   uint64_t start = offset;
   uint64_t stop = offset;
-  while (stop < end && AddressSpace::NextWritten(from, stop, end, &start, &stop)) {
+  while (stop < end && AddressSpace::NextWritten(from, stop, &start, &stop)) {
+    stop = std::min(stop, end);
     while (start < stop) {
       const size_t wanted = std::min<uint64_t>(buffer.size(), stop - start);
       const ssize_t count = pread(from, buffer.data(), wanted, static_cast<off_t>(start));
