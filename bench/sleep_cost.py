@@ -1,0 +1,96 @@
+"""What putting a region to sleep and waking it costs, beside plain copies of as many bytes.
+
+python bench/sleep_cost.py --gib 1 --rounds 5
+
+In one process, by turns: a copy to page-locked memory and vramstow.pause; a copy back, one into
+memory that the device has just made, as resume has to, and vramstow.resume; of each the fastest
+round. In a rehearsal the copy is this machine's processor's, and memory that is new to the device
+is new to the machine, too, which takes longer than the copy; --real runs it on a card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+
+PROGRAM = """
+import json, sys, time, torch, vramstow
+bytes_wanted, rounds = int(sys.argv[1]), int(sys.argv[2])
+with vramstow.region('weights'):
+    weights = [torch.empty(32 << 20, dtype=torch.uint8, device='cuda')
+               for _ in range(bytes_wanted // (32 << 20))]
+for number, weight in enumerate(weights):
+    weight.fill_(number % 251)
+kept = [torch.empty(weight.shape, dtype=torch.uint8, pin_memory=True) for weight in weights]
+best = {}
+def take(name, work):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    spent = time.perf_counter() - begin
+    best[name] = min(best.get(name, spent), spent)
+def out():
+    for to, weight in zip(kept, weights):
+        to.copy_(weight, non_blocking=True)
+def back():
+    for weight, to in zip(weights, kept):
+        weight.copy_(to, non_blocking=True)
+def moved(done):
+    if not done:
+        sys.exit('the region did not move: is vramstow there?')
+def anew():
+    fresh = [torch.empty_like(to, device='cuda') for to in kept]
+    for to, weight in zip(fresh, kept):
+        to.copy_(weight, non_blocking=True)
+for _ in range(rounds):
+    take('copy out', out)
+    take('pause', lambda: moved(vramstow.pause('weights')))
+    vramstow.empty_cache()
+    take('copy into new memory', anew)
+    vramstow.empty_cache()
+    take('resume', lambda: moved(vramstow.resume('weights')))
+    take('copy in', back)
+if any(int(weight[-1]) != number % 251 for number, weight in enumerate(weights)):
+    sys.exit('a region came back with other values')
+print(json.dumps(best))
+"""
+
+COMPARED = {"pause": ("copy out",), "resume": ("copy in", "copy into new memory")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gib", type=float, default=1, help="what sleeps; default 1")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--real", action="store_true", help="on the card, not in a rehearsal")
+    given = parser.parse_args()
+    size = int(given.gib * 2**30)
+    command = [BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on"]
+    command.append(f"--offload=explicit,host={size + 2**28}")
+    if not given.real:
+        command.append(f"--simulate=h200,memory={size + 2**30},effects=on,allowance=64GiB")
+    program = [sys.executable, "-c", PROGRAM, str(size), str(given.rounds)]
+    paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [*command, "--", *program], env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise SystemExit(done.stderr[-2000:] or f"it ended with status {done.returncode}")
+    best = json.loads(done.stdout.splitlines()[-1])
+    for name, plains in COMPARED.items():
+        rate = size / best[name] / 2**30
+        ratios = ", ".join(f"{best[name] / best[plain]:.2f} of {plain}" for plain in plains)
+        print(f"{name:8}{best[name] * 1000:9.1f} ms {rate:7.2f} GiB/s  {ratios}")
+
+
+if __name__ == "__main__":
+    main()
