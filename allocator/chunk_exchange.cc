@@ -4,8 +4,11 @@
 
 namespace vramstow {
 
-uint32_t ChunkStore::TakeOut(ChunkKind kind) {
-  const uint32_t index = IdleHead(kind);
+uint32_t ChunkStore::TakeOut(ChunkKind kind) { return TakeOut(IdleHead(kind)); }
+
+uint32_t ChunkStore::TakeOutUntouched() { return TakeOut(FindIdle(Fences::kEverything)); }
+
+uint32_t ChunkStore::TakeOut(uint32_t index) {
   if (index == 0) return 0;
   TakeIdle(index);
   chunks_[index].taken = true;
@@ -103,8 +106,7 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t old = page.chunk;
-  const bool paused = IsPaused(old);
-  DriverResult result = paused ? kDriverSuccess : UnmapAt(number);
+  DriverResult result = UnmapAt(number);
   if (result != kDriverSuccess) return result;
   DropShadows(chunk, kMostMappings - 1);
   page.chunk = chunk;
@@ -115,7 +117,6 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
     return result;
   }
   *used = true;
-  if (paused) Bump(&paused_, ~uint64_t{0});
   Replace(old, chunk, number);
   return result;
 }
@@ -137,6 +138,29 @@ DriverResult ChunkStore::Pause(uint64_t address, uint32_t pinned) {
   Bump(&paused_, 1);
   Replace(old, chunk, number);
   return kDriverSuccess;
+}
+
+DriverResult ChunkStore::Underlay(uint64_t address, uint32_t chunk) {
+  const uint32_t number = space_->NumberOf(address);
+  // What an earlier one could not take away.
+  const DriverResult result = (*space_)[number].mapped != 0 ? UnmapAt(number) : kDriverSuccess;
+  if (result != kDriverSuccess) return result;
+  DropShadows(chunk, kMostMappings - 1);
+  return MapAt(chunk, number);
+}
+
+void ChunkStore::EndUnderlay(uint64_t address) {
+  const uint32_t number = space_->NumberOf(address);
+  if ((*space_)[number].mapped != 0) UnmapAt(number);
+}
+
+void ChunkStore::EndPause(uint64_t address) {
+  const uint32_t number = space_->NumberOf(address);
+  Page& page = (*space_)[number];
+  const uint32_t kept = page.chunk;
+  page.chunk = page.mapped;
+  Bump(&paused_, ~uint64_t{0});
+  Replace(kept, page.chunk, number);
 }
 
 }  // namespace vramstow

@@ -78,8 +78,11 @@ class ChunkStore {
   uint64_t pages_in_use() const { return in_use_; }
 
   // --- Offload (allocator/offload) ------------------------------------------------------------
-  // A chunk of this kind that is in use nowhere is taken out of the store; 0: none.
+  // A chunk of this kind that is in use nowhere is taken out of the store; 0: none. Work may still
+  // touch it, if any was submitted that has not finished…
   uint32_t TakeOut(ChunkKind kind);
+  // …but not this one, of the device.
+  uint32_t TakeOutUntouched();
   // Puts it back.
   void PutBack(uint32_t chunk) {
     chunks_[chunk].taken = false;
@@ -92,12 +95,20 @@ class ChunkStore {
   // Releases up to `count` chunks of host memory that are in use nowhere.
   uint64_t ReleaseHost(uint64_t count);
   // Puts a chunk that was taken out, and that has the page's data, to use in place of the page's,
-  // which goes to the store. No work touches the page or the chunk. *used: that was done, even if
+  // which goes to the store. The page is not paused, and no work touches it or the chunk. *used:
+  // that was done, even if
   // the result is an error: then, as on any error, Restore has to be called until it succeeds.
   DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used);
-  // Takes the memory away from under a page in use; nothing may touch it until an Exchange.
+  // Takes the memory away from under a page in use; nothing may touch it until EndPause.
   // `pinned` was taken out and has the page's data; 0: that is given up. No work touches the page.
   DriverResult Pause(uint64_t address, uint32_t pinned);
+  // Maps a chunk that was taken out under a paused page, which stays paused, without access.
+  DriverResult Underlay(uint64_t address, uint32_t chunk);
+  // Undoes it; the chunk is the caller's still. If that fails it stays mapped there, too, and the
+  // next Underlay or free of the page takes it away.
+  void EndUnderlay(uint64_t address);
+  // The page is in use as before: what lies under it has access now, and its data.
+  void EndPause(uint64_t address);
   // Maps a page in use again that an Exchange could not map, or not give access to.
   DriverResult Restore(uint64_t address);
   // Mappings as such, told as events, at any reserved address: what is in use where stays the same.
@@ -108,11 +119,8 @@ class ChunkStore {
   // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return IsPaused(space_->PageAt(address).chunk); }
-  // Where the data of the page in use at this address can be copied from; 0: it has none.
-  uint64_t SourceOf(uint64_t address) {
-    const uint32_t chunk = space_->PageAt(address).chunk;
-    return IsPaused(chunk) ? chunks_[chunk].handle : address;
-  }
+  // Where the data of the paused page at this address is; 0: it was given up.
+  uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }
   uint64_t PinnedMemory(uint32_t chunk) const { return chunks_[chunk].handle; }
   uint64_t idle_host_chunks() const { return IdleOf(ChunkKind::kHost); }
   uint64_t idle_pinned_chunks() const { return IdleOf(ChunkKind::kPinned); }
@@ -222,6 +230,7 @@ class ChunkStore {
   void PutIdle(uint32_t index);
   void TakeIdle(uint32_t index);
   void EndUse(Page* page);
+  uint32_t TakeOut(uint32_t index);
   void Replace(uint32_t old, uint32_t chunk, uint32_t number);
   uint32_t FindIdle(uint32_t timeline) const;
   void PutToUse(uint32_t index, uint32_t number, uint32_t timeline, uint32_t* tick);

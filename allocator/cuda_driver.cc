@@ -265,7 +265,8 @@ void CudaDriver::FillOffload() {
     VRAMSTOW_CUDA_CALL();
     return driver->functions_.MemFreeHost(reinterpret_cast<void*>(address));
   };
-  table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) -> DriverResult {
+  table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count,
+                         uint64_t* job) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     const Functions& functions = driver->functions_;
     CUstream stream = nullptr;
@@ -274,9 +275,16 @@ void CudaDriver::FillOffload() {
     for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
       result = functions.MemcpyAsync(copies[i].to, copies[i].from, copies[i].size, stream);
     }
-    const CUresult waited = functions.StreamSynchronize(stream);
-    functions.StreamDestroy(stream);
-    return result == CUDA_SUCCESS ? waited : result;
+    *job = reinterpret_cast<uint64_t>(stream);
+    if (result != CUDA_SUCCESS) driver->table_.copy_finish(self, *job);
+    return result;
+  };
+  table_.copy_finish = [](void* self, uint64_t job) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    const auto stream = reinterpret_cast<CUstream>(job);
+    const CUresult result = driver->functions_.StreamSynchronize(stream);
+    driver->functions_.StreamDestroy(stream);
+    return result;
   };
 }
 

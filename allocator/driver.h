@@ -42,7 +42,7 @@ struct DriverDevice {
   int16_t ordinal;             // as events name it
   bool virtual_memory;         // false: reserve, create, map and kin are not to be called
   bool host_memory = false;    // create_host may be called
-  bool copies = false;         // host_allocate, host_free and copy may be called
+  bool copies = false;         // host_allocate, host_free and copy_* may be called
   bool plain = false;          // allocate and free may be called
 };
 
@@ -92,9 +92,11 @@ struct DriverTable {
   // Page-locked memory of the host that copies reach. May give out of memory.
   DriverResult (*host_allocate)(void* self, uint64_t size, uint64_t* address);
   DriverResult (*host_free)(void* self, uint64_t address);
-  // Copies, one after the other and after nothing else, and waits until all is done. On an error
-  // nothing is known of the destinations.
-  DriverResult (*copy)(void* self, const DriverCopy* copies, uint32_t count);
+  // Begins to copy, one after the other and after nothing else; *job is then for copy_finish. On an
+  // error nothing is under way, and nothing is known of the destinations.
+  DriverResult (*copy_start)(void* self, const DriverCopy* copies, uint32_t count, uint64_t* job);
+  // Waits until all of it is done. On an error nothing is known of the destinations.
+  DriverResult (*copy_finish)(void* self, uint64_t job);
 
   // --- Order ----------------------------------------------------------------------------------
   DriverResult (*event_create)(void* self, uint64_t* event);

@@ -63,6 +63,12 @@ Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* resul
                                                                 : Placed::kWithoutAccess;
 }
 
+DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
+  uint64_t job = 0;
+  const DriverResult result = driver_->copy_start(driver_->self, copies, count, &job);
+  return result == kDriverSuccess ? driver_->copy_finish(driver_->self, job) : result;
+}
+
 // A chunk that cannot be unmapped is kept where it is, and no chunk of the caller's any more.
 DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
   DriverResult result = kDriverSuccess;
@@ -82,18 +88,13 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
   const uint64_t size = chunks_->chunk_bytes();
   DriverResult result = OpenWindow();
   DriverCopy copies[kMostPages];
-  uint32_t filled = 0;
   for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
-    const uint64_t source = chunks_->SourceOf(pages[i]);
-    if (source == 0) continue;
     const Placed placed = Place(PlaceOf(i), fresh[i], &result);
     if (placed == Placed::kWithoutAccess) Keep(i, &fresh[i]);
     placed_[i] = placed == Placed::kYes;
-    copies[filled++] = {PlaceOf(i), source, size};
+    copies[i] = {PlaceOf(i), pages[i], size};
   }
-  if (result == kDriverSuccess && filled != 0) {
-    result = driver_->copy(driver_->self, copies, filled);
-  }
+  if (result == kDriverSuccess) result = Copy(copies, count);
   const DriverResult emptied = EmptyWindow(fresh, count);
   return result == kDriverSuccess ? emptied : result;
 }
@@ -126,7 +127,7 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
     for (uint32_t i = 0; i < taken; ++i) {
       copies[i] = {chunks_->PinnedMemory(pinned[i]), pages[i], chunks_->chunk_bytes()};
     }
-    *result = driver_->copy(driver_->self, copies, taken);
+    *result = Copy(copies, taken);
   }
   uint32_t paused = 0;
   while (paused < taken && *result == kDriverSuccess) {
@@ -154,6 +155,71 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult
   PutBack(fresh, moved, taken);
   Restore();
   return moved;
+}
+
+// From this page on they stay paused, and their chunks go back to the store.
+void Mover::Drop(Return* coming, uint32_t from) {
+  for (uint32_t i = from; i < coming->count; ++i) {
+    chunks_->EndUnderlay(coming->pages[i]);
+    chunks_->PutBack(coming->fresh[i]);
+  }
+  coming->count = from;
+}
+
+// One call for each run of neighbours: the driver takes its time for each.
+DriverResult Mover::GiveAccess(const Return& coming) {
+  const uint64_t size = chunks_->chunk_bytes();
+  for (uint32_t i = 0; i < coming.count;) {
+    uint32_t run = 1;
+    while (i + run < coming.count && coming.pages[i + run] == coming.pages[i] + run * size) ++run;
+    const DriverResult result = chunks_->GiveAccess(coming.pages[i], run * size);
+    if (result != kDriverSuccess) return result;
+    i += run;
+  }
+  return kDriverSuccess;
+}
+
+DriverResult Mover::Lay(Return* coming) {
+  const uint32_t wanted = coming->count;
+  DriverResult result = kDriverSuccess;
+  for (coming->count = 0; coming->count < wanted; ++coming->count) {
+    const uint32_t chunk = chunks_->TakeOutUntouched();
+    result =
+        chunk == 0 ? kDriverOutOfMemory : chunks_->Underlay(coming->pages[coming->count], chunk);
+    coming->fresh[coming->count] = chunk;
+    if (result == kDriverSuccess) continue;
+    if (chunk != 0) chunks_->PutBack(chunk);
+    break;
+  }
+  const DriverResult access = GiveAccess(*coming);
+  if (access != kDriverSuccess) Drop(coming, 0);
+  return access == kDriverSuccess ? result : access;
+}
+
+DriverResult Mover::Begin(Return* coming) {
+  DriverCopy copies[kMostPages];
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < coming->count; ++i) {
+    const uint64_t source = chunks_->KeptAt(coming->pages[i]);
+    if (source != 0) copies[kept++] = {coming->pages[i], source, chunks_->chunk_bytes()};
+  }
+  coming->copies = kept != 0;
+  if (kept == 0) return kDriverSuccess;
+  const DriverResult result = driver_->copy_start(driver_->self, copies, kept, &coming->job);
+  if (result == kDriverSuccess) return result;
+  coming->copies = false;
+  Drop(coming, 0);
+  return result;
+}
+
+uint32_t Mover::End(Return* coming, DriverResult* result) {
+  *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;
+  coming->copies = false;
+  if (*result != kDriverSuccess) Drop(coming, 0);
+  const uint32_t count = coming->count;
+  for (uint32_t i = 0; i < count; ++i) chunks_->EndPause(coming->pages[i]);
+  coming->count = 0;
+  return count;
 }
 
 bool Mover::Restore() {

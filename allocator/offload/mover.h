@@ -6,12 +6,15 @@
 // moment a failure leaves everything as it was; in it, the old chunk, which still has the data,
 // goes back. States of a page: resident, leaving, offloaded, returning; the mover is the only one
 // that sees a page leave or return. A paused page has no memory: what it held lies in pinned
-// memory, or was given up; it returns like an offloaded one.
+// memory, or was given up. It returns without a window, because nobody may touch it: the new chunk
+// is mapped at its address and filled there, many pages at a time, and while they are filled the
+// next ones are mapped (Return).
 //
-// Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock, with the
-// submission gate closed and all work that was submitted done. Errors: how many pages moved; the
-// rest is as before. A page that can be mapped neither with the new nor with the old chunk is
-// *lost* for the moment: its chunk is kept, Restore tries again. Units: bytes; pages are chunks.
+// Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock; but for
+// a return with the submission gate closed and all work that was submitted done. Errors: how many
+// pages moved; the rest is as before. A page that can be mapped neither with the new nor with the
+// old chunk is *lost* for the moment: its chunk is kept, Restore tries again. Units: bytes; pages
+// are chunks.
 #ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
 #define VRAMSTOW_ALLOCATOR_OFFLOAD_MOVER_H_
 
@@ -39,6 +42,24 @@ class Mover {
   // the store has. Otherwise as Move.
   uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result);
 
+  // Paused pages on their way back. Of three steps the first can be done while another return
+  // copies; Begin and End come one after the other.
+  struct Return {
+    uint64_t pages[kMostPages];
+    uint32_t fresh[kMostPages];  // what is mapped at them
+    uint32_t count = 0;
+    uint64_t job = 0;  // the copies under way
+    bool copies = false;
+  };
+  // Maps chunks, which the store has, under the first pages of `coming`, as many as it can; the
+  // rest, and all that fails later, stays paused.
+  DriverResult Lay(Return* coming);
+  // Begins to copy what they held.
+  DriverResult Begin(Return* coming);
+  // Waits for that; then, if it has no error, the pages are there. Returns how many. None is
+  // coming afterwards.
+  uint32_t End(Return* coming, DriverResult* result);
+
   // Tries to map what is lost once more. True: nothing is lost (any more).
   bool Restore();
 
@@ -56,6 +77,9 @@ class Mover {
   uint32_t TakeChunks(ChunkKind kind, uint32_t* fresh, uint32_t count);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count);
   Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
+  DriverResult Copy(const DriverCopy* copies, uint32_t count);
+  DriverResult GiveAccess(const Return& coming);
+  void Drop(Return* coming, uint32_t from);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

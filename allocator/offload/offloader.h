@@ -183,6 +183,11 @@ class Offloader {
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);
+  void TakeCached(uint64_t count);
+  void EnsureUntouched(uint64_t count);
+  uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome);
+  uint64_t EndReturn(Mover::Return* coming, DriverResult* result);
+  uint64_t ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome);
 
   Pool* pool_ = nullptr;
   SubmissionGate* gate_ = nullptr;

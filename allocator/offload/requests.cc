@@ -58,29 +58,100 @@ uint32_t Offloader::Mark(uint64_t watch_ns) {
   return Clock();
 }
 
+// The device's lock is held. So many chunks that no work touches are in the store, as far as the
+// limit and the device allow it.
+void Offloader::EnsureUntouched(uint64_t count) {
+  ChunkStore& chunks = pool_->chunks_;
+  const uint64_t idle = chunks.IdleFor(Fences::kEverything);
+  if (idle >= count) return;
+  const uint64_t most = std::min(count - idle, chunks.ChunksUnderLimit());
+  uint64_t made = 0;
+  chunks.Make(most, &made);
+  Bump(&pool_->grown_, made);
+}
+
+// The device's lock is held. What is cached anywhere is better than more of the device.
+void Offloader::TakeCached(uint64_t count) {
+  const uint64_t idle = pool_->chunks_.IdleFor(Fences::kEverything);
+  if (idle >= count) return;
+  pool_->EnsureAllFences();
+  pool_->StripAll(count - idle, ~uint32_t{0});
+}
+
+uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
+  const uint32_t count = mover_.End(coming, result);
+  Tell(coming->pages, count, Motion::kBack, OffloadReason::kAsked, 0);
+  return count;
+}
+
+// The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
+// slice is copied, chunks are made and mapped for the next.
+uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
+  const uint64_t listed = std::min(ListPages(Where::kPaused, tag), most);
+  const auto below = [](const Page& a, const Page& b) { return a.address < b.address; };
+  std::sort(pages_, pages_ + listed, below);
+  Mover::Return slices[2];
+  uint64_t laid = 0;
+  uint64_t returned = 0;
+  DriverResult result = kDriverSuccess;
+  for (int at = 0; result == kDriverSuccess && laid < listed; at ^= 1) {
+    Mover::Return& next = slices[at];
+    next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
+    for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_[laid + i].address;
+    EnsureUntouched(next.count);
+    result = mover_.Lay(&next);
+    laid += next.count;
+    DriverResult ended = kDriverSuccess;
+    returned += EndReturn(&slices[at ^ 1], &ended);
+    const DriverResult begun = mover_.Begin(&next);
+    if (result == kDriverSuccess) result = ended == kDriverSuccess ? begun : ended;
+  }
+  for (Mover::Return& last : slices) {
+    DriverResult ended = kDriverSuccess;
+    returned += EndReturn(&last, &ended);
+    if (result == kDriverSuccess) result = ended;
+  }
+  if (result == kDriverOutOfMemory) *outcome = OffloadResult::kNoRoom;
+  if (result != kDriverSuccess && result != kDriverOutOfMemory) {
+    Bump(&failed_, 1);
+    *outcome = OffloadResult::kFailed;
+  }
+  Bump(&in_, returned * pool_->chunk_bytes());
+  return returned;
+}
+
+// The device's lock is held. What can be touched meanwhile moves behind a closed gate.
+uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome) {
+  const uint64_t listed = ListPages(Where::kOffloaded, tag);
+  const uint64_t wanted = std::min(listed, most);
+  const uint64_t count = EnsureDeviceChunks(wanted);
+  const uint64_t moved = MoveSlices(count, listed, Motion::kBack, OffloadReason::kAsked, outcome);
+  if (*outcome == OffloadResult::kDone && count < wanted) *outcome = OffloadResult::kNoRoom;
+  return moved;
+}
+
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
   MutexLock device_lock(&pool_->mutex_);
   *bytes = 0;
   if (!mover_.Restore()) return OffloadResult::kFailed;
-  const uint64_t size = pool_->chunk_bytes();
-  const uint64_t away = std::min(ListPages(Where::kAway, tag), most_bytes / size);
-  const uint64_t idle = pool_->chunks_.idle_chunks();
-  // What is cached anywhere is better than more of the device. It may be among what was listed.
-  if (idle < away && !pool_->fences_.capturing()) {
-    pool_->EnsureAllFences();
-    if (!WaitForWork()) return OffloadResult::kBusy;
-    pool_->EnsureAllFences();
-    pool_->StripAll(away - idle, ~uint32_t{0});
-  }
-  const uint64_t listed = ListPages(Where::kAway, tag);
-  const uint64_t wanted = std::min(listed, most_bytes / size);
-  const uint64_t count = EnsureDeviceChunks(wanted);
+  if (pool_->fences_.capturing()) return OffloadResult::kBusy;
+  const uint64_t most = most_bytes / pool_->chunk_bytes();
   OffloadResult outcome = OffloadResult::kDone;
-  const uint64_t moved = MoveSlices(count, listed, Motion::kBack, OffloadReason::kAsked, &outcome);
+  TakeCached(std::min(ListPages(Where::kAway, tag), most));
+  uint64_t moved = ReturnPaused(tag, most, &outcome);
+  // What work still uses of what is cached is waited for only where it is needed.
+  if (outcome == OffloadResult::kNoRoom) {
+    outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
+  }
+  if (outcome == OffloadResult::kDone && moved < most) {
+    TakeCached(std::min(ListPages(Where::kAway, tag), most - moved));
+    moved += ReturnPaused(tag, most - moved, &outcome);
+  }
+  if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
   SetAsleep(tag, false);
   MarkBlocks();
-  *bytes = moved * size;
-  return outcome == OffloadResult::kDone && count < wanted ? OffloadResult::kNoRoom : outcome;
+  *bytes = moved * pool_->chunk_bytes();
+  return outcome;
 }
 
 }  // namespace vramstow

@@ -144,6 +144,7 @@ class FakeDevice {
   std::map<uint64_t, std::map<uint64_t, uint64_t>> contents_;  // handle: offset: word
   std::set<uint64_t> host_handles_;
   uint64_t host_created_ = 0;
+  std::map<uint64_t, std::vector<DriverCopy>> jobs_;          // copies under way
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> pinned_;  // address: size, handle
   std::map<uint64_t, Mapping> mappings_;
   std::multiset<uint64_t> mapped_;              // handles

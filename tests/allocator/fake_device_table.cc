@@ -87,10 +87,20 @@ void FakeDevice::FillTable() {
     device->pinned_.erase(block);
     return kDriverSuccess;
   };
-  table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) {
-    VRAMSTOW_FAKE_CALL("copy");
-    for (uint32_t i = 0; i < count; ++i) {
-      const DriverResult result = device->Copy(copies[i]);
+  table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count, uint64_t* job) {
+    VRAMSTOW_FAKE_CALL("copy_start");
+    *job = device->next_handle_++;
+    device->jobs_[*job].assign(copies, copies + count);
+    return kDriverSuccess;
+  };
+  // Only here anything is copied: who does not wait has nothing.
+  table_.copy_finish = [](void* self, uint64_t job) {
+    auto* const finished = static_cast<FakeDevice*>(self);
+    const auto copies = finished->jobs_.extract(job);
+    if (copies.empty()) finished->Violate("copy_finish of no job");
+    VRAMSTOW_FAKE_CALL("copy_finish");
+    for (const DriverCopy& copy : copies.mapped()) {
+      const DriverResult result = device->Copy(copy);
       if (result != kDriverSuccess) return result;
     }
     return kDriverSuccess;

@@ -158,8 +158,8 @@ TEST_F(OffloadTest, ASubmissionOnItsWayIsWaitedForAndThenHoldsNobodyUp) {
 // Each call of the driver that moving makes fails at its Nth occurrence, once and for good: what
 // could be read before can be read after, and later moves work.
 TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
-  const std::vector<std::string> calls = {"reserve", "create_host", "map",   "set_access",
-                                          "copy",    "unmap",       "create"};
+  const std::vector<std::string> calls = {"reserve",    "create_host", "map",   "set_access",
+                                          "copy_start", "copy_finish", "unmap", "create"};
   for (const std::string& call : calls) {
     for (const bool forever : {false, true}) {
       bool clean = false;
@@ -188,8 +188,12 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
 
 // The tests would see it if what moves were not copied.
 TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
+  static decltype(DriverTable::copy_start) start;
   Start(64 * kMiB, kGiB, [](DriverTable* table) {
-    table->copy = [](void*, const DriverCopy*, uint32_t) -> DriverResult { return kDriverSuccess; };
+    start = table->copy_start;
+    table->copy_start = [](void* self, const DriverCopy* copies, uint32_t, uint64_t* job) {
+      return start(self, copies, 0, job);
+    };
   });
   const uint64_t block = Take(10 * kMiB);
   ASSERT_EQ(device_->Read(block + kChunk), expected_.at(block + kChunk));
@@ -200,18 +204,18 @@ TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
 // How much moves at once follows from how long the last slice took.
 TEST_F(OffloadTest, TheGateIsClosedForNoLongerThanASliceMayTake) {
   static uint64_t bytes_per_us;
-  static decltype(DriverTable::copy) copy;
+  static decltype(DriverTable::copy_start) start;
   constexpr uint64_t kBytes = 768 * kMiB;
   // Links as fast as PCIe 5 and slower; the first slice is a guess, and on a slow one too large.
   for (const uint64_t gibibytes_per_s : {50, 24, 8}) {
     bytes_per_us = gibibytes_per_s * kGiB / 1'000'000;
     Start(kGiB, kGiB, [](DriverTable* table) {
-      copy = table->copy;
-      table->copy = [](void* self, const DriverCopy* copies, uint32_t count) {
+      start = table->copy_start;
+      table->copy_start = [](void* self, const DriverCopy* copies, uint32_t count, uint64_t* job) {
         uint64_t bytes = 0;
         for (uint32_t i = 0; i < count; ++i) bytes += copies[i].size;
         static_cast<FakeDevice*>(self)->Advance(bytes * 1'000 / bytes_per_us);
-        return copy(self, copies, count);
+        return start(self, copies, count, job);
       };
     });
     ASSERT_NE(Take(kBytes), 0U);
@@ -237,9 +241,9 @@ TEST_F(OffloadTest, NoByteIsWrongAfterManySteps) {
     device_->set_on_pause([this] {
       for (uint64_t stream = 1; stream <= 3; ++stream) device_->Finish(stream, 1);
     });
-    const std::vector<std::string> calls = {
-        "create_host", "host_allocate", "map",    "set_access",
-        "copy",        "unmap",         "create", "event_record_all"};
+    const std::vector<std::string> calls = {"create_host", "host_allocate", "map",
+                                            "set_access",  "copy_start",    "copy_finish",
+                                            "unmap",       "create",        "event_record_all"};
     for (int step = 0; step < steps; ++step) {
       const uint64_t stream = 1 + random() % 3;
       const uint32_t tag = static_cast<uint32_t>(random() % 4);

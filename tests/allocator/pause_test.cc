@@ -149,12 +149,65 @@ TEST_F(OffloadTest, ResumingWaitsForWorkOnWhatIsCached) {
   const uint64_t other = Take(20 * kMiB);
   device_->Submit(1, other, 20 * kMiB);
   Give(other);
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 0U);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB) << "what the device has left";
   EXPECT_EQ(last_, OffloadResult::kBusy);
   device_->set_on_pause([this] { device_->FinishAll(); });
-  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kDone);
   ExpectContents();
+}
+
+// Nobody may touch it, so nobody has to be kept from touching it.
+TEST_F(OffloadTest, ResumingIntoFreeMemoryWaitsForNoWork) {
+  Start(64 * kMiB);
+  Take(20 * kMiB, 1, 7);
+  const uint64_t other = Take(20 * kMiB);
+  EXPECT_EQ(Pause(7), 20 * kMiB);
+  const uint64_t closed = offloader_.Stats().gate_closed;
+  device_->Submit(1, other, 20 * kMiB);
+  EXPECT_EQ(Resume(7, ~uint64_t{0}), 20 * kMiB);
+  EXPECT_EQ(last_, OffloadResult::kDone);
+  EXPECT_EQ(offloader_.Stats().gate_closed, closed);
+  device_->FinishAll();
+  ExpectContents();
+}
+
+// More than one slice: the next is mapped while one is copied. What fails stays paused, and the
+// next Resume brings it.
+TEST_F(OffloadTest, AFailureInAnySliceOfAResumeLosesNothing) {
+  constexpr uint64_t kBytes = 600 * kMiB;
+  for (const std::string call : {"create", "map", "set_access", "copy_start", "copy_finish"}) {
+    for (const uint64_t nth : {1, 2, 3, 100, 129, 200, 300}) {
+      SCOPED_TRACE(call + " " + std::to_string(nth));
+      Start(kGiB);
+      ASSERT_NE(Take(kBytes, 1, 7), 0U);
+      ASSERT_EQ(Pause(7), kBytes);
+      device_->FailNth(call, nth, /*forever=*/false, kDriverUnknown);
+      const uint64_t before = device_->Calls(call);
+      const uint64_t first = Resume(7, ~uint64_t{0});
+      const bool failed = device_->Calls(call) - before >= nth;
+      // Memory that cannot be made is asked for once more.
+      EXPECT_EQ(first == kBytes, !failed || call == "create");
+      EXPECT_EQ(last_, first == kBytes ? OffloadResult::kDone : OffloadResult::kFailed);
+      EXPECT_EQ(offloader_.Stats().paused_bytes, kBytes - first);
+      EXPECT_STREQ(pool_->Check(), nullptr);
+      device_->FailNothing();
+      EXPECT_EQ(Resume(7, ~uint64_t{0}), kBytes - first);
+      ExpectContents();
+      TearDown();
+    }
+  }
+}
+
+// The copies of a slice have ended before its pages count as there.
+TEST_F(OffloadTest, AResumeWithoutAWaitForItsCopiesWouldBeNoticed) {
+  Start(64 * kMiB, kGiB, [](DriverTable* table) {
+    table->copy_finish = [](void*, uint64_t) -> DriverResult { return kDriverSuccess; };
+  });
+  const uint64_t block = Take(10 * kMiB, 1, 7);
+  ASSERT_EQ(Pause(7), 10 * kMiB);
+  ASSERT_EQ(Resume(7, ~uint64_t{0}), 10 * kMiB);
+  EXPECT_NE(device_->Read(block + 2 * kMiB), expected_.at(block + 2 * kMiB));
 }
 
 TEST_F(OffloadTest, WhatAGraphMayUseIsNotPaused) {
@@ -224,8 +277,9 @@ TEST_F(OffloadTest, WhatIsLostForAMomentIsRestored) {
 
 // Each call of the driver that pausing and resuming make fails at its Nth occurrence.
 TEST_F(OffloadTest, EveryFailureOfAPauseLeavesWhatCanBeResumed) {
-  const std::vector<std::string> calls = {"host_allocate", "reserve", "map",    "set_access",
-                                          "copy",          "unmap",   "create", "release"};
+  const std::vector<std::string> calls = {"host_allocate", "reserve",    "map",
+                                          "set_access",    "copy_start", "copy_finish",
+                                          "unmap",         "create",     "release"};
   for (const std::string& call : calls) {
     for (const bool forever : {false, true}) {
       bool clean = false;

@@ -92,12 +92,14 @@ void ModelDriver::FillHost() {
     return kDriverSuccess;
   };
   table_.host_free = [](void*, uint64_t) { return kDriverSuccess; };
-  table_.copy = [](void* self, const DriverCopy* copies, uint32_t count) {
+  table_.copy_start = [](void* self, const DriverCopy* copies, uint32_t count, uint64_t* job) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; ++i) bytes += copies[i].size;
     Of(self)->now_ns_ += LinkNs(bytes);
+    *job = 1;
     return kDriverSuccess;
   };
+  table_.copy_finish = [](void*, uint64_t) { return kDriverSuccess; };
 }
 
 void ModelDriver::FillOrder() {
