@@ -17,7 +17,7 @@ uint64_t Recorder::RecordWithStack(const Event& event) {
 }
 
 inline uint64_t RecorderState::Record(const Event& event) {
-  if (!is_fast_.load(std::memory_order_relaxed)) [[unlikely]]
+  if (way_.load(std::memory_order_relaxed) != Way::kShort) [[unlikely]]
     return RecordAnyhow(event);
   // First of all, because the processor waits here until it is done with all that came before. What
   // follows it does while it reads the counter.
@@ -60,6 +60,7 @@ inline ThreadBuffer* RecorderState::OwnBuffer() {
 
 // With stacks, where no counter can be trusted, and after latching off.
 uint64_t RecorderState::RecordAnyhow(const Event& event) {
+  if (way_.load(std::memory_order_relaxed) == Way::kCounted) return RecordNothing();
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
   uint64_t sequence;
@@ -77,12 +78,31 @@ uint64_t RecorderState::RecordAnyhow(const Event& event) {
 
 // With the stack that the event names, be it none.
 uint64_t RecorderState::RecordWithStack(const Event& event) {
-  if (is_fast_.load(std::memory_order_relaxed)) return Record(event);
+  if (way_.load(std::memory_order_relaxed) != Way::kAny) return Record(event);
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
   const uint64_t sequence = RecordSlowly(buffer, event);
   buffer->busy.store(false, std::memory_order_release);
   return sequence;
+}
+
+// After latching off an event is only counted: by its thread in its chunk, if it has one. Close may
+// miss the last of them; it does not matter whose memory they are then counted in (SealAll).
+uint64_t RecorderState::RecordNothing() {
+  if (condition() != kLatched) return 0;
+  void** const slot = thread_slot_();
+  ThreadBuffer* const buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
+  const bool is_own = buffer != nullptr && buffer->owner == this;
+  if (!is_own || buffer->busy.load(std::memory_order_relaxed)) {
+    Drop();
+    return 0;
+  }
+  // A signal handler that comes now counts elsewhere.
+  buffer->busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  CountLost(buffer);
+  buffer->busy.store(false, std::memory_order_release);
+  return 0;
 }
 
 // The calling thread's stack before it takes locks of its own, for events that it tells under them.
@@ -222,7 +242,7 @@ void RecorderState::Latch(int error) {
   do {
     if (before != kRecording && before != kGapPending) return;
   } while (!condition_->compare_exchange_weak(before, kLatched, std::memory_order_acq_rel));
-  is_fast_.store(false, std::memory_order_relaxed);
+  way_.store(Way::kCounted, std::memory_order_relaxed);
   FileHeader* const to = header();
   std::atomic_ref<uint64_t>(to->latch_time_ns)
       .store(clock_.Nanoseconds(), std::memory_order_relaxed);

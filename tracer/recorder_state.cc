@@ -88,7 +88,8 @@ RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
   if (config.ring_bytes != 0) {
     file_.MakeRing(std::max(config.ring_bytes, kLeastRingBytes) / kSlotBytes * kSlotBytes);
   }
-  is_fast_.store(by_ticks_ && stack_mode_ == StackMode::kOff, std::memory_order_relaxed);
+  const bool is_short = by_ticks_ && stack_mode_ == StackMode::kOff;
+  way_.store(is_short ? Way::kShort : Way::kAny, std::memory_order_relaxed);
   needs_barrier_ = !RegisterBarriers();
   int error = MakeFile(config, false);
   // A file system without unnamed files, or one on which they cannot be named later.

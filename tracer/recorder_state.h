@@ -79,6 +79,7 @@ class RecorderState {
   // recorder_events.cc: the way of an event.
   ThreadBuffer* OwnBuffer();
   uint64_t RecordAnyhow(const Event& event);
+  uint64_t RecordNothing();
   uint64_t RecordSlowly(ThreadBuffer* buffer, const Event& event);
   uint64_t Append(ThreadBuffer* buffer, const Event& event);
   bool PrepareChunk(ThreadBuffer* buffer);
@@ -161,7 +162,10 @@ class RecorderState {
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
   bool by_ticks_ = false;
-  std::atomic<bool> is_fast_{false};  // by ticks, without stacks, and not latched off
+  // The way that events take: the short one is by ticks and without stacks; latched off, they are
+  // only counted.
+  enum class Way : uint8_t { kAny, kShort, kCounted };
+  std::atomic<Way> way_{Way::kAny};
   bool needs_barrier_ = false;
   StackMode stack_mode_ = StackMode::kOff;
   StackTables* stack_tables_ = nullptr;

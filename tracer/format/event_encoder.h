@@ -88,8 +88,10 @@ inline EventEncoder::ShapeKey EventEncoder::KeyOf(const Event& event, unsigned f
               uint64_t{1} << 63};
 }
 
-inline uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequence,
-                                     uint64_t time) {
+__attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out,
+                                                                    const Event& event,
+                                                                    uint64_t sequence,
+                                                                    uint64_t time) {
   // The short way is for: an address in whole pages, a size that is zero or in whole pages and was
   // asked for like that, no object, and a shape that this chunk has.
   const uint64_t address = event.address;

@@ -29,8 +29,9 @@ inline constexpr unsigned kShortVarintBits = 56;
 // Writes a number below 2^kShortVarintBits at `out`, where eight bytes are written in any case.
 // Returns how many of them count.
 inline size_t WriteShortVarint(uint8_t* out, uint64_t value) {
-  const unsigned bits = static_cast<unsigned>(std::bit_width(value | 1));
-  const unsigned bytes = (bits * 37 + 222) >> 8;  // (bits + 6) / 7
+  // std::bit_width less one, of which the compiler makes a single instruction.
+  const unsigned top = 63u ^ static_cast<unsigned>(std::countl_zero(value | 1));
+  const unsigned bytes = (top * 37 + 259) >> 8;  // (bits + 6) / 7
   const uint64_t word = (value << 1 | 1) << (bytes - 1);
   std::memcpy(out, &word, sizeof word);
   return bytes;
