@@ -136,13 +136,10 @@ uint64_t RecorderState::RecordSlowly(ThreadBuffer* buffer, const Event& event) {
 // Stores the event where there is room for it. Its place in the order is taken last. 0: latched
 // off.
 uint64_t RecorderState::Append(ThreadBuffer* buffer, const Event& event) {
-  if (!PrepareChunk(buffer)) {
-    CountLost(buffer);
-    return 0;
-  }
   ChunkWriter& chunk = buffer->chunk;
   EventEncoder& encoder = buffer->encoder;
   if (!by_ticks_) {
+    if (!PrepareChunk(buffer, false)) return 0;
     // The time comes before the number: otherwise a thread that is interrupted between the two
     // makes all that others do meanwhile seem to be earlier.
     const uint64_t time_ns = clock_.Nanoseconds();
@@ -150,17 +147,25 @@ uint64_t RecorderState::Append(ThreadBuffer* buffer, const Event& event) {
     chunk.Commit(encoder.Encode(chunk.next(), event, sequence, time_ns));
     return sequence;
   }
-  const uint64_t ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+  uint64_t ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+  const bool is_late = ticks >= buffer->anchor_ends;
+  if (is_late || chunk.room() < kMaxEncodedBytes + kEncodeSlack) [[unlikely]] {
+    if (!PrepareChunk(buffer, is_late)) return 0;
+    ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+  }
   chunk.Commit(encoder.Encode(chunk.next(), event, encoder.last_sequence() + 1, ticks));
   return OrderOf(ticks, buffer->number);
 }
 
-// Sees to it that the buffer has a chunk with room for one event, and that the chunk knows its
-// time.
-bool RecorderState::PrepareChunk(ThreadBuffer* buffer) {
+// Sees to it that the buffer has a chunk with room for one event, and, if it `is_late`, that the
+// chunk is told the time. False: latched off, and the event is counted as lost.
+bool RecorderState::PrepareChunk(ThreadBuffer* buffer, bool is_late) {
   constexpr size_t kNeeded = kMaxEncodedBytes + kEncodeSlack;
-  const bool is_late = by_ticks_ && clock_.Ticks() >= buffer->anchor_ends;
-  if (buffer->chunk.room() < kNeeded + (is_late ? kMaxClockBytes : 0)) return NextChunk(buffer);
+  if (buffer->chunk.room() < kNeeded + (is_late ? kMaxClockBytes : 0)) {
+    if (NextChunk(buffer)) return true;
+    CountLost(buffer);
+    return false;
+  }
   if (is_late) TellClock(buffer);
   return true;
 }

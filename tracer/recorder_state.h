@@ -82,7 +82,7 @@ class RecorderState {
   uint64_t RecordNothing();
   uint64_t RecordSlowly(ThreadBuffer* buffer, const Event& event);
   uint64_t Append(ThreadBuffer* buffer, const Event& event);
-  bool PrepareChunk(ThreadBuffer* buffer);
+  bool PrepareChunk(ThreadBuffer* buffer, bool is_late);
   bool NextChunk(ThreadBuffer* buffer);
   void TellClock(ThreadBuffer* buffer);
   void TellGap(ThreadBuffer* buffer);

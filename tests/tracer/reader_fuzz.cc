@@ -51,6 +51,9 @@ uint64_t ReadAll(TraceReader* reader) {
     sum = sum * 31 + event.address + event.size + event.time_ns +
           reader->CallName(event.call).size() + reader->Library(event.library).path.size();
     if (event.kind == EventKind::kMark) sum += reader->Annotation(event.object).size();
+    for (const TraceFrame& frame : reader->Stack(event.stack)) {
+      sum = sum * 31 + frame.offset + frame.function.size() + frame.file.size() + frame.line;
+    }
   }
   return sum;
 }

@@ -88,7 +88,7 @@ class PythonRuntime {
  private:
   bool SetLayout(uint32_t version, const void* runtime);
   bool SetLayoutByOffsets(uint32_t version, const DebugOffsets& places, const void* runtime);
-  uint64_t Fingerprint(uintptr_t code) const;
+  static uint64_t Fingerprint(const PythonLayout& layout, uintptr_t code);
   size_t CollectObjects(uintptr_t thread, StackFrame* frames, size_t max_frames,
                         PythonSegment* segments, size_t max_segments) const;
 
