@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+
 #include "tests/tools/list_source.h"
 #include "tools/analysis/level_log.h"
 #include "tools/analysis/lives.h"
@@ -64,6 +68,78 @@ TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
   ASSERT_FALSE(facts.advice.empty());
   EXPECT_EQ(facts.advice.front().id, "growing_memory");
   EXPECT_EQ(facts.advice.front().bytes, 30 * kMega);
+}
+
+// One step of training, whose trace says who allocated, but not who freed.
+class StepSource : public ListSource {
+ public:
+  using ListSource::ListSource;
+  uint32_t Stack() const override { return ++given_; }
+  std::vector<CallFrame> Frames(uint32_t event) const override {
+    const std::string_view names[] = {"Net.forward", "Net.forward", "backward", "backward",
+                                      "AdamW.step"};
+    constexpr size_t kEvents[] = {1, 2, 4, 5, 8};
+    const auto* place = std::ranges::find(kEvents, event);
+    if (place == std::end(kEvents)) return {};
+    const bool steps = event == 8;
+    return {{names[place - kEvents], steps ? "/lib/torch/optim/adamw.py" : "/home/user/a.py", 1}};
+  }
+
+ private:
+  mutable uint32_t given_ = 0;
+};
+
+TEST(Categories, AreReadFromWhatWasDoneMeanwhileWhereFreesTellNothing) {
+  History history;
+  history.Allocate(0x1000, 8 * kMega);   // 1, kept for the backward pass
+  history.Allocate(0x2000, kMega);       // 2, gone before
+  history.Free(0x2000);                  // 3
+  history.Allocate(0x3000, 2 * kMega);   // 4, the gradient
+  history.Allocate(0x4000, 16 * kMega);  // 5, gone before the optimizer comes
+  history.Free(0x4000);
+  history.Free(0x1000);
+  history.Allocate(0x5000, kMega);  // 8, of the optimizer
+  history.Free(0x3000);
+  StepSource source(history.events());
+  Analysis analysis = AnalyzeInDetail(&source, "step.stow");
+  Explain(analysis.detail, &analysis.facts);
+  std::map<std::string, uint64_t> bytes;
+  for (const CategoryFacts& row : analysis.facts.by_category) bytes[row.name] = row.at_peak.bytes;
+  EXPECT_EQ(bytes, (std::map<std::string, uint64_t>{{"activations", 8 * kMega},
+                                                    {"gradients", 2 * kMega},
+                                                    {"temporaries", 16 * kMega}}));
+}
+
+TEST(Iterations, ALeakIsFoundAlthoughTheEndFreesItAll) {
+  History history = Training(10, true);
+  std::vector<uint64_t> live;
+  for (const Event& event : history.events()) {
+    if (event.kind == EventKind::kAllocate) live.push_back(event.address);
+    if (event.kind == EventKind::kFree) std::erase(live, event.address);
+  }
+  for (const uint64_t address : live) history.Free(address);
+  const Facts facts = AnalyzeAll(history).facts;
+  ASSERT_EQ(facts.lifetimes.growing.size(), 1u);
+  EXPECT_EQ(facts.lifetimes.growing.front().bytes_per_iteration, 3 * kMega);
+  EXPECT_GE(facts.lifetimes.growing.front().bytes, 27 * kMega);
+}
+
+// As a pool does that settles: many calls to the driver in the first rounds, none later.
+TEST(Iterations, AreCountedInAllocationsWhateverElseIsRecorded) {
+  const History training = Training(10, false);
+  History history;
+  uint64_t noise = 4000;
+  for (Event event : training.events()) {
+    for (uint64_t i = 0; i < noise / 100; ++i) {
+      history.Add({.size = kMega, .kind = EventKind::kMemoryInfo, .layer = Layer::kPool});
+    }
+    noise -= noise / 20;
+    history.Add(event);
+  }
+  const IterationsFacts quiet = AnalyzeAll(training).facts.iterations;
+  const IterationsFacts noisy = AnalyzeAll(history).facts.iterations;
+  ASSERT_EQ(noisy.found_by, "pattern");
+  EXPECT_EQ(noisy.count, quiet.count);
 }
 
 TEST(Iterations, MarksComeBeforePatterns) {

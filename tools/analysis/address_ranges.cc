@@ -194,8 +194,8 @@ FreeRanges AddressRanges::Free(uint64_t request, uint64_t elsewhere) const {
     usable += size->first * size->second.count;
     whole_bytes += size->second.whole_bytes;
   }
-  // Smaller holes give their whole units, if these are enough together.
-  if (free.movable_bytes >= request) usable += free.movable_bytes - whole_bytes;
+  // Smaller holes give their whole units: what they lack together, the device has to give.
+  usable += free.movable_bytes - whole_bytes;
   free.unusable_bytes = free.free_bytes - usable;
   return free;
 }

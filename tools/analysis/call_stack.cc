@@ -92,16 +92,18 @@ Phase PhaseOf(const CallFrame& frame) {
     return Phase::kUnknown;
   }
   const std::string file = LastPart(frame.file);
+  // "Block.forward": the class comes first where the name is a qualified one.
+  const std::string_view name = function.substr(function.rfind('.') + 1);
   if (Has(function, "kv_cache") || Has(file, "cache_engine")) return Phase::kCache;
   if (Has(frame.file, "/optim/") || Has(file, "optim")) {
-    return function == "__init__" ? Phase::kInit : Phase::kOptimizer;
+    return name == "__init__" ? Phase::kInit : Phase::kOptimizer;
   }
-  if (function == "backward" || function == "_engine_run_backward") return Phase::kBackward;
-  if (function == "__init__" || function == "_apply" || function == "load_state_dict" ||
-      function == "_load_from_state_dict" || function == "reset_parameters") {
+  if (name == "backward" || name == "_engine_run_backward") return Phase::kBackward;
+  if (name == "__init__" || name == "_apply" || name == "load_state_dict" ||
+      name == "_load_from_state_dict" || name == "reset_parameters") {
     return Phase::kInit;
   }
-  if (function == "forward" || function == "_call_impl" || function == "generate") {
+  if (name == "forward" || name == "_call_impl" || name == "generate") {
     return Phase::kForward;
   }
   if (Has(frame.file, "dataloader") || Has(file, "dataset") || Has(function, "collate") ||

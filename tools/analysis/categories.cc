@@ -37,7 +37,7 @@ constexpr std::array<const char*, kCategories> kEvidence = {
     "allocated while a model was made or moved, and kept",
     "allocated in the backward pass, and still there when it was over",
     "allocated in an optimizer, and kept",
-    "allocated in the forward pass or before the window, and freed in the backward pass",
+    "allocated in the forward pass or before the window, and needed in the backward pass",
     "freed in the phase in which it was allocated",
     "allocated where data are loaded",
     "allocated by a math library or by a function that makes workspaces",
@@ -95,7 +95,43 @@ class ToldCategories {
   std::vector<Told> told_;
 };
 
-Category CategoryOf(const Detail& detail, const Life& life) {
+// What was being done while a block lived, by what others were allocated for.
+class PhasesOver {
+ public:
+  explicit PhasesOver(const Detail& detail) {
+    for (const Life& life : detail.lives) {
+      const Phase phase = detail.sites[life.site].phase;
+      if (life.opened || life.pending || !IsStage(phase)) continue;
+      if (phase == Phase::kBackward) backward_.push_back(life.birth);
+      if (stages_.empty() || stages_.back().phase != phase) stages_.push_back({life.birth, phase});
+    }
+  }
+  bool LivesIntoBackward(const Life& life) const {
+    const auto next = std::ranges::upper_bound(backward_, life.birth);
+    return next != backward_.end() && *next < life.death;
+  }
+  // `phase`: in which it was allocated.
+  bool Outlives(const Life& life, Phase phase) const {
+    auto next = std::ranges::upper_bound(stages_, life.birth, {}, &Stage::since);
+    if (next != stages_.end() && next->phase == phase) ++next;
+    return next == stages_.end() ? life.death == kStillLive : next->since < life.death;
+  }
+
+ private:
+  struct Stage {
+    uint64_t since;  // event
+    Phase phase;
+  };
+  static bool IsStage(Phase phase) {
+    return phase == Phase::kForward || phase == Phase::kBackward || phase == Phase::kOptimizer ||
+           phase == Phase::kData;
+  }
+
+  std::vector<uint64_t> backward_;  // events
+  std::vector<Stage> stages_;       // one differs from the next
+};
+
+Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
   const Phase freed = detail.sites[life.free_site].phase;
   const bool kept = life.death == kStillLive;
@@ -111,10 +147,15 @@ Category CategoryOf(const Detail& detail, const Life& life) {
     case Phase::kOptimizer:
       return kept ? kOptimizerState : kTemporaries;
     case Phase::kBackward:
-      return freed == Phase::kBackward ? kTemporaries : kGradients;
+      if (freed != Phase::kUnknown) return freed == Phase::kBackward ? kTemporaries : kGradients;
+      return phases.Outlives(life, Phase::kBackward) ? kGradients : kTemporaries;
     case Phase::kForward:
       if (freed == Phase::kBackward) return kActivations;
-      return kept || freed == Phase::kUnknown ? kUnknownUse : kTemporaries;
+      if (kept) return kUnknownUse;
+      if (freed != Phase::kUnknown) return kTemporaries;
+      // Who freed it is not known; what came meanwhile is.
+      if (phases.LivesIntoBackward(life)) return kActivations;
+      return phases.Outlives(life, Phase::kForward) ? kUnknownUse : kTemporaries;
     case Phase::kUnknown:
       break;
   }
@@ -131,11 +172,12 @@ void FindCategories(const Detail& detail, Facts* facts) {
   std::array<Amount, kCategories> amounts = {};
   std::array<uint64_t, kCategories> told_blocks = {};
   const ToldCategories said(detail.marks);
+  const PhasesOver phases(detail);
   uint64_t told = 0;
   for (const Life& life : detail.lives) {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
     const Category* by_mark = said.Find(life);
-    const Category category = by_mark != nullptr ? *by_mark : CategoryOf(detail, life);
+    const Category category = by_mark != nullptr ? *by_mark : CategoryOf(detail, phases, life);
     if (by_mark != nullptr) ++told_blocks[category];
     Amount& amount = amounts[category];
     amount.bytes += life.size;

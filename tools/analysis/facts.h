@@ -138,7 +138,7 @@ struct FreeRanges {
   uint64_t free_bytes = 0;
   uint64_t largest_bytes = 0;
   uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far, less…
-  uint64_t movable_bytes = 0;  // …of a pool that moves chunks: in whole chunks, where these suffice
+  uint64_t movable_bytes = 0;   // …of a pool that moves chunks together: whole chunks, anywhere
 };
 
 // A free range of a pool's memory, and what keeps it from being larger.

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLeastIterations = 3;
 constexpr double kMostSpread = 0.15;    // standard deviation ÷ mean of the distances
 constexpr double kSameDistance = 0.03;  // what counts as the same distance
-constexpr double kLeastCover = 0.4;     // of the events, that the repetition has to cover
+constexpr double kLeastCover = 0.4;     // of the allocations, that the repetition has to cover
 
 struct Boundary {
   uint64_t event = 0;
@@ -58,7 +58,8 @@ std::vector<Boundary> BoundariesByMarks(const Detail& detail, std::string* text)
   return best;
 }
 
-// How regularly blocks of one size and site come.
+// How regularly blocks of one size and site come; counted in allocations, because what else is
+// recorded (a pool that settles, questions, launches) comes as it likes.
 struct Rhythm {
   uint64_t first = 0;
   uint64_t last = 0;
@@ -83,23 +84,25 @@ struct Candidate {
 
 std::vector<Candidate> Regular(const Detail& detail) {
   absl::flat_hash_map<Key, Rhythm> rhythms;
+  uint64_t number = 0;
   for (const Life& life : detail.lives) {
     if (life.opened || life.pending) continue;
+    ++number;
     Rhythm& rhythm = rhythms[Key(life.size, life.site)];
     if (rhythm.count++ == 0) {
-      rhythm.first = life.birth;
+      rhythm.first = number;
     } else {
-      const auto distance = static_cast<double>(life.birth - rhythm.last);
+      const auto distance = static_cast<double>(number - rhythm.last);
       rhythm.sum += distance;
       rhythm.sum_of_squares += distance * distance;
     }
-    rhythm.last = life.birth;
+    rhythm.last = number;
   }
   std::vector<Candidate> regular;
   for (const auto& [key, rhythm] : rhythms) {
     if (rhythm.count < kLeastIterations || rhythm.Spread() > kMostSpread) continue;
     const auto covered = static_cast<double>(rhythm.last - rhythm.first);
-    if (covered < kLeastCover * static_cast<double>(detail.events)) continue;
+    if (covered < kLeastCover * static_cast<double>(number)) continue;
     regular.push_back({key, rhythm});
   }
   std::sort(regular.begin(), regular.end(), [](const Candidate& a, const Candidate& b) {
@@ -138,13 +141,16 @@ std::vector<Boundary> BoundariesByPattern(const Detail& detail) {
   const Candidate* anchor = FindAnchor(regular);
   // One size that recurs may be chance.
   if (anchor == nullptr) return boundaries;
+  uint64_t since = 0;  // allocations
   for (const Life& life : detail.lives) {
-    if (life.opened || life.pending || Key(life.size, life.site) != anchor->key) continue;
+    if (life.opened || life.pending) continue;
+    ++since;
+    if (Key(life.size, life.site) != anchor->key) continue;
     boundaries.push_back({life.birth, life.birth_ns});
+    since = 1;
   }
   // The last one may be cut off: it counts where it is nearly as long as the others.
-  const auto length = static_cast<uint64_t>(anchor->rhythm.Distance() * 0.9);
-  if (detail.events - boundaries.back().event >= length) {
+  if (static_cast<double>(since) >= anchor->rhythm.Distance() * 0.9) {
     boundaries.push_back({detail.events + 1, detail.levels.empty() ? boundaries.back().time_ns
                                                                    : detail.levels.back().time_ns});
   }

@@ -101,12 +101,15 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
     if (life.pending) continue;
     const int64_t born = iteration_of(life.birth);
     if (born < 0) Add(life, &lifetimes.before);
-    if (life.death == kStillLive) {
-      Add(life, &lifetimes.persistent);
-      if (born < 0) continue;
+    // What the end of the program freed had piled up all the same.
+    if (born >= 0 && life.death > iterations.back().begin_event &&
+        (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
       LeftBehind& behind = left[life.site];
       Add(life, &behind.amount);
       behind.iterations.insert(born);
+    }
+    if (life.death == kStillLive) {
+      Add(life, &lifetimes.persistent);
     } else if (born == iteration_of(life.death)) {
       Add(life, &lifetimes.within);
     } else {
