@@ -190,6 +190,163 @@ def odd_sizes(job: Job) -> None:
             live.append(job.alloc(int(2 ** job.random.uniform(9, 26))))
 
 
+def weights(job: Job, layers: int, width: int, item: int = 2) -> None:
+    """A decoder's, in items of so many bytes."""
+    job.alloc(32000 * width * item)
+    for _ in range(layers):
+        for size in (3 * width, width, 4 * width, 4 * width):
+            job.alloc(width * size * item)
+        for size in (3 * width, width, 4 * width, width, width, width):
+            job.alloc(size * item)
+
+
+def cache_by_token(job: Job) -> None:
+    """One batch that generates: keys and values of each layer are made anew for each token."""
+    layers, width, batch = 24, 1024, 16
+    weights(job, layers, width)
+    caches: list[int] = []
+    for tokens in range(65, 321):
+        job.iteration()
+        grown: list[int] = []
+        flow = job.alloc(batch * width * 2)
+        for layer in range(layers):
+            query = job.alloc(batch * 3 * width * 2)
+            for half in range(2):
+                grown.append(job.alloc(batch * tokens * width * 2))
+                if caches:
+                    job.free(caches[2 * layer + half])
+            scores = job.alloc(batch * 16 * tokens * 2)
+            attended = job.alloc(batch * width * 2)
+            job.free(query, scores)
+            inner = job.alloc(batch * 4 * width * 2)
+            following = job.alloc(batch * width * 2)
+            job.free(inner, attended, flow)
+            flow = following
+        caches = grown
+        logits = job.alloc(batch * 32000 * 2)
+        job.free(flow, logits)
+
+
+def cache_by_request(job: Job) -> None:
+    """Up to 16 requests at once, each with a prompt of its own."""
+    layers, width = 16, 1024
+    weights(job, layers, width)
+    live: list[tuple[list[int], int, int]] = []  # caches, tokens, end
+    for _ in range(500):
+        job.iteration()
+        if len(live) < 16 and job.random.random() < 0.3:
+            tokens = job.random.randrange(128, 1024)
+            caches: list[int] = []
+            for _ in range(layers):
+                query = job.alloc(3 * tokens * width * 2)
+                scores = job.alloc(16 * tokens * tokens * 2)
+                caches += [job.alloc(tokens * width * 2), job.alloc(tokens * width * 2)]
+                job.free(query, scores)
+            live.append((caches, tokens, tokens + job.random.randrange(50, 300)))
+        following = []
+        for caches, tokens, end in live:
+            grown = []
+            for cache in caches:
+                grown.append(job.alloc((tokens + 1) * width * 2))
+                job.free(cache)
+            if tokens + 1 >= end:
+                job.free(*grown)
+            else:
+                following.append((grown, tokens + 1, end))
+        live = following
+
+
+def paged_caches(job: Job) -> None:
+    """Caches in pages of one size, as serving engines keep them."""
+    weights(job, 24, 1536)
+    live: list[tuple[list[int], int]] = []  # pages, how many there will be
+    for step in range(3000):
+        if step % 10 == 0:
+            job.iteration()
+        if job.random.random() < 0.35 and len(live) < 40:
+            live.append(([], job.random.randrange(20, 120)))
+        for pages, most in list(live):
+            pages.append(job.alloc(16 * 1536 * 2 * 2 * 24 / 4))
+            if len(pages) >= most:
+                job.free(*pages)
+                live.remove((pages, most))
+
+
+def growing_batch(job: Job) -> None:
+    """Looks for the largest batch that fits."""
+    layers, width, length = 12, 1024, 256
+    weights(job, layers, width, item=4)
+    for batch in (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32):
+        for _ in range(3):
+            job.iteration()
+            saved: list[int] = []
+            for _ in range(layers):
+                for part in (1, 3, 1, 4, 4, 1):
+                    saved.append(job.alloc(batch * length * width * 2 * part))
+                job.free(job.alloc(batch * 16 * length * length * 2))
+            logits = job.alloc(batch * length * 32000 * 4)
+            gradients = []
+            for _ in range(layers):
+                for part in (3, 1, 4, 4):
+                    gradients.append(job.alloc(part * width * width * 4))
+                job.free(job.alloc(batch * length * width * 4 * 2))
+                job.free(*[saved.pop() for _ in range(6)])
+            job.free(logits, *gradients)
+
+
+def experts(job: Job) -> None:
+    """Layers whose tokens are divided among experts, differently each time."""
+    layers, width, count, tokens = 8, 1024, 8, 8192
+    weights(job, layers * 3, width)
+    for _ in range(40):
+        job.iteration()
+        saved: list[int] = []
+        for _ in range(layers):
+            saved.append(job.alloc(tokens * width * 2))
+            inner = sorted(job.random.randrange(tokens) for _ in range(count - 1))
+            outputs = []
+            for low, high in zip([0, *inner], [*inner, tokens], strict=True):
+                its = max(1, high - low)
+                saved += [job.alloc(its * width * 2), job.alloc(its * 4 * width * 2)]
+                scratch = job.alloc(its * 4 * width * 2)
+                outputs.append(job.alloc(its * width * 2))
+                job.free(scratch)
+            together = job.alloc(tokens * width * 2)
+            job.free(*outputs)
+            saved.append(together)
+        gradients = []
+        for block in reversed(saved):
+            gradients.append(job.alloc(job.random.choice([1, 4]) * width * width * 2))
+            job.free(block)
+        job.free(*gradients)
+
+
+def varying_prompts(job: Job) -> None:
+    """Prompts of any length in batches of any size, without a cache."""
+    width = 1024
+    weights(job, 24, width)
+    for _ in range(300):
+        job.iteration()
+        batch = job.random.randrange(1, 9)
+        tokens = job.random.randrange(32, 1200)
+        hidden = batch * tokens * width * 2
+        flow = job.alloc(hidden)
+        for _ in range(24):
+            query = job.alloc(3 * hidden)
+            scores = job.alloc(batch * 16 * tokens * tokens * 2)
+            attended = job.alloc(hidden)
+            job.free(query, scores)
+            inner = job.alloc(4 * hidden)
+            following = job.alloc(hidden)
+            job.free(inner, attended, flow)
+            flow = following
+        logits = job.alloc(batch * tokens * 32000 * 2)
+        job.free(flow)
+        if job.random.random() < 0.3:
+            job.free(job.alloc(batch * tokens * 32000 * 4))
+        job.free(logits)
+
+
 JOBS: dict[str, Callable[[Job], None]] = {
     "job-fixed-length": fixed_length,
     "job-varying-length": varying_length,
@@ -197,6 +354,12 @@ JOBS: dict[str, Callable[[Job], None]] = {
     "job-train-and-generate": train_and_generate,
     "job-growing-caches": growing_caches,
     "job-odd-sizes": odd_sizes,
+    "job-cache-by-token": cache_by_token,
+    "job-cache-by-request": cache_by_request,
+    "job-paged-caches": paged_caches,
+    "job-growing-batch": growing_batch,
+    "job-experts": experts,
+    "job-varying-prompts": varying_prompts,
 }
 
 
