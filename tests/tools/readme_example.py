@@ -61,9 +61,7 @@ def example() -> str:
     text = [*summary, "", "$ vramstow analyze run.stow", "…"]
     for name in SECTIONS:
         text += parts[name]
-    # A file's name in the cache says nothing here.
     made = "\n".join(text).replace("\n\n\n", "\n\n").rstrip()
-    made = re.sub(r"torch-[0-9.]+-[0-9a-f]+-[0-9a-f]+\.so", "PyTorch's tensors", made)
     return "\n".join(f"    {line}".rstrip() for line in made.splitlines()) + "\n    …\n"
 
 

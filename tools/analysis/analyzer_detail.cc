@@ -5,16 +5,12 @@
 
 #include "tools/analysis/analyzer.h"
 #include "tools/analysis/call_stack.h"
+#include "tools/analysis/library_name.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMostMarks = 100000;
-
-std::string LastPart(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
 
 // Frames are kept once.
 class FrameTable {
@@ -117,7 +113,7 @@ void Analyzer::FillSites(const EventSource& source, Detail* detail) const {
       continue;
     }
     const std::string library =
-        known.library == kUnknownName ? "" : LastPart(source.LibraryPath(known.library));
+        known.library == kUnknownName ? "" : LibraryName(source.LibraryPath(known.library));
     const std::string call(source.CallName(known.call));
     if (i != 0) {
       site.operation = opening_call_ == known.call ? "before the recording" : call;

@@ -6,14 +6,10 @@
 
 #include "tools/analysis/analyzer.h"
 #include "tools/analysis/event_pipe.h"
+#include "tools/analysis/library_name.h"
 
 namespace vramstow {
 namespace {
-
-std::string LastPart(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
 
 TallyFacts FactsOf(const Tally& tally, uint64_t epoch) {
   TallyFacts facts;
@@ -47,7 +43,7 @@ BlockFacts FactsOf(const LiveBlock& block, const EventSource& source) {
   facts.device = block.device;
   facts.memory = block.memory;
   facts.call = source.CallName(block.call);
-  facts.library = LastPart(source.LibraryPath(block.library));
+  facts.library = LibraryName(source.LibraryPath(block.library));
   facts.site_number = block.site;
   return facts;
 }
@@ -96,7 +92,7 @@ Analysis Analyzer::Finish(const EventSource& source) {
   for (const OutOfMemory& failure : out_of_memory_) {
     facts.out_of_memory.push_back(failure.facts);
     facts.out_of_memory.back().call = source.CallName(failure.call);
-    facts.out_of_memory.back().library = LastPart(source.LibraryPath(failure.library));
+    facts.out_of_memory.back().library = LibraryName(source.LibraryPath(failure.library));
   }
   FillSites(source, &analysis.detail);
   FillLives(&analysis.detail);
@@ -110,7 +106,7 @@ void Analyzer::FillTallies(const EventSource& source, Facts* facts) const {
     if (IsUntouched(levels_.libraries()[i])) continue;
     TallyFacts tally = FactsOf(levels_.libraries()[i], epoch);
     tally.path = source.LibraryPath(static_cast<uint16_t>(i));
-    tally.name = LastPart(tally.path);
+    tally.name = LibraryName(tally.path);
     facts->by_library.push_back(std::move(tally));
   }
   for (size_t i = 0; i < levels_.calls().size(); ++i) {

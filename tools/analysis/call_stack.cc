@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/analysis/library_name.h"
+
 namespace vramstow {
 namespace {
 
@@ -13,11 +15,6 @@ bool Has(std::string_view text, std::string_view part) {
 constexpr std::string_view kOperator = "<operator>";
 constexpr std::string_view kBackward = "<backward>";
 constexpr std::string_view kModule = "<module>";
-
-std::string LastPart(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
 
 bool IsPython(const CallFrame& frame) {
   return frame.file.ends_with(".py") || (frame.file.starts_with('<') && frame.line != 0);
