@@ -34,8 +34,7 @@ class Repeats {
     } else {
       run_ = 0;
       // Lost, or not found yet: the last time that these sizes came in this order.
-      const uint64_t hash = Hash(size);
-      follows_ = last_[hash];
+      follows_ = LastLike(size);
       foretold_ =
           follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
       if (foretold_ == 0) follows_ = 0;
@@ -95,7 +94,8 @@ class Repeats {
   // After it was served, Foretell having been called. Returns a name for NoteFreed.
   uint32_t Note(uint64_t size, uint64_t address) {
     asked_ = 0;
-    last_[Hash(size)] = next_;
+    const uint64_t mixed = Mix(size);
+    last_[mixed % kHashes] = {static_cast<uint32_t>(next_), TagOf(mixed)};
     At(next_) = {size, address, 0};
     before_[1] = before_[0];
     before_[0] = size;
@@ -105,7 +105,7 @@ class Repeats {
   }
   void NoteFreed(uint32_t name) {
     if (name == kNoName) return;
-    const uint64_t number = next_ - (static_cast<uint32_t>(next_) - name);
+    const uint64_t number = WholeNumber(name);
     if (Kept(number)) At(number).freed = next_;
   }
 
@@ -128,6 +128,10 @@ class Repeats {
     uint64_t address;
     uint64_t freed;  // the first request after that; 0: it lives
   };
+  struct Last {
+    uint32_t number;  // the lower half
+    uint32_t tag;
+  };
 
   // Of one that lives still, what its like in the round before did.
   uint64_t LifeOf(uint64_t number) const {
@@ -142,10 +146,21 @@ class Repeats {
 
   Entry& At(uint64_t number) { return entries_[number % kKept]; }
   bool Kept(uint64_t number) const { return number + kKept > next_; }
-  uint64_t Hash(uint64_t size) const {
+  // Of the sizes of this request and the two before it.
+  uint64_t Mix(uint64_t size) const {
     const uint64_t mixed = (before_[1] * 0x9E3779B97F4A7C15U ^ before_[0]) * 0xD6E8FEB86659FD93U;
-    return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 40 & (kHashes - 1);
+    return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 19;
   }
+  static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed / kHashes); }
+  // The last request that came like this one; 0: none. Where nothing repeats, no entry is looked
+  // at: by then it lies in no cache.
+  uint64_t LastLike(uint64_t size) const {
+    const uint64_t mixed = Mix(size);
+    const Last& last = last_[mixed % kHashes];
+    return last.tag == TagOf(mixed) ? WholeNumber(last.number) : 0;
+  }
+  // Of one of the last 2^32 requests.
+  uint64_t WholeNumber(uint32_t low) const { return next_ - (static_cast<uint32_t>(next_) - low); }
 
   uint64_t next_ = 1;   // the number of the next request
   uint64_t asked_ = 0;  // for which a place was foretold
@@ -156,7 +171,7 @@ class Repeats {
   uint64_t run_ = 0;     // how many requests in a row have repeated others
   bool given_up_ = false;
   uint64_t before_[2] = {};
-  uint64_t last_[kHashes] = {};
+  Last last_[kHashes] = {};
   Entry entries_[kKept] = {};
 };
 
