@@ -165,6 +165,7 @@ class Heap {
   };
   // Whether the requests of late repeat earlier ones.
   bool repeating() const { return repeats_.Repeating(); }
+  void NeededDriver() { repeats_.NeededDriver(); }
   // The next Take may serve the request anywhere. True if it would not have until now.
   bool ServeAnywhere() {
     const bool sure = repeats_.Sure();

@@ -162,6 +162,7 @@ bool Pool::TryChunks(Climb* climb) {
       return false;
     }
     climb->lacking = 0;
+    if (plan.cost != 0 && heap->repeating()) heap->NeededDriver();
     climb->result = heap->Execute(plan);
     // Of two pages that wait for the same chunk only one can have it: then without any that waits.
     if (climb->result == kDriverNotReady && attempt == 0) continue;

@@ -30,7 +30,10 @@ class Repeats {
       // Many blocks of one size prove nothing.
       if (size != before_[0]) ++run_;
       // What goes wrong in one round may go right in the next.
-      if (next_ == renews_) Renew();
+      if (next_ == renews_) {
+        CountRound();
+        Renew();
+      }
     } else {
       run_ = 0;
       // Lost, or not found yet: the last time that these sizes came in this order.
@@ -55,7 +58,7 @@ class Repeats {
   // Whether it is worth some effort to have this request where it is foretold.
   bool Sure() const { return Repeating() && !given_up_; }
   // Whether the requests of late have been such as came before, in the same order.
-  bool Repeating() const { return run_ >= kSure && trust_ > 0; }
+  bool Repeating() const { return run_ >= kSure && trust_ > 0 && rest_ == 0; }
   // Requests in a round; 0: there is none.
   uint64_t round() const { return follows_ != 0 ? next_ - follows_ : 0; }
   // Requests so far.
@@ -88,6 +91,8 @@ class Repeats {
   void WasWrong() {
     if (trust_ > 0) --trust_;
   }
+  // The driver had to be called to serve a request of a round that repeats.
+  void NeededDriver() { ++driven_; }
   // It cannot be had there this time.
   void GiveUp() { given_up_ = true; }
 
@@ -110,6 +115,22 @@ class Repeats {
   }
 
  private:
+  // At the end of a round. Where blocks come and go in such an order that round after round their
+  // places cannot all be had, nothing is won by them, and for some time they are not asked for.
+  void CountRound() {
+    if (round() != length_) {
+      length_ = round();
+      unsettled_ = rest_ = 0;
+    } else if (rest_ > 0) {
+      --rest_;
+    } else if (driven_ * kSettled < length_) {
+      unsettled_ = 0;
+    } else if (++unsettled_ == kPatience) {
+      unsettled_ = 0;
+      rest_ = kRest;
+    }
+    driven_ = 0;
+  }
   void Renew() {
     renews_ = next_ + (next_ - follows_);
     if (trust_ < kFirstTrust) trust_ = kFirstTrust;
@@ -122,6 +143,11 @@ class Repeats {
   // Sizes that come as before prove little where blocks are freed in another order.
   static constexpr int kMostTrust = 256;
   static constexpr int kFirstTrust = 64;
+  // A round has settled when it needs the driver for less than one request in so many.
+  static constexpr uint64_t kSettled = 512;
+  // Rounds in a row that have not, and for how many nothing is tried then.
+  static constexpr int kPatience = 16;
+  static constexpr int kRest = 128;
 
   struct Entry {
     uint64_t size;
@@ -168,7 +194,11 @@ class Repeats {
   uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
   int trust_ = 0;
   uint64_t renews_ = 0;  // the request with which a round begins anew
-  uint64_t run_ = 0;     // how many requests in a row have repeated others
+  uint64_t driven_ = 0;  // requests of this round that needed the driver
+  uint64_t length_ = 0;  // of the rounds that were counted
+  int unsettled_ = 0;
+  int rest_ = 0;
+  uint64_t run_ = 0;  // how many requests in a row have repeated others
   bool given_up_ = false;
   uint64_t before_[2] = {};
   Last last_[kHashes] = {};
