@@ -1,9 +1,9 @@
 """What tracing costs a job: examples/run's training without a trace, with one, and with stacks.
 
-Usage: tracing_cost.py [--rounds N] [--steps N] [BUILD]. A rehearsal whose kernels take 10 µs, by
-turns in each round. Told are seconds for the steps from the third on, by the wall clock and by the
-processor's time of the process in them, of the fastest round each, because a busy machine only ever
-adds time.
+Usage: tracing_cost.py [--rounds N] [--steps N] [--pool] [BUILD]. A rehearsal whose kernels take
+10 µs, by turns in each round. Told are seconds for the steps from the third on, by the wall clock
+and by the processor's time of the process in them, of the fastest round each, because a busy
+machine only ever adds time. With --pool every tensor is an event; else PyTorch's segments are.
 """
 
 from __future__ import annotations
@@ -69,11 +69,13 @@ def main() -> None:
     parser.add_argument("build", nargs="?", type=Path, default=ROOT / "build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--pool", action="store_true")
     arguments = parser.parse_args()
     times: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
     for _ in range(arguments.rounds):
         for mode, flags in MODES.items():
-            times[mode].append(steps_took(arguments.build, flags, arguments.steps))
+            pool = ["--pool=on"] if arguments.pool else []
+            times[mode].append(steps_took(arguments.build, flags + pool, arguments.steps))
     print(f"{'':24} {'wall s':>8} {'':>7} {'processor s':>12} {'':>7}")
     base_wall, base_processor = (min(column) for column in zip(*times["no trace"], strict=True))
     for mode, rounds in times.items():

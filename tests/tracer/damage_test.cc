@@ -273,6 +273,35 @@ TEST(DamageTest, AFileMayEndWithinThePaddingOfAnEmptyPlace) {
   EXPECT_EQ(cut.report.damaged_bytes, damaged + 6760 - kChunkAlignment);
 }
 
+// Two chunks of one number, of which one has to be taken, compressed to nothing at all. (Found by
+// the fuzzer; the undefined-behaviour sanitizer is who complains.)
+TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
+  std::string bytes = FileBytes(Golden("v2.3-closed.stow")).substr(0, kFileHeaderBytes);
+  FileHeader file;
+  std::memcpy(&file, bytes.data(), sizeof file);
+  for (const uint32_t payload_bytes : {0u, 100u}) {
+    ChunkHeader header = {};
+    std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+    header.trace_id = file.trace_id;
+    header.number = 1;
+    header.capacity = header.header_bytes = sizeof header;
+    header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
+    header.encoding = static_cast<uint8_t>(ChunkEncoding::kZstd);
+    header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
+    header.buffer = 1;
+    header.payload_bytes = payload_bytes;
+    header.more_checksum = Crc32c(
+        &header.buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+    header.turn = 1;
+    header.state = kChunkSealed;
+    header.payload_checksum = Crc32c(nullptr, 0);
+    bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
+  }
+  const ReadTrace read = ReadBytes(bytes);
+  EXPECT_EQ(read.error, ReadError::kOk);
+  EXPECT_TRUE(read.events.empty());
+}
+
 TEST(DamageTest, HugePromisesCostLittle) {
   for (const ChunkState state : {kChunkOpen, kChunkSealed, kChunkPreparing}) {
     for (const uint32_t capacity : {0u, 64u, 80u, 4096u, kMaxChunkBytes, ~0u}) {

@@ -41,7 +41,8 @@ int TraceBytes::OpenFile(const char* path) {
 }
 
 size_t TraceBytes::Read(uint64_t offset, void* to, size_t size) const {
-  if (offset >= this->size()) return 0;
+  // Of nothing, the place may be null, too.
+  if (size == 0 || offset >= this->size()) return 0;
   size = static_cast<size_t>(std::min<uint64_t>(size, this->size() - offset));
   if (fd_ < 0) {
     memcpy(to, memory_.data() + offset, size);
