@@ -9,7 +9,6 @@
 namespace vramstow {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string kListener = kPrograms + "/libnvtx_listener.so";
