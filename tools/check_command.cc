@@ -17,6 +17,7 @@
 #include "tools/compare.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/report/json.h"
 #include "tools/report/words.h"
 
@@ -91,7 +92,11 @@ std::string Told(const Verdict& verdict, bool json) {
 std::string ReadBaseline(const std::string& path, Json* baseline) {
   std::ifstream file(path);
   std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  if (file) {
+    errno = 0;
+    text << file.rdbuf();  // which an empty file makes fail, too
+  }
+  if (!file || errno != 0) {
     return absl::StrCat("cannot read ", path, ": ", strerror(errno),
                         "; --update makes a baseline of this run.");
   }
@@ -157,9 +162,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   AddSteadyState({}, &facts);
   Verdict verdict;
   if (update) {
-    std::ofstream file(baseline_path, std::ios::trunc);
-    file << text << std::flush;
-    if (!file) {
+    if (!WriteOutputFile(baseline_path, text)) {
       Complain("check", absl::StrCat("cannot write ", baseline_path, ": ", strerror(errno), "."));
       return kExitCannotWrite;
     }
@@ -175,7 +178,9 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     if (!result.ok()) return wrong(std::string(result.status().message()));
     if (!result->holds) verdict.failures.push_back(result->why_not);
   }
-  const int printed = PrintResult("check", Told(verdict, json));
+  const std::string made =
+      update && !json ? absl::StrCat(Printable(baseline_path), " is the baseline now\n") : "";
+  const int printed = PrintResult("check", made + Told(verdict, json));
   return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
 }
 

@@ -16,6 +16,7 @@
 #include "tools/exports/stow_writer.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 
 namespace vramstow {
 namespace {
@@ -58,15 +59,11 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   // Under another name first, so that the input may be replaced and half a trace is never found.
-  const std::string unfinished = output + ".unfinished";
-  const int descriptor = open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool written = descriptor >= 0;
-  StowWriter writer(descriptor);
-  written = written && writer.Write(source->get());
-  written = (descriptor < 0 || close(descriptor) == 0) && written;
-  if (!written || rename(unfinished.c_str(), output.c_str()) != 0) {
+  OutputFile out;
+  const bool opened = out.Open(output);
+  StowWriter writer(out.descriptor());
+  if (!opened || !writer.Write(source->get()) || !out.Finish()) {
     const int error = errno;
-    if (descriptor >= 0) unlink(unfinished.c_str());
     Complain("convert", absl::StrCat("cannot write ", output, ": ", strerror(error), "."));
     return kExitCannotWrite;
   }

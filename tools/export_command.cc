@@ -30,6 +30,7 @@
 #include "tools/inputs/analyze_input.h"
 #include "tools/launch/installation.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
 #include "tools/report/words.h"
@@ -244,17 +245,17 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
     if (!analysis.ok()) return Wrong(analysis.status());
     made = Made(format.name, *analysis);
   }
-  int descriptor = STDOUT_FILENO;
+  OutputFile out;
   if (!output.empty()) {
     if (IsSameFile(file, output)) {
       return Wrong(absl::StrCat(output, " is the trace itself: name another file with -o."));
     }
-    descriptor = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) return CannotWrite(output);
+    if (!out.Open(output)) return CannotWrite(output);
   }
+  const int descriptor = output.empty() ? STDOUT_FILENO : out.descriptor();
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
-  if (!written || (!output.empty() && close(descriptor) != 0)) return CannotWrite(output);
+  if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
   if (source == nullptr) return Told(format, output, json);
   Facts facts;
   facts.kind = source->Kind();

@@ -19,6 +19,7 @@
 #include "tools/command.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/replay/replay.h"
 #include "tools/report/table.h"
 #include "tools/report/words.h"
@@ -190,8 +191,6 @@ std::string AsJson(const Result& result, uint64_t memory) {
 
 // The steps of all models, one line each.
 bool WriteSteps(const std::string& path, const Result& result) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return false;
   std::string text = "model,request,event,call,address,bytes,stream\n";
   for (const ModelOutcome& outcome : result.models) {
     for (const DeviceStep& step : outcome.steps) {
@@ -200,8 +199,7 @@ bool WriteSteps(const std::string& path, const Result& result) {
                             step.address, step.bytes, step.stream);
     }
   }
-  const bool written = WriteAll(file, text);
-  return close(file) == 0 && written;
+  return WriteOutputFile(path, text);
 }
 
 // What a model needs that is not there, as a sentence; empty: nothing.

@@ -1,7 +1,4 @@
 // vramstow report: a page that shows where the memory went.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,27 +11,13 @@
 #include "tools/command.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
-
-// Writes all of it or nothing: a page that is being looked at is not torn.
-bool WriteFile(const std::string& path, std::string_view text) {
-  const std::string beside = absl::StrCat(path, ".", getpid(), ".part");
-  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return false;
-  const bool written = WriteAll(file, text);
-  const int error = errno;
-  if (close(file) == 0 && written && rename(beside.c_str(), path.c_str()) == 0) return true;
-  if (!written) errno = error;
-  const int why = errno;
-  unlink(beside.c_str());
-  errno = why;
-  return false;
-}
 
 bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
   std::error_code error;
@@ -81,7 +64,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   for (const Detail& detail : details) pointers.push_back(&detail);
   Progress::OfProcess().Begin("making the page");
   const std::string page = HtmlReport(set, pointers);
-  if (!WriteFile(output, page)) {
+  if (!WriteOutputFile(output, page)) {
     Complain("report", absl::StrCat("cannot write ", output, ": ", strerror(errno), "."));
     return kExitCannotWrite;
   }

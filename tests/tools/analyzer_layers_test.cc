@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/list_source.h"
+#include "tools/analysis/explain.h"
 
 namespace vramstow {
 namespace {
@@ -119,6 +120,112 @@ TEST(AnalyzerLayers, AnOutOfMemoryTellsWhyThePoolCouldNotServeIt) {
   EXPECT_EQ(failure.pool_free_ranges, 2u);
   EXPECT_EQ(failure.largest_hole.before_bytes, 2 * kMega);
   EXPECT_EQ(failure.largest_hole.after_bytes, 4 * kMega);
+}
+
+TEST(AnalyzerLayers, WhatAnOutOfMemoryFoundFreeIsWithoutWhatThePoolReservedSince) {
+  PoolHistory history;
+  history.Add({.size = 40 * kMega, .device = 0, .kind = EventKind::kMemoryInfo});
+  history.Segment(EventKind::kAllocate, 7, 8 * kMega, MemoryKind::kPhysical);
+  history.Segment(EventKind::kMap, kBase, 8 * kMega, MemoryKind::kPhysical, 7);
+  history.Tensor(EventKind::kAllocate, kBase, 2 * kMega);
+  history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
+  // The application is told that what is cached is free.
+  history.Add({.size = 38 * kMega, .device = 0, .call = 5, .kind = EventKind::kMemoryInfo});
+  history.Tensor(EventKind::kAllocate, 0, 64 * kMega, 2);
+  const Facts facts = history.Analyze();
+  ASSERT_EQ(facts.out_of_memory.size(), 2u);
+  for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
+    EXPECT_EQ(failure.free_bytes, 32 * kMega);
+    EXPECT_EQ(failure.pool_free_bytes, 6 * kMega);
+  }
+}
+
+TEST(AnalyzerLayers, StepsOfOurPoolAreAddedUp) {
+  PoolHistory history;
+  const auto step = [&history](EventKind kind, uint64_t size, uint16_t library = 0) {
+    history.Add(
+        {.size = size, .device = 0, .library = library, .kind = kind, .layer = Layer::kPool});
+  };
+  for (uint64_t i = 0; i < 3; ++i) {
+    history.Segment(EventKind::kAllocate, 7 + i, 2 * kMega, MemoryKind::kPhysical);
+    history.Segment(EventKind::kMap, kBase + 4 * i * kMega, 2 * kMega, MemoryKind::kPhysical,
+                    7 + i);
+  }
+  step(EventKind::kCacheMiss, kMega);
+  step(EventKind::kCacheStitch, kMega);
+  step(EventKind::kCacheMiss, kMega);
+  step(EventKind::kCacheFenceWait, 500);
+  for (uint64_t i = 0; i < 2; ++i) {
+    history.Segment(EventKind::kUnmap, kBase + 4 * i * kMega, 2 * kMega, MemoryKind::kPhysical,
+                    7 + i);
+    history.Segment(EventKind::kFree, 7 + i, 2 * kMega, MemoryKind::kPhysical);
+    step(EventKind::kCacheTrim, 2 * kMega, i == 0 ? 3 : 0);
+  }
+  const CacheFacts cache = history.Analyze().cache;
+  EXPECT_TRUE(cache.tells_steps);
+  EXPECT_EQ(cache.misses, 2u);
+  EXPECT_EQ(cache.stitches, 1u);
+  EXPECT_EQ(cache.fence_waits, 1u);
+  EXPECT_EQ(cache.fence_wait_ns, 500u);
+  ASSERT_EQ(cache.flushes.size(), 2u);
+  EXPECT_EQ(cache.flushes[0].by, "empty_cache");
+  EXPECT_EQ(cache.flushes[1].by, "vramstow");
+  EXPECT_EQ(cache.empty_cache_calls, 1u);
+}
+
+TEST(AnalyzerLayers, LooksAtTheHostTellTheHighestAndTheLeast) {
+  History history;
+  const auto look = [&history](uint64_t free, uint64_t resident, bool of_group) {
+    history.Add({.size = free,
+                 .requested = 64 * kMega,
+                 .object = resident,
+                 .offset = of_group ? 1u : 0u,
+                 .kind = EventKind::kMemoryInfo,
+                 .memory = MemoryKind::kHostPhysical});
+  };
+  look(40 * kMega, kMega, true);
+  look(10 * kMega, 5 * kMega, true);
+  look(20 * kMega, 3 * kMega, true);
+  history.Add({.address = kBase,
+               .size = 8 * kMega,
+               .requested = 5 * kMega,
+               .kind = EventKind::kAllocate,
+               .memory = MemoryKind::kHostPinned});
+  const Facts facts = history.Analyze();
+  EXPECT_EQ(facts.host.looks, 3u);
+  EXPECT_EQ(facts.host.least_free_bytes, 10 * kMega);
+  EXPECT_EQ(facts.host.highest_resident_bytes, 5 * kMega);
+  EXPECT_EQ(facts.host.limit_bytes, 64 * kMega);
+  EXPECT_TRUE(facts.host.is_of_group);
+  EXPECT_EQ(facts.host.pinned_rounding_bytes, 3 * kMega);
+}
+
+TEST(AnalyzerLayers, FreeMemoryIsToldByTheStreamThatMayHaveIt) {
+  PoolHistory history;
+  const auto add = [&history](EventKind kind, Layer layer, uint64_t address, uint64_t size,
+                              uint64_t stream) {
+    history.Add({.address = address,
+                 .size = size,
+                 .stream = stream,
+                 .device = 0,
+                 .kind = kind,
+                 .memory = MemoryKind::kDevice,
+                 .layer = layer});
+  };
+  add(EventKind::kAllocate, Layer::kPool, kBase, 20 * kMega, 0);
+  add(EventKind::kAllocate, Layer::kPool, 2 * kBase, 10 * kMega, 7);
+  add(EventKind::kAllocate, Layer::kFramework, kBase, 19 * kMega, 0);
+  add(EventKind::kAllocate, Layer::kFramework, 2 * kBase, kMega, 7);
+  ListSource source(history.events());
+  Analysis analysis = AnalyzeInDetail(&source, "history.stow");
+  FindHoles(analysis.detail, &analysis.facts);
+  const auto& streams = analysis.facts.fragmentation.streams;
+  ASSERT_EQ(streams.size(), 2u);
+  EXPECT_EQ(streams[0].stream, 0u);
+  EXPECT_EQ(streams[0].free_bytes, kMega);
+  EXPECT_EQ(streams[1].stream, 7u);
+  EXPECT_EQ(streams[1].reserved_bytes, 10 * kMega);
+  EXPECT_EQ(streams[1].free_bytes, 9 * kMega);
 }
 
 TEST(AnalyzerLayers, SegmentsGivenBackInARowAreOneFlush) {

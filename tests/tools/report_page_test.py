@@ -332,6 +332,16 @@ def test_the_map_shows_what_is_not_on_the_device(browser: Browser, tmp_path: Pat
     assert browser.errors == []
 
 
+def test_a_narrow_window_is_wide_enough(browser: Browser, tmp_path: Path) -> None:
+    size = {"height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.call("Emulation.setDeviceMetricsOverride", width=420, **size)
+    try:
+        show(browser, tmp_path, corpus_file(TRAINING))
+        assert browser.run("document.documentElement.scrollWidth") <= 420
+    finally:
+        browser.call("Emulation.setDeviceMetricsOverride", width=1280, **size)
+
+
 MOVER = """
 import device
 from device import MIB

@@ -6,8 +6,6 @@
 namespace vramstow {
 namespace {
 
-constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-
 bool IsHandleMemory(MemoryKind memory) {
   return memory == MemoryKind::kPhysical || memory == MemoryKind::kHostPhysical ||
          memory == MemoryKind::kMulticast;
@@ -39,10 +37,6 @@ bool IsServedByPool(const Event& event) {
   constexpr uint64_t kPlain = 5;  // allocator/events.h: by the driver, past the pool
   return event.layer == Layer::kDriver && event.memory == MemoryKind::kDevice &&
          event.object != 0 && event.object < kPlain;
-}
-
-uint64_t Requested(const Event& event) {
-  return event.requested != 0 ? event.requested : event.size;
 }
 
 }  // namespace
@@ -175,7 +169,7 @@ LiveBlock Analyzer::BlockOf(const Event& event) {
   block.site = sites_.Find(stack_, event.library, event.call);
   block.address = event.address;
   block.size = event.size;
-  block.requested = Requested(event);
+  block.requested = RequestedBytes(event);
   block.time_ns = now_ns_;
   block.birth = events_;
   block.library = event.library;
@@ -383,60 +377,6 @@ void Analyzer::AddUnreserve(const Event& event) {
   announcement->memory = event.memory;
   announcement->address = event.address;
   announcement->range_size = address_space_.Unreserve(event.address);
-}
-
-void Analyzer::AddFailed(const Event& event) {
-  ++levels_.Library(event.library).failed;
-  ++levels_.Call(event.call).failed;
-  ++levels_.Kind(event.memory).failed;
-  if (event.kind == EventKind::kAllocate) {
-    ++counts_.failed_allocations;
-    if (IsDeviceMemory(event.memory)) {
-      largest_request_ = std::max(largest_request_, Requested(event));
-    }
-  }
-  if (event.result != kOutOfMemoryResult) return;
-  ++counts_.out_of_memory;
-  DeviceLevel& device = levels_.Device(event.device);
-  ++device.out_of_memory;
-  if (out_of_memory_.size() == kMostOutOfMemory) return;
-  OutOfMemory failure;
-  failure.call = event.call;
-  failure.library = event.library;
-  OutOfMemoryFacts& facts = failure.facts;
-  facts.time_ns = now_ns_;
-  facts.event = events_;
-  facts.sequence = event.sequence;
-  facts.requested_bytes = Requested(event);
-  facts.device = event.device;
-  facts.thread = event.thread;
-  facts.memory = event.memory;
-  facts.allocated_bytes = device.allocated;
-  facts.free_from = device.free_from;
-  facts.free_known_at_ns = device.free_time_ns;
-  if (device.free_from != FreeKnownFrom::kNothing) {
-    // Free then, plus what has been freed since, minus what has been taken.
-    const uint64_t then = device.free + device.allocated_at_free;
-    facts.free_bytes = then > device.allocated ? then - device.allocated : 0;
-  }
-  if (pool_space_.any()) {
-    TellPool(&failure);
-  } else if (address_space_.any_ranges()) {
-    facts.largest_free_range_bytes = address_space_.Free(0).largest_bytes;
-  }
-  out_of_memory_.push_back(std::move(failure));
-}
-
-void Analyzer::AddMemoryInfo(const Event& event) {
-  if (event.device == kNoDevice) return;  // of the host
-  DeviceLevel& device = levels_.Device(event.device);
-  device.free_from = FreeKnownFrom::kMemoryInfo;
-  device.free = event.size;
-  device.free_time_ns = now_ns_;
-  device.allocated_at_free = device.allocated;
-  if (device.lowest_free.has_value() && *device.lowest_free <= event.size) return;
-  device.lowest_free = event.size;
-  device.lowest_free_time_ns = now_ns_;
 }
 
 void Analyzer::AddContextEnd(const Event& event) {

@@ -25,6 +25,7 @@
 #include "tools/analysis/event_batch.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
+#include "tools/analysis/host_memory.h"
 #include "tools/analysis/launch_tally.h"
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
@@ -68,6 +69,7 @@ class Analyzer {
     OutOfMemoryFacts facts;
     uint16_t call;
     uint16_t library;
+    uint32_t site = 0;
     uint32_t before = 0;  // the sites beside the largest free range, from 1; 0: nobody
     uint32_t after = 0;
   };
@@ -76,6 +78,7 @@ class Analyzer {
     uint64_t size = 0;
     uint64_t birth = 0;
     uint64_t birth_ns = 0;
+    uint64_t stream = kUnknownStream;
     uint32_t site = 0;
     int16_t device = kNoDevice;
     bool counts = true;  // false: a mapping of memory that is counted by its handle
@@ -129,10 +132,13 @@ class Analyzer {
   void CountFlush(const Event& event, uint64_t bytes);
   void EndFlush();
   void PlaceInPool(const Event& event, const LiveBlock& block);
-  void TellPool(OutOfMemory* failure) const;
   bool IsOpening(const Event& event) const {
     return opening_call_.has_value() && event.call == *opening_call_;
   }
+
+  // analyzer_failures.cc; with AddFailed, AddMemoryInfo
+  void TellPool(OutOfMemory* failure) const;
+  static void TellDevice(const DeviceLevel& device, OutOfMemoryFacts* facts);
 
   void UndoFree(const Event& event, const Announcement& announcement);
   void UndoUnmap(const Announcement& announcement, const Moment& now);
@@ -186,6 +192,7 @@ class Analyzer {
   absl::flat_hash_map<uint64_t, Segment> pool_handles_;
   PoolSpace pool_space_;
   CacheFacts cache_;
+  HostMemory host_;
   FlushFacts flush_;
   bool is_flushing_ = false;
   uint32_t flush_site_ = 0;

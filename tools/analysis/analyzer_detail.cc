@@ -149,6 +149,7 @@ void Analyzer::FillLives(Detail* detail) {
     life.birth_ns = segment.birth_ns;
     life.site = segment.site;
     life.device = segment.device;
+    life.stream = segment.stream;
     life.opened = segment.opened;
     life.pending = segment.grows;
     segment_lives_.Add(life);
@@ -199,17 +200,27 @@ void Analyzer::FillLayers(const Detail& detail, Facts* facts) {
   for (size_t i = 0; i < out_of_memory_.size(); ++i) {
     facts->out_of_memory[i].largest_hole.before = name(out_of_memory_[i].before);
     facts->out_of_memory[i].largest_hole.after = name(out_of_memory_[i].after);
+    const SiteDetail& site = detail.sites[out_of_memory_[i].site];
+    if (!site.by_stack) continue;
+    facts->out_of_memory[i].site = site.site;
+    facts->out_of_memory[i].operation = site.operation;
   }
   const bool only_frameworks =
       facts->counts.allocations + opening_events_ > 0 && addresses_.empty() && !any_driver_;
   facts->reserved_known = reserved_known_ || !only_frameworks;
   facts->cache = cache_;
   facts->cache.known = pool_space_.any();
+  facts->cache.tells_steps = pool_space_.moves();
   for (size_t i = 0; i < flush_sites_.size(); ++i) {
-    const bool empties = detail.sites[flush_sites_[i]].empties_cache;
-    facts->cache.flushes[i].by = empties ? "empty_cache" : "allocator";
-    facts->cache.empty_cache_calls += empties;
+    std::string& by = facts->cache.flushes[i].by;
+    if (by.empty()) {
+      by = detail.sites[flush_sites_[i]].empties_cache ? "empty_cache" : "allocator";
+    }
+    facts->cache.empty_cache_calls += by == "empty_cache";
   }
+  facts->host = host_.facts();
+  facts->host.pinned_rounding_bytes =
+      facts->peak.host_bytes - std::min(facts->peak.host_bytes, levels_.host_requested_at_peak());
 }
 
 }  // namespace vramstow

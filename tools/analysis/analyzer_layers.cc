@@ -31,6 +31,9 @@ void Analyzer::AddPool(const Event& event) {
     residency_.End(event.address, event.size, events_, now_ns_);
   }
   reserved_known_ = true;
+  if (is_flushing_ && event.kind == EventKind::kCacheTrim) {
+    flush_.by = event.library != kUnknownName ? "empty_cache" : "vramstow";
+  }
   if (event.kind != EventKind::kFree && event.kind != EventKind::kUnmap) EndFlush();
   switch (event.kind) {
     case EventKind::kAllocate:
@@ -48,6 +51,16 @@ void Analyzer::AddPool(const Event& event) {
       return;
     case EventKind::kMemoryInfo:
       return AddMemoryInfo(event);
+    case EventKind::kCacheMiss:
+      ++cache_.misses;
+      return;
+    case EventKind::kCacheStitch:
+      ++cache_.stitches;
+      return;
+    case EventKind::kCacheFenceWait:
+      ++cache_.fence_waits;
+      cache_.fence_wait_ns += event.size;
+      return;
     default:
       return;  // counted by kind
   }
@@ -61,6 +74,7 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
   segment.birth = events_;
   segment.birth_ns = now_ns_;
   segment.device = event.device;
+  segment.stream = event.stream;
   segment.site = sites_.Find(stack_, event.library, event.call);
   segment.opened = IsOpening(event);
   segment.grows = grows;
@@ -158,6 +172,7 @@ void Analyzer::EndLife(uint64_t address, uint64_t size, const Segment& segment) 
   life.death_ns = now_ns_;
   life.site = segment.site;
   life.device = segment.device;
+  life.stream = segment.stream;
   life.opened = segment.opened;
   life.pending = segment.grows;
   segment_lives_.Add(life);
@@ -178,6 +193,7 @@ void Analyzer::FollowChunks(const Event& event) {
     segment.birth = events_;
     segment.birth_ns = now_ns_;
     segment.device = event.device;
+    segment.stream = event.stream;
     segment.site = sites_.Find(stack_, event.library, event.call);
     segment.opened = IsOpening(event);
     segment.counts = false;
@@ -327,26 +343,6 @@ void Analyzer::EndPending(uint64_t address) {
   life.death = events_;
   life.death_ns = now_ns_;
   lives_.Add(life);
-}
-
-void Analyzer::TellPool(OutOfMemory* failure) const {
-  OutOfMemoryFacts& facts = failure->facts;
-  const FreeRanges free = pool_space_.Free(0);
-  facts.has_pool = true;
-  facts.largest_free_range_bytes = free.largest_bytes;
-  facts.reserved_bytes = levels_.reserved();
-  facts.pool_free_bytes = free.free_bytes;
-  if (pool_space_.moves()) facts.pool_movable_bytes = free.movable_bytes;
-  facts.pool_free_ranges = pool_space_.hole_count();
-  facts.pending_bytes = pending_bytes_;
-  const std::vector<AddressRanges::Hole> holes = pool_space_.LargestHoles(1);
-  if (holes.empty()) return;
-  facts.largest_hole.address = holes.front().address;
-  facts.largest_hole.size = holes.front().size;
-  facts.largest_hole.before_bytes = holes.front().before.size;
-  facts.largest_hole.after_bytes = holes.front().after.size;
-  failure->before = static_cast<uint32_t>(holes.front().before.memory);
-  failure->after = static_cast<uint32_t>(holes.front().after.memory);
 }
 
 }  // namespace vramstow

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
@@ -11,6 +12,24 @@ namespace {
 
 constexpr uint64_t kSecond = 1000000000;
 constexpr size_t kMostChanges = 20;
+
+// `segments` by address; each hole lies in what begins at one of them.
+std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life*>& segments,
+                                                    const std::vector<HoleFacts>& holes) {
+  std::map<uint64_t, FragmentationFacts::Stream> streams;
+  absl::flat_hash_map<uint64_t, uint64_t> stream_at;
+  for (const Life* segment : segments) {
+    streams[segment->stream].reserved_bytes += segment->size;
+    stream_at[segment->address] = segment->stream;
+  }
+  for (const HoleFacts& hole : holes) streams[stream_at[hole.segment]].free_bytes += hole.size;
+  std::vector<FragmentationFacts::Stream> list;
+  for (auto& [stream, facts] : streams) {
+    facts.stream = stream;
+    list.push_back(facts);
+  }
+  return list;
+}
 
 }  // namespace
 
@@ -157,6 +176,7 @@ void FindHoles(const Detail& detail, Facts* facts) {
     }
     add(to, nullptr);
   }
+  if (!fragmentation.moves) fragmentation.streams = FindStreams(segments, fragmentation.holes);
   std::stable_sort(fragmentation.holes.begin(), fragmentation.holes.end(),
                    [](const HoleFacts& a, const HoleFacts& b) { return a.size > b.size; });
   if (fragmentation.holes.size() > kMostHoles) fragmentation.holes.resize(kMostHoles);

@@ -164,6 +164,13 @@ struct FragmentationFacts {
   FreeRanges at_end;
   std::vector<HoleFacts> holes;  // at the peak, the largest first
   uint64_t hole_count = 0;       // at the peak
+  // Whose the free memory at the peak is: other streams get none of it. Not of a pool that moves.
+  struct Stream {
+    uint64_t stream = kUnknownStream;
+    uint64_t reserved_bytes = 0;
+    uint64_t free_bytes = 0;
+  };
+  std::vector<Stream> streams;
   bool holes_known = false;
   // Given back but not yet to be used again: the highest, where the file tells of it.
   std::optional<uint64_t> pending_peak_bytes;
@@ -197,6 +204,8 @@ struct OutOfMemoryFacts {
   MemoryKind memory = MemoryKind::kNone;
   std::string call;
   std::string library;
+  std::string site;  // where a call stack tells it
+  std::string operation;
   uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
   // What was free on the device when that was last known, less what this process has taken since.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
@@ -333,7 +342,7 @@ struct FlushFacts {
   uint64_t bytes = 0;
   uint64_t taken_again_bytes = 0;  // from the device afterwards, up to the next flush
   uint64_t duration_ns = 0;
-  std::string by;  // "empty_cache" or "allocator"
+  std::string by;  // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
 };
 
 struct CacheFacts {
@@ -344,7 +353,26 @@ struct CacheFacts {
   uint64_t given_back_bytes = 0;
   uint64_t flush_count = 0;
   uint64_t empty_cache_calls = 0;
+  // Of vramstow's pool: what cached memory did not serve at once, moves of chunks, waits for work
+  // that might still touch what was freed.
+  bool tells_steps = false;
+  uint64_t misses = 0;
+  uint64_t stitches = 0;
+  uint64_t fence_waits = 0;
+  uint64_t fence_wait_ns = 0;
   std::vector<FlushFacts> flushes;
+};
+
+// What was seen of the host, once a second, and of pinned memory.
+struct HostFacts {
+  uint64_t looks = 0;
+  uint64_t highest_resident_bytes = 0;  // of the process
+  uint64_t highest_resident_time_ns = 0;
+  uint64_t least_free_bytes = 0;
+  uint64_t least_free_time_ns = 0;
+  uint64_t limit_bytes = 0;            // of which that much was free
+  bool is_of_group = false;            // of its control group; false: of the machine
+  uint64_t pinned_rounding_bytes = 0;  // of peak.host_bytes: more than was asked for
 };
 
 // What one site gained (or lost) within a span of time.
@@ -410,6 +438,7 @@ struct Facts {
   LifetimeFacts lifetimes;
   ChurnFacts churn;
   CacheFacts cache;
+  HostFacts host;
   OffloadFacts offload;
   BeforePeakFacts before_peak;
   std::vector<AdviceFacts> advice;
@@ -468,5 +497,4 @@ struct FactSet {
 bool IsDeviceMemory(MemoryKind kind);
 
 }  // namespace vramstow
-
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_H_

@@ -107,6 +107,8 @@ void Levels::BornElsewhere(const LiveBlock& block) {
     case MemoryKind::kHostPinned:
     case MemoryKind::kHostPhysical:
       host_ += block.size;
+      host_requested_ += block.requested;
+      if (host_ > peak_.host_bytes) host_requested_at_peak_ = host_requested_;
       Raise(&peak_.host_bytes, host_);
       break;
     case MemoryKind::kHostRegistered:
@@ -151,6 +153,7 @@ void Levels::DiedElsewhere(const LiveBlock& block) {
     case MemoryKind::kHostPinned:
     case MemoryKind::kHostPhysical:
       host_ -= block.size;
+      host_requested_ -= block.requested;
       break;
     case MemoryKind::kHostRegistered:
       registered_ -= block.size;

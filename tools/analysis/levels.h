@@ -45,11 +45,11 @@ struct DeviceLevel {
   uint64_t reserved = 0;
   uint64_t highest_reserved = 0;
   uint64_t out_of_memory = 0;
-  // The latest answer of the driver to how much is free, and what was allocated then.
+  // The latest answer of the driver to how much is free, and what was reserved then.
   FreeKnownFrom free_from = FreeKnownFrom::kNothing;
   uint64_t free = 0;
   uint64_t free_time_ns = 0;
-  uint64_t allocated_at_free = 0;
+  uint64_t reserved_at_free = 0;
   std::optional<uint64_t> lowest_free;
   uint64_t lowest_free_time_ns = 0;
   bool seen = false;
@@ -93,6 +93,8 @@ class Levels {
   uint64_t requested() const { return requested_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t host() const { return host_; }
+  // Of what was pinned when that was highest, so much had been asked for.
+  uint64_t host_requested_at_peak() const { return host_requested_at_peak_; }
   uint64_t managed() const { return managed_; }
   // The event that brought the peak. What was live then has LiveBlock::birth up to this.
   uint64_t peak_event() const { return peak_event_; }
@@ -121,6 +123,8 @@ class Levels {
   uint64_t requested_ = 0;
   uint64_t reserved_ = 0;
   uint64_t host_ = 0;
+  uint64_t host_requested_ = 0;
+  uint64_t host_requested_at_peak_ = 0;
   uint64_t registered_ = 0;
   uint64_t managed_ = 0;
   uint64_t imported_ = 0;

@@ -28,6 +28,11 @@ struct alignas(64) LiveBlock {
 };
 static_assert(sizeof(LiveBlock) == 64);
 
+// What an event asked for.
+inline uint64_t RequestedBytes(const Event& event) {
+  return event.requested != 0 ? event.requested : event.size;
+}
+
 // When something happened: at which event, counted as LiveBlock::birth is.
 struct Moment {
   uint64_t event = 0;

@@ -30,8 +30,9 @@ struct Life {
   uint64_t death = kStillLive;  // the event that ended it
   uint64_t birth_ns = 0;
   uint64_t death_ns = kStillLive;
-  uint32_t site = 0;       // SiteTable's numbers; 0: not known
-  uint32_t free_site = 0;  // who gave it back
+  uint64_t stream = kUnknownStream;  // of a segment: whose blocks lie in it
+  uint32_t site = 0;                 // SiteTable's numbers; 0: not known
+  uint32_t free_site = 0;            // who gave it back
   int16_t device = kNoDevice;
   bool opened = false;   // was there before the first event
   bool pending = false;  // given back, and not yet to be used again

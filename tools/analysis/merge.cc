@@ -151,6 +151,7 @@ void ClearOwn(Facts* total) {
   total->lifetimes = {};
   total->churn = {};
   total->cache = {};
+  total->host = {};
   total->before_peak = {};
   total->advice.clear();
 }

@@ -268,6 +268,14 @@ Json FragmentationOf(const Facts& facts) {
   if (!fragmentation.holes_known) return json;
   Json holes = Json::array();
   for (const HoleFacts& hole : fragmentation.holes) holes.push_back(HoleJson(hole));
+  Json streams = Json::array();
+  for (const FragmentationFacts::Stream& stream : fragmentation.streams) {
+    const bool known = stream.stream != kUnknownStream;
+    streams.push_back({{"stream", known ? Json(Hex(stream.stream)) : Json(nullptr)},
+                       {"reserved_bytes", stream.reserved_bytes},
+                       {"free_bytes", stream.free_bytes}});
+  }
+  json["streams"] = std::move(streams);
   json["hole_count"] = fragmentation.hole_count;
   json["holes"] = std::move(holes);
   return json;
@@ -288,21 +296,24 @@ const char* FreeFrom(FreeKnownFrom from) {
 void AddOutOfMemory(const Facts& facts, Json* list) {
   for (const OutOfMemoryFacts& failure : facts.out_of_memory) {
     const bool known = failure.free_from != FreeKnownFrom::kNothing;
-    list->push_back({{"time_ns", failure.time_ns},
-                     {"event", failure.event},
-                     {"sequence", failure.sequence},
-                     {"rank", OrNull(facts.rank)},
-                     {"device", Device(failure.device)},
-                     {"thread", failure.thread},
-                     {"kind", MemoryKindName(failure.memory)},
-                     {"call", failure.call},
-                     {"library", failure.library},
-                     {"requested_bytes", failure.requested_bytes},
-                     {"allocated_bytes", failure.allocated_bytes},
-                     {"free_bytes", known ? Json(failure.free_bytes) : Json(nullptr)},
-                     {"free_known_from", FreeFrom(failure.free_from)},
-                     {"free_known_at_ns", known ? Json(failure.free_known_at_ns) : Json(nullptr)},
-                     {"largest_free_range_bytes", OrNull(failure.largest_free_range_bytes)}});
+    list->push_back(
+        {{"time_ns", failure.time_ns},
+         {"event", failure.event},
+         {"sequence", failure.sequence},
+         {"rank", OrNull(facts.rank)},
+         {"device", Device(failure.device)},
+         {"thread", failure.thread},
+         {"kind", MemoryKindName(failure.memory)},
+         {"call", failure.call},
+         {"library", failure.library},
+         {"site", failure.site.empty() ? Json(nullptr) : Json(failure.site)},
+         {"operation", failure.operation.empty() ? Json(nullptr) : Json(failure.operation)},
+         {"requested_bytes", failure.requested_bytes},
+         {"allocated_bytes", failure.allocated_bytes},
+         {"free_bytes", known ? Json(failure.free_bytes) : Json(nullptr)},
+         {"free_known_from", FreeFrom(failure.free_from)},
+         {"free_known_at_ns", known ? Json(failure.free_known_at_ns) : Json(nullptr)},
+         {"largest_free_range_bytes", OrNull(failure.largest_free_range_bytes)}});
     if (!failure.has_pool) continue;
     list->back()["pool"] = {{"reserved_bytes", failure.reserved_bytes},
                             {"free_bytes", failure.pool_free_bytes},

@@ -112,6 +112,9 @@ Json ChurnJson(const ChurnFacts& churn) {
 
 Json CacheJson(const CacheFacts& cache) {
   if (!cache.known) return nullptr;
+  const auto step = [&cache](uint64_t value) {
+    return cache.tells_steps ? Json(value) : Json(nullptr);
+  };
   Json flushes = Json::array();
   for (const FlushFacts& flush : cache.flushes) {
     flushes.push_back({{"time_ns", flush.time_ns},
@@ -125,7 +128,26 @@ Json CacheJson(const CacheFacts& cache) {
       {"segments_taken", cache.segments_taken}, {"segments_given_back", cache.segments_given_back},
       {"taken_bytes", cache.taken_bytes},       {"given_back_bytes", cache.given_back_bytes},
       {"flush_count", cache.flush_count},       {"empty_cache_calls", cache.empty_cache_calls},
+      {"misses", step(cache.misses)},           {"stitches", step(cache.stitches)},
+      {"fence_waits", step(cache.fence_waits)}, {"fence_wait_ns", step(cache.fence_wait_ns)},
       {"flushes", std::move(flushes)}};
+}
+
+Json HostJson(const Facts& facts) {
+  const HostFacts& host = facts.host;
+  if (host.looks == 0 && facts.peak.host_bytes == 0) return nullptr;
+  const auto seen = [&host](const auto& value) {
+    return host.looks == 0 ? Json(nullptr) : Json(value);
+  };
+  return {{"looks", host.looks},
+          {"highest_resident_bytes", seen(host.highest_resident_bytes)},
+          {"highest_resident_time_ns", seen(host.highest_resident_time_ns)},
+          {"least_free_bytes", seen(host.least_free_bytes)},
+          {"least_free_time_ns", seen(host.least_free_time_ns)},
+          {"limit_bytes", seen(host.limit_bytes)},
+          {"limit_of", seen(host.is_of_group ? "control_group" : "machine")},
+          {"pinned_bytes", facts.peak.host_bytes},
+          {"pinned_rounding_bytes", host.pinned_rounding_bytes}};
 }
 
 Json BeforePeakJson(const BeforePeakFacts& before) {
@@ -193,6 +215,7 @@ void AddExplained(const Facts& facts, Json* json) {
   (*json)["iterations"] = IterationsJson(facts.iterations);
   (*json)["iterations_found"] = FoundJson(facts.iterations);
   (*json)["lifetimes"] = LifetimesJson(facts.lifetimes);
+  (*json)["host"] = HostJson(facts);
   (*json)["churn"] = ChurnJson(facts.churn);
   (*json)["cache"] = CacheJson(facts.cache);
   (*json)["before_peak"] = BeforePeakJson(facts.before_peak);

@@ -200,6 +200,23 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
   return table.Text(0);
 }
 
+// What lies idle because it is another stream's.
+static std::string StreamText(const FragmentationFacts& fragmentation, const TextStyle& style) {
+  std::string text = "free at the peak, by the stream that alone may have it: ";
+  for (size_t i = 0; i < fragmentation.streams.size(); ++i) {
+    const FragmentationFacts::Stream& stream = fragmentation.streams[i];
+    if (i == kMostRows) {
+      text += "; …";
+      break;
+    }
+    absl::StrAppend(
+        &text, i == 0 ? "" : "; ",
+        stream.stream == kUnknownStream ? "unknown" : absl::StrFormat("0x%x", stream.stream), " ",
+        Bytes(stream.free_bytes), " of ", Bytes(stream.reserved_bytes));
+  }
+  return WrappedLines(text + "\n", style.width);
+}
+
 std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   const FragmentationFacts& fragmentation = facts.fragmentation;
   const Peak& peak = facts.peak;
@@ -239,6 +256,11 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
         "too small.\n",
         style.width);
   }
+  if (fragmentation.streams.size() > 1) text += StreamText(fragmentation, style);
+  if (fragmentation.pending_peak_bytes.value_or(0) > 0) {
+    text += absl::StrCat("freed and waiting for other streams: ",
+                         Bytes(*fragmentation.pending_peak_bytes), " at the most\n");
+  }
   return text + HoleTable(facts, style);
 }
 
@@ -252,16 +274,23 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
       if (told == kMostRows) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
-      text += absl::StrFormat("at %s %s asked %s for %s", Time(failure.time_ns),
-                              Printable(failure.library), Printable(failure.call),
+      text += absl::StrFormat("at %s %s asked for %s", Time(failure.time_ns),
+                              Printable(failure.site.empty() ? failure.library : failure.site),
                               Bytes(failure.requested_bytes));
+      const bool says_more =
+          !failure.operation.empty() && !failure.site.ends_with(failure.operation);
+      const std::string& how = says_more ? failure.operation : failure.call;
+      if (!how.empty()) text += absl::StrCat(" (", Printable(how), ")");
       if (failure.device != kNoDevice) text += absl::StrCat(" on device ", failure.device);
       text += absl::StrCat("; this process had ", Bytes(failure.allocated_bytes));
       if (failure.free_from == FreeKnownFrom::kNothing) {
         text += ", what was free is not known\n";
       } else {
-        text += absl::StrFormat(", %s free (by what the driver said at %s)\n",
-                                Bytes(failure.free_bytes), Time(failure.free_known_at_ns));
+        const std::string since =
+            failure.free_from == FreeKnownFrom::kStart
+                ? "by what was free at the start"
+                : "by what the driver said at " + Time(failure.free_known_at_ns);
+        text += absl::StrFormat(", the device %s free (%s)\n", Bytes(failure.free_bytes), since);
       }
       if (failure.has_pool) text += PoolStory(failure);
     }

@@ -36,7 +36,8 @@ std::string CategorySection(const Facts& facts, const TextStyle& style);
 std::string BeforePeakSection(const Facts& facts, const TextStyle& style);
 std::string IterationSection(const Facts& facts);
 std::string LifetimeSection(const Facts& facts, const TextStyle& style);
-std::string CacheSection(const Facts& facts);
+std::string CacheSection(const Facts& facts, const TextStyle& style);
+std::string HostSection(const Facts& facts, const TextStyle& style);
 std::string LaunchSection(const Facts& facts, const TextStyle& style);
 // Part of the section on fragmentation.
 std::string HoleTable(const Facts& facts, const TextStyle& style);

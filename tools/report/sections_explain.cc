@@ -220,7 +220,7 @@ std::string LifetimeSection(const Facts& facts, const TextStyle& style) {
   return text + growing.Text(2);
 }
 
-std::string CacheSection(const Facts& facts) {
+std::string CacheSection(const Facts& facts, const TextStyle& style) {
   const CacheFacts& cache = facts.cache;
   std::string text;
   if (facts.churn.pairs > 0) {
@@ -228,14 +228,52 @@ std::string CacheSection(const Facts& facts) {
         absl::StrFormat("%s of a size that had just been freed (%s in all)\n",
                         Counted(facts.churn.pairs, "allocation"), Bytes(facts.churn.pair_bytes));
   }
-  if (!cache.known) return text;
+  if (!cache.known) return WrappedLines(text, style.width);
   text += absl::StrFormat("%s taken from the device (%s), %s given back (%s)\n",
                           Counted(cache.segments_taken, "segment"), Bytes(cache.taken_bytes),
                           Count(cache.segments_given_back), Bytes(cache.given_back_bytes));
-  if (cache.flush_count == 0) return text;
-  text += absl::StrFormat("the cache was given back %s, by empty_cache() %s\n",
-                          Counted(cache.flush_count, "time"), Count(cache.empty_cache_calls));
-  return text;
+  if (cache.tells_steps) {
+    text += absl::StrFormat(
+        "%s that cached memory could not serve at once, %s with chunks from elsewhere; ",
+        Counted(cache.misses, "allocation"), Count(cache.stitches));
+    text += cache.fence_waits == 0
+                ? "no wait for work that was not finished\n"
+                : absl::StrFormat("%s for work that was not finished, %s in all\n",
+                                  Counted(cache.fence_waits, "wait"), Time(cache.fence_wait_ns));
+  }
+  if (cache.flush_count == 0) return WrappedLines(text, style.width);
+  uint64_t taken_again = 0;
+  uint64_t duration_ns = 0;
+  for (const FlushFacts& flush : cache.flushes) {
+    taken_again += flush.taken_again_bytes;
+    duration_ns += flush.duration_ns;
+  }
+  const bool all = cache.flushes.size() == cache.flush_count;
+  text += absl::StrFormat(
+      "the cache was given back %s, by empty_cache() %s%s: it took %s, and %s was "
+      "taken from the device again\n",
+      Counted(cache.flush_count, "time"), Count(cache.empty_cache_calls),
+      all ? "" : absl::StrCat("; the first ", cache.flushes.size()), Time(duration_ns),
+      Bytes(taken_again));
+  return WrappedLines(text, style.width);
+}
+
+std::string HostSection(const Facts& facts, const TextStyle& style) {
+  const HostFacts& host = facts.host;
+  std::string text;
+  if (host.looks > 0) {
+    text += absl::StrFormat(
+        "%s of the process resident at the most (at %s); %s free at the least of %s of %s (at "
+        "%s)\n",
+        Bytes(host.highest_resident_bytes), Time(host.highest_resident_time_ns),
+        Bytes(host.least_free_bytes), Bytes(host.limit_bytes),
+        host.is_of_group ? "its control group" : "the machine", Time(host.least_free_time_ns));
+  }
+  if (facts.peak.host_bytes > 0) {
+    text += absl::StrCat(Bytes(facts.peak.host_bytes), " pinned at the most, ",
+                         Bytes(host.pinned_rounding_bytes), " of it by rounding\n");
+  }
+  return WrappedLines(text, style.width);
 }
 
 std::string HoleTable(const Facts& facts, const TextStyle& style) {

@@ -248,7 +248,8 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
   if (one) {
     section("Segments at the end", SnapshotSection(total));
     section("Fragmentation", FragmentationSection(total, style));
-    section("Cache", CacheSection(total));
+    section("Cache", CacheSection(total, style));
+    section("Host", HostSection(total, style));
     section("Iterations", IterationSection(total));
     section("Lifetimes", LifetimeSection(total, style));
   }

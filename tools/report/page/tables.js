@@ -147,6 +147,8 @@ function holePanel(facts, view) {
   const neighbour = (side) => side ? `${bytesText(side.bytes)} ${side.site}` : "segment's edge";
   return panel('Free ranges at the peak, and who fences them in',
       element('p', {class: 'quiet'}, `${counted(fragmentation.hole_count, 'range')}, ${bytesText(fragmentation.at_peak.free_bytes)} in all; the largest request was ${bytesText(fragmentation.largest_request_bytes)}. A row leads to the peak.`),
+      (fragmentation.streams || []).length > 1 ? element('p', {class: 'quiet'}, 'By the stream that alone may have it: ',
+          fragmentation.streams.map((one) => `${one.stream || 'unknown'} ${bytesText(one.free_bytes)} of ${bytesText(one.reserved_bytes)}`).join('; ')) : null,
       table([
         ['Free', 'n', (row, i) => figure(`fragmentation.holes.${i}.bytes`, row.bytes, bytesText(row.bytes))],
         ['Address', '', (row) => element('span', {class: 'mono'}, row.address)],
@@ -161,6 +163,7 @@ function failurePanel(facts) {
   if (!failures.length) return null;
   return panel('Out of memory', table([
     ['When', '', (row) => timeText(row.time_ns)],
+    ['Who', 'wide', (row) => row.site || row.library || row.call],
     ['Asked', 'n', (row, i) => figure(`out_of_memory.${i}.requested_bytes`, row.requested_bytes, bytesText(row.requested_bytes))],
     ['The process had', 'n', (row) => bytesText(row.allocated_bytes)],
     ['Free on the device', 'n', (row) => bytesText(row.free_bytes)],
@@ -195,6 +198,23 @@ function lifetimePanel(facts) {
   ], lifetimes.growing.slice(0, 8)) : null);
 }
 
+function hostPanel(facts) {
+  const host = facts.host;
+  if (!host) return null;
+  const lines = [];
+  if (host.looks) {
+    lines.push(element('p', {}, figure('host.highest_resident_bytes', host.highest_resident_bytes, bytesText(host.highest_resident_bytes)),
+        ` of the process resident at the most (at ${timeText(host.highest_resident_time_ns)}); `,
+        figure('host.least_free_bytes', host.least_free_bytes, bytesText(host.least_free_bytes)),
+        ` free at the least of ${bytesText(host.limit_bytes)} of ${host.limit_of === 'control_group' ? 'its control group' : 'the machine'} (at ${timeText(host.least_free_time_ns)}).`));
+  }
+  if (host.pinned_bytes) {
+    lines.push(element('p', {}, figure('host.pinned_bytes', host.pinned_bytes, bytesText(host.pinned_bytes)),
+        ` pinned at the most, ${bytesText(host.pinned_rounding_bytes)} of it by rounding.`));
+  }
+  return panel('Host', ...lines);
+}
+
 function cachePanel(facts) {
   const cache = facts.cache;
   if (!cache) return null;
@@ -202,6 +222,8 @@ function cachePanel(facts) {
       ` taken from the device (${bytesText(cache.taken_bytes)}), `, figure('cache.segments_given_back', cache.segments_given_back, countText(cache.segments_given_back)),
       ` given back (${bytesText(cache.given_back_bytes)}). `,
       figure('churn.pairs', facts.churn.pairs, counted(facts.churn.pairs, 'allocation')), ' of a size that had just been freed.'),
+  cache.misses === null ? null : element('p', {}, figure('cache.misses', cache.misses, counted(cache.misses, 'allocation')),
+      ` that cached memory could not serve at once, ${countText(cache.stitches)} with chunks from elsewhere; ${counted(cache.fence_waits, 'wait')} for work that was not finished (${timeText(cache.fence_wait_ns)}).`),
   cache.flushes.length ? table([
     ['When', '', (row) => timeText(row.time_ns)],
     ['By', '', (row) => row.by.replace('_', ' ')],
@@ -286,7 +308,7 @@ function fillTables(facts, view) {
   };
   const iterations = iterationPanel(facts, view);
   const rows = [failurePanel(facts), two(categoryPanel(facts), beforePeakPanel(facts)), sitePanel(facts), modulePanel(facts), libraryPanel(facts),
-    holePanel(facts, view), iterations, two(lifetimePanel(facts), cachePanel(facts)), poolPanel(facts)];
+    holePanel(facts, view), iterations, two(lifetimePanel(facts), cachePanel(facts)), hostPanel(facts), poolPanel(facts)];
   byId('tables').replaceChildren(...rows.filter((row) => row));
   view.redrawIterations = iterations && iterations.redraw ? iterations.redraw : () => {};
 }

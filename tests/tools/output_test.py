@@ -1,0 +1,122 @@
+"""Files that commands write are there as a whole or not at all, and devices stay what they are."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from installation import VRAMSTOW, WRITE_TRACE
+
+LOG = "Thread,Time,Action,Pointer,Size,Stream\n" + "".join(
+    f"1,00:00:00.{i:06d},allocate,{hex(65536 * (i + 1))},{512 * (i % 9 + 1)},0\n"
+    for i in range(3000)
+)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    log = tmp_path / "log.csv"
+    log.write_text(LOG)
+    return log
+
+
+def commands(source: Path, output: Path) -> dict[str, list[str | Path]]:
+    exports = ("csv", "rmm", "snapshot", "chrome", "perfetto", "pprof", "folded", "speedscope")
+    made: dict[str, list[str | Path]] = {
+        f"export {name}": ["export", source, "--to", name, "-o", output] for name in exports
+    }
+    made["report"] = ["report", source, "-o", output]
+    made["convert"] = ["convert", source, "-o", output]
+    made["check"] = ["check", source, "--baseline", output, "--update"]
+    made["replay"] = ["replay", source, "--models", "native", "--steps", output]
+    return made
+
+
+NAMES = sorted(commands(Path(), Path()))
+
+
+def run(
+    arguments: list[str | Path], most_bytes: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    def limit() -> None:
+        if most_bytes is None:
+            return
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+
+    return subprocess.run(
+        [VRAMSTOW, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+def one_sentence(result: subprocess.CompletedProcess[str], output: Path) -> None:
+    assert result.returncode == 1, result.stderr
+    [line] = result.stderr.splitlines()
+    assert line.startswith("vramstow ") and str(output) in line and line.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk_leaves_what_was_there(source: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    output = folder / "output"
+    output.write_text("old")
+    one_sentence(run(commands(source, output)[name], most_bytes=16), output)
+    assert output.read_text() == "old"
+    assert [file.name for file in folder.iterdir()] == ["output"]
+    assert run(commands(source, output)[name]).returncode == 0
+    assert output.read_bytes() != b"old"
+    assert [file.name for file in folder.iterdir()] == ["output"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_device_is_written_and_not_replaced(source: Path, name: str) -> None:
+    one_sentence(run(commands(source, Path("/dev/full"))[name]), Path("/dev/full"))
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+    assert run(commands(source, Path("/dev/null"))[name]).returncode == 0
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_stays_one(source: Path, tmp_path: Path, name: str) -> None:
+    there, link = tmp_path / "there", tmp_path / "link"
+    there.write_text("old")
+    link.symlink_to(there)
+    assert run(commands(source, link)[name]).returncode == 0
+    assert link.is_symlink()
+    assert there.read_bytes() != b"old"
+
+
+def test_a_folder_and_a_place_that_is_not_there_are_refused(source: Path, tmp_path: Path) -> None:
+    for output in (tmp_path, tmp_path / "no" / "where"):
+        for name in NAMES:
+            one_sentence(run(commands(source, output)[name]), output)
+
+
+def test_an_empty_baseline_is_none(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name, why in (("empty", "is no baseline"), ("missing", "No such file")):
+        result = run(["check", source, "--baseline", tmp_path / name])
+        assert result.returncode == 2
+        assert why in result.stderr
+
+
+def test_a_trace_may_replace_its_input(tmp_path: Path) -> None:
+    subprocess.run(
+        [WRITE_TRACE, "small"],
+        env=os.environ | {"VRAMSTOW_TRACE_DIR": str(tmp_path)},
+        check=True,
+    )
+    [trace] = tmp_path.glob("*.stow")
+    assert run(["convert", trace, "-o", trace]).returncode == 0
+    assert run(["analyze", trace]).returncode == 0
