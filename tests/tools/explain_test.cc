@@ -70,24 +70,37 @@ TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
   EXPECT_EQ(facts.advice.front().bytes, 30 * kMega);
 }
 
-// One step of training, whose trace says who allocated, but not who freed.
+// Training whose trace says who allocated, but not who freed.
 class StepSource : public ListSource {
  public:
-  using ListSource::ListSource;
+  // `who`: by the number of the event, from 1.
+  StepSource(const std::vector<Event>& events, std::map<uint32_t, std::string> who)
+      : ListSource(events), who_(std::move(who)) {}
   uint32_t Stack() const override { return ++given_; }
   std::vector<CallFrame> Frames(uint32_t event) const override {
-    const std::string_view names[] = {"Net.forward", "Net.forward", "backward", "backward",
-                                      "AdamW.step"};
-    constexpr size_t kEvents[] = {1, 2, 4, 5, 8};
-    const auto* place = std::ranges::find(kEvents, event);
-    if (place == std::end(kEvents)) return {};
-    const bool steps = event == 8;
-    return {{names[place - kEvents], steps ? "/lib/torch/optim/adamw.py" : "/home/user/a.py", 1}};
+    const auto place = who_.find(event);
+    if (place == who_.end()) return {};
+    const bool steps = place->second.ends_with(".step");
+    return {{place->second, steps ? "/lib/torch/optim/adamw.py" : "/home/user/a.py", 1}};
   }
 
  private:
+  std::map<uint32_t, std::string> who_;
   mutable uint32_t given_ = 0;
 };
+
+Facts FactsOf(const History& history, std::map<uint32_t, std::string> who) {
+  StepSource source(history.events(), std::move(who));
+  Analysis analysis = AnalyzeInDetail(&source, "step.stow");
+  Explain(analysis.detail, &analysis.facts);
+  return std::move(analysis.facts);
+}
+
+std::map<std::string, uint64_t> CategoriesOf(const Facts& facts) {
+  std::map<std::string, uint64_t> bytes;
+  for (const CategoryFacts& row : facts.by_category) bytes[row.name] = row.at_peak.bytes;
+  return bytes;
+}
 
 TEST(Categories, AreReadFromWhatWasDoneMeanwhileWhereFreesTellNothing) {
   History history;
@@ -100,14 +113,64 @@ TEST(Categories, AreReadFromWhatWasDoneMeanwhileWhereFreesTellNothing) {
   history.Free(0x1000);
   history.Allocate(0x5000, kMega);  // 8, of the optimizer
   history.Free(0x3000);
-  StepSource source(history.events());
-  Analysis analysis = AnalyzeInDetail(&source, "step.stow");
-  Explain(analysis.detail, &analysis.facts);
-  std::map<std::string, uint64_t> bytes;
-  for (const CategoryFacts& row : analysis.facts.by_category) bytes[row.name] = row.at_peak.bytes;
-  EXPECT_EQ(bytes, (std::map<std::string, uint64_t>{{"activations", 8 * kMega},
-                                                    {"gradients", 2 * kMega},
-                                                    {"temporaries", 16 * kMega}}));
+  const Facts facts = FactsOf(history, {{1, "Net.forward"},
+                                        {2, "Net.forward"},
+                                        {4, "backward"},
+                                        {5, "backward"},
+                                        {8, "AdamW.step"}});
+  EXPECT_EQ(CategoriesOf(facts), (std::map<std::string, uint64_t>{{"activations", 8 * kMega},
+                                                                  {"gradients", 2 * kMega},
+                                                                  {"temporaries", 16 * kMega}}));
+}
+
+// A loss that the training loop computes itself, and what such a loop prints.
+TEST(Categories, WhatBridgesForwardAndBackwardIsAnActivationWhoeverAsked) {
+  History history;
+  history.Allocate(0x1000, 8 * kMega);   // 1, an activation
+  history.Allocate(0x2000, 16 * kMega);  // 2, the loss
+  history.Allocate(0x3000, 2 * kMega);   // 3, something that stays
+  history.Allocate(0x4000, 4 * kMega);   // 4, a gradient
+  history.Free(0x2000);
+  history.Free(0x1000);
+  history.Allocate(0x5000, kMega);  // 7, of the optimizer
+  const Facts facts = FactsOf(history, {{1, "Net.forward"}, {4, "backward"}, {7, "AdamW.step"}});
+  EXPECT_EQ(CategoriesOf(facts),
+            (std::map<std::string, uint64_t>{
+                {"activations", 24 * kMega}, {"gradients", 4 * kMega}, {"unknown", 2 * kMega}}));
+}
+
+// At its exit a program frees everything; parameters and state are not temporaries for that.
+TEST(Categories, WhatLivesOnWhenItsPhaseIsOverIsKept) {
+  History history;
+  history.Allocate(0x1000, 32 * kMega);  // 1, a parameter
+  for (uint64_t step = 0; step < 2; ++step) {
+    history.Allocate(0x2000, 8 * kMega);                  // 2 and 9, an activation
+    history.Allocate(0x3000, 4 * kMega);                  // 3 and 10, a gradient
+    history.Free(0x2000);                                 // 4 and 11
+    history.Allocate(0x4000 + step, (2 + step) * kMega);  // 5 and 12, state of the optimizer
+    history.Allocate(0x5000, 64 * kMega);                 // 6 and 13, of its step
+    history.Free(0x5000);                                 // 7 and 14
+    history.Free(0x3000);                                 // 8 and 15
+  }
+  history.Allocate(0x2000, 8 * kMega);  // 16, the forward pass of an evaluation
+  for (const uint64_t address : {0x2000, 0x4000, 0x4001, 0x1000}) history.Free(address);
+  const Facts facts = FactsOf(history, {{1, "Net.__init__"},
+                                        {2, "Net.forward"},
+                                        {3, "backward"},
+                                        {5, "AdamW.step"},
+                                        {6, "AdamW.step"},
+                                        {9, "Net.forward"},
+                                        {10, "backward"},
+                                        {12, "AdamW.step"},
+                                        {13, "AdamW.step"},
+                                        {16, "Net.forward"}});
+  EXPECT_EQ(CategoriesOf(facts), (std::map<std::string, uint64_t>{{"parameters", 32 * kMega},
+                                                                  {"gradients", 4 * kMega},
+                                                                  {"optimizer_state", 5 * kMega},
+                                                                  {"temporaries", 64 * kMega}}));
+  const auto advised = std::ranges::find(facts.advice, "optimizer_temporaries", &AdviceFacts::id);
+  ASSERT_NE(advised, facts.advice.end());
+  EXPECT_EQ(advised->bytes, 64 * kMega);
 }
 
 TEST(Iterations, ALeakIsFoundAlthoughTheEndFreesItAll) {

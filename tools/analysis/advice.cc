@@ -7,6 +7,7 @@
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/explain.h"
 #include "tools/analysis/link.h"
+#include "tools/analysis/phases_over.h"
 
 namespace vramstow {
 namespace {
@@ -31,15 +32,20 @@ class Adviser {
     Offloaded();
     AdviseOnWork(detail_, facts_, &advice_);
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
-      const bool explains_a = a.id == kFailure;
-      const bool explains_b = b.id == kFailure;
-      return explains_a != explains_b ? explains_a : a.bytes > b.bytes;
+      return RankOf(a) != RankOf(b) ? RankOf(a) < RankOf(b) : a.bytes > b.bytes;
     });
     return std::move(advice_);
   }
 
  private:
   static constexpr char kFailure[] = "out_of_memory_by_fragmentation";
+  static constexpr char kCacheAtEnd[] = "cache_at_end";
+
+  // What explains a failure comes first, what brings nothing at the peak last.
+  static int RankOf(const AdviceFacts& advice) {
+    if (advice.id == kFailure) return 0;
+    return advice.id == kCacheAtEnd ? 2 : 1;
+  }
 
   bool IsWorthIt(uint64_t bytes) const { return IsWorthAdvice(facts_, bytes); }
   uint64_t Category(const std::string& name) const { return CategoryAtPeak(facts_, name); }
@@ -124,7 +130,7 @@ class Adviser {
     }
     if (reserved < allocated * 2 || !IsWorthIt(reserved - allocated)) return;
     advice_.push_back(
-        {"cache_at_end", "The cache is kept for a peak that is over", reserved - allocated,
+        {kCacheAtEnd, "The cache is kept for a peak that is over", reserved - allocated,
          "At the end " + AdviceText(reserved) + " were reserved and " + AdviceText(allocated) +
              " allocated. This brings nothing at this process's own peak, but to "
              "whoever shares the "
@@ -221,9 +227,11 @@ class Adviser {
 
   void OptimizerTemporaries() {
     uint64_t bytes = 0;
+    const PhasesOver phases(detail_);
     for (const Life& life : detail_.lives) {
       if (life.pending || life.death == kStillLive || !life.LivesAt(detail_.peak_event)) continue;
-      if (detail_.sites[life.site].phase == Phase::kOptimizer) bytes += life.size;
+      if (detail_.sites[life.site].phase != Phase::kOptimizer) continue;
+      if (!phases.Outlives(life, Phase::kOptimizer)) bytes += life.size;
     }
     if (!IsWorthIt(bytes)) return;
     advice_.push_back(

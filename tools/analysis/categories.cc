@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/explain.h"
+#include "tools/analysis/phases_over.h"
 
 namespace vramstow {
 namespace {
@@ -95,42 +96,6 @@ class ToldCategories {
   std::vector<Told> told_;
 };
 
-// What was being done while a block lived, by what others were allocated for.
-class PhasesOver {
- public:
-  explicit PhasesOver(const Detail& detail) {
-    for (const Life& life : detail.lives) {
-      const Phase phase = detail.sites[life.site].phase;
-      if (life.opened || life.pending || !IsStage(phase)) continue;
-      if (phase == Phase::kBackward) backward_.push_back(life.birth);
-      if (stages_.empty() || stages_.back().phase != phase) stages_.push_back({life.birth, phase});
-    }
-  }
-  bool LivesIntoBackward(const Life& life) const {
-    const auto next = std::ranges::upper_bound(backward_, life.birth);
-    return next != backward_.end() && *next < life.death;
-  }
-  // `phase`: in which it was allocated.
-  bool Outlives(const Life& life, Phase phase) const {
-    auto next = std::ranges::upper_bound(stages_, life.birth, {}, &Stage::since);
-    if (next != stages_.end() && next->phase == phase) ++next;
-    return next == stages_.end() ? life.death == kStillLive : next->since < life.death;
-  }
-
- private:
-  struct Stage {
-    uint64_t since;  // event
-    Phase phase;
-  };
-  static bool IsStage(Phase phase) {
-    return phase == Phase::kForward || phase == Phase::kBackward || phase == Phase::kOptimizer ||
-           phase == Phase::kData;
-  }
-
-  std::vector<uint64_t> backward_;  // events
-  std::vector<Stage> stages_;       // one differs from the next
-};
-
 Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& life) {
   const SiteDetail& site = detail.sites[life.site];
   const Phase freed = detail.sites[life.free_site].phase;
@@ -143,9 +108,9 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
     case Phase::kData:
       return kInputs;
     case Phase::kInit:
-      return kept ? kParameters : kTemporaries;
+      return kept || phases.Outlives(life, Phase::kInit) ? kParameters : kTemporaries;
     case Phase::kOptimizer:
-      return kept ? kOptimizerState : kTemporaries;
+      return kept || phases.Outlives(life, Phase::kOptimizer) ? kOptimizerState : kTemporaries;
     case Phase::kBackward:
       if (freed != Phase::kUnknown) return freed == Phase::kBackward ? kTemporaries : kGradients;
       return phases.Outlives(life, Phase::kBackward) ? kGradients : kTemporaries;
@@ -162,6 +127,8 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
   // Of a block that was there before, only where it went is known.
   if (freed == Phase::kBackward) return kActivations;
   if (freed == Phase::kOptimizer && life.opened) return kGradients;
+  // A loss that is computed outside of any module.
+  if (!life.opened && phases.BridgesToBackward(life)) return kActivations;
   return kUnknownUse;
 }
 
