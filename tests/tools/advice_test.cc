@@ -69,6 +69,17 @@ struct Job {
   Facts facts;
 };
 
+TEST(Advice, WhatBringsNothingAtThePeakComesLast) {
+  Job job;
+  job.facts.cache.known = true;
+  DeviceFacts device;
+  device.end_reserved_bytes = 4000 * kMega;
+  job.facts.devices = {device};
+  ASSERT_NE(job.Find("cache_at_end"), nullptr);
+  EXPECT_EQ(job.facts.advice.back().id, "cache_at_end");
+  EXPECT_GT(job.facts.advice.back().bytes, job.facts.advice.front().bytes);
+}
+
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
   Job job;
   const AdviceFacts* advice = job.Find("checkpoint_activations");
@@ -84,6 +95,16 @@ TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
   EXPECT_EQ(advice->bytes, 300 * kMega);
   job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
   EXPECT_EQ(job.Find("lower_precision"), nullptr);
+  job.detail.frames.clear();
+  // A model that is moved to the card is converted by the same operator.
+  SiteDetail& site = job.detail.sites.emplace_back();
+  site.operation = "aten::_to_copy";
+  EXPECT_NE(job.Find("lower_precision"), nullptr);
+  site.module = "Decoder.blocks.0";
+  EXPECT_EQ(job.Find("lower_precision"), nullptr);
+  site = {};
+  site.site = "backward of ToCopy in Decoder.blocks.0";
+  EXPECT_EQ(job.Find("lower_precision"), nullptr);
 }
 
 TEST(Advice, AccumulationSaysHowManyMicroBatches) {
@@ -98,7 +119,7 @@ TEST(Advice, AccumulationSaysHowManyMicroBatches) {
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->title, HasSubstr("4 micro-batches"));
   EXPECT_EQ(advice->bytes, 600 * kMega);
-  EXPECT_THAT(advice->action, HasSubstr("every 4th time"));
+  EXPECT_THAT(advice->action, HasSubstr("after every 4."));
 }
 
 TEST(Advice, LargestBatchThatWouldFit) {

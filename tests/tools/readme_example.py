@@ -47,6 +47,12 @@ def sections(report: str) -> dict[str, list[str]]:
     return found
 
 
+def first(count: int, advice: list[str]) -> list[str]:
+    """So many pieces of advice, and a sign where there are more."""
+    starts = [at for at, line in enumerate(advice) if re.match(r"\d+\. ", line)]
+    return advice if len(starts) <= count else [*advice[: starts[count]], "…", ""]
+
+
 def example() -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
@@ -60,7 +66,7 @@ def example() -> str:
     parts = sections(report)
     text = [*summary, "", "$ vramstow analyze run.stow", "…"]
     for name in SECTIONS:
-        text += parts[name]
+        text += first(2, parts[name]) if name == "Advice" else parts[name]
     made = "\n".join(text).replace("\n\n\n", "\n\n").rstrip()
     return "\n".join(f"    {line}".rstrip() for line in made.splitlines()) + "\n    …\n"
 

@@ -33,11 +33,18 @@ class WorkAdviser {
   }
 
  private:
+  // Autocast is a context, which no stack shows, but it converts what modules are given.
   bool UsesLowerPrecision() const {
-    return std::ranges::any_of(detail_.frames, [](const std::string& frame) {
+    const auto converts = [](const SiteDetail& site) {
+      return site.site.starts_with("backward of ToCopy") ||
+             (site.operation == "aten::_to_copy" && !site.module.empty());
+    };
+    const auto names_it = [](const std::string& frame) {
       return frame.find("autocast") != std::string::npos ||
              frame.find("bfloat16") != std::string::npos || frame.find("half") != std::string::npos;
-    });
+    };
+    return std::ranges::any_of(detail_.sites, converts) ||
+           std::ranges::any_of(detail_.frames, names_it);
   }
 
   // What numbers are made of is in no trace; that nothing converts them is.
@@ -48,8 +55,9 @@ class WorkAdviser {
         {"lower_precision", "Compute in 16 bits what is kept for the backward pass",
          activations / 2,
          AdviceText(activations) +
-             " of activations lie at the peak, and no call stack shows autocast or a conversion "
-             "to half or bfloat16: if they have 32 bits, half of them would do.",
+             " of activations lie at the peak, and neither call stacks nor operators show "
+             "autocast or a conversion to half or bfloat16: if they have 32 bits, half of them "
+             "would do.",
          "Rounding: losses may differ in the third digit; float16 needs a gradient scaler, "
          "bfloat16 does not.",
          "with torch.autocast(\"cuda\", dtype=torch.bfloat16): around the forward pass and the "
@@ -77,7 +85,7 @@ class WorkAdviser {
              AdviceText(activations / batches) + " of activations are left.",
          "A little time: kernels are smaller, and " + number + " times as many.",
          "Divide the batch by " + number + ", divide the loss by " + number +
-             ", and step the optimizer every " + number + "th time."});
+             ", and step the optimizer after every " + number + "."});
   }
 
   void LargerBatch() {
