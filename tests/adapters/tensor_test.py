@@ -82,6 +82,25 @@ def test_a_job_makes_the_same_requests(
     assert len(native) > 10
 
 
+@pytest.mark.parametrize("level", ["native", "tensors"])
+def test_what_the_device_has_free_is_in_the_trace(
+    rehearse: Rehearse, python: str, tensors: dict[str, str], level: str
+) -> None:
+    program = """
+import time, torch
+print(torch.cuda.mem_get_info()[0])
+first = torch.empty(200 << 20, dtype=torch.uint8, device="cuda")
+time.sleep(1.1)
+more = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
+"""
+    job = rehearse(python, "-c", program, env=tensors if level == "tensors" else NATIVE)
+    assert job.status == 0, job.err[-4000:]
+    (device,) = job.analysis()["devices"]
+    assert device["free_bytes_at_start"] == int(job.out)
+    # A second later it was looked at again, before or after the second block.
+    assert int(job.out) - device["lowest_free_bytes"] >= 200 << 20
+
+
 @pytest.mark.long
 def test_a_network_learns_the_same_as_on_the_cpu(
     rehearse: Rehearse, python: str, tensors: dict[str, str]

@@ -4,6 +4,7 @@
 
 #include "interpose/core/core.h"
 #include "interpose/core/delegate/record.h"
+#include "interpose/core/free_bytes.h"
 #include "interpose/core/keep_errno.h"
 #include "interpose/core/pooling/out_of_memory.h"
 #include "interpose/core/pooling/pool_trace.h"
@@ -80,7 +81,7 @@ PoolAnswer AllocatePooled(const Entry& entry, const PooledRequest& request, CUde
   Pools::Use use = core.pools.ForCurrentContext();
   if (!use) return PoolAnswer::kAskDriver;
   KeepErrno keep_errno;
-  if (core.trace.WantsFreeBytes(use.device())) DescribeFreeBytes(use.device());
+  DescribeFreeBytes(use.device());
   PoolCall call(entry, request.memory, request.requested);
   Block block;
   const PoolError error = use->Allocate({.size = request.size, .tag = Regions::Current()}, &block);

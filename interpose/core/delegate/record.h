@@ -40,11 +40,6 @@ int16_t CurrentDevice();
 // written down.
 int16_t DeviceBeforeAllocation();
 
-// Writes the free memory of a device down, which is current and used for the first time.
-void DescribeFreeBytes(int16_t device);
-// The same as an event, if the last one was a second ago or more.
-void SampleFreeBytes(int16_t device);
-
 // The device of a location, or kNoDevice.
 int16_t DeviceOf(const CUmemLocation& location);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "interpose/core/core.h"
+#include "interpose/core/free_bytes.h"
 #include "interpose/core/keep_errno.h"
 #include "interpose/core/pooling/out_of_memory.h"
 #include "interpose/core/pooling/pool_trace.h"
@@ -92,6 +93,7 @@ int Open(int device, int* handle) {
   Pools& pools = TheCore().pools;
   Pools::Use use = pools.ForCurrentContext();
   if (!use || use.device() != device) return VRAMSTOW_NOT_ACTIVE;
+  DescribeFreeBytes(use.device());
   *handle = pools.NumberOf(use);
   return VRAMSTOW_OK;
 }
@@ -108,7 +110,10 @@ inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint6
   if (error == PoolError::kOk) {
     Put(request, made, use.device(), block);
     *served = made.served == Served::kHit ? VRAMSTOW_SERVED_FROM_CACHE : VRAMSTOW_SERVED_SLOWLY;
-    if (made.served != Served::kHit) TellFailedCheck(use.get());
+    if (made.served != Served::kHit) {
+      TellFailedCheck(use.get());
+      SampleFreeBytes(use.device());
+    }
     return VRAMSTOW_OK;
   }
   TellFailedCheck(use.get());
