@@ -100,6 +100,12 @@ class Listener {
 // A job whose pieces lie otherwise in each phase, so that chunks are moved to and fro.
 class PoolTraceTest : public testing::TestWithParam<uint64_t> {
  protected:
+  bool Open(Pool* pool, const FakeDevice& device) {
+    PoolConfig config;
+    config.sink = listener_.sink();
+    config.last_wait_ns = 0;
+    return pool->Open(device.table(), config) == PoolError::kOk;
+  }
   void Compare(Pool& pool, const FakeDevice& device) {
     const PoolStats stats = pool.Stats();
     ASSERT_EQ(listener_.analyzer().reserved(), stats.reserved_bytes);
@@ -123,10 +129,7 @@ TEST_P(PoolTraceTest, ReservedAndFreeAreThePoolsAndTheDevices) {
   FakeDevice device({.total_bytes = 256 * kMiB});
   const auto kept = std::make_unique<Pool>();
   Pool& pool = *kept;
-  PoolConfig config;
-  config.sink = listener_.sink();
-  config.last_wait_ns = 0;
-  ASSERT_EQ(pool.Open(device.table(), config), PoolError::kOk);
+  ASSERT_TRUE(Open(&pool, device));
   std::map<uint64_t, uint64_t> live;
   for (uint64_t step = 0; step < 3000; ++step) {
     const uint64_t phase = step / 150;
@@ -154,10 +157,7 @@ TEST_P(PoolTraceTest, WhatLiesWhereAtThePeakAddsUpToReservedAndFree) {
   FakeDevice device({.total_bytes = 256 * kMiB});
   const auto kept = std::make_unique<Pool>();
   Pool& pool = *kept;
-  PoolConfig config;
-  config.sink = listener_.sink();
-  config.last_wait_ns = 0;
-  ASSERT_EQ(pool.Open(device.table(), config), PoolError::kOk);
+  ASSERT_TRUE(Open(&pool, device));
   std::map<uint64_t, uint64_t> live;
   for (uint64_t step = 0; step < 600; ++step) {
     Block block{};

@@ -120,6 +120,7 @@ class Analyzer {
   // analyzer_layers.cc
   void AddPool(const Event& event);
   void AddMove(const Event& event);
+  Segment SegmentOf(const Event& event, uint64_t size, bool grows);
   void AddSegment(const Event& event, bool grows);
   void EndSegment(const Event& event, bool shrinks);
   void EndLife(uint64_t address, uint64_t size, const Segment& segment);

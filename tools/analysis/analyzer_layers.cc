@@ -66,11 +66,10 @@ void Analyzer::AddPool(const Event& event) {
   }
 }
 
-// `grows`: addresses are added to a range; where they have a handle, it was counted when it was
-// made.
-void Analyzer::AddSegment(const Event& event, bool grows) {
+// One that comes into being by this event.
+Analyzer::Segment Analyzer::SegmentOf(const Event& event, uint64_t size, bool grows) {
   Segment segment;
-  segment.size = event.size;
+  segment.size = size;
   segment.birth = events_;
   segment.birth_ns = now_ns_;
   segment.device = event.device;
@@ -78,6 +77,13 @@ void Analyzer::AddSegment(const Event& event, bool grows) {
   segment.site = sites_.Find(stack_, event.library, event.call);
   segment.opened = IsOpening(event);
   segment.grows = grows;
+  return segment;
+}
+
+// `grows`: addresses are added to a range; where they have a handle, it was counted when it was
+// made.
+void Analyzer::AddSegment(const Event& event, bool grows) {
+  Segment segment = SegmentOf(event, event.size, grows);
   if (event.memory == MemoryKind::kHostPinned) return;
   if (event.memory == MemoryKind::kHostPhysical) {
     pool_space_.AddHandle(event.address, event.size, true);
@@ -188,16 +194,8 @@ void Analyzer::FollowChunks(const Event& event) {
       segments_.erase(known);
       continue;
     }
-    Segment segment;
-    segment.size = change.size;
-    segment.birth = events_;
-    segment.birth_ns = now_ns_;
-    segment.device = event.device;
-    segment.stream = event.stream;
-    segment.site = sites_.Find(stack_, event.library, event.call);
-    segment.opened = IsOpening(event);
+    Segment segment = SegmentOf(event, change.size, true);
     segment.counts = false;
-    segment.grows = true;
     segments_.insert_or_assign(change.address, segment);
   }
 }
