@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -84,13 +85,15 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   return got;
 }
 
-// Slots and the rest alike, `end` bytes; what is all zero stays a hole. 0 or an errno.
-int CopyBlocks(int from, int to, uint64_t end, uint8_t* block) {
-  for (uint64_t offset = 0; offset < end; offset += kSlotBytes) {
+// Slots and the rest alike, up to the end as it is then: a chunk that left its slot before that was
+// read lies behind what the file was before. What is all zero stays a hole. 0 or an errno.
+int CopyBlocks(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block) {
+  for (uint64_t offset = 0; offset < end.load(std::memory_order_acquire); offset += kSlotBytes) {
     const ssize_t got = ReadBlock(from, offset, block);
     if (got < 0) return errno;
     if (got == 0) break;
-    const size_t bytes = std::min(static_cast<uint64_t>(got), end - offset);
+    const size_t bytes =
+        std::min(static_cast<uint64_t>(got), end.load(std::memory_order_acquire) - offset);
     if (std::all_of(block, block + bytes, [](uint8_t byte) { return byte == 0; })) continue;
     for (size_t done = 0; done < bytes;) {
       iovec part = {block + done, bytes - done};
@@ -150,7 +153,7 @@ int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size
   if (error == 0) {
     const int me = 0;
     if (ring_lock_.Lock(&me)) {
-      error = CopyBlocks(from, to, end(), static_cast<uint8_t*>(block));
+      error = CopyBlocks(from, to, end_, static_cast<uint8_t*>(block));
       ring_lock_.Unlock();
     }
     munmap(block, kSlotBytes);
