@@ -85,27 +85,85 @@ ssize_t ReadBlock(int fd, uint64_t offset, uint8_t* block) {
   return got;
 }
 
-// Slots and the rest alike, up to the end as it is then: a chunk that left its slot before that was
-// read lies behind what the file was before. What is all zero stays a hole. 0 or an errno.
-int CopyBlocks(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block) {
-  for (uint64_t offset = 0; offset < end.load(std::memory_order_acquire); offset += kSlotBytes) {
-    const ssize_t got = ReadBlock(from, offset, block);
-    if (got < 0) return errno;
-    if (got == 0) break;
-    const size_t bytes =
-        std::min(static_cast<uint64_t>(got), end.load(std::memory_order_acquire) - offset);
-    if (std::all_of(block, block + bytes, [](uint8_t byte) { return byte == 0; })) continue;
+// Copies the file block by block. A thread fills two slots by turns: of the one that is read later
+// the chunk must be the older one, which is whole by then; if it is the newer one, more was added
+// to the other, or it has the next chunk already, and is read once more.
+class BlockCopier {
+ public:
+  // `block` has room for a slot, `slots` is zero, one for each of kBuffers.
+  struct Slot {
+    uint64_t offset;  // 1 more; 0: none yet
+    uint32_t buffer;
+    uint32_t turn;
+  };
+  static constexpr uint32_t kBuffers = 4096;  // more than these share, and are read as they come
+
+  BlockCopier(int from, int to, const std::atomic<uint64_t>& end, uint8_t* block, Slot* slots)
+      : from_(from), to_(to), end_(end), block_(block), slots_(slots) {}
+
+  // Slots and the rest alike, up to the end as it is then: a chunk that left its slot before that
+  // was read lies behind what the file was before. 0 or an errno.
+  int CopyAll() {
+    for (uint64_t offset = 0; offset < end(); offset += kSlotBytes) {
+      ChunkHeader header = {};
+      ssize_t got = 0;
+      int error = CopyBlock(offset, &header, &got);
+      if (error == 0) error = CopyOther(offset, header);
+      if (error != 0) return error;
+      if (got == 0) break;
+    }
+    return 0;
+  }
+
+ private:
+  uint64_t end() const { return end_.load(std::memory_order_acquire); }
+
+  // What is all zero stays a hole.
+  int CopyBlock(uint64_t offset, ChunkHeader* header, ssize_t* got) {
+    *got = ReadBlock(from_, offset, block_);
+    if (*got < 0) return errno;
+    if (*got == 0) return 0;
+    const size_t bytes = std::min(static_cast<uint64_t>(*got), end() - offset);
+    if (std::all_of(block_, block_ + bytes, [](uint8_t byte) { return byte == 0; })) return 0;
+    const uint64_t at = offset == 0 ? kFileHeaderBytes : 0;
+    if (bytes >= at + sizeof *header) std::memcpy(header, block_ + at, sizeof *header);
     for (size_t done = 0; done < bytes;) {
-      iovec part = {block + done, bytes - done};
+      iovec part = {block_ + done, bytes - done};
       const ssize_t written =
-          CurrentSystemCalls().write_at(to, &part, 1, static_cast<off_t>(offset + done));
+          CurrentSystemCalls().write_at(to_, &part, 1, static_cast<off_t>(offset + done));
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) return written == 0 || errno == EDQUOT || errno == EFBIG ? ENOSPC : errno;
       done += static_cast<size_t>(written);
     }
+    return 0;
   }
-  return 0;
-}
+
+  int CopyOther(uint64_t offset, const ChunkHeader& header) {
+    if (!IsBeingWritten(header) || header.buffer == 0) return 0;
+    Slot& other = slots_[header.buffer % kBuffers];
+    Slot latest = {offset + 1, header.buffer, header.turn};
+    for (int i = 0; i < kMostTries && other.offset != 0 && other.buffer == latest.buffer &&
+                    other.offset != latest.offset && other.turn < latest.turn;
+         ++i) {
+      ChunkHeader again = {};
+      ssize_t got = 0;
+      const int error = CopyBlock(other.offset - 1, &again, &got);
+      if (error != 0) return error;
+      if (!IsBeingWritten(again) || again.buffer != latest.buffer) break;
+      const Slot now = {other.offset, again.buffer, again.turn};
+      other = latest;
+      latest = now;
+    }
+    other = latest;
+    return 0;
+  }
+
+  const int from_;
+  const int to_;
+  const std::atomic<uint64_t>& end_;
+  uint8_t* const block_;
+  Slot* const slots_;
+};
 
 // The name of a copy: that of the trace with `-TAG` or, from the second on, `-TAG-N` behind it.
 int MakeName(const char* trace, const char* tag, unsigned number, char* name, size_t size) {
@@ -147,16 +205,19 @@ int TraceFile::WriteCopy(const char* tag, bool replaces, char* name, size_t size
   const WithoutSignals guard;
   const int to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (to < 0) return errno;
-  void* const block =
-      mmap(nullptr, kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  int error = block == MAP_FAILED ? ENOMEM : 0;
+  constexpr size_t kRoom = kSlotBytes + BlockCopier::kBuffers * sizeof(BlockCopier::Slot);
+  void* const room =
+      mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int error = room == MAP_FAILED ? ENOMEM : 0;
   if (error == 0) {
     const int me = 0;
     if (ring_lock_.Lock(&me)) {
-      error = CopyBlocks(from, to, end_, static_cast<uint8_t*>(block));
+      auto* const block = static_cast<uint8_t*>(room);
+      auto* const slots = reinterpret_cast<BlockCopier::Slot*>(block + kSlotBytes);
+      error = BlockCopier(from, to, end_, block, slots).CopyAll();
       ring_lock_.Unlock();
     }
-    munmap(block, kSlotBytes);
+    munmap(room, kRoom);
   }
   close(to);
   if (error == 0) error = NameCopy(part, path_, tag, replaces, name, size);
