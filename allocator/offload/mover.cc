@@ -157,21 +157,20 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult
   return moved;
 }
 
-// From this page on they stay paused, and their chunks go back to the store.
-void Mover::Drop(Return* coming, uint32_t from) {
-  for (uint32_t i = from; i < coming->count; ++i) {
+// The pages stay paused, and their chunks go back to the store.
+void Mover::Drop(Return* coming) {
+  for (uint32_t i = 0; i < coming->count; ++i) {
     chunks_->EndUnderlay(coming->pages[i]);
     chunks_->PutBack(coming->fresh[i]);
   }
-  coming->count = from;
+  coming->count = 0;
 }
 
 // One call for each run of neighbours: the driver takes its time for each.
 DriverResult Mover::GiveAccess(const Return& coming) {
   const uint64_t size = chunks_->chunk_bytes();
   for (uint32_t i = 0; i < coming.count;) {
-    uint32_t run = 1;
-    while (i + run < coming.count && coming.pages[i + run] == coming.pages[i] + run * size) ++run;
+    const uint32_t run = RunOf(coming.pages + i, coming.count - i, size);
     const DriverResult result = chunks_->GiveAccess(coming.pages[i], run * size);
     if (result != kDriverSuccess) return result;
     i += run;
@@ -192,7 +191,7 @@ DriverResult Mover::Lay(Return* coming) {
     break;
   }
   const DriverResult access = GiveAccess(*coming);
-  if (access != kDriverSuccess) Drop(coming, 0);
+  if (access != kDriverSuccess) Drop(coming);
   return access == kDriverSuccess ? result : access;
 }
 
@@ -208,14 +207,14 @@ DriverResult Mover::Begin(Return* coming) {
   const DriverResult result = driver_->copy_start(driver_->self, copies, kept, &coming->job);
   if (result == kDriverSuccess) return result;
   coming->copies = false;
-  Drop(coming, 0);
+  Drop(coming);
   return result;
 }
 
 uint32_t Mover::End(Return* coming, DriverResult* result) {
   *result = coming->copies ? driver_->copy_finish(driver_->self, coming->job) : kDriverSuccess;
   coming->copies = false;
-  if (*result != kDriverSuccess) Drop(coming, 0);
+  if (*result != kDriverSuccess) Drop(coming);
   const uint32_t count = coming->count;
   for (uint32_t i = 0; i < count; ++i) chunks_->EndPause(coming->pages[i]);
   coming->count = 0;

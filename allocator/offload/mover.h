@@ -30,6 +30,13 @@ class Mover {
  public:
   static constexpr uint32_t kMostPages = 128;
 
+  // How many of the sorted pages follow one another from the first on; `count` is not 0.
+  static uint32_t RunOf(const uint64_t* pages, uint32_t count, uint64_t page_bytes) {
+    uint32_t run = 1;
+    while (run < count && pages[run] == pages[0] + run * page_bytes) ++run;
+    return run;
+  }
+
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
   // `alive`: the driver can still be called.
   void Close(bool alive);
@@ -79,7 +86,7 @@ class Mover {
   Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);
   DriverResult GiveAccess(const Return& coming);
-  void Drop(Return* coming, uint32_t from);
+  void Drop(Return* coming);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

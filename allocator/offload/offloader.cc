@@ -242,8 +242,7 @@ void Offloader::Tell(const uint64_t* pages, uint32_t count, Motion motion, Offlo
   const uint64_t size = pool_->config_.chunk_bytes;
   const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
   for (uint32_t i = 0; i < count;) {
-    uint32_t run = 1;
-    while (i + run < count && pages[i + run] == pages[i] + run * size) ++run;
+    const uint32_t run = Mover::RunOf(pages + i, count - i, size);
     pool_->events_.Moved(kind, pages[i], run * size, i == 0 ? gate_ns : 0,
                          static_cast<uint64_t>(reason));
     i += run;
@@ -365,16 +364,19 @@ uint64_t Offloader::MappedHostBytes() const {
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
 }
 
+// The device's lock is held. The store has `idle` chunks that would do, and is to have `count`, as
+// far as the limit and the device allow it.
+void Offloader::MakeUpTo(uint64_t count, uint64_t idle) {
+  if (idle >= count) return;
+  uint64_t made = 0;
+  pool_->chunks_.Make(std::min(count - idle, pool_->chunks_.ChunksUnderLimit()), &made);
+  Bump(&pool_->grown_, made);
+}
+
 // The device's lock is held. As many of these chunks as the store has or can make.
 uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
-  ChunkStore& chunks = pool_->chunks_;
-  if (chunks.idle_chunks() < count) {
-    uint64_t made = 0;
-    const uint64_t lacking = std::min(count - chunks.idle_chunks(), chunks.ChunksUnderLimit());
-    chunks.Make(lacking, &made);
-    Bump(&pool_->grown_, made);
-  }
-  return std::min(count, chunks.idle_chunks());
+  MakeUpTo(count, pool_->chunks_.idle_chunks());
+  return std::min(count, pool_->chunks_.idle_chunks());
 }
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {

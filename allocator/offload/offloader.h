@@ -176,6 +176,7 @@ class Offloader {
   void MarkBlocks();
   uint64_t Room();
   uint64_t MappedHostBytes() const;
+  void MakeUpTo(uint64_t count, uint64_t idle);
   uint64_t EnsureDeviceChunks(uint64_t count);
   template <typename Visit>
   void VisitHeaps(uint32_t tag, Visit visit);
@@ -184,7 +185,6 @@ class Offloader {
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);
   void TakeCached(uint64_t count);
-  void EnsureUntouched(uint64_t count);
   uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome);
   uint64_t EndReturn(Mover::Return* coming, DriverResult* result);
   uint64_t ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome);

@@ -1,6 +1,7 @@
 // What somebody asks of an offloader: to offload, pause and resume what has a tag, or what is idle.
 #include <algorithm>
 
+#include "allocator/counter.h"
 #include "allocator/offload/offloader.h"
 
 namespace vramstow {
@@ -58,18 +59,6 @@ uint32_t Offloader::Mark(uint64_t watch_ns) {
   return Clock();
 }
 
-// The device's lock is held. So many chunks that no work touches are in the store, as far as the
-// limit and the device allow it.
-void Offloader::EnsureUntouched(uint64_t count) {
-  ChunkStore& chunks = pool_->chunks_;
-  const uint64_t idle = chunks.IdleFor(Fences::kEverything);
-  if (idle >= count) return;
-  const uint64_t most = std::min(count - idle, chunks.ChunksUnderLimit());
-  uint64_t made = 0;
-  chunks.Make(most, &made);
-  Bump(&pool_->grown_, made);
-}
-
 // The device's lock is held. What is cached anywhere is better than more of the device.
 void Offloader::TakeCached(uint64_t count) {
   const uint64_t idle = pool_->chunks_.IdleFor(Fences::kEverything);
@@ -98,7 +87,8 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Mover::Return& next = slices[at];
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_[laid + i].address;
-    EnsureUntouched(next.count);
+    // Such as no work touches.
+    MakeUpTo(next.count, pool_->chunks_.IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
     laid += next.count;
     DriverResult ended = kDriverSuccess;
