@@ -131,6 +131,41 @@ TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
   }
 }
 
+TEST(EventCodingTest, BlocksOfAPoolComeBackWhateverWasAskedForAndHoweverTheyWereServed) {
+  std::mt19937_64 random(5);
+  Payload payload;
+  payload.header.base_sequence = 0;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 0);
+  const uint64_t requests[] = {0, 4096, 4095, 3584, 1, 5000, ~uint64_t{0}};
+  const uint64_t objects[] = {0, 1, 1, 4, uint64_t{1} << 40, ~uint64_t{0}};
+  std::vector<Event> written;
+  uint8_t* out = payload.bytes.data();
+  for (uint64_t i = 1; i <= 20000; ++i) {
+    Event event = random() % 2 == 0 ? Allocation(0x1000 + random() % 512 * 512, 4096)
+                                    : FreeOf(0x1000 + random() % 512 * 512);
+    event.size = random() % 8 == 0 ? 0 : 4096;
+    event.requested = requests[random() % 7];
+    event.object = objects[random() % 6];
+    event.stack = random() % 3 == 0 ? 300 : 0;
+    event.sequence = i;
+    event.time_ns = i;
+    event.thread = payload.header.thread;
+    uint8_t* const after = encoder->Encode(out, event, i, i);
+    ASSERT_LE(static_cast<size_t>(after - out), kMaxEncodedBytes);
+    out = after;
+    written.push_back(event);
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), written.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    ASSERT_TRUE(SameEvent(read[i], written[i])) << i << ": " << ToText(read[i]);
+  }
+}
+
 TEST(EventCodingTest, ManyMoreShapesThanNumbersForThemStillComeBack) {
   Payload payload;
   auto encoder = std::make_unique<EventEncoder>();

@@ -38,7 +38,8 @@ enum class RequestedField : uint8_t {
 };
 inline constexpr unsigned kSizeFieldShift = 2;
 inline constexpr unsigned kRequestedFieldShift = 4;
-inline constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last object
+inline constexpr unsigned kObjectFieldShift = 6;
+inline constexpr unsigned kObjectFieldBit = 1u << kObjectFieldShift;  // difference to the last one
 inline constexpr unsigned kOffsetFieldBit = 0x80;
 
 // Not in that byte: one more number at the end of the event.

@@ -92,13 +92,14 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out
                                                                     const Event& event,
                                                                     uint64_t sequence,
                                                                     uint64_t time) {
-  // The short way is for: an address in whole pages, a size that is zero or in whole pages and was
-  // asked for like that, no object, and a shape that this chunk has.
+  // The short way is for: an address in whole pages, a size that is zero or in whole pages, no
+  // offset, and a shape that this chunk has. So are the pool's blocks, whatever was asked for.
   const uint64_t address = event.address;
   const uint64_t size = event.size;
+  const uint64_t requested = event.requested;
   const bool has_size = size != 0;
-  const bool is_unusual = ((address | size) & (kPageBytes - 1)) != 0 || address == 0 ||
-                          event.requested != size || (event.object | event.offset) != 0;
+  const bool is_unusual =
+      ((address | size) & (kPageBytes - 1)) != 0 || address == 0 || event.offset != 0;
   if (is_unusual) [[unlikely]]
     return EncodeAny(out, event, sequence, time);
 
@@ -106,11 +107,14 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out
   const bool is_recent = recent_[place] == address;
   const bool in_mebis = (size & (kTwoMebiBytes - 1)) == 0;
   const unsigned address_field = 2 + unsigned{is_recent};
-  const unsigned size_fields =
-      (2 + unsigned{in_mebis}) << kSizeFieldShift | static_cast<unsigned>(RequestedField::kAsSize)
-                                                        << kRequestedFieldShift;
+  const unsigned size_field = (2 + unsigned{in_mebis}) << kSizeFieldShift;
+  const bool is_requested = requested != 0;
+  const bool is_rounded = is_requested & (requested != size);
+  const bool has_object = event.object != 0;
   const bool has_stack = event.stack != 0;
-  const unsigned fields = address_field | static_cast<unsigned>(size_fields & All(has_size)) |
+  const unsigned fields = address_field | static_cast<unsigned>(size_field & All(has_size)) |
+                          (unsigned{is_requested} + unsigned{is_rounded}) << kRequestedFieldShift |
+                          unsigned{has_object} << kObjectFieldShift |
                           unsigned{has_stack} << kStackFieldShift;
   const ShapeKey key = KeyOf(event, fields);
   const uint64_t hash = key.Hash();
@@ -120,8 +124,10 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out
   const unsigned shape = is_first ? first : SecondPlace(hash);
   const uint64_t elapsed = time - last_time_;
   const uint64_t difference = ZigZag((address >> kPageShift) - (last_address_ >> kPageShift));
+  const uint64_t rounding = ZigZag(size - requested) & All(is_rounded);
+  const uint64_t object = ZigZag(event.object - last_object_) & All(has_object);
   // A number that takes nine bytes, and a time that went back, show in the top bits.
-  const bool is_long = (elapsed | difference) >> kShortVarintBits != 0;
+  const bool is_long = (elapsed | difference | rounding | object) >> kShortVarintBits != 0;
   if (!(is_first | is_second) | is_long) [[unlikely]] {
     return EncodeAny(out, event, sequence, time);
   }
@@ -144,9 +150,12 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out
   out += address_bytes;
   const size_t size_bytes = WriteShortVarint(out, size >> (in_mebis ? kTwoMebiShift : kPageShift));
   out += size_bytes & All(has_size);
+  out += WriteShortVarint(out, rounding) & All(is_rounded);
+  out += WriteShortVarint(out, object) & All(has_object);
   out += WriteShortVarint(out, event.stack) & All(has_stack);
 
   recent_[place] = address;
+  last_object_ ^= (last_object_ ^ event.object) & All(has_object);
   last_address_ = address;
   last_sequence_ = sequence;
   last_time_ = time;
