@@ -9,7 +9,7 @@ TEST(AddressRanges, AMappingDividesItsHole) {
   AddressRanges space;
   ASSERT_TRUE(space.Reserve(100, 100));
   ASSERT_TRUE(space.Map({140, 20, 1}));
-  const FreeRanges free = space.Free(41);
+  const FreeMemory free = space.Free(41);
   EXPECT_EQ(free.free_bytes, 80u);
   EXPECT_EQ(free.largest_bytes, 40u);
   EXPECT_EQ(free.unusable_bytes, 80u);

@@ -206,7 +206,7 @@ TEST_P(RandomHistory, GivesTheNumbersOfTheNaiveModel) {
     std::vector<uint64_t> told;
     for (const BlockFacts& block : facts.largest_at_peak) told.push_back(block.size);
     ASSERT_EQ(told, sizes);
-    const FreeRanges free = naive.Free(facts.fragmentation.largest_request_bytes);
+    const FreeMemory free = naive.Free(facts.fragmentation.largest_request_bytes);
     ASSERT_EQ(facts.fragmentation.at_end.free_bytes, free.free_bytes);
     ASSERT_EQ(facts.fragmentation.at_end.largest_bytes, free.largest_bytes);
     ASSERT_EQ(facts.fragmentation.at_end.unusable_bytes, free.unusable_bytes);

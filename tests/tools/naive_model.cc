@@ -39,8 +39,8 @@ std::vector<uint64_t> NaiveModel::SizesAtPeak() const {
   return sizes;
 }
 
-FreeRanges NaiveModel::Free(uint64_t request) const {
-  FreeRanges free;
+FreeMemory NaiveModel::Free(uint64_t request) const {
+  FreeMemory free;
   const auto is_free = [this](uint64_t from, uint64_t byte, uint64_t end) {
     if (byte < from || byte >= end) return false;
     return std::none_of(mappings_.begin(), mappings_.end(), [byte](const auto& mapping) {

@@ -35,7 +35,7 @@ class NaiveModel {
   // Sizes of the blocks at the peak, the largest first.
   std::vector<uint64_t> SizesAtPeak() const;
   // Of an address space of kSpace bytes, byte by byte.
-  FreeRanges Free(uint64_t request) const;
+  FreeMemory Free(uint64_t request) const;
 
   static constexpr uint64_t kSpace = 4096;
 

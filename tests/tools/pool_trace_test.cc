@@ -40,7 +40,7 @@ class Listener {
     self->analyzer_.Add(event);
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
-    const FreeRanges free = self->analyzer_.free_ranges();
+    const FreeMemory free = self->analyzer_.free_ranges();
     EXPECT_EQ(free.free_bytes, self->analyzer_.reserved() - on_device) << self->events_;
     EXPECT_LE(free.unusable_bytes, free.free_bytes);
     EXPECT_LE(free.movable_bytes, free.free_bytes);

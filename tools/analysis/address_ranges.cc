@@ -183,8 +183,8 @@ bool AddressRanges::AnyMapped(uint64_t address, uint64_t size) const {
   return address - before.address < before.size;
 }
 
-FreeRanges AddressRanges::Free(uint64_t request, uint64_t elsewhere) const {
-  FreeRanges free;
+FreeMemory AddressRanges::Free(uint64_t request, uint64_t elsewhere) const {
+  FreeMemory free;
   free.free_bytes = hole_bytes_ + elsewhere;
   free.movable_bytes = whole_bytes_ + elsewhere;
   if (!hole_sizes_.empty()) free.largest_bytes = std::prev(hole_sizes_.end())->first;

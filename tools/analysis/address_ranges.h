@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/fragmentation_facts.h"
 
 namespace vramstow {
 
@@ -68,10 +68,10 @@ class AddressRanges {
   uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
   // The free ranges, as they are for a request of `request` bytes, with whole units that lie
   // elsewhere. Cost: one step for each distinct size of hole that is large enough.
-  FreeRanges Free(uint64_t request, uint64_t elsewhere = 0) const;
+  FreeMemory Free(uint64_t request, uint64_t elsewhere = 0) const;
 
   // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
-  // wherever they are free. FreeRanges says how much that is.
+  // wherever they are free. FreeMemory says how much that is.
   void MovesUnits(uint64_t unit, uint64_t origin);
 
  private:

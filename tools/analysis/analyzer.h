@@ -25,7 +25,7 @@
 #include "tools/analysis/event_batch.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/facts.h"
-#include "tools/analysis/host_memory.h"
+#include "tools/analysis/host_looks.h"
 #include "tools/analysis/launch_tally.h"
 #include "tools/analysis/levels.h"
 #include "tools/analysis/live_block.h"
@@ -59,7 +59,7 @@ class Analyzer {
   uint64_t allocated() const { return levels_.allocated(); }
   uint64_t reserved() const { return levels_.reserved(); }
   // Free memory of pools, the same.
-  FreeRanges free_ranges() const { return pool_space_.Free(largest_request_); }
+  FreeMemory free_ranges() const { return pool_space_.Free(largest_request_); }
   // All facts but those about the file itself, and what they rest on.
   Analysis Finish(const EventSource& source);
 
@@ -159,7 +159,7 @@ class Analyzer {
   void DropContext(int16_t device);
   void CloseInterval(uint64_t time_ns);
   void KeepPeakFragmentation();
-  FreeRanges FreeNow() const {
+  FreeMemory FreeNow() const {
     return pool_space_.any() ? free_ranges() : address_space_.Free(largest_request_);
   }
   TimelinePoint State() const;
@@ -193,7 +193,7 @@ class Analyzer {
   absl::flat_hash_map<uint64_t, Segment> pool_handles_;
   PoolSpace pool_space_;
   CacheFacts cache_;
-  HostMemory host_;
+  HostLooks host_;
   FlushFacts flush_;
   bool is_flushing_ = false;
   uint32_t flush_site_ = 0;
@@ -225,9 +225,9 @@ class Analyzer {
   uint64_t events_ = 0;
   uint64_t now_ns_ = 0;
   uint64_t largest_request_ = 0;
-  FreeRanges peak_ranges_;
+  FreeMemory peak_ranges_;
   uint64_t peak_ranges_of_ = 0;  // the peak (Levels::peak_event) that peak_ranges_ belongs to
-  FreeRanges worst_ranges_;
+  FreeMemory worst_ranges_;
   uint64_t worst_ranges_time_ns_ = 0;
 };
 

@@ -57,7 +57,7 @@ void Analyzer::TellDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {
 
 void Analyzer::TellPool(OutOfMemory* failure) const {
   OutOfMemoryFacts& facts = failure->facts;
-  const FreeRanges free = pool_space_.Free(0);
+  const FreeMemory free = pool_space_.Free(0);
   facts.has_pool = true;
   facts.largest_free_range_bytes = free.largest_bytes;
   facts.reserved_bytes = levels_.reserved();

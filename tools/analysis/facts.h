@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/event.h"
+#include "tools/analysis/fragmentation_facts.h"
 #include "tracer/format/reader.h"
 
 namespace vramstow {
@@ -133,49 +134,6 @@ struct HistogramRow {
   Amount at_end;
 };
 
-// Free memory of a pool, or free addresses inside the reserved address ranges.
-struct FreeRanges {
-  uint64_t free_bytes = 0;
-  uint64_t largest_bytes = 0;
-  uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far, less…
-  uint64_t movable_bytes = 0;   // …of a pool that moves chunks together: whole chunks, anywhere
-};
-
-// A free range of a pool's memory, and what keeps it from being larger.
-struct HoleFacts {
-  uint64_t address = 0;
-  uint64_t size = 0;
-  uint64_t segment = 0;  // the address of the range that it lies in
-  uint64_t segment_size = 0;
-  std::string before;  // who allocated the neighbour; empty: the segment ends here
-  std::string after;
-  uint64_t before_bytes = 0;
-  uint64_t after_bytes = 0;
-};
-
-struct FragmentationFacts {
-  bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
-  bool in_pool = false;     // the ranges are a pool's memory; false: addresses only
-  bool moves = false;       // the pool moves whole chunks together
-  uint64_t largest_request_bytes = 0;
-  FreeRanges at_peak;
-  FreeRanges worst;  // the moment of the timeline with most unusable bytes
-  uint64_t worst_time_ns = 0;
-  FreeRanges at_end;
-  std::vector<HoleFacts> holes;  // at the peak, the largest first
-  uint64_t hole_count = 0;       // at the peak
-  // Whose the free memory at the peak is: other streams get none of it. Not of a pool that moves.
-  struct Stream {
-    uint64_t stream = kUnknownStream;
-    uint64_t reserved_bytes = 0;
-    uint64_t free_bytes = 0;
-  };
-  std::vector<Stream> streams;
-  bool holes_known = false;
-  // Given back but not yet to be used again: the highest, where the file tells of it.
-  std::optional<uint64_t> pending_peak_bytes;
-};
-
 struct TimelinePoint {
   uint64_t allocated_highest = 0;  // within the interval
   uint64_t reserved_highest = 0;
@@ -183,7 +141,7 @@ struct TimelinePoint {
   uint64_t requested_last = 0;
   uint64_t host_highest = 0;
   uint64_t managed_highest = 0;
-  FreeRanges ranges;  // at its end, or at one of the ends of what was joined to it: the worst
+  FreeMemory ranges;  // at its end, or at one of the ends of what was joined to it: the worst
 };
 
 // Intervals of one length, from the beginning of the trace.
@@ -217,7 +175,7 @@ struct OutOfMemoryFacts {
   uint64_t reserved_bytes = 0;
   uint64_t pool_free_bytes = 0;
   uint64_t pool_free_ranges = 0;
-  std::optional<uint64_t> pool_movable_bytes;  // as FreeRanges has it
+  std::optional<uint64_t> pool_movable_bytes;  // as FreeMemory has it
   uint64_t pending_bytes = 0;
   HoleFacts largest_hole;
 };

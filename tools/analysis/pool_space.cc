@@ -122,7 +122,7 @@ void PoolSpace::Put(uint64_t address, uint64_t size, uint64_t holder) {
   ranges_.Map({address, size, holder});
 }
 
-FreeRanges PoolSpace::Free(uint64_t request) const {
+FreeMemory PoolSpace::Free(uint64_t request) const {
   return ranges_.Free(request, unmapped_bytes_);
 }
 

@@ -19,7 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/address_ranges.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/fragmentation_facts.h"
 
 namespace vramstow {
 
@@ -50,7 +50,7 @@ class PoolSpace {
 
   bool any() const { return any_; }
   bool moves() const { return unit_ != 0; }
-  FreeRanges Free(uint64_t request) const;
+  FreeMemory Free(uint64_t request) const;
   uint64_t hole_count() const { return ranges_.hole_count(); }
   std::vector<AddressRanges::Hole> LargestHoles(size_t most) const {
     return ranges_.LargestHoles(most);

@@ -234,7 +234,7 @@ Json TimelineOf(const Facts& facts) {
   return json;
 }
 
-Json RangesOf(const FreeRanges& ranges, bool moves) {
+Json RangesOf(const FreeMemory& ranges, bool moves) {
   const double share =
       static_cast<double>(ranges.largest_bytes) / static_cast<double>(ranges.free_bytes);
   return {{"free_bytes", ranges.free_bytes},

@@ -237,7 +237,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   const std::string whole = fragmentation.moves ? "whole chunks" : "largest ÷ free";
   table.AddRow({"", "free", "largest range", whole, "too small"});
-  const auto add = [&](const std::string& name, const FreeRanges& ranges) {
+  const auto add = [&](const std::string& name, const FreeMemory& ranges) {
     table.AddRow({name, Bytes(ranges.free_bytes), Bytes(ranges.largest_bytes),
                   fragmentation.moves ? Bytes(ranges.movable_bytes)
                                       : Ratio(ranges.largest_bytes, ranges.free_bytes),

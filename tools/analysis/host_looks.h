@@ -1,15 +1,15 @@
-// HostMemory: what was seen of the host's memory while the job ran.
+// HostLooks: what was seen of the host's memory while the job ran.
 //
 // Ownership: a value. Threads: one at a time. Errors: none. Units: bytes, nanoseconds.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_HOST_MEMORY_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_HOST_MEMORY_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_HOST_LOOKS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_HOST_LOOKS_H_
 
 #include "base/event.h"
 #include "tools/analysis/facts.h"
 
 namespace vramstow {
 
-class HostMemory {
+class HostLooks {
  public:
   // A kMemoryInfo of no device: a look of the recorder's.
   void Add(const Event& look, uint64_t now_ns) {
@@ -32,4 +32,4 @@ class HostMemory {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_HOST_MEMORY_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_HOST_LOOKS_H_
