@@ -104,8 +104,7 @@ Outcome Interposed::Run(const std::vector<std::string>& command,
       {"LD_PRELOAD", preload},
       {"LD_LIBRARY_PATH", kDriverFolder + ":" + kPrograms},
       {"FAKE_LEDGER", folder_ + "/ledger"},
-      // Where everything is built with a sanitizer, its library does not come first.
-      {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"},
+      {"ASAN_OPTIONS", kAsanOptions},
   };
   for (const auto& [name, value] : environment) variables[name] = value;
   int out[2];

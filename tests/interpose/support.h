@@ -24,6 +24,10 @@ inline const std::string kVersionedDriverFolder = VRAMSTOW_TEST_PROGRAMS "/versi
 // Whether the programs are built with sanitizers, which refuse RTLD_DEEPBIND and dlmopen.
 inline const bool kIsSanitized = !std::string(VRAMSTOW_TEST_SANITIZE).empty();
 
+// ASAN_OPTIONS of every program: where everything is built with a sanitizer, its library does not
+// come first.
+inline constexpr char kAsanOptions[] = "verify_asan_link_order=0:detect_leaks=0";
+
 // An event with the names that its numbers stand for.
 struct NamedEvent : Event {
   std::string call_name;

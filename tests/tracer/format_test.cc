@@ -89,6 +89,17 @@ struct Payload {
     while ((*last = decoder.Next(&event)) == DecodeResult::kEvent) events.push_back(event);
     return events;
   }
+
+  // That exactly these come back.
+  void Expect(const std::vector<Event>& written) {
+    DecodeResult last;
+    const std::vector<Event> read = Decode(&last);
+    EXPECT_EQ(last, DecodeResult::kEnd);
+    ASSERT_EQ(read.size(), written.size());
+    for (size_t i = 0; i < read.size(); ++i) {
+      ASSERT_TRUE(SameEvent(read[i], written[i])) << i << ": " << ToText(read[i]);
+    }
+  }
 };
 
 TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
@@ -122,13 +133,7 @@ TEST(EventCodingTest, GivesBackAllFieldsSequencesAndTimes) {
     written.push_back(event);
   }
   payload.size = static_cast<size_t>(out - payload.bytes.data());
-  DecodeResult last;
-  const std::vector<Event> read = payload.Decode(&last);
-  EXPECT_EQ(last, DecodeResult::kEnd);
-  ASSERT_EQ(read.size(), written.size());
-  for (size_t i = 0; i < read.size(); ++i) {
-    ASSERT_TRUE(SameEvent(read[i], written[i])) << i << ": " << ToText(read[i]);
-  }
+  payload.Expect(written);
 }
 
 TEST(EventCodingTest, BlocksOfAPoolComeBackWhateverWasAskedForAndHoweverTheyWereServed) {
@@ -157,13 +162,7 @@ TEST(EventCodingTest, BlocksOfAPoolComeBackWhateverWasAskedForAndHoweverTheyWere
     written.push_back(event);
   }
   payload.size = static_cast<size_t>(out - payload.bytes.data());
-  DecodeResult last;
-  const std::vector<Event> read = payload.Decode(&last);
-  EXPECT_EQ(last, DecodeResult::kEnd);
-  ASSERT_EQ(read.size(), written.size());
-  for (size_t i = 0; i < read.size(); ++i) {
-    ASSERT_TRUE(SameEvent(read[i], written[i])) << i << ": " << ToText(read[i]);
-  }
+  payload.Expect(written);
 }
 
 TEST(EventCodingTest, ManyMoreShapesThanNumbersForThemStillComeBack) {
