@@ -13,9 +13,10 @@
 namespace vramstow {
 
 // Takes the pool's events, under the pool's locks: it must be short, take no lock that is held
-// around a call of the pool, and not call the pool. Returns the sequence that it gave the event.
+// around a call of the pool, and not call the pool. It may complete the event, which is its own:
+// who asked is nothing that the pool knows. Returns the sequence that it gave the event.
 struct EventSink {
-  uint64_t (*take)(void* context, const Event& event) = nullptr;
+  uint64_t (*take)(void* context, Event* event) = nullptr;
   void* context = nullptr;
 };
 

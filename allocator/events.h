@@ -54,7 +54,7 @@ class PoolEvents {
     event.requested = requested;
     event.stream = stream;
     event.object = static_cast<uint64_t>(served);
-    sink_.take(sink_.context, event);
+    sink_.take(sink_.context, &event);
   }
 
   // kReserve, kUnreserve.
@@ -64,7 +64,7 @@ class PoolEvents {
     event.memory = MemoryKind::kAddressRange;
     event.address = address;
     event.size = size;
-    sink_.take(sink_.context, event);
+    sink_.take(sink_.context, &event);
   }
 
   // kAllocate, kFree: physical memory. Its handle is the address.
@@ -76,7 +76,7 @@ class PoolEvents {
     event.address = handle;
     event.size = size;
     event.result = result;
-    return sink_.take(sink_.context, event);
+    return sink_.take(sink_.context, &event);
   }
 
   // kAllocate, kFree: memory of the plain driver that blocks are cut from.
@@ -87,7 +87,7 @@ class PoolEvents {
     event.address = address;
     event.size = size;
     event.result = result;
-    return sink_.take(sink_.context, event);
+    return sink_.take(sink_.context, &event);
   }
 
   // kAllocate, kFree: page-locked memory of the host.
@@ -100,7 +100,7 @@ class PoolEvents {
     event.size = size;
     event.requested = size;
     event.result = result;
-    sink_.take(sink_.context, event);
+    sink_.take(sink_.context, &event);
   }
 
   // kMap, kUnmap, kAccess.
@@ -135,7 +135,7 @@ class PoolEvents {
     event.object = object;
     event.stream = stream;
     event.result = result;
-    sink_.take(sink_.context, event);
+    sink_.take(sink_.context, &event);
   }
 
  private:
@@ -149,7 +149,7 @@ class PoolEvents {
     event.requested = requested;
     event.object = object;
     event.result = result;
-    return sink_.take(sink_.context, event);
+    return sink_.take(sink_.context, &event);
   }
   Event PoolEvent(EventKind kind) const {
     Event event;

@@ -38,8 +38,8 @@ struct Place {
       RecorderConfig to = {folder.c_str(), "bench", ThreadSlotOfBench};
       to.background = true;
       if (recorder->Open(to) != RecorderError::kOk) std::abort();
-      config.sink.take = [](void* context, const Event& event) {
-        return static_cast<Recorder*>(context)->Record(event);
+      config.sink.take = [](void* context, Event* event) {
+        return static_cast<Recorder*>(context)->Record(*event);
       };
       config.sink.context = recorder;
     }

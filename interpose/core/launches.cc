@@ -131,7 +131,7 @@ void Launches::Tell() {
     event.kind = EventKind::kLaunch;
     event.object = kernel.annotation.load(std::memory_order_relaxed);
     event.size = kernel.launches.exchange(0, std::memory_order_relaxed);
-    TheCore().trace.RecordFor(kNoHook, kUnknownName, event);
+    TheCore().trace.RecordFor(kNoHook, kUnknownName, &event);
   }
   mutex_.Unlock();
 }

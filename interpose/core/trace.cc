@@ -127,17 +127,17 @@ uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
   return sequence;
 }
 
-uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event event) {
+uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
   KeepErrno keep_errno;
-  if (!IsOpenFor(event)) return 0;
-  event.call = kUnknownName;
+  if (!IsOpenFor(*event)) return 0;
+  event->call = kUnknownName;
   if (hook != kNoHook) {
-    event.call = NumberOfCall(hook);
-  } else if (event.layer == Layer::kFramework) {
-    event.call = NumberOfCall(&tensor_, "tensor");
+    event->call = NumberOfCall(hook);
+  } else if (event->layer == Layer::kFramework) {
+    event->call = NumberOfCall(&tensor_, "tensor");
   }
-  event.library = library;
-  return recorder_.RecordWithStack(event);
+  event->library = library;
+  return recorder_.RecordWithStack(*event);
 }
 
 uint32_t Trace::CaptureStack(EventKind kind) {

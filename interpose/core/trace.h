@@ -35,7 +35,7 @@ class Trace {
 
   // The same for events that come from deeper inside, under locks; kNoHook: no entry point. The
   // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
-  uint64_t RecordFor(Hook hook, uint16_t library, Event event);
+  uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
   // That stack with what a framework says goes on inside of it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);

@@ -108,9 +108,9 @@ TEST_F(LoopTest, NextUseIsNoWorseThanTheColdest) {
 
 TEST_F(OffloadTest, TouchesAreToldOnceInAWhileAndOnlyOfOurs) {
   std::vector<Event> told;
-  sink_ = {[](void* context, const Event& event) -> uint64_t {
+  sink_ = {[](void* context, Event* event) -> uint64_t {
              auto* all = static_cast<std::vector<Event>*>(context);
-             if (event.kind == EventKind::kTouch) all->push_back(event);
+             if (event->kind == EventKind::kTouch) all->push_back(*event);
              return all->size();
            },
            &told};

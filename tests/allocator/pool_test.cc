@@ -29,8 +29,8 @@ struct Account {
   std::map<EventKind, uint64_t> kinds;
   std::map<uint64_t, Event> announced;
 
-  static uint64_t Take(void* context, const Event& event) {
-    return static_cast<Account*>(context)->Add(event);
+  static uint64_t Take(void* context, Event* event) {
+    return static_cast<Account*>(context)->Add(*event);
   }
   uint64_t Add(const Event& event) {
     ++kinds[event.kind];

@@ -112,22 +112,22 @@ class Program {
   }
 
   // What the events alone tell of reserved, allocated and pending memory.
-  static uint64_t Hear(void* context, const Event& event) {
+  static uint64_t Hear(void* context, Event* event) {
     auto* self = static_cast<Program*>(context);
     const uint64_t sequence = ++self->heard_;
-    const bool gives = event.kind == EventKind::kAllocate;
-    const bool takes = event.kind == EventKind::kFree;
-    if (event.kind == EventKind::kRefused && event.object == self->told_last_) {
+    const bool gives = event->kind == EventKind::kAllocate;
+    const bool takes = event->kind == EventKind::kFree;
+    if (event->kind == EventKind::kRefused && event->object == self->told_last_) {
       self->told_reserved_ += self->told_bytes_;
-    } else if (event.layer != Layer::kPool) {
-      if (gives) self->told_allocated_ += event.size;
-      if (takes) self->told_allocated_ -= event.size;
-    } else if (IsReserved(event.memory) && event.result == kDriverSuccess) {
-      if (gives) self->told_reserved_ += event.size;
+    } else if (event->layer != Layer::kPool) {
+      if (gives) self->told_allocated_ += event->size;
+      if (takes) self->told_allocated_ -= event->size;
+    } else if (IsReserved(event->memory) && event->result == kDriverSuccess) {
+      if (gives) self->told_reserved_ += event->size;
       if (takes) {
-        self->told_reserved_ -= event.size;
+        self->told_reserved_ -= event->size;
         self->told_last_ = sequence;
-        self->told_bytes_ = event.size;
+        self->told_bytes_ = event->size;
       }
     }
     return sequence;

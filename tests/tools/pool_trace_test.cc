@@ -31,9 +31,9 @@ class Listener {
   Analysis Finish() { return analyzer_.Finish(source_); }
 
  private:
-  static uint64_t Hear(void* context, const Event& told) {
+  static uint64_t Hear(void* context, Event* told) {
     auto* self = static_cast<Listener*>(context);
-    Event event = told;
+    Event event = *told;
     event.sequence = ++self->events_;
     event.time_ns = self->events_ * 1000;
     event.thread = 1;

@@ -53,7 +53,7 @@ class Inside {
     event.stream = request.stream;
     event.size = event.requested = request.size;
     event.result = CUDA_ERROR_OUT_OF_MEMORY;
-    PoolCall::Record(event);
+    PoolCall::Record(&event);
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;

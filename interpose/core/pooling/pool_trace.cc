@@ -69,36 +69,37 @@ EventSink PoolCall::Sink() {
   return sink;
 }
 
-uint64_t PoolCall::TakeAndAnnounce(void* context, const Event& event) {
-  TheCore().nvtx_memory.Hear(event);
+uint64_t PoolCall::TakeAndAnnounce(void* context, Event* event) {
+  TheCore().nvtx_memory.Hear(*event);
   return Take(context, event);
 }
 
-uint64_t PoolCall::Take(void*, const Event& event) {
+uint64_t PoolCall::Take(void*, Event* event) {
   const uint64_t sequence = Record(event);
-  TellFramework(event);
+  TellFramework(*event);
   return sequence;
 }
 
-uint64_t PoolCall::Record(const Event& event) {
+// No event is copied on this way: one that was just made is still on its way into the cache field
+// by field, and copying it would wait for all of them.
+uint64_t PoolCall::Record(Event* event) {
   Core& core = TheCore();
   if (core.trace.is_off()) return 0;
   const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
-  Event told = event;
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
-  if (call != nullptr) told.stack = call->stack_;
-  if (event.layer == Layer::kPool || event.memory == MemoryKind::kHostPinned) {
-    return core.trace.RecordFor(FunctionOf(event), library, told);
+  if (call != nullptr) event->stack = call->stack_;
+  if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {
+    return core.trace.RecordFor(FunctionOf(*event), library, event);
   }
   // A block was freed earlier and only now is done with: that is nobody's call.
-  if (call == nullptr || event.kind == EventKind::kFreeCompleted) {
-    return core.trace.RecordFor(kNoHook, library, told);
+  if (call == nullptr || event->kind == EventKind::kFreeCompleted) {
+    return core.trace.RecordFor(kNoHook, library, event);
   }
-  if (event.kind == EventKind::kAllocate) {
-    told.memory = call->memory_;
-    if (call->requested_ != 0) told.requested = call->requested_;
+  if (event->kind == EventKind::kAllocate) {
+    event->memory = call->memory_;
+    if (call->requested_ != 0) event->requested = call->requested_;
   }
-  return core.trace.RecordFor(call->hook_, library, told);
+  return core.trace.RecordFor(call->hook_, library, event);
 }
 
 }  // namespace vramstow

@@ -31,13 +31,13 @@ class PoolCall {
 
   // The sink for a pool's events.
   static EventSink Sink();
-  // An event of the call that this thread is in; gives its sequence number.
-  static uint64_t Record(const Event& event);
+  // An event of the call that this thread is in, which is completed; gives its sequence number.
+  static uint64_t Record(Event* event);
 
  private:
   PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind);
-  static uint64_t Take(void* context, const Event& event);
-  static uint64_t TakeAndAnnounce(void* context, const Event& event);
+  static uint64_t Take(void* context, Event* event);
+  static uint64_t TakeAndAnnounce(void* context, Event* event);
 
   VramstowThread* const thread_;
   void* const before_;

@@ -96,7 +96,7 @@ void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size, ui
   event.size = size;
   event.object = object;
   const EventSink sink = PoolCall::Sink();
-  sink.take(sink.context, event);
+  sink.take(sink.context, &event);
 }
 
 // Maps what a descriptor stands for; the mapping keeps it.
