@@ -1,10 +1,11 @@
 """How fast traces are analysed, how that grows, and how others do with files of a like size.
 
-Traces are made by `make_trace` (random replacement among 1,000 and 1,000,000 live blocks).
+Traces are made by `make_trace` (random replacement among 1,000 and 1,000,000 live blocks), plain
+ones and, with `--pool`, such of our pool with all that it tells.
 Processor time of all threads is told beside wall time: on a busy machine it is what to read. The
 yardstick is a loop of Python's: figures of two machines compare as multiples of it.
 
-    python bench/analyze_scale.py [--most 1e7] [--others PYTHON]
+    python bench/analyze_scale.py [--most 1e7] [--pool] [--others PYTHON]
 
 `--others`: a Python with memray (pip install memray), for the comparison with it; PyTorch's own
 _memory_viz.py is compared where torch is installed for the Python that runs this.
@@ -68,14 +69,14 @@ def tell(name: str, cost: Cost, events: int, yardstick: float) -> None:
     )
 
 
-def scale(folder: Path, most: int, yardstick: float) -> None:
+def scale(folder: Path, most: int, pool: list[str], yardstick: float) -> None:
     for live in (1000, 1_000_000):
         events = 100_000
         while events <= most:
             trace = folder / "events.stow"
             trace.unlink(missing_ok=True)
-            run(MAKE_TRACE, folder, events, live)
-            name = f"{events:.0e} events, {live:,} live"
+            run(MAKE_TRACE, folder, events, live, *pool)
+            name = f"{events:.0e} events, {live:,} live{', pool' if pool else ''}"
             tell(name, run(VRAMSTOW, "analyze", "--json", trace), events, yardstick)
             if events == most:
                 page = folder / "page.html"
@@ -118,13 +119,16 @@ def others(folder: Path, python: str | None, yardstick: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=float, default=1e7, help="events of the longest trace")
+    parser.add_argument("--pool", action="store_true", help="traces of our pool, beside plain ones")
     parser.add_argument("--others", metavar="PYTHON", help="a Python with memray")
     arguments = parser.parse_args()
     yardstick = min(run(sys.executable, "-c", YARDSTICK).processor for _ in range(3))
     print(f"yardstick: {yardstick:.2f} s of processor")
     print(f"{'':34} {'wall':>10}  {'processor':>10}  {'memory':>11}")
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
-        scale(Path(name), int(arguments.most), yardstick)
+        scale(Path(name), int(arguments.most), [], yardstick)
+        if arguments.pool:
+            scale(Path(name), int(arguments.most), ["pool"], yardstick)
         others(Path(name), arguments.others, yardstick)
 
 
