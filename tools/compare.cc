@@ -123,6 +123,33 @@ bool Compare(double left, const std::string& sign, double right) {
   return sign == "<" ? left < right : left > right;
 }
 
+// Null: there is nothing of that name.
+const Json* Find(const Json& facts, const std::string& path) {
+  const Json* at = &facts;
+  for (const absl::string_view part : absl::StrSplit(FullPath(path), '.')) {
+    const std::string key(part);
+    size_t index = 0;
+    if (at->is_object() && at->contains(key)) {
+      at = &(*at)[key];
+    } else if (at->is_array() && absl::SimpleAtoi(key, &index) && index < at->size()) {
+      at = &(*at)[index];
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+// Why there is no number of that name.
+std::string NoNumber(const Json& facts, const std::string& name) {
+  const Json* at = Find(facts, name);
+  if (at != nullptr && at->is_null()) {
+    return absl::StrCat("'", name, "' is not known: the input does not tell of it.");
+  }
+  return absl::StrCat("the facts have no number '", name,
+                      "': see vramstow analyze --json for those there are.");
+}
+
 }  // namespace
 
 std::string FullPath(const std::string& name) {
@@ -133,18 +160,8 @@ std::string FullPath(const std::string& name) {
 }
 
 std::optional<double> FigureOf(const Json& facts, const std::string& path) {
-  const Json* at = &facts;
-  for (const absl::string_view part : absl::StrSplit(FullPath(path), '.')) {
-    const std::string key(part);
-    size_t index = 0;
-    if (at->is_object() && at->contains(key)) {
-      at = &(*at)[key];
-    } else if (at->is_array() && absl::SimpleAtoi(key, &index) && index < at->size()) {
-      at = &(*at)[index];
-    } else {
-      return std::nullopt;
-    }
-  }
+  const Json* at = Find(facts, path);
+  if (at == nullptr) return std::nullopt;
   if (at->is_array()) return static_cast<double>(at->size());
   return at->is_number() ? std::optional<double>(at->get<double>()) : std::nullopt;
 }
@@ -241,9 +258,7 @@ absl::StatusOr<Assertion> Assert(const Json& facts, const std::string& text) {
     const auto left_value = ValueOf(facts, left);
     const auto right_value = ValueOf(facts, right);
     if (!left_value.has_value() || !right_value.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the facts have no number '", left_value.has_value() ? right : left,
-                       "': see vramstow analyze --json for those there are."));
+      return absl::InvalidArgumentError(NoNumber(facts, left_value.has_value() ? right : left));
     }
     if (Compare(*left_value, sign, *right_value)) continue;
     result.holds = false;

@@ -114,6 +114,15 @@ def test_assertions(tmp_path: Path, assertion: str, status: int) -> None:
         assert result.stdout.startswith("passed" if status == 0 else "FAILED: ")
 
 
+def test_a_figure_that_the_input_does_not_have_is_said_not_to_be_known(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.csv"
+    problem.write_text("id,lower,upper,size\n0,0,5,4\n1,3,9,6\n")
+    result = vramstow("check", problem, "--assert", "peak_reserved <= 1GiB")
+    assert result.returncode == 2
+    assert "'peak_reserved' is not known" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
     trace = write(tmp_path)
     (tmp_path / "base.json").write_text("[]")
