@@ -204,6 +204,17 @@ TEST(Advice, FragmentationLeadsToSettingsOfTheAllocator) {
   EXPECT_THAT(advice->action, HasSubstr("expandable_segments:True"));
 }
 
+TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
+  Job job;
+  job.facts.facts["option.pool"] = "on";
+  job.facts.cache.known = true;
+  job.facts.peak.reserved_bytes = job.facts.peak.reserved_then_bytes = 1500 * kMega;
+  job.facts.fragmentation.at_peak.unusable_bytes = 400 * kMega;
+  const AdviceFacts* advice = job.Find("fragmentation");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(advice->action + advice->cost, Not(HasSubstr("expandable")));
+}
+
 TEST(Advice, OfNothingThereIsNone) { EXPECT_THAT(FindAdvice(Detail(), Facts()), IsEmpty()); }
 
 }  // namespace

@@ -71,21 +71,26 @@ class Adviser {
                  "serve the job.";
   }
 
+  std::string FragmentationCost() const {
+    if (IsOurPool()) return "None, but that the code changes.";
+    return HasExpandableSegments() ? "None that is known."
+                                   : "None at run time; blocks of expandable segments cannot be "
+                                     "shared by CUDA IPC in some versions.";
+  }
+
   void Fragmentation() {
     for (const OutOfMemoryFacts& failure : facts_.out_of_memory) {
       if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
       const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
                                        failure.pool_movable_bytes.value_or(0));
       if (usable >= failure.requested_bytes) continue;
-      advice_.push_back(
-          {kFailure, "This out-of-memory was fragmentation", failure.requested_bytes,
-           AdviceText(failure.requested_bytes) + " were asked for while the pool had " +
-               AdviceText(failure.pool_free_bytes) + " free in " +
-               std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
-               AdviceText(*failure.largest_free_range_bytes) + ".",
-           "None at run time; blocks of expandable segments cannot be shared by CUDA IPC in some "
-           "versions.",
-           FragmentationAction()});
+      advice_.push_back({kFailure, "This out-of-memory was fragmentation", failure.requested_bytes,
+                         AdviceText(failure.requested_bytes) +
+                             " were asked for while the pool had " +
+                             AdviceText(failure.pool_free_bytes) + " free in " +
+                             std::to_string(failure.pool_free_ranges) + " pieces, the largest " +
+                             AdviceText(*failure.largest_free_range_bytes) + ".",
+                         FragmentationCost(), FragmentationAction()});
       break;
     }
     const Peak& peak = facts_.peak;
@@ -99,9 +104,7 @@ class Adviser {
                            AdviceText(unusable) +
                            " of them in pieces smaller than the largest request (" +
                            AdviceText(facts_.fragmentation.largest_request_bytes) + ").",
-                       "None at run time; blocks of expandable segments cannot be shared by CUDA "
-                       "IPC in some versions.",
-                       FragmentationAction()});
+                       FragmentationCost(), FragmentationAction()});
   }
 
   void LargeCache() {
