@@ -110,14 +110,16 @@ void Add(const LiveFacts& from, LiveFacts* to) {
   Add(from.other, &to->other);
   for (const BlockFacts& group : from.groups) {
     auto known = std::find_if(to->groups.begin(), to->groups.end(), [&](const BlockFacts& other) {
-      return std::tie(other.site, other.library, other.call, other.memory, other.device,
-                      other.size) == std::tie(group.site, group.library, group.call, group.memory,
-                                              group.device, group.size);
+      return std::tie(other.site, other.library, other.call, other.memory, other.size) ==
+             std::tie(group.site, group.library, group.call, group.memory, group.size);
     });
     if (known == to->groups.end()) {
       to->groups.push_back(group);
     } else {
       known->count += group.count;
+      known->time_ns = std::min(known->time_ns, group.time_ns);
+      // As a rule each rank has a card of its own, and what it keeps is the same.
+      if (known->device != group.device) known->device = kNoDevice;
     }
   }
   to->groups_left_out += from.groups_left_out;
