@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from analyze_test import analyze, write
+from browser import CHROMIUM, Browser
 from installation import VRAMSTOW
+from report_page_test import look_up
 
 RANKS = 64
 STRAGGLER = 37
@@ -130,6 +132,42 @@ def test_the_text_says_who_by_how_much_and_why(traces: Path) -> None:
     assert len(re.findall(r"^rank \d+ ", text, re.MULTILINE)) == 8
     section = text.partition("── Ranks compared")[2].partition("\n── ")[0]
     assert max(map(len, section.splitlines()[1:])) <= 80
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: setup/packages-test.txt names it")
+def test_the_page_tells_the_same_and_leads_to_each_rank(
+    traces: Path, facts: dict[str, Any], tmp_path: Path
+) -> None:
+    page = tmp_path / "ranks.html"
+    subprocess.run([VRAMSTOW, "report", traces, "-o", page], check=True, timeout=120)
+    browser = Browser()
+    try:
+        browser.open(page)
+        figures = browser.run(
+            "[...document.querySelectorAll('#ranks [data-fact]')]"
+            ".map(e => [e.dataset.fact, e.dataset.value])"
+        )
+        assert len(figures) > 12
+        for path, value in figures:
+            assert json.dumps(look_up(facts, path)) == value, path
+        text = browser.run("document.getElementById('ranks').textContent")
+        assert f"The straggler is rank {STRAGGLER}" in text
+        assert "162 MiB (46%) above the median" in text
+        assert "The 16 of 64 with the highest peak" in text
+        chosen = "document.getElementById('trace').selectedOptions[0].textContent"
+        assert browser.run(chosen) == "rank 0"
+        browser.run("document.querySelector('#ranks tr.link').click()")
+        assert browser.run(chosen) == f"rank {STRAGGLER}"
+        peak = "document.querySelector('#tiles [data-fact=\"peak.reserved_bytes\"]').dataset.value"
+        assert browser.run(peak) == str(516 << 20)
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+def test_what_each_rank_keeps_alike_is_one_line(facts: dict[str, Any]) -> None:
+    groups = [group for group in facts["leaks"]["groups"] if group["bytes"] == 256 << 20]
+    assert [(group["blocks"], group["device"]) for group in groups] == [(RANKS, None)]
 
 
 def test_ranks_that_are_alike_are_said_to_be(tmp_path: Path) -> None:

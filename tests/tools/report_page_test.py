@@ -241,6 +241,7 @@ def test_two_runs_lie_over_one_another(browser: Browser, tmp_path: Path) -> None
         corpus_file("lm-small-forward-fp32.pickle"),
     )
     assert browser.run("document.getElementById('trace').options.length") == 2
+    assert browser.run("document.getElementById('ranks-panel').hidden"), "these are no ranks"
     first = readout(browser)["allocated"]
     browser.run(
         "(() => { const s = document.getElementById('trace'); s.value = 1;"

@@ -10,6 +10,7 @@ class View {
     this.playing = null;
     this.chooseTrace();
     this.listen();
+    fillRanks(this);
     this.use(0);
   }
 
@@ -30,6 +31,11 @@ class View {
       this.timeline.draw();
     });
     byId('trace-label').after(element('label', {}, 'over it ', overlay));
+  }
+
+  choose(number) {
+    byId('trace').value = number;
+    this.use(number);
   }
 
   use(number) {

@@ -162,7 +162,7 @@ function failurePanel(facts) {
   const failures = facts.out_of_memory || [];
   if (!failures.length) return null;
   return panel('Out of memory', table([
-    ['When', '', (row) => timeText(row.time_ns)],
+    ['When', 'when', (row) => timeText(row.time_ns)],
     ['Who', 'wide', (row) => row.site || row.library || row.call],
     ['Asked', 'n', (row, i) => figure(`out_of_memory.${i}.requested_bytes`, row.requested_bytes, bytesText(row.requested_bytes))],
     ['The process had', 'n', (row) => bytesText(row.allocated_bytes)],
@@ -225,7 +225,7 @@ function cachePanel(facts) {
   cache.misses === null ? null : element('p', {}, figure('cache.misses', cache.misses, counted(cache.misses, 'allocation')),
       ` that cached memory could not serve at once, ${countText(cache.stitches)} with chunks from elsewhere; ${counted(cache.fence_waits, 'wait')} for work that was not finished (${timeText(cache.fence_wait_ns)}).`),
   cache.flushes.length ? table([
-    ['When', '', (row) => timeText(row.time_ns)],
+    ['When', 'when', (row) => timeText(row.time_ns)],
     ['By', '', (row) => row.by.replace('_', ' ')],
     ['Segments', 'n', (row) => countText(row.segments)],
     ['Given back', 'n', (row) => bytesText(row.bytes)],

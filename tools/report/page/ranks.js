@@ -1,0 +1,63 @@
+// The ranks of a job beside one another. What is told is of all processes, whichever is shown.
+const MOST_RANKS = 16;
+
+function rankSentence(compared) {
+  const reserved = compared.figures.peak_reserved_bytes;
+  const straggler = compared.straggler;
+  const above = [figure('rank_comparison.straggler.over_median_bytes', straggler.over_median_bytes, bytesText(straggler.over_median_bytes)),
+    ` (${shareText(straggler.over_median_bytes, reserved.median)}) above the median.`];
+  const lead = `${counted(compared.ranks, 'rank')}. `;
+  if (compared.balanced) return element('p', {}, `${lead}They are alike: the highest, rank ${straggler.rank}, is `, ...above);
+  return element('p', {}, lead, element('b', {}, `The straggler is rank ${straggler.rank}`), straggler.host ? ` on ${straggler.host}` : '',
+      ': it reserved ', figure('rank_comparison.figures.peak_reserved_bytes.most', reserved.most, bytesText(reserved.most)), ', ', ...above);
+}
+
+function rankFigures(compared) {
+  const rows = Object.entries(compared.figures).filter(([, row]) => row.most > 0);
+  const text = (name, value) => name.endsWith('_bytes') ? bytesText(value) : countText(value);
+  const cell = (key) => ([name, row]) => figure(`rank_comparison.figures.${name}.${key}`, row[key], text(name, row[key]));
+  return table([
+    ['', '', ([name]) => name.replace(/_bytes$/, '').replaceAll('_', ' ')],
+    ['Median', 'n', cell('median')],
+    ['Highest', 'n', cell('most')],
+    ['', '', ([, row]) => `rank ${row.most_rank}`],
+    ['Lowest', 'n', cell('least')],
+    ['', '', ([, row]) => `rank ${row.least_rank}`],
+  ], rows);
+}
+
+function rankSites(compared) {
+  const straggler = compared.straggler;
+  if (compared.balanced || !straggler.sites.length) return null;
+  const cell = (key) => (row, i) => figure(`rank_comparison.straggler.sites.${i}.${key}`, row[key], bytesText(row[key]));
+  return element('div', {}, element('h3', {}, `What rank ${straggler.rank} held at its peak above the median`), table([
+    ['Site', 'wide', (row) => row.site],
+    ['Operation', '', (row) => row.operation],
+    ['More', 'n', (row) => `+${bytesText(row.bytes_at_peak - row.median_bytes_at_peak)}`],
+    ['At its peak', 'n', cell('bytes_at_peak')],
+    ['Median', 'n', cell('median_bytes_at_peak')],
+  ], straggler.sites.slice(0, 8)));
+}
+
+function rankRows(view) {
+  const reserved = (model) => model.facts.peak.reserved_bytes || 0;
+  const all = view.models.map((model, i) => ({model, i})).filter((one) => one.model.facts.process.rank !== null);
+  const rows = [...all].sort((a, b) => reserved(b.model) - reserved(a.model) || a.i - b.i).slice(0, MOST_RANKS);
+  const highest = Math.max(1, ...rows.map((one) => reserved(one.model)));
+  return element('div', {}, element('h3', {}, (all.length > rows.length ? `The ${rows.length} of ${all.length} with the highest peak` : 'All of them') + '; a row leads to that rank'), table([
+    ['', '', (one) => view.names[one.i]],
+    ['Host', '', (one) => one.model.facts.process.host || ''],
+    ['Peak reserved', 'n', (one) => withShare(bytesText(one.model.facts.peak.reserved_bytes), reserved(one.model), highest)],
+    ['Peak allocated', 'n', (one) => bytesText(one.model.facts.peak.allocated_bytes)],
+    ['Allocations', 'n', (one) => countText(one.model.facts.counts.allocations)],
+    ['Out of memory', 'n', (one) => countText(one.model.facts.counts.out_of_memory)],
+  ], rows, {click: (one) => view.choose(one.i)}));
+}
+
+function fillRanks(view) {
+  const compared = view.set.rank_comparison;
+  byId('ranks-panel').hidden = !compared;
+  if (!compared) return;
+  const parts = [rankSentence(compared), rankFigures(compared), rankSites(compared), rankRows(view)];
+  byId('ranks').replaceChildren(...parts.filter((part) => part));
+}
