@@ -41,6 +41,11 @@ class Listener {
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
     const FreeMemory free = self->analyzer_.free_ranges();
+    // Who asks seldom is told the same.
+    self->seldom_asked_.Add(event);
+    if (event.sequence % 61 == 0) {
+      EXPECT_EQ(self->seldom_asked_.free_ranges(), free) << self->events_;
+    }
     EXPECT_EQ(free.free_bytes, self->analyzer_.reserved() - on_device) << self->events_;
     EXPECT_LE(free.unusable_bytes, free.free_bytes);
     EXPECT_LE(free.movable_bytes, free.free_bytes);
@@ -88,6 +93,7 @@ class Listener {
 
   ListSource source_{{}};
   Analyzer analyzer_{source_};
+  Analyzer seldom_asked_{source_};
   uint64_t events_ = 0;
   uint64_t remapped_ = 0;
   uint64_t away_ = 0;

@@ -1,8 +1,8 @@
 // AddressRanges: the reserved address ranges of a process, what is mapped in them, and the free
 // ranges (holes) between.
 //
-// Idea: holes are kept with a count for each size, so that the largest one and the bytes in those
-// that are too small for a request are known without looking at all of them. Ranges that were
+// Idea: holes are kept as they change (RangeSet), so that what is free is known without looking at
+// all that is mapped. Ranges that were
 // reserved before the trace began are not known; mappings in them are counted and make no holes.
 //
 // Ownership: copies. Threads: one at a time. Errors: what contradicts the history (an unmap of
@@ -16,6 +16,7 @@
 
 #include "absl/container/btree_map.h"
 #include "tools/analysis/fragmentation_facts.h"
+#include "tools/analysis/range_set.h"
 
 namespace vramstow {
 
@@ -45,68 +46,52 @@ class AddressRanges {
   // Removes all mappings that touch [address, address + size): their unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // The free ranges, the largest first, with what is mapped directly before and after each.
-  struct Hole {
-    uint64_t address = 0;
-    uint64_t size = 0;
-    Mapping before;  // size 0: the range begins here
-    Mapping after;   // size 0: the range ends here
-  };
-  std::vector<Hole> LargestHoles(size_t most) const;
-  uint64_t hole_count() const { return holes_.size(); }
+  // Of what is told as blocks: [address, address + size) is used, or is not any more. Such are not
+  // mappings: a range that is reserved is free whatever was used there before. Fill returns how
+  // many bytes were free.
+  uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }
+  void Clear(uint64_t address, uint64_t size) { OpenHoles(address, address + size); }
+  // What of [address, address + size) is in reserved ranges, free or not; and what is not.
+  std::vector<AddressRange> Used(uint64_t address, uint64_t size) const;
+  std::vector<AddressRange> Unknown(uint64_t address, uint64_t size) const;
+  const RangeSet& holes() const { return holes_; }
 
   // What is mapped at `address`: its `memory`; 0 where nothing is.
   uint64_t MemoryAt(uint64_t address) const;
 
-  // Whether anything is mapped in [address, address + size).
-  bool AnyMapped(uint64_t address, uint64_t size) const;
-
+  // Of the range that begins at `address`; 0: none does.
+  uint64_t SizeOf(uint64_t address) const {
+    const auto range = ranges_.find(address);
+    return range == ranges_.end() ? 0 : range->second;
+  }
   bool any_ranges() const { return ever_reserved_; }
   uint64_t reserved_bytes() const { return reserved_bytes_; }
   uint64_t highest_reserved_bytes() const { return highest_reserved_bytes_; }
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t highest_mapped_bytes() const { return highest_mapped_bytes_; }
   // The free ranges, as they are for a request of `request` bytes, with whole units that lie
-  // elsewhere. Cost: one step for each distinct size of hole that is large enough.
-  FreeMemory Free(uint64_t request, uint64_t elsewhere = 0) const;
+  // elsewhere.
+  FreeMemory Free(uint64_t request, uint64_t elsewhere = 0) const {
+    return holes_.Free(request, elsewhere);
+  }
 
   // From now on whole pieces of `unit` bytes, counted from `origin`, can be moved together from
   // wherever they are free. FreeMemory says how much that is.
-  void MovesUnits(uint64_t unit, uint64_t origin);
+  void MovesUnits(uint64_t unit, uint64_t origin) { holes_.MovesUnits(unit, origin); }
 
  private:
-  // Holes of one size.
-  struct Alike {
-    uint64_t count = 0;
-    uint64_t whole_bytes = 0;  // of whole units
-  };
-
-  uint64_t WholeIn(uint64_t address, uint64_t size) const;
-  void AddHole(uint64_t address, uint64_t size);
-  // Takes [address, end) out of the holes, as far as it lies in them.
-  void CutHoles(uint64_t address, uint64_t end);
-  void RemoveHole(absl::btree_map<uint64_t, uint64_t>::iterator hole);
   // Puts holes where nothing is mapped any more, as far as it lies in known ranges, joined with
   // their neighbours in the same range.
   void OpenHoles(uint64_t address, uint64_t end);
-  void JoinHole(uint64_t from, uint64_t to, uint64_t range_from, uint64_t range_to);
-  // The first element that ends after `address`.
-  template <typename Tree, typename SizeOf>
-  static typename Tree::iterator FirstEndingAfter(Tree* tree, uint64_t address, SizeOf size_of);
   Mapping TakeMapping(absl::btree_map<uint64_t, Mapping>::iterator* mapping);
 
   absl::btree_map<uint64_t, uint64_t> ranges_;   // address → size
   absl::btree_map<uint64_t, Mapping> mappings_;  // by address
-  absl::btree_map<uint64_t, uint64_t> holes_;    // address → size
-  absl::btree_map<uint64_t, Alike> hole_sizes_;
+  RangeSet holes_;
   uint64_t reserved_bytes_ = 0;
   uint64_t highest_reserved_bytes_ = 0;
   uint64_t mapped_bytes_ = 0;
   uint64_t highest_mapped_bytes_ = 0;
-  uint64_t hole_bytes_ = 0;
-  uint64_t unit_ = 0;  // 0: nothing can be moved
-  uint64_t origin_ = 0;
-  uint64_t whole_bytes_ = 0;
   bool ever_reserved_ = false;
 };
 

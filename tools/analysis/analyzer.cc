@@ -245,6 +245,10 @@ void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& no
   if (!Table(place)->Insert(block, &known)) [[unlikely]] {
     // The address was given out again, so what was there is gone; its free was not seen.
     ++counts_.frees_missed;
+    if (known->pooled) {
+      KeepPeakFragmentation();
+      pool_space_.Take(known->address, known->size);
+    }
     Die(*known);
     *known = block;
   }
@@ -268,8 +272,8 @@ void Analyzer::AddAllocate(const Event& event) {
     largest_request_ = std::max(largest_request_, block.requested);
   }
   if (!IsHandleMemory(event.memory)) {
-    if (block.pooled) PlaceInPool(event, block);
     Insert(PlaceOf(event.memory), block, Now(event));
+    if (block.pooled) PlaceInPool(event, block);
     return;
   }
   const PhysicalChange displaced = physical_.Create(block);

@@ -65,14 +65,23 @@ void Analyzer::TellPool(OutOfMemory* failure) const {
   if (pool_space_.moves()) facts.pool_movable_bytes = free.movable_bytes;
   facts.pool_free_ranges = pool_space_.hole_count();
   facts.pending_bytes = pending_bytes_;
-  const std::vector<AddressRanges::Hole> holes = pool_space_.LargestHoles(1);
-  if (holes.empty()) return;
-  facts.largest_hole.address = holes.front().address;
-  facts.largest_hole.size = holes.front().size;
-  facts.largest_hole.before_bytes = holes.front().before.size;
-  facts.largest_hole.after_bytes = holes.front().after.size;
-  failure->before = static_cast<uint32_t>(holes.front().before.memory);
-  failure->after = static_cast<uint32_t>(holes.front().after.memory);
+  const AddressRange hole = pool_space_.LargestHole();
+  if (hole.size() == 0) return;
+  facts.largest_hole.address = hole.from;
+  facts.largest_hole.size = hole.size();
+  const auto look = [&](const LiveBlock& block) {
+    if (!block.pooled) return;
+    if (block.address + block.size == hole.from) {
+      facts.largest_hole.before_bytes = block.size;
+      failure->before = block.site + 1;
+    }
+    if (block.address == hole.to) {
+      facts.largest_hole.after_bytes = block.size;
+      failure->after = block.site + 1;
+    }
+  };
+  ForEachLive(look);
+  for (const auto& [address, pending] : pending_) look(pending.block);
 }
 
 void Analyzer::AddMemoryInfo(const Event& event) {

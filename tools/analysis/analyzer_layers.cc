@@ -4,12 +4,6 @@
 #include "tools/analysis/analyzer.h"
 
 namespace vramstow {
-namespace {
-
-// Blocks in the pool's space say which site holds them.
-uint64_t HolderOf(uint32_t site) { return uint64_t{site} + 1; }
-
-}  // namespace
 
 void Analyzer::AddMove(const Event& event) {
   counts_.gate_ns += event.requested;
@@ -285,14 +279,16 @@ void Analyzer::AddFramework(const Event& event) {
     ++counts_.allocations;
     CountAllocation(block);
   }
-  PlaceInPool(event, block);
   Insert(BlockPlace::kFramework, block, Now(event));
+  PlaceInPool(event, block);
 }
 
+// A block that is counted already. If that made a peak, the one before it is of no interest any
+// more.
 void Analyzer::PlaceInPool(const Event& event, const LiveBlock& block) {
   if (!pool_space_.any()) return;
-  KeepPeakFragmentation();
-  pool_space_.Put(block.address, block.size, HolderOf(block.site));
+  if (levels_.peak_event() != events_) KeepPeakFragmentation();
+  pool_space_.Put(block.address, block.size);
   FollowChunks(event);
 }
 

@@ -43,9 +43,11 @@ void Analyzer::UndoFree(const Event& event, const Announcement& announcement) {
   if (announcement.place != BlockPlace::kPhysical) {
     lives_.Forget(announcement.block.birth);
     const LiveBlock block = levels_.Revived(announcement.block, announcement.event, now);
-    if (block.pooled) PlaceInPool(event, block);
     LiveBlock* known;
-    if (Table(announcement.place)->Insert(block, &known)) return;
+    if (Table(announcement.place)->Insert(block, &known)) {
+      if (block.pooled) PlaceInPool(event, block);
+      return;
+    }
     // Somebody else was given the address in between: then it was free after all.
     Die(block);
     return;

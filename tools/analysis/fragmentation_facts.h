@@ -20,6 +20,7 @@ struct FreeMemory {
   uint64_t largest_bytes = 0;
   uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far, less…
   uint64_t movable_bytes = 0;   // …of a pool that moves chunks together: whole chunks, anywhere
+  bool operator==(const FreeMemory&) const = default;
 };
 
 // A free range of a pool's memory, and what keeps it from being larger.

@@ -3,12 +3,45 @@
 #include <algorithm>
 
 namespace vramstow {
+namespace {
+
+// So many notes fit into a processor's cache.
+constexpr size_t kMostNotes = 16384;
+
+}  // namespace
 
 void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
-  any_ |= ranges_.Reserve(address, size);
+  if (!ranges_.Reserve(address, size)) return;
+  any_ = true;
+  UseWhatCame(address, size);
 }
 
-void PoolSpace::EndSegment(uint64_t address) { ranges_.Unreserve(address); }
+void PoolSpace::EndSegment(uint64_t address) {
+  const std::vector<AddressRange> used = ranges_.Used(address, ranges_.SizeOf(address));
+  ranges_.Unreserve(address);
+  for (const AddressRange& range : used) used_outside_.Add(range.from, range.to);
+}
+
+// Memory came to where blocks are already, such as those that were offloaded.
+void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
+  if (used_outside_.empty()) return;
+  for (const AddressRange& range : used_outside_.Inside(address, address + size)) {
+    ranges_.Fill(range.from, range.size());
+  }
+  used_outside_.Cut(address, address + size);
+}
+
+void PoolSpace::Grow(uint64_t address, uint64_t size) {
+  if (!ranges_.Grow(address, size)) return;
+  any_ = true;
+  UseWhatCame(address, size);
+}
+
+void PoolSpace::Shrink(uint64_t address, uint64_t size) {
+  const std::vector<AddressRange> used = ranges_.Used(address, size);
+  ranges_.Shrink(address, size);
+  for (const AddressRange& range : used) used_outside_.Add(range.from, range.to);
+}
 
 void PoolSpace::AddHandle(uint64_t handle, uint64_t size, bool on_host) {
   if (on_host) {
@@ -38,7 +71,7 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   changes_.clear();
   if (size == 0 || address + size < address) return;
   if (handle == 0) {
-    any_ |= ranges_.Grow(address, size);
+    Grow(address, size);
     return;
   }
   Unmap(address, size);  // where that was not seen
@@ -53,8 +86,11 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   hidden_[address] = size;
   chunk.pages.push_back(address);
   // While it is copied somewhere else, live memory stays where its blocks are.
-  const bool is_used = chunk.has_place && ranges_.AnyMapped(chunk.place, pages_[chunk.place].size);
-  if (!is_used) Show(address, &chunk);
+  if (chunk.has_place) {
+    PlaceBlocks();
+    if (!ranges_.Used(chunk.place, pages_[chunk.place].size).empty()) return;
+  }
+  Show(address, &chunk);
 }
 
 void PoolSpace::Unmap(uint64_t address, uint64_t size) {
@@ -68,7 +104,7 @@ void PoolSpace::Unmap(uint64_t address, uint64_t size) {
   while (page != pages_.end() && page->first < end) {
     page = RemovePage(page);  // a chunk is unmapped whole
   }
-  ranges_.Shrink(address, size);
+  Shrink(address, size);
 }
 
 absl::btree_map<uint64_t, PoolSpace::Page>::iterator PoolSpace::RemovePage(
@@ -92,7 +128,7 @@ void PoolSpace::Show(uint64_t address, Chunk* chunk) {
   chunk->place = address;
   chunk->has_place = true;
   unmapped_bytes_ -= std::min(chunk->size, size);
-  ranges_.Grow(address, size);
+  Grow(address, size);
   changes_.push_back({address, size, true});
 }
 
@@ -101,12 +137,13 @@ void PoolSpace::Hide(Chunk* chunk) {
   hidden_[chunk->place] = size;
   chunk->has_place = false;
   unmapped_bytes_ += std::min(chunk->size, size);
-  ranges_.Shrink(chunk->place, size);
+  Shrink(chunk->place, size);
   changes_.push_back({chunk->place, size, false});
 }
 
-void PoolSpace::Put(uint64_t address, uint64_t size, uint64_t holder) {
+void PoolSpace::Put(uint64_t address, uint64_t size) {
   changes_.clear();
+  if (size == 0 || address + size < address) return;
   if (!hidden_.empty()) {
     auto page = hidden_.upper_bound(address);
     if (page != hidden_.begin() && std::prev(page)->first + std::prev(page)->second > address) {
@@ -118,12 +155,62 @@ void PoolSpace::Put(uint64_t address, uint64_t size, uint64_t holder) {
     }
     for (const uint64_t place : called) Show(place, &chunks_[pages_[place].handle]);
   }
-  ranges_.Displace(address, size);
-  ranges_.Map({address, size, holder});
+  const auto note = notes_.try_emplace(address).first;
+  if (note->second.size != 0) {  // two blocks at one address, one after the other
+    PlaceBlocks();
+    Come(address, size);
+  } else if (note->second.taken == size) {
+    notes_.erase(note);
+  } else {
+    note->second.size = size;
+    if (notes_.size() >= kMostNotes) PlaceBlocks();
+  }
+}
+
+void PoolSpace::Take(uint64_t address, uint64_t size) {
+  if (size == 0 || address + size < address) return;
+  const auto note = notes_.try_emplace(address).first;
+  if (note->second.size == size) {
+    note->second.size = 0;
+    if (note->second.taken == 0) notes_.erase(note);
+  } else if (note->second.size != 0 || note->second.taken != 0) {  // not what was put there
+    PlaceBlocks();
+    Go(address, size);
+  } else {
+    note->second.taken = size;
+    if (notes_.size() >= kMostNotes) PlaceBlocks();
+  }
+}
+
+// First what went, then what came: what came may lie where something was.
+void PoolSpace::PlaceBlocks() const {
+  if (notes_.empty()) return;
+  std::vector<std::pair<uint64_t, Note>> noted(notes_.begin(), notes_.end());
+  notes_.clear();
+  std::sort(noted.begin(), noted.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [address, note] : noted) {
+    if (note.taken != 0) Go(address, note.taken);
+  }
+  for (const auto& [address, note] : noted) {
+    if (note.size != 0) Come(address, note.size);
+  }
+}
+
+void PoolSpace::Come(uint64_t address, uint64_t size) const {
+  if (ranges_.Fill(address, size) == size) return;
+  for (const AddressRange& range : ranges_.Unknown(address, size)) {
+    used_outside_.Add(range.from, range.to);
+  }
+}
+
+void PoolSpace::Go(uint64_t address, uint64_t size) const {
+  ranges_.Clear(address, size);
+  if (!used_outside_.empty()) used_outside_.Cut(address, address + size);
 }
 
 FreeMemory PoolSpace::Free(uint64_t request) const {
-  return ranges_.Free(request, unmapped_bytes_);
+  return Holes().Free(request, unmapped_bytes_);
 }
 
 }  // namespace vramstow

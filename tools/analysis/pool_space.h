@@ -6,9 +6,14 @@
 // newest, until a block is put on another one. Free is then what the pool holds and has not handed
 // out, after every event, whatever is mapped how often.
 //
-// Ownership: copies. Threads: one at a time. Errors: none; a handle whose making was not seen is
-// taken for memory of the device. Units: bytes, addresses. Cost: O(log n) for each change, and for
-// each page that is not where its chunk is.
+// Blocks come and go far more often than anybody asks what is free, and most go before somebody
+// does. So they are only noted, by address, and placed when there is a question, in order of
+// address: what came and went in between costs no more than the note.
+//
+// Ownership: copies. Threads: one at a time, also of what is const. Errors: none; a handle whose
+// making was not seen is taken for memory of the device. Units: bytes, addresses. Cost: O(log n)
+// for each change, and for each page that is not where its chunk is. Memory: bounded for what is
+// noted, for the rest by what is live.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_POOL_SPACE_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_POOL_SPACE_H_
 
@@ -36,9 +41,9 @@ class PoolSpace {
   void Map(uint64_t address, uint64_t size, uint64_t handle);
   void Unmap(uint64_t address, uint64_t size);
 
-  // --- Blocks. `holder` says whose it is.
-  void Put(uint64_t address, uint64_t size, uint64_t holder);
-  void Take(uint64_t address, uint64_t size) { ranges_.Unmap(address, size); }
+  // --- Blocks.
+  void Put(uint64_t address, uint64_t size);
+  void Take(uint64_t address, uint64_t size);
 
   // Pages to which a chunk came, or where it is no longer, by the last change of all of the above.
   struct Change {
@@ -51,10 +56,8 @@ class PoolSpace {
   bool any() const { return any_; }
   bool moves() const { return unit_ != 0; }
   FreeMemory Free(uint64_t request) const;
-  uint64_t hole_count() const { return ranges_.hole_count(); }
-  std::vector<AddressRanges::Hole> LargestHoles(size_t most) const {
-    return ranges_.LargestHoles(most);
-  }
+  uint64_t hole_count() const { return Holes().count(); }
+  AddressRange LargestHole() const { return Holes().Largest(); }
 
  private:
   struct Page {
@@ -68,15 +71,34 @@ class PoolSpace {
     std::vector<uint64_t> pages;
   };
 
+  // What became of an address since blocks were placed.
+  struct Note {
+    uint64_t taken = 0;  // the size of the block that was there and went; 0: none did
+    uint64_t size = 0;   // of the block that came; 0: none did
+  };
+
+  void PlaceBlocks() const;
+  const RangeSet& Holes() const {
+    PlaceBlocks();
+    return ranges_.holes();
+  }
+  void Come(uint64_t address, uint64_t size) const;
+  void Go(uint64_t address, uint64_t size) const;
+  void UseWhatCame(uint64_t address, uint64_t size);
+  void Grow(uint64_t address, uint64_t size);
+  void Shrink(uint64_t address, uint64_t size);
   void Show(uint64_t address, Chunk* chunk);
   void Hide(Chunk* chunk);
   absl::btree_map<uint64_t, Page>::iterator RemovePage(
       absl::btree_map<uint64_t, Page>::iterator page);
 
-  AddressRanges ranges_;                         // what there is; mapped: what is handed out
-  absl::btree_map<uint64_t, Page> pages_;        // of chunks, by address
-  absl::btree_map<uint64_t, uint64_t> hidden_;   // of these, where the chunk is not → size
-  absl::flat_hash_map<uint64_t, Chunk> chunks_;  // by handle
+  // What there is; used is what blocks have that were placed.
+  mutable AddressRanges ranges_;
+  mutable RangeSet used_outside_;  // by blocks, where there is no memory of the device now
+  mutable absl::flat_hash_map<uint64_t, Note> notes_;  // by address
+  absl::btree_map<uint64_t, Page> pages_;              // of chunks, by address
+  absl::btree_map<uint64_t, uint64_t> hidden_;         // of these, where the chunk is not → size
+  absl::flat_hash_map<uint64_t, Chunk> chunks_;        // by handle
   absl::flat_hash_set<uint64_t> host_handles_;
   std::vector<Change> changes_;
   uint64_t unmapped_bytes_ = 0;
