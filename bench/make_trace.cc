@@ -137,15 +137,14 @@ class PoolMaker {
  private:
   static constexpr uint64_t kPhase = 50'000;  // replacements
 
-  static uint64_t Hear(void* context, const Event& told) {
+  static uint64_t Hear(void* context, Event* event) {
     auto* self = static_cast<PoolMaker*>(context);
     ++self->made_;
-    Event event = told;
-    event.library = self->names_.libraries[event.address >> 20 & 1];
-    if (event.layer == Layer::kDriver) {
-      event.call = event.kind == EventKind::kFree ? self->names_.free : self->names_.allocate;
+    event->library = self->names_.libraries[event->address >> 20 & 1];
+    if (event->layer == Layer::kDriver) {
+      event->call = event->kind == EventKind::kFree ? self->names_.free : self->names_.allocate;
     }
-    return recorder.Record(event);
+    return recorder.Record(*event);
   }
 
   uint64_t Allocate() {
