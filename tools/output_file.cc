@@ -29,13 +29,35 @@ bool OutputFile::Open(const std::string& path) {
     if (!error) path_ = real.string();
   }
   beside_ = absl::StrCat(path_, ".", getpid(), ".part");
-  descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  has_name_ = access("/proc/self/fd", X_OK) != 0;
+  if (!has_name_) {
+    descriptor_ =
+        open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  }
+  if (descriptor_ < 0) {
+    has_name_ = true;
+    descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
   if (descriptor_ < 0) beside_.clear();
   if (descriptor_ >= 0 && exists) fchmod(descriptor_, known.st_mode & 07777);
   return descriptor_ >= 0;
 }
 
+// A link cannot take the place of a file, so it is made beside and renamed.
+bool OutputFile::GiveName() {
+  if (has_name_) return true;
+  const std::string place = absl::StrCat("/proc/self/fd/", descriptor_);
+  unlink(beside_.c_str());
+  has_name_ = linkat(AT_FDCWD, place.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  return has_name_;
+}
+
 bool OutputFile::Finish() {
+  if (!beside_.empty() && !GiveName()) {
+    Abandon();
+    return false;
+  }
   const int descriptor = descriptor_;
   descriptor_ = -1;
   const bool done =
@@ -48,7 +70,7 @@ bool OutputFile::Finish() {
 void OutputFile::Abandon() {
   const int error = errno;
   if (descriptor_ >= 0) close(descriptor_);
-  if (!beside_.empty()) unlink(beside_.c_str());
+  if (has_name_ && !beside_.empty()) unlink(beside_.c_str());
   descriptor_ = -1;
   beside_.clear();
   errno = error;

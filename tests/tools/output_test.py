@@ -41,12 +41,13 @@ NAMES = sorted(commands(Path(), Path()))
 
 
 def run(
-    arguments: list[str | Path], most_bytes: int | None = None
+    arguments: list[str | Path], most_bytes: int | None = None, *, is_killed: bool = False
 ) -> subprocess.CompletedProcess[str]:
     def limit() -> None:
         if most_bytes is None:
             return
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if is_killed else signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
     return subprocess.run(
@@ -76,6 +77,24 @@ def test_a_full_disk_leaves_what_was_there(source: Path, tmp_path: Path, name: s
     assert [file.name for file in folder.iterdir()] == ["output"]
     assert run(commands(source, output)[name]).returncode == 0
     assert output.read_bytes() != b"old"
+    assert [file.name for file in folder.iterdir()] == ["output"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_of_a_program_that_died_writing(
+    source: Path, tmp_path: Path, name: str
+) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_WRONLY | os.O_TMPFILE))
+    except OSError as error:
+        pytest.skip(f"{tmp_path} has no files without a name: {error}")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    output = folder / "output"
+    output.write_text("old")
+    died = run(commands(source, output)[name], most_bytes=16, is_killed=True)
+    assert died.returncode == -signal.SIGXFSZ
+    assert output.read_text() == "old"
     assert [file.name for file in folder.iterdir()] == ["output"]
 
 
