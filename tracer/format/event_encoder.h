@@ -118,17 +118,20 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::Encode(uint8_t* out
                           unsigned{has_stack} << kStackFieldShift;
   const ShapeKey key = KeyOf(event, fields);
   const uint64_t hash = key.Hash();
-  const unsigned first = FirstPlace(hash);
-  const bool is_first = shapes_[first].Is(key);
-  const bool is_second = shapes_[SecondPlace(hash)].Is(key);
-  const unsigned shape = is_first ? first : SecondPlace(hash);
+  // Which of the two it is does not change while the shape is in use, so it is guessed well.
+  unsigned shape = FirstPlace(hash);
+  bool is_known = shapes_[shape].Is(key);
+  if (!is_known) [[unlikely]] {
+    shape = SecondPlace(hash);
+    is_known = shapes_[shape].Is(key);
+  }
   const uint64_t elapsed = time - last_time_;
   const uint64_t difference = ZigZag((address >> kPageShift) - (last_address_ >> kPageShift));
   const uint64_t rounding = ZigZag(size - requested) & All(is_rounded);
   const uint64_t object = ZigZag(event.object - last_object_) & All(has_object);
   // A number that takes nine bytes, and a time that went back, show in the top bits.
   const bool is_long = (elapsed | difference | rounding | object) >> kShortVarintBits != 0;
-  if (!(is_first | is_second) | is_long) [[unlikely]] {
+  if (!is_known | is_long) [[unlikely]] {
     return EncodeAny(out, event, sequence, time);
   }
 
