@@ -1,6 +1,5 @@
 #include "tools/analysis/block_table.h"
 
-#include <random>
 #include <utility>
 
 namespace vramstow {
@@ -8,18 +7,10 @@ namespace {
 
 constexpr size_t kFirstPlaces = 64;
 
-uint64_t SeedOfProcess() {
-  static const uint64_t seed = [] {
-    std::random_device random;
-    return uint64_t{random()} << 32 | random();
-  }();
-  return seed;
-}
-
 }  // namespace
 
 BlockTable::BlockTable()
-    : seed_(SeedOfProcess()),
+    : seed_(AddressHashSeed()),
       mask_(kFirstPlaces - 1),
       places_(kFirstPlaces),
       blocks_(kFirstPlaces / 2) {}

@@ -6,7 +6,7 @@
 // always one cache line. Blocks lie apart and those given back last are used first, so that a new
 // block finds its memory in the cache. Deleting moves the places behind back (Knuth, "The Art of
 // Computer Programming", vol. 3, 6.4, algorithm R): there are no marks of the dead that would fill
-// the table. Addresses come from files of strangers, so the hash has a seed of the process's.
+// the table.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: addresses. Pointers to blocks are
 // valid until the next Insert. Blocks have births other than 0.
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/analysis/address_hash.h"
 #include "tools/analysis/large_array.h"
 #include "tools/analysis/live_block.h"
 
@@ -74,13 +75,7 @@ class BlockTable {
   };
 
   size_t HomeOf(uint64_t address) const {
-    // The halves of a long product, as in wyhash (Wang Yi, 2019): each bit reaches all of the low
-    // ones.
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{address ^ seed_} * 0xA0761D6478BD642Fu;
-    return static_cast<size_t>(static_cast<uint64_t>(product) ^
-                               static_cast<uint64_t>(product >> 64)) &
-           mask_;
+    return static_cast<size_t>(HashOfAddress(address, seed_)) & mask_;
   }
   // Where `address` is, or where it would go.
   size_t PlaceOf(uint64_t address) const {

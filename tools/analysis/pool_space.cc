@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace vramstow {
-namespace {
-
-// So many notes fit into a processor's cache.
-constexpr size_t kMostNotes = 16384;
-
-}  // namespace
 
 void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
   if (!ranges_.Reserve(address, size)) return;
@@ -155,45 +149,41 @@ void PoolSpace::Put(uint64_t address, uint64_t size) {
     }
     for (const uint64_t place : called) Show(place, &chunks_[pages_[place].handle]);
   }
-  const auto note = notes_.try_emplace(address).first;
-  if (note->second.size != 0) {  // two blocks at one address, one after the other
+  BlockNote& note = notes_.At(address);
+  if (note.size != 0) {  // two blocks at one address, one after the other
     PlaceBlocks();
     Come(address, size);
-  } else if (note->second.taken == size) {
-    notes_.erase(note);
+  } else if (note.taken == size) {
+    note.taken = 0;
   } else {
-    note->second.size = size;
-    if (notes_.size() >= kMostNotes) PlaceBlocks();
+    note.size = size;
   }
+  if (notes_.full()) PlaceBlocks();
 }
 
 void PoolSpace::Take(uint64_t address, uint64_t size) {
   if (size == 0 || address + size < address) return;
-  const auto note = notes_.try_emplace(address).first;
-  if (note->second.size == size) {
-    note->second.size = 0;
-    if (note->second.taken == 0) notes_.erase(note);
-  } else if (note->second.size != 0 || note->second.taken != 0) {  // not what was put there
+  BlockNote& note = notes_.At(address);
+  if (note.size == size) {
+    note.size = 0;
+  } else if (note.size != 0 || note.taken != 0) {  // not what was put there
     PlaceBlocks();
     Go(address, size);
   } else {
-    note->second.taken = size;
-    if (notes_.size() >= kMostNotes) PlaceBlocks();
+    note.taken = size;
   }
+  if (notes_.full()) PlaceBlocks();
 }
 
 // First what went, then what came: what came may lie where something was.
 void PoolSpace::PlaceBlocks() const {
   if (notes_.empty()) return;
-  std::vector<std::pair<uint64_t, Note>> noted(notes_.begin(), notes_.end());
-  notes_.clear();
-  std::sort(noted.begin(), noted.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [address, note] : noted) {
-    if (note.taken != 0) Go(address, note.taken);
+  const std::vector<BlockNote>& noted = notes_.TakeAll();
+  for (const BlockNote& note : noted) {
+    if (note.taken != 0) Go(note.address, note.taken);
   }
-  for (const auto& [address, note] : noted) {
-    if (note.size != 0) Come(address, note.size);
+  for (const BlockNote& note : noted) {
+    if (note.size != 0) Come(note.address, note.size);
   }
 }
 

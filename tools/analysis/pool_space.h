@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/address_ranges.h"
+#include "tools/analysis/block_notes.h"
 #include "tools/analysis/fragmentation_facts.h"
 
 namespace vramstow {
@@ -71,12 +72,6 @@ class PoolSpace {
     std::vector<uint64_t> pages;
   };
 
-  // What became of an address since blocks were placed.
-  struct Note {
-    uint64_t taken = 0;  // the size of the block that was there and went; 0: none did
-    uint64_t size = 0;   // of the block that came; 0: none did
-  };
-
   void PlaceBlocks() const;
   const RangeSet& Holes() const {
     PlaceBlocks();
@@ -94,11 +89,11 @@ class PoolSpace {
 
   // What there is; used is what blocks have that were placed.
   mutable AddressRanges ranges_;
-  mutable RangeSet used_outside_;  // by blocks, where there is no memory of the device now
-  mutable absl::flat_hash_map<uint64_t, Note> notes_;  // by address
-  absl::btree_map<uint64_t, Page> pages_;              // of chunks, by address
-  absl::btree_map<uint64_t, uint64_t> hidden_;         // of these, where the chunk is not → size
-  absl::flat_hash_map<uint64_t, Chunk> chunks_;        // by handle
+  mutable RangeSet used_outside_;          // by blocks, where there is no memory of the device now
+  mutable BlockNotes notes_;               // of blocks that are to be placed
+  absl::btree_map<uint64_t, Page> pages_;  // of chunks, by address
+  absl::btree_map<uint64_t, uint64_t> hidden_;   // of these, where the chunk is not → size
+  absl::flat_hash_map<uint64_t, Chunk> chunks_;  // by handle
   absl::flat_hash_set<uint64_t> host_handles_;
   std::vector<Change> changes_;
   uint64_t unmapped_bytes_ = 0;
