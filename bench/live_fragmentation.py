@@ -3,8 +3,8 @@ the pool at tensor level.
 
 python bench/live_fragmentation.py [JOB or FILE.requests …]
 
-Four jobs whose sizes change: lengths and resolutions of training batches, training and generation
-by turns, caches of many requests that grow by a few tokens. Or the requests that pool_jobs.py and
+Five jobs whose sizes change: lengths and resolutions of training batches, training and generation
+by turns, caches of many requests that grow by a few tokens, or by one after a prompt. Or the requests that pool_jobs.py and
 pool_traces.py write. In a rehearsal, where no kernel runs. Of the pool the ratio is what
 `vramstow analyze` says of the trace, of the others PyTorch's peaks.
 """
@@ -142,11 +142,30 @@ def caches(chance: random.Random) -> None:
     del model
 
 
+def requests(chance: random.Random) -> None:
+    """Prompts come, are read at once, and are answered token by token."""
+    import torch
+
+    layers, heads = 16, 16
+    model = decoder(layers, 64 * heads, 16384).half()
+    live: list[tuple[Cache, int]] = []
+    for _ in range(250):
+        if len(live) < 16 and chance.random() < 0.3:
+            prompt = chance.randrange(128, 1024)
+            with torch.no_grad():
+                model(torch.zeros(1, prompt, dtype=torch.long, device="cuda"))
+            live.append((Cache(layers, 1, heads, prompt), prompt + chance.randrange(50, 300)))
+        for cache, _ in live:
+            cache.step()
+        live = [(cache, end) for cache, end in live if cache.tokens < end]
+
+
 JOBS: dict[str, Callable[[random.Random], None]] = {
     "lengths": lengths,
     "resolutions": resolutions,
     "generate": generate,
     "caches": caches,
+    "requests": requests,
 }
 
 
