@@ -4,9 +4,9 @@ the pool at tensor level.
 python bench/live_fragmentation.py [JOB or FILE.requests …]
 
 Five jobs whose sizes change: lengths and resolutions of training batches, training and generation
-by turns, caches of many requests that grow by a few tokens, or by one after a prompt. Or the requests that pool_jobs.py and
-pool_traces.py write. In a rehearsal, where no kernel runs. Of the pool the ratio is what
-`vramstow analyze` says of the trace, of the others PyTorch's peaks.
+by turns, caches of many requests that grow by a few tokens, or by one after a prompt. Or the
+requests that pool_jobs.py and pool_traces.py write. In a rehearsal, where no kernel runs. Of the
+pool the ratio is what `vramstow analyze` says of the trace, of the others PyTorch's peaks.
 """
 
 from __future__ import annotations
