@@ -342,6 +342,27 @@ def test_parquet_of_a_snapshot_has_its_levels(tmp_path: Path) -> None:
     check_rows(json.loads(formats_python.run(DUCKDB, out, FACTS_SQL)), [facts(snapshot)])
 
 
+def test_a_full_disk_leaves_no_half_of_a_parquet_file(tmp_path: Path) -> None:
+    python = formats_python.need("pyarrow.parquet")
+    trace = write(tmp_path, "many")
+    out = tmp_path / "job"
+    result = subprocess.run(
+        [
+            *("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"),
+            *(VRAMSTOW, "export", trace, "--to", "parquet", "-o", out),
+        ],
+        env={"VRAMSTOW_PYTHON": python, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 1, result.stderr
+    assert "File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [path for path in out.rglob("*") if path.is_file()] == []
+
+
 def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\nexit 3\n")

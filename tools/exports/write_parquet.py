@@ -7,6 +7,7 @@ FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stre
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -43,6 +44,25 @@ def read_exactly(stream: BinaryIO, size: int) -> bytes:
     return data
 
 
+class OutputFile:
+    """A file that has its name when it is whole, and is gone where it never was."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self.beside = path.with_name(path.name + ".part")
+        self.writer = pq.ParquetWriter(self.beside, schema, compression="zstd")
+
+    def finish(self) -> None:
+        self.writer.close()
+        self.beside.rename(self.path)
+
+    def abandon(self) -> None:
+        # What it has still to write may fail again.
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self.writer.close()
+        self.beside.unlink(missing_ok=True)
+
+
 def file_for(folder: Path, rank: int, name: str) -> Path:
     """A place that is not taken: processes of one rank may have traces of one name."""
     place = folder / f"rank={rank}"
@@ -71,25 +91,30 @@ def read_piece(stream: BinaryIO, head: dict[str, object]) -> pa.Table:
 
 def main() -> int:
     folder = Path(sys.argv[1])
-    writer: pq.ParquetWriter | None = None
+    output: OutputFile | None = None
     last: tuple[int, str] | None = None
     try:
         while line := sys.stdin.buffer.readline():
             head = json.loads(line)
             table = read_piece(sys.stdin.buffer, head)
             key = (int(head["rank"]), str(head["file"]))
-            if writer is None or key != last:
-                if writer is not None:
-                    writer.close()
-                writer = pq.ParquetWriter(file_for(folder, *key), table.schema, compression="zstd")
+            if output is None or key != last:
+                if output is not None:
+                    output.finish()
+                output = OutputFile(file_for(folder, *key), table.schema)
                 last = key
-            writer.write_table(table)
+            output.writer.write_table(table)
+        if output is not None:
+            output.finish()
     except (OSError, EOFError, pa.ArrowException) as error:
+        if output is not None:
+            output.abandon()
         print(f"{folder}: {error}", file=sys.stderr)
         return 1
-    finally:
-        if writer is not None:
-            writer.close()
+    except KeyboardInterrupt:
+        if output is not None:
+            output.abandon()
+        return 130
     return 0
 
 
