@@ -40,6 +40,8 @@ struct Announcement {
   uint64_t sequence = 0;
   uint64_t event = 0;  // counted as LiveBlock::birth is
   uint64_t address = 0;
+  uint64_t range_size = 0;
+  std::vector<RemovedMapping> mappings;
   EventKind kind = EventKind::kNone;
   BlockPlace place = BlockPlace::kNowhere;  // kNowhere: of an unseen block
   uint16_t library = kUnknownName;
@@ -47,8 +49,6 @@ struct Announcement {
   MemoryKind memory = MemoryKind::kNone;  // as the free was counted
   LiveBlock block;
   PhysicalChange physical;
-  std::vector<RemovedMapping> mappings;
-  uint64_t range_size = 0;
 };
 
 class Announcements {
