@@ -14,20 +14,23 @@ from pathlib import Path
 import pytest
 from installation import Installation
 
-# Says what it gets, and ends with 40 + the number of signals at SIGTERM.
+# Says what it gets, and ends with 40 + the number of signals at SIGTERM. Not by print(), which a
+# handler may not call while it is at work, nor with pause(), which misses what came just before.
 LISTENER = """
-import os, signal, sys
+import os, signal, time
 got = []
+def say(text):
+    os.write(1, (text + "\\n").encode())
 def note(number, frame):
     got.append(number)
-    print(signal.Signals(number).name, flush=True)
+    say(signal.Signals(number).name)
     if number == signal.SIGTERM:
         os._exit(40 + len(got))
 for name in ("INT", "QUIT", "HUP", "USR1", "USR2", "TERM", "ALRM", "WINCH", "RTMIN"):
     signal.signal(getattr(signal, "SIG" + name), note)
-print("ready", os.getpid(), flush=True)
+say(f"ready {os.getpid()}")
 while True:
-    signal.pause()
+    time.sleep(0.05)
 """
 
 
