@@ -4,7 +4,7 @@
 
 namespace vramstow {
 
-uint32_t ChunkStore::TakeOut(ChunkKind kind) { return TakeOut(IdleHead(kind)); }
+uint32_t ChunkStore::TakeOut(ChunkMemory kind) { return TakeOut(IdleHead(kind)); }
 
 uint32_t ChunkStore::TakeOutUntouched() { return TakeOut(FindIdle(Fences::kEverything)); }
 
@@ -24,7 +24,7 @@ DriverResult ChunkStore::MakeHost() {
   if (result != kDriverSuccess) return result;
   const uint32_t index = chunks_.New();
   chunks_[index].handle = handle;
-  chunks_[index].kind = ChunkKind::kHost;
+  chunks_[index].kind = ChunkMemory::kHost;
   Bump(&host_bytes_, chunk_bytes());
   PutIdle(index);
   return kDriverSuccess;
@@ -35,7 +35,7 @@ bool ChunkStore::AddPinned(uint64_t memory) {
   committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
   const uint32_t index = chunks_.New();
   chunks_[index].handle = memory;
-  chunks_[index].kind = ChunkKind::kPinned;
+  chunks_[index].kind = ChunkMemory::kPinned;
   Bump(&host_bytes_, chunk_bytes());
   PutIdle(index);
   return true;
@@ -44,7 +44,7 @@ bool ChunkStore::AddPinned(uint64_t memory) {
 uint64_t ChunkStore::ReleaseHost(uint64_t count) {
   uint64_t released = 0;
   uint32_t following = 0;
-  for (uint32_t index = IdleHead(ChunkKind::kHost); released < count && index != 0;
+  for (uint32_t index = IdleHead(ChunkMemory::kHost); released < count && index != 0;
        index = following) {
     following = chunks_[index].next;
     if (DropShadows(index, 0) != kDriverSuccess) break;
@@ -131,7 +131,7 @@ DriverResult ChunkStore::Pause(uint64_t address, uint32_t pinned) {
   uint32_t chunk = pinned;
   if (chunk == 0) {
     chunk = chunks_.New();
-    chunks_[chunk].kind = ChunkKind::kNothing;
+    chunks_[chunk].kind = ChunkMemory::kNothing;
     ++discarded_;
   }
   page.chunk = chunk;

@@ -26,7 +26,7 @@ uint64_t ChunkStore::ChunksUnderLimit() const {
 
 void ChunkStore::PutIdle(uint32_t index) {
   Chunk& chunk = chunks_[index];
-  if (chunk.kind == ChunkKind::kNothing) {
+  if (chunk.kind == ChunkMemory::kNothing) {
     chunks_.Delete(index);
     --discarded_;
     return;
@@ -60,14 +60,14 @@ void ChunkStore::EndUse(Page* page) {
 }
 
 uint32_t ChunkStore::FindIdle(uint32_t timeline) const {
-  uint32_t index = IdleHead(ChunkKind::kDevice);
+  uint32_t index = IdleHead(ChunkMemory::kDevice);
   while (index != 0 && !UsableBy(chunks_[index], timeline)) index = chunks_[index].next;
   return index;
 }
 
 uint64_t ChunkStore::IdleFor(uint32_t timeline) const {
   uint64_t count = 0;
-  for (uint32_t index = IdleHead(ChunkKind::kDevice); index != 0; index = chunks_[index].next) {
+  for (uint32_t index = IdleHead(ChunkMemory::kDevice); index != 0; index = chunks_[index].next) {
     if (UsableBy(chunks_[index], timeline)) ++count;
   }
   return count;
@@ -95,7 +95,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
 DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
   *released = 0;
   uint32_t following = 0;
-  for (uint32_t index = IdleHead(ChunkKind::kDevice); *released < count && index != 0;
+  for (uint32_t index = IdleHead(ChunkMemory::kDevice); *released < count && index != 0;
        index = following) {
     following = chunks_[index].next;
     // A chunk goes back to the device when it is mapped nowhere any more.
@@ -250,7 +250,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
     // In use although in a hole: stuck here since an earlier failure, and welcome.
     if (page.chunk != 0 || page.mapped == 0) continue;
     const Chunk& chunk = chunks_[page.mapped];
-    if (chunk.place == 0 && chunk.kind == ChunkKind::kDevice && UsableBy(chunk, timeline)) {
+    if (chunk.place == 0 && chunk.kind == ChunkMemory::kDevice && UsableBy(chunk, timeline)) {
       PutToUse(page.mapped, number, timeline, tick);
     }
   }
@@ -314,7 +314,7 @@ void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
   // Nothing reaches what lies under a paused page.
   const bool reached = !IsPaused(index) && !fences_->Completed(timeline, tick);
   chunk.last = reached ? number : 0;
-  if (chunk.home == 0 && chunk.kind == ChunkKind::kDevice) chunk.home = number;
+  if (chunk.home == 0 && chunk.kind == ChunkMemory::kDevice) chunk.home = number;
   PutIdle(index);
 }
 

@@ -27,7 +27,7 @@
 namespace vramstow {
 
 // What a chunk is. All but kDevice do not count as reserved.
-enum class ChunkKind : uint8_t {
+enum class ChunkMemory : uint8_t {
   kDevice = 0,
   kHost,     // memory of the host that can be mapped
   kPinned,   // memory of the host that only copies reach: what a paused page held
@@ -80,7 +80,7 @@ class ChunkStore {
   // --- Offload (allocator/offload) ------------------------------------------------------------
   // A chunk of this kind that is in use nowhere is taken out of the store; 0: none. Work may still
   // touch it, if any was submitted that has not finished…
-  uint32_t TakeOut(ChunkKind kind);
+  uint32_t TakeOut(ChunkMemory kind);
   // …but not this one, of the device.
   uint32_t TakeOutUntouched();
   // Puts it back.
@@ -115,15 +115,15 @@ class ChunkStore {
   DriverResult MapHandle(uint64_t address, uint32_t chunk);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk);
   DriverResult GiveAccess(uint64_t address, uint64_t bytes);
-  bool IsHost(uint32_t chunk) const { return chunks_[chunk].kind != ChunkKind::kDevice; }
+  bool IsHost(uint32_t chunk) const { return chunks_[chunk].kind != ChunkMemory::kDevice; }
   // Whether the page in use at this address is not on the device: in host memory, or paused.
   bool OnHost(uint64_t address) { return IsHost(space_->PageAt(address).chunk); }
   bool Paused(uint64_t address) { return IsPaused(space_->PageAt(address).chunk); }
   // Where the data of the paused page at this address is; 0: it was given up.
   uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }
   uint64_t PinnedMemory(uint32_t chunk) const { return chunks_[chunk].handle; }
-  uint64_t idle_host_chunks() const { return IdleOf(ChunkKind::kHost); }
-  uint64_t idle_pinned_chunks() const { return IdleOf(ChunkKind::kPinned); }
+  uint64_t idle_host_chunks() const { return IdleOf(ChunkMemory::kHost); }
+  uint64_t idle_pinned_chunks() const { return IdleOf(ChunkMemory::kPinned); }
   // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
@@ -149,7 +149,7 @@ class ChunkStore {
     if (page.chunk != 0) return 0;
     if (page.mapped == 0) return 1;
     const Chunk& chunk = chunks_[page.mapped];
-    if (chunk.kind == ChunkKind::kDevice &&
+    if (chunk.kind == ChunkMemory::kDevice &&
         (chunk.place != 0 ? can_be_had(chunk.place) : UsableBy(chunk, timeline)))
       return 0;
     return fences_->Completed(page.timeline, page.tick) ? 2 : kImpossible;
@@ -167,7 +167,7 @@ class ChunkStore {
   // there.
   uint32_t PlaceOf(const Page& page) const {
     const Chunk& chunk = chunks_[page.mapped];
-    return chunk.kind == ChunkKind::kDevice ? chunk.place : 0;
+    return chunk.kind == ChunkMemory::kDevice ? chunk.place : 0;
   }
   // When the pages are in use where the chunk is mapped that is in use at this page.
   SlotMask UseOf(const Page& page, const Foresight& foresight) const;
@@ -180,7 +180,7 @@ class ChunkStore {
 
   uint64_t chunk_bytes() const { return space_->page_bytes(); }
   // Chunks that are in use nowhere.
-  uint64_t idle_chunks() const { return IdleOf(ChunkKind::kDevice); }
+  uint64_t idle_chunks() const { return IdleOf(ChunkMemory::kDevice); }
   // Those of them that a stream may have.
   uint64_t IdleFor(uint32_t timeline) const;
   uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
@@ -206,7 +206,7 @@ class ChunkStore {
     uint32_t mappings;  // how many these are
     uint32_t previous;  // of the idle ones
     uint32_t next;
-    ChunkKind kind;
+    ChunkMemory kind;
     bool taken;  // out of the store: it may be mapped somewhere, and is nobody's to use
   };
   static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
@@ -222,11 +222,11 @@ class ChunkStore {
     return (timeline != Fences::kEverything && page.timeline == timeline) ||
            fences_->Completed(page.timeline, page.tick);
   }
-  bool IsPaused(uint32_t chunk) const { return chunks_[chunk].kind >= ChunkKind::kPinned; }
-  uint64_t IdleOf(ChunkKind kind) const {
+  bool IsPaused(uint32_t chunk) const { return chunks_[chunk].kind >= ChunkMemory::kPinned; }
+  uint64_t IdleOf(ChunkMemory kind) const {
     return idle_[static_cast<int>(kind)].count.load(std::memory_order_relaxed);
   }
-  uint32_t IdleHead(ChunkKind kind) const { return idle_[static_cast<int>(kind)].head; }
+  uint32_t IdleHead(ChunkMemory kind) const { return idle_[static_cast<int>(kind)].head; }
   void PutIdle(uint32_t index);
   void TakeIdle(uint32_t index);
   void EndUse(Page* page);

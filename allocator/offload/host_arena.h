@@ -1,7 +1,7 @@
 // HostArena: page-locked memory of the host for what paused pages held.
 //
 // Idea: locking pages is slow, so memory is taken in large blocks, cut into pieces of a chunk each,
-// and kept until the end. The pieces are chunks of the store (ChunkKind::kPinned); the arena only
+// and kept until the end. The pieces are chunks of the store (ChunkMemory::kPinned); the arena only
 // remembers the blocks.
 //
 // Ownership: the blocks, until Close; the pool is closed after that without touching them.

@@ -100,7 +100,7 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
 }
 
 // As many chunks of this kind as there are.
-uint32_t Mover::TakeChunks(ChunkKind kind, uint32_t* fresh, uint32_t count) {
+uint32_t Mover::TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count) {
   uint32_t taken = 0;
   for (; taken < count; ++taken) {
     fresh[taken] = chunks_->TakeOut(kind);
@@ -120,7 +120,7 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
   if (!Restore()) return 0;
   if (count > kMostPages) count = kMostPages;
   uint32_t pinned[kMostPages] = {};
-  const uint32_t taken = keep ? TakeChunks(ChunkKind::kPinned, pinned, count) : count;
+  const uint32_t taken = keep ? TakeChunks(ChunkMemory::kPinned, pinned, count) : count;
   *result = taken == 0 ? kDriverOutOfMemory : kDriverSuccess;
   if (keep && taken != 0) {
     DriverCopy copies[kMostPages];
@@ -138,7 +138,7 @@ uint32_t Mover::Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* 
   return paused;
 }
 
-uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult* result) {
+uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result) {
   *result = kDriverInvalidValue;
   if (!Restore() || !FreeWindow()) return 0;
   if (count > kMostPages) count = kMostPages;

@@ -44,7 +44,7 @@ class Mover {
   // Moves up to kMostPages pages, for each of which the store has an idle chunk of the other kind;
   // those that moved come first in `pages` afterwards. Returns how many; *result is the first
   // error.
-  uint32_t Move(uint64_t* pages, uint32_t count, ChunkKind to, DriverResult* result);
+  uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result);
   // Takes the memory away from under the pages; `keep`: what they hold goes to pinned chunks, which
   // the store has. Otherwise as Move.
   uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result);
@@ -81,7 +81,7 @@ class Mover {
   DriverResult OpenWindow();
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count);
   DriverResult EmptyWindow(uint32_t* fresh, uint32_t count);
-  uint32_t TakeChunks(ChunkKind kind, uint32_t* fresh, uint32_t count);
+  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count);
   Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);

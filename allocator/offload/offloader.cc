@@ -253,9 +253,9 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
                               DriverResult* result) {
   switch (motion) {
     case Motion::kOut:
-      return mover_.Move(slice, count, ChunkKind::kHost, result);
+      return mover_.Move(slice, count, ChunkMemory::kHost, result);
     case Motion::kBack:
-      return mover_.Move(slice, count, ChunkKind::kDevice, result);
+      return mover_.Move(slice, count, ChunkMemory::kDevice, result);
     case Motion::kPause:
       return mover_.Pause(slice, count, /*keep=*/true, result);
     case Motion::kDiscard:
