@@ -19,7 +19,9 @@
 namespace vramstow {
 namespace {
 
-constexpr int kNoArrow = 3;  // write_parquet.py's exit status
+// write_parquet.py's exit statuses.
+constexpr int kNoArrow = 3;
+constexpr int kErrnoBase = 100;  // plus the errno of what could not be written
 
 // A helper that ends early is told by its exit status, not by a signal.
 class WithoutPipeSignal {
@@ -90,6 +92,10 @@ absl::Status HelperStatus(const ParquetJob& job, const std::string& python, int 
         absl::StrCat("Parquet is written with pyarrow, which ", python,
                      " does not have: install it (pip install pyarrow), or name a Python that has "
                      "it in VRAMSTOW_PYTHON."));
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) > kErrnoBase) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", job.folder, ": ",
+                                               strerror(WEXITSTATUS(status) - kErrnoBase), "."));
   }
   return absl::UnavailableError(
       absl::StrCat("cannot write ", job.folder, ": ", python, " ended with ",

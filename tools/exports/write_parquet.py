@@ -2,7 +2,8 @@
 
 One folder for a job, one below it for each rank, one file for each trace:
 FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status:
-0; 1 if a file could not be written; 3 where pyarrow is not installed.
+0; 100 and the errno if a file could not be written, which is for the program to say; 1 where
+something else is wrong, which is said on stderr; 3 where pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ try:
     import pyarrow.parquet as pq
 except ImportError:
     sys.exit(3)
+
+ERRNO_BASE = 100
+GREATEST_ERRNO = 133
 
 NUMBERS = [
     "sequence",
@@ -109,6 +113,9 @@ def main() -> int:
     except (OSError, EOFError, pa.ArrowException) as error:
         if output is not None:
             output.abandon()
+        number = getattr(error, "errno", None)
+        if isinstance(number, int) and 0 < number <= GREATEST_ERRNO:
+            return ERRNO_BASE + number
         print(f"{folder}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
