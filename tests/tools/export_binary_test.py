@@ -362,6 +362,20 @@ def test_a_full_disk_leaves_no_half_of_a_parquet_file(tmp_path: Path) -> None:
     assert [path for path in out.rglob("*") if path.is_file()] == []
 
 
+def test_a_helper_that_is_interrupted_is_not_said_to_lack_room(tmp_path: Path) -> None:
+    stopped = tmp_path / "python"
+    stopped.write_text("#!/bin/sh\nexit 130\n")
+    stopped.chmod(0o755)
+    out = tmp_path / "job"
+    result = export(
+        write(tmp_path), "--to", "parquet", "-o", out, env={"VRAMSTOW_PYTHON": str(stopped)}
+    )
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"vramstow export: cannot write {out}: {stopped} ended with exit status 130.\n"
+    )
+
+
 def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\nexit 3\n")

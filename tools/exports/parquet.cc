@@ -21,7 +21,7 @@ namespace {
 
 // write_parquet.py's exit statuses.
 constexpr int kNoArrow = 3;
-constexpr int kErrnoBase = 100;  // plus the errno of what could not be written
+constexpr int kErrnoBase = 130;  // plus the errno of what could not be written
 
 // A helper that ends early is told by its exit status, not by a signal.
 class WithoutPipeSignal {

@@ -2,8 +2,8 @@
 
 One folder for a job, one below it for each rank, one file for each trace:
 FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status:
-0; 100 and the errno if a file could not be written, which is for the program to say; 1 where
-something else is wrong, which is said on stderr; 3 where pyarrow is not installed.
+0; 130 and the errno if a file could not be written, which is for the program to say; 130 at Ctrl-C;
+1 where something else is wrong, which is said on stderr; 3 where pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ try:
 except ImportError:
     sys.exit(3)
 
-ERRNO_BASE = 100
-GREATEST_ERRNO = 133
+INTERRUPTED = 130
+ERRNO_BASE = INTERRUPTED
+GREATEST_ERRNO = 255 - ERRNO_BASE
 
 NUMBERS = [
     "sequence",
@@ -121,7 +122,7 @@ def main() -> int:
     except KeyboardInterrupt:
         if output is not None:
             output.abandon()
-        return 130
+        return INTERRUPTED
     return 0
 
 
