@@ -10,20 +10,6 @@ uint64_t SizeOfMapping(const std::pair<const uint64_t, Mapping>& mapping) {
   return mapping.second.size;
 }
 
-// Whether [address, address + size) is a range at all. The trace may come from a stranger.
-bool IsRange(uint64_t address, uint64_t size) { return size != 0 && address + size > address; }
-
-// The first element that ends after `address`.
-template <typename Tree, typename SizeOf>
-auto FirstEndingAfter(Tree* tree, uint64_t address, SizeOf size_of) {
-  auto place = tree->upper_bound(address);
-  if (place != tree->begin()) {
-    auto before = std::prev(place);
-    if (before->first + size_of(*before) > address) return before;
-  }
-  return place;
-}
-
 }  // namespace
 
 bool AddressRanges::Reserve(uint64_t address, uint64_t size) {

@@ -2,8 +2,8 @@
 // ranges (holes) between.
 //
 // Idea: holes are kept as they change (RangeSet), so that what is free is known without looking at
-// all that is mapped. Ranges that were
-// reserved before the trace began are not known; mappings in them are counted and make no holes.
+// all that is mapped. Ranges that were reserved before the trace began are not known; mappings in
+// them are counted and make no holes.
 //
 // Ownership: copies. Threads: one at a time. Errors: what contradicts the history (an unmap of
 // nothing) has no effect and says so by its result. Units: bytes, addresses. Cost: O(log n) for
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "tools/analysis/address_range.h"
 #include "tools/analysis/fragmentation_facts.h"
 #include "tools/analysis/range_set.h"
 

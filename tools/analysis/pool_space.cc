@@ -10,11 +10,7 @@ void PoolSpace::AddSegment(uint64_t address, uint64_t size) {
   UseWhatCame(address, size);
 }
 
-void PoolSpace::EndSegment(uint64_t address) {
-  const std::vector<AddressRange> used = ranges_.Used(address, ranges_.SizeOf(address));
-  ranges_.Unreserve(address);
-  for (const AddressRange& range : used) used_outside_.Add(range.from, range.to);
-}
+void PoolSpace::EndSegment(uint64_t address) { Shrink(address, ranges_.SizeOf(address)); }
 
 // Memory came to where blocks are already, such as those that were offloaded.
 void PoolSpace::UseWhatCame(uint64_t address, uint64_t size) {
@@ -63,7 +59,7 @@ void PoolSpace::EndHandle(uint64_t handle, bool on_host) {
 
 void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   changes_.clear();
-  if (size == 0 || address + size < address) return;
+  if (!IsRange(address, size)) return;
   if (handle == 0) {
     Grow(address, size);
     return;
@@ -89,12 +85,9 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
 
 void PoolSpace::Unmap(uint64_t address, uint64_t size) {
   changes_.clear();
-  if (size == 0 || address + size < address) return;
+  if (!IsRange(address, size)) return;
   const uint64_t end = address + size;
-  auto page = pages_.upper_bound(address);
-  if (page != pages_.begin() && std::prev(page)->first + std::prev(page)->second.size > address) {
-    --page;
-  }
+  auto page = FirstEndingAfter(&pages_, address, [](const auto& it) { return it.second.size; });
   while (page != pages_.end() && page->first < end) {
     page = RemovePage(page);  // a chunk is unmapped whole
   }
@@ -137,14 +130,11 @@ void PoolSpace::Hide(Chunk* chunk) {
 
 void PoolSpace::Put(uint64_t address, uint64_t size) {
   changes_.clear();
-  if (size == 0 || address + size < address) return;
+  if (!IsRange(address, size)) return;
   if (!hidden_.empty()) {
-    auto page = hidden_.upper_bound(address);
-    if (page != hidden_.begin() && std::prev(page)->first + std::prev(page)->second > address) {
-      --page;
-    }
     std::vector<uint64_t> called;  // to show one changes the map
-    for (; page != hidden_.end() && page->first < address + size; ++page) {
+    for (auto page = FirstEndingAfter(&hidden_, address, [](const auto& it) { return it.second; });
+         page != hidden_.end() && page->first < address + size; ++page) {
       called.push_back(page->first);
     }
     for (const uint64_t place : called) Show(place, &chunks_[pages_[place].handle]);
@@ -162,7 +152,7 @@ void PoolSpace::Put(uint64_t address, uint64_t size) {
 }
 
 void PoolSpace::Take(uint64_t address, uint64_t size) {
-  if (size == 0 || address + size < address) return;
+  if (!IsRange(address, size)) return;
   BlockNote& note = notes_.At(address);
   if (note.size == size) {
     note.size = 0;

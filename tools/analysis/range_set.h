@@ -14,15 +14,10 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "tools/analysis/address_range.h"
 #include "tools/analysis/fragmentation_facts.h"
 
 namespace vramstow {
-
-struct AddressRange {
-  uint64_t from = 0;
-  uint64_t to = 0;
-  uint64_t size() const { return to - from; }
-};
 
 class RangeSet {
  public:
