@@ -128,17 +128,33 @@ def generate(chance: random.Random) -> None:
                 cache.step()
 
 
+def answer(
+    chance: random.Random,
+    rounds: int,
+    most: int,
+    share: float,
+    arrive: Callable[[], tuple[Cache, int]],
+    tokens: int,
+) -> None:
+    """Up to so many requests at once, each of which comes with the tokens at which it ends."""
+    live: list[tuple[Cache, int]] = []
+    for _ in range(rounds):
+        if len(live) < most and chance.random() < share:
+            live.append(arrive())
+        for cache, _ in live:
+            cache.step(tokens)
+        live = [(cache, end) for cache, end in live if cache.tokens < end]
+
+
 def caches(chance: random.Random) -> None:
     layers, heads = 24, 16
     model = decoder(layers, 64 * heads, 16384).half()
-    live: list[tuple[Cache, int]] = []
-    for _ in range(300):
-        if len(live) < 12 and chance.random() < 0.4:
-            start = chance.randrange(16, 800)
-            live.append((Cache(layers, 1, heads, start), start + chance.randrange(50, 400)))
-        for cache, _ in live:
-            cache.step(8)
-        live = [(cache, end) for cache, end in live if cache.tokens < end]
+
+    def arrive() -> tuple[Cache, int]:
+        start = chance.randrange(16, 800)
+        return Cache(layers, 1, heads, start), start + chance.randrange(50, 400)
+
+    answer(chance, rounds=300, most=12, share=0.4, arrive=arrive, tokens=8)
     del model
 
 
@@ -148,16 +164,14 @@ def requests(chance: random.Random) -> None:
 
     layers, heads = 16, 16
     model = decoder(layers, 64 * heads, 16384).half()
-    live: list[tuple[Cache, int]] = []
-    for _ in range(250):
-        if len(live) < 16 and chance.random() < 0.3:
-            prompt = chance.randrange(128, 1024)
-            with torch.no_grad():
-                model(torch.zeros(1, prompt, dtype=torch.long, device="cuda"))
-            live.append((Cache(layers, 1, heads, prompt), prompt + chance.randrange(50, 300)))
-        for cache, _ in live:
-            cache.step()
-        live = [(cache, end) for cache, end in live if cache.tokens < end]
+
+    def arrive() -> tuple[Cache, int]:
+        prompt = chance.randrange(128, 1024)
+        with torch.no_grad():
+            model(torch.zeros(1, prompt, dtype=torch.long, device="cuda"))
+        return Cache(layers, 1, heads, prompt), prompt + chance.randrange(50, 300)
+
+    answer(chance, rounds=250, most=16, share=0.3, arrive=arrive, tokens=1)
 
 
 JOBS: dict[str, Callable[[random.Random], None]] = {

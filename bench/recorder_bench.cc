@@ -2,8 +2,6 @@
 // trace is read. Each figure is of the recorder alone: what the benchmark itself does is told by
 // BM_MakingEvents and can be subtracted.
 #include <benchmark/benchmark.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -12,17 +10,13 @@
 #include <vector>
 
 #include "base/event.h"
+#include "bench/bench_trace.h"
 #include "tracer/format/reader.h"
 #include "tracer/recorder.h"
 #include "tracer/system_calls.h"
 
 namespace vramstow {
 namespace {
-
-void** ThreadSlotOfBench() {
-  thread_local void* slot = nullptr;
-  return &slot;
-}
 
 // Pairs of an allocation and a free as a framework makes them: 97 live blocks, twelve sizes, eight
 // places in the code.
@@ -54,23 +48,7 @@ std::vector<Event> MakeEvents() {
   return events;
 }
 
-struct Bench {
-  std::string folder;
-  Recorder* recorder = nullptr;
-
-  void Open(bool background = false, bool compress = false) {
-    std::string name = (std::filesystem::temp_directory_path() / "vramstow-bench-XXXXXX").string();
-    folder = mkdtemp(name.data());
-    recorder = new Recorder;  // lives as long as the process
-    RecorderConfig config = {folder.c_str(), "bench", ThreadSlotOfBench};
-    config.background = background;
-    config.compress = compress;
-    recorder->Open(config);
-  }
-  std::string File() const { return folder + "/bench.stow"; }
-  void Remove() { std::filesystem::remove_all(folder); }
-};
-Bench g_bench;
+BenchTrace g_bench;
 
 void BM_MakingEvents(benchmark::State& state) {
   const std::vector<Event> events = MakeEvents();
