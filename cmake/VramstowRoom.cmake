@@ -4,8 +4,16 @@
 set(VRAMSTOW_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
                       -Wold-style-cast -Wimplicit-fallthrough -Wundef -Werror)
 
+# Tuned for processors of all makes and ages g++ clears small structures with a repeated string
+# instruction, which cost each event 2 ns. This changes no result and needs no newer processor.
+set(VRAMSTOW_TUNING)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(VRAMSTOW_TUNING -mtune=skylake)
+endif()
+
 function(vramstow_options target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE ${VRAMSTOW_TUNING})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${VRAMSTOW_WARNINGS}>)
 endfunction()
 
