@@ -31,6 +31,7 @@ struct BenchTrace {
     RecorderConfig config = {folder.c_str(), "bench", slot};
     config.background = background;
     config.compress = compress;
+    config.slot_is_static = true;
     if (recorder->Open(config) != RecorderError::kOk) std::abort();
   }
   std::string File() const { return folder + "/bench.stow"; }

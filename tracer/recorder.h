@@ -65,6 +65,9 @@ struct RecorderConfig {
   // The newest chunks of events take the place of the oldest when they fill so many bytes; at least
   // kLeastRingBytes. 0: all are kept.
   uint64_t ring_bytes = 0;
+  // The slot is a thread_local of the initial-exec model, as those of a program are: it lies as far
+  // from each thread's pointer, and an event finds it without a call.
+  bool slot_is_static = false;
 };
 
 // A frame of a stack that is no code. In a trace it is one of Python's: `kind`, in angle brackets,

@@ -3,8 +3,20 @@
 
 #include "tracer/recorder.h"
 #include "tracer/recorder_state.h"
+#include "tracer/thread_pointer.h"
 
 namespace vramstow {
+namespace {
+
+// What is known without the time is worked out before the counter has been read: a compiler that
+// mixes the two keeps the processor waiting.
+inline void DoFirst(EventEncoder::Short* encoded) {
+  asm volatile(""
+               : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_unusual),
+                 "+r"(encoded->place));
+}
+
+}  // namespace
 
 uint64_t Recorder::Record(const Event& event) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
@@ -16,36 +28,57 @@ uint64_t Recorder::RecordWithStack(const Event& event) {
   return state == nullptr ? 0 : state->RecordWithStack(event);
 }
 
+// What is in this thread's slot, found without a call.
+inline ThreadBuffer* RecorderState::StaticBuffer() const {
+  return *reinterpret_cast<ThreadBuffer* const*>(ThreadPointer() + slot_distance_);
+}
+
+// Whatever is unusual is done by a call at the very end, so that nothing has to be kept for it.
 inline uint64_t RecorderState::Record(const Event& event) {
   if (way_.load(std::memory_order_relaxed) != Way::kShort) [[unlikely]]
     return RecordAnyhow(event);
   // First of all, because the processor waits here until it is done with all that came before. What
   // follows it does while it reads the counter.
   const uint64_t now = clock_.Ticks();
-  ThreadBuffer* const buffer = OwnBuffer();
-  if (buffer == nullptr) [[unlikely]]
-    return 0;
+  ThreadBuffer* const buffer = StaticBuffer();
+  if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    return RecordAnyhow(event);
+  }
+  buffer->busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ChunkWriter& chunk = buffer->chunk;
+  if (condition() != kRecording || chunk.room() < kMaxEncodedBytes + kEncodeSlack) [[unlikely]]
+    return RecordInBuffer(buffer, event);
+  EventEncoder::Short encoded = buffer->encoder.ShortOf(event);
+  DoFirst(&encoded);
+  uint8_t* const end =
+      now < buffer->anchor_ends ? buffer->encoder.WriteShort(chunk.next(), encoded, now) : nullptr;
+  if (end == nullptr) [[unlikely]]
+    return RecordUnusual(buffer, event, now);
+  chunk.Commit(end);
+  buffer->busy.store(false, std::memory_order_release);
+  return OrderOf(now, buffer->number);
+}
+
+// On the short way, where the chunk has room.
+[[gnu::noinline]] uint64_t RecorderState::RecordUnusual(ThreadBuffer* buffer, const Event& event,
+                                                        uint64_t now) {
   EventEncoder& encoder = buffer->encoder;
   // A thread that moved to another core may find the same tick there, and a signal handler may have
   // come between.
   const uint64_t ticks = std::max(now, encoder.last_time() + 1);
-  uint64_t sequence = OrderOf(ticks, buffer->number);
-  const bool is_usual = condition() == kRecording && ticks < buffer->anchor_ends &&
-                        buffer->chunk.room() >= kMaxEncodedBytes + kEncodeSlack;
-  if (is_usual) [[likely]] {
-    buffer->chunk.Commit(
-        encoder.Encode(buffer->chunk.next(), event, encoder.last_sequence() + 1, ticks));
-  } else {
-    sequence = RecordSlowly(buffer, event);
-  }
+  if (ticks >= buffer->anchor_ends) return RecordInBuffer(buffer, event);
+  buffer->chunk.Commit(
+      encoder.Encode(buffer->chunk.next(), event, encoder.last_sequence() + 1, ticks));
   buffer->busy.store(false, std::memory_order_release);
-  return sequence;
+  return OrderOf(ticks, buffer->number);
 }
 
 // This thread's buffer, marked busy. Null: it has none, or it is busy already, because a signal
 // handler interrupted Record, whose half-written bytes must stay as they are. Then one more event
 // is counted as dropped.
-inline ThreadBuffer* RecorderState::OwnBuffer() {
+ThreadBuffer* RecorderState::OwnBuffer() {
   void** const slot = thread_slot_();
   ThreadBuffer* buffer = slot == nullptr ? nullptr : static_cast<ThreadBuffer*>(*slot);
   if (buffer == nullptr || buffer->owner != this) [[unlikely]]
@@ -59,31 +92,24 @@ inline ThreadBuffer* RecorderState::OwnBuffer() {
 }
 
 // With stacks, where no counter can be trusted, and after latching off.
-uint64_t RecorderState::RecordAnyhow(const Event& event) {
+[[gnu::noinline]] uint64_t RecorderState::RecordAnyhow(const Event& event) {
   if (way_.load(std::memory_order_relaxed) == Way::kCounted) return RecordNothing();
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
-  uint64_t sequence;
   if (stack_mode_ != StackMode::kOff && event.stack == 0 && IsRecording() &&
       WantsStack(event.kind)) {
     Event with_stack = event;
     with_stack.stack = TakeStack(buffer);
-    sequence = RecordSlowly(buffer, with_stack);
-  } else {
-    sequence = RecordSlowly(buffer, event);
+    return RecordInBuffer(buffer, with_stack);
   }
-  buffer->busy.store(false, std::memory_order_release);
-  return sequence;
+  return RecordInBuffer(buffer, event);
 }
 
 // With the stack that the event names, be it none.
 uint64_t RecorderState::RecordWithStack(const Event& event) {
   if (way_.load(std::memory_order_relaxed) != Way::kAny) return Record(event);
   ThreadBuffer* const buffer = OwnBuffer();
-  if (buffer == nullptr) return 0;
-  const uint64_t sequence = RecordSlowly(buffer, event);
-  buffer->busy.store(false, std::memory_order_release);
-  return sequence;
+  return buffer == nullptr ? 0 : RecordInBuffer(buffer, event);
 }
 
 // After latching off an event is only counted: by its thread in its chunk, if it has one. Close may
@@ -113,6 +139,13 @@ uint32_t RecorderState::CaptureStack(EventKind kind) {
   const uint32_t stack = TakeStack(buffer);
   buffer->busy.store(false, std::memory_order_release);
   return stack;
+}
+
+// In a buffer that was marked busy; afterwards it is not.
+[[gnu::noinline]] uint64_t RecorderState::RecordInBuffer(ThreadBuffer* buffer, const Event& event) {
+  const uint64_t sequence = RecordSlowly(buffer, event);
+  buffer->busy.store(false, std::memory_order_release);
+  return sequence;
 }
 
 // Whatever the condition; the buffer is busy.

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "tracer/format/crc32c.h"
+#include "tracer/thread_pointer.h"
 
 namespace vramstow {
 namespace {
@@ -88,9 +89,12 @@ RecorderError RecorderState::OpenFile(const RecorderConfig& config) {
   if (config.ring_bytes != 0) {
     file_.MakeRing(std::max(config.ring_bytes, kLeastRingBytes) / kSlotBytes * kSlotBytes);
   }
-  const bool is_short = by_ticks_ && stack_mode_ == StackMode::kOff;
-  way_.store(is_short ? Way::kShort : Way::kAny, std::memory_order_relaxed);
   needs_barrier_ = !RegisterBarriers();
+  const bool finds_slot = kHasThreadPointer && config.slot_is_static && thread_slot_() != nullptr;
+  if (finds_slot) slot_distance_ = reinterpret_cast<uintptr_t>(thread_slot_()) - ThreadPointer();
+  const bool is_short =
+      finds_slot && by_ticks_ && stack_mode_ == StackMode::kOff && !needs_barrier_;
+  way_.store(is_short ? Way::kShort : Way::kAny, std::memory_order_relaxed);
   int error = MakeFile(config, false);
   // A file system without unnamed files, or one on which they cannot be named later.
   if (error != 0 && error != ENOSPC && error != ENOMEM) error = MakeFile(config, true);

@@ -77,9 +77,12 @@ class RecorderState {
   void WriteFileHeader();
 
   // recorder_events.cc: the way of an event.
+  ThreadBuffer* StaticBuffer() const;
   ThreadBuffer* OwnBuffer();
   uint64_t RecordAnyhow(const Event& event);
   uint64_t RecordNothing();
+  uint64_t RecordUnusual(ThreadBuffer* buffer, const Event& event, uint64_t now);
+  uint64_t RecordInBuffer(ThreadBuffer* buffer, const Event& event);
   uint64_t RecordSlowly(ThreadBuffer* buffer, const Event& event);
   uint64_t Append(ThreadBuffer* buffer, const Event& event);
   bool PrepareChunk(ThreadBuffer* buffer, bool is_late);
@@ -162,8 +165,9 @@ class RecorderState {
   ThreadSlot thread_slot_ = nullptr;
   TraceClock clock_;
   bool by_ticks_ = false;
-  // The way that events take: the short one is by ticks and without stacks; latched off, they are
-  // only counted.
+  uintptr_t slot_distance_ = 0;  // from the thread pointer, on the short way
+  // The way that events take: the short one is by ticks, without stacks, where slots are static and
+  // the kernel has barriers; latched off, they are only counted.
   enum class Way : uint8_t { kAny, kShort, kCounted };
   std::atomic<Way> way_{Way::kAny};
   bool needs_barrier_ = false;

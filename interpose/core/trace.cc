@@ -81,7 +81,8 @@ void Trace::OpenAs(State* state) {
                                               .compress = options.trace_compress,
                                               .sample_ms = 1000,
                                               .on_sample = [] { TheCore().launches.Tell(); },
-                                              .ring_bytes = ring_bytes});
+                                              .ring_bytes = ring_bytes,
+                                              .slot_is_static = true});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);

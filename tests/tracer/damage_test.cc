@@ -49,7 +49,8 @@ class DamageOfTest : public testing::TestWithParam<const char*> {
   std::string Closed() const { return Golden(std::string(GetParam()) + "-closed.stow"); }
   std::string Killed() const { return Golden(std::string(GetParam()) + "-killed.stow"); }
 };
-INSTANTIATE_TEST_SUITE_P(Versions, DamageOfTest, testing::Values("v1.0", "v2.0", "v2.2", "v2.3"),
+INSTANTIATE_TEST_SUITE_P(Versions, DamageOfTest,
+                         testing::Values("v1.0", "v2.0", "v2.2", "v2.3", "v3.0"),
                          [](const auto& version) {
                            std::string name = version.param;
                            name[name.find('.')] = '_';
@@ -62,8 +63,9 @@ bool IsUndamaged(const ReadReport& report) {
 }
 
 TEST(GoldenTest, FilesOfEachVersionAreReadAsTheyWereWritten) {
-  for (const char* name : {"v1.0-closed", "v1.0-killed", "v2.0-closed", "v2.0-killed",
-                           "v2.2-closed", "v2.2-killed", "v2.3-closed", "v2.3-killed"}) {
+  for (const char* name :
+       {"v1.0-closed", "v1.0-killed", "v2.0-closed", "v2.0-killed", "v2.2-closed", "v2.2-killed",
+        "v2.3-closed", "v2.3-killed", "v3.0-closed", "v3.0-killed"}) {
     EXPECT_EQ(Describe(Golden(std::string(name) + ".stow")),
               FileBytes(Golden(std::string(name) + ".txt")));
   }
@@ -207,7 +209,7 @@ TEST(DamageTest, WhatIsNoTraceIsToldApartFromWhatCannotBeRead) {
   WriteFileBytes(file, std::string(100000, 'x'));
   EXPECT_EQ(ReadFile(file).error, ReadError::kNotATrace);
   std::string newer = FileBytes(Golden("v1.0-closed.stow"));
-  newer[8] = 3;
+  newer[8] = static_cast<char>(kFormatMajor + 1);
   WriteFileBytes(file, newer);
   EXPECT_EQ(ReadFile(file).error, ReadError::kNewerVersion);
 }
@@ -276,7 +278,7 @@ TEST(DamageTest, AFileMayEndWithinThePaddingOfAnEmptyPlace) {
 // Two chunks of one number, of which one has to be taken, compressed to nothing at all. (Found by
 // the fuzzer; the undefined-behaviour sanitizer is who complains.)
 TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
-  std::string bytes = FileBytes(Golden("v2.3-closed.stow")).substr(0, kFileHeaderBytes);
+  std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
   FileHeader file;
   std::memcpy(&file, bytes.data(), sizeof file);
   for (const uint32_t payload_bytes : {0u, 100u}) {

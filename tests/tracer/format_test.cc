@@ -81,6 +81,10 @@ struct Payload {
   size_t size = 0;
   ChunkHeader header = {};
 
+  explicit Payload(ChunkKind kind = ChunkKind::kEvents) {
+    header.kind = static_cast<uint8_t>(kind);
+  }
+
   std::vector<Event> Decode(DecodeResult* last) {
     EventDecoder decoder;
     decoder.Begin(header, bytes.data(), size);
@@ -187,15 +191,139 @@ TEST(EventCodingTest, ManyMoreShapesThanNumbersForThemStillComeBack) {
   }
 }
 
+TEST(EventCodingTest, ManyMoreAmountsThanNumbersForThemStillComeBack) {
+  Payload payload;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 0);
+  uint8_t* out = payload.bytes.data();
+  std::vector<Event> written;
+  for (uint64_t i = 1; i <= 10000; ++i) {
+    Event event = Allocation(0x1000, i * 7919 % 3001 * (i % 3 == 0 ? 512 : 1));
+    event.requested = i % 5 == 0 ? 0 : event.size - i % 2;
+    event.object = i % 300;
+    event.sequence = event.time_ns = i;
+    event.thread = payload.header.thread;
+    out = encoder->Encode(out, event, i, i);
+    written.push_back(event);
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  payload.Expect(written);
+}
+
+// What Record writes where it can, and Encode where it must, is to be one trace.
+TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
+  std::mt19937_64 random(7);
+  EventMaker maker(8);
+  Payload payload(ChunkKind::kTickedEvents);
+  payload.header.base_time = 100;
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 100);
+  uint8_t* out = EventEncoder::EncodeClock(payload.bytes.data(), 0, 0, 0);
+  std::vector<Event> written;
+  int shortened = 0;
+  uint64_t ticks = 100;
+  for (uint64_t i = 1; i <= 20000; ++i) {
+    Event event = maker.Next();
+    // Some amounts again and again, as jobs have them.
+    if (event.kind == EventKind::kAllocate && event.object == 0) {
+      event.size = 512 + event.size % (uint64_t{1} << 14);
+      event.requested = event.size - event.size / 512 % 2;
+    }
+    ticks += i % 100 == 0 ? 65535 + random() % 3 : 1 + random() % 1000;
+    uint8_t* end = i % 3 == 0 ? nullptr : encoder->WriteShort(out, encoder->ShortOf(event), ticks);
+    if (end != nullptr) ++shortened;
+    if (end == nullptr) end = encoder->Encode(out, event, i, ticks);
+    ASSERT_EQ(encoder->last_sequence(), i);
+    ASSERT_EQ(encoder->last_time(), ticks);
+    out = end;
+    event.sequence = OrderOf(ticks, 0);
+    event.time_ns = 0;  // by a clock that stands still
+    event.thread = payload.header.thread;
+    written.push_back(event);
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  payload.Expect(written);
+  EXPECT_GT(shortened, 5000);
+}
+
+TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
+  auto encoder = std::make_unique<EventEncoder>();
+  encoder->Begin(0, 100);
+  std::vector<uint8_t> bytes(1 << 16);
+  uint8_t* out = bytes.data();
+  const Event usual = Allocation(0x7F0000000000, 512);
+  EXPECT_EQ(encoder->WriteShort(out, encoder->ShortOf(usual), 101), nullptr) << "nothing is told";
+  out = encoder->Encode(out, usual, 1, 101);
+  for (const uint64_t time : {101u, 100u, 101u + 65536u}) {
+    EXPECT_EQ(encoder->WriteShort(out, encoder->ShortOf(usual), time), nullptr) << time;
+  }
+  std::vector<Event> unusual(6, usual);
+  unusual[0].stack = 1;
+  unusual[1].offset = 1;
+  unusual[2].object = 256;
+  unusual[3].address = 0x7F0000000001;
+  unusual[4].address = uint64_t{1} << 57;
+  unusual[5].address = 0x200;  // in another region
+  for (const Event& event : unusual) {
+    out = encoder->Encode(out, event, encoder->last_sequence() + 1, encoder->last_time() + 1);
+    const uint64_t next = encoder->last_time() + 1;
+    uint8_t* const end = encoder->WriteShort(out, encoder->ShortOf(event), next);
+    // An address that was told is a recent one, and a region one of a known shape.
+    const bool is_known = event.stack == 0 && event.offset == 0 && event.object == 0;
+    EXPECT_EQ(end != nullptr, is_known) << ToText(event);
+    if (end != nullptr) out = end;
+  }
+  uint8_t* const end =
+      encoder->WriteShort(out, encoder->ShortOf(usual), encoder->last_time() + 65535);
+  ASSERT_NE(end, nullptr);
+  EXPECT_LE(end - out, 8);
+}
+
 TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
   Payload payload;
+  uint8_t* out = payload.bytes.data();
+  // A record of a type that does not exist yet, and one that only older versions have.
+  for (const int type : {99, 1}) {
+    *out++ = static_cast<uint8_t>(type);
+    *out++ = OneByteVarint(3);
+    out += 3;
+  }
+  // A shape of which each event ends with a stack and two more numbers, and a field that is not
+  // known.
+  *out++ = static_cast<uint8_t>(RecordType::kShape);
+  *out++ = OneByteVarint(13);
+  for (const int byte : {5, int{kStackFollows}, 2, 1, 0}) *out++ = static_cast<uint8_t>(byte);
+  for (const size_t value : {0, 1, 2, 0, 0, 1}) *out++ = OneByteVarint(value);
+  *out++ = OneByteVarint(2);
+  *out++ = 0x55;
+  for (int i = 0; i < 2; ++i) {
+    *out++ = kEventBit | kRecentBit | 5;
+    for (const int byte : {0, 0, 10, 0}) *out++ = static_cast<uint8_t>(byte);
+    *out++ = OneByteVarint(7);
+    out = WriteVarint(out, 123456);
+    out = WriteVarint(out, ~uint64_t{0});
+  }
+  payload.size = static_cast<size_t>(out - payload.bytes.data());
+  DecodeResult last;
+  const std::vector<Event> read = payload.Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].kind, EventKind::kFree);
+  EXPECT_EQ(read[1].call, 2u);
+  EXPECT_EQ(read[1].stack, 7u);
+  EXPECT_EQ(read[1].sequence, 2u);
+  EXPECT_EQ(read[1].time_ns, 20u);
+}
+
+TEST(EventCodingTest, SkipsWhatALaterVersionOfTheOldEventsMayAdd) {
+  Payload payload(ChunkKind::kOldEvents);
   uint8_t* out = payload.bytes.data();
   // A record of a type that does not exist yet.
   *out++ = 99;
   *out++ = OneByteVarint(3);
   out += 3;
   // A shape of which each event ends with two more numbers, and a field that is not known.
-  *out++ = static_cast<uint8_t>(RecordType::kShape);
+  *out++ = static_cast<uint8_t>(RecordType::kOldShape);
   *out++ = OneByteVarint(12);
   for (const int byte : {5, 0, 2, 1, 0})
     *out++ = static_cast<uint8_t>(byte);  // shape 5: a free, no fields
@@ -221,6 +349,35 @@ TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
 
 TEST(EventCodingTest, RefusesWhatCannotBeRight) {
   const std::vector<std::vector<uint8_t>> wrong = {
+      {0x00, 0x01},                                    // a record of no type
+      {0x85, 0x01},                                    // a shape that was not defined
+      {0x0A, 0x09, 0, 0, 0, 0},                        // a definition that is too short
+      {0x0A, 0x17, 64, 0, 2, 1, 0, 1, 1, 1, 1, 1, 1},  // a shape with a number that is too great
+      {0x0A, 0x17, 5, 8, 2, 1, 0, 1, 1, 1, 1, 1, 1},   // with something that follows, but what?
+      {0x0B, 0x01},                                    // an amount without its number
+      {0x0B, 0x07, 3, 0x03, 0x07},                     // one whose request has no form
+      {0x0B, 0x07, 3, 0x03, 0x05},                     // one whose request is missing
+      {0x0C, 0x17, 3, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01},  // too many pages
+      {0x0D, 0x01},  // an address without one
+      {0x0E, 0x01},  // a pause without its length
+      {0x0F, 0x13, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0x03,
+       0x03},           // more numbers left out than there are
+      {0x63, 0xFF, 1},  // a record that is longer than the rest
+      {0x63, 0x00},     // a length that is cut
+      {0x02, 0x01},     // a thread without its number
+  };
+  for (const std::vector<uint8_t>& bytes : wrong) {
+    Payload payload;
+    std::copy(bytes.begin(), bytes.end(), payload.bytes.begin());
+    payload.size = bytes.size();
+    DecodeResult last;
+    EXPECT_TRUE(payload.Decode(&last).empty());
+    EXPECT_EQ(last, DecodeResult::kDamaged) << testing::PrintToString(bytes);
+  }
+}
+
+TEST(EventCodingTest, RefusesOldEventsThatCannotBeRight) {
+  const std::vector<std::vector<uint8_t>> wrong = {
       {0x00, 0x01},              // a record of no type
       {0x85, 0x01},              // a shape that was not defined
       {0x01, 0x09, 0, 0, 0, 0},  // a definition that is too short
@@ -229,7 +386,7 @@ TEST(EventCodingTest, RefusesWhatCannotBeRight) {
       {0x02, 0x01},              // a thread without its number
   };
   for (const std::vector<uint8_t>& bytes : wrong) {
-    Payload payload;
+    Payload payload(ChunkKind::kOldEvents);
     std::copy(bytes.begin(), bytes.end(), payload.bytes.begin());
     payload.size = bytes.size();
     DecodeResult last;
@@ -283,8 +440,7 @@ TEST(MutexTest, LetsOneInAtATimeAndTellsTheHolder) {
 }
 
 TEST(EventCodingTest, TicksBecomePlacesInTheOrderAndTimes) {
-  Payload payload;
-  payload.header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
+  Payload payload(ChunkKind::kTickedEvents);
   payload.header.base_sequence = 41;
   payload.header.base_time = 1000;
   payload.header.buffer = 3;

@@ -3,8 +3,8 @@
 //
 //   trace_golden_maker FOLDER
 //
-// Gives FOLDER/v2.3-closed.stow, a small trace that was closed, with FOLDER/v2.3-closed.txt, its
-// contents; and v2.3-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
+// Gives FOLDER/v3.0-closed.stow, a small trace that was closed, with FOLDER/v3.0-closed.txt, its
+// contents; and v3.0-killed.stow and .txt, one with full chunks as a kill leaves it. Full chunks
 // are compressed, marks have texts, and launches are told.
 #include <unistd.h>
 
@@ -80,7 +80,7 @@ void RecordLaunches(Recorder* recorder) {
 }
 
 void MakeClosed(const std::string& folder) {
-  Recorder* const recorder = OpenCompressing(folder, "v2.3-closed");
+  Recorder* const recorder = OpenCompressing(folder, "v3.0-closed");
   TellTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] {
@@ -98,12 +98,12 @@ void MakeKilled(const std::string& folder) {
   RecordMarks(recorder);
   recorder->Describe("long", std::string(40000, '.'));
   recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables
-  RecordLong(recorder, 4, 1500);                          // and this the second one of events
+  RecordLong(recorder, 4, 3000);                          // and this the second one of events
   std::thread([recorder] { RecordMany(recorder, 5, 300); }).join();
   RecordMany(recorder, 6, 300);
   Wait();
   // A copy of a file that is being written is what a kill leaves.
-  std::filesystem::copy_file(folder + "/open.stow", folder + "/v2.3-killed.stow");
+  std::filesystem::copy_file(folder + "/open.stow", folder + "/v3.0-killed.stow");
   recorder->Close();
   std::filesystem::remove(folder + "/open.stow");
 }
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   vramstow::MakeClosed(folder);
   vramstow::MakeKilled(folder);
-  for (const char* name : {"v2.3-closed", "v2.3-killed"}) {
+  for (const char* name : {"v3.0-closed", "v3.0-killed"}) {
     const std::string text = vramstow::Describe(folder + "/" + name + ".stow");
     vramstow::WriteFileBytes(folder + "/" + name + ".txt", text);
   }

@@ -38,7 +38,9 @@ void JoinAll(std::vector<std::thread>* threads) {
 }
 
 void OpenIn(Recorder* recorder, const std::string& folder, const char* stem, OrderSource order) {
-  ASSERT_EQ(recorder->Open({folder.c_str(), stem, TestThreadSlot, order}), RecorderError::kOk);
+  RecorderConfig config = {folder.c_str(), stem, TestThreadSlot, order};
+  config.slot_is_static = true;  // in the shim it is, too
+  ASSERT_EQ(recorder->Open(config), RecorderError::kOk);
 }
 
 Recorder* NewRecorder() {

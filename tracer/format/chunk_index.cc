@@ -63,9 +63,9 @@ bool IsKnownEncoding(const ChunkHeader& header) {
 
 bool IsUsable(const ChunkHeader& header) {
   const ChunkKind kind = static_cast<ChunkKind>(header.kind);
-  const bool is_ticked = kind == ChunkKind::kTickedEvents;
+  const bool is_ticked = IsTicked(kind);
   return (header.state == kChunkOpen || header.state == kChunkSealed) &&
-         (kind == ChunkKind::kEvents || kind == ChunkKind::kTables || is_ticked) &&
+         kind >= ChunkKind::kOldEvents && kind <= ChunkKind::kTickedEvents &&
          IsKnownEncoding(header) && header.committed <= header.capacity - header.header_bytes &&
          IsMoreBelievable(header) &&
          (!is_ticked || (header.header_bytes >= sizeof(ChunkHeader) &&

@@ -24,7 +24,7 @@ struct ChunkEntry {
   bool is_cut = false;     // some that count are not there
   ChunkHeader header = {};
 
-  bool is_ticked() const { return header.kind == static_cast<uint8_t>(ChunkKind::kTickedEvents); }
+  bool is_ticked() const { return IsTicked(static_cast<ChunkKind>(header.kind)); }
   // Less than the sequence of each event in it.
   uint64_t base_order() const {
     return is_ticked() ? OrderOf(header.base_time, ~uint32_t{0}) : header.base_sequence;

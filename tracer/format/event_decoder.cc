@@ -14,20 +14,22 @@ const uint8_t* ReadUpTo(const uint8_t* in, const uint8_t* end, uint64_t limit, u
   return in != nullptr && *value <= limit ? in : nullptr;
 }
 
-// A number divided by 2^shift; null if multiplied again it is too great.
-const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
-  in = ReadVarint(in, value);
-  if (*value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;
-  *value <<= shift;
-  return in;
+// Adds a record's number to *sum; false if it has none, or if the sum is too great.
+bool AddNumber(const uint8_t* in, const uint8_t* end, uint64_t* sum) {
+  uint64_t number;
+  if (ReadVarint(in, end, &number) == nullptr || number > ~*sum) return false;
+  *sum += number;
+  return true;
 }
 
 }  // namespace
 
 void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size_t size) {
+  const ChunkKind kind = static_cast<ChunkKind>(header.kind);
   begin_ = next_ = payload;
   end_ = payload + size;
-  is_ticked_ = header.kind == static_cast<uint8_t>(ChunkKind::kTickedEvents);
+  is_ticked_ = IsTicked(kind);
+  is_old_ = IsOld(kind);
   buffer_ = header.buffer;
   last_sequence_ = header.base_sequence;
   last_time_ = header.base_time;
@@ -37,32 +39,32 @@ void EventDecoder::Begin(const ChunkHeader& header, const uint8_t* payload, size
   thread_ = header.thread;
   for (Shape& shape : shapes_) shape.defined = false;
   std::memset(recent_, 0, sizeof recent_);
+  std::memset(amounts_, 0, sizeof amounts_);
 }
 
 DecodeResult EventDecoder::Next(Event* event) {
   if (next_ < end_ && *next_ < kEventBit && !SkipRecords()) return DecodeResult::kDamaged;
   if (next_ == end_) return DecodeResult::kEnd;
-  const uint8_t tag = *next_;
-  const Shape& shape = shapes_[tag & kShapeMask];
+  const Shape& shape = shapes_[*next_ & kShapeMask];
   if (!shape.defined) return DecodeResult::kDamaged;
   *event = shape.event;
-  const uint8_t* in = next_ + 1;
-  uint64_t step = 1;
-  if ((tag & kSequenceBit) != 0) {
-    in = ReadVarint(in, &step);
-  }
-  event->sequence = last_sequence_ + step;
-  if (event->sequence <= last_sequence_) return DecodeResult::kDamaged;
-  uint64_t elapsed;
-  in = ReadVarint(in, &elapsed);
-  event->time_ns = last_time_ + elapsed;
-  // Ticks rise, and must leave room for what tells buffers apart.
-  const uint64_t least = last_time_ + (is_ticked_ ? 1 : 0);
-  if (event->time_ns < least || elapsed > ~last_time_) return DecodeResult::kDamaged;
-  if (is_ticked_ && event->time_ns >> (64 - kBufferBits) != 0) return DecodeResult::kDamaged;
   event->thread = thread_;
-  in = DecodeFields(in, shape, event);
+  const uint8_t* const in =
+      is_old_ ? DecodeOldEvent(next_, shape, event) : DecodeEvent(next_, shape, event);
+  return Take(in, event);
+}
+
+// The event is what lies before `in`, if that can be right. Null: it cannot.
+DecodeResult EventDecoder::Take(const uint8_t* in, Event* event) {
   if (in == nullptr || in > end_) return DecodeResult::kDamaged;
+  // Neither may have wrapped around.
+  if (event->sequence <= last_sequence_ || event->time_ns < last_time_) {
+    return DecodeResult::kDamaged;
+  }
+  // Ticks rise, and must leave room for what tells buffers apart.
+  if (is_ticked_ && (event->time_ns == last_time_ || event->time_ns >> (64 - kBufferBits) != 0)) {
+    return DecodeResult::kDamaged;
+  }
   last_sequence_ = event->sequence;
   last_time_ = event->time_ns;
   next_ = in;
@@ -83,58 +85,51 @@ void EventDecoder::FromTicks(Event* event) {
   event->time_ns = last_time_ns_;
 }
 
-const uint8_t* EventDecoder::DecodeFields(const uint8_t* in, const Shape& shape, Event* event) {
-  const AddressField address_field = static_cast<AddressField>(shape.fields & 3);
-  if (address_field == AddressField::kRecent) {
-    event->address = last_address_ = recent_[*in++];
-  } else if (address_field != AddressField::kZero) {
-    const unsigned shift = address_field == AddressField::kPageDifference ? kPageShift : 0;
-    uint64_t difference;
-    in = ReadVarint(in, &difference);
-    event->address = last_address_ = ((last_address_ >> shift) + UnZigZag(difference)) << shift;
-    recent_[RecentPlace(last_address_)] = last_address_;
+const uint8_t* EventDecoder::DecodeEvent(const uint8_t* in, const Shape& shape, Event* event) {
+  const bool is_recent = (in[0] & kRecentBit) != 0;
+  const Amount& amount = amounts_[in[1]];
+  event->size = amount.size;
+  event->requested = amount.requested;
+  event->object = amount.object;
+  if (is_recent) {
+    event->address = recent_[in[2]];
+    in += 3;
+  } else {
+    uint32_t page;
+    std::memcpy(&page, in + 2, sizeof page);
+    event->address = shape.region + (uint64_t{page} << kPageShift);
+    recent_[RecentPlace(event->address)] = event->address;
+    in += 2 + sizeof page;
   }
-  const SizeField size_field = static_cast<SizeField>(shape.fields >> kSizeFieldShift & 3);
-  if (size_field != SizeField::kZero) {
-    const unsigned shift = size_field == SizeField::kPages      ? kPageShift
-                           : size_field == SizeField::kTwoMebis ? kTwoMebiShift
-                                                                : 0;
-    in = ReadShifted(in, shift, &event->size);
-    if (in == nullptr) return nullptr;
-  }
-  switch (static_cast<RequestedField>(shape.fields >> kRequestedFieldShift & 3)) {
-    case RequestedField::kZero:
-      break;
-    case RequestedField::kAsSize:
-      event->requested = event->size;
-      break;
-    case RequestedField::kDifference: {
-      uint64_t difference;
-      in = ReadVarint(in, &difference);
-      event->requested = event->size - UnZigZag(difference);
-      break;
-    }
-    default:
-      return nullptr;
-  }
-  if ((shape.fields & kObjectFieldBit) != 0) {
+  uint16_t elapsed;
+  std::memcpy(&elapsed, in, sizeof elapsed);
+  event->sequence = last_sequence_ + 1;
+  event->time_ns = last_time_ + elapsed;
+  in += sizeof elapsed;
+  return (shape.fields | shape.more) == 0 ? in : DecodeFollowing(in, shape, event);
+}
+
+const uint8_t* EventDecoder::DecodeFollowing(const uint8_t* in, const Shape& shape, Event* event) {
+  if ((shape.fields & kObjectFollows) != 0) {
     uint64_t difference;
     in = ReadVarint(in, &difference);
     event->object = last_object_ = last_object_ + UnZigZag(difference);
   }
-  if ((shape.fields & kOffsetFieldBit) != 0) {
-    in = ReadVarint(in, &event->offset);
-  }
-  if (shape.more != 0) {
+  if ((shape.fields & kOffsetFollows) != 0) in = ReadVarint(in, &event->offset);
+  if ((shape.fields & kStackFollows) != 0) {
     uint64_t stack;
     in = ReadVarint(in, &stack);
     event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
   }
-  // Only a later version's events get here; there may be more of these than the padding allows.
-  for (unsigned i = 1; i < shape.more; ++i) {
+  return SkipNumbers(in, shape.more);
+}
+
+// What a later version wrote: there may be more of these than the padding allows. Null: they do not
+// end before the chunk does.
+const uint8_t* EventDecoder::SkipNumbers(const uint8_t* in, unsigned count) const {
+  for (unsigned i = 0; i < count && in != nullptr; ++i) {
     uint64_t ignored;
     in = in < end_ ? ReadVarint(in, end_, &ignored) : nullptr;
-    if (in == nullptr) return nullptr;
   }
   return in;
 }
@@ -157,19 +152,46 @@ bool EventDecoder::SkipRecords() {
 
 bool EventDecoder::TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
   switch (type) {
-    case RecordType::kShape:
-      return DefineShape(in, end);
-    case RecordType::kThread: {
-      uint64_t thread;
-      if (ReadUpTo(in, end, ~uint32_t{0}, &thread) == nullptr) return false;
-      thread_ = static_cast<uint32_t>(thread);
-      return true;
-    }
+    case RecordType::kThread:
+      return SetThread(in, end);
     case RecordType::kClock:
       return SetClock(in, end);
+    case RecordType::kOldShape:
+      return !is_old_ || DefineOldShape(in, end);
+    default:
+      return is_old_ || TakeEventRecord(type, in, end);
+  }
+}
+
+bool EventDecoder::TakeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end) {
+  switch (type) {
+    case RecordType::kShape:
+      return DefineShape(in, end);
+    case RecordType::kAmount:
+      return DefineAmount(in, end, 0);
+    case RecordType::kPages:
+      return DefineAmount(in, end, kPageShift);
+    case RecordType::kAddress: {
+      uint64_t difference;
+      if (ReadVarint(in, end, &difference) == nullptr) return false;
+      last_address_ += UnZigZag(difference);
+      recent_[RecentPlace(last_address_)] = last_address_;
+      return true;
+    }
+    case RecordType::kPause:
+      return AddNumber(in, end, &last_time_);
+    case RecordType::kSequence:
+      return AddNumber(in, end, &last_sequence_);
     default:
       return true;
   }
+}
+
+bool EventDecoder::SetThread(const uint8_t* in, const uint8_t* end) {
+  uint64_t thread;
+  if (ReadUpTo(in, end, ~uint32_t{0}, &thread) == nullptr) return false;
+  thread_ = static_cast<uint32_t>(thread);
+  return true;
 }
 
 bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
@@ -179,24 +201,31 @@ bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
 }
 
 bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
-  if (end - in < 5 || in[0] >= kShapes) return false;
+  if (end - in < 5 || in[0] >= kShapes || in[1] > kFollowsMask) return false;
   Shape& shape = shapes_[in[0]];
-  shape.defined = false;
+  shape = Shape();
   shape.fields = in[1];
-  shape.more = 0;
-  Event& event = shape.event;
-  event = Event();
   // Numbers that this version does not know are passed on: base/event.h names them "unknown".
-  event.kind = static_cast<EventKind>(in[2]);
-  event.memory = static_cast<MemoryKind>(in[3]);
-  event.layer = static_cast<Layer>(in[4]);
+  shape.event.kind = static_cast<EventKind>(in[2]);
+  shape.event.memory = static_cast<MemoryKind>(in[3]);
+  shape.event.layer = static_cast<Layer>(in[4]);
+  uint64_t region;
+  in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);
+  if (in == nullptr) return false;
+  shape.region = region << kRegionShift;
+  return DefineCaller(in, end, &shape);
+}
+
+// What a shape ends with. Afterwards it is defined.
+bool EventDecoder::DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape) {
   uint64_t device, call, library, result, stream;
-  in = ReadUpTo(in + 5, end, 0xFFFF, &device);
+  in = ReadUpTo(in, end, 0xFFFF, &device);
   if (in != nullptr) in = ReadUpTo(in, end, 0xFFFF, &call);
   if (in != nullptr) in = ReadUpTo(in, end, 0xFFFF, &library);
   if (in != nullptr) in = ReadUpTo(in, end, 0xFFFFFFFF, &result);
   if (in != nullptr) in = ReadVarint(in, end, &stream);
   if (in == nullptr) return false;
+  Event& event = shape->event;
   event.device = static_cast<int16_t>(static_cast<uint16_t>(device - 1));
   event.call = static_cast<uint16_t>(call);
   event.library = static_cast<uint16_t>(library);
@@ -204,9 +233,35 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   event.stream = stream - 1;
   uint64_t more = 0;
   if (in < end && ReadUpTo(in, end, 0xFF, &more) == nullptr) return false;
-  shape.more = static_cast<uint8_t>(more);
-  shape.defined = true;
+  shape->more = static_cast<uint8_t>(more);
+  shape->defined = true;
   return true;
+}
+
+bool EventDecoder::DefineAmount(const uint8_t* in, const uint8_t* end, unsigned size_shift) {
+  if (in == end) return false;
+  Amount& amount = amounts_[in[0]];
+  uint64_t size, object_and_form;
+  in = ReadUpTo(in + 1, end, std::numeric_limits<uint64_t>::max() >> size_shift, &size);
+  if (in != nullptr) in = ReadVarint(in, end, &object_and_form);
+  if (in == nullptr) return false;
+  amount = {size << size_shift, 0, object_and_form >> kRequestedFormBits};
+  constexpr uint64_t kFormMask = (1 << kRequestedFormBits) - 1;
+  switch (static_cast<RequestedForm>(object_and_form & kFormMask)) {
+    case RequestedForm::kZero:
+      return true;
+    case RequestedForm::kAsSize:
+      amount.requested = amount.size;
+      return true;
+    case RequestedForm::kDifference: {
+      uint64_t difference;
+      if (ReadVarint(in, end, &difference) == nullptr) return false;
+      amount.requested = amount.size - UnZigZag(difference);
+      return true;
+    }
+    default:
+      return false;
+  }
 }
 
 }  // namespace vramstow

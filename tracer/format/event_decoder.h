@@ -1,8 +1,8 @@
 // EventDecoder: turns the bytes of a chunk into events again, and trusts none of them.
 //
-// Idea: see event_coding.h. In a ticked chunk ticks become an event's sequence, and its time by the
-// chunk's clock records. The bytes must be followed by kDecodePadding bytes that may be read,
-// so that one check per event is enough.
+// Idea: see event_coding.h; old_events.cc has what versions 1 and 2 wrote. In a ticked chunk ticks
+// become an event's sequence, and its time by the chunk's clock records. The bytes must be followed
+// by kDecodePadding bytes that may be read, so that one check per event is enough.
 //
 // Ownership: looks at the caller's bytes, which stay where they are while it is used. Threads: one
 // at a time. Errors: kDamaged, once and for all, at the first byte that cannot be right. No heap.
@@ -21,6 +21,7 @@ namespace vramstow {
 
 inline constexpr size_t kDecodePadding = 128;
 static_assert(kDecodePadding >= kMaxEventBytes);
+static_assert(kDecodePadding >= 1 + 8 * kMaxVarintBytes);  // an old event
 
 enum class DecodeResult { kEvent, kEnd, kDamaged };
 
@@ -40,23 +41,43 @@ class EventDecoder {
 
  private:
   struct Shape {
-    Event event;     // what events of this shape have in common
-    uint8_t fields;  // how the others are written
+    Event event;      // what events of this shape have in common
+    uint64_t region;  // where addresses that are not recent begin
+    uint8_t fields;   // how the others are written, or which numbers follow
     bool defined;
-    uint8_t more;  // fields after these, which a later version wrote: numbers to skip
+    uint8_t more;  // further numbers at the end
   };
+  struct Amount {
+    uint64_t size;
+    uint64_t requested;
+    uint64_t object;
+  };
+
+  DecodeResult Take(const uint8_t* in, Event* event);
+  void FromTicks(Event* event);
+  const uint8_t* DecodeEvent(const uint8_t* in, const Shape& shape, Event* event);
+  const uint8_t* DecodeFollowing(const uint8_t* in, const Shape& shape, Event* event);
+  const uint8_t* SkipNumbers(const uint8_t* in, unsigned count) const;
 
   bool SkipRecords();
   bool TakeRecord(RecordType type, const uint8_t* in, const uint8_t* end);
-  bool DefineShape(const uint8_t* in, const uint8_t* end);
+  bool TakeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end);
+  bool SetThread(const uint8_t* in, const uint8_t* end);
   bool SetClock(const uint8_t* in, const uint8_t* end);
-  void FromTicks(Event* event);
-  const uint8_t* DecodeFields(const uint8_t* in, const Shape& shape, Event* event);
+  bool DefineShape(const uint8_t* in, const uint8_t* end);
+  static bool DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape);
+  bool DefineAmount(const uint8_t* in, const uint8_t* end, unsigned size_shift);
+
+  // old_events.cc
+  const uint8_t* DecodeOldEvent(const uint8_t* in, const Shape& shape, Event* event);
+  const uint8_t* DecodeOldFields(const uint8_t* in, const Shape& shape, Event* event);
+  bool DefineOldShape(const uint8_t* in, const uint8_t* end);
 
   const uint8_t* begin_ = nullptr;
   const uint8_t* next_ = nullptr;
   const uint8_t* end_ = nullptr;
   bool is_ticked_ = false;
+  bool is_old_ = false;
   uint32_t buffer_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t last_time_ = 0;  // as it is stored: nanoseconds or ticks
@@ -65,11 +86,12 @@ class EventDecoder {
   uint64_t clock_ns_ = 0;
   uint64_t clock_scale_ = 0;  // nanoseconds per tick times 2^32
   uint64_t last_time_ns_ = 0;
-  uint64_t last_address_ = 0;
+  uint64_t last_address_ = 0;  // of an old event, or of a record
   uint64_t last_object_ = 0;
   uint32_t thread_ = 0;
   Shape shapes_[kShapes];
   uint64_t recent_[kRecentAddresses];
+  Amount amounts_[kAmounts];
 };
 
 }  // namespace vramstow

@@ -1,75 +1,40 @@
 #include "tracer/format/event_encoder.h"
 
 namespace vramstow {
+namespace {
 
-unsigned EventEncoder::FindShape(const Event& event, unsigned fields, uint8_t** out) {
-  const ShapeKey key = KeyOf(event, fields);
-  const uint64_t hash = key.Hash();
-  const unsigned first = FirstPlace(hash);
-  if (shapes_[first].Is(key)) return first;
-  const unsigned second = SecondPlace(hash);
-  if (shapes_[second].Is(key)) return second;
-  const unsigned place = shapes_[first].rest == 0 ? first : second;
-  shapes_[place] = key;
-  *out = EncodeShape(*out, place, event, fields);
-  return place;
+// A record is written behind its type and a byte for its length, which is known at its end.
+uint8_t* BeginRecord(uint8_t* out, RecordType type) {
+  *out = static_cast<uint8_t>(type);
+  return out + 2;
+}
+uint8_t* EndRecord(uint8_t* begin, uint8_t* end) {
+  begin[1] = OneByteVarint(static_cast<size_t>(end - begin - 2));
+  return end;
 }
 
-uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequence,
-                                 uint64_t time) {
-  const size_t place = RecentPlace(event.address);
-  AddressField address_field = AddressField::kZero;
-  if (event.address != 0) {
-    const bool in_pages = event.address % kPageBytes == 0;
-    address_field = recent_[place] == event.address ? AddressField::kRecent
-                    : in_pages                      ? AddressField::kPageDifference
-                                                    : AddressField::kDifference;
-  }
-  SizeField size_field = SizeField::kZero;
-  if (event.size != 0) {
-    size_field = event.size % kTwoMebiBytes == 0 ? SizeField::kTwoMebis
-                 : event.size % kPageBytes == 0  ? SizeField::kPages
-                                                 : SizeField::kBytes;
-  }
-  RequestedField requested_field = RequestedField::kZero;
-  if (event.requested != 0) {
-    requested_field =
-        event.requested == event.size ? RequestedField::kAsSize : RequestedField::kDifference;
-  }
-  const unsigned fields =
-      static_cast<unsigned>(address_field) | static_cast<unsigned>(size_field) << kSizeFieldShift |
-      static_cast<unsigned>(requested_field) << kRequestedFieldShift |
-      (event.object != 0 ? kObjectFieldBit : 0) | (event.offset != 0 ? kOffsetFieldBit : 0) |
-      (event.stack != 0 ? 1u << kStackFieldShift : 0);
-  const unsigned shape = FindShape(event, fields, &out);
+uint8_t* EncodeNumber(uint8_t* out, RecordType type, uint64_t number) {
+  return EndRecord(out, WriteVarint(BeginRecord(out, type), number));
+}
 
-  const uint64_t step = sequence - last_sequence_;
+}  // namespace
+
+uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequence, uint64_t time) {
+  if (sequence != last_sequence_ + 1) {
+    out = EncodeNumber(out, RecordType::kSequence, sequence - last_sequence_ - 1);
+  }
   last_sequence_ = sequence;
-  *out++ = static_cast<uint8_t>(kEventBit | (step != 1 ? kSequenceBit : 0) | shape);
-  if (step != 1) out = WriteVarint(out, step);
-  if (time < last_time_) time = last_time_;
-  out = WriteVarint(out, time - last_time_);
-  last_time_ = time;
-
-  if (address_field == AddressField::kRecent) {
-    *out++ = static_cast<uint8_t>(place);
-    last_address_ = event.address;
-  } else if (address_field != AddressField::kZero) {
-    const unsigned shift = address_field == AddressField::kPageDifference ? kPageShift : 0;
-    out = WriteVarint(out, ZigZag((event.address >> shift) - (last_address_ >> shift)));
-    recent_[place] = event.address;
-    last_address_ = event.address;
-  }
-  if (size_field != SizeField::kZero) {
-    const unsigned shift = size_field == SizeField::kTwoMebis ? kTwoMebiShift
-                           : size_field == SizeField::kPages  ? kPageShift
-                                                              : 0;
-    out = WriteVarint(out, event.size >> shift);
-  }
-  if (requested_field == RequestedField::kDifference) {
-    out = WriteVarint(out, ZigZag(event.size - event.requested));
-  }
-  if (event.object != 0) {
+  out = EncodeTime(out, &time);
+  const bool is_small = event.object >> kSmallObjectBits == 0;
+  const auto follows = static_cast<uint8_t>((is_small ? 0 : kObjectFollows) |
+                                            (event.offset != 0 ? kOffsetFollows : 0) |
+                                            (event.stack != 0 ? kStackFollows : 0));
+  const unsigned shape = FindShape(event, follows, &out);
+  const unsigned amount =
+      FindAmount({event.size, event.requested, is_small ? event.object : 0}, &out);
+  out = TellAddress(out, event.address);
+  out = EncodeFront(out, shape, amount, event.address, time);
+  if (!is_small) {
     out = WriteVarint(out, ZigZag(event.object - last_object_));
     last_object_ = event.object;
   }
@@ -78,42 +43,129 @@ uint8_t* EventEncoder::EncodeAny(uint8_t* out, const Event& event, uint64_t sequ
   return out;
 }
 
-uint8_t* EventEncoder::EncodeShape(uint8_t* out, unsigned shape, const Event& event,
-                                   unsigned fields) {
-  *out++ = static_cast<uint8_t>(RecordType::kShape);
-  uint8_t* const length = out++;
+// Sees to it that the time, which becomes at least the last one, can be said by the event.
+uint8_t* EventEncoder::EncodeTime(uint8_t* out, uint64_t* time) {
+  if (*time < last_time_) *time = last_time_;
+  const uint64_t elapsed = *time - last_time_;
+  if (elapsed <= kMostElapsed) return out;
+  // All but one, because the ticks of an event must rise.
+  last_time_ = *time - 1;
+  return EncodeNumber(out, RecordType::kPause, elapsed - 1);
+}
+
+unsigned EventEncoder::FindShape(const Event& event, uint8_t follows, uint8_t** out) {
+  const ShapeKey key = KeyOf(event, follows);
+  const uint64_t hash = key.Hash();
+  const unsigned first = FirstShape(hash);
+  const unsigned second = SecondShape(hash);
+  if (shapes_[first].Difference(key) == 0) return first;
+  const bool is_second = shapes_[second].Difference(key) == 0;
+  const bool moves = is_second && follows == 0 && MovesToFirst();
+  if (is_second && !moves) return second;
+  if (moves) shapes_[second] = {};
+  const unsigned shape = moves || shapes_[first].kind == 0 ? first : second;
+  shapes_[shape] = key;
+  *out = TellShape(*out, shape, event, follows);
+  return shape;
+}
+
+uint8_t* EventEncoder::TellShape(uint8_t* out, unsigned shape, const Event& event,
+                                 uint8_t follows) {
+  uint8_t* const begin = out;
+  out = BeginRecord(out, RecordType::kShape);
   *out++ = static_cast<uint8_t>(shape);
-  *out++ = static_cast<uint8_t>(fields);
+  *out++ = follows;
   *out++ = static_cast<uint8_t>(event.kind);
   *out++ = static_cast<uint8_t>(event.memory);
   *out++ = static_cast<uint8_t>(event.layer);
+  out = WriteVarint(out, RegionOf(event.address));
   // Added 1, wrapping around, because the usual values are -1 and "unknown" is the greatest.
   out = WriteVarint(out, static_cast<uint16_t>(event.device + 1));
   out = WriteVarint(out, event.call);
   out = WriteVarint(out, event.library);
   out = WriteVarint(out, static_cast<uint32_t>(event.result));
   out = WriteVarint(out, event.stream + 1);
-  if (fields >> kStackFieldShift != 0) out = WriteVarint(out, 1);  // further numbers: the stack
-  *length = OneByteVarint(static_cast<size_t>(out - length - 1));
+  return EndRecord(begin, out);
+}
+
+unsigned EventEncoder::FindAmount(const Amount& amount, uint8_t** out) {
+  const uint64_t hash = amount.Hash();
+  const unsigned first = FirstAmount(hash);
+  const unsigned second = SecondAmount(hash);
+  // Place 0 is that of nothing at all, as of most frees, for ever.
+  if (amounts_[first].Difference(amount) == 0) return first;
+  const bool is_second = amounts_[second].Difference(amount) == 0;
+  const bool moves = is_second && first != 0 && MovesToFirst();
+  if (is_second && !moves) return second;
+  if (moves) amounts_[second] = {};
+  // In the place that has none yet, or else by turns.
+  const bool is_first_better =
+      amounts_[first].IsZero() || (!amounts_[second].IsZero() && told_amounts_ % 2 == 0);
+  const bool takes_first = first != 0 && (second == 0 || moves || is_first_better);
+  const unsigned number = takes_first ? first : second;
+  amounts_[number] = amount;
+  ++told_amounts_;
+  *out = TellAmount(*out, number, amount);
+  return number;
+}
+
+uint8_t* EventEncoder::TellAmount(uint8_t* out, unsigned number, const Amount& amount) {
+  const bool in_pages = amount.size % kPageBytes == 0;
+  const RequestedForm form = amount.requested == 0             ? RequestedForm::kZero
+                             : amount.requested == amount.size ? RequestedForm::kAsSize
+                                                               : RequestedForm::kDifference;
+  uint8_t* const begin = out;
+  out = BeginRecord(out, in_pages ? RecordType::kPages : RecordType::kAmount);
+  *out++ = static_cast<uint8_t>(number);
+  out = WriteVarint(out, in_pages ? amount.size >> kPageShift : amount.size);
+  out = WriteVarint(out, amount.object << kRequestedFormBits | static_cast<uint64_t>(form));
+  if (form == RequestedForm::kDifference) {
+    out = WriteVarint(out, ZigZag(amount.size - amount.requested));
+  }
+  return EndRecord(begin, out);
+}
+
+// Afterwards the address is a recent one or a page.
+uint8_t* EventEncoder::TellAddress(uint8_t* out, uint64_t address) {
+  uint64_t& recent = recent_[RecentPlace(address)];
+  if (NotAPage(address) == 0 || recent == address) return out;
+  out = EncodeNumber(out, RecordType::kAddress, ZigZag(address - told_address_));
+  recent = told_address_ = address;
   return out;
+}
+
+// All but what may follow.
+uint8_t* EventEncoder::EncodeFront(uint8_t* out, unsigned shape, unsigned amount, uint64_t address,
+                                   uint64_t time) {
+  const size_t place = RecentPlace(address);
+  const bool is_recent = recent_[place] == address;
+  *out++ = static_cast<uint8_t>(kEventBit | (is_recent ? kRecentBit : 0) | shape);
+  *out++ = static_cast<uint8_t>(amount);
+  if (is_recent) {
+    *out++ = static_cast<uint8_t>(place);
+  } else {
+    const uint32_t page = PageOf(address);
+    std::memcpy(out, &page, sizeof page);
+    out += sizeof page;
+  }
+  const uint16_t elapsed = static_cast<uint16_t>(time - last_time_);
+  std::memcpy(out, &elapsed, sizeof elapsed);
+  recent_[place] = address;
+  last_time_ = time;
+  return out + sizeof elapsed;
 }
 
 uint8_t* EventEncoder::EncodeThread(uint8_t* out, uint32_t thread) {
-  *out++ = static_cast<uint8_t>(RecordType::kThread);
-  uint8_t* const length = out++;
-  out = WriteVarint(out, thread);
-  *length = OneByteVarint(static_cast<size_t>(out - length - 1));
-  return out;
+  return EncodeNumber(out, RecordType::kThread, thread);
 }
 
 uint8_t* EventEncoder::EncodeClock(uint8_t* out, uint64_t ticks, uint64_t time_ns, uint64_t scale) {
-  *out++ = static_cast<uint8_t>(RecordType::kClock);
-  uint8_t* const length = out++;
+  uint8_t* const begin = out;
+  out = BeginRecord(out, RecordType::kClock);
   out = WriteVarint(out, ticks);
   out = WriteVarint(out, time_ns);
   out = WriteVarint(out, scale);
-  *length = OneByteVarint(static_cast<size_t>(out - length - 1));
-  return out;
+  return EndRecord(begin, out);
 }
 
 }  // namespace vramstow

@@ -25,8 +25,8 @@ inline constexpr uint8_t kChunkMagic[8] = {0xA5, 'S', 'T', 'O', 'W', 'C', 'K', 0
 
 // A reader refuses a greater major version. A greater minor version only adds what an older reader
 // can leave out: record types, fields at the end of a record, chunk kinds.
-inline constexpr uint16_t kFormatMajor = 2;
-inline constexpr uint16_t kFormatMinor = 3;
+inline constexpr uint16_t kFormatMajor = 3;
+inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint32_t kFileHeaderBytes = 4096;  // FileHeader, then zeros
 inline constexpr uint32_t kSlotBytes = 64 * 1024;   // what one thread writes before it is sealed
@@ -42,12 +42,21 @@ enum ChunkState : uint32_t {
 };
 
 enum class ChunkKind : uint8_t {
-  kEvents = 1,
-  kTables = 2,  // facts, names of calls, libraries, stacks
+  kOldEvents = 1,  // versions 1 and 2
+  kTables = 2,     // facts, names of calls, libraries, stacks
+  kOldTickedEvents = 3,
+  kEvents = 4,
   // As kEvents, but the time of an event is in ticks, which also are its place in the order; its
   // sequence is its number among the events of this buffer.
-  kTickedEvents = 3,
+  kTickedEvents = 5,
 };
+
+inline constexpr bool IsTicked(ChunkKind kind) {
+  return kind == ChunkKind::kTickedEvents || kind == ChunkKind::kOldTickedEvents;
+}
+inline constexpr bool IsOld(ChunkKind kind) {
+  return kind == ChunkKind::kOldEvents || kind == ChunkKind::kOldTickedEvents;
+}
 
 enum class ChunkEncoding : uint8_t {
   kPlain = 0,
@@ -127,20 +136,28 @@ static_assert(sizeof(ChunkHeader) == 88);
 // The first byte of a record. At or over kEventBit it is an event, with the number of its shape in
 // the low bits; below it is a record with a length, which a reader can skip.
 inline constexpr uint8_t kEventBit = 0x80;
-inline constexpr uint8_t kSequenceBit = 0x40;  // a sequence difference other than 1 follows
+inline constexpr uint8_t kRecentBit = 0x40;       // the address is a place in the table of them
+inline constexpr uint8_t kOldSequenceBit = 0x40;  // a sequence difference other than 1 follows
 inline constexpr uint8_t kShapeMask = 0x3F;
 
 enum class RecordType : uint8_t {
   kNone = 0,        // never written: zeros are not records
-  kShape = 1,       // in kEvents: gives a number to what many events have in common
-  kThread = 2,      // in kEvents: the events from here on are of another thread
+  kOldShape = 1,    // in old events: gives a number to what many events have in common
+  kThread = 2,      // in events: those from here on are of another thread
   kFact = 3,        // in kTables
   kCall = 4,        // in kTables
   kLibrary = 5,     // in kTables
-  kClock = 6,       // in kTickedEvents: ticks, nanoseconds, and how they go on from here
+  kClock = 6,       // in ticked events: ticks, nanoseconds, and how they go on from here
   kCode = 7,        // in kTables: a code object of Python's
   kStack = 8,       // in kTables: a frame and the stack of its caller
   kAnnotation = 9,  // in kTables: what a mark says; since 2.2
+  // In events, since 3.0.
+  kShape = 10,     // gives a number to what many events have in common
+  kAmount = 11,    // gives a number to a size and what belongs to it
+  kPages = 12,     // the same, with the size in pages of 512 bytes
+  kAddress = 13,   // puts an address into the table of recent ones
+  kPause = 14,     // more time passed than an event can say
+  kSequence = 15,  // so many numbers are left out
 };
 
 // What a frame of a stack is.

@@ -1,0 +1,117 @@
+// The events of versions 1 and 2, which nobody writes any more: an event's shape says how its other
+// fields are written, as numbers of variable length.
+#include <limits>
+
+#include "tracer/format/event_decoder.h"
+#include "tracer/format/varint.h"
+
+namespace vramstow {
+namespace {
+
+// One byte of a shape: three groups of two bits and two single bits.
+enum class AddressField : uint8_t {
+  kZero = 0,
+  kDifference = 1,      // to the last address
+  kPageDifference = 2,  // of the addresses divided by 512; this one is a multiple
+  kRecent = 3,          // one byte: the place in the table of recent addresses
+};
+enum class SizeField : uint8_t {
+  kZero = 0,
+  kBytes = 1,
+  kPages = 2,     // of 512 bytes; a multiple
+  kTwoMebis = 3,  // of 2 MiB; a multiple
+};
+enum class RequestedField : uint8_t {
+  kZero = 0,
+  kAsSize = 1,
+  kDifference = 2,  // size minus requested
+};
+constexpr unsigned kSizeFieldShift = 2;
+constexpr unsigned kRequestedFieldShift = 4;
+constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last one
+constexpr unsigned kOffsetFieldBit = 0x80;
+constexpr unsigned kTwoMebiShift = 21;
+
+// A number divided by 2^shift; null if multiplied again it is too great.
+const uint8_t* ReadShifted(const uint8_t* in, unsigned shift, uint64_t* value) {
+  in = ReadVarint(in, value);
+  if (*value > std::numeric_limits<uint64_t>::max() >> shift) return nullptr;
+  *value <<= shift;
+  return in;
+}
+
+}  // namespace
+
+const uint8_t* EventDecoder::DecodeOldEvent(const uint8_t* in, const Shape& shape, Event* event) {
+  const uint8_t tag = *in++;
+  uint64_t step = 1;
+  if ((tag & kOldSequenceBit) != 0) in = ReadVarint(in, &step);
+  event->sequence = last_sequence_ + step;
+  uint64_t elapsed;
+  in = ReadVarint(in, &elapsed);
+  event->time_ns = last_time_ + elapsed;
+  in = DecodeOldFields(in, shape, event);
+  if (in == nullptr || shape.more == 0) return in;
+  uint64_t stack;
+  in = ReadVarint(in, &stack);
+  event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
+  return SkipNumbers(in, shape.more - 1u);
+}
+
+const uint8_t* EventDecoder::DecodeOldFields(const uint8_t* in, const Shape& shape, Event* event) {
+  const AddressField address_field = static_cast<AddressField>(shape.fields & 3);
+  if (address_field == AddressField::kRecent) {
+    event->address = last_address_ = recent_[*in++];
+  } else if (address_field != AddressField::kZero) {
+    const unsigned shift = address_field == AddressField::kPageDifference ? kPageShift : 0;
+    uint64_t difference;
+    in = ReadVarint(in, &difference);
+    event->address = last_address_ = ((last_address_ >> shift) + UnZigZag(difference)) << shift;
+    recent_[RecentPlace(last_address_)] = last_address_;
+  }
+  const SizeField size_field = static_cast<SizeField>(shape.fields >> kSizeFieldShift & 3);
+  if (size_field != SizeField::kZero) {
+    const unsigned shift = size_field == SizeField::kPages      ? kPageShift
+                           : size_field == SizeField::kTwoMebis ? kTwoMebiShift
+                                                                : 0;
+    in = ReadShifted(in, shift, &event->size);
+    if (in == nullptr) return nullptr;
+  }
+  switch (static_cast<RequestedField>(shape.fields >> kRequestedFieldShift & 3)) {
+    case RequestedField::kZero:
+      break;
+    case RequestedField::kAsSize:
+      event->requested = event->size;
+      break;
+    case RequestedField::kDifference: {
+      uint64_t difference;
+      in = ReadVarint(in, &difference);
+      event->requested = event->size - UnZigZag(difference);
+      break;
+    }
+    default:
+      return nullptr;
+  }
+  if ((shape.fields & kObjectFieldBit) != 0) {
+    uint64_t difference;
+    in = ReadVarint(in, &difference);
+    event->object = last_object_ = last_object_ + UnZigZag(difference);
+  }
+  if ((shape.fields & kOffsetFieldBit) != 0) {
+    in = ReadVarint(in, &event->offset);
+  }
+  return in;
+}
+
+bool EventDecoder::DefineOldShape(const uint8_t* in, const uint8_t* end) {
+  if (end - in < 5 || in[0] >= kShapes) return false;
+  Shape& shape = shapes_[in[0]];
+  shape = Shape();
+  shape.fields = in[1];
+  shape.event.kind = static_cast<EventKind>(in[2]);
+  shape.event.memory = static_cast<MemoryKind>(in[3]);
+  shape.event.layer = static_cast<Layer>(in[4]);
+  return DefineCaller(in + 5, end, &shape);
+}
+
+}  // namespace vramstow
