@@ -3,6 +3,7 @@
 // BM_MakingEvents and can be subtracted.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -88,6 +89,31 @@ BENCHMARK(BM_Record)
     ->Threads(1)
     ->Threads(2)
     ->UseRealTime();
+
+// The same for a thread beside which another one records a little: nobody records alone, so the
+// counter is read behind a fence.
+void BM_RecordBesideAnother(benchmark::State& state) {
+  g_bench.Open(true, state.range(0) == 2);
+  const std::vector<Event> events = MakeEvents();
+  std::atomic<bool> stops{false};
+  std::thread other([&] {
+    while (!stops.load(std::memory_order_relaxed)) {
+      g_bench.recorder->Record(events[0]);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  size_t i = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    Event event = events[i++ % events.size()];
+    g_bench.recorder->Record(event);
+  }
+  stops.store(true, std::memory_order_relaxed);
+  other.join();
+  state.SetItemsProcessed(state.iterations());
+  g_bench.recorder->Close();
+  g_bench.Remove();
+}
+BENCHMARK(BM_RecordBesideAnother)->Arg(1)->Arg(2)->Iterations(3'000'000)->UseRealTime();
 
 // Bytes of an event in a trace whose recorder has the time to compress it all: a job allocates some
 // 100,000 times a second at the most. The time is not what this tells.

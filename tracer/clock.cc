@@ -77,10 +77,13 @@ uint64_t TraceClock::Scale(const Reading& now) {
 }
 
 uint64_t TraceClock::ValidTicks(const Reading& now) {
-  const uint64_t valid_ns = std::clamp(now.time_ns, kFirstAnchorNs, kAnchorNs);
+  return TicksOf(std::clamp(now.time_ns, kFirstAnchorNs, kAnchorNs), now);
+}
+
+uint64_t TraceClock::TicksOf(uint64_t time_ns, const Reading& now) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t scale = std::max<uint64_t>(Scale(now), 1);
-  return static_cast<uint64_t>((Wide{valid_ns} << 32) / scale);
+  return static_cast<uint64_t>((Wide{time_ns} << 32) / scale);
 }
 
 }  // namespace vramstow

@@ -51,6 +51,17 @@ inline uint64_t ReadCounter() {
 #endif
 }
 
+// The counter without waiting: perhaps from before what was read last, but not from after what is
+// written next. Only where loads are seen in the order of the program may this put anything in
+// order, and only as recorder_sole.cc says.
+#if defined(__x86_64__)
+inline constexpr bool kHasQuickCounter = true;
+inline uint64_t ReadCounterQuickly() { return __rdtsc() >> kCounterShift; }
+#else
+inline constexpr bool kHasQuickCounter = false;
+inline uint64_t ReadCounterQuickly() { return ReadCounter(); }
+#endif
+
 class TraceClock {
  public:
   // Sets time 0 to now. Without `may_use_counter` it is as if the kernel did not trust it.
@@ -60,6 +71,7 @@ class TraceClock {
   bool counter_is_trusted() const { return counter_is_trusted_; }
 
   uint64_t Ticks() const { return ReadCounter() - start_counter_; }
+  uint64_t QuickTicks() const { return ReadCounterQuickly() - start_counter_; }
   uint64_t Nanoseconds() const;
 
   uint64_t start_unix_ns() const { return start_unix_ns_; }
@@ -78,6 +90,8 @@ class TraceClock {
   // As long again as the trace is old, within kFirstAnchorNs and kAnchorNs: so the error stays at
   // some 100 ns.
   static uint64_t ValidTicks(const Reading& now);
+  // How many ticks so many nanoseconds are.
+  static uint64_t TicksOf(uint64_t time_ns, const Reading& now);
 
  private:
   uint64_t start_unix_ns_ = 0;

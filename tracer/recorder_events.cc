@@ -37,10 +37,19 @@ inline ThreadBuffer* RecorderState::StaticBuffer() const {
 inline uint64_t RecorderState::Record(const Event& event) {
   if (way_.load(std::memory_order_relaxed) != Way::kShort) [[unlikely]]
     return RecordAnyhow(event);
-  // First of all, because the processor waits here until it is done with all that came before. What
-  // follows it does while it reads the counter.
-  const uint64_t now = clock_.Ticks();
   ThreadBuffer* const buffer = StaticBuffer();
+  uint64_t now;
+  if (kHasQuickCounter && sole_.load(std::memory_order_relaxed) == buffer) [[likely]] {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    now = clock_.QuickTicks();
+  } else {
+    // The processor waits here until it is done with all that came before. What follows it does
+    // while it reads the counter.
+    now = clock_.Ticks();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (sole_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      return RecordAnyhow(event);
+  }
   if (buffer == nullptr || buffer->owner != this || buffer->busy.load(std::memory_order_relaxed))
       [[unlikely]] {
     return RecordAnyhow(event);
@@ -180,11 +189,11 @@ uint64_t RecorderState::Append(ThreadBuffer* buffer, const Event& event) {
     chunk.Commit(encoder.Encode(chunk.next(), event, sequence, time_ns));
     return sequence;
   }
-  uint64_t ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+  uint64_t ticks = std::max(OrderedTicks(buffer), encoder.last_time() + 1);
   const bool is_late = ticks >= buffer->anchor_ends;
   if (is_late || chunk.room() < kMaxEncodedBytes + kEncodeSlack) [[unlikely]] {
     if (!PrepareChunk(buffer, is_late)) return 0;
-    ticks = std::max(clock_.Ticks(), encoder.last_time() + 1);
+    ticks = std::max(OrderedTicks(buffer), encoder.last_time() + 1);
   }
   chunk.Commit(encoder.Encode(chunk.next(), event, encoder.last_sequence() + 1, ticks));
   return OrderOf(ticks, buffer->number);
@@ -237,6 +246,7 @@ void RecorderState::TellClock(ThreadBuffer* buffer) {
   buffer->chunk.Commit(EventEncoder::EncodeClock(buffer->chunk.next(), now.ticks, now.time_ns,
                                                  TraceClock::Scale(now)));
   buffer->anchor_ends = now.ticks + TraceClock::ValidTicks(now);
+  ConsiderSole(buffer, now);
 }
 
 void RecorderState::TellGap(ThreadBuffer* buffer) {

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "tracer/format/crc32c.h"
+#include "tracer/system_calls.h"
 #include "tracer/thread_pointer.h"
 
 namespace vramstow {
@@ -37,11 +38,8 @@ uint64_t RandomNumber() {
 // What threads need for Barrier to be cheap (membarrier(2)). False where the kernel has it not, or
 // a sandbox forbids it.
 bool RegisterBarriers() {
-  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
+  return CurrentSystemCalls().barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
-
-// Where that failed, threads have barriers of their own, and here is the other one.
-void BarrierOnAllThreads() { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0); }
 
 // A page that is zero in a child after fork. An older kernel does not offer that; then
 // AbandonAfterFork alone has to do it.
@@ -54,6 +52,11 @@ void* WipedOnFork(size_t size) {
 }
 
 }  // namespace
+
+// Where that failed, threads have barriers of their own, and here is the other one.
+bool RecorderState::BarrierOnAllThreads() {
+  return CurrentSystemCalls().barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+}
 
 RecorderState* RecorderState::Create(const RecorderConfig& config, RecorderError* error) {
   // Zeroed, and only what is touched becomes memory. The constructor leaves the large parts alone.

@@ -9,7 +9,8 @@
 // zeroed, so that even a child of which nobody told us records nothing.
 //
 // Threads share nothing that any of them writes to for an event: an event's place in the order is
-// the processor's counter (clock.h), and what is lost is counted in the thread's own chunk.
+// the processor's counter (clock.h; and recorder_sole.cc, for a thread that records alone), and
+// what is lost is counted in the thread's own chunk.
 //
 // Ownership: made by Create in memory of its own that is never given back: a late thread may still
 // look at it. Threads: as Recorder. Errors: as Recorder. Locks: lock_ guards the tables, the list
@@ -93,6 +94,12 @@ class RecorderState {
   void CountLost(ThreadBuffer* buffer);
   void Latch(int error);
 
+  // recorder_sole.cc
+  uint64_t OrderedTicks(const ThreadBuffer* buffer);
+  void EndSole(const ThreadBuffer* except);
+  void ConsiderSole(ThreadBuffer* buffer, const TraceClock::Reading& now);
+  static bool BarrierOnAllThreads();
+
   // recorder_stacks.cc
   struct StackNode {
     uint32_t parent;
@@ -170,13 +177,16 @@ class RecorderState {
   // the kernel has barriers; latched off, they are only counted.
   enum class Way : uint8_t { kAny, kShort, kCounted };
   std::atomic<Way> way_{Way::kAny};
+  // The buffer whose thread records alone, or null.
+  std::atomic<ThreadBuffer*> sole_{nullptr};
   bool needs_barrier_ = false;
   StackMode stack_mode_ = StackMode::kOff;
   StackTables* stack_tables_ = nullptr;
 
   alignas(128) OwnerMutex lock_;
-  std::atomic<uint64_t> gap_events_{0};  // dropped and not yet told by a kGap
-  std::atomic<uint32_t> chunks_{0};      // begun so far
+  std::atomic<ThreadBuffer*> last_considered_{nullptr};  // as the one that records alone
+  std::atomic<uint64_t> gap_events_{0};                  // dropped and not yet told by a kGap
+  std::atomic<uint32_t> chunks_{0};                      // begun so far
   std::atomic<uint32_t> buffer_count_{0};
   TraceFile file_;
   TraceFile::Slot first_slot_;

@@ -97,6 +97,8 @@ void RecorderState::Detach(ThreadBuffer* buffer) {
   void** const slot = thread_slot_();
   if (slot == nullptr || *slot != buffer) return;
   *slot = nullptr;
+  ThreadBuffer* sole = buffer;
+  sole_.compare_exchange_strong(sole, nullptr, std::memory_order_seq_cst);
   // In a child that was forked, or after Close, nobody needs it. Its lock may be held forever.
   if (!IsRecording()) return;
   if (!lock_.Lock(slot)) return;

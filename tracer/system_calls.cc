@@ -51,7 +51,9 @@ int Name(int fd, const char* part, const char* path) {
   return rename(part, path);
 }
 
-constexpr SystemCalls kRealCalls = {Allocate, pwritev, MapShared, OpenUnnamed, Name};
+int Barrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0)); }
+
+constexpr SystemCalls kRealCalls = {Allocate, pwritev, MapShared, OpenUnnamed, Name, Barrier};
 constinit SystemCalls g_calls = kRealCalls;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The system calls by which a trace file can fail, as a table, so that a test can let them fail.
+// The system calls by which a recorder can fail, as a table, so that a test can let them fail.
 //
 // Ownership: one table for the process. Threads: change it only while no recorder is open. Errors:
 // as the calls themselves: -1 or MAP_FAILED, and errno.
@@ -22,6 +22,7 @@ struct SystemCalls {
   int (*open_unnamed)(const char* directory);
   // Gives the file the name `path`, which must not exist. `part` is the name that it has, or empty.
   int (*name)(int fd, const char* part, const char* path);
+  int (*barrier)(int command);  // membarrier
 };
 
 const SystemCalls& RealSystemCalls();

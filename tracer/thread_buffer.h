@@ -35,6 +35,7 @@ struct ThreadBuffer {
   uint32_t current;
   uint32_t chunks;       // begun so far
   uint64_t anchor_ends;  // from this tick on the chunk has to be told anew what the clocks say
+  uint64_t alone_from;   // from this tick on the thread may ask whether it records alone
   EventEncoder encoder;
   uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was
   StackScratch* stack;  // null until a stack is captured

@@ -91,7 +91,13 @@ class DiskTest : public testing::Test {
  protected:
   void SetFaults(const Faults& faults) {
     g_faults = faults;
-    SetSystemCallsForTest({FaultyAllocate, FaultyWrite, FaultyMap, FaultyOpenUnnamed, FaultyName});
+    SystemCalls faulty = RealSystemCalls();
+    faulty.allocate = FaultyAllocate;
+    faulty.write_at = FaultyWrite;
+    faulty.map_shared = FaultyMap;
+    faulty.open_unnamed = FaultyOpenUnnamed;
+    faulty.name = FaultyName;
+    SetSystemCallsForTest(faulty);
   }
   void TearDown() override { SetSystemCallsForTest(RealSystemCalls()); }
 

@@ -1,11 +1,13 @@
 // Many threads, threads that come and go, signal handlers, and Close while others record.
 #include <gtest/gtest.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -14,7 +16,9 @@
 #include <vector>
 
 #include "tests/tracer/support.h"
+#include "tracer/clock.h"
 #include "tracer/recorder.h"
+#include "tracer/system_calls.h"
 
 namespace vramstow {
 namespace {
@@ -99,6 +103,94 @@ TEST_P(OrderTest, OrderOfEventsIsALegalHistoryWhenEightThreadsPassBlocksAround) 
   EXPECT_TRUE(live.empty());
   EXPECT_EQ(count, static_cast<uint64_t>(rounds) * 2 * 8);
   EXPECT_EQ(reader.report().missing_events, 0u);
+}
+
+// How often the kernel was asked for a barrier on all threads, and whether it refuses.
+std::atomic<int> g_barriers{0};
+std::atomic<bool> g_refuses_barriers{false};
+int CountedBarrier(int command) {
+  if (command != MEMBARRIER_CMD_PRIVATE_EXPEDITED) return RealSystemCalls().barrier(command);
+  g_barriers.fetch_add(1);
+  return g_refuses_barriers.load() ? -1 : RealSystemCalls().barrier(command);
+}
+
+class SoleTest : public testing::Test {
+ protected:
+  SoleTest() {
+    SystemCalls calls = RealSystemCalls();
+    calls.barrier = CountedBarrier;
+    SetSystemCallsForTest(calls);
+    g_barriers = 0;
+    g_refuses_barriers = false;
+  }
+  ~SoleTest() override { SetSystemCallsForTest(RealSystemCalls()); }
+
+  // Records until this thread was made the sole one. False: it was not within so many milliseconds.
+  static bool RecordAlone(Recorder* recorder, int most_ms = 10'000) {
+    const int before = g_barriers.load();
+    for (int i = 0; i < most_ms && g_barriers.load() == before; ++i) {
+      for (int k = 0; k < 1000; ++k) recorder->Record(Allocation(0x1000, 512));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return g_barriers.load() > before;
+  }
+  // Numbers that rise by one are an atomic counter's; other processors' loads have no order.
+  static bool IsPossible(Recorder* recorder) {
+    const uint64_t first = recorder->Record(Allocation(0x1000, 512));
+    return kHasQuickCounter && recorder->Record(Allocation(0x1000, 512)) != first + 1;
+  }
+};
+
+// A thread that records alone does not wait for its counter: what others record meanwhile must come
+// where it belongs all the same. A token goes from one thread to the other and back.
+TEST_F(SoleTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
+  TestRecorder recorder;
+  if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
+  constexpr int kRounds = 30;
+  constexpr int kPasses = 200;
+  std::atomic<uint64_t> to_other{0};
+  std::atomic<uint64_t> to_sole{0};
+  std::thread other([&] {
+    uint64_t seen = 0;
+    for (int i = 0; i < kRounds * kPasses; ++i) {
+      uint64_t before;
+      while ((before = to_other.load(std::memory_order_acquire)) == seen) {
+      }
+      seen = before;
+      const uint64_t own = recorder->Record(Allocation(0x2000, 512));
+      EXPECT_GT(own, before);
+      to_sole.store(own, std::memory_order_release);
+    }
+  });
+  uint64_t seen = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    EXPECT_TRUE(RecordAlone(&*recorder)) << round;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const uint64_t own = recorder->Record(Allocation(0x1000, 512));
+      EXPECT_GT(own, seen);
+      to_other.store(own, std::memory_order_release);
+      uint64_t answer;
+      while ((answer = to_sole.load(std::memory_order_acquire)) == seen) {
+      }
+      seen = answer;
+    }
+  }
+  other.join();
+  recorder->Close();
+  const ReadTrace trace = ReadFile(recorder.File());
+  EXPECT_EQ(trace.report.missing_events, 0u);
+  EXPECT_EQ(trace.report.damaged_chunks, 0u);
+}
+
+TEST_F(SoleTest, AskedForAlwaysAnewWhereTheKernelRefuses) {
+  TestRecorder recorder;
+  if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
+  g_refuses_barriers = true;
+  EXPECT_TRUE(RecordAlone(&*recorder));
+  EXPECT_TRUE(RecordAlone(&*recorder)) << "it was the sole one all the same";
+  g_refuses_barriers = false;
+  EXPECT_TRUE(RecordAlone(&*recorder));
+  EXPECT_FALSE(RecordAlone(&*recorder, 300)) << "who is the sole one need not ask";
 }
 
 TEST(ThreadsTest, AThousandThreadsThatComeAndGoShareOneChunk) {
