@@ -304,6 +304,41 @@ TEST(DamageTest, CompressedChunksWithoutBytesAreRead) {
   EXPECT_TRUE(read.events.empty());
 }
 
+// A thread that stood still just there, while others went once round the ring, had events before.
+// (A thousand kills found it.)
+TEST(DamageTest, AChunkThatWasJustBegunTellsHowManyEventsCameBefore) {
+  constexpr uint64_t kBefore = 28957;
+  for (const bool is_ring : {false, true}) {
+    std::string bytes = FileBytes(Golden("v3.0-closed.stow")).substr(0, kFileHeaderBytes);
+    FileHeader file;
+    std::memcpy(&file, bytes.data(), sizeof file);
+    file.state = static_cast<uint32_t>(TraceState::kRunning);
+    file.ring_bytes = is_ring ? 1 << 20 : 0;
+    std::memcpy(bytes.data(), &file, sizeof file);
+    ChunkHeader header = {};
+    std::memcpy(header.magic, kChunkMagic, sizeof kChunkMagic);
+    header.trace_id = file.trace_id;
+    header.number = 5;
+    header.capacity = kSlotBytes;
+    header.header_bytes = sizeof header;
+    header.kind = static_cast<uint8_t>(ChunkKind::kTickedEvents);
+    header.base_sequence = kBefore;
+    header.checksum = Crc32c(&header, offsetof(ChunkHeader, checksum));
+    header.state = kChunkOpen;
+    header.buffer = 1;
+    header.more_checksum = Crc32c(
+        &header.buffer, offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer));
+    header.turn = 2;
+    std::string slot(kSlotBytes, '\0');
+    std::memcpy(slot.data(), &header, sizeof header);
+    const ReadTrace read = ReadBytes(bytes + slot);
+    EXPECT_TRUE(read.events.empty());
+    EXPECT_EQ(read.report.damaged_chunks, 0u);
+    EXPECT_EQ(read.report.overwritten_events, is_ring ? kBefore : 0);
+    EXPECT_EQ(read.report.missing_events, is_ring ? 0 : kBefore);
+  }
+}
+
 TEST(DamageTest, HugePromisesCostLittle) {
   for (const ChunkState state : {kChunkOpen, kChunkSealed, kChunkPreparing}) {
     for (const uint32_t capacity : {0u, 64u, 80u, 4096u, kMaxChunkBytes, ~0u}) {

@@ -220,7 +220,8 @@ void ChunkIndex::KeepOneOfEachNumber(const TraceBytes& bytes) {
     if (entry.is_cut) ++report_->damaged_chunks;
     lost_events_ += entry.header.lost_events;
     const bool is_table = entry.header.kind == static_cast<uint8_t>(ChunkKind::kTables);
-    if (entry.available > 0) (is_table ? tables_ : events_).push_back(entry);
+    // A ticked chunk that was just begun says how many events its buffer had before.
+    if (entry.available > 0 || entry.is_ticked()) (is_table ? tables_ : events_).push_back(entry);
     begin = end;
   }
   found_.clear();

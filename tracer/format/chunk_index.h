@@ -40,7 +40,7 @@ class ChunkIndex {
 
   // In the order of their numbers.
   const std::vector<ChunkEntry>& tables() const { return tables_; }
-  // In the order of their base_order. Without those that have no events.
+  // In the order of their base_order. Some may have no events.
   const std::vector<ChunkEntry>& events() const { return events_; }
   // Said by the chunks to have been lost at their ends, after the recorder had latched off.
   uint64_t lost_events() const { return lost_events_; }

@@ -64,6 +64,7 @@ class TraceReader::Impl {
   void NameRange(Event* event);
   void CountDamage(const Active& chunk);
   void Retire(Active* chunk);
+  void NoteSpan(const Active& chunk);
   bool TellUntoldGap(Event* event);
   void Finish();
   uint64_t MissingNumbers() const;
@@ -239,6 +240,7 @@ void TraceReader::Impl::ActivateNext() {
   chunk->decoder.Begin(entry.header, chunk->payload.data(), chunk->size);
   const DecodeResult result = chunk->decoder.Next(&chunk->next);
   if (result == DecodeResult::kDamaged) CountDamage(*chunk);
+  if (result == DecodeResult::kEnd) NoteSpan(*chunk);
   if (result != DecodeResult::kEvent) return;
   unused_.pop_back();
   heap_.push_back(chunk);
@@ -262,12 +264,16 @@ void TraceReader::Impl::Advance() {
 
 // Nothing more comes from this chunk.
 void TraceReader::Impl::Retire(Active* chunk) {
-  const ChunkHeader& header = chunk->entry->header;
-  if (chunk->entry->is_ticked()) {
-    spans_.push_back(
-        {header.buffer, header.number, header.base_sequence, chunk->decoder.last_number()});
-  }
+  NoteSpan(*chunk);
   unused_.push_back(chunk);
+}
+
+// Also of a chunk without an event: it says how many its buffer had before.
+void TraceReader::Impl::NoteSpan(const Active& chunk) {
+  if (!chunk.entry->is_ticked()) return;
+  const ChunkHeader& header = chunk.entry->header;
+  spans_.push_back(
+      {header.buffer, header.number, header.base_sequence, chunk.decoder.last_number()});
 }
 
 // The chunk cannot be used from here on.
