@@ -87,12 +87,11 @@ void RecorderState::BackgroundRound() {
   }
 }
 
-// Gives the buffer's full slot to the recorder's thread, and the buffer its other one. False: that
+// Gives the buffer its other slot, so that the full one can be handed over. False: the recorder's
 // thread still has the other one, or there is no such thread.
-bool RecorderState::HandOver(ThreadBuffer* buffer) {
+bool RecorderState::TakeOtherSlot(ThreadBuffer* buffer) {
   if (background_.load(std::memory_order_relaxed) != Background::kRuns) return false;
-  const uint32_t full = buffer->current;
-  const uint32_t other = full ^ 1;
+  const uint32_t other = buffer->current ^ 1;
   if (buffer->is_handed[other].load(std::memory_order_acquire)) return false;
   if (buffer->slots[other].bytes == nullptr) {
     int error = 0;
@@ -101,10 +100,16 @@ bool RecorderState::HandOver(ThreadBuffer* buffer) {
   }
   buffer->chunk.MoveTo(buffer->slots[other]);
   buffer->current = other;
-  buffer->is_handed[full].store(true, std::memory_order_release);
+  return true;
+}
+
+// Gives the buffer's other slot, which is full, to the recorder's thread. A chunk has begun in the
+// current one: so the file has a chunk of each buffer, which says how many events it had, even if
+// this thread stands still here until a ring has gone round.
+void RecorderState::HandOver(ThreadBuffer* buffer) {
+  buffer->is_handed[buffer->current ^ 1].store(true, std::memory_order_release);
   handed_over_.fetch_add(1, std::memory_order_release);
   syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAKE_PRIVATE, 1);
-  return true;
 }
 
 // On an error the chunk stays in its slot, and the recorder has stopped.

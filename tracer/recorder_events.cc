@@ -213,9 +213,11 @@ bool RecorderState::PrepareChunk(ThreadBuffer* buffer, bool is_late) {
 }
 
 bool RecorderState::NextChunk(ThreadBuffer* buffer) {
+  bool hands_over = false;
   if (buffer->chunk.has_chunk()) {
+    hands_over = TakeOtherSlot(buffer);
     // Where the recorder's thread cannot keep up, this one writes for itself.
-    const int error = HandOver(buffer) ? 0 : buffer->chunk.Append();
+    const int error = hands_over ? 0 : buffer->chunk.Append();
     if (error != 0) {
       Latch(error);
       return false;
@@ -237,6 +239,7 @@ bool RecorderState::NextChunk(ThreadBuffer* buffer) {
       {number, buffer->thread, kind, base_sequence, base_time, buffer->number, ++buffer->chunks});
   buffer->chunk_thread = buffer->thread;
   buffer->encoder.Begin(base_sequence, base_time);
+  if (hands_over) HandOver(buffer);
   if (by_ticks_) TellClock(buffer);
   return true;
 }

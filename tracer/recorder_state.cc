@@ -221,7 +221,8 @@ void RecorderState::SealAll(bool all_quiet) {
       const bool is_handed = buffer->is_handed[other].load(std::memory_order_acquire);
       if (is_handed && all_quiet) SealChunkInPlace(buffer->slots[other].bytes);
       if (buffer->slots[other].bytes != nullptr) {
-        note_end(buffer->slots[other], is_handed ? kSlotBytes : 0);
+        // A thread that hangs may be about to hand it over.
+        note_end(buffer->slots[other], is_handed || !quiet ? kSlotBytes : 0);
       }
     }
     if (!quiet || !chunk.has_chunk()) continue;

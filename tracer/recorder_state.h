@@ -125,7 +125,8 @@ class RecorderState {
   bool StopBackground();
   static void* RunBackground(void* self);
   void BackgroundRound();
-  bool HandOver(ThreadBuffer* buffer);
+  bool TakeOtherSlot(ThreadBuffer* buffer);
+  void HandOver(ThreadBuffer* buffer);
   void WriteHanded(ThreadBuffer* buffer, unsigned which);
   void TakeSample();
 
