@@ -20,6 +20,7 @@ namespace vramstow {
 namespace {
 
 constexpr unsigned kMaxAttempts = 10000;  // names tried before giving up
+constexpr uint64_t kLeastPageBytes = 4096;
 
 // Descriptors below are left to the host: programs count on small numbers, and close them in loops.
 constexpr int kLowestDescriptor = 1000;
@@ -185,6 +186,19 @@ uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment) {
   return begin;
 }
 
+// For a chunk, whose header is not to lie across the end of a page: a process that is killed while
+// it writes leaves whole pages, and half a header is nothing that a reader could explain.
+uint64_t TraceFile::ReserveForChunk(uint64_t bytes) {
+  uint64_t end = end_.load(std::memory_order_relaxed);
+  uint64_t begin;
+  do {
+    begin = (end + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
+    const uint64_t next_page = (begin / kLeastPageBytes + 1) * kLeastPageBytes;
+    if (begin + sizeof(ChunkHeader) > next_page) begin = next_page;
+  } while (!end_.compare_exchange_weak(end, begin + bytes, std::memory_order_relaxed));
+  return begin;
+}
+
 // Sees to it that a slot's bytes have room on disk. 0 or an errno.
 int TraceFile::ProvideRoom(int fd, uint64_t offset) {
   if (OverFileSizeLimit(offset + kSlotBytes)) return ENOSPC;
@@ -246,7 +260,7 @@ int TraceFile::Append(iovec* parts, int count) {
   for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  const uint64_t offset = Reserve(bytes, kChunkAlignment);
+  const uint64_t offset = ReserveForChunk(bytes);
   if (OverFileSizeLimit(offset + bytes)) return ENOSPC;
   return WriteAll(fd, parts, count, offset);
 }

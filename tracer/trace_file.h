@@ -102,6 +102,7 @@ class TraceFile {
   bool IsOurs(int fd) const;
   int Descriptor();
   uint64_t Reserve(uint64_t bytes, uint64_t alignment);
+  uint64_t ReserveForChunk(uint64_t bytes);
   int ProvideRoom(int fd, uint64_t offset);
   static uint8_t* PlainSlot();
   int ClaimRing(uint64_t needed, RingPlace* place) VRAMSTOW_REQUIRES(ring_lock_);
