@@ -60,6 +60,7 @@ void RecordUntilKilled(Recorder* recorder, uint64_t thread, int pipe, uint64_t s
 [[noreturn]] void BeTheChild(const std::string& folder, int pipe, uint64_t seed, Mode mode) {
   auto* const recorder = new Recorder;
   RecorderConfig config = {folder.c_str(), "killed", TestThreadSlot};
+  config.slot_is_static = true;
   config.background = config.compress = mode != Mode::kByItsThread;
   if (mode == Mode::kRing) config.ring_bytes = kLeastRingBytes;
   if (recorder->Open(config) != RecorderError::kOk) _exit(2);
