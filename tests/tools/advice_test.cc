@@ -215,6 +215,21 @@ TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
   EXPECT_THAT(advice->action + advice->cost, Not(HasSubstr("expandable")));
 }
 
+TEST(Advice, OfALargeCacheNamesTheAllocatorsOwnSettings) {
+  Job job;
+  job.facts.cache.known = true;
+  job.facts.peak.reserved_bytes = job.facts.peak.allocated_bytes + 800 * kMega;
+  const AdviceFacts* advice = job.Find("cache_larger_than_use");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->bytes, 800 * kMega);
+  EXPECT_THAT(advice->action, HasSubstr("PYTORCH_CUDA_ALLOC_CONF"));
+  job.facts.facts["option.pool"] = "on";
+  advice = job.Find("cache_larger_than_use");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(advice->action, Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")));
+  EXPECT_THAT(advice->action, HasSubstr("vramstow ctl PID empty-cache"));
+}
+
 TEST(Advice, OfNothingThereIsNone) { EXPECT_THAT(FindAdvice(Detail(), Facts()), IsEmpty()); }
 
 }  // namespace

@@ -118,8 +118,10 @@ class Adviser {
          AdviceText(peak.reserved_bytes) + " were reserved, and never more than " +
              AdviceText(peak.allocated_bytes) + " of it allocated within what was recorded.",
          "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
-         "Call torch.cuda.empty_cache() once after the phase that needed it, or set "
-         "garbage_collection_threshold:0.8 in PYTORCH_CUDA_ALLOC_CONF."});
+         IsOurPool() ? "Call torch.cuda.empty_cache() once after the phase that needed it, or "
+                       "`vramstow ctl PID empty-cache` from outside."
+                     : "Call torch.cuda.empty_cache() once after the phase that needed it, or set "
+                       "garbage_collection_threshold:0.8 in PYTORCH_CUDA_ALLOC_CONF."});
   }
 
   // The peak was another one's: what is kept for it now is lacking elsewhere.
