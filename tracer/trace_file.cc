@@ -177,24 +177,14 @@ int TraceFile::Descriptor() {
   return fd;
 }
 
-uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment) {
+// The first `undivided` bytes do not lie across the end of a page.
+uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment, uint64_t undivided) {
   uint64_t end = end_.load(std::memory_order_relaxed);
   uint64_t begin;
   do {
     begin = (end + alignment - 1) / alignment * alignment;
-  } while (!end_.compare_exchange_weak(end, begin + bytes, std::memory_order_relaxed));
-  return begin;
-}
-
-// For a chunk, whose header is not to lie across the end of a page: a process that is killed while
-// it writes leaves whole pages, and half a header is nothing that a reader could explain.
-uint64_t TraceFile::ReserveForChunk(uint64_t bytes) {
-  uint64_t end = end_.load(std::memory_order_relaxed);
-  uint64_t begin;
-  do {
-    begin = (end + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
     const uint64_t next_page = (begin / kLeastPageBytes + 1) * kLeastPageBytes;
-    if (begin + sizeof(ChunkHeader) > next_page) begin = next_page;
+    if (begin + undivided > next_page) begin = next_page;
   } while (!end_.compare_exchange_weak(end, begin + bytes, std::memory_order_relaxed));
   return begin;
 }
@@ -260,7 +250,9 @@ int TraceFile::Append(iovec* parts, int count) {
   for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
   const int fd = Descriptor();
   if (fd < 0) return errno;
-  const uint64_t offset = ReserveForChunk(bytes);
+  // A process that is killed while it writes leaves whole pages, and half a chunk's header is
+  // nothing that a reader could explain.
+  const uint64_t offset = Reserve(bytes, kChunkAlignment, sizeof(ChunkHeader));
   if (OverFileSizeLimit(offset + bytes)) return ENOSPC;
   return WriteAll(fd, parts, count, offset);
 }

@@ -101,8 +101,7 @@ class TraceFile {
   int MakePath(const char* directory, const char* stem, unsigned attempt);
   bool IsOurs(int fd) const;
   int Descriptor();
-  uint64_t Reserve(uint64_t bytes, uint64_t alignment);
-  uint64_t ReserveForChunk(uint64_t bytes);
+  uint64_t Reserve(uint64_t bytes, uint64_t alignment, uint64_t undivided = 0);
   int ProvideRoom(int fd, uint64_t offset);
   static uint8_t* PlainSlot();
   int ClaimRing(uint64_t needed, RingPlace* place) VRAMSTOW_REQUIRES(ring_lock_);

@@ -220,6 +220,19 @@ TEST(EventCodingTest, TheShortCutLeavesWhatItCannotSay) {
   EXPECT_LE(end - out, 8);
 }
 
+// Two of the same call, 10 ns apart.
+void ExpectTwoFrees(Payload* payload, uint32_t stack) {
+  DecodeResult last;
+  const std::vector<Event> read = payload->Decode(&last);
+  EXPECT_EQ(last, DecodeResult::kEnd);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].kind, EventKind::kFree);
+  EXPECT_EQ(read[1].call, 2u);
+  EXPECT_EQ(read[1].stack, stack);
+  EXPECT_EQ(read[1].sequence, 2u);
+  EXPECT_EQ(read[1].time_ns, 20u);
+}
+
 TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
   Payload payload;
   uint8_t* out = payload.bytes.data();
@@ -245,15 +258,7 @@ TEST(EventCodingTest, SkipsWhatALaterVersionMayAdd) {
     out = WriteVarint(out, ~uint64_t{0});
   }
   payload.size = static_cast<size_t>(out - payload.bytes.data());
-  DecodeResult last;
-  const std::vector<Event> read = payload.Decode(&last);
-  EXPECT_EQ(last, DecodeResult::kEnd);
-  ASSERT_EQ(read.size(), 2u);
-  EXPECT_EQ(read[1].kind, EventKind::kFree);
-  EXPECT_EQ(read[1].call, 2u);
-  EXPECT_EQ(read[1].stack, 7u);
-  EXPECT_EQ(read[1].sequence, 2u);
-  EXPECT_EQ(read[1].time_ns, 20u);
+  ExpectTwoFrees(&payload, 7);
 }
 
 TEST(EventCodingTest, SkipsWhatALaterVersionOfTheOldEventsMayAdd) {
@@ -278,14 +283,7 @@ TEST(EventCodingTest, SkipsWhatALaterVersionOfTheOldEventsMayAdd) {
     out = WriteVarint(out, ~uint64_t{0});
   }
   payload.size = static_cast<size_t>(out - payload.bytes.data());
-  DecodeResult last;
-  const std::vector<Event> read = payload.Decode(&last);
-  EXPECT_EQ(last, DecodeResult::kEnd);
-  ASSERT_EQ(read.size(), 2u);
-  EXPECT_EQ(read[1].kind, EventKind::kFree);
-  EXPECT_EQ(read[1].call, 2u);
-  EXPECT_EQ(read[1].sequence, 2u);
-  EXPECT_EQ(read[1].time_ns, 20u);
+  ExpectTwoFrees(&payload, 123456);
 }
 
 TEST(EventCodingTest, RefusesWhatCannotBeRight) {

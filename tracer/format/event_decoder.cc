@@ -116,12 +116,15 @@ const uint8_t* EventDecoder::DecodeFollowing(const uint8_t* in, const Shape& sha
     event->object = last_object_ = last_object_ + UnZigZag(difference);
   }
   if ((shape.fields & kOffsetFollows) != 0) in = ReadVarint(in, &event->offset);
-  if ((shape.fields & kStackFollows) != 0) {
-    uint64_t stack;
-    in = ReadVarint(in, &stack);
-    event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
-  }
+  if ((shape.fields & kStackFollows) != 0) in = ReadStack(in, event);
   return SkipNumbers(in, shape.more);
+}
+
+const uint8_t* EventDecoder::ReadStack(const uint8_t* in, Event* event) {
+  uint64_t stack;
+  in = ReadVarint(in, &stack);
+  event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
+  return in;
 }
 
 // What a later version wrote: there may be more of these than the padding allows. Null: they do not
@@ -200,8 +203,9 @@ bool EventDecoder::SetClock(const uint8_t* in, const uint8_t* end) {
   return in != nullptr && ReadVarint(in, end, &clock_scale_) != nullptr;
 }
 
-bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
-  if (end - in < 5 || in[0] >= kShapes || in[1] > kFollowsMask) return false;
+// The five bytes that a shape begins with, old or not. Null: they cannot be right.
+EventDecoder::Shape* EventDecoder::BeginShape(const uint8_t* in, const uint8_t* end) {
+  if (end - in < 5 || in[0] >= kShapes) return nullptr;
   Shape& shape = shapes_[in[0]];
   shape = Shape();
   shape.fields = in[1];
@@ -209,11 +213,17 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   shape.event.kind = static_cast<EventKind>(in[2]);
   shape.event.memory = static_cast<MemoryKind>(in[3]);
   shape.event.layer = static_cast<Layer>(in[4]);
+  return &shape;
+}
+
+bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
+  Shape* const shape = BeginShape(in, end);
+  if (shape == nullptr || shape->fields > kFollowsMask) return false;
   uint64_t region;
   in = ReadUpTo(in + 5, end, (uint64_t{1} << kRegionBits) - 1, &region);
   if (in == nullptr) return false;
-  shape.region = region << kRegionShift;
-  return DefineCaller(in, end, &shape);
+  shape->region = region << kRegionShift;
+  return DefineCaller(in, end, shape);
 }
 
 // What a shape ends with. Afterwards it is defined.

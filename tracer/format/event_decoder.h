@@ -57,6 +57,7 @@ class EventDecoder {
   void FromTicks(Event* event);
   const uint8_t* DecodeEvent(const uint8_t* in, const Shape& shape, Event* event);
   const uint8_t* DecodeFollowing(const uint8_t* in, const Shape& shape, Event* event);
+  static const uint8_t* ReadStack(const uint8_t* in, Event* event);
   const uint8_t* SkipNumbers(const uint8_t* in, unsigned count) const;
 
   bool SkipRecords();
@@ -64,6 +65,7 @@ class EventDecoder {
   bool TakeEventRecord(RecordType type, const uint8_t* in, const uint8_t* end);
   bool SetThread(const uint8_t* in, const uint8_t* end);
   bool SetClock(const uint8_t* in, const uint8_t* end);
+  Shape* BeginShape(const uint8_t* in, const uint8_t* end);
   bool DefineShape(const uint8_t* in, const uint8_t* end);
   static bool DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape);
   bool DefineAmount(const uint8_t* in, const uint8_t* end, unsigned size_shift);

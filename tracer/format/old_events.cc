@@ -21,11 +21,6 @@ enum class SizeField : uint8_t {
   kPages = 2,     // of 512 bytes; a multiple
   kTwoMebis = 3,  // of 2 MiB; a multiple
 };
-enum class RequestedField : uint8_t {
-  kZero = 0,
-  kAsSize = 1,
-  kDifference = 2,  // size minus requested
-};
 constexpr unsigned kSizeFieldShift = 2;
 constexpr unsigned kRequestedFieldShift = 4;
 constexpr unsigned kObjectFieldBit = 0x40;  // difference to the last one
@@ -52,10 +47,7 @@ const uint8_t* EventDecoder::DecodeOldEvent(const uint8_t* in, const Shape& shap
   event->time_ns = last_time_ + elapsed;
   in = DecodeOldFields(in, shape, event);
   if (in == nullptr || shape.more == 0) return in;
-  uint64_t stack;
-  in = ReadVarint(in, &stack);
-  event->stack = stack <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(stack) : 0;
-  return SkipNumbers(in, shape.more - 1u);
+  return SkipNumbers(ReadStack(in, event), shape.more - 1u);
 }
 
 const uint8_t* EventDecoder::DecodeOldFields(const uint8_t* in, const Shape& shape, Event* event) {
@@ -77,13 +69,13 @@ const uint8_t* EventDecoder::DecodeOldFields(const uint8_t* in, const Shape& sha
     in = ReadShifted(in, shift, &event->size);
     if (in == nullptr) return nullptr;
   }
-  switch (static_cast<RequestedField>(shape.fields >> kRequestedFieldShift & 3)) {
-    case RequestedField::kZero:
+  switch (static_cast<RequestedForm>(shape.fields >> kRequestedFieldShift & 3)) {
+    case RequestedForm::kZero:
       break;
-    case RequestedField::kAsSize:
+    case RequestedForm::kAsSize:
       event->requested = event->size;
       break;
-    case RequestedField::kDifference: {
+    case RequestedForm::kDifference: {
       uint64_t difference;
       in = ReadVarint(in, &difference);
       event->requested = event->size - UnZigZag(difference);
@@ -104,14 +96,8 @@ const uint8_t* EventDecoder::DecodeOldFields(const uint8_t* in, const Shape& sha
 }
 
 bool EventDecoder::DefineOldShape(const uint8_t* in, const uint8_t* end) {
-  if (end - in < 5 || in[0] >= kShapes) return false;
-  Shape& shape = shapes_[in[0]];
-  shape = Shape();
-  shape.fields = in[1];
-  shape.event.kind = static_cast<EventKind>(in[2]);
-  shape.event.memory = static_cast<MemoryKind>(in[3]);
-  shape.event.layer = static_cast<Layer>(in[4]);
-  return DefineCaller(in + 5, end, &shape);
+  Shape* const shape = BeginShape(in, end);
+  return shape != nullptr && DefineCaller(in + 5, end, shape);
 }
 
 }  // namespace vramstow
