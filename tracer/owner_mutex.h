@@ -16,22 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
-// Clang's thread safety analysis.
-#if defined(__clang__)
-#define VRAMSTOW_CAPABILITY(name) __attribute__((capability(name)))
-#define VRAMSTOW_GUARDED_BY(lock) __attribute__((guarded_by(lock)))
-#define VRAMSTOW_REQUIRES(lock) __attribute__((requires_capability(lock)))
-#define VRAMSTOW_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
-#define VRAMSTOW_RELEASE() __attribute__((release_capability()))
-#define VRAMSTOW_NO_LOCK_ANALYSIS __attribute__((no_thread_safety_analysis))
-#else
-#define VRAMSTOW_CAPABILITY(name)
-#define VRAMSTOW_GUARDED_BY(lock)
-#define VRAMSTOW_REQUIRES(lock)
-#define VRAMSTOW_TRY_ACQUIRE(...)
-#define VRAMSTOW_RELEASE()
-#define VRAMSTOW_NO_LOCK_ANALYSIS
-#endif
+#include "base/thread_annotations.h"
 
 namespace vramstow {
 
