@@ -3,13 +3,9 @@
 #include <bit>
 
 #include "allocator/host_memory.h"
+#include "base/units.h"
 
 namespace vramstow {
-namespace {
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
-
-}  // namespace
 
 void AddressSpace::Open(const DriverTable* driver, const PoolEvents* events, uint64_t page_bytes,
                         uint64_t wanted, uint64_t least) {

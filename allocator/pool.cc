@@ -3,6 +3,7 @@
 #include <new>
 
 #include "allocator/host_memory.h"
+#include "base/units.h"
 
 namespace vramstow {
 namespace {
@@ -16,8 +17,6 @@ constexpr uint64_t kSegmentPage = 2 * kMiB;
 // Ids of blocks: this mark, which the driver's own never have, 11 bits of the pool, 10 of the heap,
 // and a count that lasts for years.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
