@@ -19,19 +19,9 @@
 
 #include "allocator/config.h"
 #include "allocator/driver.h"
-#include "base/event.h"
+#include "base/typed_event.h"
 
 namespace vramstow {
-
-// How an allocation was served; the `object` of its event. Stored in traces: only append.
-enum class Served : uint8_t {
-  kUnknown = 0,
-  kHit = 1,     // from cached memory, no driver call
-  kFence = 2,   // from cached memory, after a look at fences
-  kStitch = 3,  // chunks were mapped anew, none was made
-  kGrow = 4,    // chunks were made
-  kPlain = 5,   // by the plain driver
-};
 
 class PoolEvents {
  public:

@@ -127,7 +127,6 @@ struct TrimResult {
 
 // Runs when an allocation cannot be served (kPressure: drop your caches; `bytes` are lacking) and
 // after cached memory was given back (kTrimmed: `bytes` were). No lock of the pool is held.
-enum class HookKind : uint8_t { kPressure, kTrimmed };
 using PressureHook = void (*)(void* context, HookKind kind, uint64_t bytes);
 
 class Pool {

@@ -45,12 +45,7 @@ uint64_t Recorder::InternAnnotation(std::string_view text) {
 }
 
 uint64_t Recorder::RecordMark(MarkKind kind, uint64_t annotation, uint64_t number) {
-  Event mark;
-  mark.kind = EventKind::kMark;
-  mark.object = annotation;
-  mark.offset = static_cast<uint64_t>(kind);
-  mark.size = number;
-  return Record(mark);
+  return Record(MarkEvent{kind, annotation, number}.ToEvent());
 }
 
 int Recorder::WriteCopy(const char* tag, bool replaces, char* name, size_t size) {

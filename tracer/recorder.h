@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/event.h"
+#include "base/typed_event.h"
 
 namespace vramstow {
 
@@ -78,13 +78,6 @@ struct StackName {
 };
 
 inline constexpr uint64_t kLeastRingBytes = 1024 * 1024;
-
-// What a mark is. Stored in traces: never change one.
-enum class MarkKind : uint8_t {
-  kMoment = 0,
-  kRangeBegins = 1,  // of the thread, or, with a number, of the process
-  kRangeEnds = 2,    // without a text: the thread's innermost one
-};
 
 class RecorderState;  // tracer/recorder_state.h
 

@@ -138,14 +138,8 @@ void RecorderState::WriteHanded(ThreadBuffer* buffer, unsigned which) {
 // What a host that runs out of memory looks like before its end.
 void RecorderState::TakeSample() {
   const HostMemory memory = ReadHostMemory();
-  Event sample;
-  sample.kind = EventKind::kMemoryInfo;
-  sample.memory = MemoryKind::kHostPhysical;
-  sample.size = memory.free;
-  sample.requested = memory.limit;
-  sample.object = memory.resident;
-  sample.offset = memory.is_of_group ? 1 : 0;
-  RecordWithStack(sample);
+  RecordWithStack(
+      HostMemoryInfo{memory.free, memory.limit, memory.resident, memory.is_of_group}.ToEvent());
 }
 
 // Waits a moment for the thread to be out of what it does. False: it is not.

@@ -255,10 +255,8 @@ void RecorderState::TellClock(ThreadBuffer* buffer) {
 void RecorderState::TellGap(ThreadBuffer* buffer) {
   uint32_t expected = kGapPending;
   condition_->compare_exchange_strong(expected, kRecording, std::memory_order_acq_rel);
-  Event gap;
-  gap.kind = EventKind::kGap;
-  gap.size = gap_events_.exchange(0, std::memory_order_acq_rel);
-  if (gap.size != 0) Append(buffer, gap);
+  const GapEvent gap = {gap_events_.exchange(0, std::memory_order_acq_rel)};
+  if (gap.lost_events != 0) Append(buffer, gap.ToEvent());
 }
 
 // The event of a thread that cannot record just now.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/typed_event.h"
 #include "tracer/format/chunk_index.h"
 #include "tracer/format/crc32c.h"
 #include "tracer/format/event_decoder.h"
@@ -174,7 +175,7 @@ bool TraceReader::Impl::Next(Event* event) {
     last_time_ns_ = std::max(last_time_ns_, event->time_ns);
     if (report.events++ == 0) first_sequence_ = last_sequence_;
     if (event->kind == EventKind::kGap) [[unlikely]]
-      told_events_ += event->size;
+      told_events_ += GapEvent::Of(*event).lost_events;
     if (event->kind == EventKind::kMark) [[unlikely]]
       NameRange(event);
     if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
@@ -189,12 +190,13 @@ bool TraceReader::Impl::Next(Event* event) {
 
 // The end of a thread's range does not say which: it is the innermost one.
 void TraceReader::Impl::NameRange(Event* event) {
-  const bool is_process_range = event->size != 0;
-  if (is_process_range || (event->offset != kMarkBegins && event->offset != kMarkEnds)) return;
+  const MarkEvent mark = MarkEvent::Of(*event);
+  const bool is_process_range = mark.number != 0;
+  if (is_process_range || mark.kind == MarkKind::kMoment) return;
   std::vector<uint64_t>& ranges = ranges_[event->thread];
-  if (event->offset == kMarkBegins) {
-    ranges.push_back(event->object);
-  } else if (event->object == 0 && !ranges.empty()) {
+  if (mark.kind == MarkKind::kRangeBegins) {
+    ranges.push_back(mark.annotation);
+  } else if (mark.annotation == 0 && !ranges.empty()) {
     event->object = ranges.back();
     ranges.pop_back();
   }
@@ -341,9 +343,7 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
 bool TraceReader::Impl::TellUntoldGap(Event* event) {
   const uint64_t untold = report.dropped_events - std::min(report.dropped_events, told_events_);
   if (untold == 0 || last_sequence_ == std::numeric_limits<uint64_t>::max()) return false;
-  *event = Event();
-  event->kind = EventKind::kGap;
-  event->size = untold;
+  *event = GapEvent{untold}.ToEvent();
   event->sequence = std::max(last_sequence_ + 1, header_.latch_sequence);
   event->time_ns = std::max(last_time_ns_, header_.latch_time_ns);
   return true;

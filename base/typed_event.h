@@ -1,0 +1,356 @@
+// Typed events: the kinds of events whose fields mean something else than base/event.h says of
+// each field by itself.
+//
+// Idea: an Event has one set of fields for all kinds, because it is stored as it is. For most kinds
+// a field means what its comment says: `size` and `requested` are bytes, `object` is a handle,
+// `offset` is bytes into it. For the kinds below it does not. Each of them has a type here, whose
+// members are named after what they hold, with the unit in the name. ToEvent() makes the event that
+// is stored; Of() reads one of that kind. No other code sets or reads the raw fields of these
+// kinds, except code that copies or prints all fields of all events alike.
+//
+// Fields that are not members stay as they are in a new Event: who makes an event may set them
+// afterwards (call, library, stack, thread).
+//
+// Ownership: values. Threads: values. Errors: none; Of() does not check the kind. Units: in the
+// names of the members; without one it is a number or an identifier.
+#ifndef VRAMSTOW_BASE_TYPED_EVENT_H_
+#define VRAMSTOW_BASE_TYPED_EVENT_H_
+
+#include <cstdint>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+// How the pool served an allocation: the `object` of a kAllocate of a block. Stored in traces: only
+// append.
+enum class Served : uint8_t {
+  kUnknown = 0,
+  kHit = 1,     // from cached memory, no driver call
+  kFence = 2,   // from cached memory, after a look at fences
+  kStitch = 3,  // chunks were mapped anew, none was made
+  kGrow = 4,    // chunks were made
+  kPlain = 5,   // by the plain driver
+};
+inline constexpr uint64_t ObjectOf(Served served) { return static_cast<uint64_t>(served); }
+// kUnknown for a number that this version does not know, and for events that were no blocks.
+inline Served ServedOf(const Event& block) {
+  return block.object <= ObjectOf(Served::kPlain) ? static_cast<Served>(block.object)
+                                                  : Served::kUnknown;
+}
+
+// kRefused: the driver refused what an earlier event announced. Everything but these fields is as
+// in that event.
+inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int32_t result) {
+  Event event = announced;
+  event.kind = EventKind::kRefused;
+  event.object = announced_sequence;
+  event.result = result;
+  return event;
+}
+inline uint64_t RefusedSequence(const Event& refusal) { return refusal.object; }
+
+// kMemoryInfo of a device: the driver's answer, or our own look.
+struct DeviceMemoryInfo {
+  int16_t device = kNoDevice;
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kMemoryInfo;
+    event.device = device;
+    event.size = free_bytes;
+    event.requested = total_bytes;
+    return event;
+  }
+  static DeviceMemoryInfo Of(const Event& event) {
+    return {event.device, event.size, event.requested};
+  }
+};
+
+// kMemoryInfo of the host: a look at its memory.
+struct HostMemoryInfo {
+  uint64_t free_bytes = 0;
+  uint64_t limit_bytes = 0;     // of the machine, or of the control group
+  uint64_t resident_bytes = 0;  // of this process
+  bool is_of_group = false;     // free and limit are those of the control group with the least room
+
+  static bool Is(const Event& event) {
+    return event.kind == EventKind::kMemoryInfo && event.memory == MemoryKind::kHostPhysical;
+  }
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kMemoryInfo;
+    event.memory = MemoryKind::kHostPhysical;
+    event.size = free_bytes;
+    event.requested = limit_bytes;
+    event.object = resident_bytes;
+    event.offset = is_of_group ? 1 : 0;
+    return event;
+  }
+  static HostMemoryInfo Of(const Event& event) {
+    return {event.size, event.requested, event.object, event.offset != 0};
+  }
+};
+
+// What a mark is. Stored in traces: never change one.
+enum class MarkKind : uint8_t {
+  kMoment = 0,
+  kRangeBegins = 1,  // of the thread, or, with a number, of the process
+  kRangeEnds = 2,    // without a text: the thread's innermost one
+};
+
+// kMark: an annotation of the application.
+struct MarkEvent {
+  MarkKind kind = MarkKind::kMoment;  // a number that is not known reads as kMoment
+  uint64_t annotation = 0;            // the number of its text in the trace's table; 0: none
+  uint64_t number = 0;                // of an iteration, or of a range of the process; 0: none
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kMark;
+    event.object = annotation;
+    event.offset = static_cast<uint64_t>(kind);
+    event.size = number;
+    return event;
+  }
+  static MarkEvent Of(const Event& event) {
+    const bool is_range = event.offset == static_cast<uint64_t>(MarkKind::kRangeBegins) ||
+                          event.offset == static_cast<uint64_t>(MarkKind::kRangeEnds);
+    return {is_range ? static_cast<MarkKind>(event.offset) : MarkKind::kMoment, event.object,
+            event.size};
+  }
+};
+
+// kGap: so many events were lost here.
+struct GapEvent {
+  uint64_t lost_events = 0;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kGap;
+    event.size = lost_events;
+    return event;
+  }
+  static GapEvent Of(const Event& event) { return {event.size}; }
+};
+
+// kPeerAccess: the context may reach another device.
+struct PeerAccessEvent {
+  uint64_t peer_device = 0;  // all bits set: not known
+
+  static PeerAccessEvent Of(const Event& event) { return {event.object}; }
+};
+
+// kCacheStitch: free chunks were mapped anew so that an allocation fits.
+struct StitchEvent {
+  uint64_t mapped_bytes = 0;
+  uint64_t block_bytes = 0;   // of the allocation
+  uint64_t moved_chunks = 0;  // taken from elsewhere
+  uint64_t stream = kUnknownStream;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kCacheStitch;
+    event.layer = Layer::kPool;
+    event.size = mapped_bytes;
+    event.requested = block_bytes;
+    event.object = moved_chunks;
+    event.stream = stream;
+    return event;
+  }
+  static StitchEvent Of(const Event& event) {
+    return {event.size, event.requested, event.object, event.stream};
+  }
+};
+
+// Why the application's hooks ran. Stored in traces: never change one.
+enum class HookKind : uint8_t { kPressure = 0, kTrimmed = 1 };
+
+// kCacheHook: the application's hooks ran.
+struct HookEvent {
+  HookKind kind = HookKind::kPressure;
+  uint64_t bytes = 0;  // lacking, or given back
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kCacheHook;
+    event.layer = Layer::kPool;
+    event.size = bytes;
+    event.object = static_cast<uint64_t>(kind);
+    return event;
+  }
+  static HookEvent Of(const Event& event) {
+    return {event.object == static_cast<uint64_t>(HookKind::kTrimmed) ? HookKind::kTrimmed
+                                                                      : HookKind::kPressure,
+            event.size};
+  }
+};
+
+// kCacheFenceWait: an allocation waited for submitted work.
+struct FenceWaitEvent {
+  uint64_t waited_ns = 0;
+  uint64_t block_bytes = 0;  // of the allocation
+  uint64_t stream = kUnknownStream;
+  int32_t result = 0;  // 0: the work was done in time
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kCacheFenceWait;
+    event.layer = Layer::kPool;
+    event.size = waited_ns;
+    event.requested = block_bytes;
+    event.stream = stream;
+    event.result = result;
+    return event;
+  }
+  static FenceWaitEvent Of(const Event& event) {
+    return {event.size, event.requested, event.stream, event.result};
+  }
+};
+
+// kActivity of work on the device, as CUPTI told it later.
+struct DeviceWorkEvent {
+  int16_t device = kNoDevice;
+  uint64_t stream = kUnknownStream;
+  uint64_t correlation = 0;  // CUPTI's number of the call
+  uint64_t bytes = 0;        // of a copy or fill
+  uint64_t duration_ns = 0;
+  uint64_t begin_unix_ns = 0;
+  uint64_t annotation = 0;  // its name
+
+  // Else it is an ActivityMemoryEvent.
+  static bool Is(const Event& event) {
+    return event.kind == EventKind::kActivity && event.memory == MemoryKind::kNone;
+  }
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kActivity;
+    event.device = device;
+    event.stream = stream;
+    event.address = correlation;
+    event.size = bytes;
+    event.requested = duration_ns;
+    event.offset = begin_unix_ns;
+    event.object = annotation;
+    return event;
+  }
+  static DeviceWorkEvent Of(const Event& event) {
+    return {event.device,    event.stream, event.address, event.size,
+            event.requested, event.offset, event.object};
+  }
+};
+
+// kActivity of memory that was given out or taken back, as CUPTI told it later.
+struct ActivityMemoryEvent {
+  MemoryKind memory = MemoryKind::kDevice;
+  int16_t device = kNoDevice;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint64_t correlation = 0;  // CUPTI's number of the call
+  uint64_t unix_ns = 0;      // when
+  uint64_t annotation = 0;   // "allocate" or "free"
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kActivity;
+    event.memory = memory;
+    event.device = device;
+    event.address = address;
+    event.size = bytes;
+    event.requested = correlation;
+    event.offset = unix_ns;
+    event.object = annotation;
+    return event;
+  }
+  static ActivityMemoryEvent Of(const Event& event) {
+    return {event.memory,    event.device, event.address, event.size,
+            event.requested, event.offset, event.object};
+  }
+};
+
+// kCorrelation: in which of CUPTI's calls an event was recorded.
+struct CorrelationEvent {
+  uint64_t sequence = 0;     // of that event
+  uint64_t correlation = 0;  // CUPTI's number of the call
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kCorrelation;
+    event.object = sequence;
+    event.size = correlation;
+    return event;
+  }
+  static CorrelationEvent Of(const Event& event) { return {event.object, event.size}; }
+};
+
+// kOffload and kReturn: live memory went to the host, or came back.
+struct MoveEvent {
+  bool is_return = false;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint64_t gate_ns = 0;  // for how long submissions had to wait
+  OffloadReason reason = OffloadReason::kUnknown;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = is_return ? EventKind::kReturn : EventKind::kOffload;
+    event.layer = Layer::kPool;
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.size = bytes;
+    event.requested = gate_ns;
+    event.object = static_cast<uint64_t>(reason);
+    return event;
+  }
+  static MoveEvent Of(const Event& event) {
+    return {event.kind == EventKind::kReturn, event.address, event.size, event.requested,
+            event.object < uint64_t{kOffloadReasons} ? static_cast<OffloadReason>(event.object)
+                                                     : OffloadReason::kUnknown};
+  }
+};
+
+// kLaunch: kernels were launched.
+struct LaunchEvent {
+  // Counted by all threads since the last such event of this kernel; or one launch of this thread,
+  // which stands for `launches` of them.
+  bool is_sample = false;
+  uint64_t launches = 0;
+  uint64_t annotation = 0;  // names the kernel, or the entry point where it is no kernel's
+  uint64_t stream = kUnknownStream;
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kLaunch;
+    event.object = annotation;
+    event.size = launches;
+    event.offset = is_sample ? 1 : 0;
+    event.stream = stream;
+    return event;
+  }
+  static LaunchEvent Of(const Event& event) {
+    return {event.offset != 0, event.size, event.object, event.stream};
+  }
+};
+
+// kTouch: submitted work names an address.
+struct TouchEvent {
+  uint64_t address = 0;
+  uint64_t clock = 0;  // the offloader's, in submissions
+
+  Event ToEvent() const {
+    Event event;
+    event.kind = EventKind::kTouch;
+    event.layer = Layer::kPool;
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.object = clock;
+    return event;
+  }
+  static TouchEvent Of(const Event& event) { return {event.address, event.object}; }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_TYPED_EVENT_H_
