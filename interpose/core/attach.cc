@@ -1,10 +1,10 @@
 // Where the shim comes in, and where the process ends. See interpose/shim/seam.h.
-#include "interpose/core/annotations.h"
 #include "interpose/core/core.h"
-#include "interpose/core/pooling/application.h"
-#include "interpose/core/pooling/framework.h"
-#include "interpose/core/pooling/residency.h"
-#include "interpose/core/routing.h"
+#include "interpose/core/framework/framework.h"
+#include "interpose/core/pools/application.h"
+#include "interpose/core/pools/residency.h"
+#include "interpose/core/record/annotations.h"
+#include "interpose/core/runtime/routing.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
 

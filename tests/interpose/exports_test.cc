@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "interpose/core/cuda_abi.h"
-#include "interpose/core/hook_table.h"
+#include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/hook_table.h"
 #include "tests/interpose/support.h"
 
 namespace vramstow {

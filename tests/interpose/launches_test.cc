@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "interpose/core/hook_table.h"
+#include "interpose/core/runtime/hook_table.h"
 #include "tests/interpose/support.h"
 #include "tracer/format/reader.h"
 

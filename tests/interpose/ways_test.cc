@@ -1,7 +1,7 @@
 // Every way in which a program comes to a function of the driver.
 #include <gmock/gmock.h>
 
-#include "interpose/core/hook_table.h"
+#include "interpose/core/runtime/hook_table.h"
 #include "tests/interpose/support.h"
 
 namespace vramstow {

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "base/control.h"
-#include "interpose/core/service/ipc.h"
+#include "interpose/core/pools/ipc.h"
 
 namespace vramstow {
 

@@ -11,9 +11,9 @@
 #include "base/control.h"
 #include "base/units.h"
 #include "interpose/core/core.h"
-#include "interpose/core/facts.h"
-#include "interpose/core/pooling/application.h"
-#include "interpose/core/pooling/residency.h"
+#include "interpose/core/pools/application.h"
+#include "interpose/core/pools/residency.h"
+#include "interpose/core/record/facts.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "interpose/core/core.h"
-#include "interpose/core/keep_errno.h"
-#include "interpose/core/pooling/pool_trace.h"
-#include "interpose/core/say.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
 
 namespace vramstow {
 namespace {

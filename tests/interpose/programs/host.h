@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interpose/core/cuda_abi.h"
+#include "interpose/core/runtime/cuda_abi.h"
 
 namespace vramstow::host {
 

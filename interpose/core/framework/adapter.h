@@ -1,0 +1,20 @@
+// The adapter for the PyTorch of this process, where no start-up hook has brought one.
+//
+// Idea: whoever loads LibTorch, or Python without its start-up files, initialises CUDA before the
+// first tensor. At that moment PyTorch's allocator is there and not in use yet, so it can be
+// replaced. The program `vramstow` compiles the adapter where that was not done before.
+//
+// Ownership: the adapter stays as long as the process. Threads: the first caller does it; others
+// wait for cuInit anyway. Errors: one sentence on stderr, then PyTorch keeps its own allocator.
+// Takes the dynamic linker's lock; called with no lock of vramstow's. Units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_
+#define VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_
+
+namespace vramstow {
+
+// Called once CUDA is initialised. Does nothing in a process without PyTorch, or at segment level.
+void LoadAdapter();
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_

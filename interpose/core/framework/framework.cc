@@ -1,0 +1,380 @@
+#include "interpose/core/framework/framework.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "interpose/core/core.h"
+#include "interpose/core/pools/out_of_memory.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/settings.h"
+#include "interpose/core/record/free_bytes.h"
+#include "interpose/core/runtime/keep_errno.h"
+
+#define VRAMSTOW_IMPLEMENTATION
+#include "include/vramstow/framework.h"
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow {
+namespace {
+
+constinit std::atomic<const vramstow_framework_observer*> the_observer{nullptr};
+
+constexpr size_t kMaxNames = 8;  // with an allocation
+
+// There is one adapter, so its number in the trace is looked up once.
+uint16_t LibraryOf(const void* return_address) {
+  static constinit std::atomic<uint16_t> known{kUnknownName};
+  uint16_t library = known.load(std::memory_order_relaxed);
+  if (library == kUnknownName) [[unlikely]] {
+    library = TheCore().trace.Library(return_address);
+    known.store(library, std::memory_order_relaxed);
+  }
+  return library;
+}
+
+// What the adapter calls is not the driver's business: while the pool works for it, calls that come
+// in through the hooks are the driver's own.
+class Inside {
+ public:
+  explicit Inside(const void* return_address, EventKind kind = EventKind::kFree,
+                  const StackName* names = nullptr, size_t count = 0)
+      : thread_(TheCore().shim->thread()), call_(LibraryOf(return_address), kind, names, count) {
+    ++thread_->depth;
+  }
+  ~Inside() { --thread_->depth; }
+  // The pool says what it tried; this is the request itself, as those of the driver's functions
+  // are.
+  void RecordRefusal(const BlockRequest& request, int device) const {
+    Event event;
+    event.kind = EventKind::kAllocate;
+    event.layer = Layer::kFramework;
+    event.memory = MemoryKind::kDevice;
+    event.device = static_cast<int16_t>(device);
+    event.stream = request.stream;
+    event.size = event.requested = request.size;
+    event.result = CUDA_ERROR_OUT_OF_MEMORY;
+    PoolCall::Record(&event);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  KeepErrno keep_errno_;
+  VramstowThread* const thread_;
+  PoolCall call_;
+};
+
+int CodeOf(PoolError error) {
+  switch (error) {
+    case PoolError::kOk:
+      return VRAMSTOW_OK;
+    case PoolError::kOutOfMemory:
+      return VRAMSTOW_OUT_OF_MEMORY;
+    case PoolError::kNotOurs:
+      return VRAMSTOW_NOT_OURS;
+    case PoolError::kInvalid:
+      return VRAMSTOW_INVALID;
+    case PoolError::kUnavailable:
+      break;
+  }
+  return VRAMSTOW_NOT_ACTIVE;
+}
+
+Pools::Use UseOf(int handle) { return TheCore().pools.At(handle); }
+
+void Put(const BlockRequest& request, const Block& served, int device,
+         vramstow_framework_block* block) {
+  *block = {served.address, served.size, request.size,        request.stream,
+            request.pool,   device,      VRAMSTOW_BLOCK_LIVE, 0};
+}
+
+int Open(int device, int* handle) {
+  const Inside inside(__builtin_return_address(0));
+  Pools& pools = TheCore().pools;
+  Pools::Use use = pools.ForCurrentContext();
+  if (!use || use.device() != device) return VRAMSTOW_NOT_ACTIVE;
+  DescribeFreeBytes(use.device());
+  *handle = pools.NumberOf(use);
+  return VRAMSTOW_OK;
+}
+
+inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint64_t stream,
+                          uint64_t pool, vramstow_framework_block* block, int* served) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  // What a private pool has stays where it is.
+  const uint32_t tag = pool == 0 ? Regions::Current() : 0;
+  const BlockRequest request{size, stream, pool, Layer::kFramework, tag};
+  Block made;
+  const PoolError error = use->Allocate(request, &made);
+  if (error == PoolError::kOk) {
+    Put(request, made, use.device(), block);
+    *served = made.served == Served::kHit ? VRAMSTOW_SERVED_FROM_CACHE : VRAMSTOW_SERVED_SLOWLY;
+    if (made.served != Served::kHit) {
+      TellFailedCheck(use.get());
+      SampleFreeBytes(use.device());
+    }
+    return VRAMSTOW_OK;
+  }
+  TellFailedCheck(use.get());
+  if (error == PoolError::kOutOfMemory) {
+    inside.RecordRefusal(request, use.device());
+    DescribeOutOfMemory(use.get());
+  }
+  return CodeOf(error);
+}
+
+int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
+             vramstow_framework_block* block, int* served) {
+  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
+  return AllocateInside(inside, handle, size, stream, pool, block, served);
+}
+
+int KeepsStacks() { return std::strcmp(TheCore().process.options().stacks, "off") != 0 ? 1 : 0; }
+
+std::string_view KindOf(const vramstow_framework_name& name) {
+  switch (name.kind) {
+    case VRAMSTOW_NAME_OPERATOR:
+      return "<operator>";
+    case VRAMSTOW_NAME_BACKWARD:
+      return "<backward>";
+    default:
+      return "<module>";
+  }
+}
+
+int AllocateFor(int handle, uint64_t size, uint64_t stream, uint64_t pool,
+                const vramstow_framework_name* names, int count, vramstow_framework_block* block,
+                int* served) {
+  StackName told[kMaxNames];
+  size_t kept = 0;
+  for (int i = 0; i < count && kept < kMaxNames; ++i)
+    told[kept++] = {names[i].text, KindOf(names[i])};
+  const Inside inside(__builtin_return_address(0), EventKind::kAllocate, told, kept);
+  return AllocateInside(inside, handle, size, stream, pool, block, served);
+}
+
+int AllocateAt(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
+               vramstow_framework_block* block) {
+  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const BlockRequest request{size, stream, pool, Layer::kFramework};
+  Block made;
+  const PoolError error = use->AllocateAt(address, request, &made);
+  if (error == PoolError::kOk) Put(request, made, use.device(), block);
+  return CodeOf(error);
+}
+
+void Put(const BlockInfo& info, int device, vramstow_framework_block* block) {
+  *block = {info.address,
+            info.size,
+            info.requested,
+            info.stream,
+            info.pool,
+            device,
+            info.layer == Layer::kFramework ? VRAMSTOW_BLOCK_LIVE : VRAMSTOW_BLOCK_FOREIGN,
+            0};
+}
+
+int Free(uint64_t address, vramstow_framework_block* block) {
+  const Inside inside(__builtin_return_address(0));
+  Pools::Use use = TheCore().pools.Owning(address);
+  if (!use) return VRAMSTOW_NOT_OURS;
+  BlockInfo info;
+  // PyTorch's own allocator may have tensors in blocks of ours: it asked cuMemAlloc for them.
+  const PoolError error = use->Free(address, &info, true);
+  if (error != PoolError::kOk) return CodeOf(error);
+  Put(info, use.device(), block);
+  if (info.pending) block->state = VRAMSTOW_BLOCK_PENDING;
+  return VRAMSTOW_OK;
+}
+
+int RecordUse(uint64_t address, uint64_t stream) {
+  const Inside inside(__builtin_return_address(0));
+  Pools::Use use = TheCore().pools.Owning(address);
+  return use ? CodeOf(use->RecordUse(address, stream)) : VRAMSTOW_NOT_OURS;
+}
+
+int Find(uint64_t address, vramstow_framework_block* block) {
+  Pools::Use use = TheCore().pools.Owning(address);
+  if (!use) return VRAMSTOW_NOT_OURS;
+  BlockInfo info;
+  const PoolError error = use->Find(address, &info);
+  if (error == PoolError::kOk) Put(info, use.device(), block);
+  if (error == PoolError::kOk && info.pending && block->state == VRAMSTOW_BLOCK_LIVE) {
+    block->state = VRAMSTOW_BLOCK_PENDING;
+  }
+  return CodeOf(error);
+}
+
+int Keep(int handle, uint64_t pool, int keep) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  use->KeepPrivate(pool, keep != 0);
+  return VRAMSTOW_OK;
+}
+
+int Trim(int handle, int wait, uint64_t* released_bytes) {
+  const Inside inside(__builtin_return_address(0));
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const PoolStats stats = use->Stats();
+  *released_bytes = 0;
+  if (stats.reserved_bytes == stats.allocated_bytes) return VRAMSTOW_OK;
+  if (wait != 0) use->Synchronize();
+  *released_bytes = use->Trim({}).released_bytes;
+  return VRAMSTOW_OK;
+}
+
+int SetFrameworkLimit(int handle, uint64_t bytes) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  use->SetShare(bytes);
+  return VRAMSTOW_OK;
+}
+
+int Stats(int handle, vramstow_framework_stats* stats) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const PoolStats all = use->Stats();
+  const MappedBytes mapped = use->Mapped(0);
+  stats->reserved_bytes = all.reserved_bytes;
+  stats->mapped_small = mapped.small;
+  stats->mapped_large = mapped.large;
+  stats->foreign_bytes = use->MappedWithoutStream();
+  stats->grown_chunks = all.grown_chunks;
+  stats->released_chunks = all.released_chunks;
+  stats->fence_waits = all.fence_waits;
+  stats->total_bytes = use->device_bytes();
+  return VRAMSTOW_OK;
+}
+
+int Mapped(int handle, uint64_t pool, uint64_t* small_bytes, uint64_t* large_bytes) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const MappedBytes mapped = use->Mapped(pool);
+  *small_bytes = mapped.small;
+  *large_bytes = mapped.large;
+  return VRAMSTOW_OK;
+}
+
+struct Visit {
+  vramstow_framework_visitor visitor;
+  void* context;
+  int device;
+};
+
+void VisitSpan(void* context, const PoolSpan& span) {
+  const auto* visit = static_cast<const Visit*>(context);
+  int state = VRAMSTOW_BLOCK_FREE;
+  if (span.state == SpanState::kPending) state = VRAMSTOW_BLOCK_PENDING;
+  if (span.state == SpanState::kLive) state = VRAMSTOW_BLOCK_LIVE;
+  if (state != VRAMSTOW_BLOCK_FREE && span.layer != Layer::kFramework) {
+    state = VRAMSTOW_BLOCK_FOREIGN;
+  }
+  const vramstow_framework_block block = {span.address, span.size,         span.requested,
+                                          span.stream,  span.pool,         visit->device,
+                                          state,        span.small ? 0 : 1};
+  visit->visitor(visit->context, &block);
+}
+
+int VisitBlocks(int handle, vramstow_framework_visitor visitor, void* context) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  Visit visit{visitor, context, use.device()};
+  use->VisitSpans(VisitSpan, &visit);
+  return VRAMSTOW_OK;
+}
+
+int Shortage(int handle, vramstow_framework_shortage* shortage) {
+  Pools::Use use = UseOf(handle);
+  if (!use) return VRAMSTOW_NOT_ACTIVE;
+  const OutOfMemoryReport report = use->LastReport();
+  *shortage = {};
+  shortage->requested_bytes = report.requested_bytes;
+  shortage->allocated_bytes = report.allocated_bytes;
+  shortage->reserved_bytes = report.reserved_bytes;
+  shortage->limit_bytes = report.limit_bytes;
+  shortage->device_free_bytes = report.device_free_bytes;
+  shortage->device_total_bytes = report.device_total_bytes;
+  shortage->free_bytes = report.free_bytes;
+  shortage->largest_free_bytes = report.largest_free_bytes;
+  shortage->pending_bytes = report.pending_bytes;
+  shortage->live_blocks = report.live_blocks;
+  static_assert(OutOfMemoryReport::kHolders == 8);
+  shortage->holder_count = report.holder_count;
+  for (int i = 0; i < report.holder_count; ++i) {
+    shortage->holders[i].address = report.holders[i].address;
+    shortage->holders[i].bytes = report.holders[i].bytes;
+    shortage->holders[i].stream = report.holders[i].stream;
+  }
+  return VRAMSTOW_OK;
+}
+
+int Observe(const vramstow_framework_observer* observer) {
+  the_observer.store(observer, std::memory_order_release);
+  return VRAMSTOW_OK;
+}
+
+constexpr vramstow_framework kTable = {
+    VRAMSTOW_FRAMEWORK_VERSION,
+    sizeof(vramstow_framework),
+    Open,
+    Allocate,
+    AllocateAt,
+    Free,
+    RecordUse,
+    Find,
+    Keep,
+    Trim,
+    SetFrameworkLimit,
+    Stats,
+    Mapped,
+    VisitBlocks,
+    Shortage,
+    Observe,
+    KeepsStacks,
+    AllocateFor,
+};
+
+}  // namespace
+
+const vramstow_framework* FrameworkTable(uint32_t version) {
+  if (version != VRAMSTOW_FRAMEWORK_VERSION) return nullptr;
+  Core& core = TheCore();
+  if (!core.process.Start() || !WantsPool(core.process.options())) return nullptr;
+  return &kTable;
+}
+
+bool HasFramework() { return the_observer.load(std::memory_order_acquire) != nullptr; }
+
+void TellFramework(const Event& event) {
+  const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
+  if (observer == nullptr) return;
+  // Segments come mapped.
+  const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
+  switch (event.kind) {
+    case EventKind::kAllocate:
+    case EventKind::kFree:
+      if (!segment || event.result != 0) break;
+      observer->mapping(event.device, event.address, event.size,
+                        event.kind == EventKind::kAllocate ? 1 : 0);
+      break;
+    case EventKind::kMap:
+      if (event.result == 0) observer->mapping(event.device, event.address, event.size, 1);
+      break;
+    case EventKind::kUnmap:
+      observer->mapping(event.device, event.address, event.size, 0);
+      break;
+    case EventKind::kFreeCompleted:
+      if (event.layer == Layer::kFramework) {
+        observer->completed(event.device, event.address, event.size, event.requested);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace vramstow

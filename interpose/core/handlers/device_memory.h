@@ -1,0 +1,67 @@
+// cuMemAlloc and its kin.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
+
+#include "interpose/core/handlers/pooled.h"
+#include "interpose/core/handlers/record.h"
+
+namespace vramstow::handlers {
+
+template <typename Call, typename Pointer, typename Size>
+CUresult MemAlloc(const Call& call, Pointer* dptr, Size bytesize) {
+  if constexpr (kPoolable<Pointer>) {
+    const PoolAnswer answer = AllocatePooled(call.entry(), {.size = bytesize}, dptr);
+    if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
+  }
+  Event event;
+  event.kind = EventKind::kAllocate;
+  event.memory = MemoryKind::kDevice;
+  event.device = DeviceBeforeAllocation();
+  const CUresult result = call.Forward(dptr, bytesize);
+  event.result = result;
+  event.address = Output(result, dptr);
+  event.size = event.requested = bytesize;
+  Record(call.entry(), event);
+  return result;
+}
+
+template <typename Call, typename Pointer, typename Size>
+CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width, Size height,
+                       unsigned int element_size) {
+  if constexpr (kPoolable<Pointer>) {
+    const PoolAnswer answer =
+        AllocatePitchedPooled(call.entry(), dptr, pitch, {width, height, element_size});
+    if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
+  }
+  Event event;
+  event.kind = EventKind::kAllocate;
+  event.memory = MemoryKind::kDevicePitched;
+  event.device = DeviceBeforeAllocation();
+  const CUresult result = call.Forward(dptr, pitch, width, height, element_size);
+  event.result = result;
+  event.address = Output(result, dptr);
+  event.requested = uint64_t{width} * height;
+  event.size = result == CUDA_SUCCESS ? Output(result, pitch) * height : event.requested;
+  Record(call.entry(), event);
+  return result;
+}
+
+// Any memory with a device address, whoever gave it out; the event says "device" for all.
+template <typename Call, typename Pointer>
+CUresult MemFree(const Call& call, Pointer dptr) {
+  if constexpr (kPoolable<Pointer>) {
+    CUresult result;
+    if (FreePooled(call.entry(), dptr, &result)) return result;
+  }
+  Event event;
+  event.kind = EventKind::kFree;
+  event.memory = MemoryKind::kDevice;
+  event.address = dptr;
+  return RecordThenForward(call, event, dptr);
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_

@@ -1,0 +1,89 @@
+// Memory that graphs allocate and free when they are launched.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
+
+#include "interpose/core/handlers/record.h"
+#include "interpose/core/runtime/keep_errno.h"
+
+namespace vramstow::handlers {
+
+template <typename Call>
+CUresult RecordNode(const Call& call, EventKind kind, CUresult result, uint64_t node,
+                    uint64_t address, uint64_t bytes, int16_t device) {
+  Event event;
+  event.kind = kind;
+  event.memory = MemoryKind::kDeviceStream;
+  event.result = result;
+  event.object = node;
+  event.address = address;
+  event.size = event.requested = bytes;
+  event.device = device;
+  Record(call.entry(), event);
+  return result;
+}
+
+template <typename Call>
+CUresult GraphAddMemAllocNode(const Call& call, CUgraphNode* node, CUgraph graph,
+                              const CUgraphNode* dependencies, size_t dependency_count,
+                              CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, parameters);
+  const bool readable = parameters != nullptr;
+  return RecordNode(call, EventKind::kGraphAllocate, result, Output(result, node),
+                    readable ? Output(result, &parameters->dptr) : 0,
+                    readable ? parameters->bytesize : 0,
+                    readable ? DeviceOf(parameters->poolProps.location) : kNoDevice);
+}
+
+template <typename Call>
+CUresult GraphAddMemFreeNode(const Call& call, CUgraphNode* node, CUgraph graph,
+                             const CUgraphNode* dependencies, size_t dependency_count,
+                             CUdeviceptr dptr) {
+  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, dptr);
+  return RecordNode(call, EventKind::kGraphFree, result, Output(result, node), dptr, 0, kNoDevice);
+}
+
+// A node of any kind: memory nodes are recorded.
+template <typename Call>
+void RecordIfMemoryNode(const Call& call, CUresult result, const CUgraphNode* node,
+                        const CUgraphNodeParams* parameters) {
+  if (parameters == nullptr) return;
+  if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    RecordNode(call, EventKind::kGraphAllocate, result, Output(result, node),
+               Output(result, &parameters->alloc.dptr), parameters->alloc.bytesize,
+               DeviceOf(parameters->alloc.poolProps.location));
+  } else if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    RecordNode(call, EventKind::kGraphFree, result, Output(result, node), parameters->free.dptr, 0,
+               kNoDevice);
+  }
+}
+
+template <typename Call>
+CUresult GraphAddNode(const Call& call, CUgraphNode* node, CUgraph graph,
+                      const CUgraphNode* dependencies, size_t dependency_count,
+                      CUgraphNodeParams* parameters) {
+  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, parameters);
+  RecordIfMemoryNode(call, result, node, parameters);
+  return result;
+}
+
+template <typename Call>
+CUresult GraphAddNode(const Call& call, CUgraphNode* node, CUgraph graph,
+                      const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
+                      size_t dependency_count, CUgraphNodeParams* parameters) {
+  const CUresult result =
+      call.Forward(node, graph, dependencies, edges, dependency_count, parameters);
+  RecordIfMemoryNode(call, result, node, parameters);
+  return result;
+}
+
+template <typename Call>
+CUresult DeviceGraphMemTrim(const Call& call, CUdevice device) {
+  return RecordNode(call, EventKind::kGraphTrim, call.Forward(device), 0, 0, 0,
+                    static_cast<int16_t>(device));
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_

@@ -1,0 +1,121 @@
+// Contexts come and go.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
+
+#include "interpose/core/handlers/record.h"
+#include "interpose/core/runtime/keep_errno.h"
+
+namespace vramstow::handlers {
+
+template <typename Call>
+CUresult RecordContext(const Call& call, EventKind kind, CUresult result, uint64_t context,
+                       int16_t device) {
+  Event event;
+  event.kind = kind;
+  event.result = result;
+  event.object = context;
+  event.device = device;
+  Record(call.entry(), event);
+  return result;
+}
+
+template <typename Call, typename Context>
+CUresult RecordNewContext(const Call& call, CUresult result, const Context* context,
+                          CUdevice device) {
+  const uint64_t handle = Output(result, context);
+  if (handle != 0) TheCore().contexts.Remember(reinterpret_cast<CUcontext>(handle), device);
+  return RecordContext(call, EventKind::kContextCreate, result, handle,
+                       static_cast<int16_t>(device));
+}
+
+template <typename Call>
+CUresult CtxCreate(const Call& call, CUcontext* context, unsigned int flags, CUdevice device) {
+  return RecordNewContext(call, call.Forward(context, flags, device), context, device);
+}
+
+template <typename Call>
+CUresult CtxCreate(const Call& call, CUcontext* context, CUexecAffinityParam* affinities, int count,
+                   unsigned int flags, CUdevice device) {
+  return RecordNewContext(call, call.Forward(context, affinities, count, flags, device), context,
+                          device);
+}
+
+template <typename Call>
+CUresult CtxCreate(const Call& call, CUcontext* context, CUctxCreateParams* parameters,
+                   unsigned int flags, CUdevice device) {
+  return RecordNewContext(call, call.Forward(context, parameters, flags, device), context, device);
+}
+
+template <typename Call>
+CUresult CtxDestroy(const Call& call, CUcontext context) {
+  const int16_t device = TheCore().contexts.DeviceOf(context);
+  const CUresult result = call.Forward(context);
+  if (result == CUDA_SUCCESS) TheCore().pools.ContextGone(context);
+  return RecordContext(call, EventKind::kContextDestroy, result, ToNumber(context), device);
+}
+
+// Whether the device's primary context exists.
+inline bool IsPrimaryContextActive(CUdevice device) {
+  auto* state = TheCore().driver.cuDevicePrimaryCtxGetState();
+  unsigned int flags = 0;
+  int active = 0;
+  KeepErrno keep_errno;
+  return state != nullptr && state(device, &flags, &active) == CUDA_SUCCESS && active != 0;
+}
+
+// Primary contexts are counted: the first reference makes one, the last one ends it.
+template <typename Call>
+CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice device) {
+  const bool was_active = IsPrimaryContextActive(device);
+  const CUresult result = call.Forward(context, device);
+  if (result == CUDA_SUCCESS && context != nullptr) {
+    Core& core = TheCore();
+    core.pools.NotePrimary(*context, device);
+    if (core.contexts.DeviceOf(*context) == kNoDevice) core.contexts.Remember(*context, device);
+  }
+  return was_active ? result : RecordNewContext(call, result, context, device);
+}
+
+template <typename Call>
+CUresult DevicePrimaryCtxRelease(const Call& call, CUdevice device) {
+  const CUresult result = call.Forward(device);
+  if (result != CUDA_SUCCESS || IsPrimaryContextActive(device)) return result;
+  TheCore().pools.PrimaryContextGone(device);
+  return RecordContext(call, EventKind::kContextDestroy, result, 0, static_cast<int16_t>(device));
+}
+
+template <typename Call>
+CUresult DevicePrimaryCtxReset(const Call& call, CUdevice device) {
+  const CUresult result = call.Forward(device);
+  if (result == CUDA_SUCCESS) TheCore().pools.PrimaryContextGone(device);
+  return RecordContext(call, EventKind::kDeviceReset, result, 0, static_cast<int16_t>(device));
+}
+
+template <typename Call>
+CUresult GreenCtxCreate(const Call& call, CUgreenCtx* context, CUdevResourceDesc description,
+                        CUdevice device, unsigned int flags) {
+  return RecordNewContext(call, call.Forward(context, description, device, flags), context, device);
+}
+
+template <typename Call>
+CUresult GreenCtxDestroy(const Call& call, CUgreenCtx context) {
+  const uint64_t handle = ToNumber(context);
+  const int16_t device = TheCore().contexts.DeviceOf(reinterpret_cast<CUcontext>(handle));
+  return RecordContext(call, EventKind::kContextDestroy, call.Forward(context), handle, device);
+}
+
+template <typename Call>
+CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flags) {
+  // The number of the peer's device; all bits set if the context is not known.
+  const auto device = static_cast<uint64_t>(TheCore().contexts.DeviceOf(peer));
+  const CUresult result = call.Forward(peer, flags);
+  if (result == CUDA_SUCCESS) TheCore().pools.PeerEnabled(peer, CurrentDevice());
+  return RecordContext(call, EventKind::kPeerAccess, result, device,
+                       result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice);
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_

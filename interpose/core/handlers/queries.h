@@ -1,0 +1,88 @@
+// Questions about memory.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
+
+#include "interpose/core/handlers/pooled.h"
+#include "interpose/core/handlers/record.h"
+
+namespace vramstow::handlers {
+
+// Each of the places may be null.
+template <typename Call>
+void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
+  size_t free = 0;
+  size_t total = 0;
+  if (free_bytes == nullptr || total_bytes == nullptr) {
+    if (free_bytes == total_bytes || call.Forward(&free, &total) != CUDA_SUCCESS) return;
+  } else {
+    free = *free_bytes;
+    total = *total_bytes;
+  }
+  AdjustMemoryInfo(&free, &total);
+  if (free_bytes != nullptr) *free_bytes = free;
+  if (total_bytes != nullptr) *total_bytes = total;
+}
+
+template <typename Call, typename Size>
+CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
+  const CUresult result = call.Forward(free_bytes, total_bytes);
+  if constexpr (std::is_same_v<Size, size_t>) {
+    if (result == CUDA_SUCCESS) AdjustAnswer(call, free_bytes, total_bytes);
+  }
+  Event event;
+  event.kind = EventKind::kMemoryInfo;
+  event.result = result;
+  event.device = result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice;
+  event.size = Output(result, free_bytes);
+  event.requested = Output(result, total_bytes);
+  Record(call.entry(), event);
+  return result;
+}
+
+// What the driver is asked in place of an address of the pool that is in no block: memory that it
+// does not know either.
+inline const char kUnknownMemory = 0;
+inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
+
+template <typename Call, typename Pointer, typename Size>
+CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer address) {
+  if constexpr (kPoolable<Pointer>) {
+    PooledBlock block;
+    if (FindPooled(address, &block)) {
+      if (block.size == 0) return call.Forward(base, size, UnknownAddress());
+      if (base != nullptr) *base = block.address;
+      if (size != nullptr) *size = block.size;
+      return CUDA_SUCCESS;
+    }
+  }
+  return call.Forward(base, size, address);
+}
+
+template <typename Call>
+CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute attribute,
+                             CUdeviceptr address) {
+  PooledBlock block;
+  if (!FindPooled(address, &block)) return call.Forward(data, attribute, address);
+  if (block.size == 0) return call.Forward(data, attribute, UnknownAddress());
+  if (data != nullptr && PooledAttribute(block, attribute, data)) return CUDA_SUCCESS;
+  return call.Forward(data, attribute, address);
+}
+
+template <typename Call>
+CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
+                              void** data, CUdeviceptr address) {
+  PooledBlock block;
+  if (!FindPooled(address, &block)) return call.Forward(count, attributes, data, address);
+  if (block.size == 0) return call.Forward(count, attributes, data, UnknownAddress());
+  const CUresult result = call.Forward(count, attributes, data, address);
+  for (unsigned int i = 0; result == CUDA_SUCCESS && i < count; ++i) {
+    PooledAttribute(block, attributes[i], data[i]);
+  }
+  return result;
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_

@@ -1,0 +1,49 @@
+// Calls that begin things: cuInit, and the look-ups of the driver itself.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
+
+#include "interpose/core/framework/adapter.h"
+#include "interpose/core/handlers/record.h"
+#include "interpose/core/runtime/routing.h"
+
+namespace vramstow::handlers {
+
+// Only counted.
+template <typename Call, typename... Arguments>
+CUresult Count(const Call& call, Arguments... arguments) {
+  return call.Forward(arguments...);
+}
+
+template <typename Call>
+CUresult Init(const Call& call, unsigned int flags) {
+  const CUresult result = call.Forward(flags);
+  if (result == CUDA_SUCCESS) {
+    TheCore().process.Wake();
+    TheCore().trace.Open();
+    TheCore().activity.Start();
+    TheCore().nvtx_memory.Open();
+    LoadAdapter();
+  }
+  return result;
+}
+
+template <typename Call, typename... Status>
+CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int version,
+                        cuuint64_t flags, Status... status) {
+  const CUresult result = call.Forward(symbol, pfn, version, flags, status...);
+  if (result == CUDA_SUCCESS && symbol != nullptr && pfn != nullptr && *pfn != nullptr) {
+    *pfn = ReplaceProcAddress(symbol, version, flags, *pfn, call.entry().return_address());
+  }
+  return result;
+}
+
+template <typename Call>
+CUresult GetExportTable(const Call& call, const void** table, const CUuuid* id) {
+  return call.Forward(table, id);
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_

@@ -1,0 +1,122 @@
+// Functions that submit work. With --offload they wait while memory moves, and while it is short
+// what they name counts as touched. With --launches those that launch kernels are told to Launches.
+//
+// See record.h for what all delegates have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
+
+#include "interpose/core/core.h"
+#include "interpose/core/handlers/entry.h"
+#include "interpose/core/handlers/record.h"
+
+namespace vramstow::handlers {
+
+// What of an argument names memory that may be the pool's: addresses, and descriptions of copies.
+// Everything else names none.
+template <typename Argument>
+void NoteArgument(Offloading*, Argument) {}
+inline void NoteArgument(Offloading* offloading, CUdeviceptr address) {
+  offloading->Touch(address);
+}
+template <typename Description>
+void NoteEnds(Offloading* offloading, const Description* copy) {
+  if (copy == nullptr) return;
+  offloading->Touch(copy->srcDevice);
+  offloading->Touch(copy->dstDevice);
+}
+inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY2D* copy) {
+  NoteEnds(offloading, copy);
+}
+inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D* copy) {
+  NoteEnds(offloading, copy);
+}
+inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D_PEER* copy) {
+  NoteEnds(offloading, copy);
+}
+
+template <typename Call, typename... Arguments>
+CUresult Submit(const Call& call, Arguments... arguments) {
+  Offloading& offloading = TheCore().offloading;
+  const Offloading::Pass pass(&offloading);
+  if (offloading.Watch()) (NoteArgument(&offloading, arguments), ...);
+  return call.Forward(arguments...);
+}
+
+template <typename Call, typename... Arguments>
+CUresult SubmitBatch(const Call& call, CUdeviceptr* destinations, CUdeviceptr* sources,
+                     size_t* sizes, size_t count, Arguments... arguments) {
+  Offloading& offloading = TheCore().offloading;
+  const Offloading::Pass pass(&offloading);
+  if (offloading.Watch() && destinations != nullptr && sources != nullptr) {
+    offloading.TouchWords(destinations, count * sizeof(CUdeviceptr));
+    offloading.TouchWords(sources, count * sizeof(CUdeviceptr));
+  }
+  return call.Forward(destinations, sources, sizes, count, arguments...);
+}
+
+template <typename Call>
+CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresult result) {
+  Launches& launches = TheCore().launches;
+  if (result == CUDA_SUCCESS && launches.wanted()) {
+    const Entry& entry = call.entry();
+    launches.Note(entry.hook(), entry.return_address(), function, StreamOf(entry, stream));
+  }
+  return result;
+}
+
+// Graphs, and kernels on several devices: many kernels, of which the call names none.
+template <typename Call>
+CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
+  return Launched(call, nullptr, stream, Submit(call, graph, stream));
+}
+template <typename Call>
+CUresult Launch(const Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count,
+                unsigned int flags) {
+  return Launched(call, nullptr, nullptr, Submit(call, list, count, flags));
+}
+
+// The forms of CUDA 2.
+template <typename Call, typename... Arguments>
+CUresult LaunchFunction(const Call& call, CUfunction function, Arguments... arguments) {
+  return Launched(call, function, nullptr, Submit(call, function, arguments...));
+}
+
+// cuLaunchKernel and cuLaunchCooperativeKernel, which has no `extra`.
+template <typename Call, typename... Extra>
+CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x,
+                      unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                      unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                      CUstream stream, void** arguments, Extra... extra) {
+  Offloading& offloading = TheCore().offloading;
+  const Offloading::Pass pass(&offloading);
+  if (offloading.Watch()) {
+    void** packed = nullptr;
+    ((packed = extra), ...);
+    offloading.TouchArguments(function, arguments, packed);
+  }
+  return Launched(call, function, stream,
+                  call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                               shared_bytes, stream, arguments, extra...));
+}
+
+template <typename Call>
+CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfunction function,
+                        void** arguments, void** extra) {
+  Offloading& offloading = TheCore().offloading;
+  const Offloading::Pass pass(&offloading);
+  if (offloading.Watch()) offloading.TouchArguments(function, arguments, extra);
+  return Launched(call, function, config == nullptr ? nullptr : config->hStream,
+                  call.Forward(config, function, arguments, extra));
+}
+
+// A module or library goes, and its functions with it.
+template <typename Call, typename Handle>
+CUresult Unload(const Call& call, Handle handle) {
+  TheCore().offloading.ForgetFunctions();
+  TheCore().launches.ForgetFunctions();
+  return call.Forward(handle);
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_

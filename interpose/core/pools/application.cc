@@ -1,0 +1,186 @@
+#include "interpose/core/pools/application.h"
+
+#include <cstring>
+
+#include "interpose/core/core.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/runtime/keep_errno.h"
+
+#define VRAMSTOW_IMPLEMENTATION
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow {
+namespace {
+
+static_assert(static_cast<int>(HookKind::kPressure) == VRAMSTOW_HOOK_PRESSURE);
+static_assert(static_cast<int>(HookKind::kTrimmed) == VRAMSTOW_HOOK_RELEASED);
+
+// Calls visit(a use of the pool, its device) for every open pool of the device. How many there
+// were.
+template <typename Visit>
+int VisitPools(int device, Visit visit) {
+  Pools& pools = TheCore().pools;
+  KeepErrno keep_errno;
+  PoolCall call;
+  int seen = 0;
+  for (int i = 0; i < Pools::kMaxPools; ++i) {
+    Pools::Use use = pools.At(i);
+    if (!use || (device >= 0 && use.device() != device)) continue;
+    visit(use, use.device());
+    ++seen;
+  }
+  return seen;
+}
+
+bool IsDevice(int device) { return device >= VRAMSTOW_ALL_DEVICES; }
+
+struct BlockList {
+  char* blocks;
+  size_t size;  // of each, as the caller knows it
+  uint64_t room;
+  uint64_t seen;
+  int device;
+};
+
+// Only written into the caller's array: it is called under locks of the pool.
+void ListBlock(void* context, const PoolSpan& span) {
+  if (span.state != SpanState::kLive) return;
+  auto* list = static_cast<BlockList*>(context);
+  if (list->seen < list->room) {
+    const vramstow_block block = {span.address, span.size, span.requested, list->device, 0};
+    char* const place = list->blocks + list->seen * list->size;
+    std::memset(place, 0, list->size);
+    std::memcpy(place, &block, list->size < sizeof block ? list->size : sizeof block);
+  }
+  ++list->seen;
+}
+
+void AddTo(vramstow_stats* sum, const Pools::Use& pool) {
+  const PoolStats stats = pool->Stats();
+  sum->allocated_bytes += stats.allocated_bytes;
+  sum->requested_bytes += stats.requested_bytes;
+  sum->reserved_bytes += stats.reserved_bytes;
+  sum->peak_allocated_bytes += stats.peak_allocated_bytes;
+  sum->peak_reserved_bytes += stats.peak_reserved_bytes;
+  sum->pending_bytes += stats.pending_bytes;
+  sum->limit_bytes += pool->limit();
+  sum->live_blocks += stats.live_blocks;
+  sum->allocations += stats.allocations;
+  sum->frees += stats.frees;
+  sum->misses += stats.misses;
+  sum->released_bytes += stats.released_chunks * pool->chunk_bytes();
+  sum->fence_wait_ns += stats.fence_wait_ns;
+  sum->out_of_memory += stats.out_of_memory;
+  sum->host_bytes += stats.host_bytes;
+  if (pool.offloader() == nullptr) return;
+  const OffloadStats offload = pool.offloader()->Stats();
+  sum->offloaded_bytes += offload.offloaded_bytes;
+  sum->paused_bytes += offload.paused_bytes;
+  sum->moved_out_bytes += offload.out_bytes;
+  sum->moved_back_bytes += offload.in_bytes;
+  sum->offload_host_bytes += offload.host_bytes;
+}
+
+}  // namespace
+
+int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
+  if (!IsDevice(device)) return VRAMSTOW_INVALID;
+  TrimResult sum{};
+  const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) {
+    // Work that is about to finish is worth a moment; what runs for long keeps its memory.
+    constexpr uint64_t kWaitNs = 100'000'000;
+    const TrimResult result = pool->Trim({.wait_ns = kWaitNs});
+    sum.released_bytes += result.released_bytes;
+    sum.duration_ns += result.duration_ns;
+  });
+  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
+  if (released_bytes != nullptr) *released_bytes = sum.released_bytes;
+  if (duration_ns != nullptr) *duration_ns = sum.duration_ns;
+  return VRAMSTOW_OK;
+}
+
+int SetLimit(int device, uint64_t bytes) {
+  if (!IsDevice(device)) return VRAMSTOW_INVALID;
+  const int seen =
+      VisitPools(device, [bytes](const Pools::Use& pool, int) { pool->SetLimit(bytes); });
+  return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
+}
+
+int GetStats(int device, vramstow_stats* stats, size_t size) {
+  if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
+  vramstow_stats sum{};
+  const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) { AddTo(&sum, pool); });
+  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
+  std::memset(stats, 0, size);
+  std::memcpy(stats, &sum, size < sizeof sum ? size : sizeof sum);
+  return VRAMSTOW_OK;
+}
+
+int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) {
+  if (!IsDevice(device) || count == nullptr || size == 0 || (blocks == nullptr && *count != 0)) {
+    return VRAMSTOW_INVALID;
+  }
+  BlockList list{reinterpret_cast<char*>(blocks), size, *count, 0, 0};
+  const int seen = VisitPools(device, [&list](const Pools::Use& pool, int owner) {
+    list.device = owner;
+    pool->VisitSpans(ListBlock, &list);
+  });
+  if (seen == 0) return VRAMSTOW_NOT_ACTIVE;
+  *count = list.seen;
+  return VRAMSTOW_OK;
+}
+
+int ResetPeaks(int device) {
+  if (!IsDevice(device)) return VRAMSTOW_INVALID;
+  const int seen = VisitPools(device, [](const Pools::Use& pool, int) { pool->ResetPeaks(); });
+  return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
+}
+
+// --- Hooks --------------------------------------------------------------------------------------
+
+int ApplicationHooks::Add(Function function, void* context) {
+  if (function == nullptr) return VRAMSTOW_INVALID;
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < count_; ++i) {
+    if (entries_[i].function == function && entries_[i].context == context) return VRAMSTOW_OK;
+  }
+  if (count_ == kMost) return VRAMSTOW_FULL;
+  entries_[count_++] = {function, context};
+  return VRAMSTOW_OK;
+}
+
+int ApplicationHooks::Remove(Function function, void* context) {
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < count_; ++i) {
+    if (entries_[i].function != function || entries_[i].context != context) continue;
+    for (int k = i + 1; k < count_; ++k) entries_[k - 1] = entries_[k];
+    --count_;
+    return VRAMSTOW_OK;
+  }
+  return VRAMSTOW_INVALID;
+}
+
+// The hook's own calls of the driver are the application's: they come in as any other, not as from
+// inside of one.
+void ApplicationHooks::Call(void* context, HookKind kind, uint64_t bytes) {
+  auto* hooks = static_cast<ApplicationHooks*>(context);
+  Entry entries[kMost];
+  int count = 0;
+  {
+    MutexLock lock(&hooks->mutex_);
+    count = hooks->count_;
+    for (int i = 0; i < count; ++i) entries[i] = hooks->entries_[i];
+  }
+  VramstowThread* thread = TheCore().shim->thread();
+  const uint32_t depth = thread->depth;
+  void* const pool_call = thread->pool_call;
+  thread->depth = 0;
+  thread->pool_call = nullptr;
+  for (int i = 0; i < count; ++i) {
+    entries[i].function(entries[i].context, static_cast<int>(kind), bytes);
+  }
+  thread->depth = depth;
+  thread->pool_call = pool_call;
+}
+
+}  // namespace vramstow

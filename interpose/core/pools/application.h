@@ -1,0 +1,59 @@
+// What an application, or a person at the control socket, may ask of the pools.
+//
+// Idea: one set of functions serves the C API and the control socket. Hooks are kept here, because
+// pools come and go: each pool has one hook, and that calls the application's.
+//
+// Ownership: static storage. Threads: any; hooks run without any lock of vramstow's. Errors: the
+// codes of include/vramstow/vramstow.h. Units: bytes, nanoseconds, device numbers.
+//
+// Lock: mutex_, for the list of hooks; nothing is taken while it is held.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_APPLICATION_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_APPLICATION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "allocator/mutex.h"
+#include "allocator/pool.h"
+
+struct vramstow_block;
+struct vramstow_stats;
+
+namespace vramstow {
+
+int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns);
+int SetLimit(int device, uint64_t bytes);
+int GetStats(int device, vramstow_stats* stats, size_t size);
+int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size);
+int ResetPeaks(int device);
+
+class ApplicationHooks {
+ public:
+  using Function = void (*)(void* context, int why, uint64_t bytes);
+
+  constexpr ApplicationHooks() = default;
+  ApplicationHooks(const ApplicationHooks&) = delete;
+  ApplicationHooks& operator=(const ApplicationHooks&) = delete;
+
+  int Add(Function function, void* context);
+  int Remove(Function function, void* context);
+  // A pool's hook, that calls all of these. The context is the ApplicationHooks.
+  static void Call(void* context, HookKind kind, uint64_t bytes);
+
+  void AbandonAfterFork() { mutex_.Reset(); }
+
+ private:
+  static constexpr int kMost = 32;
+  struct Entry {
+    Function function;
+    void* context;
+  };
+
+  Mutex mutex_;
+  int count_ = 0;
+  Entry entries_[kMost] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_APPLICATION_H_

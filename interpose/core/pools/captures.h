@@ -1,0 +1,50 @@
+// Which streams are being captured, as far as the program's calls tell.
+//
+// Idea: a pool makes no fence while anything is captured, because that would end the capture. So a
+// capture is noted before the driver is asked to begin it, and forgotten when it has ended, in
+// whatever way: by the call for that, with its stream, or with its context.
+//
+// Ownership: static storage. Threads: any; a lock of its own, taken for a few steps only. Errors:
+// where more streams are captured than there is room for, the count stays up until all are
+// forgotten: pools then make no fences, which costs memory, never data. Units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
+
+#include <cstdint>
+
+#include "allocator/mutex.h"
+
+namespace vramstow {
+
+class Captures {
+ public:
+  constexpr Captures() = default;
+  Captures(const Captures&) = delete;
+  Captures& operator=(const Captures&) = delete;
+
+  // True: this stream was not known as captured before.
+  bool Begin(uint64_t stream, const void* context);
+  // True: it was.
+  bool End(uint64_t stream);
+  // The context is gone, and its captures with it. Returns how many there were.
+  int EndAll(const void* context);
+  int count() const { return count_; }
+
+  // In a forked child.
+  void Clear();
+
+ private:
+  static constexpr int kRoom = 256;
+  struct Capture {
+    uint64_t stream;
+    const void* context;
+  };
+
+  Mutex mutex_;
+  int count_ = 0;
+  Capture captures_[kRoom] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_

@@ -1,0 +1,256 @@
+// The other side of cuIpc for pooled memory: who opens a handle.
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/control.h"
+#include "interpose/core/core.h"
+#include "interpose/core/pools/ipc.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/record/facts.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+
+template <typename Function>
+Function Real(Hook hook) {
+  return reinterpret_cast<Function>(TheCore().driver.real(hook));
+}
+
+int ConnectTo(const IpcHandle& handle) {
+  char folder[kMaxControlPath];
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const Options& options = TheCore().process.options();
+  if (!ControlDirectory(options.control_dir, std::getenv("XDG_RUNTIME_DIR"), geteuid(), folder,
+                        sizeof folder) ||
+      !ControlSocketPath(folder, static_cast<pid_t>(handle.process), address.sun_path,
+                         sizeof address.sun_path)) {
+    return -1;
+  }
+  const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (client < 0) return -1;
+  if (connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    return client;
+  }
+  close(client);
+  return -1;
+}
+
+// Receives one answer with its descriptors. Returns how many came, -1 if none.
+int ReceiveDescriptors(int client, int* descriptors) {
+  char text[256];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxIpcDescriptors)];
+  iovec part = {text, sizeof text};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  pollfd wait = {client, POLLIN, 0};
+  if (poll(&wait, 1, kPatienceMs) <= 0) return -1;
+  const ssize_t got = recvmsg(client, &message, MSG_CMSG_CLOEXEC);
+  if (got <= 0) return -1;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    std::memcpy(descriptors, CMSG_DATA(header), count * sizeof(int));
+    return static_cast<int>(count);
+  }
+  return -1;
+}
+
+int FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) {
+  const int client = ConnectTo(handle);
+  if (client < 0) return -1;
+  char request[kMaxControlRequest];
+  const int length = std::snprintf(
+      request, sizeof request, "%sipc %llx %llx %llx %llx\n", kControlGreeting,
+      static_cast<unsigned long long>(handle.address), static_cast<unsigned long long>(handle.id),
+      static_cast<unsigned long long>(handle.proof), static_cast<unsigned long long>(first));
+  const auto size = static_cast<size_t>(length);
+  int count = -1;
+  if (send(client, request, size, MSG_NOSIGNAL) == length) {
+    count = ReceiveDescriptors(client, descriptors);
+  }
+  close(client);
+  return count;
+}
+
+// Told as the pool's dealings: the memory itself is the other process's.
+void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size, uint64_t object) {
+  Event event;
+  event.kind = kind;
+  event.layer = Layer::kPool;
+  event.memory = memory;
+  event.address = address;
+  event.size = size;
+  event.object = object;
+  const EventSink sink = PoolCall::Sink();
+  sink.take(sink.context, &event);
+}
+
+// Maps what a descriptor stands for; the mapping keeps it.
+CUresult MapOne(CUdeviceptr address, uint64_t size, int descriptor) {
+  auto* import_handle =
+      Real<decltype(&::cuMemImportFromShareableHandle)>(Hook::kcuMemImportFromShareableHandle);
+  auto* map = Real<decltype(&::cuMemMap)>(Hook::kcuMemMap);
+  auto* release = Real<decltype(&::cuMemRelease)>(Hook::kcuMemRelease);
+  CUmemGenericAllocationHandle handle = 0;
+  auto* const place = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
+  CUresult result = import_handle(&handle, place, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  if (result != CUDA_SUCCESS) return result;
+  result = map(address, size, 0, handle, 0);
+  if (result == CUDA_SUCCESS) {
+    Tell(EventKind::kMap, MemoryKind::kPhysical, address, size, handle);
+  }
+  Tell(EventKind::kFree, MemoryKind::kPhysical, handle, size, 0);
+  release(handle);
+  return result;
+}
+
+CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) {
+  auto* set_access = Real<decltype(&::cuMemSetAccess)>(Hook::kcuMemSetAccess);
+  CUmemAccessDesc access = {};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return set_access(address, size, &access, 1);
+}
+
+bool DriverCan() {
+  const Driver& driver = TheCore().driver;
+  for (const Hook hook : {Hook::kcuMemImportFromShareableHandle, Hook::kcuMemMap,
+                          Hook::kcuMemRelease, Hook::kcuMemAddressReserve, Hook::kcuMemAddressFree,
+                          Hook::kcuMemUnmap, Hook::kcuMemSetAccess}) {
+    if (driver.real(hook) == nullptr) return false;
+  }
+  return driver.cuCtxGetDevice() != nullptr && driver.cuCtxSynchronize() != nullptr;
+}
+
+uint64_t PageDown(const IpcHandle& handle) {
+  return handle.address / handle.page_bytes * handle.page_bytes;
+}
+
+}  // namespace
+
+Imports::Import* Imports::Find(const IpcHandle& handle) {
+  for (int i = 0; i < count_; ++i) {
+    if (imports_[i].range != 0 && std::memcmp(&imports_[i].handle, &handle, sizeof handle) == 0) {
+      return &imports_[i];
+    }
+  }
+  return nullptr;
+}
+
+CUresult Imports::Open(const CUipcMemHandle& packed, CUdeviceptr* address, uint64_t* size) {
+  IpcHandle handle;
+  std::memcpy(&handle, &packed, sizeof handle);
+  if (address == nullptr || handle.page_bytes == 0 || handle.size == 0 ||
+      (handle.page_bytes & (handle.page_bytes - 1)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // Documented for the driver's own: not in the process that the memory is of.
+  if (handle.process == static_cast<uint32_t>(getpid())) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!DriverCan()) return CUDA_ERROR_NOT_SUPPORTED;
+  // In another container the owner has another number here, or none.
+  const uint64_t start = ProcessStart(static_cast<pid_t>(handle.process));
+  if (start != 0 && start != handle.process_start) return CUDA_ERROR_INVALID_VALUE;
+  MutexLock lock(&mutex_);
+  Import* import = Find(handle);
+  if (import == nullptr) {
+    int place = 0;
+    while (place < count_ && imports_[place].range != 0) ++place;
+    if (place == kMost) return CUDA_ERROR_OUT_OF_MEMORY;
+    import = &imports_[place];
+    *import = {handle, 0, 0, 0};
+    const CUresult result = MapAll(import);
+    if (result != CUDA_SUCCESS) return result;
+    if (place == count_) ++count_;
+  }
+  ++import->opened;
+  *address = import->range + (handle.address - PageDown(handle));
+  *size = handle.size;
+  return CUDA_SUCCESS;
+}
+
+CUresult Imports::MapAll(Import* import) {
+  const IpcHandle& handle = import->handle;
+  const uint64_t page = handle.page_bytes;
+  const uint64_t bytes = handle.address - PageDown(handle) + handle.size;
+  const uint64_t pages = (bytes + page - 1) / page;
+  CUdevice device = 0;
+  CUresult result = TheCore().driver.cuCtxGetDevice()(&device);
+  if (result != CUDA_SUCCESS) return result;
+  CUdeviceptr range = 0;
+  auto* reserve = Real<decltype(&::cuMemAddressReserve)>(Hook::kcuMemAddressReserve);
+  result = reserve(&range, pages * page, page, 0, 0);
+  if (result != CUDA_SUCCESS) return result;
+  Tell(EventKind::kReserve, MemoryKind::kAddressRange, range, pages * page, 0);
+  import->range = range;
+  import->pages = pages;
+  uint64_t mapped = 0;
+  while (mapped < pages && result == CUDA_SUCCESS) {
+    int descriptors[kMaxIpcDescriptors];
+    const int count = FetchDescriptors(handle, mapped, descriptors);
+    if (count <= 0) result = CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < count; ++i) {
+      if (result == CUDA_SUCCESS && mapped < pages) {
+        result = MapOne(range + mapped * page, page, descriptors[i]);
+        if (result == CUDA_SUCCESS) ++mapped;
+      }
+      close(descriptors[i]);
+    }
+  }
+  if (result == CUDA_SUCCESS) result = SetAccessFor(device, range, pages * page);
+  if (result == CUDA_SUCCESS) return result;
+  UnmapAll(*import, mapped);
+  import->range = 0;
+  return result;
+}
+
+void Imports::UnmapAll(const Import& import, uint64_t mapped) {
+  auto* unmap = Real<decltype(&::cuMemUnmap)>(Hook::kcuMemUnmap);
+  auto* address_free = Real<decltype(&::cuMemAddressFree)>(Hook::kcuMemAddressFree);
+  const uint64_t page = import.handle.page_bytes;
+  for (uint64_t i = 0; i < mapped; ++i) {
+    Tell(EventKind::kUnmap, MemoryKind::kPhysical, import.range + i * page, page, 0);
+    unmap(import.range + i * page, page);
+  }
+  Tell(EventKind::kUnreserve, MemoryKind::kAddressRange, import.range, import.pages * page, 0);
+  address_free(import.range, import.pages * page);
+}
+
+bool Imports::Close(CUdeviceptr address, CUresult* result) {
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < count_; ++i) {
+    Import& import = imports_[i];
+    if (import.range == 0) continue;
+    const CUdeviceptr begin = import.range + (import.handle.address - PageDown(import.handle));
+    if (begin != address) continue;
+    *result = CUDA_SUCCESS;
+    if (--import.opened > 0) return true;
+    // Unmapping does not wait for kernels.
+    *result = TheCore().driver.cuCtxSynchronize()();
+    UnmapAll(import, import.pages);
+    import.range = 0;
+    return true;
+  }
+  return false;
+}
+
+void Imports::AbandonAfterFork() {
+  mutex_.Reset();
+  count_ = 0;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,190 @@
+// Contexts, streams and captures come and go: what the pools have to know of it.
+#include <time.h>
+
+#include "interpose/core/core.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+
+// --- Contexts -----------------------------------------------------------------------------------
+
+void Pools::NotePrimary(CUcontext context, int device) {
+  if (device < 0 || device >= kMaxDevices) return;
+  primaries_[device].store(context, std::memory_order_release);
+}
+
+// The lock is held. What the pool holds outlives the context, so it is given back one by one; no
+// work can touch it any more.
+void Pools::Close(Slot* slot) {
+  KeepErrno keep_errno;
+  if (slot->state.load() == State::kPlain) {
+    slot->context.store(nullptr, std::memory_order_release);
+    slot->state.store(State::kEmpty, std::memory_order_release);
+    return;
+  }
+  slot->state.store(State::kClosing, std::memory_order_seq_cst);
+  constexpr int kMaxWaits = 2000;
+  for (int i = 0; i < kMaxWaits && slot->users.load(std::memory_order_seq_cst) != 0; ++i) {
+    const timespec wait = {0, 1000000};
+    nanosleep(&wait, nullptr);
+  }
+  slot->context.store(nullptr, std::memory_order_release);
+  if (slot->users.load(std::memory_order_seq_cst) != 0) {
+    // Some thread is still in the pool, perhaps for ever. Its memory is lost until the process
+    // ends.
+    slot->state.store(State::kLost, std::memory_order_release);
+    Say("a context was destroyed while another thread was allocating in it; its memory stays "
+        "reserved until the process ends.");
+    return;
+  }
+  PoolCall call;
+  ForgetContext(slot->driver);
+  if (slot->offloader != nullptr && !slot->pool->segments()) slot->offloader->Close(true);
+  slot->pool->Close(PoolEnd::kContextGone);
+  slot->state.store(State::kEmpty, std::memory_order_release);
+}
+
+void Pools::ContextGone(CUcontext context) {
+  if (context == nullptr) return;
+  TheCore().offloading.ForgetFunctions();
+  MutexLock lock(&mutex_);
+  const int captures = captures_.EndAll(context);
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (!use) continue;
+    for (int ended = 0; ended < captures; ++ended) use->CaptureEnds();
+  }
+  int kept = 0;
+  for (int i = 0; i < stream_count_; ++i) {
+    if (streams_[i].context != context) streams_[kept++] = streams_[i];
+  }
+  stream_count_ = kept;
+  Slot* slot = FindSlot(context);
+  if (slot != nullptr) Close(slot);
+}
+
+void Pools::PrimaryContextGone(int device) {
+  if (device < 0 || device >= kMaxDevices) return;
+  ContextGone(primaries_[device].exchange(nullptr, std::memory_order_acq_rel));
+}
+
+void Pools::PeerEnabled(CUcontext peer, int by_device) {
+  const int owner = TheCore().contexts.DeviceOf(peer);
+  if (owner < 0 || owner >= kMaxDevices || by_device < 0 || by_device >= kMaxDevices) return;
+  KeepErrno keep_errno;
+  MutexLock lock(&mutex_);
+  GiveAccess(owner, by_device);
+}
+
+// The driver copies between devices that memory of cuMemAlloc lies on, whether they were made peers
+// or not. Mapped memory it copies only where both devices may reach it: so those that can may.
+void Pools::IntroducePeers(int device) {
+  auto* can_access = TheCore().driver.cuDeviceCanAccessPeer();
+  if (can_access == nullptr) return;
+  uint64_t seen = uint64_t{1} << device;
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (!use || (seen >> use.device() & 1) != 0) continue;
+    const int other = use.device();
+    use.Drop();
+    seen |= uint64_t{1} << other;
+    int can = 0;
+    if (can_access(&can, device, other) == CUDA_SUCCESS && can != 0) GiveAccess(other, device);
+    can = 0;
+    if (can_access(&can, other, device) == CUDA_SUCCESS && can != 0) GiveAccess(device, other);
+  }
+}
+
+// The lock is held.
+void Pools::GiveAccess(int owner, int by_device) {
+  if ((peers_[owner] >> by_device & 1) != 0) return;
+  peers_[owner] |= uint64_t{1} << by_device;
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (!use || use.device() != owner) continue;
+    AddPeer(slots_[i].driver, by_device);
+    if (use->RenewAccess() != kDriverSuccess) {
+      Say("device %d was not given access to the pool of device %d.", by_device, owner);
+    }
+  }
+}
+
+// --- Streams ------------------------------------------------------------------------------------
+
+void Pools::StreamCreated(CUstream stream) {
+  Core& core = TheCore();
+  // One event for the whole context needs no names.
+  if (core.driver.cuCtxRecordEvent() != nullptr || core.driver.cuCtxGetCurrent() == nullptr) return;
+  KeepErrno keep_errno;
+  CUcontext context = nullptr;
+  if (core.driver.cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return;
+  MutexLock lock(&mutex_);
+  if (stream_count_ < kMaxStreams) streams_[stream_count_++] = {stream, context};
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (use && use.context() == context) use->NoteStream(reinterpret_cast<uint64_t>(stream));
+  }
+}
+
+void Pools::StreamDestroyed(CUstream stream) {
+  CaptureEnded(stream);
+  KeepErrno keep_errno;
+  {
+    MutexLock lock(&mutex_);
+    for (int i = 0; i < stream_count_; ++i) {
+      if (streams_[i].stream == stream) streams_[i] = streams_[--stream_count_];
+    }
+  }
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (use) use->StreamDestroyed(reinterpret_cast<uint64_t>(stream));
+  }
+}
+
+void Pools::CaptureBegins(CUstream stream) {
+  KeepErrno keep_errno;
+  CUcontext context = nullptr;
+  auto* current = TheCore().driver.cuCtxGetCurrent();
+  if (current != nullptr) current(&context);
+  MutexLock lock(&mutex_);
+  if (!captures_.Begin(reinterpret_cast<uint64_t>(stream), context)) return;
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (use) use->CaptureBegins();
+  }
+}
+
+void Pools::CaptureEnded(CUstream stream) {
+  if (captures_.count() == 0) return;
+  MutexLock lock(&mutex_);
+  if (!captures_.End(reinterpret_cast<uint64_t>(stream))) return;
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (use) use->CaptureEnds();
+  }
+}
+
+// --- Forks --------------------------------------------------------------------------------------
+
+// Async-signal-safe. Records and addresses of the parent are neither used nor given back.
+void Pools::AbandonAfterFork() {
+  mutex_.Reset();
+  for (Slot& slot : slots_) {
+    slot.state.store(State::kEmpty, std::memory_order_relaxed);
+    slot.context.store(nullptr, std::memory_order_relaxed);
+    slot.users.store(0, std::memory_order_relaxed);
+    slot.pool = nullptr;
+    slot.offloader = nullptr;
+    slot.driver = PoolDriver();
+  }
+  for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);
+  for (uint64_t& peers : peers_) peers = 0;
+  captures_.Clear();
+  stream_count_ = 0;
+  shared_memory_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

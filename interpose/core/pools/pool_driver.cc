@@ -1,0 +1,35 @@
+#include "interpose/core/pools/pool_driver.h"
+
+#include <new>
+
+#include "allocator/cuda_driver.h"
+#include "allocator/host_memory.h"
+#include "interpose/core/runtime/real_functions.h"
+
+namespace vramstow {
+namespace {
+
+void* Resolve(void*, const char* name) { return RealFunction(name); }
+
+}  // namespace
+
+bool MakePoolDriver(int device, void* context, PoolDriver* made, const char** missing) {
+  void* memory = AllocateHostMemory(sizeof(CudaDriver));
+  if (memory == nullptr) return false;
+  made->driver = new (memory) CudaDriver;
+  made->table = made->driver->table();
+  return RenewPoolDriver(*made, device, context, missing);
+}
+
+bool RenewPoolDriver(const PoolDriver& driver, int device, void* context, const char** missing) {
+  const bool complete =
+      driver.driver->Open(Resolve, nullptr, device, static_cast<CUcontext>(context));
+  *missing = driver.driver->missing();
+  return complete;
+}
+
+void ForgetContext(const PoolDriver& driver) { driver.driver->ForgetContext(); }
+
+void AddPeer(const PoolDriver& driver, int peer) { driver.driver->AddPeer(peer); }
+
+}  // namespace vramstow

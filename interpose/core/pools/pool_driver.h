@@ -1,0 +1,39 @@
+// The driver as a pool calls it: one CudaDriver, past every hook.
+//
+// Idea: cuda.h has two faces, the ABI of today under plain names and every ABI under its own; what
+// is in front of the driver needs the second, CudaDriver is written in the first. This header shows
+// neither.
+//
+// Ownership: memory of its own, never given back: a thread that was late may still look into it.
+// Threads: as CudaDriver. Errors: null where there is no memory, or the driver lacks a function;
+// then `missing` names it. Units: device numbers.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
+
+#include "allocator/driver.h"
+
+namespace vramstow {
+
+class CudaDriver;
+
+// What a DriverTable's `self` is, for the functions below.
+struct PoolDriver {
+  CudaDriver* driver = nullptr;
+  const DriverTable* table = nullptr;
+};
+
+// A driver for one context of one device. `context` is a CUcontext. False: see above.
+bool MakePoolDriver(int device, void* context, PoolDriver* made, const char** missing);
+
+// The same object for another context, after the first is gone.
+bool RenewPoolDriver(const PoolDriver& driver, int device, void* context, const char** missing);
+
+// From now on calls are made without making the context current: it is gone.
+void ForgetContext(const PoolDriver& driver);
+
+// The device whose memory is given out may be reached by `peer`, too, from the next set_access on.
+void AddPeer(const PoolDriver& driver, int peer);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_

@@ -1,0 +1,202 @@
+#include "interpose/core/pools/pools.h"
+
+#include <new>
+
+#include "allocator/host_memory.h"
+#include "interpose/core/core.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/settings.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+namespace {
+
+CUcontext CurrentContext() {
+  auto* get = TheCore().driver.cuCtxGetCurrent();
+  CUcontext context = nullptr;
+  if (get == nullptr || get(&context) != CUDA_SUCCESS) return nullptr;
+  return context;
+}
+
+}  // namespace
+
+// --- Finding ------------------------------------------------------------------------------------
+
+// The order matters: the user is counted before the state is looked at, and the state is changed
+// before the users are.
+bool Pools::Enter(Slot* slot) {
+  slot->users.fetch_add(1, std::memory_order_seq_cst);
+  if (slot->state.load(std::memory_order_seq_cst) == State::kOpen) return true;
+  slot->users.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+
+Pools::Slot* Pools::FindSlot(CUcontext context) {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    Slot& slot = slots_[i];
+    if (slot.context.load(std::memory_order_acquire) != context) continue;
+    const State state = slot.state.load(std::memory_order_acquire);
+    if (state == State::kOpen || state == State::kPlain) return &slot;
+  }
+  return nullptr;
+}
+
+Pools::Use Pools::ForCurrentContext() {
+  if (!WantsPool(TheCore().process.options())) return Use();
+  KeepErrno keep_errno;
+  const CUcontext context = CurrentContext();
+  if (context == nullptr) return Use();
+  Slot* slot = FindSlot(context);
+  if (slot == nullptr) {
+    Open(context);
+    slot = FindSlot(context);
+  }
+  if (slot == nullptr || !Enter(slot)) return Use();
+  // Between the two the slot may have come to serve another context.
+  Use use(slot);
+  if (slot->context.load(std::memory_order_acquire) != context) use.Drop();
+  return use;
+}
+
+Pools::Use Pools::Owning(uint64_t address) {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    Slot& slot = slots_[i];
+    if (slot.state.load(std::memory_order_acquire) != State::kOpen || !Enter(&slot)) continue;
+    Use use(&slot);
+    if (use->Owns(address)) return use;
+  }
+  return Use();
+}
+
+Pools::Use Pools::At(int number) {
+  if (number < 0 || number >= count_.load(std::memory_order_acquire)) return Use();
+  Slot& slot = slots_[number];
+  return Enter(&slot) ? Use(&slot) : Use();
+}
+
+bool Pools::FreesWait() const {
+  switch (FreeWaitsOf(TheCore().process.options())) {
+    case FreeWaits::kAlways:
+      return true;
+    case FreeWaits::kNever:
+      return false;
+    case FreeWaits::kAuto:
+      break;
+  }
+  return shared_memory_.load(std::memory_order_relaxed);
+}
+
+// --- Opening ------------------------------------------------------------------------------------
+
+void Pools::SayOnce(const char* why) {
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("cuMemAlloc is served by the plain driver here: %s.", why);
+}
+
+void Pools::Open(CUcontext context) {
+  Core& core = TheCore();
+  const int device = core.contexts.DeviceOf(context);
+  // Not made by a call that was seen, or no ordinary one (green contexts): not ours.
+  if (device < 0 || device >= kMaxDevices) return;
+  core.trace.Open();
+  bool opened = false;
+  OpenSlot(context, device, &opened);
+  if (opened) core.service.Start();
+}
+
+void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
+  MutexLock lock(&mutex_);
+  if (FindSlot(context) != nullptr) return;
+  const int count = count_.load(std::memory_order_relaxed);
+  int place = 0;
+  while (place < count && (slots_[place].state.load() != State::kEmpty)) ++place;
+  if (place == kMaxPools) return;
+  Slot& slot = slots_[place];
+  slot.device = static_cast<int16_t>(device);
+  const State state = OpenPool(&slot, context, device) ? State::kOpen : State::kPlain;
+  slot.context.store(context, std::memory_order_release);
+  slot.state.store(state, std::memory_order_seq_cst);
+  if (place == count) count_.store(count + 1, std::memory_order_release);
+  *opened = state == State::kOpen;
+  if (*opened) IntroducePeers(device);
+}
+
+// What was wanted and cannot be had.
+void Pools::SaySegmentsOnce(bool asked_for) {
+  const bool offload = TheCore().offloading.wanted();
+  if ((asked_for && !offload) || told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
+      offload ? " or moved to the host" : "",
+      asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
+}
+
+// A pool's lock is held.
+void Pools::HearRefusal(void*, int32_t result) {
+  Pools& pools = TheCore().pools;
+  if (pools.told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
+      "memory "
+      "management is refused (error %d).",
+      result);
+}
+
+bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
+  const Options& options = TheCore().process.options();
+  const char* missing = nullptr;
+  const bool complete = slot->driver.driver == nullptr
+                            ? MakePoolDriver(device, context, &slot->driver, &missing)
+                            : RenewPoolDriver(slot->driver, device, context, &missing);
+  if (!complete) {
+    SayOnce(missing == nullptr ? "no memory for the pool's records"
+                               : "the driver lacks functions that the pool needs");
+    return false;
+  }
+  for (int peer = 0; peer < kMaxDevices; ++peer) {
+    if ((peers_[device] >> peer & 1) != 0) AddPeer(slot->driver, peer);
+  }
+  if (slot->pool == nullptr) {
+    void* memory = AllocateHostMemory(sizeof(Pool));
+    if (memory == nullptr) {
+      SayOnce("no memory for the pool's records");
+      return false;
+    }
+    slot->pool = static_cast<Pool*>(memory);
+  }
+  new (slot->pool) Pool;
+  DriverDevice about{};
+  const DriverTable* table = slot->driver.table;
+  const DriverResult described = table->describe(table->self, &about);
+  PoolConfig config = PoolConfigOf(options, about.total_bytes);
+  config.sink = PoolCall::Sink();
+  const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
+  if (slot->offloader == nullptr && can_move) slot->offloader = TheCore().offloading.Make();
+  if (slot->offloader != nullptr && can_move) {
+    if (TheCore().offloading.automatic()) config.relief = {Offloader::Relieve, slot->offloader};
+    // What is to be moved must be chunks.
+    config.backing = PoolBacking::kVirtual;
+  }
+  config.refused = {HearRefusal, nullptr};
+  config.id_space = ++opened_;
+  if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
+    SayOnce(about.virtual_memory ? "the pool cannot work with this device"
+                                 : "the device has no virtual memory management");
+    return false;
+  }
+  if (slot->pool->segments()) SaySegmentsOnce(about.virtual_memory);
+  if (slot->offloader != nullptr && can_move) {
+    TheCore().offloading.Open(slot->offloader, slot->pool);
+  }
+  slot->pool->AddHook(ApplicationHooks::Call, &TheCore().hooks);
+  for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
+  for (int i = 0; i < stream_count_; ++i) {
+    if (streams_[i].context == context) {
+      slot->pool->NoteStream(reinterpret_cast<uint64_t>(streams_[i].stream));
+    }
+  }
+  return true;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,144 @@
+// Pools: the pools of this process, one for each context that memory is asked for in.
+//
+// Idea: a pool is opened at the first allocation in its context and closed when the context is
+// gone. Whoever works with a pool holds it open by a Use; closing waits for all Uses to end. An
+// address tells its pool: arenas are looked through, of which there are as many as contexts.
+//
+// Ownership: static storage; pools in pages of their own that are kept for the next context.
+// Threads: any. A Use is two atomic additions; opening and closing are done under a lock, which is
+// never held while a pool waits for work. Errors: an empty Use: the plain driver serves. Why a pool
+// could not be opened is told on stderr, once. Units: bytes.
+//
+// Lock: mutex_. Taken to open, to close and to tell all pools something. Under it: a pool's own
+// locks, and the driver is called.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/offload/offloader.h"
+#include "allocator/pool.h"
+#include "interpose/core/pools/captures.h"
+#include "interpose/core/pools/pool_driver.h"
+#include "interpose/core/runtime/cuda_abi.h"
+
+namespace vramstow {
+
+class Pools {
+  struct Slot;
+
+ public:
+  static constexpr int kMaxPools = 64;
+  static constexpr int kMaxDevices = 64;
+
+  constexpr Pools() = default;
+  Pools(const Pools&) = delete;
+  Pools& operator=(const Pools&) = delete;
+
+  // A pool that is held open.
+  class Use {
+   public:
+    Use() = default;
+    explicit Use(Slot* slot) : slot_(slot) {}
+    Use(Use&& other) noexcept : slot_(other.slot_) { other.slot_ = nullptr; }
+    Use& operator=(Use&&) = delete;
+    ~Use() { Drop(); }
+    void Drop() {
+      if (slot_ != nullptr) slot_->users.fetch_sub(1, std::memory_order_release);
+      slot_ = nullptr;
+    }
+    explicit operator bool() const { return slot_ != nullptr; }
+    Pool* operator->() const { return slot_->pool; }
+    Pool* get() const { return slot_->pool; }
+    // What moves its memory to the host; null: nothing does.
+    // Null: what the pool holds cannot move.
+    Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
+    int16_t device() const { return slot_->device; }
+    CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
+
+   private:
+    friend class Pools;
+    Slot* slot_ = nullptr;
+  };
+
+  // The pool of the thread's current context, opened now if need be.
+  Use ForCurrentContext();
+  // The pool that an address belongs to, in a block or not. For addresses of the driver's own this
+  // is a few comparisons.
+  Use Owning(uint64_t address);
+  // Pool number 0, 1, … < count(), for those who look at all of them.
+  Use At(int number);
+  int count() const { return count_.load(std::memory_order_acquire); }
+  int NumberOf(const Use& use) const { return static_cast<int>(use.slot_ - slots_); }
+
+  // --- What the pools have to know ---------------------------------------------------------------
+  void NotePrimary(CUcontext context, int device);
+  // The context, or the device's primary one, is gone: after the driver has said so.
+  void ContextGone(CUcontext context);
+  void PrimaryContextGone(int device);
+  // The current context's device may reach memory of the context `peer`.
+  void PeerEnabled(CUcontext peer, int by_device);
+
+  void StreamCreated(CUstream stream);
+  void StreamDestroyed(CUstream stream);
+  // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
+  void CaptureBegins(CUstream stream);
+  void CaptureEnded(CUstream stream);
+  bool AnyCapture() const { return captures_.count() != 0; }
+
+  // The process has, or had, memory that host and device both reach.
+  void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
+  // Whether a free has to wait, as the driver's does.
+  bool FreesWait() const;
+
+  // In a forked child: pools, addresses and captures are the parent's.
+  void AbandonAfterFork();
+
+ private:
+  enum class State : uint8_t { kEmpty, kOpen, kClosing, kPlain, kLost };
+
+  struct Slot {
+    std::atomic<State> state{State::kEmpty};
+    std::atomic<CUcontext> context{nullptr};
+    std::atomic<uint32_t> users{0};
+    Pool* pool = nullptr;
+    Offloader* offloader = nullptr;
+    PoolDriver driver;
+    int16_t device = 0;
+  };
+
+  Slot* FindSlot(CUcontext context);
+  static bool Enter(Slot* slot);
+  void Open(CUcontext context);
+  void OpenSlot(CUcontext context, int device, bool* opened);
+  bool OpenPool(Slot* slot, CUcontext context, int device);
+  void GiveAccess(int owner, int by_device);
+  void IntroducePeers(int device);
+  void Close(Slot* slot);
+  void SayOnce(const char* why);
+  void SaySegmentsOnce(bool asked_for);
+  static void HearRefusal(void* context, int32_t result);
+
+  std::atomic<int> count_{0};  // slots that were ever used
+  Slot slots_[kMaxPools] = {};
+  Mutex mutex_;
+  Captures captures_;
+  // Streams that live, for drivers that have no event for a whole context.
+  static constexpr int kMaxStreams = 512;
+  struct LiveStream {
+    CUstream stream;
+    CUcontext context;
+  };
+  LiveStream streams_[kMaxStreams] = {};
+  int stream_count_ = 0;
+  uint32_t opened_ = 0;  // pools, ever
+  std::atomic<CUcontext> primaries_[kMaxDevices] = {};
+  uint64_t peers_[kMaxDevices] = {};  // of each device's memory: one bit for each device
+  std::atomic<bool> shared_memory_{false};
+  std::atomic<bool> told_{false};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_

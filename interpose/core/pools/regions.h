@@ -1,0 +1,49 @@
+// Regions: pieces of a program whose allocations belong together, by name.
+//
+// Idea: while a thread is in a region, what it allocates has the region's tag (BlockRequest::tag);
+// the tag is a number, given to a name when it is first used, and the same in every pool. Regions
+// nest; the innermost counts.
+//
+// Ownership: copies of the names, for ever. Threads: any; each has regions of its own. Errors: the
+// codes of include/vramstow/vramstow.h. Units: none.
+//
+// Lock: mutex_, for the list of names; nothing is taken while it is held.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "allocator/mutex.h"
+
+namespace vramstow {
+
+class Regions {
+ public:
+  constexpr Regions() = default;
+  Regions(const Regions&) = delete;
+  Regions& operator=(const Regions&) = delete;
+
+  int Push(const char* name);
+  int Pop();
+  // The tag of this name; 0: nothing was ever allocated under it.
+  uint32_t TagOf(const char* name);
+  // That of the calling thread; 0: it is in no region.
+  static uint32_t Current();
+
+  void AbandonAfterFork() { mutex_.Reset(); }
+
+ private:
+  static constexpr uint32_t kMost = 256;
+  static constexpr size_t kMostBytes = 64;  // of a name, with its end
+
+  uint32_t Find(const char* name) const;
+
+  Mutex mutex_;
+  uint32_t count_ = 0;
+  char names_[kMost][kMostBytes] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_

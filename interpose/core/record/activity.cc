@@ -1,0 +1,175 @@
+#include "interpose/core/record/activity.h"
+
+#include <dlfcn.h>
+
+#include "interpose/core/core.h"
+#include "interpose/core/record/cupti_client.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+namespace {
+
+// The driver's calls that CUPTI makes for us are not the program's.
+class OurOwnCalls {
+ public:
+  OurOwnCalls() { ++TheCore().shim->thread()->depth; }
+  ~OurOwnCalls() { --TheCore().shim->thread()->depth; }
+  OurOwnCalls(const OurOwnCalls&) = delete;
+  OurOwnCalls& operator=(const OurOwnCalls&) = delete;
+};
+
+// So that another client can be made way for.
+bool Watch(void (*listener)()) {
+  using WatchFunction = void (*)(void (*)());
+  const auto watch = reinterpret_cast<WatchFunction>(
+      TheCore().shim->find_symbol(RTLD_DEFAULT, "vramstow_cupti_watch"));
+  if (watch != nullptr) watch(listener);
+  return watch != nullptr;
+}
+
+void TellWork(const CuptiWork& work) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.device = static_cast<int16_t>(work.device);
+  event.stream = work.stream;
+  event.address = work.correlation;
+  event.size = work.bytes;
+  event.requested = work.duration_ns;
+  event.offset = work.start_unix_ns;
+  TheCore().trace.RecordActivity(work.text, event);
+}
+
+void TellMemory(const CuptiMemory& memory) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.memory = memory.memory;
+  event.device = static_cast<int16_t>(memory.device);
+  event.address = memory.address;
+  event.size = memory.bytes;
+  event.requested = memory.correlation;
+  event.offset = memory.unix_ns;
+  TheCore().trace.RecordActivity(memory.gives ? "allocate" : "free", event);
+}
+
+// The runtime's number is that of the driver's calls within it.
+void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
+  VramstowThread* const thread = TheCore().shim->thread();
+  if (of_runtime) {
+    thread->in_runtime = enters ? 1 : 0;
+    thread->correlation = enters ? correlation : 0;
+    thread->recorded = 0;
+  } else if (enters && thread->in_runtime == 0) {
+    thread->correlation = correlation;
+  }
+}
+
+constexpr CuptiListener kListener = {TellWork, TellMemory, NoteCall};
+
+const char* NameOf(CuptiStart start) {
+  switch (start) {
+    case CuptiStart::kOn:
+      return "on";
+    case CuptiStart::kIncomplete:
+      return "incomplete";
+    case CuptiStart::kNoCupti:
+      return "not there";
+    case CuptiStart::kTaken:
+      return "another client was there";
+    case CuptiStart::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+}  // namespace
+
+bool Activity::Subscribe() {
+  Core& core = TheCore();
+  if (!Watch([] { TheCore().activity.StandBack(); })) {
+    Say("CUPTI is left alone, because libvramstow-cupti.so is not preloaded: use vramstow run "
+        "--cupti.");
+    return false;
+  }
+  const CuptiStart start = StartCupti(*core.shim, kListener);
+  core.trace.Describe("cupti", NameOf(start));
+  switch (start) {
+    case CuptiStart::kOn:
+      return true;
+    case CuptiStart::kIncomplete:
+      Say("CUPTI does not give all records that were asked for (--cupti).");
+      return true;
+    case CuptiStart::kNoCupti:
+      Say("no kernels are recorded, because there is no CUPTI of CUDA 12 or newer in this process: "
+          "put libcupti.so on LD_LIBRARY_PATH.");
+      return false;
+    case CuptiStart::kTaken:
+      Say("another tool uses CUPTI: vramstow records no kernels (--cupti).");
+      return false;
+    case CuptiStart::kFailed:
+      Say("CUPTI cannot be used: vramstow records no kernels (--cupti).");
+      return false;
+  }
+  return false;
+}
+
+void Activity::Start() {
+  State expected = State::kNone;
+  if (!TheCore().process.options().cupti || !TheCore().process.options().trace ||
+      !state_.compare_exchange_strong(expected, State::kStarting, std::memory_order_acq_rel)) {
+    return;
+  }
+  KeepErrno keep_errno;
+  const OurOwnCalls own;
+  const bool on = Subscribe();
+  expected = State::kStarting;
+  state_.compare_exchange_strong(expected, on ? State::kOn : State::kOff,
+                                 std::memory_order_acq_rel);
+}
+
+// What CUPTI has for us, and then it is free for others.
+void Activity::Leave() {
+  const OurOwnCalls own;
+  EndCupti();
+}
+
+void Activity::StandBack() {
+  State expected = State::kOn;
+  if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
+  KeepErrno keep_errno;
+  Leave();
+  TheCore().trace.Describe("cupti", "made way for another client");
+  Say("another tool uses CUPTI from here on: vramstow records no more kernels (--cupti).");
+  state_.store(State::kOff, std::memory_order_release);
+}
+
+void Activity::Finish() {
+  State expected = State::kOn;
+  if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
+  KeepErrno keep_errno;
+  const OurOwnCalls own;
+  FlushCupti();
+  state_.store(State::kOff, std::memory_order_release);
+}
+
+void Activity::Abandon() {
+  if (state_.load(std::memory_order_relaxed) != State::kNone) {
+    state_.store(State::kOff, std::memory_order_relaxed);
+  }
+  VramstowThread* const thread = TheCore().shim->thread();
+  thread->correlation = thread->in_runtime = 0;
+}
+
+void Activity::Join(VramstowThread* thread) {
+  if (thread->recorded != 0) {
+    Event event;
+    event.kind = EventKind::kCorrelation;
+    event.object = thread->recorded;
+    event.size = thread->correlation;
+    TheCore().trace.RecordActivity(nullptr, event);
+  }
+  thread->recorded = 0;
+  if (thread->in_runtime == 0) thread->correlation = 0;
+}
+
+}  // namespace vramstow

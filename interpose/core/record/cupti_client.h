@@ -1,0 +1,62 @@
+// CUPTI's side of activity.h: its functions, buffers and records. Apart, because CUPTI's headers
+// and cuda_abi.h do not go together.
+//
+// Ownership: static; buffers for records are mapped, and reused. Threads: StartCupti and EndCupti
+// one after the other; the listener is called by any thread. Errors: CuptiStart. No heap. Units:
+// bytes, nanoseconds, Unix time.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_CUPTI_CLIENT_H_
+#define VRAMSTOW_INTERPOSE_CORE_RECORD_CUPTI_CLIENT_H_
+
+#include <cstdint>
+
+#include "base/event.h"
+#include "interpose/shim/seam.h"
+
+namespace vramstow {
+
+// A kernel, a copy or a fill.
+struct CuptiWork {
+  const char* text;
+  int device;
+  uint64_t stream;  // CUPTI's number of it
+  uint32_t correlation;
+  uint64_t bytes;
+  uint64_t duration_ns;
+  uint64_t start_unix_ns;
+};
+
+struct CuptiMemory {
+  bool gives;  // else takes back
+  MemoryKind memory;
+  int device;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t correlation;
+  uint64_t unix_ns;
+};
+
+struct CuptiListener {
+  void (*work)(const CuptiWork& work);
+  void (*memory)(const CuptiMemory& memory);
+  // The calling thread enters or leaves a call that is about memory.
+  void (*call)(bool of_runtime, bool enters, uint32_t correlation);
+};
+
+enum class CuptiStart {
+  kOn,
+  kIncomplete,  // on, but without some of the records
+  kNoCupti,
+  kTaken,  // another subscriber is there
+  kFailed,
+};
+
+// Subscribes and enables. `listener` lives as long as the process.
+CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& listener);
+// Takes what CUPTI holds now.
+void FlushCupti();
+// The same, and gives CUPTI back.
+void EndCupti();
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RECORD_CUPTI_CLIENT_H_

@@ -1,0 +1,221 @@
+#include "interpose/core/record/facts.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace vramstow {
+namespace {
+
+// /proc/self/exe, filled by the first who asks. Two threads would write the same bytes.
+char program_path[512];
+
+const char* ProgramPath() {
+  if (program_path[0] == '\0') {
+    char path[sizeof program_path] = {};
+    if (readlink("/proc/self/exe", path, sizeof path - 1) <= 0) return "unknown";
+    std::memcpy(program_path, path, sizeof path);
+  }
+  return program_path;
+}
+
+// Reads a file of /proc, which cannot be asked for its size. Gives the number of bytes.
+size_t ReadWhole(const char* path, char* buffer, size_t size) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  size_t length = 0;
+  while (length < size) {
+    const ssize_t count = read(file, buffer + length, size - length);
+    if (count <= 0) break;
+    length += static_cast<size_t>(count);
+  }
+  close(file);
+  return length;
+}
+
+// The arguments, with a space between them; a very long command is cut.
+void DescribeCommand(Recorder* recorder) {
+  char command[4096];
+  size_t length = ReadWhole("/proc/self/cmdline", command, sizeof command);
+  while (length > 0 && command[length - 1] == '\0') --length;
+  for (size_t i = 0; i < length; ++i) {
+    if (command[i] == '\0' || command[i] == '\n') command[i] = ' ';
+  }
+  recorder->Describe("process.command", {command, length});
+}
+
+[[gnu::format(printf, 3, 4)]] void DescribeFormatted(Recorder* recorder, const char* key,
+                                                     const char* format, ...) {
+  char value[128];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(value, sizeof value, format, arguments);
+  va_end(arguments);
+  if (length > 0 && static_cast<size_t>(length) < sizeof value) {
+    recorder->Describe(key, {value, static_cast<size_t>(length)});
+  }
+}
+
+int64_t Nanoseconds(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+// Field 22 of /proc/self/stat is when the process began, in clock ticks since boot. The name in
+// field 2 may hold spaces and brackets, so fields are counted from the last bracket.
+int64_t StartTicks(const char* path) {
+  char text[1024];
+  const size_t length = ReadWhole(path, text, sizeof text - 1);
+  text[length] = '\0';
+  const char* field = std::strrchr(text, ')');
+  if (field == nullptr) return 0;
+  for (int number = 2; number < 22; ++number) {
+    field = std::strchr(field + 1, ' ');
+    if (field == nullptr) return 0;
+  }
+  return std::strtoll(field, nullptr, 10);
+}
+
+void DescribeStartTime(Recorder* recorder) {
+  const int64_t ticks = StartTicks("/proc/self/stat");
+  if (ticks == 0) return;
+  const int64_t since_boot = ticks * (1000000000 / sysconf(_SC_CLK_TCK));
+  const int64_t age = Nanoseconds(CLOCK_BOOTTIME) - since_boot;
+  DescribeFormatted(recorder, "process.start_time", "%lld",
+                    static_cast<long long>(Nanoseconds(CLOCK_REALTIME) - age));
+}
+
+// The first of the variables that is set, or null.
+template <size_t kCount>
+const char* FirstOf(const char* const (&variables)[kCount]) {
+  for (const char* variable : variables) {
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return nullptr;
+}
+
+template <size_t kCount>
+void DescribeEnvironment(Recorder* recorder, const char* key,
+                         const char* const (&variables)[kCount]) {
+  if (const char* value = FirstOf(variables)) recorder->Describe(key, value);
+}
+
+constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+                                          "PMI_RANK"};
+
+void DescribeOption(Recorder* recorder, const char* key, bool value) {
+  recorder->Describe(key, value ? "1" : "0");
+}
+void DescribeOption(Recorder* recorder, const char* key, const char* value) {
+  recorder->Describe(key, value);
+}
+
+void DescribeDevice(Recorder* recorder, const Driver& driver, int number) {
+  CUdevice device;
+  if (driver.cuDeviceGet()(&device, number) != CUDA_SUCCESS) return;
+  char key[48];
+  const auto with_name = [&key, number](const char* name) {
+    std::snprintf(key, sizeof key, "device.%d.%s", number, name);
+    return key;
+  };
+  char name[256] = {};
+  if (driver.cuDeviceGetName() != nullptr &&
+      driver.cuDeviceGetName()(name, sizeof name - 1, device) == CUDA_SUCCESS) {
+    recorder->Describe(with_name("name"), name);
+  }
+  size_t bytes = 0;
+  if (driver.cuDeviceTotalMem_v2() != nullptr &&
+      driver.cuDeviceTotalMem_v2()(&bytes, device) == CUDA_SUCCESS) {
+    DescribeFormatted(recorder, with_name("total_bytes"), "%zu", bytes);
+  }
+  if (auto* attribute = driver.cuDeviceGetAttribute()) {
+    int major = 0;
+    int minor = 0;
+    if (attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) == CUDA_SUCCESS &&
+        attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) == CUDA_SUCCESS) {
+      DescribeFormatted(recorder, with_name("compute_capability"), "%d.%d", major, minor);
+    }
+  }
+  CUuuid uuid;
+  if (driver.cuDeviceGetUuid_v2() != nullptr &&
+      driver.cuDeviceGetUuid_v2()(&uuid, device) == CUDA_SUCCESS) {
+    unsigned char b[16];
+    static_assert(sizeof b == sizeof uuid.bytes);
+    std::memcpy(b, uuid.bytes, sizeof b);
+    // As nvidia-smi writes it.
+    DescribeFormatted(recorder, with_name("uuid"),
+                      "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                      b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+                      b[12], b[13], b[14], b[15]);
+  }
+}
+
+}  // namespace
+
+const char* ProgramName() {
+  const char* path = ProgramPath();
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+const char* RankText() {
+  const char* rank = FirstOf(kRankVariables);
+  constexpr size_t kMostDigits = 9;
+  if (rank == nullptr) return nullptr;
+  const size_t digits = std::strspn(rank, "0123456789");
+  return digits <= kMostDigits && rank[digits] == '\0' ? rank : nullptr;
+}
+
+uint64_t ProcessStart(pid_t process) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%ld/stat", static_cast<long>(process));
+  return static_cast<uint64_t>(StartTicks(path));
+}
+
+void DescribeProcess(Recorder* recorder, const Options& options) {
+  recorder->Describe("vramstow.version", VRAMSTOW_VERSION);
+  DescribeFormatted(recorder, "process.pid", "%ld", static_cast<long>(getpid()));
+  DescribeFormatted(recorder, "process.parent", "%ld", static_cast<long>(getppid()));
+  recorder->Describe("process.program", ProgramPath());
+  DescribeCommand(recorder);
+  DescribeStartTime(recorder);
+  utsname host;
+  if (uname(&host) == 0) recorder->Describe("process.host", host.nodename);
+  DescribeEnvironment(recorder, "process.rank", kRankVariables);
+  DescribeEnvironment(
+      recorder, "process.local_rank",
+      {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+  DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
+#define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
+  DescribeOption(recorder, "option." #field, options.field);
+#include "base/options.def"
+#undef VRAMSTOW_OPTION
+}
+
+void DescribeDriver(Recorder* recorder, const Driver& driver) {
+  if (driver.path() != nullptr) recorder->Describe("driver.path", driver.path());
+  if (const char* description = driver.simulator_description()) {
+    recorder->Describe("simulated", description);
+  }
+  int version = 0;
+  if (driver.cuDriverGetVersion() != nullptr &&
+      driver.cuDriverGetVersion()(&version) == CUDA_SUCCESS) {
+    DescribeFormatted(recorder, "driver.version", "%d.%d", version / 1000, version % 1000 / 10);
+  }
+  int devices = 0;
+  if (driver.cuDeviceGetCount() == nullptr || driver.cuDeviceGet() == nullptr ||
+      driver.cuDeviceGetCount()(&devices) != CUDA_SUCCESS) {
+    return;
+  }
+  for (int number = 0; number < devices; ++number) DescribeDevice(recorder, driver, number);
+}
+
+}  // namespace vramstow

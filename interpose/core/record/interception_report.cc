@@ -1,0 +1,126 @@
+#include "interpose/core/record/interception_report.h"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/core/core.h"
+#include "interpose/core/record/bypass.h"
+#include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+namespace {
+
+constexpr const char* kWayNames[kVramstowWays] = {"a direct link", "dlsym",
+                                                  "dlsym in the global scope", "cuGetProcAddress"};
+
+// A line that is put together piece by piece and ends where it is full.
+struct Line {
+  char text[900] = {};
+  size_t length = 0;
+
+  [[gnu::format(printf, 2, 3)]] void Add(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int added = std::vsnprintf(text + length, sizeof text - length, format, arguments);
+    va_end(arguments);
+    if (added > 0) length += static_cast<size_t>(added);
+    if (length >= sizeof text) length = sizeof text - 1;
+  }
+};
+
+}  // namespace
+
+void Coverage::NoteLookUp(VramstowWay way, const void* caller) {
+  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
+    look_ups_[object->index][way].fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Coverage::NoteUnknown(const char* name, int version) {
+  int expected = 0;
+  if (unknown_version_.compare_exchange_strong(expected, version)) {
+    std::snprintf(unknown_name_, sizeof unknown_name_, "%s", name);
+  }
+}
+
+void Coverage::NoteCall(Hook hook, const void* caller) {
+  KeepErrno keep_errno;
+  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
+    calls_by_object_[object->index][static_cast<size_t>(hook)].fetch_add(1,
+                                                                         std::memory_order_relaxed);
+  }
+}
+
+bool Coverage::WasSeen(size_t object) const {
+  for (const Counter& count : look_ups_[object]) {
+    if (count.load(std::memory_order_relaxed) != 0) return true;
+  }
+  for (const Counter& count : calls_by_object_[object]) {
+    if (count.load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
+}
+
+void Coverage::ReportObject(const CallerObject& object, size_t index) const {
+  Line line;
+  line.Add("  %.300s", object.path);
+  const char* separator = ": by ";
+  bool looked_up = false;
+  for (int way = 0; way < kVramstowWays; ++way) {
+    const uint32_t count = look_ups_[index][way].load(std::memory_order_relaxed);
+    if (count == 0) continue;
+    line.Add("%s%s (%u function%s)", separator, kWayNames[way], count, count == 1 ? "" : "s");
+    separator = ", ";
+    looked_up = true;
+  }
+  // The exported symbols are resolved for the first caller only; who calls without having looked
+  // anything up is linked, or was handed the function by somebody else.
+  if (!looked_up) line.Add(": by a direct link, or with functions that another library looked up");
+  separator = "; called ";
+  for (size_t hook = 0; hook < kHookCount; ++hook) {
+    const uint32_t count = calls_by_object_[index][hook].load(std::memory_order_relaxed);
+    if (count == 0) continue;
+    line.Add("%s%s %u×", separator, RowOf(static_cast<Hook>(hook)).symbol, count);
+    separator = ", ";
+  }
+  Say("%s", line.text);
+}
+
+int Coverage::ReportBypasses() const {
+  int lines = 0;
+  if (other_driver_.load(std::memory_order_relaxed)) {
+    Say("  a second driver library: only the first one, %.300s, is watched",
+        TheCore().driver.path());
+    ++lines;
+  }
+  if (const int version = unknown_version_.load(std::memory_order_relaxed)) {
+    Say("  %s of CUDA %d.%d: this version of vramstow does not know that form of it", unknown_name_,
+        version / 1000, version % 1000 / 10);
+    ++lines;
+  }
+  return lines + ReportUnseenLibraries(TheCore().shim, [](const void* address) {
+           const CallerObject* object = TheCore().callers.Find(address);
+           return object != nullptr && (object->role != CallerRole::kApplication ||
+                                        TheCore().coverage.WasSeen(object->index));
+         });
+}
+
+void Coverage::Report() const {
+  const CallerTable& callers = TheCore().callers;
+  const char* driver = TheCore().driver.path();
+  Say("coverage of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
+      ProgramName(), driver == nullptr ? "never reached through vramstow" : driver);
+  for (size_t i = 0; i < callers.size() && i < kMaxCallerObjects; ++i) {
+    const CallerObject* object = callers.at(i);
+    if (object != nullptr && WasSeen(i)) ReportObject(*object, i);
+  }
+  Say("could have bypassed vramstow:");
+  if (ReportBypasses() == 0) Say("  nothing that is loaded now");
+}
+
+}  // namespace vramstow

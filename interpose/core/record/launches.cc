@@ -1,0 +1,152 @@
+#include "interpose/core/record/launches.h"
+
+#include "interpose/core/core.h"
+#include "interpose/core/runtime/keep_errno.h"
+
+namespace vramstow {
+namespace {
+
+uint64_t FirstPlace(uint64_t handle, unsigned bits) {
+  return (handle * 0x9E3779B97F4A7C15u) >> (64 - bits);
+}
+
+// What the kernel's source calls it, as the compiler wrote it; null where the driver does not say.
+const char* NameOf(CUfunction function) {
+  const Driver& driver = TheCore().driver;
+  const char* name = nullptr;
+  if (driver.cuFuncGetName() != nullptr &&
+      driver.cuFuncGetName()(&name, function) == CUDA_SUCCESS) {
+    return name;
+  }
+  // Launches take kernels of libraries, too.
+  if (driver.cuKernelGetName() != nullptr &&
+      driver.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS) {
+    return name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const void* Launches::Self() { return TheCore().shim->thread(); }
+
+bool Launches::wanted() {
+  Wish wish = wish_.load(std::memory_order_relaxed);
+  if (wish == Wish::kUnknown) {
+    const Options& options = TheCore().process.options();
+    LaunchesSetting setting;
+    ParseLaunches(options.launches, &setting);
+    every_.store(setting.every, std::memory_order_relaxed);
+    wish = !setting.on || !options.trace ? Wish::kOff
+           : setting.every == 0          ? Wish::kCounted
+                                         : Wish::kSampled;
+    wish_.store(wish, std::memory_order_release);
+  }
+  return wish != Wish::kOff;
+}
+
+void Launches::Note(Hook hook, const void* return_address, CUfunction function, uint64_t stream) {
+  if (!wanted() || !TheCore().trace.is_open()) return;
+  if (wish_.load(std::memory_order_relaxed) == Wish::kCounted) {
+    Find(hook, function)->launches.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  VramstowThread* const thread = TheCore().shim->thread();
+  const uint32_t every = every_.load(std::memory_order_relaxed);
+  if (++thread->launches < every) return;
+  thread->launches = 0;
+  Event event;
+  event.kind = EventKind::kLaunch;
+  event.object = Find(hook, function)->annotation.load(std::memory_order_relaxed);
+  event.size = every;
+  event.offset = 1;
+  event.stream = stream;
+  TheCore().trace.Record(hook, return_address, event);
+}
+
+Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
+  // No handle is that small a number.
+  const uint64_t handle = function != nullptr ? reinterpret_cast<uint64_t>(function)
+                                              : uint64_t{static_cast<uint16_t>(hook)} + 1;
+  uint64_t place = FirstPlace(handle, kPlaceBits);
+  for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {
+    const uint64_t found = places_[place].load(std::memory_order_acquire);
+    if (found >> kNumberBits == handle) return &kernels_[found & (kMostKernels - 1)];
+    if (found == 0) break;
+  }
+  KeepErrno keep_errno;
+  const char* const name = function == nullptr ? RowOf(hook).name : NameOf(function);
+  return Add(handle, name == nullptr ? "(unknown kernel)" : name);
+}
+
+Launches::Kernel* Launches::Add(uint64_t handle, const char* name) {
+  const uint64_t annotation = TheCore().trace.Annotation(name);
+  const uint64_t others = TheCore().trace.Annotation("(other kernels)");
+  if (!mutex_.Lock(Self())) return &kernels_[0];
+  if (count_.load(std::memory_order_relaxed) == 0) {
+    kernels_[0].annotation.store(others, std::memory_order_relaxed);
+    count_.store(1, std::memory_order_release);
+  }
+  Kernel* const kernel = KernelNamed(annotation);
+  Keep(handle, kernel);
+  mutex_.Unlock();
+  return kernel;
+}
+
+// Several handles may have one name, at the same time or one after the other.
+Launches::Kernel* Launches::KernelNamed(uint64_t annotation) {
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  for (uint32_t i = 1; i < count; ++i) {
+    if (kernels_[i].annotation.load(std::memory_order_relaxed) == annotation) return &kernels_[i];
+  }
+  if (count == kMostKernels) return &kernels_[0];
+  kernels_[count].annotation.store(annotation, std::memory_order_relaxed);
+  count_.store(count + 1, std::memory_order_release);
+  return &kernels_[count];
+}
+
+// Without room for the handle it is looked up anew with each launch.
+void Launches::Keep(uint64_t handle, const Kernel* kernel) {
+  if (handle >> (64 - kNumberBits) != 0) return;
+  uint64_t place = FirstPlace(handle, kPlaceBits);
+  for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {
+    const uint64_t found = places_[place].load(std::memory_order_relaxed);
+    if (found != 0 && found >> kNumberBits != handle) continue;
+    places_[place].store(handle << kNumberBits | static_cast<uint64_t>(kernel - kernels_),
+                         std::memory_order_release);
+    return;
+  }
+}
+
+void Launches::Tell() {
+  if (wish_.load(std::memory_order_acquire) != Wish::kCounted) return;
+  // One at a time, so that all that is counted before a mark is told before it. A signal handler
+  // that interrupted its own thread here leaves it to that.
+  if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    Kernel& kernel = kernels_[i];
+    if (kernel.launches.load(std::memory_order_relaxed) == 0) continue;
+    Event event;
+    event.kind = EventKind::kLaunch;
+    event.object = kernel.annotation.load(std::memory_order_relaxed);
+    event.size = kernel.launches.exchange(0, std::memory_order_relaxed);
+    TheCore().trace.RecordFor(kNoHook, kUnknownName, &event);
+  }
+  mutex_.Unlock();
+}
+
+void Launches::ForgetFunctions() {
+  if (!wanted() || !mutex_.Lock(Self())) return;
+  for (auto& place : places_) place.store(0, std::memory_order_relaxed);
+  mutex_.Unlock();
+}
+
+void Launches::AbandonAfterFork() {
+  mutex_.Reset();
+  for (auto& place : places_) place.store(0, std::memory_order_relaxed);
+  for (Kernel& kernel : kernels_) kernel.launches.store(0, std::memory_order_relaxed);
+  count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

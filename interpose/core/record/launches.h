@@ -1,0 +1,76 @@
+// Launches: how often which kernel is launched, on request (--launches).
+//
+// Idea: a job launches kernels far more often than it allocates, so by default nobody looks.
+// Counted launches cost one look-up by handle and one addition; what has been counted since is told
+// to the trace before each mark, range and iteration, once a second by the recorder's thread,
+// before the trace is copied, and at its end. So it can be told how much was launched between any
+// two marks. Of sampled launches each thread records every Nth, with its stream, caller and stack.
+//
+// Ownership: static storage. Threads: any. Errors: of kernels for which there is no room only the
+// sum is kept. A kill loses what was counted in the last second. Units: launches.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_
+#define VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/options.h"
+#include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/hook_table.h"
+#include "interpose/shim/seam.h"
+#include "tracer/owner_mutex.h"
+
+namespace vramstow {
+
+class Launches {
+ public:
+  constexpr Launches() = default;
+  Launches(const Launches&) = delete;
+  Launches& operator=(const Launches&) = delete;
+
+  // Whether the user wants it, in a process that has read its settings.
+  bool wanted();
+
+  // A launch that the driver took. `function` is null where it is no kernel's: then it counts as
+  // one of the entry point. `stream` is as events name it.
+  void Note(Hook hook, const void* return_address, CUfunction function, uint64_t stream);
+  // Tells the trace what was counted and not yet told.
+  void Tell();
+
+  // Before modules go: their handles may become others'.
+  void ForgetFunctions();
+  // In a forked child, async-signal-safe.
+  void AbandonAfterFork();
+
+ private:
+  enum class Wish : uint8_t { kUnknown, kOff, kCounted, kSampled };
+
+  // The first is the sum of those for which there was no room.
+  static constexpr uint32_t kMostKernels = 4096;
+  static constexpr uint32_t kPlaces = 8192;
+  static constexpr unsigned kPlaceBits = 13;
+  static constexpr uint32_t kLooks = 8;
+  static constexpr unsigned kNumberBits = 16;  // the rest of a place is the handle
+
+  struct Kernel {
+    std::atomic<uint64_t> launches{0};  // not yet told
+    std::atomic<uint64_t> annotation{0};
+  };
+
+  static const void* Self();
+  Kernel* Find(Hook hook, CUfunction function);
+  Kernel* Add(uint64_t handle, const char* name);
+  Kernel* KernelNamed(uint64_t annotation) VRAMSTOW_REQUIRES(mutex_);
+  void Keep(uint64_t handle, const Kernel* kernel) VRAMSTOW_REQUIRES(mutex_);
+
+  std::atomic<Wish> wish_{Wish::kUnknown};
+  std::atomic<uint32_t> every_{0};
+  OwnerMutex mutex_;
+  std::atomic<uint32_t> count_{0};
+  Kernel kernels_[kMostKernels] = {};
+  std::atomic<uint64_t> places_[kPlaces] = {};  // a handle and the number of its kernel
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_

@@ -1,0 +1,181 @@
+// NVTX: ranges and marks that programs have for NVIDIA's tools, as annotations.
+//
+// Idea: each library that uses NVTX (version 3 is in its own code) opens the file that
+// NVTX_INJECTION64_PATH names at its first call, and lets it put functions into a table. That file
+// is this library, if `vramstow run` found no other tool there. The names and numbers below are
+// those of NVIDIA's public headers (nvtx3/nvtxDetail/nvtxTypes.h).
+//
+// This library may have been opened by NVTX alone, without the shim: then nothing is attached, and
+// nothing is recorded. Threads: any.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "interpose/core/core.h"
+#include "interpose/core/record/nvtx_abi.h"
+
+namespace vramstow {
+namespace {
+
+using nvtx::ExportedCallbacks;
+using nvtx::FunctionPlace;
+using nvtx::Module;
+
+enum CoreFunction : unsigned {
+  kMarkEx = 1,
+  kMarkA = 2,
+  kRangeStartEx = 4,
+  kRangeStartA = 5,
+  kRangeEnd = 7,
+  kRangePushEx = 8,
+  kRangePushA = 9,
+  kRangePop = 11,
+};
+enum Core2Function : unsigned {
+  kDomainMarkEx = 1,
+  kDomainRangeStartEx = 2,
+  kDomainRangeEnd = 3,
+  kDomainRangePushEx = 4,
+  kDomainRangePop = 5,
+  kDomainRegisterStringA = 10,
+};
+
+// nvtxEventAttributes_v2.
+struct Attributes {
+  uint16_t version;
+  uint16_t size;
+  uint32_t category;
+  int32_t color_type;
+  uint32_t color;
+  int32_t payload_type;
+  int32_t reserved;
+  uint64_t payload;
+  int32_t message_type;
+  const void* message;
+};
+constexpr int32_t kAsciiMessage = 1;
+constexpr int32_t kRegisteredMessage = 3;
+
+// What nvtxDomainRegisterString gives: a text that stays. Texts are cut, and there are only so many
+// of them; then there is none.
+struct RegisteredText {
+  char text[120];
+};
+constexpr uint32_t kMostTexts = 4096;
+constinit RegisteredText registered_texts[kMostTexts] = {};
+constinit std::atomic<uint32_t> registered_count{0};
+
+const char* TextOf(const Attributes* attributes) {
+  if (attributes == nullptr || attributes->size < sizeof(Attributes)) return "(no text)";
+  const auto* const text = static_cast<const char*>(attributes->message);
+  if (text == nullptr) return "(no text)";
+  if (attributes->message_type == kAsciiMessage) return text;
+  if (attributes->message_type == kRegisteredMessage) {
+    return static_cast<const RegisteredText*>(attributes->message)->text;
+  }
+  return "(no ASCII text)";
+}
+
+uint64_t Tell(MarkKind kind, const char* text, uint64_t number) {
+  Core& core = TheCore();
+  if (__atomic_load_n(&core.shim, __ATOMIC_ACQUIRE) == nullptr) return 0;
+  return core.trace.Mark(kind, text == nullptr ? "(no text)" : text, number);
+}
+
+// NVTX wants to know how deep a thread's ranges are nested; those who care ask a tool that counts.
+constexpr int kDepthIsNotKnown = 0;
+
+void Mark(const char* text) { Tell(MarkKind::kMoment, text, 0); }
+void MarkWith(const Attributes* attributes) { Mark(TextOf(attributes)); }
+int Push(const char* text) {
+  Tell(MarkKind::kRangeBegins, text, 0);
+  return kDepthIsNotKnown;
+}
+int PushWith(const Attributes* attributes) { return Push(TextOf(attributes)); }
+int Pop() {
+  Tell(MarkKind::kRangeEnds, "", 0);
+  return kDepthIsNotKnown;
+}
+
+// A range of the process has a number of its own, and its text's: both are in what the program
+// keeps of it.
+constexpr unsigned kAnnotationShift = 32;
+uint64_t Start(const char* text) {
+  static constinit std::atomic<uint32_t> ranges{0};
+  const uint64_t number = ranges.fetch_add(1, std::memory_order_relaxed) % 0xFFFFFFFF + 1;
+  return Tell(MarkKind::kRangeBegins, text, number) << kAnnotationShift | number;
+}
+uint64_t StartWith(const Attributes* attributes) { return Start(TextOf(attributes)); }
+void End(uint64_t range) {
+  Core& core = TheCore();
+  if (__atomic_load_n(&core.shim, __ATOMIC_ACQUIRE) == nullptr) return;
+  core.trace.EndRange(range >> kAnnotationShift, static_cast<uint32_t>(range));
+}
+
+void DomainMark(void*, const Attributes* attributes) { MarkWith(attributes); }
+uint64_t DomainStart(void*, const Attributes* attributes) { return StartWith(attributes); }
+void DomainEnd(void*, uint64_t range) { End(range); }
+int DomainPush(void*, const Attributes* attributes) { return PushWith(attributes); }
+int DomainPop(void*) { return Pop(); }
+void* DomainRegisterText(void*, const char* text) {
+  if (text == nullptr) return nullptr;
+  const uint32_t number = registered_count.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kMostTexts) {
+    registered_count.store(kMostTexts, std::memory_order_relaxed);
+    return nullptr;
+  }
+  RegisteredText& place = registered_texts[number];
+  std::strncpy(place.text, text, sizeof place.text - 1);
+  return &place;
+}
+
+struct Replacement {
+  unsigned number;
+  void* function;
+};
+
+template <typename Function>
+void* Address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+template <size_t kCount>
+void Install(const ExportedCallbacks& callbacks, Module module,
+             const Replacement (&replacements)[kCount]) {
+  FunctionPlace* table = nullptr;
+  unsigned count = 0;
+  if (callbacks.table_of(module, &table, &count) == 0 || table == nullptr) return;
+  for (const Replacement& replacement : replacements) {
+    if (replacement.number < count && table[replacement.number] != nullptr) {
+      *table[replacement.number] = replacement.function;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramstow
+
+// Called by each library with NVTX in it, once. 0: no tool is here.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    vramstow::nvtx::ExportTable export_table) {
+  using namespace vramstow;  // NOLINT(google-build-using-namespace): all of it is this file's
+  if (export_table == nullptr) return 0;
+  const auto* callbacks =
+      static_cast<const ExportedCallbacks*>(export_table(nvtx::kCallbacksTable));
+  if (callbacks == nullptr || callbacks->size < sizeof(ExportedCallbacks)) return 0;
+  const Replacement core[] = {
+      {kMarkEx, Address(MarkWith)},        {kMarkA, Address(vramstow::Mark)},
+      {kRangeStartEx, Address(StartWith)}, {kRangeStartA, Address(Start)},
+      {kRangeEnd, Address(End)},           {kRangePushEx, Address(PushWith)},
+      {kRangePushA, Address(Push)},        {kRangePop, Address(Pop)},
+  };
+  const Replacement core2[] = {
+      {kDomainMarkEx, Address(DomainMark)},  {kDomainRangeStartEx, Address(DomainStart)},
+      {kDomainRangeEnd, Address(DomainEnd)}, {kDomainRangePushEx, Address(DomainPush)},
+      {kDomainRangePop, Address(DomainPop)}, {kDomainRegisterStringA, Address(DomainRegisterText)},
+  };
+  Install(*callbacks, nvtx::kCore, core);
+  Install(*callbacks, nvtx::kCore2, core2);
+  return 1;
+}

@@ -1,0 +1,300 @@
+#include "interpose/core/record/trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/units.h"
+#include "interpose/core/core.h"
+#include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+namespace {
+
+void** RecorderSlot() { return &TheCore().shim->thread()->recorder; }
+
+const char* Why(RecorderError error) {
+  switch (error) {
+    case RecorderError::kNoSpace:
+      return "the disk is full";
+    case RecorderError::kCannotMap:
+      return "its file cannot be mapped";
+    default:
+      return std::strerror(errno);
+  }
+}
+
+StackMode StackModeOf(const char* choice) {
+  if (std::strcmp(choice, "all") == 0) return StackMode::kAll;
+  return std::strcmp(choice, "sites") == 0 ? StackMode::kSites : StackMode::kOff;
+}
+
+uint64_t NowMs() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000 +
+         static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+}
+
+// Whether an event shows that there is memory to tell of: refusals, and frees of what was never
+// given out, do not make a file.
+bool IsWorthAFile(const Event& event) {
+  return event.result == 0 && event.kind != EventKind::kFree && event.kind != EventKind::kUnmap &&
+         event.kind != EventKind::kUnreserve && event.kind != EventKind::kUnregister &&
+         event.kind != EventKind::kCloseImport && event.kind != EventKind::kRefused &&
+         event.kind != EventKind::kLaunch;
+}
+
+}  // namespace
+
+void Trace::Open() {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kClosed) OpenAs(&state);
+}
+
+void Trace::OpenAs(State* state) {
+  if (!state_.compare_exchange_strong(*state, State::kOpening, std::memory_order_acq_rel)) return;
+  KeepErrno keep_errno;
+  Core& core = TheCore();
+  const Options& options = core.process.options();
+  if (!options.trace) {
+    state_.store(State::kOff, std::memory_order_release);
+    return;
+  }
+  char stem[300];
+  const char* rank = RankText();
+  std::snprintf(stem, sizeof stem, "%.240s%s%s-%ld", ProgramName(), rank == nullptr ? "" : "-rank",
+                rank == nullptr ? "" : rank, static_cast<long>(getpid()));
+  uint64_t ring_bytes = 0;
+  ParseBytes(options.trace_size, &ring_bytes);
+  const RecorderError error = recorder_.Open({.directory = options.trace_dir,
+                                              .stem = stem,
+                                              .thread_slot = RecorderSlot,
+                                              .stacks = StackModeOf(options.stacks),
+                                              .background = true,
+                                              .compress = options.trace_compress,
+                                              .sample_ms = 1000,
+                                              .on_sample = [] { TheCore().launches.Tell(); },
+                                              .ring_bytes = ring_bytes,
+                                              .slot_is_static = true});
+  if (error != RecorderError::kOk) {
+    const char* why = Why(error);
+    state_.store(State::kOff, std::memory_order_release);
+    Say("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
+        "with "
+        "VRAMSTOW_TRACE_DIR.",
+        options.trace_dir, why);
+    return;
+  }
+  state_.store(State::kOpen, std::memory_order_release);
+  // Nobody waits for these.
+  DescribeProcess(&recorder_, options);
+  DescribeDriver(&recorder_, core.driver);
+  // What is kept of the newest events can be asked for.
+  if (ring_bytes != 0) core.service.Start();
+}
+
+bool Trace::IsOpenFor(const Event& event) {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kOpen) return true;
+  if (state == State::kClosed && IsWorthAFile(event)) {
+    OpenAs(&state);
+    state = state_.load(std::memory_order_acquire);
+  }
+  // Another thread is making the file: nothing that it does there can wait for us.
+  constexpr int kMaxWaits = 2000;
+  for (int i = 0; i < kMaxWaits && state == State::kOpening; ++i) {
+    const timespec wait = {0, 1000000};
+    nanosleep(&wait, nullptr);
+    state = state_.load(std::memory_order_acquire);
+  }
+  return state == State::kOpen;
+}
+
+uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(event)) return 0;
+  event.call = NumberOfCall(hook);
+  event.library = NumberOfLibrary(return_address);
+  const uint64_t sequence = recorder_.Record(event);
+  if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
+    NoteOutOfMemory();
+  return sequence;
+}
+
+uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {
+  KeepErrno keep_errno;
+  if (!IsOpenFor(*event)) return 0;
+  event->call = kUnknownName;
+  if (hook != kNoHook) {
+    event->call = NumberOfCall(hook);
+  } else if (event->layer == Layer::kFramework) {
+    event->call = NumberOfCall(&tensor_, "tensor");
+  }
+  event->library = library;
+  return recorder_.RecordWithStack(*event);
+}
+
+uint32_t Trace::CaptureStack(EventKind kind) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  KeepErrno keep_errno;
+  return recorder_.CaptureStack(kind);
+}
+
+uint32_t Trace::NameStack(uint32_t stack, const StackName* names, size_t count) {
+  if (stack == 0 || count == 0) return stack;
+  KeepErrno keep_errno;
+  return recorder_.NameStack(stack, names, count);
+}
+
+uint16_t Trace::Library(const void* return_address) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return kUnknownName;
+  KeepErrno keep_errno;
+  return NumberOfLibrary(return_address);
+}
+
+uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  KeepErrno keep_errno;
+  TheCore().launches.Tell();
+  const uint64_t annotation = *text == '\0' ? 0 : recorder_.InternAnnotation(text);
+  const uint64_t sequence = recorder_.RecordMark(kind, annotation, number);
+  return sequence == 0 ? 0 : annotation == 0 ? sequence : annotation;
+}
+
+void Trace::EndRange(uint64_t annotation, uint64_t number) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return;
+  KeepErrno keep_errno;
+  TheCore().launches.Tell();
+  recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
+}
+
+void Trace::RecordActivity(const char* text, Event event) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return;
+  KeepErrno keep_errno;
+  if (text != nullptr) event.object = recorder_.InternAnnotation(text);
+  recorder_.RecordWithStack(event);
+}
+
+uint64_t Trace::Annotation(const char* text) {
+  return is_open() ? recorder_.InternAnnotation(text) : 0;
+}
+
+void Trace::Describe(const char* key, const char* value) {
+  if (state_.load(std::memory_order_acquire) == State::kOpen) recorder_.Describe(key, value);
+}
+
+uint16_t Trace::NumberOfCall(Hook hook) {
+  return NumberOfCall(&calls_[static_cast<size_t>(hook)], RowOf(hook).name);
+}
+
+uint16_t Trace::NumberOfCall(std::atomic<uint32_t>* place, const char* name) {
+  uint32_t number = place->load(std::memory_order_relaxed);
+  if (number == 0) {
+    number = recorder_.InternCall(name) + 1u;
+    place->store(number, std::memory_order_relaxed);
+  }
+  return static_cast<uint16_t>(number - 1);
+}
+
+uint16_t Trace::NumberOfLibrary(const void* return_address) {
+  const CallerObject* caller = TheCore().callers.FindCaller(return_address);
+  if (caller == nullptr) return kUnknownName;
+  std::atomic<uint32_t>& place = libraries_[caller->index];
+  uint32_t number = place.load(std::memory_order_relaxed);
+  if (number == 0) {
+    number = recorder_.InternLibrary(caller->path, caller->base, caller->build_id) + 1u;
+    place.store(number, std::memory_order_relaxed);
+  }
+  return static_cast<uint16_t>(number - 1);
+}
+
+bool Trace::WantsFreeBytes(int device) {
+  if (device < 0 || device >= kMaxDevices) return false;
+  if (state_.load(std::memory_order_relaxed) != State::kOpen) return false;
+  const uint64_t bit = uint64_t{1} << device;
+  if ((described_devices_.load(std::memory_order_relaxed) & bit) != 0) return false;
+  return (described_devices_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+void Trace::DescribeFreeBytes(int device, uint64_t bytes) {
+  char key[48];
+  char value[24];
+  std::snprintf(key, sizeof key, "device.%d.free_bytes_at_start", device);
+  std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(bytes));
+  recorder_.Describe(key, value);
+}
+
+bool Trace::WantsSample(int device) {
+  constexpr uint64_t kSampleMs = 1000;
+  if (device < 0 || device >= kMaxDevices) return false;
+  if (state_.load(std::memory_order_relaxed) != State::kOpen) return false;
+  const uint64_t now = NowMs();
+  std::atomic<uint64_t>& place = sampled_ms_[device];
+  uint64_t last = place.load(std::memory_order_relaxed);
+  return (last == 0 || now - last >= kSampleMs) &&
+         place.compare_exchange_strong(last, now, std::memory_order_relaxed) && last != 0;
+}
+
+void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes) {
+  KeepErrno keep_errno;
+  Event event;
+  event.kind = EventKind::kMemoryInfo;
+  event.device = static_cast<int16_t>(device);
+  event.size = free_bytes;
+  event.requested = total_bytes;
+  recorder_.RecordWithStack(event);
+}
+
+int Trace::WriteCopy(char* path, size_t size) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return EBADF;
+  KeepErrno keep_errno;
+  TheCore().launches.Tell();
+  return recorder_.WriteCopy("dump", false, path, size);
+}
+
+void Trace::NoteOutOfMemory() {
+  constexpr uint64_t kPauseMs = 1000;
+  if (state_.load(std::memory_order_acquire) != State::kOpen || !recorder_.has_ring()) return;
+  KeepErrno keep_errno;
+  // A program that tries again and again is not to write a copy each time.
+  const uint64_t now = NowMs();
+  uint64_t last = copied_ms_.load(std::memory_order_relaxed);
+  if ((last != 0 && now - last < kPauseMs) ||
+      !copied_ms_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
+    return;
+  }
+  TheCore().launches.Tell();
+  char path[PATH_MAX];
+  const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
+  if (error == EEXIST) return;  // another thread is at it
+  if (error != 0) {
+    Say("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
+    return;
+  }
+  if (last == 0) Say("out of memory: the newest events are kept in %.300s.", path);
+}
+
+void Trace::Close() {
+  if (is_open()) TheCore().launches.Tell();
+  if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
+}
+
+void Trace::AbandonAfterFork() {
+  recorder_.AbandonAfterFork();
+  state_.store(State::kClosed, std::memory_order_relaxed);
+  described_devices_.store(0, std::memory_order_relaxed);
+  copied_ms_.store(0, std::memory_order_relaxed);
+  for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
+  for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
+  tensor_.store(0, std::memory_order_relaxed);
+  for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,107 @@
+// The trace of this process: the recorder, and the numbers by which events name functions and
+// libraries.
+//
+// Idea: the file is made when CUDA has been initialised, or with the first memory that was
+// given out; a process that never gets that far leaves nothing behind.
+//
+// Ownership: static storage, never destroyed. Threads: any. While one thread makes the file, others
+// that have an event wait for it, for a bounded time. Errors: a file that cannot be made is told on
+// stderr once, and the process goes on without a trace. Units: as base/event.h.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_H_
+#define VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/event.h"
+#include "interpose/core/runtime/hook_table.h"
+#include "tracer/capture/caller.h"
+#include "tracer/recorder.h"
+
+namespace vramstow {
+
+class Trace {
+ public:
+  constexpr Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // Makes the file, if it is wanted and not there yet.
+  void Open();
+
+  // Stores an event under the function's name and the library that called it. Gives its sequence
+  // number, or 0 if nothing was stored.
+  uint64_t Record(Hook hook, const void* return_address, Event event);
+
+  // The same for events that come from deeper inside, under locks; kNoHook: no entry point. The
+  // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
+  uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
+  uint32_t CaptureStack(EventKind kind);
+  // That stack with what a framework says goes on inside of it.
+  uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
+  // The number of the library that a return address leads to; kUnknownName while there is no trace.
+  uint16_t Library(const void* return_address);
+
+  // A mark of the application, if there is a trace: gives the number of its text, or another number
+  // that is not 0 where it has none. `number` is that of an iteration or of a range of the process.
+  uint64_t Mark(MarkKind kind, const char* text, uint64_t number);
+  // The end of a range of the process, by the number that Mark gave.
+  void EndRange(uint64_t annotation, uint64_t number);
+
+  // What CUPTI told, if there is a trace: named by `text`, or by the event as it is.
+  void RecordActivity(const char* text, Event event);
+
+  // A fact, if there is a trace.
+  void Describe(const char* key, const char* value);
+
+  // Tells the free bytes of a device when it is first used. `device` is current.
+  bool WantsFreeBytes(int device);
+  void DescribeFreeBytes(int device, uint64_t bytes);
+  // Whether the last look at the device's free bytes, or the first question, was a second ago or
+  // more. Who is told so, looks.
+  bool WantsSample(int device);
+  void RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes);
+
+  // Writes a copy of the trace beside it. 0 and its path, or an errno.
+  int WriteCopy(char* path, size_t size);
+  // The device is out of memory: where the trace keeps only the newest events, they are written
+  // into a copy, which takes the place of an earlier one. Not under locks of the pool.
+  void NoteOutOfMemory();
+
+  // The number by which events name a text; 0 while there is no trace.
+  uint64_t Annotation(const char* text);
+
+  bool is_open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }
+  // Nothing will be recorded any more, or ever was to be.
+  bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
+
+  void Close();
+  // In a forked child, async-signal-safe.
+  void AbandonAfterFork();
+
+ private:
+  enum class State : uint8_t { kClosed, kOpening, kOpen, kOff };
+
+  bool IsOpenFor(const Event& event);
+  void OpenAs(State* state);
+  uint16_t NumberOfCall(Hook hook);
+  // The name's number, which is kept in *place.
+  uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
+  uint16_t NumberOfLibrary(const void* return_address);
+
+  static constexpr int kMaxDevices = 64;
+
+  Recorder recorder_;
+  std::atomic<State> state_{State::kClosed};
+  std::atomic<uint64_t> copied_ms_{0};          // the last copy for want of memory
+  std::atomic<uint64_t> described_devices_{0};  // one bit each
+  std::atomic<uint64_t> sampled_ms_[kMaxDevices] = {};
+  // Numbers, plus one; 0: not asked for yet.
+  std::atomic<uint32_t> calls_[kHookCount] = {};
+  std::atomic<uint32_t> tensor_{0};  // what a framework asks for, by no function of the driver
+  std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_H_

@@ -1,0 +1,58 @@
+// Which device a context belongs to: the driver tells it only of the current context.
+//
+// Ownership: static storage. Threads: any, without a lock. Errors: kNoDevice for a context that was
+// made before vramstow looked, or where more contexts live than there is room for. Units: device
+// numbers.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+#include "interpose/core/runtime/cuda_abi.h"
+
+namespace vramstow {
+
+class Contexts {
+ public:
+  constexpr Contexts() = default;
+  Contexts(const Contexts&) = delete;
+  Contexts& operator=(const Contexts&) = delete;
+
+  void Remember(CUcontext context, int device) {
+    const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kRoom;
+    entries_[place].device_plus_one.store(static_cast<int16_t>(device + 1),
+                                          std::memory_order_relaxed);
+    entries_[place].context.store(context, std::memory_order_release);
+  }
+
+  int16_t DeviceOf(CUcontext context) const {
+    // The youngest entry counts: the driver uses the handles of destroyed contexts again.
+    const uint32_t next = next_.load(std::memory_order_acquire);
+    for (uint32_t age = 1; age <= kRoom && age <= next; ++age) {
+      const Entry& entry = entries_[(next - age) % kRoom];
+      if (entry.context.load(std::memory_order_acquire) == context) {
+        return static_cast<int16_t>(entry.device_plus_one.load(std::memory_order_relaxed) - 1);
+      }
+    }
+    return kNoDevice;
+  }
+
+  void Clear() { next_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t kRoom = 256;
+  static_assert(kNoDevice == -1);
+  struct Entry {
+    std::atomic<CUcontext> context{nullptr};
+    std::atomic<int16_t> device_plus_one{0};
+  };
+  Entry entries_[kRoom] = {};
+  std::atomic<uint32_t> next_{0};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_

@@ -1,0 +1,28 @@
+// cuda.h with every ABI of every function under its own name: cuMemAlloc is the first one, of
+// CUDA 2, and cuMemAlloc_v2 the one of today. Include this in place of <cuda.h>.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CUDA_ABI_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CUDA_ABI_H_
+
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+#if CUDA_VERSION < 13010
+// Functions of the table that these headers are too old for.
+extern "C" {
+CUresult CUDAAPI cuMulticastBindMem_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev,
+                                       size_t mcOffset, CUmemGenericAllocationHandle memHandle,
+                                       size_t memOffset, size_t size, unsigned long long flags);
+CUresult CUDAAPI cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev,
+                                        size_t mcOffset, CUdeviceptr memptr, size_t size,
+                                        unsigned long long flags);
+}
+#endif
+
+namespace vramstow {
+
+// The newest CUDA version whose functions the table of hooks knows.
+inline constexpr int kKnownCudaVersion = 13020;
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_CUDA_ABI_H_

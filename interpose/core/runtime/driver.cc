@@ -1,0 +1,97 @@
+#include "interpose/core/runtime/driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+
+namespace vramstow {
+
+namespace {
+
+// The dynamic linker made the entry under its own lock before any thread got the handle, which
+// ThreadSanitizer cannot see.
+__attribute__((no_sanitize("thread"))) const char* PathOf(const link_map* library) {
+  return library->l_name;
+}
+
+}  // namespace
+
+bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
+  const link_map* expected = nullptr;
+  if (!library_.compare_exchange_strong(expected, library, std::memory_order_acq_rel) &&
+      expected != library) {
+    return false;
+  }
+  if (ready_.load(std::memory_order_acquire)) return true;
+  // A reference of our own, so that the library stays, whatever its users do.
+  void* handle = shim.open_library(PathOf(library), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) handle = const_cast<link_map*>(library);
+  const auto look_up = [&shim, handle](const char* symbol, Address* place) {
+    place->store(shim.find_symbol(handle, symbol), std::memory_order_relaxed);
+  };
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const Hook hook = static_cast<Hook>(i);
+    look_up(RowOf(hook).symbol, &real_[i]);
+  }
+#define VRAMSTOW_QUERY(symbol) look_up(#symbol, &query_##symbol);
+  VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
+#undef VRAMSTOW_QUERY
+  look_up("vramstowSimulatorDescription", &simulator_);
+  ready_.store(true, std::memory_order_release);
+  return true;
+}
+
+Hook Driver::FindAddress(const void* address, const char* name, bool per_thread_stream) const {
+  Hook found = kNoHook;
+  int best = -1;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const Hook hook = static_cast<Hook>(i);
+    if (real(hook) != address) continue;
+    const HookRow& row = RowOf(hook);
+    const int fit = (std::strcmp(row.name, name) == 0 ? 2 : 0) +
+                    (row.per_thread_stream == per_thread_stream ? 1 : 0);
+    if (fit > best) {
+      best = fit;
+      found = hook;
+    }
+  }
+  return found;
+}
+
+Hook Driver::FindVersion(void* address, const char* name, int version, bool per_thread_stream) {
+  // A later CUDA may have a new ABI under the old name.
+  if (version > kKnownCudaVersion) return kNoHook;
+  // The highest version up to the wanted one, and of its two variants the one for the wanted kind
+  // of null stream; functions that have no such variants serve both.
+  Hook found = kNoHook;
+  int best = -1;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const HookRow& row = RowOf(static_cast<Hook>(i));
+    if (row.version > version || std::strcmp(row.name, name) != 0) continue;
+    if (row.per_thread_stream && !per_thread_stream) continue;
+    const int fit = row.version * 2 + (row.per_thread_stream == per_thread_stream ? 1 : 0);
+    if (fit > best) {
+      best = fit;
+      found = static_cast<Hook>(i);
+    }
+  }
+  if (found != kNoHook) {
+    void* expected = nullptr;
+    real_[static_cast<size_t>(found)].compare_exchange_strong(expected, address,
+                                                              std::memory_order_relaxed);
+  }
+  return found;
+}
+
+const char* Driver::simulator_description() const {
+  auto* function = reinterpret_cast<const char* (*)()>(Load(simulator_));
+  return function == nullptr ? nullptr : function();
+}
+
+const char* Driver::path() const {
+  const link_map* library = library_.load(std::memory_order_acquire);
+  return library == nullptr ? nullptr : library->l_name;
+}
+
+}  // namespace vramstow

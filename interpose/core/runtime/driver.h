@@ -1,0 +1,90 @@
+// The driver library behind us: where its functions are.
+//
+// Idea: at the first look-up that lands in a driver library, every hooked function of that library
+// is looked up under its exported name. From then on an address tells which hook it is, whatever
+// name and version somebody asked for. A few functions that are not hooked are looked up, too: what
+// vramstow itself asks the driver.
+//
+// Ownership: the driver library is never closed. Threads: any; two threads may bind at once and do
+// the same work twice, because neither may wait for the other (one of them may hold the dynamic
+// linker's lock). Errors: null for what this driver does not have. Units: addresses.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_DRIVER_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_DRIVER_H_
+
+#include <atomic>
+
+#include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/hook_table.h"
+#include "interpose/shim/seam.h"
+
+struct link_map;
+
+namespace vramstow {
+
+// What the pool calls besides functions that are hooked.
+#define VRAMSTOW_POOL_FUNCTIONS(query)                                                  \
+  query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)          \
+      query(cuCtxRecordEvent) query(cuMemGetAllocationGranularity) query(cuEventCreate) \
+          query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)             \
+              query(cuStreamSynchronize)
+
+// What vramstow asks the driver for itself. But for the pool's, none of these changes anything.
+#define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
+  query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)  \
+      query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)       \
+          query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)  \
+              query(cuCtxGetDevice) query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz) \
+                  query(cuThreadExchangeStreamCaptureMode) query(cuFuncGetParamInfo)           \
+                      query(cuKernelGetParamInfo) query(cuFuncGetName) query(cuKernelGetName)  \
+                          VRAMSTOW_POOL_FUNCTIONS(query)
+
+class Driver {
+ public:
+  constexpr Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // Makes `library` the driver. False if another library is it already.
+  bool Bind(const VramstowShim& shim, const link_map* library);
+
+  // The driver's own function.
+  void* real(Hook hook) const { return Load(real_[static_cast<size_t>(hook)]); }
+
+  // The hook that an address of the driver is, or kNoHook. Where several functions share one
+  // address, `name` (as documented) and `per_thread_stream` choose.
+  Hook FindAddress(const void* address, const char* name, bool per_thread_stream) const;
+
+  // The hook that the documentation promises for a name at a version, or kNoHook: for an address
+  // that this driver does not export. Remembers the address if the driver exports none.
+  Hook FindVersion(void* address, const char* name, int version, bool per_thread_stream);
+
+  // The functions that are asked, by their own names; null if the driver has none.
+#define VRAMSTOW_QUERY(symbol)                                          \
+  decltype(&::symbol) symbol() const {                                  \
+    return reinterpret_cast<decltype(&::symbol)>(Load(query_##symbol)); \
+  }
+  VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
+#undef VRAMSTOW_QUERY
+
+  // What is simulated, or null on a real driver.
+  const char* simulator_description() const;
+
+  // The driver's file; null while there is no driver.
+  const char* path() const;
+
+ private:
+  using Address = std::atomic<void*>;
+  static void* Load(const Address& address) { return address.load(std::memory_order_relaxed); }
+
+  std::atomic<const link_map*> library_{nullptr};
+  std::atomic<bool> ready_{false};
+  Address real_[kHookCount] = {};
+#define VRAMSTOW_QUERY(symbol) Address query_##symbol{nullptr};
+  VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
+#undef VRAMSTOW_QUERY
+  Address simulator_{nullptr};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_DRIVER_H_

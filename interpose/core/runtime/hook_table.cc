@@ -1,0 +1,26 @@
+#include "interpose/core/runtime/hook_table.h"
+
+#include <string_view>
+
+namespace vramstow {
+namespace {
+
+enum class StreamOf { legacy, ptsz };
+
+constexpr bool IsLaunch(std::string_view group) { return group == "launch"; }
+constexpr bool IsSubmission(std::string_view group) {
+  return group == "submission" || IsLaunch(group);
+}
+
+constexpr HookRow kRows[] = {
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+  {#symbol,         #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group),      \
+   IsLaunch(#group)},
+#include "interpose/shim/hooks.def"
+};
+
+}  // namespace
+
+const HookRow& RowOf(Hook hook) { return kRows[static_cast<size_t>(hook)]; }
+
+}  // namespace vramstow

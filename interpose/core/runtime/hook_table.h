@@ -1,0 +1,39 @@
+// The table of hooks as data. See interpose/shim/hooks.def.
+//
+// Ownership: constant data. Threads: any. Errors: kNoHook.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow {
+
+// One number for each row: kcuInit, kcuGetProcAddress, …
+enum class Hook : uint16_t {
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+  k##symbol,
+#include "interpose/shim/hooks.def"
+  kCount,
+};
+
+inline constexpr size_t kHookCount = static_cast<size_t>(Hook::kCount);
+inline constexpr Hook kNoHook = Hook::kCount;
+
+struct HookRow {
+  const char* symbol;
+  const char* name;
+  int version;
+  bool per_thread_stream;  // a null stream is the thread's own default stream
+  bool submission;         // submits work: hooked only where memory may move
+  bool launch;             // of these what launches kernels: also where launches are counted
+};
+
+const HookRow& RowOf(Hook hook);
+
+// The function that stands in front of the driver's. Made in entries.cc.
+void* WrapperOf(Hook hook);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_

@@ -1,0 +1,63 @@
+#include "interpose/core/runtime/kernel_arguments.h"
+
+#include "interpose/core/core.h"
+
+namespace vramstow {
+
+ArgumentSizes::ArgumentSizes(CUfunction function)
+    : of_function_(TheCore().driver.cuFuncGetParamInfo()),
+      of_kernel_(TheCore().driver.cuKernelGetParamInfo()),
+      function_(function) {}
+
+bool ArgumentSizes::Next(size_t* size) {
+  if (of_function_ == nullptr) return false;
+  size_t offset = 0;
+  if (!is_kernel_) {
+    if (of_function_(function_, index_, &offset, size) == CUDA_SUCCESS) return ++index_ != 0;
+    if (index_ != 0 || of_kernel_ == nullptr) return false;
+    is_kernel_ = true;
+  }
+  const auto kernel = reinterpret_cast<CUkernel>(function_);
+  return of_kernel_(kernel, index_, &offset, size) == CUDA_SUCCESS && ++index_ != 0;
+}
+
+// False: the driver does not tell, or there are too many of them.
+bool KernelArguments::Describe(CUfunction function, Layout* layout) {
+  ArgumentSizes sizes(function);
+  layout->count = 0;
+  size_t size = 0;
+  for (size_t i = 0; sizes.Next(&size); ++i) {
+    if (i > UINT8_MAX) return false;
+    if (size < sizeof(CUdeviceptr)) continue;
+    if (layout->count == kMost || size > UINT16_MAX) return false;
+    layout->indexes[layout->count] = static_cast<uint8_t>(i);
+    layout->sizes[layout->count++] = static_cast<uint16_t>(size);
+  }
+  return sizes.known();
+}
+
+const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
+  const auto handle = reinterpret_cast<uint64_t>(function);
+  const uint64_t generation = generation_.load(std::memory_order_acquire);
+  if (handle >> kAddressBits != 0 || generation >= kGenerations - 1) return nullptr;
+  const uint64_t key = generation << kAddressBits | handle;
+  uint64_t place = (key * 0x9E3779B97F4A7C15U) >> 52;
+  static_assert(kPlaces == 1U << 12);
+  for (uint32_t look = 0; look < kLooks; ++look, place = (place + 1) % kPlaces) {
+    Entry& entry = entries_[place];
+    uint64_t found = entry.key.load(std::memory_order_acquire);
+    if (found == key) return &entry.layout;
+    if (found != 0) continue;
+    Layout layout{};
+    if (!Describe(function, &layout)) return nullptr;
+    if (!entry.key.compare_exchange_strong(found, kBeingWritten, std::memory_order_acq_rel)) {
+      continue;  // another thread took the place
+    }
+    entry.layout = layout;
+    entry.key.store(key, std::memory_order_release);
+    return &entry.layout;
+  }
+  return nullptr;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,75 @@
+// KernelArguments: which arguments of a kernel may hold addresses.
+//
+// Idea: a launch names its kernel and an array of pointers to arguments; how large these are, only
+// the driver knows. It is asked once for each kernel, what it said is kept until anything is
+// unloaded: then another kernel may get the same handle. Arguments smaller than an address are left
+// out.
+//
+// Ownership: static storage, constant-initialised; entries are written once and never changed, so
+// that nobody reads one that changes. Threads: any; without a lock. Errors: null: not known, or no
+// room for one more; ask the driver. Units: bytes.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/core/runtime/cuda_abi.h"
+
+namespace vramstow {
+
+// The sizes of a kernel's arguments, one after the other, as the driver tells them now.
+class ArgumentSizes {
+ public:
+  explicit ArgumentSizes(CUfunction function);
+  // False: that was the last one, or the driver does not tell.
+  bool Next(size_t* size);
+  bool known() const { return of_function_ != nullptr; }
+
+ private:
+  decltype(&cuFuncGetParamInfo) of_function_;
+  decltype(&cuKernelGetParamInfo) of_kernel_;
+  CUfunction function_;
+  size_t index_ = 0;
+  bool is_kernel_ = false;  // a CUkernel, which launches take as well
+};
+
+class KernelArguments {
+ public:
+  static constexpr int kMost = 24;
+  struct Layout {
+    uint8_t count;
+    uint8_t indexes[kMost];
+    uint16_t sizes[kMost];
+  };
+
+  constexpr KernelArguments() = default;
+  KernelArguments(const KernelArguments&) = delete;
+  KernelArguments& operator=(const KernelArguments&) = delete;
+
+  const Layout* Find(CUfunction function);
+  // Before modules or contexts go. A thread that launches what is just unloaded is on its own.
+  void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
+
+ private:
+  static constexpr uint32_t kPlaces = 4096;
+  static constexpr uint32_t kLooks = 8;
+  static constexpr int kAddressBits = 48;
+  // Later generations do not fit into a key: then the driver is asked each time.
+  static constexpr uint64_t kGenerations = uint64_t{1} << (64 - kAddressBits);
+  static constexpr uint64_t kBeingWritten = ~uint64_t{0};
+
+  struct Entry {
+    std::atomic<uint64_t> key{0};  // the generation and the function's handle
+    Layout layout{};
+  };
+
+  static bool Describe(CUfunction function, Layout* layout);
+
+  std::atomic<uint64_t> generation_{1};
+  Entry entries_[kPlaces] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_

@@ -1,0 +1,117 @@
+#include "interpose/core/runtime/process.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "interpose/core/core.h"
+#include "interpose/core/runtime/say.h"
+
+namespace vramstow {
+namespace {
+
+// Written once, by the thread that claims the start.
+constinit Options settings;
+
+const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+bool Process::Start() {
+  // All that takes time or a lock comes before the claim, so that the others wait for a few stores
+  // only: the one who is waited for must not be able to wait for anybody.
+  Options options;
+  OptionError error;
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kNew) {
+    const bool valid = ReadOptions(LookUpEnvironment, &options, &error);
+    if (state_.compare_exchange_strong(state, State::kStarting, std::memory_order_acq_rel)) {
+      settings = options;
+      options_.store(&settings, std::memory_order_relaxed);
+      state_.store(valid ? State::kActive : State::kRefused, std::memory_order_release);
+      if (!valid) {
+        Say("%s Until then nothing is traced in this process.", error.sentence);
+        return false;
+      }
+      WatchForForks();
+      return true;
+    }
+  }
+  // A child that was forked within these stores waits in vain; then it stays without vramstow.
+  constexpr int kMaxYields = 100000;
+  for (int i = 0; i < kMaxYields && state_.load(std::memory_order_acquire) == State::kStarting;
+       ++i) {
+    sched_yield();
+  }
+  state = state_.load(std::memory_order_acquire);
+  return state != State::kRefused && state != State::kStarting;
+}
+
+void Process::WatchForForks() {
+  process_id_.store(getpid(), std::memory_order_relaxed);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) {
+    if (madvise(memory, page, MADV_WIPEONFORK) == 0) {
+      auto* mark = static_cast<uint32_t*>(memory);
+      *mark = 1;
+      fork_mark_.store(mark, std::memory_order_release);
+    } else {
+      munmap(memory, page);
+    }
+  }
+  // If this fails (no memory), the mark alone tells.
+  pthread_atfork(nullptr, nullptr, EnterChild);
+}
+
+bool Process::IsSameProcessId() const {
+  const pid_t known = process_id_.load(std::memory_order_relaxed);
+  return known == 0 || known == getpid();
+}
+
+bool Process::AdmitsForked(Hook hook) {
+  return hook == Hook::kcuInit || hook == Hook::kcuGetProcAddress ||
+         hook == Hook::kcuGetProcAddress_v2;
+}
+
+bool Process::AdmitsFinished(Hook hook) {
+  return hook == Hook::kcuMemFree_v2 || hook == Hook::kcuMemFreeAsync ||
+         hook == Hook::kcuMemFreeAsync_ptsz;
+}
+
+// In the child, async-signal-safe: only one thread is left, and locks may be held by lost ones.
+void Process::EnterChild() {
+  Core& core = TheCore();
+  Process& process = core.process;
+  if (uint32_t* mark = process.fork_mark_.load(std::memory_order_relaxed)) {
+    __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
+  }
+  process.process_id_.store(getpid(), std::memory_order_relaxed);
+  core.AbandonAfterFork();
+  const State state = process.state_.load(std::memory_order_relaxed);
+  if (state == State::kActive) {
+    process.state_.store(State::kForked, std::memory_order_relaxed);
+  } else if (state == State::kStarting) {
+    process.state_.store(State::kRefused, std::memory_order_relaxed);
+  }
+}
+
+void Process::Wake() {
+  State expected = State::kForked;
+  state_.compare_exchange_strong(expected, State::kActive, std::memory_order_acq_rel);
+}
+
+bool Process::Finish() {
+  State state = state_.load(std::memory_order_acquire);
+  while (state == State::kActive || state == State::kForked) {
+    if (state_.compare_exchange_weak(state, State::kFinished, std::memory_order_acq_rel)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace vramstow

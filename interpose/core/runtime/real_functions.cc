@@ -1,0 +1,22 @@
+#include "interpose/core/runtime/real_functions.h"
+
+#include <cstring>
+
+#include "interpose/core/core.h"
+
+namespace vramstow {
+
+void* RealFunction(const char* symbol) {
+  const Driver& driver = TheCore().driver;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const Hook hook = static_cast<Hook>(i);
+    if (std::strcmp(RowOf(hook).symbol, symbol) == 0) return driver.real(hook);
+  }
+#define VRAMSTOW_QUERY(name) \
+  if (std::strcmp(#name, symbol) == 0) return reinterpret_cast<void*>(driver.name());
+  VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
+#undef VRAMSTOW_QUERY
+  return nullptr;
+}
+
+}  // namespace vramstow

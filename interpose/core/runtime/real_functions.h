@@ -1,0 +1,14 @@
+// A function of the driver by the name under which the driver library exports it, past every hook;
+// null if the driver has none, or nobody ever needed it.
+//
+// Ownership: none. Threads: any, without a lock. Errors: null. Units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REAL_FUNCTIONS_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_REAL_FUNCTIONS_H_
+
+namespace vramstow {
+
+void* RealFunction(const char* symbol);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_REAL_FUNCTIONS_H_
