@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "simulator/device/left_out.h"
 #include "simulator/device/memory.h"
+#include "simulator/device/uncomputed_ranges.h"
 #include "simulator/device/virtual_memory.h"
 
 namespace vramstow::simulator {

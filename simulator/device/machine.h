@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "simulator/device/call_log.h"
 #include "simulator/device/contents.h"
-#include "simulator/device/ledger.h"
 #include "simulator/device/memory.h"
 #include "simulator/device/random.h"
 #include "simulator/device/spec.h"

@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/range_allocator.h"
 #include "simulator/device/address_space.h"
-#include "simulator/device/range_allocator.h"
 #include "simulator/device/result.h"
 #include "simulator/device/tenancy.h"
 

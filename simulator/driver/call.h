@@ -14,8 +14,8 @@
 #include <new>
 
 #include "simulator/driver/log.h"
-#include "simulator/driver/simulator_api.h"
 #include "simulator/driver/state.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 

@@ -5,7 +5,7 @@
 
 #include "simulator/driver/attributes.h"
 #include "simulator/driver/call.h"
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 

@@ -1,9 +1,9 @@
 // What can be asked about a function's parameters.
 //
-// They are known from the image, and, where it is compressed, for kernels that simulator/effects
-// knows by name.
-#include "simulator/driver/kernel_effect.h"
+// They are known from the image, and, where it is compressed, for kernels that
+// simulator/kernels/named knows by name.
 #include "simulator/driver/newer_functions.h"
+#include "simulator/kernels/named_kernel.h"
 
 namespace vramstow::simulator {
 namespace {

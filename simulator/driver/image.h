@@ -3,9 +3,9 @@
 //
 // Three forms are understood: PTX text, a cubin (an ELF file of NVIDIA's machine), and a fat binary
 // that holds either. Headers, symbols and the attribute records of sections named .nv.info are
-// read; instructions are not, but PTX is kept (simulator/ptx). A compressed member of a fat binary
-// is not opened: of such an image nothing is known, every kernel name exists in it and variables
-// have the size that the caller of the runtime declared, or 4 KiB.
+// read; instructions are not, but PTX is kept (simulator/kernels/ptx). A compressed member of a fat
+// binary is not opened: of such an image nothing is known, every kernel name exists in it and
+// variables have the size that the caller of the runtime declared, or 4 KiB.
 //
 // Images come as an address without a size, so everything is read through a copy that fails where
 // no memory is, and within the sizes that the image's own headers claim.

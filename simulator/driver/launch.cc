@@ -6,12 +6,12 @@
 #include "simulator/driver/arguments.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/host_worker.h"
-#include "simulator/driver/kernel_effect.h"
 #include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
 #include "simulator/driver/profiler.h"
-#include "simulator/driver/ptx_kernel.h"
 #include "simulator/driver/stream.h"
+#include "simulator/kernels/named_kernel.h"
+#include "simulator/kernels/ptx_kernel.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -1,8 +1,8 @@
 // Linking: images are read as they are added, and joined into one.
 //
 // The result is PTX: the texts of the inputs that are PTX, one after the other, each a unit with
-// names of its own (simulator/ptx), and an empty entry for each kernel of the others, with its
-// parameters and limits, and their variables. So a module made from it has what the inputs had.
+// names of its own (simulator/kernels/ptx), and an empty entry for each kernel of the others, with
+// its parameters and limits, and their variables. So a module made from it has what the inputs had.
 // Code for link-time optimisation, libraries and objects are not read: they add nothing that can be
 // launched.
 #include <stdio.h>

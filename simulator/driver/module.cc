@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "simulator/driver/image_origin.h"
 #include "simulator/driver/variable.h"
+#include "simulator/kernels/image_origin.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -2,10 +2,10 @@
 //
 // Idea: the simulator runs no machine code. An image tells which kernels and variables there are
 // (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
-// does nothing, unless somebody registered a host function under its name, simulator/effects
-// knows the name, or the image has the kernel as PTX that simulator/ptx can run. A module and a
-// library are the same thing here, a kernel and a function too: the driver lets one stand for the
-// other.
+// does nothing, unless somebody registered a host function under its name, simulator/kernels/named
+// knows the name, or the image has the kernel as PTX that simulator/kernels/ptx can run. A module
+// and a library are the same thing here, a kernel and a function too: the driver lets one stand for
+// the other.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 
@@ -14,9 +14,9 @@
 
 #include "simulator/driver/call.h"
 #include "simulator/driver/image.h"
-#include "simulator/driver/simulator_api.h"
-#include "simulator/effects/effect.h"
-#include "simulator/ptx/program.h"
+#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/ptx/program.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 
@@ -51,7 +51,8 @@ struct Global {
 struct Program {
   Context* context = nullptr;  // of a module; a library has none
   bool library = false;
-  bool known_kernels = true;  // whether their names mean what simulator/effects takes them for
+  bool known_kernels =
+      true;  // whether their names mean what simulator/kernels/named takes them for
   Image image;
   std::shared_ptr<ptx::Program> code;  // of image.ptx, once somebody asks; see FindCode
   std::map<std::string, Function*> functions;

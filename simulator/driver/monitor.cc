@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "simulator/driver/attributes.h"
-#include "simulator/driver/simulator_api.h"
 #include "simulator/driver/state.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 namespace {

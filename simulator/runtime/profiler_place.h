@@ -1,7 +1,7 @@
 // The place for a profiler in the simulated driver: the CUPTI stand-in takes it, the runtime tells
 // of its calls there as the driver does of its own.
 //
-// Idea: the structures are those of simulator/driver/simulator_api.h, where they are explained: an
+// Idea: the structures are those of simulator/simulator_api.h, where they are explained: an
 // agreement across libraries (tests/libraries compares them). On any other driver there is no
 // place.
 //

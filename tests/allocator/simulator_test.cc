@@ -23,7 +23,7 @@
 #include "allocator/cuda_driver.h"
 #include "allocator/pool.h"
 #include "base/units.h"
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/driver/simulator_api.h"
 #include "simulator/runtime/profiler_place.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow {
 

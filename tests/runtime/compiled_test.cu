@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 
 __device__ int device_value;
 __constant__ float constant_table[16];

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/device/range_allocator.h"
+#include "base/range_allocator.h"
 
 namespace vramstow {
 
@@ -77,8 +77,8 @@ class ModelDevice {
   void Note(DeviceCall call, uint64_t address, uint64_t bytes, uint64_t count, uint32_t stream);
 
   const uint64_t capacity_;
-  simulator::RangeAllocator plain_;   // addresses of Allocate
-  simulator::RangeAllocator ranges_;  // addresses of Reserve
+  RangeAllocator plain_;   // addresses of Allocate
+  RangeAllocator ranges_;  // addresses of Reserve
   uint64_t reserved_ = 0;
   uint64_t peak_reserved_ = 0;
   uint64_t request_ = 0;

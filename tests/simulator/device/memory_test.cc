@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
+#include "base/range_allocator.h"
 #include "simulator/device/contents.h"
-#include "simulator/device/range_allocator.h"
 #include "simulator/device/virtual_memory.h"
 
 namespace vramstow::simulator {

@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
 
 namespace vramstow::simulator {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "simulator/driver/simulator_api.h"
+#include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
 
 namespace vramstow::simulator {

@@ -14,7 +14,7 @@
 
 namespace vramstow::simulator {
 
-// vramstowSimulatorLaunch of simulator/driver/simulator_api.h: an agreement with the simulated
+// vramstowSimulatorLaunch of simulator/simulator_api.h: an agreement with the simulated
 // driver across libraries.
 struct EffectLaunch {
   unsigned grid[3];

@@ -1,7 +1,7 @@
 // What the stand-in for NVML knows of the devices: what the simulated driver in this process says.
 //
 // Idea: NVML watches devices without using them. It opens libcuda.so.1 and asks the simulator's own
-// functions (simulator/driver/simulator_api.h), which need no context and start nothing; no
+// functions (simulator/simulator_api.h), which need no context and start nothing; no
 // function of the CUDA driver API is called, so a process that only looks is no user of CUDA.
 //
 // Ownership: the table lives as long as the process. Threads: any. Errors: NVML's codes; under a

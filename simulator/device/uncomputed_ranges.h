@@ -1,0 +1,45 @@
+// What was left out: device memory whose bytes a kernel should have computed, and did not.
+//
+// Idea: a simulated card computes what is cheap enough. What is derived from a result that was left
+// out need not be computed either, and a program that reads it can be told whose result it misses.
+// Marks stay at an address until something is written there.
+//
+// Ownership: names belong to the caller and live as long as the process. Threads: the owner's lock.
+// Errors: none. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_DEVICE_UNCOMPUTED_RANGES_H_
+#define VRAMSTOW_SIMULATOR_DEVICE_UNCOMPUTED_RANGES_H_
+
+#include <cstdint>
+#include <map>
+
+namespace vramstow::simulator {
+
+class LeftOut {
+ public:
+  bool empty() const { return ranges_.empty(); }
+
+  // [address, address + bytes) is not what it should be, because of `by`.
+  void Mark(uint64_t address, uint64_t bytes, const char* by);
+  // It is what it should be.
+  void Clear(uint64_t address, uint64_t bytes);
+  // Who left out a byte of it, the lowest; null: nobody did.
+  const char* Find(uint64_t address, uint64_t bytes) const;
+  // The bytes at `from` are at `to` as well now. The ranges may overlap.
+  void Copy(uint64_t to, uint64_t from, uint64_t bytes);
+
+  // The host has read what `by` left out; how often that happened, by name.
+  void NoteRead(const char* by) { ++reads_[by]; }
+  const std::map<const char*, uint64_t>& reads() const { return reads_; }
+
+ private:
+  struct Range {
+    uint64_t end = 0;
+    const char* by = nullptr;
+  };
+  std::map<uint64_t, Range> ranges_;  // by first byte; they do not overlap
+  std::map<const char*, uint64_t> reads_;
+};
+
+}  // namespace vramstow::simulator
+
+#endif  // VRAMSTOW_SIMULATOR_DEVICE_UNCOMPUTED_RANGES_H_

@@ -1,0 +1,98 @@
+#include "simulator/kernels/grid_memory.h"
+
+#include <algorithm>
+
+#include "simulator/driver/host_budget.h"
+#include "simulator/driver/host_memory.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// How much around an address is asked for at once, the largest first: 512 bytes are the unit in
+// which small blocks share a page.
+constexpr uint64_t kWindows[] = {1ull << 20, 64ull << 10, 4ull << 10, kSmallUnit};
+constexpr size_t kWrittenMax = 1u << 16;
+
+}  // namespace
+
+ptx::Memory::Window GridMemory::Find(uint64_t address, uint64_t bytes, bool write) {
+  Contents& contents = state_->machine->contents;
+  if (address + bytes < address) return {};
+  if (!contents.IsDevice(address)) return FindHost(address, bytes);
+  const bool peers = !context_->peers.empty();
+  Window window = {address, bytes, nullptr};
+  for (const uint64_t size : kWindows) {
+    const uint64_t start = address & ~(size - 1);
+    if (address + bytes > start + size || !contents.IsDevice(start)) continue;
+    if (contents.Check(start, size, context_->device, write, peers) != Result::kSuccess) continue;
+    window = {start, size, nullptr};
+    break;
+  }
+  if (contents.Check(window.address, window.bytes, context_->device, write, peers) !=
+      Result::kSuccess) {
+    return {};
+  }
+  if (write && !HostBudget::Global().Allows(*state_, window.bytes)) {
+    Refuse();
+    return {};
+  }
+  window.host = static_cast<char*>(contents.Translate(window.address, window.bytes, write));
+  return window;
+}
+
+// Host memory is a kernel's if the driver pinned or registered it.
+ptx::Memory::Window GridMemory::FindHost(uint64_t address, uint64_t bytes) const {
+  const Block* block = state_->machine->memory.FindAround(address);
+  if (!IsPinned(block) || bytes > block->size - (address - block->address)) return {};
+  return {block->address, block->size,
+          reinterpret_cast<char*>(static_cast<uintptr_t>(block->address))};
+}
+
+void GridMemory::Note(uint64_t address, uint64_t bytes, bool write) {
+  if (!write) {
+    const LeftOut& left_out = state_->machine->contents.left_out();
+    if (origin_ == nullptr && !left_out.empty()) origin_ = left_out.Find(address, bytes);
+    return;
+  }
+  if (!written_.empty() && written_.back().second == address) {
+    written_.back().second += bytes;
+    return;
+  }
+  if (!written_.empty() && address >= written_.back().first &&
+      address + bytes <= written_.back().second) {
+    return;
+  }
+  if (written_.size() >= kWrittenMax) Join();
+  written_.emplace_back(address, address + bytes);
+}
+
+// Neighbours become one. Where that does not help, gaps of a page are taken with them.
+void GridMemory::Join() {
+  std::sort(written_.begin(), written_.end());
+  for (uint64_t gap = 0; written_.size() > kWrittenMax / 2; gap = gap == 0 ? 4096 : gap * 16) {
+    size_t kept = 0;
+    for (size_t k = 1; k < written_.size(); ++k) {
+      if (written_[k].first <= written_[kept].second + gap) {
+        written_[kept].second = std::max(written_[kept].second, written_[k].second);
+      } else {
+        written_[++kept] = written_[k];
+      }
+    }
+    written_.resize(kept + 1);
+  }
+}
+
+void GridMemory::Conclude(const char* by) {
+  LeftOut& left_out = state_->machine->contents.left_out();
+  if (by == nullptr && left_out.empty()) return;
+  Join();
+  for (const auto& [start, end] : written_) {
+    if (by == nullptr) {
+      left_out.Clear(start, end - start);
+    } else {
+      left_out.Mark(start, end - start, by);
+    }
+  }
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,141 @@
+// Dropout, and the triangles that masks are made of.
+//
+// Source: fused_dropout_kernel and fused_dropout_kernel_vec in ATen/native/cuda/Dropout.cu,
+// triu_tril_kernel in TriangularOps.cu, both of PyTorch 2.15. Which elements are dropped follows
+// from the generator's seed and offset; an element draws the number that belongs to its place.
+#include "simulator/kernels/named/generator.h"
+#include "simulator/kernels/named/kernels.h"
+#include "simulator/kernels/named/philox.h"
+#include "simulator/kernels/named/tensor_info.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// (in, out, mask, elements, the probability that an element is kept, the generator's state)
+class DropoutEffect : public Effect {
+ public:
+  DropoutEffect(Element element, Element kept)
+      : Effect({{kTensorInfoBytes, 8},
+                {kTensorInfoBytes, 8},
+                {kTensorInfoBytes, 8},
+                {4, 4},
+                {BytesOf(kept), BytesOf(kept)},
+                {32, 8}}),
+        element_(element),
+        kept_(kept) {}
+
+  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
+    Strided in;
+    Strided out;
+    Strided mask;
+    const uint64_t count = launch.Get<uint32_t>(3, 0);
+    if (!ReadTensorInfo(launch, 0, &in) || !ReadTensorInfo(launch, 1, &out) ||
+        !ReadTensorInfo(launch, 2, &mask) || count != in.Elements() || count != out.Elements() ||
+        count != mask.Elements()) {
+      return Outcome::kNotUnderstood;
+    }
+    const size_t width = BytesOf(element_);
+    if (count > launch.limits.bytes / (2 * width + 1)) return Outcome::kTooLarge;
+    uint64_t seed = 0;
+    uint64_t offset = 0;
+    if (!ReadGenerator(launch, memory, 5, &seed, &offset)) return Outcome::kIllegalAddress;
+    char* to = memory->At(out.address, out.Reach() * width, true);
+    char* kept = memory->At(mask.address, mask.Reach(), true);
+    const char* from = memory->At(in.address, in.Reach() * width, false);
+    if (to == nullptr || kept == nullptr || from == nullptr) return Outcome::kIllegalAddress;
+    if (!memory->Begin()) return Outcome::kLeftOut;
+    double probability = 0;
+    LoadElements(kept_, (*launch.arguments)[4], 0, 1, &probability);
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto words = Philox(seed, i / 4, offset / 4);
+      const bool keep = (words[i % 4] + 0.5) / 4294967296.0 < probability;
+      double value = 0;
+      if (keep) {
+        LoadElements(element_, from + in.Offset(i) * width, 0, 1, &value);
+        value /= probability;
+      }
+      StoreElements(element_, &value, 1, to + out.Offset(i) * width, 0);
+      kept[mask.Offset(i)] = keep ? 1 : 0;
+    }
+    return Outcome::kDone;
+  }
+
+ private:
+  Element element_;
+  Element kept_;
+};
+
+// (out, in, the diagonal, two numbers about padding)
+class TriangleEffect : public Effect {
+ public:
+  TriangleEffect(Element element, bool upper)
+      : Effect({{kTensorInfoBytes, 8}, {kTensorInfoBytes, 8}, {8, 8}, {8, 8}, {4, 4}}),
+        element_(element),
+        upper_(upper) {}
+
+  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
+    Strided out;
+    Strided in;
+    const auto diagonal = launch.Get<int64_t>(2, 0);
+    if (!ReadTensorInfo(launch, 0, &out) || !ReadTensorInfo(launch, 1, &in) || out.dimensions < 2 ||
+        in.dimensions != out.dimensions || in.Elements() != out.Elements()) {
+      return Outcome::kNotUnderstood;
+    }
+    const size_t width = BytesOf(element_);
+    const uint64_t count = out.Elements();
+    if (count > launch.limits.bytes / (2 * width)) return Outcome::kTooLarge;
+    char* to = memory->At(out.address, out.Reach() * width, true);
+    const char* from = memory->At(in.address, in.Reach() * width, false);
+    if (to == nullptr || from == nullptr) return Outcome::kIllegalAddress;
+    if (!memory->Begin()) return Outcome::kLeftOut;
+    const uint64_t columns = out.sizes[out.dimensions - 1];
+    const uint64_t rows = out.sizes[out.dimensions - 2];
+    for (uint64_t i = 0; i < count; ++i) {
+      const int64_t beyond =
+          static_cast<int64_t>(i % columns) - static_cast<int64_t>(i / columns % rows) - diagonal;
+      char* at = to + out.Offset(i) * width;
+      if (upper_ ? beyond >= 0 : beyond <= 0) {
+        memmove(at, from + in.Offset(i) * width, width);
+      } else {
+        memset(at, 0, width);
+      }
+    }
+    return Outcome::kDone;
+  }
+
+ private:
+  Element element_;
+  bool upper_;
+};
+
+}  // namespace
+
+// fused_dropout_kernel<element, kept in, index, dimensions, dimensions, mask> and
+// fused_dropout_kernel_vec<element, kept in, index, dimensions, vector, mask>
+EffectPointer MakeDropout(const TemplateName& kernel) {
+  if ((kernel.head != "fused_dropout_kernel" && kernel.head != "fused_dropout_kernel_vec") ||
+      kernel.arguments.size() != 6 || kernel.arguments[2] != "unsigned int" ||
+      BytesOf(ElementNamed(kernel.arguments[5])) != 1) {
+    return nullptr;
+  }
+  const Element element = ElementNamed(kernel.arguments[0]);
+  const Element kept = ElementNamed(kernel.arguments[1]);
+  if (element == Element::kNone || (kept != Element::kFloat && kept != Element::kDouble)) {
+    return nullptr;
+  }
+  return std::make_unique<DropoutEffect>(element, kept);
+}
+
+// triu_tril_kernel<element, index, upper, elements at once, in place>
+EffectPointer MakeTriangle(const TemplateName& kernel) {
+  if (kernel.head != "triu_tril_kernel" || kernel.arguments.size() != 5 ||
+      kernel.arguments[1] != "int") {
+    return nullptr;
+  }
+  const Element element = ElementNamed(kernel.arguments[0]);
+  return element == Element::kNone
+             ? nullptr
+             : std::make_unique<TriangleEffect>(element, kernel.arguments[2] == "true");
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,36 @@
+#include "simulator/kernels/named/effect.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+
+#include "simulator/kernels/named/kernels.h"
+
+namespace vramstow::simulator {
+
+std::string ReadableName(std::string_view kernel) {
+  std::string name(kernel);
+  if (!kernel.starts_with("_Z")) return name;
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string readable = status == 0 && demangled != nullptr ? demangled : name;
+  free(demangled);
+  return readable;
+}
+
+EffectPointer MakeEffect(std::string_view kernel) {
+  const std::string name = Simplify(ReadableName(kernel));
+  const TemplateName parts = ParseKernel(name);
+  using Maker = EffectPointer (*)(const TemplateName&);
+  constexpr Maker kMakers[] = {MakeElementwise,   MakeIndexed,   MakeDistribution, MakeReduction,
+                               MakeMultiTensor,   MakeGather,    MakeIndex,        MakeSoftmax,
+                               MakeNormalization, MakeLoss,      MakeScan,         MakeComplex,
+                               MakeBlas,          MakeOptimizer, MakeGradient,     MakeDropout,
+                               MakeTriangle,      MakeSort,      MakeScatter,      MakeHelper};
+  for (const Maker maker : kMakers) {
+    if (EffectPointer effect = maker(parts)) return effect;
+  }
+  return nullptr;
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,253 @@
+#include "simulator/kernels/named_kernel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <set>
+
+#include "simulator/driver/arguments.h"
+#include "simulator/driver/host_budget.h"
+#include "simulator/driver/host_memory.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// Idle launches by kernel and reason. Guarded by State::mutex; never destroyed.
+using IdleCounts = std::map<std::pair<std::string, const char*>, uint64_t>;
+IdleCounts& GlobalIdleCounts() {
+  static auto* counts = new IdleCounts;
+  return *counts;
+}
+
+void ListIdleKernels() {
+  const std::lock_guard<std::mutex> lock(GlobalState().mutex);
+  if (GlobalState().forked) return;
+  std::vector<std::pair<uint64_t, std::string>> lines;
+  for (const auto& [key, count] : GlobalIdleCounts()) {
+    lines.emplace_back(count, ReadableName(key.first) + key.second);
+  }
+  for (const auto& [by, count] : GlobalState().machine->contents.left_out().reads()) {
+    lines.emplace_back(count, "the host read what was left out by " + ReadableName(by));
+  }
+  std::sort(lines.begin(), lines.end(), std::greater<>());
+  fprintf(stderr, "vramstow: %zu kernels without effect\n", GlobalIdleCounts().size());
+  for (const auto& [count, line] : lines) {
+    fprintf(stderr, "vramstow: %8llu x %s\n", static_cast<unsigned long long>(count), line.c_str());
+  }
+}
+
+// Memory as one launch of a kernel sees it; decides whether the launch is worth its price.
+//
+// A small launch always computes. A large one computes if everything that it reads is what it
+// should be, and as long as the allowance lasts. Whatever is left out is marked, and so is what is
+// computed from it: it is not what it should be.
+class LaunchMemory : public KernelMemory {
+ public:
+  LaunchMemory(State* state, const Context* context, const std::string& kernel)
+      : state_(state), context_(context), kernel_(kernel) {}
+
+  // From here on, what is touched belongs to a large launch.
+  void SetLarge() {
+    large_ = true;
+    Forget();
+  }
+
+  // Why something was left out, for people; null: nothing was.
+  const char* reason() const { return reason_; }
+  bool read_what_was_left_out() const { return any_origin_ || origin_ != nullptr; }
+
+  char* At(uint64_t address, uint64_t bytes, bool write) override {
+    Contents& contents = state_->machine->contents;
+    if (bytes == 0 || address + bytes < address) return nullptr;
+    if (!contents.IsDevice(address)) return HostMemory(address, bytes);
+    if (contents.Check(address, bytes, context_->device, write, HasPeers()) != Result::kSuccess) {
+      return nullptr;
+    }
+    touched_ += bytes;
+    if (write) {
+      written_ += bytes;
+      writes_.push_back({address, bytes});
+    } else if (origin_ == nullptr) {
+      origin_ = contents.left_out().Find(address, bytes);
+    }
+    return static_cast<char*>(contents.Translate(address, bytes, write));
+  }
+
+  bool Begin() override {
+    const char* reason = Refuse();
+    if (reason != nullptr) {
+      reason_ = reason;
+      LeaveOut();
+    } else {
+      if (large_) *SpentAllowance() += touched_;
+      MarkWrites(origin_);
+    }
+    Forget();
+    return reason == nullptr;
+  }
+
+  // Nothing of what was asked for since the last Begin will be written.
+  void LeaveOut() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
+
+ private:
+  struct Write {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+
+  // Guarded by State::mutex.
+  static uint64_t* SpentAllowance() {
+    static uint64_t spent = 0;
+    return &spent;
+  }
+
+  const char* Refuse() const {
+    if (large_ && origin_ != nullptr) return " (of what was left out)";
+    const uint64_t allowance = state_->machine->spec().allowance_bytes;
+    if (large_ && touched_ > allowance - std::min(allowance, *SpentAllowance())) {
+      return " (too large)";
+    }
+    if (written_ > 0 && !HostBudget::Global().Allows(*state_, written_)) {
+      return " (memory of this machine)";
+    }
+    return nullptr;
+  }
+
+  void MarkWrites(const char* by) {
+    LeftOut& left_out = state_->machine->contents.left_out();
+    if (by == nullptr && left_out.empty()) return;
+    for (const Write& write : writes_) {
+      if (by == nullptr) {
+        left_out.Clear(write.address, write.bytes);
+      } else {
+        left_out.Mark(write.address, write.bytes, by);
+      }
+    }
+  }
+
+  void Forget() {
+    any_origin_ |= origin_ != nullptr;
+    writes_.clear();
+    touched_ = written_ = 0;
+    origin_ = nullptr;
+  }
+
+  bool HasPeers() const { return !context_->peers.empty(); }
+
+  // Host memory is a kernel's if the driver pinned or registered it.
+  char* HostMemory(uint64_t address, uint64_t bytes) const {
+    const Block* block = state_->machine->memory.FindAround(address);
+    if (!IsPinned(block) || bytes > block->size - (address - block->address)) return nullptr;
+    return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
+  }
+
+  State* state_;
+  const Context* context_;
+  const std::string& kernel_;
+  bool large_ = false;
+  bool any_origin_ = false;
+  const char* reason_ = nullptr;
+  // Since the last Begin.
+  std::vector<Write> writes_;
+  uint64_t touched_ = 0;
+  uint64_t written_ = 0;
+  const char* origin_ = nullptr;  // who left out what is read
+};
+
+class KnownKernel : public Work {
+ public:
+  KnownKernel(State* state, Context* context, const Launch& launch)
+      : state_(state), context_(context), known_(launch.function->effect) {
+    std::copy_n(launch.grid, 3, launch_.grid);
+    std::copy_n(launch.block, 3, launch_.block);
+    for (const Argument& argument : known_->effect->arguments()) {
+      arguments_.Add(argument.bytes, argument.alignment);
+    }
+    arguments_.Copy(launch.parameters, launch.extra);
+    launch_.arguments = &arguments_.places();
+  }
+
+  void Run(uint64_t /*time_ns*/) override {
+    if (context_->sticky != CUDA_SUCCESS) return;
+    if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
+    const Spec& spec = state_->machine->spec();
+    LaunchMemory memory(state_, context_, known_->name);
+    launch_.limits = {spec.effect_bytes, spec.gemm_operations};
+    Outcome outcome = known_->effect->Run(launch_, &memory);
+    if (outcome == Outcome::kTooLarge) {
+      memory.SetLarge();
+      launch_.limits.bytes = kLargest;
+      outcome = known_->effect->Run(launch_, &memory);
+    }
+    Conclude(outcome, &memory);
+  }
+
+  uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
+
+ private:
+  static constexpr const char* kStrange = " (arguments not as expected)";
+  static constexpr uint64_t kLargest = 1ull << 44;  // more than any card has
+
+  void Conclude(Outcome outcome, LaunchMemory* memory) {
+    if (memory->reason() != nullptr) NoteIdleLaunch(*state_, known_->name, memory->reason());
+    switch (outcome) {
+      case Outcome::kDone:
+      case Outcome::kLeftOut:
+        return;
+      case Outcome::kNotUnderstood:
+        return NoteIdleLaunch(*state_, known_->name, kStrange);
+      case Outcome::kTooLarge:
+        memory->LeaveOut();
+        return NoteIdleLaunch(*state_, known_->name, " (too large)");
+      case Outcome::kAssertion:
+      case Outcome::kIllegalAddress:
+        // Indices that were never computed say nothing of the program.
+        if (memory->read_what_was_left_out()) {
+          return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
+        }
+        context_->sticky =
+            outcome == Outcome::kAssertion ? CUDA_ERROR_ASSERT : CUDA_ERROR_ILLEGAL_ADDRESS;
+        return;
+    }
+  }
+
+  State* state_;
+  Context* context_;
+  std::shared_ptr<const NamedEffect> known_;
+  CopiedArguments arguments_;
+  KernelLaunch launch_;
+};
+
+}  // namespace
+
+const Effect* FindEffect(Function* function) {
+  if (!function->effect_sought && function->program->known_kernels) {
+    function->effect_sought = true;
+    if (auto effect = MakeEffect(function->name)) {
+      function->effect =
+          std::make_shared<NamedEffect>(NamedEffect{function->name, std::move(effect)});
+    }
+  }
+  return function->effect == nullptr ? nullptr : function->effect->effect.get();
+}
+
+std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch) {
+  const Spec& spec = state->machine->spec();
+  if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
+  if (FindEffect(launch.function) == nullptr) return nullptr;
+  return std::make_shared<KnownKernel>(state, context, launch);
+}
+
+const char* LastingName(const std::string& name) {
+  static auto* names = new std::set<std::string>;
+  return names->insert(name).first->c_str();
+}
+
+void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason) {
+  if (!state.machine->spec().list_kernels) return;
+  static const bool listed = atexit(ListIdleKernels) == 0;
+  if (listed) ++GlobalIdleCounts()[{kernel, reason}];
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,227 @@
+// mov, ld, st, cvta, isspacep, and what only hints.
+#include <cstring>
+
+#include "simulator/kernels/ptx/handlers.h"
+#include "simulator/kernels/ptx/select.h"
+
+namespace vramstow::simulator::ptx {
+namespace {
+
+bool Move(const Instruction& i, Thread& thread) {
+  thread.Set<uint64_t>(i.out, thread.Get<uint64_t>(i.in[0]));
+  return true;
+}
+
+bool MovePredicate(const Instruction& i, Thread& thread) {
+  thread.Set<bool>(i.out, thread.Get<bool>(i.in[0]));
+  return true;
+}
+
+// Several into one, and one into several; `target`: bits of each.
+bool Pack(const Instruction& i, Thread& thread) {
+  const Operand* elements = &thread.routine().vectors[i.vector];
+  const uint64_t mask = ~0ull >> (64 - i.target);
+  uint64_t value = 0;
+  for (unsigned k = 0; k < i.count; ++k) {
+    value |= (thread.Get<uint64_t>(elements[k]) & mask) << (k * i.target);
+  }
+  thread.Set<uint64_t>(i.out, value);
+  return true;
+}
+
+bool Unpack(const Instruction& i, Thread& thread) {
+  const Operand* elements = &thread.routine().vectors[i.vector];
+  const uint64_t mask = ~0ull >> (64 - i.target);
+  const auto value = thread.Get<uint64_t>(i.in[0]);
+  for (unsigned k = 0; k < i.count; ++k) {
+    thread.Set<uint64_t>(elements[k], value >> (k * i.target) & mask);
+  }
+  return true;
+}
+
+bool SelectMove(Selection* s) {
+  const Type type = s->TakeType();
+  if (!type || s->operands.size() != 2) return false;
+  if (type.kind == 'p') return s->Plain(1, type) && s->Use(MovePredicate);
+  if (type.bits < 16 || type.bits > 64) return false;
+  for (size_t side = 0; side < 2; ++side) {
+    const Written& written = s->operands[side];
+    if (!written.is_vector) continue;
+    const size_t count = written.elements.size();
+    if (type.kind != 'b' || (count != 2 && count != 4)) return false;
+    const auto bits = static_cast<uint8_t>(type.bits / count);
+    s->instruction.target = bits;
+    if (!s->Elements(side, count, {'b', bits}, side == 0)) return false;
+    if (side == 0) return s->Source(1, type, &s->instruction.in[0]) && s->Use(Unpack);
+    return s->Result(0, &s->instruction.out) && s->Use(Pack);
+  }
+  return s->Plain(1, type) && s->Use(Move);
+}
+
+template <typename T>
+bool Load(const Instruction& i, Thread& thread) {
+  const uint64_t address = thread.AddressOf(i);
+  const char* from = thread.At(i.space, address, sizeof(T) * i.count, false);
+  if (from == nullptr) return false;
+  const Operand* elements = &thread.routine().vectors[i.vector];
+  for (unsigned k = 0; k < i.count; ++k) {
+    T value;
+    memcpy(&value, from + k * sizeof(T), sizeof(T));
+    thread.Set<T>(elements[k], value);
+  }
+  return true;
+}
+
+template <typename T>
+bool Store(const Instruction& i, Thread& thread) {
+  const uint64_t address = thread.AddressOf(i);
+  char* to = thread.At(i.space, address, sizeof(T) * i.count, true);
+  if (to == nullptr) return false;
+  const Operand* elements = &thread.routine().vectors[i.vector];
+  for (unsigned k = 0; k < i.count; ++k) {
+    const T value = thread.Get<T>(elements[k]);
+    memcpy(to + k * sizeof(T), &value, sizeof(T));
+  }
+  return true;
+}
+
+// Signed numbers are extended as they are loaded.
+Handler PickLoad(Type type) {
+  const bool is_signed = type.kind == 's';
+  switch (type.bits) {
+    case 8:
+      return is_signed ? Load<int8_t> : Load<uint8_t>;
+    case 16:
+      return is_signed ? Load<int16_t> : Load<uint16_t>;
+    case 32:
+      return is_signed ? Load<int32_t> : Load<uint32_t>;
+    case 64:
+      return Load<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+Handler PickStore(Type type) {
+  switch (type.bits) {
+    case 8:
+      return Store<uint8_t>;
+    case 16:
+      return Store<uint16_t>;
+    case 32:
+      return Store<uint32_t>;
+    case 64:
+      return Store<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// Who sees an access when, and which cache keeps it: here every access is seen at once.
+void TakeOrder(Selection* s) {
+  s->TakeAny({"weak", "relaxed", "acquire", "release", "volatile"});
+  s->TakeAny({"cta", "cluster", "gpu", "sys"});
+  s->TakeAny({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
+  s->TakeAny({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
+              "L1::no_allocate"});
+  s->TakeAny({"L2::64B", "L2::128B", "L2::256B"});
+}
+
+size_t TakeCount(Selection* s) {
+  if (s->Take("v2")) return 2;
+  return s->Take("v4") ? 4 : 1;
+}
+
+bool SelectLoad(Selection* s) {
+  TakeOrder(s);
+  s->Take("nc");
+  s->instruction.space = s->TakeSpace();
+  const size_t count = TakeCount(s);
+  const Type type = s->TakeType();
+  return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(1) &&
+         s->Elements(0, count, type, true) && s->Use(PickLoad(type));
+}
+
+bool SelectStore(Selection* s) {
+  TakeOrder(s);
+  s->instruction.space = s->TakeSpace();
+  const size_t count = TakeCount(s);
+  const Type type = s->TakeType();
+  return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(0) &&
+         s->Elements(1, count, type, false) && s->Use(PickStore(type));
+}
+
+uint64_t WindowOf(Space space) {
+  if (space == Space::kShared) return kSharedWindow;
+  return space == Space::kLocal ? kLocalWindow : 0;
+}
+
+// Global addresses are generic ones. `flag`: from generic.
+bool ConvertAddress(const Instruction& i, Thread& thread) {
+  const auto address = thread.Get<uint64_t>(i.in[0]);
+  const uint64_t window = WindowOf(i.space);
+  thread.Set<uint64_t>(i.out, i.flag ? address - window : address + window);
+  return true;
+}
+
+bool SelectConvertAddress(Selection* s) {
+  s->instruction.flag = s->Take("to");
+  s->instruction.space = s->TakeSpace();
+  const Type type = s->TakeType();
+  return s->instruction.space != Space::kGeneric && type == Type{'u', 64} && s->Plain(1, type) &&
+         s->Use(ConvertAddress);
+}
+
+bool IsInSpace(const Instruction& i, Thread& thread) {
+  const auto address = thread.Get<uint64_t>(i.in[0]);
+  const bool shared = address - kSharedWindow < kWindowBytes;
+  const bool local = address - kLocalWindow < kWindowBytes;
+  thread.Set<bool>(i.out, i.space == Space::kShared  ? shared
+                          : i.space == Space::kLocal ? local
+                                                     : !shared && !local);
+  return true;
+}
+
+bool SelectIsInSpace(Selection* s) {
+  if (s->Take("const")) return false;  // constants lie among the other variables here
+  s->instruction.space = s->TakeSpace();
+  return s->instruction.space != Space::kGeneric && s->Plain(1, {'u', 64}) && s->Use(IsInSpace);
+}
+
+bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
+
+bool SelectHint(Selection* s) {
+  s->TakeAny({"global", "local"});
+  s->TakeAny({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
+  return s->Use(DoNothing);
+}
+
+// Threads take turns here: what one has written the next one sees.
+bool SelectFence(Selection* s) {
+  s->TakeAny({"gl", "sc", "acq_rel", "acquire", "release"});
+  s->TakeAny({"cta", "cluster", "gpu", "sys"});
+  return s->Use(DoNothing);
+}
+
+bool SelectSleep(Selection* s) { return s->TakeType() == Type{'u', 32} && s->Use(DoNothing); }
+
+}  // namespace
+
+Selector FindAccess(std::string_view name) {
+  static constexpr SelectorRow kRows[] = {
+      {"mov", SelectMove},
+      {"ld", SelectLoad},
+      {"ldu", SelectLoad},
+      {"st", SelectStore},
+      {"cvta", SelectConvertAddress},
+      {"isspacep", SelectIsInSpace},
+      {"prefetch", SelectHint},
+      {"prefetchu", SelectHint},
+      {"membar", SelectFence},
+      {"fence", SelectFence},
+      {"nanosleep", SelectSleep},
+  };
+  return FindIn(kRows, name);
+}
+
+}  // namespace vramstow::simulator::ptx

@@ -1,0 +1,144 @@
+// A routine of PTX, compiled: instructions that name what computes them, and where their operands
+// are.
+//
+// Idea: an instruction holds a pointer to the function that does it, chosen once by opcode and
+// types (select.h). Registers are 64 bits wide and numbered per routine; a narrower value is kept
+// extended as its type says. Number 0 is where results go that nobody wants.
+//
+// Ownership: routines belong to their Program. Threads: immutable once compiled. Errors: a routine
+// says why it cannot run. Units: bytes.
+#ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_CODE_H_
+#define VRAMSTOW_SIMULATOR_KERNELS_PTX_CODE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/ptx/declaration.h"
+
+namespace vramstow::simulator::ptx {
+
+class Thread;
+struct Instruction;
+
+// False: the thread does not go on for now (Thread::state).
+using Handler = bool (*)(const Instruction&, Thread&);
+
+inline constexpr unsigned kWarpThreads = 32;
+
+// What the threads of a warp do together, once they are there; null: lanes that take no part.
+using Exchange = void (*)(const Instruction&, Thread* const (&lanes)[kWarpThreads]);
+
+// Which memory an address is of. Parameters lie in the thread's own memory, as .local does;
+// constants lie where .global does.
+enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal };
+
+// What a barrier tells of the predicates that threads bring along: `target` of the instruction.
+enum class BarrierResult : uint32_t { kNone, kCount, kAll, kAny };
+
+enum class Special : uint8_t {
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kWarpCount,
+  kLanesEqual,
+  kLanesLess,
+  kLanesLessEqual,
+  kLanesGreater,
+  kLanesGreaterEqual,
+  kClock,
+  kClockHigh,
+  kDynamicShared,
+  kTotalShared,
+  kZero,
+  kOne,
+  kWarpSize,
+};
+
+struct Operand {
+  enum Kind : uint8_t {
+    kNone,
+    kRegister,
+    kImmediate,
+    kSpecial,
+    kFrame,          // an address in the routine's part of the thread's memory
+    kDynamicShared,  // where the launch's shared memory begins
+    kVariable,       // the address of Program's variable `index`
+  };
+  Kind kind = kNone;
+  bool negated = false;           // a predicate
+  Space space = Space::kGeneric;  // of what an address names
+  uint32_t index = 0;
+  uint64_t value = 0;  // immediate; added to an address
+};
+
+struct Instruction {
+  Handler run = nullptr;
+  Operand out;
+  Operand out2;
+  Operand in[4];
+  Operand guard;                // kNone: always
+  Exchange exchange = nullptr;  // in[3]: the mask of lanes that take part
+  uint64_t offset = 0;          // added to an address, in[0]
+  uint32_t target = 0;          // instruction, call or table; how many bits; a barrier
+  uint32_t vector = 0;          // first of `count` operands in Routine::vectors
+  uint8_t count = 0;
+  Space space = Space::kGeneric;
+  bool flag = false;  // a variant of the operation; of an exchange: with whoever is there
+};
+
+// A part of a frame: a parameter, a result.
+struct FramePart {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+struct Routine;
+
+struct CallSite {
+  std::string callee;
+  Routine* routine = nullptr;  // once resolved
+  std::vector<FramePart> results;
+  std::vector<FramePart> arguments;
+};
+
+struct Routine {
+  std::string name;
+  bool entry = false;
+  std::vector<FramePart> parameters;
+  std::vector<uint32_t> alignments;  // of the parameters
+  std::vector<FramePart> results;
+  uint32_t frame_bytes = 0;  // parameters, results, .param and .local variables
+  uint32_t registers = 1;
+  bool idle = false;   // it ends with its first instruction
+  bool waits = false;  // its threads wait for each other, or those of a routine it calls
+  std::vector<Instruction> code;
+  std::vector<Operand> vectors;
+  std::vector<CallSite> calls;
+  std::vector<std::vector<uint32_t>> tables;  // of brx.idx: instructions
+  std::vector<uint32_t> variables;            // of Program, that it names
+  std::string refusal;                        // why it cannot run; empty: it can
+
+  // Not compiled yet.
+  bool compiled = false;
+  uint32_t unit = 0;
+  Tokens body{std::string_view()};
+  std::vector<std::string_view> parameter_names;
+  std::vector<std::string_view> result_names;
+};
+
+}  // namespace vramstow::simulator::ptx
+
+#endif  // VRAMSTOW_SIMULATOR_KERNELS_PTX_CODE_H_

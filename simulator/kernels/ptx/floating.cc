@@ -1,0 +1,272 @@
+// Numbers with a point: f32 and f64, rounded to nearest. Operations that cards approximate are
+// computed as exactly as the host can, within the bounds that the PTX ISA gives them.
+#include <cmath>
+#include <limits>
+
+#include "simulator/kernels/ptx/handlers.h"
+#include "simulator/kernels/ptx/select.h"
+
+namespace vramstow::simulator::ptx {
+namespace {
+
+template <typename T>
+struct Add {
+  static T Of(T a, T b) { return a + b; }
+};
+template <typename T>
+struct Subtract {
+  static T Of(T a, T b) { return a - b; }
+};
+template <typename T>
+struct Multiply {
+  static T Of(T a, T b) { return a * b; }
+};
+template <typename T>
+struct Divide {
+  static T Of(T a, T b) { return a / b; }
+};
+template <typename T>
+struct MultiplyAdd {
+  static T Of(T a, T b, T c) { return std::fma(a, b, c); }
+};
+// The one that is a number, if only one is; -0 is less than 0.
+template <typename T>
+struct Minimum {
+  static T Of(T a, T b) {
+    if (a == b) return std::signbit(a) ? a : b;
+    return std::fmin(a, b);
+  }
+};
+template <typename T>
+struct Maximum {
+  static T Of(T a, T b) {
+    if (a == b) return std::signbit(a) ? b : a;
+    return std::fmax(a, b);
+  }
+};
+template <typename T>
+struct MinimumOrNan {
+  static T Of(T a, T b) {
+    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
+                                          : Minimum<T>::Of(a, b);
+  }
+};
+template <typename T>
+struct MaximumOrNan {
+  static T Of(T a, T b) {
+    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
+                                          : Maximum<T>::Of(a, b);
+  }
+};
+template <typename T>
+struct Absolute {
+  static T Of(T a) { return std::fabs(a); }
+};
+template <typename T>
+struct Negate {
+  static T Of(T a) { return -a; }
+};
+template <typename T>
+struct SquareRoot {
+  static T Of(T a) { return std::sqrt(a); }
+};
+template <typename T>
+struct ReciprocalRoot {
+  static T Of(T a) { return 1 / std::sqrt(a); }
+};
+template <typename T>
+struct Reciprocal {
+  static T Of(T a) { return 1 / a; }
+};
+template <typename T>
+struct Sine {
+  static T Of(T a) { return std::sin(a); }
+};
+template <typename T>
+struct Cosine {
+  static T Of(T a) { return std::cos(a); }
+};
+template <typename T>
+struct Logarithm {
+  static T Of(T a) { return std::log2(a); }
+};
+template <typename T>
+struct Exponential {
+  static T Of(T a) { return std::exp2(a); }
+};
+template <typename T>
+struct HyperbolicTangent {
+  static T Of(T a) { return std::tanh(a); }
+};
+// The sign of the first, the rest of the second.
+template <typename T>
+struct CopySign {
+  static T Of(T a, T b) { return std::copysign(b, a); }
+};
+
+// .ftz: what is too small for a normal number is zero, before and after.
+template <typename T>
+T Flush(T value) {
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(T{0}, value) : value;
+}
+
+template <typename Operation, typename T>
+struct Flushed {
+  template <typename... Same>
+  static T Compute(Same... values) {
+    return Flush(Operation::Of(Flush(values)...));
+  }
+};
+template <typename Operation, typename T, size_t kSources>
+struct WithFlush;
+template <typename Operation, typename T>
+struct WithFlush<Operation, T, 1> {
+  static T Of(T a) { return Flushed<Operation, T>::Compute(a); }
+};
+template <typename Operation, typename T>
+struct WithFlush<Operation, T, 2> {
+  static T Of(T a, T b) { return Flushed<Operation, T>::Compute(a, b); }
+};
+template <typename Operation, typename T>
+struct WithFlush<Operation, T, 3> {
+  static T Of(T a, T b, T c) { return Flushed<Operation, T>::Compute(a, b, c); }
+};
+
+// .sat: into [0, 1]; what is no number is 0.
+template <typename T, Handler kHandler>
+bool Saturate(const Instruction& i, Thread& thread) {
+  kHandler(i, thread);
+  const T value = thread.Get<T>(i.out);
+  thread.Set<T>(i.out, value > 0 ? std::fmin(value, T{1}) : T{0});
+  return true;
+}
+
+// Which variants an operation may have.
+enum Variant : unsigned {
+  kPlain = 0,
+  kFlush = 1,
+  kSaturate = 2,
+};
+
+template <template <typename> class Operation, size_t kSources>
+bool Use(Selection* s, Type type, unsigned variants) {
+  if (!s->Plain(kSources, type)) return false;
+  if (type == Type{'f', 64}) {
+    // rcp and rsqrt alone have .ftz of doubles.
+    if (variants == kFlush) {
+      return s->Use(Apply<double, WithFlush<Operation<double>, double, kSources>>);
+    }
+    return variants == kPlain && s->Use(Apply<double, Operation<double>>);
+  }
+  if (type != Type{'f', 32}) return false;
+  using Flushing = WithFlush<Operation<float>, float, kSources>;
+  switch (variants) {
+    case kPlain:
+      return s->Use(Apply<float, Operation<float>>);
+    case kFlush:
+      return s->Use(Apply<float, Flushing>);
+    case kSaturate:
+      return s->Use(Saturate<float, Apply<float, Operation<float>>>);
+    default:
+      return s->Use(Saturate<float, Apply<float, Flushing>>);
+  }
+}
+
+unsigned TakeVariants(Selection* s) {
+  unsigned variants = kPlain;
+  if (s->Take("ftz")) variants |= kFlush;
+  if (s->Take("sat")) variants |= kSaturate;
+  return variants;
+}
+
+// add, sub, mul, fma, div, sqrt, rcp …: to nearest, or approximated.
+template <template <typename> class Operation, size_t kSources>
+bool SelectRounded(Selection* s) {
+  s->TakeAny({"rn", "approx", "full"});
+  const unsigned variants = TakeVariants(s);
+  return Use<Operation, kSources>(s, s->TakeType(), variants);
+}
+
+template <template <typename> class Operation, template <typename> class OrNan>
+bool SelectExtreme(Selection* s) {
+  const unsigned variants = s->Take("ftz") ? kFlush : kPlain;
+  if (s->Take("NaN")) return Use<OrNan, 2>(s, s->TakeType(), variants);
+  return Use<Operation, 2>(s, s->TakeType(), variants);
+}
+
+enum class Test { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
+
+template <typename T, Test kTest>
+bool TestProperty(const Instruction& i, Thread& thread) {
+  const int kind = std::fpclassify(thread.Get<T>(i.in[0]));
+  bool holds = false;
+  switch (kTest) {
+    case Test::kFinite:
+      holds = kind != FP_INFINITE && kind != FP_NAN;
+      break;
+    case Test::kInfinite:
+      holds = kind == FP_INFINITE;
+      break;
+    case Test::kNumber:
+      holds = kind != FP_NAN;
+      break;
+    case Test::kNotANumber:
+      holds = kind == FP_NAN;
+      break;
+    case Test::kNormal:
+      holds = kind == FP_NORMAL;
+      break;
+    case Test::kSubnormal:
+      holds = kind == FP_SUBNORMAL;
+      break;
+  }
+  thread.Set<bool>(i.out, holds);
+  return true;
+}
+
+template <Test kTest>
+bool UseTest(Selection* s) {
+  const Type type = s->TakeType();
+  if (!s->Plain(1, type)) return false;
+  if (type == Type{'f', 32}) return s->Use(TestProperty<float, kTest>);
+  return type == Type{'f', 64} && s->Use(TestProperty<double, kTest>);
+}
+
+bool SelectTest(Selection* s) {
+  if (s->Take("finite")) return UseTest<Test::kFinite>(s);
+  if (s->Take("infinite")) return UseTest<Test::kInfinite>(s);
+  if (s->Take("number")) return UseTest<Test::kNumber>(s);
+  if (s->Take("notanumber")) return UseTest<Test::kNotANumber>(s);
+  if (s->Take("normal")) return UseTest<Test::kNormal>(s);
+  return s->Take("subnormal") && UseTest<Test::kSubnormal>(s);
+}
+
+}  // namespace
+
+Selector FindFloating(std::string_view name) {
+  static constexpr SelectorRow kRows[] = {
+      {"add", SelectRounded<Add, 2>},
+      {"sub", SelectRounded<Subtract, 2>},
+      {"mul", SelectRounded<Multiply, 2>},
+      {"div", SelectRounded<Divide, 2>},
+      {"fma", SelectRounded<MultiplyAdd, 3>},
+      {"mad", SelectRounded<MultiplyAdd, 3>},
+      {"min", SelectExtreme<Minimum, MinimumOrNan>},
+      {"max", SelectExtreme<Maximum, MaximumOrNan>},
+      {"abs", SelectRounded<Absolute, 1>},
+      {"neg", SelectRounded<Negate, 1>},
+      {"sqrt", SelectRounded<SquareRoot, 1>},
+      {"rsqrt", SelectRounded<ReciprocalRoot, 1>},
+      {"rcp", SelectRounded<Reciprocal, 1>},
+      {"sin", SelectRounded<Sine, 1>},
+      {"cos", SelectRounded<Cosine, 1>},
+      {"lg2", SelectRounded<Logarithm, 1>},
+      {"ex2", SelectRounded<Exponential, 1>},
+      {"tanh", SelectRounded<HyperbolicTangent, 1>},
+      {"copysign", SelectRounded<CopySign, 2>},
+      {"testp", SelectTest},
+  };
+  return FindIn(kRows, name);
+}
+
+}  // namespace vramstow::simulator::ptx

@@ -1,0 +1,102 @@
+// PTX text as a program: its variables, its kernels ready to run.
+//
+// Idea: declarations are read at once, the body of a routine when somebody asks for a kernel that
+// reaches it. Text that begins anew with .version is a further unit, with names of its own; so
+// units that were linked follow each other in one text. Source: the PTX ISA.
+//
+// Ownership: holds a copy of the text and everything that was made from it. Threads: the caller's
+// lock. Errors: a kernel that uses what is not known here says so in Routine::refusal. Units:
+// bytes.
+#ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_PROGRAM_H_
+#define VRAMSTOW_SIMULATOR_KERNELS_PTX_PROGRAM_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/kernels/ptx/code.h"
+
+namespace vramstow::simulator::ptx {
+
+// A variable in global memory, .const included.
+struct GlobalVariable {
+  std::string name;  // unique: of units' own variables with the number of the unit behind it
+  uint64_t bytes = 0;
+  std::vector<char> initial;  // as many as were said; zeros follow
+  struct Address {
+    uint64_t offset = 0;
+    uint32_t variable = 0;
+    uint64_t addend = 0;
+  };
+  std::vector<Address> addresses;  // of other variables, among its values
+  bool understood = false;         // defined, with values that are known here
+};
+
+class Program {
+ public:
+  explicit Program(std::string text);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Null: there is no kernel of this name with a body.
+  const Routine* FindKernel(const std::string& name);
+  const std::vector<GlobalVariable>& variables() const { return variables_; }
+  // Null: no variable has this name.
+  const GlobalVariable* FindVariable(const std::string& name) const;
+  // Shared memory that the program declares, before what a launch asks for.
+  uint64_t shared_bytes() const { return shared_bytes_; }
+
+  // For the compiler of bodies.
+  // A variable as `unit` sees it. False: there is none.
+  bool FindSymbol(uint32_t unit, std::string_view name, Operand* operand) const;
+  // A run of shared memory. False: more than any block could have.
+  bool AddShared(uint64_t bytes, uint64_t alignment, uint64_t* offset);
+
+ private:
+  // What the words before a declaration say.
+  struct Linkage {
+    bool visible = false;
+    bool outside = false;  // .extern
+    bool weak = false;
+    bool IsShared() const { return visible || outside || weak; }
+  };
+
+  void ParseText();
+  bool ParseLinkage(Tokens* tokens, Linkage* linkage);
+  void ParseGlobal(Tokens* tokens, const Linkage& linkage);
+  void ParseShared(Tokens* tokens, const Linkage& linkage);
+  void ParseRoutine(Tokens* tokens, const Linkage& linkage, bool entry);
+  bool ParseFrame(Tokens* tokens, Routine* routine, bool results);
+  void ResolveAddresses();
+  Routine* FindRoutine(uint32_t unit, const std::string& name) const;
+  void Prepare(Routine* entry);
+  // False: *refusal says why.
+  bool ResolveCall(const Routine& caller, CallSite* site, std::string* refusal);
+  void AddVariables(Routine* entry);
+
+  using Key = std::pair<uint32_t, std::string>;  // unit, or kAllUnits, and name
+  static constexpr uint32_t kAllUnits = UINT32_MAX;
+
+  std::string text_;
+  uint32_t unit_ = 0;  // while reading
+  std::vector<GlobalVariable> variables_;
+  std::map<std::string, uint32_t> variable_names_;
+  struct PendingAddress {
+    uint32_t variable = 0;
+    uint32_t unit = 0;
+    AddressValue value;
+  };
+  std::vector<PendingAddress> pending_;
+  std::map<Key, Operand> symbols_;
+  std::deque<Routine> routines_;
+  std::map<Key, Routine*> by_name_;
+  std::map<const Routine*, bool> prepared_;
+  uint64_t shared_bytes_ = 0;
+};
+
+}  // namespace vramstow::simulator::ptx
+
+#endif  // VRAMSTOW_SIMULATOR_KERNELS_PTX_PROGRAM_H_

@@ -1,0 +1,170 @@
+#include "simulator/kernels/ptx_kernel.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "simulator/driver/arguments.h"
+#include "simulator/driver/variable.h"
+#include "simulator/kernels/grid_memory.h"
+#include "simulator/kernels/named_kernel.h"
+#include "simulator/kernels/ptx/grid.h"
+
+namespace vramstow::simulator {
+namespace {
+
+// A launch may take this many steps even when all together have taken theirs.
+constexpr uint64_t kStepsAlways = 1ull << 20;
+constexpr uint64_t kLaunchesInAllowance = 64;
+
+// Of all launches. Guarded by State::mutex.
+uint64_t* SpentSteps() {
+  static uint64_t spent = 0;
+  return &spent;
+}
+
+uint64_t StepsAllowed(const Spec& spec) {
+  const uint64_t each = spec.ptx_steps;
+  const uint64_t all =
+      each > UINT64_MAX / kLaunchesInAllowance ? UINT64_MAX : each * kLaunchesInAllowance;
+  const uint64_t left = all - std::min(all, *SpentSteps());
+  return std::min(each, std::max(left, kStepsAlways));
+}
+
+class PtxKernel : public Work {
+ public:
+  PtxKernel(State* state, Context* context, const Launch& launch, const ptx::Routine& routine,
+            std::vector<uint64_t> variables)
+      : state_(state),
+        context_(context),
+        name_(launch.function->name),
+        code_(FindCode(launch.function->program)) {
+    launch_.entry = &routine;
+    std::copy_n(launch.grid, 3, launch_.grid);
+    std::copy_n(launch.block, 3, launch_.block);
+    launch_.dynamic_shared = launch.shared_bytes;
+    launch_.variables = std::move(variables);
+    CopiedArguments arguments;
+    for (size_t i = 0; i < routine.parameters.size(); ++i) {
+      arguments.Add(routine.parameters[i].bytes, routine.alignments[i]);
+    }
+    arguments.Copy(launch.parameters, launch.extra);
+    complete_ = arguments.complete();
+    launch_.parameters.resize(routine.frame_bytes);
+    for (size_t i = 0; complete_ && i < routine.parameters.size(); ++i) {
+      memcpy(launch_.parameters.data() + routine.parameters[i].offset, arguments.places()[i],
+             routine.parameters[i].bytes);
+    }
+  }
+
+  void Run(uint64_t /*time_ns*/) override {
+    if (context_->sticky != CUDA_SUCCESS) return;
+    if (!complete_) return NoteIdleLaunch(*state_, name_, " (arguments not as expected)");
+    GridMemory memory(state_, context_);
+    launch_.static_shared = code_->shared_bytes();
+    launch_.steps = StepsAllowed(state_->machine->spec());
+    uint64_t steps = 0;
+    const ptx::Ending ending = ptx::Run(launch_, &memory, &steps);
+    *SpentSteps() += steps;
+    Conclude(ending, &memory);
+  }
+
+  uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
+
+ private:
+  void Conclude(ptx::Ending ending, GridMemory* memory) {
+    const CUresult error = ErrorOf(ending);
+    if (error != CUDA_SUCCESS && memory->origin() == nullptr) {
+      memory->Conclude(nullptr);
+      context_->sticky = error;
+      return;
+    }
+    const char* reason = ending == ptx::Ending::kDone ? nullptr : ReasonOf(ending);
+    const char* by = memory->origin();
+    if (by == nullptr && reason != nullptr) by = LastingName(name_);
+    memory->Conclude(by);
+    if (reason != nullptr) NoteIdleLaunch(*state_, name_, reason);
+  }
+
+  // What a card would say; CUDA_SUCCESS: it would not.
+  static CUresult ErrorOf(ptx::Ending ending) {
+    switch (ending) {
+      case ptx::Ending::kIllegalAddress:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+      case ptx::Ending::kMisalignedAddress:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+      case ptx::Ending::kTrap:
+        return CUDA_ERROR_LAUNCH_FAILED;
+      case ptx::Ending::kAssertion:
+        return CUDA_ERROR_ASSERT;
+      default:
+        return CUDA_SUCCESS;
+    }
+  }
+
+  static const char* ReasonOf(ptx::Ending ending) {
+    switch (ending) {
+      case ptx::Ending::kTooLong:
+        return " (stopped: more instructions than ptx= allows)";
+      case ptx::Ending::kTooLarge:
+        return " (its threads need too much memory of this machine)";
+      case ptx::Ending::kStuck:
+        return " (stopped: its threads wait for each other for ever)";
+      case ptx::Ending::kRefused:
+        return " (memory of this machine)";
+      default:
+        return " (of what was left out)";  // an error that says nothing of the program
+    }
+  }
+
+  State* state_;
+  Context* context_;
+  std::string name_;
+  std::shared_ptr<ptx::Program> code_;
+  ptx::GridLaunch launch_;
+  bool complete_ = false;
+};
+
+const ptx::Routine* FindRoutine(Function* function) {
+  if (!function->routine_sought) {
+    function->routine_sought = true;
+    const auto& code = FindCode(function->program);
+    if (code != nullptr) function->routine = code->FindKernel(function->name);
+  }
+  return function->routine;
+}
+
+}  // namespace
+
+bool IsEmptyKernel(const State& state, Function* function) {
+  const Spec& spec = state.machine->spec();
+  if (!spec.keep_contents || spec.effect_bytes == 0 || spec.ptx_steps == 0) return false;
+  const ptx::Routine* routine = FindRoutine(function);
+  return routine != nullptr && routine->refusal.empty() && routine->idle;
+}
+
+std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
+                                    std::string* why) {
+  const Spec& spec = state->machine->spec();
+  if (!spec.keep_contents || spec.effect_bytes == 0 || spec.ptx_steps == 0) return nullptr;
+  const ptx::Routine* routine = FindRoutine(launch.function);
+  if (routine == nullptr) return nullptr;
+  if (!routine->refusal.empty()) {
+    *why = " (not known here: " + routine->refusal + ")";
+    return nullptr;
+  }
+  Program* program = launch.function->program;
+  const auto& declared = program->code->variables();
+  std::vector<uint64_t> variables(declared.size());
+  for (const uint32_t index : routine->variables) {
+    Global global;
+    if (FindGlobal(state, context, program, declared[index].name, &global) != CUDA_SUCCESS) {
+      *why = " (no device memory for its variables)";
+      return nullptr;
+    }
+    variables[index] = global.address;
+  }
+  return std::make_shared<PtxKernel>(state, context, launch, *routine, std::move(variables));
+}
+
+}  // namespace vramstow::simulator

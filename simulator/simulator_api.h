@@ -1,0 +1,183 @@
+// What libcuda.so.1 of the simulator exports beside the driver's own functions. Plain C.
+//
+// 1. Nothing here exists in a real driver: look it up with dlsym and do without if it is absent.
+// 2. Registered kernels run when their turn comes on the virtual clock, one at a time, with the
+//    driver's lock held: they must not call the driver, and may call
+//    vramstowSimulatorTranslate.
+// 3. Sizes are bytes, times are virtual nanoseconds.
+#ifndef VRAMSTOW_SIMULATOR_SIMULATOR_API_H_
+#define VRAMSTOW_SIMULATOR_SIMULATOR_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Is `spec` right? 0: *text is one line about the card(s); otherwise one sentence about what is
+// wrong. The SPEC "help" gives 0 and the list of cards and options.
+int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
+
+// What is simulated in this process, for a trace. Never null.
+const char* vramstowSimulatorDescription(void);
+
+// One launch, as a registered kernel sees it.
+struct vramstowSimulatorLaunch {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  int device;
+  void** parameters;  // as many as were registered, each pointing at a copy of the argument
+  size_t parameter_count;
+  void* user;
+};
+typedef void (*vramstowSimulatorKernel)(const struct vramstowSimulatorLaunch* launch);
+
+// From now on a kernel named `name` runs `function` and takes `duration_ns`. Parameter sizes say
+// how much of each argument is copied at launch. A null function unregisters. 0: done.
+int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel function,
+                                    const size_t* parameter_sizes, size_t parameter_count,
+                                    uint64_t duration_ns, void* user);
+
+// Where the bytes of a device address lie in this process: null if [address, address + size) is no
+// memory that a kernel may touch. `write` non-zero: they are going to be written.
+void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
+
+// The virtual time of the host.
+uint64_t vramstowSimulatorTime(void);
+
+// What a monitor (NVML) may know of a device. It is there before cuInit and in a forked child:
+// asking starts nothing and needs no context.
+struct vramstowSimulatorDeviceReport {
+  char name[96];
+  char pci_bus_id[16];  // "0000:01:00.0"
+  unsigned char uuid[16];
+  unsigned pci_device_id;  // the device's number at its vendor
+  int major;               // compute capability
+  int minor;
+  int multiprocessors;
+  int clock_khz;
+  int memory_clock_khz;
+  int memory_bus_bits;
+  int has_ecc;
+  int has_nvlink;
+  int has_context;  // of this process
+  uint64_t total_bytes;
+  uint64_t used_bytes;     // as cuMemGetInfo would have it: by all processes that share the card
+  uint64_t process_bytes;  // of these, by this process
+};
+
+// How many devices the machine has, whatever the process sees of them; negative if the SPEC is
+// wrong.
+int vramstowSimulatorDeviceCount(void);
+
+// Fills in `size` bytes of the report, so that the struct may grow at its end. 0: done.
+int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceReport* report,
+                                  size_t size);
+
+struct vramstowSimulatorProcess {
+  uint64_t process;  // its id
+  uint64_t bytes;    // of the device's memory
+};
+
+// The processes that hold memory of a device, at most `room` of them. Returns how many there are,
+// negative if there is no such device.
+int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* processes,
+                                   int room);
+
+// What a profiler in this process (the stand-in for CUPTI) is told. There is one place for a
+// profiler; while nobody is in it, all of this costs a load per call.
+//
+// A call of the driver, or of a runtime over it. Whoever tells fills in what it knows.
+struct vramstowSimulatorCall {
+  const char* name;  // as documented: cuMemAlloc, cudaMalloc; with _ptsz or _ptds for a runtime
+  int runtime;       // 0: the driver's; else the runtime's
+  int per_thread;    // stream 0 is the thread's own
+  int result;        // when it leaves: CUresult or cudaError_t
+  // The driver's, when it leaves. Ids are unique in the process, 0 is none.
+  int device;
+  struct CUctx_st* context;
+  struct CUctx_st* made_context;
+  struct CUstream_st* made_stream;
+  uint32_t context_id;
+  uint32_t stream;
+  uint32_t event;
+  uint64_t event_record;  // which record of that event: rises
+  uint64_t time_ns;       // virtual
+  const char* symbol;     // of the kernel that it launches
+  uint64_t pool;          // the stream-ordered pool that it is about, and what that holds
+  uint64_t pool_threshold_bytes;
+  uint64_t pool_reserved_bytes;
+  uint64_t pool_used_bytes;
+  // The profiler's own.
+  uint32_t correlation;
+  uint32_t outermost;
+  uint64_t begin;
+  uint64_t data;
+};
+
+enum VramstowSimulatorWorkKind {
+  kVramstowSimulatorKernelWork = 1,
+  kVramstowSimulatorCopyWork = 2,
+  kVramstowSimulatorFillWork = 3,
+};
+
+enum VramstowSimulatorPlace {
+  kVramstowSimulatorPageable = 1,
+  kVramstowSimulatorPinned = 2,
+  kVramstowSimulatorOnDevice = 3,
+  kVramstowSimulatorManaged = 5,
+};
+
+// A piece of work on the device: told when it is queued, and when it has ended.
+struct vramstowSimulatorWork {
+  int kind;
+  int device;
+  uint32_t context_id;
+  uint32_t stream;
+  int priority;
+  uint32_t graph;  // executable graph that it came with, or 0
+  uint64_t graph_node;
+  uint64_t queued_ns;  // virtual, as all times
+  uint64_t start_ns;
+  uint64_t end_ns;
+  const char* kernel;  // lives as long as the process
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned static_shared_bytes;
+  unsigned dynamic_shared_bytes;
+  unsigned registers;
+  unsigned local_bytes;
+  int from;  // of a copy: enum VramstowSimulatorPlace, and the devices that are concerned
+  int to;
+  int from_device;
+  int to_device;
+  int asynchronous;
+  unsigned value;  // of a fill
+  uint64_t bytes;
+  // The profiler's own.
+  uint32_t correlation;
+  int64_t host_offset_ns;
+};
+
+// Called by any thread. `enter` and `leave` hold no lock of the driver's; `queue`, `work` and
+// `memory` do: from these the driver may not be called.
+struct vramstowSimulatorProfiler {
+  void (*enter)(struct vramstowSimulatorCall* call);
+  void (*leave)(struct vramstowSimulatorCall* call);
+  void (*queue)(struct vramstowSimulatorWork* work);
+  void (*work)(const struct vramstowSimulatorWork* work);
+  // The call gave (or took) memory, or tried to: it has its result.
+  void (*memory)(const struct vramstowSimulatorCall* call, uint64_t address, uint64_t bytes);
+};
+
+// The place for a profiler: the address of an atomic pointer. It is written by the profiler alone;
+// what it pointed to once must live as long as the process.
+const struct vramstowSimulatorProfiler** vramstowSimulatorProfilerPlace(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // VRAMSTOW_SIMULATOR_SIMULATOR_API_H_

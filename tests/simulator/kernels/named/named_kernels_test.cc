@@ -1,0 +1,415 @@
+// Effects by themselves, over a piece of memory that stands for a device's.
+#include "simulator/kernels/named/effect.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "simulator/kernels/named/element.h"
+#include "simulator/kernels/named/name.h"
+#include "simulator/kernels/named/operation.h"
+#include "simulator/kernels/named/philox.h"
+#include "tests/simulator/kernels/named/names.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kBase = 0x2000'0000'0000;
+constexpr size_t kBytes = 64 * 1024;
+
+// Addresses from kBase on, nothing else.
+class TestMemory : public KernelMemory {
+ public:
+  char* At(uint64_t address, uint64_t bytes, bool write) override {
+    const bool inside = address >= kBase && bytes <= kBytes && address - kBase <= kBytes - bytes;
+    wrote_ = wrote_ || (inside && write);
+    return inside ? bytes_.data() + (address - kBase) : nullptr;
+  }
+  bool wrote() const { return wrote_; }
+
+  template <typename T>
+  T* As(uint64_t address) {
+    return reinterpret_cast<T*>(bytes_.data() + (address - kBase));
+  }
+
+ private:
+  std::vector<char> bytes_ = std::vector<char>(kBytes);
+  bool wrote_ = false;
+};
+
+// The arguments of one launch, as bytes.
+class TestLaunch {
+ public:
+  explicit TestLaunch(const Effect& effect) : effect_(effect) {
+    for (const Argument& argument : effect.arguments()) {
+      bytes_.emplace_back(argument.bytes);
+    }
+    for (const auto& bytes : bytes_) places_.push_back(bytes.data());
+    launch_.arguments = &places_;
+    launch_.limits = {1 << 20, 1 << 20};
+  }
+
+  template <typename T>
+  TestLaunch& Set(size_t argument, size_t offset, T value) {
+    memcpy(bytes_[argument].data() + offset, &value, sizeof(T));
+    return *this;
+  }
+  void FillWith(std::mt19937_64* random) {
+    for (auto& bytes : bytes_) {
+      for (char& byte : bytes) byte = static_cast<char>((*random)() % 4 == 0 ? (*random)() : 0);
+    }
+  }
+  KernelLaunch& launch() { return launch_; }
+  Outcome Run(TestMemory* memory) { return effect_.Run(launch_, memory); }
+
+ private:
+  const Effect& effect_;
+  std::vector<std::vector<char>> bytes_;
+  std::vector<const char*> places_;
+  KernelLaunch launch_;
+};
+
+// Sizes and strides of an OffsetCalculator for `operands` operands.
+void SetCalculator(TestLaunch* launch, size_t argument, size_t offset, int operands,
+                   const std::vector<std::pair<uint32_t, std::vector<uint32_t>>>& dimensions) {
+  launch->Set(argument, offset, static_cast<int32_t>(dimensions.size()));
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    launch->Set(argument, offset + 4 + 12 * i, dimensions[i].first);
+    for (int j = 0; j < operands; ++j) {
+      launch->Set(argument, offset + 304 + 4 * (i * operands + j), dimensions[i].second[j]);
+    }
+  }
+}
+
+TEST(NameTest, NamespacesThatSayNothingAreDropped) {
+  EXPECT_EQ("void kernel<FillFunctor<Half>, std::array<char*, 1ul> >",
+            Simplify("void at::native::(anonymous namespace)::kernel<at::native::FillFunctor<"
+                     "c10::Half>, std::array<char*, 1ul> >"));
+  EXPECT_EQ("std::format::x", Simplify("std::format::x"));
+}
+
+TEST(NameTest, LambdasHaveTheFunctionTheirNumbersAndTypes) {
+  const FunctorName name = ParseFunctor(
+      "where<int>(Iterator&)::{lambda()#1}::operator()() const::{lambda()#3}::operator()() "
+      "const::{lambda(bool, unsigned int)#2}");
+  EXPECT_EQ("where", name.head);
+  EXPECT_TRUE(name.lambda);
+  EXPECT_EQ(2, name.number);
+  EXPECT_EQ(3, name.outer_number);
+  EXPECT_EQ(1, name.first_number);
+  ASSERT_EQ(2u, name.parameters.size());
+  EXPECT_EQ("unsigned int", name.parameters[1]);
+}
+
+TEST(NameTest, BrokenNamesGiveNoEffect) {
+  for (const char* name : {"", "<", "a<b", "_Z", "_ZN2at", "f(", "reduce_kernel<1, 2, ReduceOp<>>",
+                           "vectorized_elementwise_kernel<4, FillFunctor<, x>"}) {
+    EXPECT_EQ(nullptr, MakeEffect(name)) << name;
+  }
+}
+
+TEST(ElementTest, HalvesSurviveTheWayToFloatAndBack) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float value = FloatOfHalf(half);
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(half, HalfOfFloat(value)) << bits;
+    EXPECT_EQ(half, Bfloat16OfFloat(FloatOfBfloat16(half))) << bits;
+  }
+}
+
+TEST(ElementTest, RoundingIsToNearestAndTiesToEven) {
+  EXPECT_EQ(HalfOfFloat(2048.0F), HalfOfFloat(2049.0F));
+  EXPECT_EQ(HalfOfFloat(2052.0F), HalfOfFloat(2051.0F));
+  EXPECT_EQ(0x7C00, HalfOfFloat(65520.0F));
+  EXPECT_EQ(0x7BFF, HalfOfFloat(65519.0F));
+  EXPECT_EQ(Bfloat16OfFloat(256.0F), Bfloat16OfFloat(257.0F));
+}
+
+// The published answer for a counter and a key of zeros.
+TEST(PhiloxTest, GivesTheKnownAnswer) {
+  const std::array<uint32_t, 4> expected = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  EXPECT_EQ(expected, Philox(0, 0, 0));
+}
+
+TEST(EffectsTest, FillWritesItsValueAndNothingElse) {
+  const auto effect = MakeEffect(kFillFloat);
+  ASSERT_NE(nullptr, effect);
+  TestMemory memory;
+  TestLaunch launch(*effect);
+  launch.Set(0, 0, 100).Set(1, 0, 2.5F).Set(2, 0, kBase + 16);
+  EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+  EXPECT_EQ(0, memory.As<float>(kBase + 12)[0]);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(2.5F, memory.As<float>(kBase + 16)[i]);
+  EXPECT_EQ(0, memory.As<float>(kBase + 16)[100]);
+}
+
+TEST(EffectsTest, AddFollowsTheStridesOfEachOperand) {
+  const auto effect = MakeEffect(kAddStrided);
+  ASSERT_NE(nullptr, effect);
+  TestMemory memory;
+  float* a = memory.As<float>(kBase + 1024);
+  float* b = memory.As<float>(kBase + 2048);
+  for (int i = 0; i < 12; ++i) a[i] = static_cast<float>(i);
+  for (int i = 0; i < 4; ++i) b[i] = 100.0F * static_cast<float>(i);
+  TestLaunch launch(*effect);
+  // Of 3 rows of 4: a is stored by columns, b is one row for all.
+  SetCalculator(&launch, 1, 0, 3, {{4, {4, 12, 4}}, {3, {16, 4, 0}}});
+  launch.Set(0, 0, 12).Set(1, 608, kBase).Set(1, 616, kBase + 1024).Set(1, 624, kBase + 2048);
+  launch.Set(1, 632, 2.0F);
+  EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 4; ++column) {
+      EXPECT_EQ(a[column * 3 + row] + 2 * b[column], memory.As<float>(kBase)[row * 4 + column]);
+    }
+  }
+}
+
+TEST(EffectsTest, AddConvertsWhatLiesInMemory) {
+  const auto effect = MakeEffect(kAddConverting);
+  ASSERT_NE(nullptr, effect);
+  TestMemory memory;
+  memory.As<int64_t>(kBase + 1024)[1] = 40;
+  memory.As<uint16_t>(kBase + 2048)[1] = Bfloat16OfFloat(1.5F);
+  TestLaunch launch(*effect);
+  launch.Set(0, 0, 2).Set(1, 0, 1.0F);
+  launch.Set(2, 0, kBase).Set(2, 8, kBase + 1024).Set(2, 16, kBase + 2048);
+  launch.Set<int8_t>(5, 0, 4).Set<int8_t>(5, 1, 15).Set<int8_t>(6, 0, 7);
+  EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+  EXPECT_EQ(41.5, memory.As<double>(kBase)[1]);
+}
+
+TestLaunch SumLaunch(const Effect& effect, uint64_t from, uint32_t rows, uint32_t columns) {
+  TestLaunch launch(effect);
+  launch.Set(0, 8, 4).Set(0, 12, columns).Set(0, 16, rows);
+  SetCalculator(&launch, 0, 72, 1, {{columns, {4}}});
+  SetCalculator(&launch, 0, 476, 2, {{rows, {4, 4 * columns}}});
+  launch.Set(0, 984, from).Set(0, 992, kBase).Set<uint8_t>(0, 1041, 1).Set(0, 1044, 1);
+  return launch;
+}
+
+TEST(EffectsTest, SumFoldsTheInnerDimension) {
+  const auto effect = MakeEffect(kSumFloat);
+  ASSERT_NE(nullptr, effect);
+  TestMemory memory;
+  for (int i = 0; i < 3000; ++i) memory.As<float>(kBase + 1024)[i] = static_cast<float>(i % 7);
+  EXPECT_EQ(Outcome::kDone, SumLaunch(*effect, kBase + 1024, 3, 1000).Run(&memory));
+  for (int row = 0; row < 3; ++row) {
+    float sum = 0;
+    for (int i = 0; i < 1000; ++i) sum += static_cast<float>((1000 * row + i) % 7);
+    EXPECT_EQ(sum, memory.As<float>(kBase)[row]);
+  }
+}
+
+TEST(EffectsTest, UniformDependsOnSeedAndOffsetOnly) {
+  const auto effect = MakeEffect(kUniformFloat);
+  ASSERT_NE(nullptr, effect);
+  const auto draw = [&](uint64_t seed, uint64_t offset) {
+    TestMemory memory;
+    TestLaunch launch(*effect);
+    launch.Set<int64_t>(0, 0, 4000).Set(1, 0, seed).Set(1, 8, offset);
+    launch.Set(3, 0, kBase).Set(3, 8, 4).Set(3, 12, 2.0F).Set(3, 16, 3.0F).Set(3, 20, 5.0F);
+    launch.launch().grid[0] = 16;
+    launch.launch().block[0] = 256;
+    EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+    const float* numbers = memory.As<float>(kBase);
+    return std::vector<float>(numbers, numbers + 4000);
+  };
+  const std::vector<float> first = draw(7, 0);
+  EXPECT_EQ(first, draw(7, 0));
+  EXPECT_NE(first, draw(7, 4));
+  EXPECT_NE(first, draw(8, 0));
+  double sum = 0;
+  for (const float number : first) {
+    EXPECT_GE(number, 3);
+    EXPECT_LT(number, 5);
+    sum += number;
+  }
+  EXPECT_NEAR(4, sum / 4000, 0.05);
+}
+
+TEST(EffectsTest, ArangeCounts) {
+  const auto effect = MakeEffect(kArangeLong);
+  ASSERT_NE(nullptr, effect);
+  TestMemory memory;
+  TestLaunch launch(*effect);
+  launch.Set(0, 0, 5).Set<int64_t>(1, 0, 3).Set<int64_t>(1, 8, -4).Set(2, 0, kBase);
+  EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(3 - 4 * i, memory.As<int64_t>(kBase)[i]);
+}
+
+TEST(EffectsTest, MatrixProductWithScalarsAndTranspose) {
+  const auto effect = MakeEffect("cublas_gemm");
+  ASSERT_NE(nullptr, effect);
+  constexpr int kM = 70;
+  constexpr int kN = 5;
+  constexpr int kK = 9;
+  TestMemory memory;
+  float* a = memory.As<float>(kBase);
+  float* b = memory.As<float>(kBase + 8192);
+  float* c = memory.As<float>(kBase + 16384);
+  for (int i = 0; i < kM * kK; ++i) a[i] = static_cast<float>(i % 11);
+  for (int i = 0; i < kN * kK; ++i) b[i] = static_cast<float>(i % 5);
+  for (int i = 0; i < kM * kN; ++i) c[i] = 1;
+  TestLaunch launch(*effect);
+  const uint64_t words[] = {
+      1, 0,  kM, kN, kK, 0, 0, kBase, 0, kK, 0, kBase + 8192, 0, kK, 0, 0, 0, kBase + 16384,
+      0, kM, 0,  1,  0};
+  for (size_t i = 0; i < std::size(words); ++i) launch.Set(0, 8 * i, words[i]);
+  launch.Set(0, 40, 2.0F).Set(0, 120, 3.0F);
+  EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
+  for (int row = 0; row < kM; ++row) {
+    for (int column = 0; column < kN; ++column) {
+      float sum = 0;
+      for (int i = 0; i < kK; ++i) sum += a[row * kK + i] * b[column * kK + i];
+      EXPECT_EQ(2 * sum + 3, c[column * kM + row]);
+    }
+  }
+  launch.launch().limits.operations = 2 * kM * kN * kK - 1;
+  EXPECT_EQ(Outcome::kTooLarge, launch.Run(&memory));
+}
+
+TEST(EffectsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
+  const auto effect = MakeEffect(kFillFloat);
+  TestMemory memory;
+  TestLaunch launch(*effect);
+  launch.Set(0, 0, 100).Set(1, 0, 1.0F);
+  for (const uint64_t address :
+       {uint64_t{0}, kBase - 4, kBase + kBytes - 396, kBase + kBytes, UINT64_MAX - 3}) {
+    launch.Set(2, 0, address);
+    EXPECT_EQ(Outcome::kIllegalAddress, launch.Run(&memory)) << address;
+  }
+  launch.launch().limits.bytes = 399;
+  EXPECT_EQ(Outcome::kTooLarge, launch.Set(2, 0, kBase).Run(&memory));
+  EXPECT_FALSE(memory.wrote());
+}
+
+// Whatever the arguments are, an effect touches only what it was given.
+TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
+  std::mt19937_64 random(1);
+  // In parentheses: names that do not fit on one line.
+  for (const char* name :
+       {kFillFloat,
+        kAddStrided,
+        kAddConverting,
+        kSumFloat,
+        kUniformFloat,
+        kArangeLong,
+        "cublas_gemm",
+        "cublas_gemm_batched",
+        "cublaslt_matmul",
+        "cublas_dot",
+        "cublas_gemv",
+        "cublas_nrm2",
+        "softmax_warp_forward<float, float, float, 4, false, false, 32>(float*)",
+        "CatArrayBatchedCopy<OpaqueType<4u>, unsigned int, 2, 64, 64>(x)",
+        "indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(x)",
+        "vectorized_gather_kernel<16, long>(x)",
+        "softmax_warp_backward<float, float, float, 4, true, false, 32>(x)",
+        "cunn_SoftMaxForward<4, float, float, float, SoftMaxForwardEpilogue>(x)",
+        "cunn_SpatialSoftMaxBackward<Half, float, Half, long, LogSoftMaxBackwardEpilogue>(x)",
+        "vectorized_layer_norm_kernel<float, float, false>(x)",
+        "RowwiseMomentsCUDAKernel<Half, float, true>(x)",
+        "LayerNormForwardCUDAKernel<double, double, false>(x)",
+        "layer_norm_grad_input_kernel<BFloat16, float, false>(x)",
+        "GammaBetaBackwardCUDAKernelTemplate<float, float, 32u, 1u, 8u, true, false, false>(x)",
+        "nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(x)",
+        "nll_loss_backward_reduce_cuda_kernel_2d<float, long>(x)",
+        "tensor_kernel_scan_innermost_dim<int, std::plus<int> >(x)",
+        "tensor_kernel_scan_outer_dim<float, unsigned int, std::multiplies<float> >(x)",
+        "vectorized_elementwise_kernel<2, MulFunctor<complex<float> >, array<char*, 3> >(x)",
+        ("index_elementwise_kernel<128, 4, gpu_index_kernel<index_kernel_impl<OpaqueType<4> "
+         ">(x)::{lambda(char*)#1}>(x)::{lambda(int)#1}>(x)"),
+        "fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>(x)",
+        "triu_tril_kernel<float, int, true, 2, false>(x)",
+        "bitonicSortKVInPlace<2, -1, 16, 16, float, long, GTOp<float, true>, unsigned int>(x)",
+        "radixSortKVInPlace<-2, -1, 32, 32, Half, long, unsigned int>(x)",
+        "sbtopk::gatherTopK<float, unsigned int, 2, false>(x)",
+        ("cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<policy, (cub::SortOrder)1, float, "
+         "OpaqueType<8>, unsigned long long, int, int, decomposer>(x)"),
+        ("cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<policy, (cub::SortOrder)0, "
+         "long, "
+         "cub::NullType, unsigned long long, decomposer>(x)"),
+        "fill_reverse_indices_kernel(x)",
+        "amp_update_scale_cuda_kernel(x)",
+        "embedding_backward_feature_kernel<float, float, long>(x)",
+        "lpnorm_cleanup<float, (NormType)2, float, true, float>(x)",
+        ("_scatter_gather_elementwise_kernel<128, 8, _cuda_scatter_gather_internal_kernel<true, "
+         "float, long>::operator()<ReduceAdd>(x)::{lambda(int)#1}>(x)"),
+        ("_scatter_gather_elementwise_kernel<128, 8, _cuda_scatter_fill_internal_kernel<"
+         "OpaqueType<4>, long>::operator()<TensorAssign>(x)::{lambda(int)#1}>(x)"),
+        ("reduce_kernel<512, 1, ReduceOp<float, MinMaxOps<float, float, int>, unsigned int, float, "
+         "4, 4> >(x)"),
+        ("multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<"
+         "float, 4, (ADAM_MODE)1, false>, float const*, double, double, double, double, double, "
+         "bool, float const*, float const*>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<2>, FusedSgdMathFunctor<float, 2>, double, "
+         "double, float*, double, double, bool, bool, bool, float*, float*>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor<float, (NormType)2, "
+         "float, 1, 1, 0>, float*, long const*>(x)"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
+         "0>, std::plus<float>, float>(x)")}) {
+    const auto effect = MakeEffect(name);
+    ASSERT_NE(nullptr, effect) << name;
+    for (int i = 0; i < 300; ++i) {
+      TestMemory memory;
+      TestLaunch launch(*effect);
+      launch.FillWith(&random);
+      launch.launch().grid[0] = random() % 16;
+      launch.launch().grid[1] = random() % 4;
+      // Now and then with addresses that are some.
+      if (i % 2 == 0) {
+        for (size_t j = 0; j < effect->arguments().size(); ++j) {
+          if (effect->arguments()[j].bytes == 8) launch.Set(j, 0, kBase + random() % kBytes);
+        }
+      }
+      launch.Run(&memory);
+    }
+  }
+}
+
+// The compiler's own 16-bit type is the reference.
+TEST(Element, HalfIsReadAndRoundedAsIeee754Says) {
+#if !defined(__FLT16_MAX__)
+  GTEST_SKIP() << "this compiler has no such type";
+#else
+  for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+    const auto half = std::bit_cast<_Float16>(static_cast<uint16_t>(bits));
+    const float value = FloatOfHalf(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(static_cast<float>(half))) << bits;
+      continue;
+    }
+    EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(static_cast<float>(half)));
+    EXPECT_EQ(HalfOfFloat(value), bits);
+  }
+  std::mt19937 random(7);
+  for (int i = 0; i < 1000000; ++i) {
+    const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    if (std::isnan(value)) continue;
+    const auto half = static_cast<_Float16>(value);
+    EXPECT_EQ(HalfOfFloat(value), std::bit_cast<uint16_t>(half)) << value;
+  }
+  EXPECT_EQ(HalfOfFloat(std::nanf("")) & 0x7FFF, 0x7E00);
+#endif
+}
+
+TEST(Element, RowsStridesAndRepetitionsAreReadAlike) {
+  float row[64];
+  for (int i = 0; i < 64; ++i) row[i] = static_cast<float>(i) / 4;
+  uint16_t stored[64];
+  StoreElements(Element::kBfloat16, row, 64, reinterpret_cast<char*>(stored), 2);
+  double numbers[32];
+  const auto* bytes = reinterpret_cast<const char*>(stored);
+  LoadElements(Element::kBfloat16, bytes + 2, 2, 32, numbers);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(numbers[i], (i + 1) / 4.0);
+  LoadElements(Element::kBfloat16, bytes + 6, 4, 30, numbers);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(numbers[i], (3 + 2 * i) / 4.0);
+  LoadElements(Element::kBfloat16, bytes + 10, 0, 32, numbers);
+  for (const double number : numbers) EXPECT_EQ(number, 5 / 4.0);
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
