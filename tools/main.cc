@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/command.h"
-#include "tools/output.h"
-#include "tools/progress_bar.h"
+#include "tools/commands/command.h"
 #include "tools/report/words.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/progress_bar.h"
 
 namespace vramstow {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/csv.h"
+#include "tools/commands/csv.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/fit_search.h"
+#include "tools/commands/fit_search.h"
 
 #include <gtest/gtest.h>
 

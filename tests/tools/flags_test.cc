@@ -1,4 +1,4 @@
-#include "tools/flags.h"
+#include "tools/commands/flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "tools/analysis/progress.h"
-#include "tools/output.h"
-#include "tools/progress_bar.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/progress_bar.h"
 
 namespace vramstow {
 namespace {

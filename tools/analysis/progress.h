@@ -1,7 +1,7 @@
 // Progress: what the program is working at, and how far it is, for people who wait.
 //
 // Idea: whoever works for long says so; whoever has a terminal looks at it from a thread of its own
-// (tools/progress_bar.h). Nobody has to look, and nothing depends on what is said here.
+// (tools/terminal/progress_bar.h). Nobody has to look, and nothing depends on what is said here.
 //
 // Ownership: one for the whole process. Threads: any. Errors: none. Units: parts of one step, 0 to
 // 1; steps are counted from 0.

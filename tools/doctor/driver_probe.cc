@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tools/output.h"
+#include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {

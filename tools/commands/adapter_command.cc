@@ -1,0 +1,149 @@
+// vramstow adapter: the allocators that vramstow compiles for frameworks on this machine.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/progress.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/launch/adapter.h"
+#include "tools/launch/installation.h"
+#include "tools/launch/python.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFooter[] =
+    "Actions:\n"
+    "  build    compiles the adapter for a PyTorch, if it is not there already; says where it is\n"
+    "  status   says whether there is one, and lists all that were built\n"
+    "  remove   removes all that were built\n\n"
+    "vramstow run --pool=on builds what it needs by itself, at the first import of torch.\n\n"
+    "Examples:\n"
+    "  vramstow adapter build\n"
+    "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n\n"
+    "Exit status: 0; 1 where it cannot be built; 2 for wrong arguments.";
+
+constexpr uint64_t kPatienceMs = 60'000;
+
+// Where the Python of this shell has PyTorch.
+absl::StatusOr<std::string> TorchOfPython() {
+  const auto python = FindPython(kPatienceMs);
+  if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
+  return absl::NotFoundError(
+      "python here has no PyTorch: name its folder with --torch, or run it in the environment that "
+      "has one.");
+}
+
+int Fail(const absl::Status& status) {
+  Complain("adapter", Printable(std::string(status.message())));
+  return kExitCannotWrite;
+}
+
+int PrintAsJson(const Json& json) {
+  return PrintResult("adapter", json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
+          bool quiet, bool json) {
+  const auto torch = FindTorch(torch_folder);
+  if (!torch.ok()) return Fail(torch.status());
+  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
+  const auto adapter = BuildAdapter(*torch, sources, folder);
+  if (!adapter.ok()) return Fail(adapter.status());
+  if (json) {
+    return PrintAsJson({{"release", torch->release},
+                        {"torch", torch->folder},
+                        {"adapter", adapter->path},
+                        {"compiler", adapter->compiler}});
+  }
+  if (quiet) return PrintResult("adapter", adapter->path + "\n");
+  return PrintResult("adapter",
+                     absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
+}
+
+int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
+           bool json) {
+  std::string text;
+  const auto torch = FindTorch(torch_folder);
+  const auto adapter =
+      torch.ok() ? FindAdapter(*torch, sources, folder) : absl::StatusOr<Adapter>(torch.status());
+  if (json) {
+    Json told = {{"release", nullptr},
+                 {"torch", torch_folder},
+                 {"adapter", nullptr},
+                 {"built", adapter.ok() && adapter->built},
+                 {"why_not", nullptr},
+                 {"folder", folder},
+                 {"adapters", ListAdapters(folder)}};
+    if (torch.ok()) told["release"] = torch->release;
+    if (adapter.ok()) told["adapter"] = adapter->path;
+    if (!adapter.ok()) told["why_not"] = adapter.status().message();
+    return PrintAsJson(told);
+  }
+  if (adapter.ok()) {
+    absl::StrAppend(&text, "PyTorch ", torch->release, " in ", torch->folder, ": ",
+                    adapter->built ? "built" : "not built yet", "\n");
+  } else {
+    absl::StrAppend(&text, Printable(std::string(adapter.status().message())), "\n");
+  }
+  absl::StrAppend(&text, "in ", folder, ":\n");
+  for (const std::string& known : ListAdapters(folder)) absl::StrAppend(&text, "  ", known, "\n");
+  return PrintResult("adapter", text);
+}
+
+int Remove(const std::string& folder, bool json) {
+  int count = 0;
+  for (const std::string& known : ListAdapters(folder)) {
+    unlink((known + ".lock").c_str());
+    if (unlink(known.c_str()) == 0) ++count;
+  }
+  if (json) return PrintAsJson({{"removed", count}, {"folder", folder}});
+  return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder, "\n"));
+}
+
+}  // namespace
+
+int AdapterCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Looks after the allocators that are compiled for frameworks on this machine.");
+  app.footer(kFooter);
+  std::string action;
+  std::string torch;
+  std::string wanted;
+  bool quiet = false;
+  bool json = false;
+  app.add_option("ACTION", action, "build, status or remove")
+      ->required()
+      ->check(CLI::IsMember({"build", "status", "remove"}));
+  app.add_option("--torch", torch, "Folder torch of a PyTorch package, or LibTorch's folder");
+  app.add_option("--adapter-dir", wanted, "Folder for compiled adapters, if not the usual one");
+  app.add_flag("--quiet", quiet, "Only the adapter's file");
+  app.add_flag("--json", json, "JSON on one line in place of text");
+  if (const auto status = ReadArguments(&app, "adapter", arguments)) return *status;
+
+  const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
+  const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);
+  if (!folder.ok()) return Fail(folder.status());
+  if (action == "remove") return Remove(*folder, json);
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Fail(installation.status());
+  if (torch.empty()) {
+    const auto found = TorchOfPython();
+    if (!found.ok()) return Fail(found.status());
+    torch = *found;
+  }
+  if (action == "status") return Status(torch, installation->adapter_sources, *folder, json);
+  return Build(torch, installation->adapter_sources, *folder, quiet, json);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,187 @@
+// vramstow check: a test of what a run did with memory, for continuous integration.
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/units.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/compare.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/report/json.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/output_file.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kExitFailed = 1;
+constexpr size_t kMostSitesTold = 5;
+
+struct Verdict {
+  std::vector<std::string> failures;
+  std::vector<std::string> sites;
+};
+
+// "5%", "0.05" or "20MiB". False: none of these.
+struct Tolerance {
+  double share = 0;
+  double bytes = 0;
+  double Of(double value) const { return std::max(bytes, std::abs(value) * share); }
+};
+bool ParseTolerance(std::string text, Tolerance* tolerance) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  uint64_t bytes = 0;
+  if (absl::SimpleAtod(text, &tolerance->share)) {
+    if (percent) tolerance->share /= 100;
+    return tolerance->share >= 0 && std::isfinite(tolerance->share);
+  }
+  if (percent || !ParseBytes(text, &bytes)) return false;
+  tolerance->bytes = static_cast<double>(bytes);
+  return true;
+}
+
+void CheckBaseline(const Json& baseline, const Json& facts, const Tolerance& tolerance,
+                   Verdict* verdict) {
+  for (const FigureChange& figure : CompareFigures(baseline, facts)) {
+    if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
+    verdict->failures.push_back(absl::StrFormat("%s rose from %s to %s.", figure.path,
+                                                FigureText(figure.path, figure.before),
+                                                FigureText(figure.path, figure.after)));
+  }
+  if (verdict->failures.empty()) return;
+  for (const SiteChange& site : CompareSites(baseline, facts)) {
+    if (verdict->sites.size() == kMostSitesTold) break;
+    const int64_t change = site.peak_after - site.peak_before;
+    if (change <= 0) continue;
+    verdict->sites.push_back(absl::StrFormat(
+        "+%s at the peak: %s%s", Bytes(static_cast<uint64_t>(change)), Printable(site.site),
+        site.operation.empty() ? "" : ", " + Printable(site.operation)));
+  }
+}
+
+std::string Told(const Verdict& verdict, bool json) {
+  if (json) {
+    const Json told = {{"schema", {{"name", "vramstow.check"}, {"version", 1}}},
+                       {"passed", verdict.failures.empty()},
+                       {"failures", verdict.failures},
+                       {"sites", verdict.sites}};
+    return told.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  if (verdict.failures.empty()) return "passed\n";
+  std::string text;
+  for (const std::string& failure : verdict.failures)
+    absl::StrAppend(&text, "FAILED: ", failure, "\n");
+  for (const std::string& site : verdict.sites) absl::StrAppend(&text, "  ", site, "\n");
+  return text;
+}
+
+// Reads a baseline. An empty text: it is one; else a sentence.
+std::string ReadBaseline(const std::string& path, Json* baseline) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (file) {
+    errno = 0;
+    text << file.rdbuf();  // which an empty file makes fail, too
+  }
+  if (!file || errno != 0) {
+    return absl::StrCat("cannot read ", path, ": ", strerror(errno),
+                        "; --update makes a baseline of this run.");
+  }
+  *baseline = Json::parse(text.str(), nullptr, false);
+  if (baseline->is_discarded() || !baseline->is_object() || !baseline->contains("peak")) {
+    return absl::StrCat(path, " is no baseline: it is written by --update or analyze --json.");
+  }
+  return "";
+}
+
+}  // namespace
+
+int CheckCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Tests what a run did with memory: against an earlier run, and against assertions.");
+  app.footer(
+      "A baseline is what vramstow analyze --json wrote. Against it the peaks, what was free but\n"
+      "unusable, what was live at the end and the number of allocations may not rise by more than\n"
+      "the tolerance. An assertion compares figures of the facts: peak_allocated, peak_reserved,\n"
+      "peak_requested, allocations, frees, out_of_memory, fragmentation, unusable, iterations,\n"
+      "growth, live_at_end, or any path of the JSON.\n\n"
+      "Examples:\n"
+      "  vramstow check run.stow --baseline base.json --update\n"
+      "  vramstow check run.stow --baseline base.json --tolerance 5%\n"
+      "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\n"
+      "Exit status: 0 if all holds; 1 if something does not (or could not be written); 2 for "
+      "wrong\n"
+      "arguments and inputs that cannot be read.");
+  std::string input;
+  std::string baseline_path;
+  std::string within;
+  std::string tolerance_text = "0";
+  std::vector<std::string> assertions;
+  bool update = false;
+  bool json = false;
+  app.add_option("INPUT", input, "A file or folder, as for vramstow analyze")->required();
+  app.add_option("--baseline", baseline_path, "Facts of an earlier run");
+  app.add_option("--tolerance", tolerance_text, "How much more is accepted: 5%, 0.05 or 20MiB");
+  app.add_option("--assert", assertions, "What has to hold; may be given several times")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--within", within,
+                 "Only what lies in ranges of this name, as the program marked them");
+  app.add_flag("--update", update, "Makes this run the baseline, and checks nothing against it");
+  app.add_flag("--json", json, "JSON on one line in place of text");
+  if (const auto status = ReadArguments(&app, "check", arguments)) return *status;
+  const auto wrong = [](const std::string& sentence) {
+    Complain("check", sentence);
+    return kExitUsage;
+  };
+  if (baseline_path.empty() && assertions.empty()) {
+    return wrong("there is nothing to check: give --baseline or --assert.");
+  }
+  if (update && baseline_path.empty()) return wrong("--update needs --baseline.");
+  Tolerance tolerance;
+  if (!ParseTolerance(tolerance_text, &tolerance)) {
+    return wrong(absl::StrCat("'", Printable(tolerance_text),
+                              "' is no tolerance: write 5%, 0.05 or 20MiB."));
+  }
+  auto inputs = AnalyzePaths({input}, within);
+  if (!inputs.ok()) return wrong(std::string(inputs.status().message()));
+  const std::string text = JsonReport(Together(*std::move(inputs)));
+  Json facts = Json::parse(text);
+  AddSteadyState({}, &facts);
+  Verdict verdict;
+  if (update) {
+    if (!WriteOutputFile(baseline_path, text)) {
+      Complain("check", absl::StrCat("cannot write ", baseline_path, ": ", strerror(errno), "."));
+      return kExitCannotWrite;
+    }
+  } else if (!baseline_path.empty()) {
+    Json baseline;
+    const std::string problem = ReadBaseline(baseline_path, &baseline);
+    if (!problem.empty()) return wrong(problem);
+    AddSteadyState({}, &baseline);
+    CheckBaseline(baseline, facts, tolerance, &verdict);
+  }
+  for (const std::string& assertion : assertions) {
+    const auto result = Assert(facts, assertion);
+    if (!result.ok()) return wrong(std::string(result.status().message()));
+    if (!result->holds) verdict.failures.push_back(result->why_not);
+  }
+  const std::string made =
+      update && !json ? absl::StrCat(Printable(baseline_path), " is the baseline now\n") : "";
+  const int printed = PrintResult("check", made + Told(verdict, json));
+  return printed != kExitOk ? printed : verdict.failures.empty() ? kExitOk : kExitFailed;
+}
+
+}  // namespace vramstow

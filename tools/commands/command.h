@@ -1,0 +1,39 @@
+// The commands of the program, one file each.
+//
+// Each takes the arguments after its name and returns the program's exit status: 0; 2 for wrong
+// arguments and input that cannot be used, after one sentence on stderr; 1 where the result could
+// not be written. RunCommand ends as the command that it ran.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_COMMAND_H_
+#define VRAMSTOW_TOOLS_COMMANDS_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/terminal/exit_status.h"
+
+namespace vramstow {
+
+int RunCommand(const std::vector<std::string>& arguments);
+int AnalyzeCommand(const std::vector<std::string>& arguments);
+int DiffCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where something does not hold.
+int CheckCommand(const std::vector<std::string>& arguments);
+int ReportCommand(const std::vector<std::string>& arguments);
+int ReplayCommand(const std::vector<std::string>& arguments);
+int ExportCommand(const std::vector<std::string>& arguments);
+int ConvertCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where nothing fits.
+int FitCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where the process that was asked refuses.
+int CtlCommand(const std::vector<std::string>& arguments);
+int TopCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where an adapter cannot be built.
+int AdapterCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where something will not work.
+int DoctorCommand(const std::vector<std::string>& arguments);
+// Prints a page of the documentation that is made from the program's own tables. Not in --help.
+int DocsCommand(const std::vector<std::string>& arguments);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_COMMAND_H_

@@ -1,0 +1,273 @@
+#include "tools/commands/compare.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/units.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::pair<const char*, const char*> kShortNames[] = {
+    {"peak_allocated", "peak.allocated_bytes"},
+    {"peak_reserved", "peak.reserved_bytes"},
+    {"peak_requested", "peak.requested_bytes"},
+    {"allocations", "counts.allocations"},
+    {"frees", "counts.frees"},
+    {"out_of_memory", "counts.out_of_memory"},
+    {"fragmentation", "fragmentation.peak_reserved_over_allocated"},
+    {"unusable", "fragmentation.unusable_bytes_at_peak"},
+    {"iterations", "iterations_found.count"},
+    {"growth", "iterations_found.growth_bytes"},
+    {"live_at_end", "leaks.device_bytes"},
+    {"steady_peak", "steady.peak_bytes"},
+    {"steady_between", "steady.between_bytes"}};
+
+constexpr size_t kLeastIterations = 4;  // of which the second half is steady
+
+// What a change of means something by itself. More is worse.
+constexpr const char* kCompared[] = {"peak.allocated_bytes", "peak.reserved_bytes",
+                                     "peak.requested_bytes", "fragmentation.unusable_bytes_at_peak",
+                                     "steady.peak_bytes",    "steady.between_bytes",
+                                     "leaks.device_bytes",   "counts.allocations",
+                                     "counts.out_of_memory"};
+
+int64_t NumberAt(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+std::string TextAt(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Facts of several processes know libraries only.
+const Json* SitesOf(const Json& facts) {
+  for (const char* key : {"by_site", "by_library"}) {
+    const auto list = facts.find(key);
+    if (list != facts.end() && list->is_array() && !list->empty()) return &*list;
+  }
+  return nullptr;
+}
+
+const Json* SteadySitesOf(const Json& facts) {
+  const auto steady = facts.find("steady");
+  if (steady == facts.end()) return nullptr;
+  const auto sites = steady->find("sites");
+  return sites != steady->end() ? &*sites : nullptr;
+}
+
+void AddSites(const Json& facts, bool is_after, std::map<std::string, SiteChange>* changes) {
+  const Json* sites = SitesOf(facts);
+  if (sites == nullptr) return;
+  for (const Json& row : *sites) {
+    const std::string library = TextAt(row, "library");
+    const std::string site = library.empty() ? TextAt(row, "site") : library;
+    SiteChange& change = (*changes)[site];
+    const int64_t at_peak = NumberAt(row, "bytes_at_peak");
+    if (change.site.empty() || at_peak > change.peak_before) {
+      change.operation = TextAt(row, "operation");
+    }
+    change.site = site;
+    (is_after ? change.peak_after : change.peak_before) += at_peak;
+    (is_after ? change.end_after : change.end_before) += NumberAt(row, "bytes_at_end");
+  }
+  const Json* steady = SteadySitesOf(facts);
+  if (steady == nullptr) return;
+  for (const Json& row : *steady) {
+    const std::string site = TextAt(row, "site");
+    SiteChange& change = (*changes)[site];
+    change.site = site;
+    (is_after ? change.steady_after : change.steady_before) += NumberAt(row, "bytes");
+  }
+}
+
+// "2GiB", "1.5", "1.1 * peak_allocated", "peak_allocated * 1.1".
+std::optional<double> ValueOf(const Json& facts, std::string_view text) {
+  double product = 1;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '*')) {
+    const std::string word(absl::StripAsciiWhitespace(part));
+    double number = 0;
+    uint64_t bytes = 0;
+    if (absl::SimpleAtod(word, &number)) {
+      product *= number;
+    } else if (ParseBytes(word, &bytes)) {
+      product *= static_cast<double>(bytes);
+    } else if (const auto figure = FigureOf(facts, word)) {
+      product *= *figure;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return product;
+}
+
+bool Compare(double left, const std::string& sign, double right) {
+  if (sign == "<=") return left <= right;
+  if (sign == ">=") return left >= right;
+  if (sign == "==") return left == right;
+  if (sign == "!=") return left != right;
+  return sign == "<" ? left < right : left > right;
+}
+
+// Null: there is nothing of that name.
+const Json* Find(const Json& facts, const std::string& path) {
+  const Json* at = &facts;
+  for (const absl::string_view part : absl::StrSplit(FullPath(path), '.')) {
+    const std::string key(part);
+    size_t index = 0;
+    if (at->is_object() && at->contains(key)) {
+      at = &(*at)[key];
+    } else if (at->is_array() && absl::SimpleAtoi(key, &index) && index < at->size()) {
+      at = &(*at)[index];
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+// Why there is no number of that name.
+std::string NoNumber(const Json& facts, const std::string& name) {
+  const Json* at = Find(facts, name);
+  if (at != nullptr && at->is_null()) {
+    return absl::StrCat("'", name, "' is not known: the input does not tell of it.");
+  }
+  return absl::StrCat("the facts have no number '", name,
+                      "': see vramstow analyze --json for those there are.");
+}
+
+}  // namespace
+
+std::string FullPath(const std::string& name) {
+  for (const auto& [shortened, path] : kShortNames) {
+    if (name == shortened) return path;
+  }
+  return name;
+}
+
+std::optional<double> FigureOf(const Json& facts, const std::string& path) {
+  const Json* at = Find(facts, path);
+  if (at == nullptr) return std::nullopt;
+  if (at->is_array()) return static_cast<double>(at->size());
+  return at->is_number() ? std::optional<double>(at->get<double>()) : std::nullopt;
+}
+
+std::vector<FigureChange> CompareFigures(const Json& before, const Json& after) {
+  std::vector<FigureChange> changes;
+  for (const char* path : kCompared) {
+    const auto was = FigureOf(before, path);
+    const auto is = FigureOf(after, path);
+    if (was.has_value() && is.has_value()) changes.push_back({path, *was, *is});
+  }
+  return changes;
+}
+
+std::vector<SiteChange> CompareSites(const Json& before, const Json& after) {
+  std::map<std::string, SiteChange> by_site;
+  AddSites(before, false, &by_site);
+  AddSites(after, true, &by_site);
+  std::vector<SiteChange> changes;
+  for (auto& [key, change] : by_site) {
+    if (change.peak_before == change.peak_after && change.end_before == change.end_after &&
+        change.steady_before == change.steady_after) {
+      continue;
+    }
+    changes.push_back(std::move(change));
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const SiteChange& a, const SiteChange& b) {
+    const auto size = [](const SiteChange& change) {
+      return std::max({std::abs(change.peak_after - change.peak_before),
+                       std::abs(change.steady_after - change.steady_before),
+                       std::abs(change.end_after - change.end_before)});
+    };
+    return size(a) > size(b);
+  });
+  return changes;
+}
+
+void AddSteadyState(const std::vector<const Detail*>& details, Json* facts) {
+  const auto iterations = facts->find("iterations");
+  if (iterations == facts->end() || iterations->size() < kLeastIterations) return;
+  std::vector<int64_t> peaks;
+  std::vector<int64_t> between;
+  for (size_t i = iterations->size() / 2; i < iterations->size(); ++i) {
+    peaks.push_back(NumberAt((*iterations)[i], "peak_bytes"));
+    between.push_back(NumberAt((*iterations)[i], "begin_bytes"));
+  }
+  const auto median = [](std::vector<int64_t> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  };
+  Json steady = {{"peak_bytes", median(peaks)}, {"between_bytes", median(between)}};
+  if (details.size() == 1) {
+    const Json& middle = (*iterations)[iterations->size() * 3 / 4];
+    const auto begin = static_cast<uint64_t>(NumberAt(middle, "begin_event"));
+    std::map<std::string, uint64_t> held;
+    for (const Life& life : details.front()->lives) {
+      // What lives when the iteration's first event comes; that event's own block does not count.
+      if (life.pending || life.birth >= begin || life.death < begin) continue;
+      held[details.front()->sites[life.site].site] += life.size;
+    }
+    Json sites = Json::array();
+    for (const auto& [site, bytes] : held) sites.push_back({{"site", site}, {"bytes", bytes}});
+    steady["sites"] = std::move(sites);
+  }
+  (*facts)["steady"] = std::move(steady);
+}
+
+std::string FigureText(const std::string& path, double value) {
+  const bool is_bytes = path.find("_bytes") != std::string::npos;
+  const std::string sign = value < 0 ? "-" : "";
+  const double size = std::abs(value);
+  if (is_bytes) return sign + Bytes(static_cast<uint64_t>(size));
+  if (size == std::floor(size)) return sign + Count(static_cast<uint64_t>(size));
+  return absl::StrFormat("%.3f", value);
+}
+
+absl::StatusOr<Assertion> Assert(const Json& facts, const std::string& text) {
+  Assertion result;
+  for (const absl::string_view clause : absl::StrSplit(text, "&&")) {
+    const std::string one(absl::StripAsciiWhitespace(clause));
+    const size_t place = one.find_first_of("<>=!");
+    if (place == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", one, "' compares nothing: write for instance 'peak_reserved <= 2GiB'."));
+    }
+    const bool two = place + 1 < one.size() && one[place + 1] == '=';
+    const std::string sign = one.substr(place, two ? 2 : 1);
+    if (sign == "=" || sign == "!") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", sign, "' is no comparison: <, <=, ==, !=, >= and > are."));
+    }
+    const std::string left(absl::StripAsciiWhitespace(one.substr(0, place)));
+    const std::string right(absl::StripAsciiWhitespace(one.substr(place + sign.size())));
+    const auto left_value = ValueOf(facts, left);
+    const auto right_value = ValueOf(facts, right);
+    if (!left_value.has_value() || !right_value.has_value()) {
+      return absl::InvalidArgumentError(NoNumber(facts, left_value.has_value() ? right : left));
+    }
+    if (Compare(*left_value, sign, *right_value)) continue;
+    result.holds = false;
+    const std::string path = FullPath(left);
+    absl::StrAppend(&result.why_not, result.why_not.empty() ? "" : " ",
+                    absl::StrFormat("%s is %s, not %s %s.", left, FigureText(path, *left_value),
+                                    sign, FigureText(path, *right_value)));
+  }
+  return result;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,91 @@
+// vramstow convert: what another program recorded, as a trace of ours.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/exports/stow_writer.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/output_file.h"
+
+namespace vramstow {
+namespace {
+
+std::string WithEnding(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const size_t dot = path.rfind('.');
+  const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash);
+  return (has_ending ? path.substr(0, dot) : path) + ".stow";
+}
+
+}  // namespace
+
+int ConvertCommand(const std::vector<std::string>& arguments) {
+  CLI::App app(
+      "Makes a trace (.stow) of what another program recorded, or of a trace: compressed, with "
+      "the\n"
+      "names of its stacks looked up, so that it can be read where the libraries are not.");
+  app.footer(
+      "What the trace says afterwards is what the input said; of a PyTorch snapshot the events "
+      "and\n"
+      "the blocks, not the state of its segments at the end.\n\n"
+      "Examples:\n"
+      "  vramstow convert snapshot.pickle -o snapshot.stow\n"
+      "  vramstow convert rmm_log.csv --json\n\n"
+      "Exit status: 0; 1 if the trace could not be written; 2 if the input cannot be read.");
+  std::string file;
+  std::string output;
+  bool json = false;
+  app.add_option("INPUT", file, "A file, as for vramstow analyze")->required();
+  app.add_option("-o,--output", output,
+                 "The trace to write; INPUT with the ending .stow if not given");
+  app.add_flag("--json", json, "Say what was written as JSON");
+  if (const auto status = ReadArguments(&app, "convert", arguments)) return *status;
+  if (output.empty()) output = WithEnding(file);
+  BeginReading(file);
+  auto source = OpenEvents(file);
+  if (!source.ok()) {
+    Complain("convert", std::string(source.status().message()));
+    return kExitUsage;
+  }
+  // Under another name first, so that the input may be replaced and half a trace is never found.
+  OutputFile out;
+  const bool opened = out.Open(output);
+  StowWriter writer(out.descriptor());
+  if (!opened || !writer.Write(source->get()) || !out.Finish()) {
+    const int error = errno;
+    Complain("convert", absl::StrCat("cannot write ", output, ": ", strerror(error), "."));
+    return kExitCannotWrite;
+  }
+  for (const std::string& missing : (*source)->missing()) {
+    Complain("convert", absl::StrCat(file, ": ", missing));
+  }
+  if (writer.stacks_left_out() > 0) {
+    Complain("convert", absl::StrCat(file, ": of ", writer.stacks_left_out(),
+                                     " call stacks only the outer frames were kept: a trace has no "
+                                     "room for so many different ones."));
+  }
+  struct stat status = {};
+  stat(output.c_str(), &status);
+  if (json) {
+    return PrintResult("convert", nlohmann::ordered_json{{"output", output},
+                                                         {"events", writer.events()},
+                                                         {"bytes", status.st_size}}
+                                          .dump() +
+                                      "\n");
+  }
+  return PrintResult("convert", absl::StrCat(output, ": ", writer.events(), " events, ",
+                                             status.st_size, " bytes\n"));
+}
+
+}  // namespace vramstow

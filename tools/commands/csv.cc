@@ -1,0 +1,72 @@
+#include "tools/commands/csv.h"
+
+#include <charconv>
+
+namespace vramstow {
+namespace {
+
+std::string Quoted(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+template <typename Number>
+void AppendNumber(Number number, std::string* text, int base = 10) {
+  char digits[32];
+  text->append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+  *text += ',';
+}
+
+void AppendHex(uint64_t number, std::string* text) {
+  *text += "0x";
+  AppendNumber(number, text, 16);
+}
+
+void AppendText(std::string_view words, std::string* text) {
+  *text += words;
+  *text += ',';
+}
+
+}  // namespace
+
+const std::string& CsvWriter::CallName(uint16_t call) {
+  if (call >= calls_.size()) calls_.resize(call + size_t{1});
+  if (calls_[call].empty()) calls_[call] = Quoted(source_.CallName(call));
+  return calls_[call];
+}
+
+const std::string& CsvWriter::LibraryPath(uint16_t library) {
+  if (library >= libraries_.size()) libraries_.resize(library + size_t{1});
+  if (libraries_[library].empty()) libraries_[library] = Quoted(source_.LibraryPath(library));
+  return libraries_[library];
+}
+
+void CsvWriter::Append(const Event& event, std::string* text) {
+  AppendNumber(event.sequence, text);
+  AppendNumber(event.time_ns, text);
+  AppendNumber(event.thread, text);
+  AppendText(EventKindName(event.kind), text);
+  AppendText(MemoryKindName(event.memory), text);
+  AppendText(CallName(event.call), text);
+  AppendText(LibraryPath(event.library), text);
+  AppendNumber(event.device, text);
+  if (event.stream == kUnknownStream) {
+    *text += ',';
+  } else {
+    AppendHex(event.stream, text);
+  }
+  AppendHex(event.address, text);
+  AppendNumber(event.size, text);
+  AppendNumber(event.requested, text);
+  AppendHex(event.object, text);
+  AppendNumber(event.offset, text);
+  AppendNumber(event.result, text);
+  text->back() = '\n';
+}
+
+}  // namespace vramstow

@@ -1,0 +1,43 @@
+// CsvWriter: events as lines of CSV.
+//
+// Addresses, objects and streams are hexadecimal with 0x; an unknown stream is empty; a device that
+// does not apply is -1. Names that contain a comma or a quote are quoted.
+//
+// Ownership: copies the names. Threads: one at a time. Errors: none. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_CSV_H_
+#define VRAMSTOW_TOOLS_COMMANDS_CSV_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "tools/analysis/event_source.h"
+
+namespace vramstow {
+
+class CsvWriter {
+ public:
+  static constexpr char kHeader[] =
+      "sequence,time_ns,thread,kind,memory,call,library,device,stream,address,size,requested,"
+      "object,"
+      "offset,result\n";
+
+  // `source` must outlive the writer.
+  explicit CsvWriter(const EventSource& source) : source_(source) {}
+
+  // Appends the line of `event`.
+  void Append(const Event& event, std::string* text);
+
+ private:
+  const std::string& CallName(uint16_t call);
+  const std::string& LibraryPath(uint16_t library);
+
+  const EventSource& source_;
+  std::vector<std::string> calls_;  // as they are written; empty: not looked up yet
+  std::vector<std::string> libraries_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_CSV_H_

@@ -1,0 +1,119 @@
+// vramstow diff: what changed from one run to another.
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/compare.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/report/json.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+constexpr size_t kMostSiteRows = 20;
+
+std::string Signed(const std::string& path, double change) {
+  return absl::StrCat(change > 0 ? "+" : "", FigureText(path, change));
+}
+
+std::string Text(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"", "before", "after", "change"});
+  for (const FigureChange& figure : figures) {
+    table.AddRow({figure.path, FigureText(figure.path, figure.before),
+                  FigureText(figure.path, figure.after),
+                  Signed(figure.path, figure.after - figure.before)});
+  }
+  std::string text = table.Text(0);
+  if (sites.empty()) return text + "\nNo site holds more or less.\n";
+  Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  const bool steady = std::ranges::any_of(
+      sites, [](const SiteChange& site) { return site.steady_before != site.steady_after; });
+  rows.AddRow({"at the peak", steady ? "steady" : "", "at the end", "site", "operation"});
+  for (size_t i = 0; i < std::min(sites.size(), kMostSiteRows); ++i) {
+    const SiteChange& site = sites[i];
+    const auto change = [](int64_t before, int64_t after) {
+      return before == after ? std::string("=")
+                             : Signed("_bytes", static_cast<double>(after - before));
+    };
+    rows.AddRow({change(site.peak_before, site.peak_after),
+                 steady ? change(site.steady_before, site.steady_after) : "",
+                 change(site.end_before, site.end_after), Printable(site.site),
+                 Printable(site.operation)});
+  }
+  absl::StrAppend(&text, "\n", rows.Text(0));
+  if (sites.size() > kMostSiteRows) {
+    absl::StrAppend(&text, "  … and ", sites.size() - kMostSiteRows, " more\n");
+  }
+  return text;
+}
+
+std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+  Json json = {{"schema", {{"name", "vramstow.diff"}, {"version", 1}}},
+               {"figures", Json::array()},
+               {"sites", Json::array()}};
+  for (const FigureChange& figure : figures) {
+    json["figures"].push_back(
+        {{"path", figure.path}, {"before", figure.before}, {"after", figure.after}});
+  }
+  for (const SiteChange& site : sites) {
+    json["sites"].push_back({{"site", site.site},
+                             {"operation", site.operation},
+                             {"bytes_at_peak_before", site.peak_before},
+                             {"bytes_at_peak_after", site.peak_after},
+                             {"bytes_steady_before", site.steady_before},
+                             {"bytes_steady_after", site.steady_after},
+                             {"bytes_at_end_before", site.end_before},
+                             {"bytes_at_end_after", site.end_after}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int DiffCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Says what changed from one run to another, at the peak and at the end, and where.");
+  app.footer(
+      "Inputs are those of vramstow analyze.\n\n"
+      "Example:\n"
+      "  vramstow diff before.stow after.stow\n\n"
+      "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input\n"
+      "cannot be read.");
+  std::string before;
+  std::string after;
+  bool json = false;
+  app.add_option("BEFORE", before, "A file or folder")->required();
+  app.add_option("AFTER", after, "A file or folder")->required();
+  app.add_flag("--json", json, "JSON on one line in place of text");
+  if (const auto status = ReadArguments(&app, "diff", arguments)) return *status;
+  std::vector<Json> facts;
+  for (const std::string& path : {before, after}) {
+    auto inputs = AnalyzePaths({path});
+    if (!inputs.ok()) {
+      Complain("diff", std::string(inputs.status().message()));
+      return kExitUsage;
+    }
+    std::vector<Detail> details;
+    for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
+    std::vector<const Detail*> pointers;
+    for (const Detail& detail : details) pointers.push_back(&detail);
+    facts.push_back(Json::parse(JsonReport(Together(*std::move(inputs)))));
+    AddSteadyState(pointers, &facts.back());
+  }
+  const auto figures = CompareFigures(facts[0], facts[1]);
+  const auto sites = CompareSites(facts[0], facts[1]);
+  return PrintResult("diff", json ? AsJson(figures, sites) : Text(figures, sites));
+}
+
+}  // namespace vramstow

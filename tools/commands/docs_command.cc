@@ -1,0 +1,90 @@
+// vramstow docs configuration: docs/configuration.md, made from the table of options.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/options.h"
+#include "tools/commands/command.h"
+#include "tools/commands/flags.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+std::string DefaultOf(const OptionRow& row) {
+  if (row.type == OptionType::kBool) return row.default_bool ? "1" : "0";
+  return *row.default_text == '\0' ? "" : absl::StrCat("`", row.default_text, "`");
+}
+
+std::string ValuesOf(const OptionRow& row) {
+  switch (row.type) {
+    case OptionType::kBool:
+      return "1 or 0; also on, off, true, false, yes, no";
+    case OptionType::kText:
+      return "a text";
+    case OptionType::kPath:
+      return "an existing directory";
+    case OptionType::kChoice:
+      return absl::StrReplaceAll(row.metavar, {{"|", ", "}});
+    case OptionType::kBytes:
+      return "a number of bytes, such as 512MiB";
+    case OptionType::kDuration:
+      return "a time, such as 30s or 500ms, or 0";
+    case OptionType::kLimit:
+      return "a number of bytes, or a part of the device, such as 20GiB or 50%";
+    case OptionType::kOffload:
+      return "off, auto or explicit, perhaps with ,host=BYTES";
+    case OptionType::kLaunches:
+      return "off, count, or sample=N with N from 1 to 1000000";
+  }
+  return "";
+}
+
+std::string ConfigurationPage() {
+  std::string page =
+      "# Configuration\n"
+      "\n"
+      "<!-- Made by `vramstow docs configuration` from base/options.def; do not edit. -->\n"
+      "\n"
+      "Every setting is an environment variable, and a flag of `vramstow run`, which sets that "
+      "variable "
+      "for the command.\nA flag wins over the variable. An empty variable counts as not set. With "
+      "a wrong "
+      "value `vramstow run` says what is\nwrong and starts nothing; a library that was preloaded "
+      "by hand "
+      "says so once on stderr and stays dormant.\n"
+      "\n"
+      "| flag of `vramstow run` | variable | default | values |\n"
+      "|---|---|---|---|\n";
+  const OptionTable table = AllOptions();
+  for (size_t i = 0; i < table.count; ++i) {
+    const OptionRow& row = table.rows[i];
+    absl::StrAppend(&page, "| `", absl::StrReplaceAll(FlagWithValue(row), {{"|", "\\|"}}), "` | `",
+                    row.environment, "` | ", DefaultOf(row), " | ", ValuesOf(row), " |\n");
+  }
+  for (size_t i = 0; i < table.count; ++i) {
+    const OptionRow& row = table.rows[i];
+    absl::StrAppend(&page, "\n## `", FlagWithValue(row), "`\n\n", row.help, "\n");
+  }
+  absl::StrAppend(
+      &page,
+      "\n## Set by `vramstow run`\n\n"
+      "`",
+      kRunIdVariable,
+      "` says which run a process belongs to; it is stored in the traces as `run.id`, so that the "
+      "run finds its files again.\n`docs/run.md` says what else is set.\n");
+  return page;
+}
+
+}  // namespace
+
+int DocsCommand(const std::vector<std::string>& arguments) {
+  if (arguments != std::vector<std::string>{"configuration"}) {
+    Complain("docs", "there is one page to make: vramstow docs configuration.");
+    return kExitUsage;
+  }
+  return PrintResult("docs", ConfigurationPage());
+}
+
+}  // namespace vramstow

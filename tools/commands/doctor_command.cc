@@ -1,0 +1,131 @@
+// vramstow doctor: what will and will not work on this machine, and what to do about it.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tools/analysis/progress.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/flags.h"
+#include "tools/doctor/checks.h"
+#include "tools/doctor/driver_probe.h"
+#include "tools/doctor/finding.h"
+#include "tools/launch/driver.h"
+#include "tools/launch/installation.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kExitSomethingBroken = 1;
+
+constexpr char kFooter[] =
+    "The driver is asked in a process of its own, which takes a little memory on each device and "
+    "gives\n"
+    "it back. Settings are taken from the environment, as vramstow run takes them.\n\n"
+    "Examples:\n"
+    "  vramstow doctor\n"
+    "  vramstow doctor --simulate=h200                     (what a rehearsal needs)\n"
+    "  vramstow doctor --need=pool,ranks                   (in a script, before a job)\n"
+    "  vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n\n"
+    "Exit status: 0 if all will work, or all that is needed; 1 if something of it will not, or the "
+    "page\n"
+    "could not be written; 2 for wrong arguments and settings.";
+
+int Wrong(const absl::Status& status) {
+  Complain("doctor", Printable(std::string(status.message())));
+  return kExitUsage;
+}
+
+Examination Examine(const DoctorPlan& plan) {
+  Examination examination;
+  examination.version = VRAMSTOW_VERSION;
+  examination.simulate = plan.simulate;
+  const auto add = [&examination](Findings findings) {
+    for (Finding& finding : findings) examination.findings.push_back(std::move(finding));
+  };
+  // In the order of the checks, of which the driver's and Python's may take long.
+  Progress& progress = Progress::OfProcess();
+  progress.Begin("asking the driver", 0, 4);
+  add(CheckDriverHere(plan));
+  bool driver_works = true;
+  for (const char* id : {"driver.library", "driver.init", "driver.devices", "driver.process",
+                         "driver.0.context", "driver.0.allocate"}) {
+    const Finding* worst = FindFinding(examination.findings, id);
+    if (worst != nullptr && worst->verdict == Verdict::kBroken) driver_works = false;
+  }
+  progress.Begin("starting a process under vramstow", 1, 4);
+  add(CheckPreload(plan, driver_works));
+  progress.Begin("asking Python", 2, 4);
+  add(CheckPython(plan));
+  progress.Begin("looking at the machine", 3, 4);
+  add(CheckHost());
+  examination.features = FeaturesOf(examination.findings, plan.simulate);
+  return examination;
+}
+
+}  // namespace
+
+int DoctorCommand(const std::vector<std::string>& arguments) {
+  CLI::App app(
+      "Says what of vramstow will and will not work here, and what to do about it: driver, "
+      "devices, "
+      "PyTorch,\nfolders and limits. Works without a GPU.");
+  app.footer(kFooter);
+  std::string simulate;
+  std::string probe;
+  std::vector<std::string> needed;
+  double patience_s = 30;
+  bool json = false;
+  app.add_option("--simulate", simulate, "Look at rehearsals on this card, not at this machine's");
+  app.add_option("--timeout", patience_s, "Seconds that a driver or Python may take to answer (30)")
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--need", needed,
+                 "Only these decide the exit status: names of the list of what will work")
+      ->delimiter(',');
+  app.add_flag("--json", json, "As JSON on one line");
+  // What the children of this command are started with.
+  app.add_option("--probe", probe)->group("")->check(CLI::IsMember({"driver", "preload"}));
+  if (const auto status = ReadArguments(&app, "doctor", arguments)) return *status;
+  if (probe == "driver") return ProbeDriver();
+  if (probe == "preload") return ProbePreload();
+
+  FlagValues flags;
+  if (!simulate.empty()) flags["VRAMSTOW_SIMULATE"] = simulate;
+  // A folder for traces that is not there is a finding, and no reason to say nothing else.
+  flags["VRAMSTOW_TRACE_DIR"] = "/";
+  const auto settings = ReadSettings(flags);
+  if (!settings.ok()) return Wrong(settings.status());
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(installation.status());
+  if (!settings->simulate.empty()) {
+    const auto card = CheckSimulator(installation->simulator_directory, settings->simulate);
+    if (!card.ok()) return Wrong(card.status());
+  }
+  const DoctorPlan plan{*installation, settings->simulate,
+                        static_cast<uint64_t>(patience_s * 1000)};
+  Examination examination = Examine(plan);
+  for (const std::string& name : needed) {
+    if (std::ranges::find(examination.features, name, &Feature::name) !=
+        examination.features.end()) {
+      continue;
+    }
+    return Wrong(absl::InvalidArgumentError(absl::StrCat(
+        "--need: there is no '", name, "' here; there are ",
+        absl::StrJoin(examination.features, ", ",
+                      [](std::string* text, const Feature& feature) { *text += feature.name; }),
+        ".")));
+  }
+  examination.needed = std::move(needed);
+  const int printed =
+      PrintResult("doctor", json ? ExaminationJson(examination)
+                                 : ExaminationText(examination, StyleOfStdout().width));
+  if (printed != kExitOk) return printed;
+  return AllWorks(examination) ? kExitOk : kExitSomethingBroken;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,301 @@
+// vramstow export: a trace, or what another program recorded, in another format.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/csv.h"
+#include "tools/exports/parquet.h"
+#include "tools/exports/perfetto.h"
+#include "tools/exports/pprof.h"
+#include "tools/exports/snapshot_export.h"
+#include "tools/exports/text_formats.h"
+#include "tools/formats/input.h"
+#include "tools/formats/snapshot_reader.h"
+#include "tools/formats/snapshot_writer.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/launch/installation.h"
+#include "tools/report/json.h"
+#include "tools/report/text.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/output_file.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 18;
+
+// Whether both name the same file.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat status_a;
+  struct stat status_b;
+  return stat(a.c_str(), &status_a) == 0 && stat(b.c_str(), &status_b) == 0 &&
+         status_a.st_dev == status_b.st_dev && status_a.st_ino == status_b.st_ino;
+}
+
+// Writes all events with `append`. False: errno says why not.
+template <typename Append>
+bool WriteEvents(EventSource* source, const char* header, int descriptor, Append append) {
+  std::string buffer(header);
+  Event event;
+  while (source->Next(&event)) {
+    append(event, &buffer);
+    if (buffer.size() < kBufferBytes) continue;
+    if (!WriteAll(descriptor, buffer)) return false;
+    buffer.clear();
+  }
+  return WriteAll(descriptor, buffer);
+}
+
+// What is made of the events one by one, of the whole analysis, of the events as a snapshot; or a
+// folder.
+enum class Way { kStream, kAnalysis, kSnapshot, kFolder };
+
+struct Format {
+  const char* name;
+  Way way;
+  const char* meaning;
+};
+
+constexpr Format kFormats[] = {
+    {"csv", Way::kStream,
+     "every event, one line each: sequence, time_ns, thread, kind, memory, call,\n"
+     "            library, device, stream, address, size, requested, object, offset, result"},
+    {"rmm", Way::kStream, "the log of RMM's logging adaptor: blocks only, sizes as requested"},
+    {"snapshot", Way::kSnapshot, "a memory snapshot for PyTorch's viewer and its _memory_viz.py"},
+    {"chrome", Way::kAnalysis,
+     "levels over time as counters, and marks (chrome://tracing, Perfetto)"},
+    {"perfetto", Way::kAnalysis, "the same as a Perfetto trace (ui.perfetto.dev)"},
+    {"pprof", Way::kAnalysis, "who allocated, and who held the peak, for go tool pprof"},
+    {"folded", Way::kAnalysis, "who held the peak, by call stack (flamegraph.pl and its kin)"},
+    {"speedscope", Way::kAnalysis, "the same for speedscope"},
+    {"parquet", Way::kFolder,
+     "every event, with the levels after it: a folder with one file for each rank\n"
+     "            (needs Python with pyarrow; lib/vramstow/export/facts.sql has queries)"},
+};
+
+const Format* FormatOf(std::string_view name) {
+  for (const Format& format : kFormats) {
+    if (name == format.name) return &format;
+  }
+  return nullptr;
+}
+
+// "csv, rmm, … and parquet".
+std::string NamesOfFormats(const char* last) {
+  std::string names;
+  for (const Format& format : kFormats) {
+    const bool is_last = &format == std::end(kFormats) - 1;
+    absl::StrAppend(&names, names.empty() ? "" : is_last ? last : ", ", format.name);
+  }
+  return names;
+}
+
+std::string Footer() {
+  std::string text;
+  for (const Format& format : kFormats) {
+    absl::StrAppendFormat(&text, "%-11s %s\n", format.name, format.meaning);
+  }
+  return text +
+         "\nExamples:\n"
+         "  vramstow export python-4711.stow --to csv | head\n"
+         "  vramstow export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
+         "  vramstow export python-4711.stow --to snapshot -o snapshot.pickle\n"
+         "  vramstow export runs/ --to parquet -o job/\n\n"
+         "Exit status: 0; 1 if the result could not be written; 2 if the input cannot be read.";
+}
+
+bool WriteStream(std::string_view format, EventSource* source, int descriptor) {
+  if (format == "rmm") {
+    RmmWriter rmm;
+    return WriteEvents(source, RmmWriter::kHeader, descriptor,
+                       [&rmm](const Event& event, std::string* text) { rmm.Append(event, text); });
+  }
+  CsvWriter csv(*source);
+  return WriteEvents(source, CsvWriter::kHeader, descriptor,
+                     [&csv](const Event& event, std::string* text) { csv.Append(event, text); });
+}
+
+std::string Made(std::string_view format, const Analysis& analysis) {
+  if (format == "folded") return FoldedStacks(analysis.detail);
+  if (format == "chrome") return ChromeTrace(analysis.facts, analysis.detail);
+  if (format == "perfetto") return PerfettoTrace(analysis.facts, analysis.detail);
+  if (format == "pprof") return PprofProfile(analysis.facts, analysis.detail);
+  const std::string& file = analysis.facts.file;
+  return Speedscope(analysis.detail, file.substr(file.rfind('/') + 1));
+}
+
+// A snapshot is written as it is, everything else as its events have it.
+absl::StatusOr<std::string> MadeSnapshot(const std::string& file) {
+  std::ostringstream out;
+  absl::StatusOr<Input> input = Input::Open(file);
+  if (input.ok() && input->sniffed().format == FileFormat::kPickle) {
+    absl::StatusOr<Snapshot> snapshot = ReadSnapshot(*input);
+    if (!snapshot.ok()) return snapshot.status();
+    if (const absl::Status status = WriteSnapshot(*snapshot, &out); !status.ok()) return status;
+    return std::move(out).str();
+  }
+  auto source = OpenEvents(file);
+  if (!source.ok()) return source.status();
+  const Snapshot snapshot = SnapshotOf(source->get());
+  for (const std::string& missing : snapshot.missing) {
+    Complain("export", absl::StrCat(file, ": ", missing, "."));
+  }
+  if (const absl::Status status = WriteSnapshot(snapshot, &out); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(file, ": ", status.message(), "."));
+  }
+  return std::move(out).str();
+}
+
+int CannotWrite(const std::string& output) {
+  Complain("export", absl::StrCat("cannot write ", output.empty() ? "to standard output" : output,
+                                  ": ", strerror(errno), "."));
+  return kExitCannotWrite;
+}
+
+int Wrong(std::string_view sentence) {
+  Complain("export", sentence);
+  return kExitUsage;
+}
+int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
+
+// What was written, where that was asked for.
+int Told(const Format& format, const std::string& output, bool json) {
+  if (!json) return kExitOk;
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+  std::error_code error;
+  if (!std::filesystem::is_directory(output, error)) {
+    bytes = std::filesystem::file_size(output, error);
+    files = 1;
+  } else {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(output, error)) {
+      if (!entry.is_regular_file(error)) continue;
+      bytes += entry.file_size(error);
+      ++files;
+    }
+  }
+  return PrintResult("export",
+                     absl::StrCat("{\"output\":", JsonText(output), ",\"format\":\"", format.name,
+                                  "\",\"files\":", files, ",\"bytes\":", bytes, "}\n"));
+}
+
+int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
+                 const std::string& output, bool json) {
+  if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(installation.status());
+  ParquetJob job;
+  for (const std::string& input : inputs) {
+    std::vector<std::string> files = FilesOf(input);
+    job.files.insert(job.files.end(), files.begin(), files.end());
+  }
+  if (job.files.empty()) return Wrong(absl::StrCat(inputs.front(), " has no file in it."));
+  job.folder = output;
+  job.helper = installation->export_parts + "/write_parquet.py";
+  // In a folder there may be strangers; a file that was named must be one that can be read.
+  const bool is_named = job.files == inputs;
+  if (!is_named) {
+    std::erase_if(job.files, [](const std::string& file) {
+      auto source = OpenEvents(file);
+      if (!source.ok()) Complain("export", absl::StrCat("left out: ", source.status().message()));
+      return !source.ok();
+    });
+    if (job.files.empty()) {
+      return Wrong(absl::StrCat(inputs.front(), " has no file that is read here."));
+    }
+  }
+  job.open = [](const std::string& file) { return OpenEvents(file); };
+  const absl::Status status = WriteParquet(job);
+  if (status.ok()) return Told(format, output, json);
+  Complain("export", std::string(status.message()));
+  return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
+}
+
+int ExportFile(const std::string& file, const Format& format, const std::string& output,
+               bool json) {
+  BeginReading(file);
+  std::unique_ptr<EventSource> source;
+  std::string made;
+  if (format.way == Way::kStream) {
+    auto opened = OpenEvents(file);
+    if (!opened.ok()) return Wrong(opened.status());
+    source = *std::move(opened);
+  } else if (format.way == Way::kSnapshot) {
+    auto snapshot = MadeSnapshot(file);
+    if (!snapshot.ok()) return Wrong(snapshot.status());
+    made = *std::move(snapshot);
+  } else {
+    auto analysis = AnalyzeFile(file);
+    if (!analysis.ok()) return Wrong(analysis.status());
+    made = Made(format.name, *analysis);
+  }
+  OutputFile out;
+  if (!output.empty()) {
+    if (IsSameFile(file, output)) {
+      return Wrong(absl::StrCat(output, " is the trace itself: name another file with -o."));
+    }
+    if (!out.Open(output)) return CannotWrite(output);
+  }
+  const int descriptor = output.empty() ? STDOUT_FILENO : out.descriptor();
+  const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
+                                         : WriteAll(descriptor, made);
+  if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
+  if (source == nullptr) return Told(format, output, json);
+  Facts facts;
+  facts.kind = source->Kind();
+  facts.report = source->report();
+  facts.missing = source->missing();
+  if (const std::string missing = MissingText(facts); !missing.empty()) {
+    Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
+  }
+  return Told(format, output, json);
+}
+
+}  // namespace
+
+int ExportCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Writes a trace, or what another program recorded, in another format.");
+  app.footer(Footer());
+  std::vector<std::string> inputs;
+  std::string name;
+  std::string output;
+  bool json = false;
+  app.add_option("INPUT", inputs, "A file, as for vramstow analyze; for parquet files and folders")
+      ->required();
+  app.add_option("--to", name, "The format: " + NamesOfFormats(" or "))->required();
+  app.add_option("-o,--output", output,
+                 "The file (for parquet: folder) to write; standard output if not given");
+  app.add_flag("--json", json, "Say what was written as JSON (with -o)");
+  if (const auto status = ReadArguments(&app, "export", arguments)) return *status;
+  const Format* format = FormatOf(name);
+  if (format == nullptr) {
+    return Wrong(absl::StrCat("there is no format '", Printable(name),
+                              "': ", NamesOfFormats(" and "), " are there."));
+  }
+  if (json && output.empty()) {
+    return Wrong("--json says what was written where: name a file with -o.");
+  }
+  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, output, json);
+  if (inputs.size() > 1) {
+    return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
+  }
+  return ExportFile(inputs.front(), *format, output, json);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,346 @@
+// vramstow fit: the largest batch (or whatever a command takes) that fits onto a card, by
+// rehearsal.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "tools/analysis/progress.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/fit_search.h"
+#include "tools/launch/installation.h"
+#include "tools/launch/rehearsal.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kExitNothingFits = 1;
+constexpr char kPlace[] = "{batch}";
+constexpr size_t kMostSites = 10;
+
+struct Growth {
+  std::string site;
+  std::string operation;
+  double bytes_per_unit = 0;
+};
+
+struct CardResult {
+  std::string card;
+  FitResult found;
+  uint64_t capacity = 0;
+  // Of tensors alone, where the pool served them.
+  std::optional<FitLine> tensors;
+  std::string why_no_tensors;
+  std::vector<Growth> growth;
+};
+
+// Of the card: what a process finds when it begins.
+uint64_t CapacityOf(const Facts& facts) {
+  uint64_t capacity = 0;
+  for (const DeviceFacts& device : facts.devices) {
+    const uint64_t total = device.total_bytes.value_or(0);
+    capacity = std::max(capacity, device.free_bytes_at_start.value_or(total));
+  }
+  return capacity;
+}
+
+class Fitter {
+ public:
+  Fitter(std::string program, std::string folder, std::vector<std::string> command, uint64_t repeat)
+      : program_(std::move(program)),
+        folder_(std::move(folder)),
+        command_(std::move(command)),
+        repeat_(repeat) {}
+
+  absl::StatusOr<CardResult> Fit(const std::string& card, const FitRange& range) {
+    CardResult result;
+    result.card = card;
+    const auto found = SearchLargest(
+        range, [&](uint64_t value) { return Attempt(card, value); }, line_, 0);
+    if (!found.ok()) return found.status();
+    result.found = *found;
+    result.capacity = found->runs.front().capacity;
+    line_ = found->line;
+    if (found->largest.has_value()) LookAtTensors(range.from, &result);
+    return result;
+  }
+
+  uint64_t runs() const { return runs_; }
+
+ private:
+  absl::StatusOr<Rehearsal> Run(const std::string& card, uint64_t value,
+                                const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--simulate=" + card};
+    flags.insert(flags.end(), more.begin(), more.end());
+    std::vector<std::string> command;
+    for (const std::string& word : command_) {
+      command.push_back(absl::StrReplaceAll(word, {{kPlace, absl::StrCat(value)}}));
+    }
+    Progress::OfProcess().Begin(absl::StrCat("rehearsal ", runs_ + 1, ": ", value, " on ", card));
+    return Rehearse(program_, flags, command, absl::StrCat(folder_, "/", ++runs_));
+  }
+
+  // A job that varies fits if each of its runs does.
+  absl::StatusOr<FitRun> Attempt(const std::string& card, uint64_t value) {
+    FitRun run;
+    run.value = value;
+    run.fits = true;
+    for (uint64_t i = 0; i < repeat_ && run.fits; ++i) {
+      const absl::StatusOr<Rehearsal> rehearsal = Run(card, value, {});
+      if (!rehearsal.ok()) return rehearsal.status();
+      const Facts& facts = rehearsal->facts;
+      run.peak_reserved = std::max(run.peak_reserved, facts.peak.reserved_bytes);
+      run.peak_allocated = std::max(run.peak_allocated, facts.peak.allocated_bytes);
+      run.capacity = CapacityOf(facts);
+      run.fits = rehearsal->exit_status == 0;
+      if (run.fits || facts.counts.out_of_memory > 0) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("with ", value, " on ", card, " the command failed with exit status ",
+                       rehearsal->exit_status,
+                       ", and not for want of memory: ", Printable(EndOf(rehearsal->output, 300))));
+    }
+    if (isatty(STDERR_FILENO) != 0) {
+      Complain("fit", absl::StrCat(card, ": ", value, run.fits ? " fits, " : " does not fit, ",
+                                   Bytes(run.peak_reserved), " at the peak"));
+    }
+    return run;
+  }
+
+  // What tensors alone would need, and who grows: seen where the pool serves them.
+  void LookAtTensors(uint64_t from, CardResult* result) {
+    const uint64_t largest = *result->found.largest;
+    const std::vector<std::string> flags = {"--pool=on", "--stacks=sites"};
+    const auto small = Run(result->card, from, flags);
+    const auto large = largest == from ? small : Run(result->card, largest, flags);
+    for (const auto* run : {&small, &large}) {
+      if (!run->ok()) {
+        result->why_no_tensors = std::string(run->status().message());
+      } else if ((*run)->exit_status != 0) {
+        result->why_no_tensors = "the command failed with --pool=on.";
+      }
+    }
+    if (!result->why_no_tensors.empty()) return;
+    result->tensors = LineThrough(from, small->facts.peak.allocated_bytes, largest,
+                                  large->facts.peak.allocated_bytes);
+    if (!result->tensors.has_value()) {
+      result->why_no_tensors = "it needs two values of which the larger takes more.";
+      return;
+    }
+    std::map<std::pair<std::string, std::string>, double> sites;
+    for (const SiteFacts& site : large->facts.by_site) {
+      sites[{site.site, site.operation}] += static_cast<double>(site.at_peak.bytes);
+    }
+    for (const SiteFacts& site : small->facts.by_site) {
+      sites[{site.site, site.operation}] -= static_cast<double>(site.at_peak.bytes);
+    }
+    for (const auto& [name, bytes] : sites) {
+      if (bytes <= 0) continue;
+      result->growth.push_back(
+          {name.first, name.second, bytes / static_cast<double>(largest - from)});
+    }
+    std::ranges::sort(result->growth, std::ranges::greater(), &Growth::bytes_per_unit);
+    if (result->growth.size() > kMostSites) result->growth.resize(kMostSites);
+  }
+
+  const std::string program_;
+  const std::string folder_;
+  const std::vector<std::string> command_;
+  const uint64_t repeat_;
+  uint64_t runs_ = 0;
+  std::optional<FitLine> line_;  // of the card before
+};
+
+const FitRun* LargestRun(const CardResult& result) {
+  const FitRun* best = nullptr;
+  for (const FitRun& run : result.found.runs) {
+    if (run.fits && (best == nullptr || run.value > best->value)) best = &run;
+  }
+  return best;
+}
+
+std::string BytesOf(double bytes) { return Bytes(bytes <= 0 ? 0 : static_cast<uint64_t>(bytes)); }
+
+std::string TextOf(const CardResult& result) {
+  std::string text = Printable(result.card) + "\n";
+  const FitRun* best = LargestRun(result);
+  if (best == nullptr) {
+    absl::StrAppendFormat(&text, "  not even %d fits into %s\n", result.found.runs.front().value,
+                          Bytes(result.capacity));
+    return text;
+  }
+  const uint64_t spare = result.capacity - std::min(result.capacity, best->peak_reserved);
+  absl::StrAppendFormat(&text, "  largest that fits      %d%s: %s at the peak, %s to spare of %s\n",
+                        best->value,
+                        result.found.at_end ? " (the largest that was to be tried)" : "",
+                        Bytes(best->peak_reserved), Bytes(spare), Bytes(result.capacity));
+  if (result.tensors.has_value()) {
+    absl::StrAppendFormat(
+        &text, "  without fragmentation  about %d: tensors take %s and %s for each more\n",
+        result.tensors->LargestWithin(result.capacity).value_or(0), BytesOf(result.tensors->fixed),
+        BytesOf(result.tensors->slope));
+  } else {
+    absl::StrAppend(&text, "  without fragmentation  not known: ", Printable(result.why_no_tensors),
+                    "\n");
+  }
+  std::vector<FitRun> runs = result.found.runs;
+  std::ranges::sort(runs, {}, &FitRun::value);
+  for (const FitRun& run : runs) {
+    absl::StrAppendFormat(&text, "  %10d  %-12s %s\n", run.value, Bytes(run.peak_reserved),
+                          run.fits ? "" : "does not fit");
+  }
+  for (const Growth& growth : result.growth) {
+    absl::StrAppendFormat(&text, "  +%s for each more  %s%s\n", BytesOf(growth.bytes_per_unit),
+                          Printable(growth.site),
+                          growth.operation.empty() ? "" : ", " + Printable(growth.operation));
+  }
+  return text;
+}
+
+Json JsonOf(const CardResult& result) {
+  const FitRun* best = LargestRun(result);
+  Json runs = Json::array();
+  for (const FitRun& run : result.found.runs) {
+    runs.push_back({{"value", run.value},
+                    {"fits", run.fits},
+                    {"peak_reserved_bytes", run.peak_reserved},
+                    {"peak_allocated_bytes", run.peak_allocated}});
+  }
+  Json json = {{"card", result.card},
+               {"capacity_bytes", result.capacity},
+               {"largest", nullptr},
+               {"spare_bytes", nullptr},
+               {"is_last_tried", result.found.at_end},
+               {"largest_without_fragmentation", nullptr},
+               {"why_not_known", result.why_no_tensors},
+               {"runs", std::move(runs)},
+               {"growth", Json::array()}};
+  if (best != nullptr) {
+    json["largest"] = best->value;
+    json["spare_bytes"] = result.capacity - std::min(result.capacity, best->peak_reserved);
+  }
+  if (result.tensors.has_value()) {
+    json["largest_without_fragmentation"] = *result.tensors->LargestWithin(result.capacity);
+  }
+  for (const Growth& growth : result.growth) {
+    json["growth"].push_back({{"site", growth.site},
+                              {"operation", growth.operation},
+                              {"bytes_per_unit", growth.bytes_per_unit}});
+  }
+  return json;
+}
+
+int Wrong(const std::string& sentence) {
+  Complain("fit", sentence);
+  return kExitUsage;
+}
+
+struct Settings {
+  std::string simulate;
+  FitRange range{1, 65536, 1};
+  uint64_t repeat = 1;
+  std::string keep;
+  bool json = false;
+  std::vector<std::string> command;
+};
+
+// Runs and traces lie in a folder that goes away, unless it is to be kept.
+int FitCards(const Settings& settings) {
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(std::string(installation.status().message()));
+  std::string folder = settings.keep;
+  if (folder.empty()) {
+    folder = (std::filesystem::temp_directory_path() / "vramstow-fit-XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) return Wrong("cannot make a folder for the traces.");
+  }
+  Fitter fitter(installation->program, folder, settings.command, settings.repeat);
+  std::vector<CardResult> results;
+  std::string failure;
+  // A card's own options have commas, too: a new card begins where there is no '='.
+  std::vector<std::string> cards;
+  for (const absl::string_view part : absl::StrSplit(settings.simulate, ',')) {
+    if (!cards.empty() && absl::StrContains(part, '=')) {
+      absl::StrAppend(&cards.back(), ",", part);
+    } else {
+      cards.emplace_back(part);
+    }
+  }
+  for (const std::string& card : cards) {
+    auto result = fitter.Fit(card, settings.range);
+    if (!result.ok()) {
+      failure = std::string(result.status().message());
+      break;
+    }
+    results.push_back(*std::move(result));
+  }
+  std::error_code ignored;
+  if (settings.keep.empty()) std::filesystem::remove_all(folder, ignored);
+  if (!failure.empty()) return Wrong(failure);
+  std::string text;
+  Json json = {{"schema", {{"name", "vramstow.fit"}, {"version", 1}}}, {"cards", Json::array()}};
+  bool any = false;
+  for (const CardResult& result : results) {
+    any = any || result.found.largest.has_value();
+    json["cards"].push_back(JsonOf(result));
+    text += TextOf(result);
+  }
+  json["rehearsals"] = fitter.runs();
+  const int printed = PrintResult(
+      "fit",
+      settings.json ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+  return printed != kExitOk ? printed : any ? kExitOk : kExitNothingFits;
+}
+
+}  // namespace
+
+int FitCommand(const std::vector<std::string>& arguments) {
+  CLI::App app(
+      "Says the largest batch with which a command fits onto a card, by rehearsing it with "
+      "several.");
+  app.footer(
+      "{batch} in the command is replaced by the value that is tried. Without fragmentation means: "
+      "if\n"
+      "tensors lay without gaps; that is seen where the pool can serve them (PyTorch).\n\n"
+      "Examples:\n"
+      "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
+      "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n\n"
+      "Exit status: 0; 1 if nothing fits on any card (or the result could not be written); 2 for "
+      "wrong\n"
+      "arguments, and where the command fails for another reason than memory.");
+  Settings settings;
+  app.add_option("--simulate", settings.simulate, "The cards, as for vramstow run, commas between")
+      ->required();
+  app.add_option("--from", settings.range.from, "The first value that is tried (1)");
+  app.add_option("--to", settings.range.to, "The largest value that is tried (65536)");
+  app.add_option("--step", settings.range.step, "Only every so many-th value is tried (1)");
+  app.add_option("--repeat", settings.repeat, "Runs for each value, of which each has to fit (1)");
+  app.add_option("--keep", settings.keep, "A folder in which traces and output are kept");
+  app.add_flag("--json", settings.json, "JSON on one line in place of text");
+  app.add_option("COMMAND", settings.command, "What to rehearse, after --")->required();
+  if (const auto status = ReadArguments(&app, "fit", arguments)) return *status;
+  if (std::ranges::none_of(settings.command, [](const std::string& word) {
+        return word.find(kPlace) != std::string::npos;
+      })) {
+    return Wrong("the command has no {batch} in it: write it where the value goes.");
+  }
+  if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
+    return Wrong("--step and --repeat are at least 1, and --from is not beyond --to.");
+  }
+  return FitCards(settings);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,117 @@
+#include "tools/commands/fit_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramstow {
+namespace {
+
+// The search in numbers of steps: `low` fits, `high` does not.
+class Search {
+ public:
+  Search(const FitRange& range, const std::optional<FitLine>& line, uint64_t capacity)
+      : range_(range), end_((range.to - range.from) / range.step + 1), capacity_(capacity) {
+    result_.line = line;
+  }
+
+  absl::StatusOr<FitResult> Run(const FitTry& attempt) {
+    // The first value shows whether there is anything to be found at all.
+    for (std::optional<uint64_t> next = 0; next.has_value(); next = Next()) {
+      const absl::StatusOr<FitRun> run = attempt(ValueOf(*next));
+      if (!run.ok()) return run.status();
+      result_.runs.push_back(*run);
+      capacity_ = run->capacity;
+      const uint64_t open_before = open();
+      if (run->fits) {
+        low_ = *next + 1;
+        Learn(*run);
+      } else {
+        high_ = *next;
+      }
+      if (was_guess_ && 2 * open() > open_before) ++slow_guesses_;
+    }
+    if (low_ > 0) result_.largest = ValueOf(low_ - 1);
+    result_.at_end = low_ == end_;
+    return std::move(result_);
+  }
+
+ private:
+  uint64_t ValueOf(uint64_t step) const { return range_.from + step * range_.step; }
+  uint64_t high() const { return std::min(high_, end_); }
+  // How many values are still open.
+  uint64_t open() const { return high() - std::min(high(), low_); }
+
+  std::optional<uint64_t> Next() {
+    if (low_ >= high()) return std::nullopt;
+    const uint64_t first = low_;
+    const uint64_t last = high() - 1;
+    if (const auto predicted = Predicted()) {
+      // What is expected to fit, then what is expected not to; else by halves.
+      // A guess closes in from one side only: two of them are given a chance.
+      constexpr int kMostSlowGuesses = 2;
+      if (slow_guesses_ < kMostSlowGuesses) {
+        was_guess_ = true;
+        return std::clamp(*predicted, first, last);
+      }
+    }
+    was_guess_ = false;
+    slow_guesses_ = 0;
+    if (high_ >= end_ && result_.runs.size() < 3) return std::min(last, 2 * low_);
+    return first + (last - first) / 2;
+  }
+
+  std::optional<uint64_t> Predicted() const {
+    if (!result_.line.has_value()) return std::nullopt;
+    const auto value = result_.line->LargestWithin(capacity_);
+    if (!value.has_value()) return std::nullopt;
+    return *value < range_.from ? 0 : (*value - range_.from) / range_.step;
+  }
+
+  // The line through the two largest values that fit.
+  void Learn(const FitRun& run) {
+    if (const FitRun* other = best_.has_value() ? &*best_ : nullptr; other != nullptr) {
+      if (const auto line =
+              LineThrough(other->value, other->peak_reserved, run.value, run.peak_reserved)) {
+        result_.line = line;
+      }
+    }
+    best_ = run;
+  }
+
+  const FitRange range_;
+  const uint64_t end_;
+  uint64_t capacity_;
+  uint64_t low_ = 0;  // so many from the first on are known to fit
+  uint64_t high_ = ~uint64_t{0};
+  bool was_guess_ = false;
+  int slow_guesses_ = 0;  // that did not halve what is open
+  std::optional<FitRun> best_;
+  FitResult result_;
+};
+
+}  // namespace
+
+std::optional<uint64_t> FitLine::LargestWithin(uint64_t capacity) const {
+  if (slope <= 0) return std::nullopt;
+  const double value = std::floor((static_cast<double>(capacity) - fixed) / slope);
+  if (value < 0) return 0;
+  constexpr double kMost = 1e18;
+  return static_cast<uint64_t>(std::min(value, kMost));
+}
+
+std::optional<FitLine> LineThrough(uint64_t value_a, uint64_t bytes_a, uint64_t value_b,
+                                   uint64_t bytes_b) {
+  if (value_a > value_b) return LineThrough(value_b, bytes_b, value_a, bytes_a);
+  if (value_a == value_b || bytes_b <= bytes_a) return std::nullopt;
+  FitLine line;
+  line.slope = static_cast<double>(bytes_b - bytes_a) / static_cast<double>(value_b - value_a);
+  line.fixed = static_cast<double>(bytes_a) - line.slope * static_cast<double>(value_a);
+  return line;
+}
+
+absl::StatusOr<FitResult> SearchLargest(const FitRange& range, const FitTry& attempt,
+                                        const std::optional<FitLine>& line, uint64_t capacity) {
+  return Search(range, line, capacity).Run(attempt);
+}
+
+}  // namespace vramstow

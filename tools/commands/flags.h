@@ -1,0 +1,47 @@
+// Flags: the arguments of `vramstow run`, as the table of options says them, and the settings that
+// come of them and the environment.
+//
+// Ownership: Settings owns its texts. Threads: one at a time. Errors: one sentence. Units: none.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_
+#define VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/options.h"
+
+namespace vramstow {
+
+// "--trace-dir DIR", "--no-trace".
+std::string FlagWithValue(const OptionRow& row);
+
+// The arguments of `vramstow run` before and after where the command begins: at "--", or at the
+// first that is neither a flag nor the value of one.
+struct RunArguments {
+  std::vector<std::string> flags;
+  std::vector<std::string> command;
+};
+RunArguments SplitRunArguments(const std::vector<std::string>& arguments);
+
+// What flags set: environment variable → value. An error says which argument is wrong.
+using FlagValues = std::map<std::string, std::string>;
+
+struct Settings {
+  bool trace = true;
+  std::string trace_directory;
+  std::string simulate;  // empty: no rehearsal
+  bool nvtx = false;
+  bool cupti = false;
+  bool tensors = false;  // the pool serves a framework's tensors, where it can
+};
+
+// Reads flags and, for what they do not set, the environment. Errors name the flag where a flag set
+// the value, the variable otherwise.
+absl::StatusOr<Settings> ReadSettings(const FlagValues& flags);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_FLAGS_H_

@@ -1,0 +1,307 @@
+// vramstow replay: the requests of a recorded run through models of other allocators.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/units.h"
+#include "tools/analysis/link.h"
+#include "tools/analysis/progress.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/replay/replay.h"
+#include "tools/report/table.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/output_file.h"
+
+namespace vramstow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+struct Result {
+  Requests requests;
+  std::vector<ModelOutcome> models;
+  std::vector<ModelOutcome> searched;  // the best first
+  ReplayBounds bounds;
+};
+
+// Two at a time: the machine that reads a trace has other things to do, too.
+std::vector<ModelOutcome> RunAll(const Requests& requests, const std::vector<ModelSpec>& specs,
+                                 const ReplayOptions& options) {
+  std::vector<ModelOutcome> outcomes;
+  for (size_t i = 0; i < specs.size(); i += 2) {
+    Progress::OfProcess().Begin(absl::StrCat("asking ", specs[i].name), i, specs.size());
+    std::future<ModelOutcome> other;
+    if (i + 1 < specs.size()) {
+      other = std::async(std::launch::async,
+                         [&, i] { return Replay(requests, specs[i + 1], options); });
+    }
+    outcomes.push_back(Replay(requests, specs[i], options));
+    if (other.valid()) outcomes.push_back(other.get());
+  }
+  return outcomes;
+}
+
+bool IsBetter(const ModelOutcome& a, const ModelOutcome& b) {
+  if (a.out_of_memory != b.out_of_memory) return a.out_of_memory < b.out_of_memory;
+  if (a.peak_reserved != b.peak_reserved) return a.peak_reserved < b.peak_reserved;
+  return a.device_calls < b.device_calls;
+}
+
+std::string ConfOf(const ModelOutcome& outcome) {
+  const size_t colon = outcome.name.find(':');
+  std::string conf = colon == std::string::npos ? "" : outcome.name.substr(colon + 1);
+  if (outcome.name.starts_with("expandable")) {
+    conf = absl::StrCat("expandable_segments:True", conf.empty() ? "" : ",", conf);
+  }
+  return conf;
+}
+
+void AddRows(const std::vector<ModelOutcome>& outcomes, uint64_t load, Table* table) {
+  for (const ModelOutcome& outcome : outcomes) {
+    table->AddRow({Printable(outcome.name), Bytes(outcome.peak_reserved),
+                   Ratio(outcome.peak_reserved, load), Count(outcome.device_calls),
+                   Time(outcome.stall_ns),
+                   outcome.out_of_memory == 0 ? "" : Count(outcome.out_of_memory)});
+  }
+}
+
+// The time on the link counts moves and reads.
+std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
+  Table table(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"policy", "moved out", "moved back", "read on the host", "touches there",
+                "time on the link"});
+  for (const ModelOutcome& outcome : outcomes) {
+    if (!outcome.traffic) continue;
+    const OffloadTraffic& traffic = *outcome.traffic;
+    table.AddRow({Printable(outcome.name), Bytes(traffic.out_bytes), Bytes(traffic.in_bytes),
+                  Bytes(traffic.read_bytes),
+                  absl::StrCat(Count(traffic.reads), " of ", Count(traffic.touches)),
+                  Time(LinkNs(traffic.bytes()))});
+  }
+  return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
+}
+
+std::string Text(const Result& result, uint64_t memory) {
+  const Requests& requests = result.requests;
+  std::string text =
+      absl::StrCat(Counted(requests.blocks, "allocation"), " on device ", requests.device, ", ",
+                   requests.layer == Layer::kFramework ? "as the framework asked for them"
+                                                       : "as they reached the driver",
+                   memory == 0 ? "" : absl::StrCat(", with ", Bytes(memory)), "\n\n");
+  Table table(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow(
+      {"model", "peak reserved", "÷ load", "driver calls", "stall (assumed)", "out of memory"});
+  const uint64_t load = result.bounds.maximum_load;
+  AddRows(result.models, load, &table);
+  table.AddRow({"best static packing", Bytes(result.bounds.static_packing),
+                Ratio(result.bounds.static_packing, load), "", "", ""});
+  table.AddRow({"maximum load", Bytes(load), Ratio(load, load), "", "", ""});
+  text += table.Text(0);
+  const bool moves = std::ranges::any_of(
+      result.models, [](const ModelOutcome& outcome) { return outcome.traffic.has_value(); });
+  if (moves) text += TrafficText(result.models);
+  if (!result.searched.empty()) {
+    Table found(
+        {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+    const size_t most = std::min<size_t>(result.searched.size(), 5);
+    AddRows({result.searched.begin(), result.searched.begin() + static_cast<std::ptrdiff_t>(most)},
+            load, &found);
+    const std::string conf = ConfOf(result.searched.front());
+    absl::StrAppend(
+        &text, "\nBest settings of PyTorch's allocator among ", result.searched.size(), " tried:\n",
+        found.Text(0),
+        "Try: ", conf.empty() ? "the defaults" : absl::StrCat("PYTORCH_ALLOC_CONF=", conf), "\n");
+  }
+  if (requests.layer != Layer::kFramework) {
+    text +=
+        "\nThese are the requests that reached the driver. Of a job whose framework caches memory\n"
+        "record what the framework was asked for: a memory snapshot of PyTorch's has that.\n";
+  }
+  return text;
+}
+
+Json ModelJson(const ModelOutcome& outcome) {
+  Json calls = Json::object();
+  for (int i = 0; i < kDeviceCalls; ++i) {
+    calls[DeviceCallName(static_cast<DeviceCall>(i))] = outcome.calls[static_cast<size_t>(i)];
+  }
+  Json json = {{"name", outcome.name},
+               {"peak_reserved_bytes", outcome.peak_reserved},
+               {"peak_allocated_bytes", outcome.peak_allocated},
+               {"allocated_bytes_at_peak_reserved", outcome.allocated_at_peak},
+               {"device_calls", outcome.device_calls},
+               {"calls", std::move(calls)},
+               {"assumed_stall_ns", outcome.stall_ns},
+               {"out_of_memory", outcome.out_of_memory}};
+  json["first_out_of_memory_event"] =
+      outcome.out_of_memory == 0 ? Json(nullptr) : Json(outcome.first_out_of_memory);
+  if (outcome.traffic) {
+    const OffloadTraffic& traffic = *outcome.traffic;
+    json["offload"] = {{"out_bytes", traffic.out_bytes},   {"returned_bytes", traffic.in_bytes},
+                       {"read_bytes", traffic.read_bytes}, {"touches_on_host", traffic.reads},
+                       {"touches", traffic.touches},       {"link_ns", LinkNs(traffic.bytes())},
+                       {"gate_ns", traffic.gate_ns}};
+  }
+  return json;
+}
+
+std::string AsJson(const Result& result, uint64_t memory) {
+  const Requests& requests = result.requests;
+  Json json = {{"schema", {{"name", "vramstow.replay"}, {"version", 1}}},
+               {"requests",
+                {{"allocations", requests.blocks},
+                 {"device", requests.device},
+                 {"layer", LayerName(requests.layer)},
+                 {"streams", requests.streams},
+                 {"private_pools", requests.pools - 1},
+                 {"touches", requests.touches},
+                 {"frees_of_unseen", requests.frees_of_unseen},
+                 {"on_other_devices", requests.other_devices}}},
+               {"memory_bytes", memory == 0 ? Json(nullptr) : Json(memory)},
+               {"models", Json::array()},
+               {"bounds",
+                {{"maximum_load_bytes", result.bounds.maximum_load},
+                 {"static_packing_bytes", result.bounds.static_packing},
+                 {"searched", result.bounds.searched}}},
+               {"missing", requests.missing}};
+  for (const ModelOutcome& outcome : result.models) json["models"].push_back(ModelJson(outcome));
+  if (!result.searched.empty()) {
+    json["search"] = {{"settings", ConfOf(result.searched.front())}, {"models", Json::array()}};
+    for (const ModelOutcome& outcome : result.searched) {
+      json["search"]["models"].push_back(ModelJson(outcome));
+    }
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// The steps of all models, one line each.
+bool WriteSteps(const std::string& path, const Result& result) {
+  std::string text = "model,request,event,call,address,bytes,stream\n";
+  for (const ModelOutcome& outcome : result.models) {
+    for (const DeviceStep& step : outcome.steps) {
+      absl::StrAppendFormat(&text, "\"%s\",%d,%d,%s,0x%x,%d,%d\n", outcome.name, step.request,
+                            result.requests.list[step.request].event, DeviceCallName(step.call),
+                            step.address, step.bytes, step.stream);
+    }
+  }
+  return WriteOutputFile(path, text);
+}
+
+// What a model needs that is not there, as a sentence; empty: nothing.
+std::string LackingFor(const std::vector<ModelSpec>& specs, const Requests& requests,
+                       const ReplayOptions& how) {
+  const bool offload = std::ranges::any_of(
+      specs, [](const ModelSpec& spec) { return spec.kind == ModelKind::kOffload; });
+  if (offload && how.memory_bytes == 0) {
+    return "models with offload need to know how small the device is: give --memory.";
+  }
+  if (offload && requests.touches == 0) {
+    return "it does not say which blocks work used, which models with offload need: record the job "
+           "with vramstow run --pool=on --offload=explicit,touches.";
+  }
+  return "";
+}
+
+struct ReplayArguments {
+  std::string file;
+  std::string models = "all";
+  std::string memory;
+  std::string steps;
+  int device = -1;
+  bool search = false;
+  bool thorough = false;
+  bool json = false;
+};
+
+void Describe(CLI::App* app, ReplayArguments* options) {
+  app->footer(
+      "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
+      "variable:\n" +
+      DescribeModels() +
+      "\nExamples:\n"
+      "  vramstow replay snapshot.pickle\n"
+      "  vramstow replay snapshot.pickle --models native:max_split_size_mb:128,expandable\n"
+      "  vramstow replay snapshot.pickle --memory 24GiB --search\n"
+      "  vramstow replay job.stow --memory 24GiB --models offload\n\n"
+      "Exit status: 0, whatever the models say; 1 if the result could not be written; 2 if the\n"
+      "input cannot be read.");
+  app->add_option("INPUT", options->file, "A file, as for vramstow analyze")->required();
+  app->add_option("--models", options->models, "The models; all if not given");
+  app->add_option("--memory", options->memory,
+                  "The most that a model may reserve, as in 24GiB; no limit if not given");
+  app->add_option("--device", options->device,
+                  "The device whose requests are taken; the busiest if not given");
+  app->add_option("--steps", options->steps,
+                  "A file for what each model asked of the device, as CSV");
+  app->add_flag("--search", options->search, "Tries settings of PyTorch's allocator as well");
+  app->add_flag("--thorough", options->thorough,
+                "Searches up to a minute for a better static packing, if there are few blocks");
+  app->add_flag("--json", options->json, "JSON on one line in place of text");
+}
+
+}  // namespace
+
+int ReplayCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Says what other allocators would have made of the same requests.");
+  ReplayArguments options;
+  Describe(&app, &options);
+  if (const auto status = ReadArguments(&app, "replay", arguments)) return *status;
+  const auto wrong = [](const std::string& sentence) {
+    Complain("replay", sentence);
+    return kExitUsage;
+  };
+  ReplayOptions how;
+  how.keep_steps = !options.steps.empty();
+  if (!options.memory.empty() &&
+      (!ParseBytes(options.memory, &how.memory_bytes) || how.memory_bytes == 0)) {
+    return wrong(absl::StrCat("'", Printable(options.memory), "' is no size, as 24GiB is."));
+  }
+  const auto specs = ParseModels(options.models);
+  if (!specs.ok()) return wrong(Printable(std::string(specs.status().message())));
+  BeginReading(options.file);
+  auto source = OpenEvents(options.file);
+  if (!source.ok()) return wrong(std::string(source.status().message()));
+  const auto device = options.device < 0
+                          ? std::nullopt
+                          : std::optional<int16_t>(static_cast<int16_t>(options.device));
+  auto requests = ReadRequests(source->get(), device);
+  if (!requests.ok()) {
+    return wrong(absl::StrCat(Printable(options.file), ": ", requests.status().message()));
+  }
+  if (const std::string lacking = LackingFor(*specs, *requests, how); !lacking.empty()) {
+    return wrong(absl::StrCat(Printable(options.file), ": ", lacking));
+  }
+  Result result{.requests = *std::move(requests), .models = {}, .searched = {}, .bounds = {}};
+  result.models = RunAll(result.requests, *specs, how);
+  PackingBudget budget;
+  if (options.thorough) budget.search_work *= 12;
+  budget.wanted = how.memory_bytes;
+  result.bounds = Bounds(result.requests, budget);
+  if (options.search) {
+    result.searched = RunAll(result.requests, SearchedModels(), how);
+    std::ranges::stable_sort(result.searched, IsBetter);
+  }
+  if (!options.steps.empty() && !WriteSteps(options.steps, result)) {
+    Complain("replay", absl::StrCat("cannot write ", options.steps, ": ", strerror(errno), "."));
+    return kExitCannotWrite;
+  }
+  return PrintResult(
+      "replay", options.json ? AsJson(result, how.memory_bytes) : Text(result, how.memory_bytes));
+}
+
+}  // namespace vramstow

@@ -1,0 +1,279 @@
+// vramstow run: runs a command with vramstow preloaded, and sums up what it did.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "tools/analysis/merge.h"
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/flags.h"
+#include "tools/launch/child.h"
+#include "tools/launch/driver.h"
+#include "tools/launch/environment.h"
+#include "tools/launch/installation.h"
+#include "tools/launch/job_folder.h"
+#include "tools/launch/run_traces.h"
+#include "tools/report/json.h"
+#include "tools/report/summary.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+#include "tools/terminal/progress_bar.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int kExitNotFound = 127;       // as shells have it
+constexpr int kExitNotExecutable = 126;  // likewise
+constexpr size_t kHelpWidth = 68;
+constexpr char kHelp[] = "help";  // the SPEC that lists the cards
+
+constexpr char kFooter[] =
+    "Each flag has an environment variable, named in docs/configuration.md; the flag wins.\n\n"
+    "Examples:\n"
+    "  vramstow run -- python train.py\n"
+    "  vramstow run --simulate=h200 -- python train.py       (no GPU needed)\n"
+    "  vramstow run --trace-dir traces -- torchrun --nproc-per-node 2 train.py\n\n"
+    "Exit status: the command's own; 127 if there is no such command, 126 if it cannot be run, 2 "
+    "if\n"
+    "something is wrong with the flags or the machine (then nothing was started).";
+
+// Flags as CLI11 reads them, by the row of the option table.
+struct FlagReader {
+  std::vector<std::string> texts;
+  std::vector<char> given;  // not bool: CLI11 needs their addresses
+
+  void AddTo(CLI::App* app) {
+    const OptionTable table = AllOptions();
+    texts.resize(table.count);
+    given.assign(table.count, 0);
+    for (size_t i = 0; i < table.count; ++i) {
+      const OptionRow& row = table.rows[i];
+      const std::string help = Wrapped(row.help, kHelpWidth);
+      if (row.type == OptionType::kBool) {
+        app->add_flag_callback(
+            row.flag, [this, i] { given[i] = 1; }, help);
+        continue;
+      }
+      app->add_option(row.flag, texts[i], help)
+          ->type_name(row.metavar)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+
+  FlagValues Values() const {
+    FlagValues values;
+    const OptionTable table = AllOptions();
+    for (size_t i = 0; i < table.count; ++i) {
+      const OptionRow& row = table.rows[i];
+      if (given[i] != 0) values[row.environment] = row.default_bool ? "0" : "1";
+      if (!texts[i].empty()) values[row.environment] = texts[i];
+    }
+    return values;
+  }
+};
+
+// CLI11 does not see the command, only the flags before it.
+class RunFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: vramstow run [FLAGS] -- COMMAND…\n";
+  }
+};
+
+// "--simulate=" would take the next flag for its value.
+absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) {
+    if (!flag.ends_with('=')) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " has no value: leave the flag out, or say what it is to be."));
+  }
+  return absl::OkStatus();
+}
+
+// A folder of the job's own is made when all else is right; until then the flag says where.
+absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
+  constexpr char kVariable[] = "VRAMSTOW_TRACE_DIR";
+  const auto flag = flags->find(kVariable);
+  const char* variable = std::getenv(kVariable);
+  std::string directory = variable == nullptr ? "" : variable;
+  if (flag != flags->end()) directory = flag->second;
+  auto folder = FindJobFolder(directory);
+  if (folder.ok() && !folder->name.empty()) (*flags)[kVariable] = folder->parent;
+  return folder;
+}
+
+// Makes the folder for traces absolute, because the command may change its own.
+absl::Status PrepareTraceDirectory(Settings* settings) {
+  if (!settings->trace) return absl::OkStatus();
+  std::error_code error;
+  const std::filesystem::path absolute =
+      std::filesystem::canonical(settings->trace_directory, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot use the folder for traces, '",
+                                                   settings->trace_directory,
+                                                   "': ", error.message(), "."));
+  }
+  settings->trace_directory = absolute;
+  if (access(absolute.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write traces into ", absolute.string(), " (", strerror(errno),
+                   "): name another folder with --trace-dir, or trace nothing with --no-trace."));
+}
+
+int Refuse(const absl::Status& status) {
+  Complain("run", Printable(std::string(status.message())));
+  return kExitUsage;
+}
+
+int ListCards(const Installation& installation) {
+  const auto cards = CheckSimulator(installation.simulator_directory, kHelp);
+  return cards.ok() ? PrintResult("run", *cards + "\n") : Refuse(cards.status());
+}
+
+// All that can be wrong before the command is started.
+absl::Status CheckMachine(const Settings& settings, const Installation& installation) {
+  const bool rehearsal = !settings.simulate.empty();
+  if (absl::Status status = CheckInstallation(installation, rehearsal); !status.ok()) return status;
+  if (!rehearsal) return CheckDriver();
+  return CheckSimulator(installation.simulator_directory, settings.simulate).status();
+}
+
+void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
+  if (!settings.trace) {
+    Complain("", "no trace was wanted (--no-trace), so there is nothing to sum up.");
+    return;
+  }
+  // The command has ended and left the terminal.
+  const ProgressBar bar(STDERR_FILENO);
+  const RunTraces traces =
+      FindRunTraces(settings.trace_directory, run_id, begin, [] { return IsAskedToEnd(); });
+  if (traces.stopped) {
+    Complain("", absl::StrCat("interrupted while reading the traces in ",
+                              Printable(settings.trace_directory),
+                              "; they are complete: see vramstow analyze."));
+    return;
+  }
+  if (traces.facts.empty()) {
+    Complain("", traces.unread > 0
+                     ? absl::StrCat("the command left no trace that can be read in ",
+                                    Printable(settings.trace_directory), ".")
+                     : "the command never used CUDA, so there is no trace (set-user-ID and static "
+                       "programs cannot be seen).");
+    return;
+  }
+  const FactSet set = MergeTraces(traces.facts);
+  WriteAll(STDERR_FILENO,
+           json ? JsonReport(set) : RunSummary(set, settings.trace_directory, traces.unread));
+}
+
+// Does a file of this name lie in a folder of PATH? execvp says "permission denied" also where it
+// does not, but a folder on the way may not be searched.
+bool IsInPath(const std::string& command) {
+  const char* path = std::getenv("PATH");
+  for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    if (access(absl::StrCat(folder.empty() ? "." : folder, "/", command).c_str(), F_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int CannotStart(const std::string& command, const ChildEnd& end) {
+  if (end.how == ChildEnd::How::kNoProcess) {
+    Complain("run", absl::StrCat("cannot start a process (", strerror(end.value), ")."));
+    return kExitNotExecutable;
+  }
+  const bool is_path = command.find('/') != std::string::npos;
+  if (end.value == ENOENT || (end.value == EACCES && !is_path && !IsInPath(command))) {
+    Complain("run",
+             absl::StrCat("cannot run '", Printable(command), "': there is no such ",
+                          is_path ? "file, or its interpreter is missing." : "command in PATH."));
+    return kExitNotFound;
+  }
+  Complain("run",
+           absl::StrCat("cannot run '", Printable(command), "': ", strerror(end.value), "."));
+  return kExitNotExecutable;
+}
+
+// Runs the command and ends as it did.
+int Launch(const std::vector<std::string>& command, const FlagValues& flags,
+           const Settings& settings, const Installation& installation, bool json) {
+  Environment environment;
+  for (const auto& [variable, value] : flags) environment.Set(variable, value);
+  if (settings.trace) environment.Set("VRAMSTOW_TRACE_DIR", settings.trace_directory);
+  const std::string run_id = NewRunId(environment.Get(kRunIdVariable));
+  environment.Set(kRunIdVariable, run_id);
+  // Before CUPTI, which may be among the others.
+  if (settings.trace && settings.cupti) AddCuptiWatch(installation, &environment);
+  AddLibraries(installation, !settings.simulate.empty(), &environment);
+  if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
+  if (settings.tensors) AddPythonHook(installation, &environment);
+
+  const time_t begin = time(nullptr);
+  const ChildEnd end = RunChild(command, &environment);
+  if (end.how != ChildEnd::How::kExited && end.how != ChildEnd::How::kKilled) {
+    return CannotStart(command.front(), end);
+  }
+  try {
+    SumUp(settings, run_id, begin, json);
+  } catch (const std::exception& error) {
+    // Whatever goes wrong here must not change how the command ended.
+    Complain("", absl::StrCat("cannot sum up the run: ", error.what(), "."));
+  }
+  EndAs(end);
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& arguments) {
+  const RunArguments split = SplitRunArguments(arguments);
+  CLI::App app(
+      "Runs a command under vramstow, unchanged, and sums up on stderr what it did with device "
+      "memory.");
+  app.formatter(std::make_shared<RunFormatter>());
+  app.footer(kFooter);
+  FlagReader reader;
+  reader.AddTo(&app);
+  bool json = false;
+  app.add_flag(
+      "--json", json,
+      Wrapped("The summary on stderr is one line of JSON, that of vramstow analyze", kHelpWidth));
+  if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
+  if (const auto status = ReadArguments(&app, "run", split.flags)) return *status;
+  FlagValues flags = reader.Values();
+  const auto job_folder = TakeJobFolder(&flags);
+  if (!job_folder.ok()) return Refuse(job_folder.status());
+
+  auto settings = ReadSettings(flags);
+  if (!settings.ok()) return Refuse(settings.status());
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Refuse(installation.status());
+  if (settings->simulate == kHelp) return ListCards(*installation);
+  if (split.command.empty()) {
+    return Refuse(absl::InvalidArgumentError(
+        "no command to run: put it after --, as in vramstow run -- python train.py."));
+  }
+  if (absl::Status status = PrepareTraceDirectory(&*settings); !status.ok()) return Refuse(status);
+  if (absl::Status status = CheckMachine(*settings, *installation); !status.ok()) {
+    return Refuse(status);
+  }
+  if (settings->trace) {
+    if (absl::Status status = MakeJobFolder(*job_folder, &settings->trace_directory);
+        !status.ok()) {
+      return Refuse(status);
+    }
+  }
+  return Launch(split.command, flags, *settings, *installation, json);
+}
+
+}  // namespace vramstow

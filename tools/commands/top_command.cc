@@ -1,0 +1,132 @@
+// vramstow top: processes that run under vramstow, looked at again and again.
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/commands/arguments.h"
+#include "tools/commands/command.h"
+#include "tools/commands/top_view.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kRowsElsewhere = 60;  // where there is no terminal
+constexpr size_t kColumnsElsewhere = 120;
+
+// The terminal's other screen, without echo, until it is left; signals that would end the program
+// are read from a descriptor meanwhile, so that the terminal is always given back.
+class Screen {
+ public:
+  Screen() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals, number);
+    sigprocmask(SIG_BLOCK, &signals, &before_);
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC);
+    has_keys_ = tcgetattr(STDIN_FILENO, &terminal_) == 0;
+    if (has_keys_) {
+      termios raw = terminal_;
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    WriteAll(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");
+  }
+  ~Screen() {
+    WriteAll(STDOUT_FILENO, "\x1b[?25h\x1b[?1049l");
+    if (has_keys_) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_);
+    close(signals_);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  // False: the user wants to leave.
+  bool Show(const TopView& view) {
+    winsize size = {};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+    const size_t rows = known ? size.ws_row : kRowsElsewhere;
+    std::string text = "\x1b[H";
+    for (const char c : view.Text(rows - 1, known ? size.ws_col : kColumnsElsewhere)) {
+      if (c == '\n') text += "\x1b[K";
+      text += c;
+    }
+    return WriteAll(STDOUT_FILENO, text + "\x1b[J");
+  }
+
+  // False: the user wants to leave.
+  bool Wait(uint64_t milliseconds) {
+    pollfd waited[] = {{signals_, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+    const int ready = poll(waited, has_keys_ ? 2 : 1, static_cast<int>(milliseconds));
+    if (ready <= 0) return true;
+    if (waited[0].revents != 0) {
+      // Taken, so that it does not end the program when it is no longer held back.
+      signalfd_siginfo signal_at_hand;
+      return read(signals_, &signal_at_hand, sizeof signal_at_hand) <= 0;
+    }
+    char key = 0;
+    return read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
+  }
+
+ private:
+  sigset_t before_ = {};
+  termios terminal_ = {};
+  int signals_ = -1;
+  bool has_keys_ = false;
+};
+
+}  // namespace
+
+int TopCommand(const std::vector<std::string>& arguments) {
+  CLI::App app("Shows processes that run under vramstow: what they hold, again and again.");
+  app.footer(
+      "On a terminal the page is shown until q is pressed or everything has ended; elsewhere, and "
+      "with\n"
+      "--once, one page is printed. What is seen are the traces, and the pool where a process has "
+      "one.\n\n"
+      "Examples:\n"
+      "  vramstow top 4711\n"
+      "  vramstow top runs/ --interval 5\n"
+      "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n\n"
+      "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to be seen.");
+  std::string target;
+  double interval = 1;
+  bool once = false;
+  bool json = false;
+  app.add_option("PID|DIR", target, "A process, or the folder of its and others' traces")
+      ->required();
+  app.add_option("--interval", interval, "Seconds between looks (1)")
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_flag("--once", once, "One look");
+  app.add_flag("--json", json, "One look, as JSON on one line");
+  if (const auto status = ReadArguments(&app, "top", arguments)) return *status;
+  TopView view(target);
+  if (const absl::Status status = view.Look(); !status.ok()) {
+    Complain("top", std::string(status.message()));
+    return kExitUsage;
+  }
+  if (json) return PrintResult("top", view.Json());
+  if (once || isatty(STDOUT_FILENO) == 0) {
+    return PrintResult("top", view.Text(kRowsElsewhere, kColumnsElsewhere));
+  }
+  {
+    Screen screen;
+    // A long trace takes long to read: a quarter of the time is spent on it at most.
+    const auto pause = static_cast<uint64_t>(interval * 1000);
+    while (screen.Show(view) && view.any_runs() &&
+           screen.Wait(std::max(pause, 3 * view.cost_ms()))) {
+      if (!view.Look().ok()) break;
+    }
+  }
+  // The last page stays on the screen.
+  return PrintResult("top", view.Text(kRowsElsewhere, kColumnsElsewhere));
+}
+
+}  // namespace vramstow

@@ -1,0 +1,251 @@
+#include "tools/commands/top_view.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tools/commands/control_client.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kSitesShown = 8;
+constexpr std::string_view kEnding = ".stow";
+
+bool IsRunning(pid_t process) { return process > 0 && (kill(process, 0) == 0 || errno == EPERM); }
+
+std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+uint64_t ReservedNow(const Facts& facts) {
+  uint64_t bytes = 0;
+  for (const DeviceFacts& device : facts.devices) bytes += device.end_reserved_bytes;
+  return bytes;
+}
+
+std::string Fact(const Facts& facts, const std::string& key) {
+  const auto fact = facts.facts.find(key);
+  return fact == facts.facts.end() ? "" : fact->second;
+}
+
+std::optional<uint64_t> PendingOf(pid_t process) {
+  const auto body = AskProcess(process, "", "stats");
+  if (!body.ok()) return std::nullopt;
+  const auto stats = nlohmann::json::parse(*body, nullptr, false);
+  if (!stats.is_object() || !stats.contains("devices")) return std::nullopt;
+  uint64_t bytes = 0;
+  for (const auto& device : stats["devices"]) bytes += device.value("pending_bytes", uint64_t{0});
+  return bytes;
+}
+
+// The level over time in `width` characters, the newest at the right.
+std::string Curve(const TimelineFacts& timeline, uint64_t highest, size_t width) {
+  constexpr std::string_view kMarks = " .:-=+*#%@";
+  std::string curve;
+  const size_t count = timeline.points.size();
+  for (size_t i = 0; i < std::min(width, count); ++i) {
+    // Each character is the highest of the intervals that it stands for.
+    uint64_t level = 0;
+    const size_t from = i * count / std::min(width, count);
+    const size_t to = (i + 1) * count / std::min(width, count);
+    for (size_t j = from; j < to; ++j) {
+      level = std::max(level, timeline.points[j].allocated_highest);
+    }
+    const size_t step = highest == 0 ? 0 : level * (kMarks.size() - 1) / highest;
+    curve += kMarks[step];
+  }
+  return curve;
+}
+
+}  // namespace
+
+std::vector<std::string> TracesOfProcess(pid_t process) {
+  std::set<std::string> files;
+  const std::string proc = absl::StrCat("/proc/", process, "/");
+  std::ifstream maps(proc + "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t slash = line.find('/');
+    if (slash != std::string::npos && line.ends_with(kEnding)) files.insert(line.substr(slash));
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(proc + "fd", error)) {
+    const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
+    if (file.ends_with(kEnding)) files.insert(file);
+  }
+  // A trace is neither mapped nor kept open where its file system knows no shared mappings.
+  std::ifstream environment(proc + "environ");
+  constexpr std::string_view kFolder = "VRAMSTOW_TRACE_DIR=";
+  for (std::string line; std::getline(environment, line, '\0');) {
+    if (!line.starts_with(kFolder)) continue;
+    const std::filesystem::path folder = line.substr(kFolder.size());
+    const std::string end = "-" + std::to_string(process) + std::string(kEnding);
+    for (const std::string& file :
+         FilesOf(folder.is_absolute() ? folder : std::filesystem::path(proc + "cwd") / folder)) {
+      if (file.ends_with(end)) files.insert(file);
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
+  int64_t process = 0;
+  if (!absl::SimpleAtoi(target_, &process)) {
+    *files = FilesOf(target_);
+    std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
+    if (!files->empty()) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat(target_, " is no process id, and no folder with traces (.stow) in it."));
+  }
+  if (!IsRunning(static_cast<pid_t>(process))) {
+    for (const TopProcess& known : processes_) files->push_back(known.file);
+    if (!files->empty()) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("there is no process ", process, "."));
+  }
+  *files = TracesOfProcess(static_cast<pid_t>(process));
+  if (!files->empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "process ", process,
+      " writes no trace that can be seen from here: it has to run under vramstow, without "
+      "--no-trace, and to have used CUDA."));
+}
+
+absl::Status TopView::Look() {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::string> files;
+  if (absl::Status status = FindFiles(&files); !status.ok()) return status;
+  std::vector<TopProcess> processes;
+  absl::Status last = absl::OkStatus();
+  for (const std::string& file : files) {
+    if (const auto known = ended_.find(file); known != ended_.end()) {
+      processes.push_back(known->second);
+      continue;
+    }
+    auto analysis = AnalyzeFile(file);
+    if (!analysis.ok()) {
+      last = analysis.status();
+      continue;
+    }
+    TopProcess process;
+    process.file = file;
+    process.facts = std::move(analysis->facts);
+    process.rank = process.facts.rank;
+    process.program = LastPart(Fact(process.facts, "process.program"));
+    int64_t pid = 0;
+    if (absl::SimpleAtoi(Fact(process.facts, "process.pid"), &pid)) {
+      process.process = static_cast<pid_t>(pid);
+    }
+    process.runs = !process.facts.report.closed && IsRunning(process.process);
+    if (process.runs && !Fact(process.facts, "control.path").empty()) {
+      process.pool_pending_bytes = PendingOf(process.process);
+    }
+    if (!process.runs) ended_[file] = process;
+    processes.push_back(std::move(process));
+  }
+  if (processes.empty()) return last;
+  std::ranges::stable_sort(processes, [](const TopProcess& a, const TopProcess& b) {
+    if (a.runs != b.runs) return a.runs;
+    return a.facts.live.device.bytes > b.facts.live.device.bytes;
+  });
+  processes_ = std::move(processes);
+  cost_ms_ = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                       std::chrono::steady_clock::now() - begin)
+                                       .count());
+  return absl::OkStatus();
+}
+
+bool TopView::any_runs() const { return std::ranges::any_of(processes_, &TopProcess::runs); }
+
+std::string TopView::Text(size_t rows, size_t columns) const {
+  std::vector<std::string> lines;
+  uint64_t allocated = 0;
+  uint64_t reserved = 0;
+  size_t running = 0;
+  for (const TopProcess& process : processes_) {
+    if (!process.runs) continue;
+    ++running;
+    allocated += process.facts.live.device.bytes;
+    reserved += ReservedNow(process.facts);
+  }
+  lines.push_back(absl::StrFormat("vramstow top %s: %d of %d run, %s allocated, %s reserved",
+                                  Printable(target_), running, processes_.size(), Bytes(allocated),
+                                  Bytes(reserved)));
+  lines.push_back(absl::StrFormat("%8s %5s %-6s %11s %11s %11s %6s %11s  %s", "PID", "RANK",
+                                  "STATE", "ALLOCATED", "RESERVED", "PEAK", "OOM", "EVENTS",
+                                  "PROGRAM"));
+  for (const TopProcess& process : processes_) {
+    const Facts& facts = process.facts;
+    lines.push_back(absl::StrFormat("%8d %5s %-6s %11s %11s %11s %6d %11s  %s", process.process,
+                                    process.rank.has_value() ? absl::StrCat(*process.rank) : "-",
+                                    process.runs          ? "runs"
+                                    : facts.report.closed ? "ended"
+                                                          : "killed",
+                                    Bytes(facts.live.device.bytes), Bytes(ReservedNow(facts)),
+                                    Bytes(facts.peak.reserved_bytes), facts.counts.out_of_memory,
+                                    Count(facts.report.events), Printable(process.program)));
+  }
+  const TopProcess& first = processes_.front();
+  const Facts& facts = first.facts;
+  lines.emplace_back();
+  lines.push_back(
+      absl::StrFormat("Process %d, %s since its trace began%s", first.process, Time(facts.end_ns),
+                      first.pool_pending_bytes.has_value()
+                          ? absl::StrCat("; its pool waits for ", Bytes(*first.pool_pending_bytes))
+                          : ""));
+  lines.push_back("  [" +
+                  Curve(facts.timeline, facts.peak.allocated_bytes,
+                        std::min<size_t>(64, columns > 24 ? columns - 20 : 4)) +
+                  "] " + Bytes(facts.peak.allocated_bytes));
+  std::vector<SiteFacts> sites = facts.by_site;
+  std::ranges::stable_sort(sites, [](const SiteFacts& a, const SiteFacts& b) {
+    return a.at_end.bytes > b.at_end.bytes;
+  });
+  for (size_t i = 0; i < std::min(kSitesShown, sites.size()); ++i) {
+    if (sites[i].at_end.bytes == 0) break;
+    lines.push_back(absl::StrFormat("  %11s in %s  %s, %s", Bytes(sites[i].at_end.bytes),
+                                    Counted(sites[i].at_end.blocks, "block"),
+                                    Printable(sites[i].site), Printable(sites[i].operation)));
+  }
+  if (lines.size() > rows) lines.resize(rows);
+  for (std::string& line : lines) line = Shortened(line, columns, false);
+  return absl::StrJoin(lines, "\n") + "\n";
+}
+
+std::string TopView::Json() const {
+  nlohmann::ordered_json json = {{"schema", {{"name", "vramstow.top"}, {"version", 1}}},
+                                 {"processes", nlohmann::ordered_json::array()}};
+  for (const TopProcess& process : processes_) {
+    const Facts& facts = process.facts;
+    nlohmann::ordered_json one = {{"pid", process.process},
+                                  {"rank", nullptr},
+                                  {"program", process.program},
+                                  {"file", process.file},
+                                  {"runs", process.runs},
+                                  {"allocated_bytes", facts.live.device.bytes},
+                                  {"reserved_bytes", ReservedNow(facts)},
+                                  {"peak_allocated_bytes", facts.peak.allocated_bytes},
+                                  {"peak_reserved_bytes", facts.peak.reserved_bytes},
+                                  {"out_of_memory", facts.counts.out_of_memory},
+                                  {"events", facts.report.events},
+                                  {"pool_pending_bytes", nullptr}};
+    if (process.rank.has_value()) one["rank"] = *process.rank;
+    if (process.pool_pending_bytes.has_value()) {
+      one["pool_pending_bytes"] = *process.pool_pending_bytes;
+    }
+    json["processes"].push_back(std::move(one));
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace vramstow

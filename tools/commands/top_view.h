@@ -1,0 +1,70 @@
+// TopView: what can be seen of processes that run under vramstow, from their traces and their
+// control sockets; as a page of text, or as JSON.
+//
+// Idea: a trace is complete at every moment, so it is simply read again. What has ended is read
+// once. A long trace takes longer to read than a look is worth: the looks then come less often
+// (CostMs).
+//
+// Ownership: copies. Threads: one at a time. Errors: one sentence where there is nothing to see.
+// Units: bytes, milliseconds.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
+#define VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_
+
+#include <sys/types.h>
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+struct TopProcess {
+  std::string file;
+  pid_t process = 0;
+  std::string program;
+  std::optional<int64_t> rank;
+  bool runs = false;
+  Facts facts;
+  // What the pool says, where there is one: docs/control.md.
+  std::optional<uint64_t> pool_pending_bytes;
+};
+
+class TopView {
+ public:
+  // A process id, or a folder with traces.
+  explicit TopView(std::string target) : target_(std::move(target)) {}
+
+  // Looks again. Not found: nothing is there (any more) to be looked at.
+  absl::Status Look();
+
+  // The processes, those that run first, who holds most first.
+  const std::vector<TopProcess>& processes() const { return processes_; }
+  bool any_runs() const;
+  // How long the last look took.
+  uint64_t cost_ms() const { return cost_ms_; }
+
+  // At most `rows` lines of at most `columns`.
+  std::string Text(size_t rows, size_t columns) const;
+  std::string Json() const;
+
+ private:
+  absl::Status FindFiles(std::vector<std::string>* files) const;
+
+  std::string target_;
+  std::vector<TopProcess> processes_;
+  std::map<std::string, TopProcess> ended_;  // by file
+  uint64_t cost_ms_ = 0;
+};
+
+// The traces that a process has mapped or open, or that bear its number where it was told to write
+// them.
+std::vector<std::string> TracesOfProcess(pid_t process);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_VIEW_H_

@@ -1,0 +1,84 @@
+#include "tools/terminal/output.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tools/terminal/exit_status.h"
+#include "tools/terminal/progress_bar.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kWidthWithoutTerminal = 80;
+constexpr size_t kMostWidth = 100;
+constexpr size_t kLeastWidth = 60;
+
+bool LocaleIsUtf8() {
+  // The first of these that is set decides, as in setlocale(3).
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string lower = absl::AsciiStrToLower(value);
+    return absl::StrContains(lower, "utf-8") || absl::StrContains(lower, "utf8");
+  }
+  return false;
+}
+
+}  // namespace
+
+void OccupyStandardStreams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    // The lowest free number is this one. Opened for the wrong direction, so that using it fails.
+    const int place = open("/dev/null", (stream == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    if (place >= 0 && place != stream) close(place);
+  }
+}
+
+bool WriteAll(int descriptor, std::string_view text) {
+  std::optional<ProgressBar::Pause> pause;
+  if (isatty(descriptor) == 1) pause.emplace();
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+int PrintResult(const std::string& command, std::string_view text) {
+  if (WriteAll(STDOUT_FILENO, text)) return kExitOk;
+  Complain(command, absl::StrCat("cannot write to standard output: ", strerror(errno), "."));
+  return kExitCannotWrite;
+}
+
+void Complain(const std::string& command, std::string_view sentence) {
+  std::string line = command.empty() ? "vramstow: " : absl::StrCat("vramstow ", command, ": ");
+  line += sentence;
+  line += '\n';
+  WriteAll(STDERR_FILENO, line);
+}
+
+TextStyle StyleOfStdout() {
+  TextStyle style;
+  style.utf8 = LocaleIsUtf8();
+  style.width = kWidthWithoutTerminal;
+  winsize window = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
+    style.width = std::clamp<size_t>(window.ws_col, kLeastWidth, kMostWidth);
+  }
+  return style;
+}
+
+}  // namespace vramstow
