@@ -2,10 +2,10 @@
 // prints one line for each: peaks, their ratio, and the driver calls that it took.
 //
 // Usage: pool_replay [--chunk BYTES] [--small BYTES] [--slack PERMILLE] [--waits] [--limit RATIO]
-// FILE…
+// [--log LOG] FILE…
 // --waits: every free waits for all work, as cuMemFree does. `settled` is the last iteration in
 // which the driver was asked for memory. Exit status 1 if a file's ratio is above --limit though
-// its peak is at least 500 MiB.
+// its peak is at least 500 MiB. LOG gets every driver call and every block, in order.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +18,7 @@
 
 #include "allocator/pool.h"
 #include "base/units.h"
+#include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"
 
 namespace vramstow {
@@ -32,13 +33,14 @@ struct Outcome {
   bool failed = false;
 };
 
-Outcome Replay(const std::string& path, const PoolConfig& config, bool waits) {
+Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, DriverLog* log) {
   FakeDevice::Options options;
   options.total_bytes = 80 * kGiB;
   FakeDevice device(options);
   auto pool = std::make_unique<Pool>();
   Outcome outcome;
-  if (pool->Open(device.table(), config) != PoolError::kOk) {
+  const DriverTable* table = log == nullptr ? device.table() : log->Over(device.table());
+  if (pool->Open(table, config) != PoolError::kOk) {
     outcome.failed = true;
     return outcome;
   }
@@ -57,10 +59,14 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits) {
     if (kind == 'a') {
       Block block{};
       const BlockRequest request{size == 0 ? 1 : size, stream, 0, Layer::kFramework};
-      if (pool->Allocate(request, &block) != PoolError::kOk) outcome.failed = true;
+      const PoolError error = pool->Allocate(request, &block);
+      if (log != nullptr) log->Allocated(std::to_string(id), error, block);
+      if (error != PoolError::kOk) outcome.failed = true;
       addresses[id] = block.address;
     } else if (kind == 'f') {
-      if (pool->Free(addresses[id]) != PoolError::kOk) outcome.failed = true;
+      const PoolError error = pool->Free(addresses[id]);
+      if (log != nullptr) log->Freed(std::to_string(id), error);
+      if (error != PoolError::kOk) outcome.failed = true;
       if (waits) pool->Synchronize();
       addresses.erase(id);
     } else if (kind == 'i') {
@@ -93,6 +99,8 @@ int Main(int argc, char** argv) {
   PoolConfig config;
   double limit = 0;
   bool waits = false;
+  std::unique_ptr<DriverLog> log;
+  std::string log_path;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--chunk") == 0 && i + 1 < argc) {
@@ -104,6 +112,9 @@ int Main(int argc, char** argv) {
       config.restless_slack_permille = config.slack_permille;
     } else if (std::strcmp(argv[i], "--waits") == 0) {
       waits = true;
+    } else if (std::strcmp(argv[i], "--log") == 0 && i + 1 < argc) {
+      log = std::make_unique<DriverLog>();
+      log_path = argv[++i];
     } else if (std::strcmp(argv[i], "--limit") == 0 && i + 1 < argc) {
       limit = std::atof(argv[++i]);
     } else {
@@ -114,7 +125,7 @@ int Main(int argc, char** argv) {
   std::printf("%-34s %10s %10s %6s %9s %7s %7s %7s %7s %7s\n", "requests", "allocated", "reserved",
               "ratio", "allocs", "misses", "creates", "maps", "late", "settled");
   for (const std::string& path : files) {
-    const Outcome outcome = Replay(path, config, waits);
+    const Outcome outcome = Replay(path, config, waits, log.get());
     const PoolStats& stats = outcome.stats;
     const double ratio = static_cast<double>(stats.peak_reserved_bytes) /
                          static_cast<double>(stats.peak_allocated_bytes);
@@ -128,6 +139,10 @@ int Main(int argc, char** argv) {
                 stats.allocations, stats.misses, outcome.creates, outcome.maps, outcome.late_maps,
                 outcome.settled, bad ? "  FAILED" : "");
     if (bad) status = 1;
+  }
+  if (log != nullptr && !(std::ofstream(log_path) << log->text() << std::flush)) {
+    std::fprintf(stderr, "pool_replay: cannot write %s\n", log_path.c_str());
+    status = 2;
   }
   return status;
 }

@@ -1,9 +1,13 @@
 // Offload on a fake device: a pool, an offloader, and what every block holds.
+//
+// VRAMSTOW_DRIVER_LOG names a file that gets every driver call and every block, in order.
 #ifndef VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
 #define VRAMSTOW_TESTS_ALLOCATOR_OFFLOAD_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,6 +16,7 @@
 #include "allocator/offload/offloader.h"
 #include "allocator/pool.h"
 #include "base/units.h"
+#include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"
 
 namespace vramstow {
@@ -31,7 +36,7 @@ class OffloadTest : public testing::Test {
     options.total_bytes = device_bytes;
     options.host_memory = maps_host;
     device_ = std::make_unique<FakeDevice>(options);
-    table_ = *device_->table();
+    table_ = log_path_ == nullptr ? *device_->table() : *log_.Over(device_->table());
     if (spoil != nullptr) spoil(&table_);
     PoolConfig config;
     config.check = true;
@@ -61,12 +66,18 @@ class OffloadTest : public testing::Test {
     EXPECT_EQ(device_->ranges(), 0U);
     EXPECT_TRUE(device_->violations().empty()) << device_->violations().front();
     device_ = nullptr;
+    if (log_path_ == nullptr) return;
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    std::ofstream(log_path_, std::ios::app) << "== " << test->name() << "\n" << log_.text();
+    log_.Clear();
   }
 
   uint64_t Take(uint64_t size, uint64_t stream = 1, uint32_t tag = 0) {
     Block block{};
     const BlockRequest request{.size = size, .stream = stream, .tag = tag};
-    if (pool_->Allocate(request, &block) != PoolError::kOk) return 0;
+    const PoolError error = pool_->Allocate(request, &block);
+    if (log_path_ != nullptr) log_.Allocated("", error, block);
+    if (error != PoolError::kOk) return 0;
     live_[block.address] = size;
     tags_[block.address] = tag;
     Fill(block.address);
@@ -137,6 +148,8 @@ class OffloadTest : public testing::Test {
     }
   }
 
+  const char* log_path_ = std::getenv("VRAMSTOW_DRIVER_LOG");
+  DriverLog log_;
   OffloadConfig config_;  // what Start does not set
   EventSink sink_;
   std::unique_ptr<FakeDevice> device_;

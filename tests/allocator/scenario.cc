@@ -7,6 +7,7 @@
 
 #include "allocator/pool.h"
 #include "base/units.h"
+#include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"
 
 namespace vramstow {
@@ -16,7 +17,7 @@ using Words = std::vector<std::string>;
 
 class Runner {
  public:
-  explicit Runner(const Fault& fault) : fault_(fault) {}
+  Runner(const Fault& fault, DriverLog* log) : fault_(fault), log_(log) {}
 
   ScenarioResult Run(const std::string& text) {
     std::istringstream lines(text);
@@ -86,7 +87,9 @@ class Runner {
     if (lenient()) device_->FailNth(fault_.call, fault_.nth, fault_.forever);
     config_.check = true;
     pool_ = std::make_unique<Pool>();
-    open_ = pool_->Open(device_->table(), config_) == PoolError::kOk;
+    const DriverTable* table = device_->table();
+    if (log_ != nullptr) table = log_->Over(table);
+    open_ = pool_->Open(table, config_) == PoolError::kOk;
   }
 
   void Step(const Words& words) {
@@ -175,6 +178,7 @@ class Runner {
                          Has(words, "framework") ? Layer::kFramework : Layer::kDriver};
     Block block{};
     const PoolError error = pool_->Allocate(request, &block);
+    if (log_ != nullptr) log_->Allocated(words.at(1), error, block);
     if (error != PoolError::kOk) {
       if (!lenient() && !Has(words, "fails")) Fail("alloc: " + std::string(PoolErrorName(error)));
       return;
@@ -201,6 +205,7 @@ class Runner {
     const std::string& name = words.at(1);
     if (lenient() && live_.count(name) == 0) return;
     const PoolError error = pool_->Free(names_[name].address);
+    if (log_ != nullptr) log_->Freed(name, error);
     live_.erase(name);
     if ((error != PoolError::kOk) != Has(words, "fails")) {
       Fail("free: " + std::string(PoolErrorName(error)));
@@ -342,6 +347,7 @@ class Runner {
   }
 
   Fault fault_;
+  DriverLog* log_;
   ScenarioResult result_;
   int line_ = 0;
   FakeDevice::Options options_;
@@ -358,8 +364,8 @@ class Runner {
 
 }  // namespace
 
-ScenarioResult RunScenario(const std::string& text, const Fault& fault) {
-  return Runner(fault).Run(text);
+ScenarioResult RunScenario(const std::string& text, const Fault& fault, DriverLog* log) {
+  return Runner(fault, log).Run(text);
 }
 
 }  // namespace vramstow

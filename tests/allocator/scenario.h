@@ -34,6 +34,8 @@
 
 namespace vramstow {
 
+class DriverLog;
+
 // A driver call to fail while the scenario runs. Expectations are not looked at then: what must
 // hold is that the pool stays whole.
 struct Fault {
@@ -47,7 +49,8 @@ struct ScenarioResult {
   uint64_t driver_calls = 0;
 };
 
-ScenarioResult RunScenario(const std::string& text, const Fault& fault);
+// With a log, it gets every driver call and every block in order.
+ScenarioResult RunScenario(const std::string& text, const Fault& fault, DriverLog* log = nullptr);
 
 }  // namespace vramstow
 

@@ -1,0 +1,48 @@
+// DriverLog: a DriverTable in front of another one, which writes every call down.
+//
+// Idea: what a pool does is what it asks of the driver and which addresses it hands out. Both go
+// into one text, in order, one line each, so that two builds of the pool can be compared line by
+// line. Looks at the clock are not written: they change nothing on the device.
+//
+// Ownership: the caller's; the table below must outlive it. Threads: one. Errors: those of the
+// table below. Units: bytes; nanoseconds.
+#ifndef VRAMSTOW_TESTS_ALLOCATOR_DRIVER_LOG_H_
+#define VRAMSTOW_TESTS_ALLOCATOR_DRIVER_LOG_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "allocator/driver.h"
+#include "allocator/pool.h"
+
+namespace vramstow {
+
+class DriverLog {
+ public:
+  DriverLog() = default;
+  DriverLog(const DriverLog&) = delete;
+  DriverLog& operator=(const DriverLog&) = delete;
+
+  // The table that writes down and then asks `below`. Valid as long as this object.
+  const DriverTable* Over(const DriverTable* below);
+
+  // What the pool answered. `name` is what the one who asks calls the block.
+  void Allocated(std::string_view name, PoolError error, const Block& block);
+  void Freed(std::string_view name, PoolError error);
+  void Line(std::string_view line);
+
+  const std::string& text() const { return text_; }
+  void Clear() { text_.clear(); }
+
+ private:
+  friend struct DriverLogCalls;
+
+  const DriverTable* below_ = nullptr;
+  DriverTable table_{};
+  std::string text_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_ALLOCATOR_DRIVER_LOG_H_
