@@ -52,7 +52,7 @@ enum class EventKind : uint8_t {
   kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
   kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
   // Steps of our own pool, layer kPool. Blocks are kAllocate and kFree; how one was served is in
-  // the `object` of its kAllocate (allocator/events.h).
+  // the `object` of its kAllocate (allocator/core/events.h).
   kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
   kCacheStitch = 32,       // `size` bytes were mapped anew, `object` chunks taken from elsewhere
   kCacheGrow = 33,         // `size` bytes more are reserved

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "allocator/driver.h"
+#include "allocator/core/driver.h"
 #include "base/units.h"
 
 namespace vramstow {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "bench/idle_device.h"
 #include "tracer/recorder.h"
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "allocator/host_memory.h"
-#include "allocator/pool.h"
+#include "allocator/core/host_memory.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "bench/idle_device.h"
 

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "bench/idle_device.h"
 
 namespace vramstow {

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"

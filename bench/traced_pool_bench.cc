@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "bench/bench_trace.h"
 #include "bench/idle_device.h"

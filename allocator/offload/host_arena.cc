@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "allocator/host_memory.h"
+#include "allocator/core/host_memory.h"
 
 namespace vramstow {
 

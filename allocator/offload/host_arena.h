@@ -11,9 +11,9 @@
 
 #include <cstdint>
 
-#include "allocator/chunk_store.h"
-#include "allocator/driver.h"
-#include "allocator/events.h"
+#include "allocator/core/driver.h"
+#include "allocator/core/events.h"
+#include "allocator/physical/chunk_store.h"
 
 namespace vramstow {
 

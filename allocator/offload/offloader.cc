@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "allocator/counter.h"
-#include "allocator/host_memory.h"
+#include "allocator/core/counter.h"
+#include "allocator/core/host_memory.h"
 
 namespace vramstow {
 namespace {

@@ -29,7 +29,7 @@
 #include "allocator/offload/host_arena.h"
 #include "allocator/offload/mover.h"
 #include "allocator/offload/policy.h"
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 
 namespace vramstow {
 

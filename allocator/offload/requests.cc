@@ -1,7 +1,7 @@
 // What somebody asks of an offloader: to offload, pause and resume what has a tag, or what is idle.
 #include <algorithm>
 
-#include "allocator/counter.h"
+#include "allocator/core/counter.h"
 #include "allocator/offload/offloader.h"
 
 namespace vramstow {

@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "allocator/driver.h"
-#include "allocator/pool.h"
+#include "allocator/core/driver.h"
+#include "allocator/pool/pool.h"
 
 namespace vramstow {
 

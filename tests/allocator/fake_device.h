@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/driver.h"
+#include "allocator/core/driver.h"
 
 namespace vramstow {
 

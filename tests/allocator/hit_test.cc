@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "allocator/offload/offloader.h"
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"

@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-#include "allocator/address_space.h"
+#include "allocator/physical/address_space.h"
 #include "base/units.h"
 #include "tests/allocator/offload_fixture.h"
 

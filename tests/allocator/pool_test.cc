@@ -1,5 +1,5 @@
 // What scenarios cannot say: events, reports, the cost of a hit, odd arguments.
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/cuda_driver.h"
+#include "allocator/core/cuda_driver.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 

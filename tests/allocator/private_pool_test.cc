@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 

@@ -1,5 +1,5 @@
 // Where the blocks of a repeating job are foretold to lie, and when that is given up.
-#include "allocator/repeats.h"
+#include "allocator/placement/repeats.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <sstream>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"

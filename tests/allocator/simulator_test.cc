@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "allocator/cuda_driver.h"
-#include "allocator/pool.h"
+#include "allocator/core/cuda_driver.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "simulator/simulator_api.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 

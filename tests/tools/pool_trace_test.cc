@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "base/units.h"
 #include "tests/allocator/fake_device.h"
 #include "tests/allocator/offload_fixture.h"

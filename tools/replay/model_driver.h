@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
-#include "allocator/driver.h"
+#include "allocator/core/driver.h"
 #include "tools/replay/device.h"
 
 namespace vramstow {

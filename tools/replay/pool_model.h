@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "tools/replay/device.h"
 #include "tools/replay/model.h"
 #include "tools/replay/model_driver.h"

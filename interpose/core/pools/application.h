@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/mutex.h"
-#include "allocator/pool.h"
+#include "allocator/core/mutex.h"
+#include "allocator/pool/pool.h"
 
 struct vramstow_block;
 struct vramstow_stats;

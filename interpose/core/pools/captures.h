@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "allocator/mutex.h"
+#include "allocator/core/mutex.h"
 
 namespace vramstow {
 

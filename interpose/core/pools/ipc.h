@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "allocator/mutex.h"
+#include "allocator/core/mutex.h"
 #include "interpose/core/runtime/cuda_abi.h"
 
 namespace vramstow {

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "allocator/host_memory.h"
+#include "allocator/core/host_memory.h"
 #include "interpose/core/core.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/settings.h"

@@ -4,7 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OUT_OF_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OUT_OF_MEMORY_H_
 
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 
 namespace vramstow {
 

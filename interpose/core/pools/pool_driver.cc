@@ -2,8 +2,8 @@
 
 #include <new>
 
-#include "allocator/cuda_driver.h"
-#include "allocator/host_memory.h"
+#include "allocator/core/cuda_driver.h"
+#include "allocator/core/host_memory.h"
 #include "interpose/core/runtime/real_functions.h"
 
 namespace vramstow {

@@ -10,7 +10,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
 
-#include "allocator/driver.h"
+#include "allocator/core/driver.h"
 
 namespace vramstow {
 

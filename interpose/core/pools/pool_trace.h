@@ -9,7 +9,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 
-#include "allocator/config.h"
+#include "allocator/core/config.h"
 #include "interpose/core/handlers/entry.h"
 
 namespace vramstow {

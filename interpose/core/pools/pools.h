@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "allocator/offload/offloader.h"
-#include "allocator/pool.h"
+#include "allocator/pool/pool.h"
 #include "interpose/core/pools/captures.h"
 #include "interpose/core/pools/pool_driver.h"
 #include "interpose/core/runtime/cuda_abi.h"

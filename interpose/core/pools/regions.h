@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/mutex.h"
+#include "allocator/core/mutex.h"
 
 namespace vramstow {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "allocator/config.h"
+#include "allocator/core/config.h"
 #include "base/options.h"
 
 namespace vramstow {

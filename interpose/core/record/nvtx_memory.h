@@ -20,7 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/mutex.h"
+#include "allocator/core/mutex.h"
 #include "base/event.h"
 #include "interpose/core/record/nvtx_abi.h"
 

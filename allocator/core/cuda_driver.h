@@ -1,0 +1,103 @@
+// CudaDriver: fills the pool's DriverTable from a CUDA driver.
+//
+// Idea: whoever brings the pool into a process knows how to reach the real driver past every hook;
+// it gives a function from names (as the driver library exports them, "cuMemCreate") to addresses.
+// Nothing is linked, and only what DriverTable names is called.
+//
+// Ownership: the context belongs to the caller and outlives the pool, or the pool is closed with
+// alive = false. The CudaDriver outlives the pool. Threads: the table may be used from any thread;
+// each call makes the context current where another is, and puts that back. Errors: false, and
+// missing() names the function that the driver lacks. Units: as driver.h.
+#ifndef VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
+#define VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/driver.h"
+
+namespace vramstow {
+
+class CudaDriver {
+ public:
+  using Resolve = void* (*)(void* context, const char* name);
+
+  CudaDriver() = default;
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+
+  // Looks all functions up and asks the device what it can do.
+  bool Open(Resolve resolve, void* resolve_context, CUdevice device, CUcontext context);
+
+  const DriverTable* table() const { return &table_; }
+
+  // The context is gone: from now on no call makes it current. What is not of the context
+  // (addresses, physical memory) can still be given back.
+  void ForgetContext() { context_gone_.store(true, std::memory_order_release); }
+  // Mappings are accessible to this device, too, from the next set_access on.
+  void AddPeer(CUdevice peer);
+  // The name that could not be resolved, or null.
+  const char* missing() const { return missing_; }
+
+ private:
+  struct Functions {
+    decltype(&cuCtxGetCurrent) CtxGetCurrent;
+    decltype(&cuCtxPushCurrent) CtxPushCurrent;
+    decltype(&cuCtxPopCurrent) CtxPopCurrent;
+    decltype(&cuCtxSynchronize) CtxSynchronize;
+    decltype(&cuCtxRecordEvent) CtxRecordEvent;  // null before driver 12.5
+    decltype(&cuDeviceGetAttribute) DeviceGetAttribute;
+    decltype(&cuDeviceTotalMem) DeviceTotalMem;
+    decltype(&cuMemGetInfo) MemGetInfo;
+    decltype(&cuMemGetAllocationGranularity) MemGetAllocationGranularity;
+    decltype(&cuMemAddressReserve) MemAddressReserve;
+    decltype(&cuMemAddressFree) MemAddressFree;
+    decltype(&cuMemCreate) MemCreate;
+    decltype(&cuMemRelease) MemRelease;
+    decltype(&cuMemMap) MemMap;
+    decltype(&cuMemAlloc) MemAlloc;
+    decltype(&cuMemFree) MemFree;
+    decltype(&cuMemUnmap) MemUnmap;
+    decltype(&cuMemSetAccess) MemSetAccess;
+    decltype(&cuEventCreate) EventCreate;
+    decltype(&cuEventDestroy) EventDestroy;
+    decltype(&cuEventRecord) EventRecord;
+    decltype(&cuEventQuery) EventQuery;
+    decltype(&cuThreadExchangeStreamCaptureMode) ThreadExchangeStreamCaptureMode;
+    decltype(&cuMemcpyAsync) MemcpyAsync;
+    decltype(&cuMemHostAlloc) MemHostAlloc;
+    decltype(&cuMemFreeHost) MemFreeHost;
+    decltype(&cuStreamCreate) StreamCreate;
+    decltype(&cuStreamDestroy) StreamDestroy;
+    decltype(&cuStreamSynchronize) StreamSynchronize;
+  };
+
+  class Current;  // makes the context current while it lives
+
+  bool Look(Resolve resolve, void* resolve_context);
+  bool Attribute(CUdevice_attribute attribute) const;
+  bool HasVirtualMemory() const;
+  void FillMemory();
+  void FillOrder();
+  void FillOffload();
+  CUmemAllocationProp Properties() const;
+  // A host location that the device can map, or false.
+  bool CanCopy() const;
+  bool HostLocation(CUmemLocation* location) const;
+
+  Functions functions_{};
+  DriverTable table_{};
+  CUdevice device_ = 0;
+  std::atomic<uint64_t> peers_{0};  // one bit for each device, the own one not among them
+  std::atomic<bool> context_gone_{false};
+  CUcontext context_ = nullptr;
+  bool exportable_ = false;
+  bool rdma_ = false;
+  const char* missing_ = nullptr;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_CORE_CUDA_DRIVER_H_

@@ -1,0 +1,158 @@
+// PoolEvents: what the pool tells the tracer, in the words of base/event.h.
+//
+// Idea: two families. Blocks: kAllocate and kFree of the layer that asked; `object` of a kAllocate
+// says how it was served (Served). Dealings with the driver, layer kPool: kReserve, kAllocate and
+// kFree of kPhysical (or, of a pool without virtual memory, of kDevice: segments), kMap, kUnmap,
+// kAccess; and the steps kCacheMiss, kCacheStitch, …. Reserved memory is the sum of the kPhysical
+// and kDevice events of this layer, allocated memory the sum of the blocks', free memory the
+// difference: exact after every event.
+//
+// As everywhere, what gives memory away is told before the driver is asked, and followed by
+// kRefused if the driver refuses.
+//
+// Ownership: none. Threads: as the sink's. Units: bytes; nanoseconds for the size of
+// kCacheFenceWait.
+#ifndef VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
+#define VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_
+
+#include <cstdint>
+
+#include "allocator/core/config.h"
+#include "allocator/core/driver.h"
+#include "base/typed_event.h"
+
+namespace vramstow {
+
+class PoolEvents {
+ public:
+  void Open(const EventSink& sink, int16_t device) {
+    sink_ = sink;
+    device_ = device;
+  }
+  bool on() const { return sink_.take != nullptr; }
+
+  void Block(EventKind kind, Layer layer, uint64_t address, uint64_t size, uint64_t requested,
+             uint64_t stream, Served served) const {
+    if (!on()) return;
+    Event event;
+    event.kind = kind;
+    event.layer = layer;
+    event.memory = MemoryKind::kDevice;
+    event.device = device_;
+    event.address = address;
+    event.size = size;
+    event.requested = requested;
+    event.stream = stream;
+    event.object = static_cast<uint64_t>(served);
+    sink_.take(sink_.context, &event);
+  }
+
+  // kReserve, kUnreserve.
+  void Address(EventKind kind, uint64_t address, uint64_t size) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kAddressRange;
+    event.address = address;
+    event.size = size;
+    sink_.take(sink_.context, &event);
+  }
+
+  // kAllocate, kFree: physical memory. Its handle is the address.
+  uint64_t Physical(EventKind kind, uint64_t handle, uint64_t size, DriverResult result,
+                    bool host = false) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = host ? MemoryKind::kHostPhysical : MemoryKind::kPhysical;
+    event.address = handle;
+    event.size = size;
+    event.result = result;
+    return sink_.take(sink_.context, &event);
+  }
+
+  // kAllocate, kFree: memory of the plain driver that blocks are cut from.
+  uint64_t Segment(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kDevice;
+    event.address = address;
+    event.size = size;
+    event.result = result;
+    return sink_.take(sink_.context, &event);
+  }
+
+  // kAllocate, kFree: page-locked memory of the host.
+  void Pinned(EventKind kind, uint64_t address, uint64_t size, DriverResult result) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.layer = Layer::kDriver;  // it is host memory like any other
+    event.memory = MemoryKind::kHostPinned;
+    event.address = address;
+    event.size = size;
+    event.requested = size;
+    event.result = result;
+    sink_.take(sink_.context, &event);
+  }
+
+  // kMap, kUnmap, kAccess.
+  uint64_t Mapping(EventKind kind, uint64_t address, uint64_t size, uint64_t handle,
+                   DriverResult result) const {
+    return OfMemory(kind, address, size, 0, handle, result);
+  }
+
+  // The driver refused what the event of this sequence announced.
+  void Refused(uint64_t sequence, DriverResult result) const {
+    OfMemory(EventKind::kRefused, 0, 0, 0, sequence, result);
+  }
+
+  // kOffload, kReturn: memory of live blocks went to the host or came back.
+  void Moved(EventKind kind, uint64_t address, uint64_t size, uint64_t gate_ns,
+             uint64_t reason) const {
+    OfMemory(kind, address, size, gate_ns, reason, kDriverSuccess);
+  }
+
+  // kTouch: work that is submitted names the address, at `clock`.
+  void Touched(uint64_t address, uint64_t clock) const {
+    OfMemory(EventKind::kTouch, address, 0, 0, clock, kDriverSuccess);
+  }
+
+  // kCacheMiss and the others.
+  void Step(EventKind kind, uint64_t size, uint64_t requested, uint64_t object, uint64_t stream,
+            DriverResult result) const {
+    if (!on()) return;
+    Event event = PoolEvent(kind);
+    event.size = size;
+    event.requested = requested;
+    event.object = object;
+    event.stream = stream;
+    event.result = result;
+    sink_.take(sink_.context, &event);
+  }
+
+ private:
+  uint64_t OfMemory(EventKind kind, uint64_t address, uint64_t size, uint64_t requested,
+                    uint64_t object, DriverResult result) const {
+    if (!on()) return 0;
+    Event event = PoolEvent(kind);
+    event.memory = MemoryKind::kPhysical;
+    event.address = address;
+    event.size = size;
+    event.requested = requested;
+    event.object = object;
+    event.result = result;
+    return sink_.take(sink_.context, &event);
+  }
+  Event PoolEvent(EventKind kind) const {
+    Event event;
+    event.kind = kind;
+    event.layer = Layer::kPool;
+    event.device = device_;
+    return event;
+  }
+
+  EventSink sink_;
+  int16_t device_ = kNoDevice;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_CORE_EVENTS_H_

@@ -1,0 +1,206 @@
+#include "allocator/core/fences.h"
+
+namespace vramstow {
+namespace {
+
+// Short at first, because most work is; then up to what a scheduler can do anyway.
+constexpr uint64_t kFirstPauseNs = 2'000;
+constexpr uint64_t kLongestPauseNs = 200'000;
+
+}  // namespace
+
+void Fences::Close(bool alive) {
+  const uint32_t count = timelines();
+  for (uint32_t t = 0; t < count; ++t) {
+    Timeline& timeline = timelines_[t];
+    for (int i = 0; i < timeline.in_flight; ++i) {
+      if (alive && timeline.fences[i].event != 0) {
+        driver_->event_destroy(driver_->self, timeline.fences[i].event);
+      }
+    }
+    in_flight_ -= timeline.in_flight;
+    timeline.in_flight = 0;
+    timeline.recorded = 0;
+    // Nothing of a context that is gone can still run.
+    timeline.completed.store(timeline.open.fetch_add(1), std::memory_order_release);
+  }
+  for (int i = 0; alive && i < kept_count_; ++i) driver_->event_destroy(driver_->self, kept_[i]);
+  kept_count_ = 0;
+  stream_ticks_count_ = 0;
+}
+
+uint32_t Fences::FindTimeline(uint64_t stream) const {
+  const uint32_t count = timelines();
+  for (uint32_t t = 1; t < count; ++t) {
+    if (timelines_[t].stream == stream) return t;
+  }
+  return kMaxTimelines;
+}
+
+uint32_t Fences::TimelineOf(uint64_t stream) {
+  const uint32_t found = FindTimeline(stream);
+  if (found != kMaxTimelines) return found;
+  const uint32_t count = timelines();
+  if (count == kMaxTimelines) {
+    overflowed_ = true;
+    return kEverything;
+  }
+  timelines_[count].stream = stream;
+  count_.store(count + 1, std::memory_order_release);
+  return count;
+}
+
+DriverResult Fences::NewEvent(uint64_t* event) {
+  if (kept_count_ > 0) {
+    *event = kept_[--kept_count_];
+    return kDriverSuccess;
+  }
+  return driver_->event_create(driver_->self, event);
+}
+
+void Fences::DropEvent(uint64_t event) {
+  if (kept_count_ < kKept) {
+    kept_[kept_count_++] = event;
+  } else {
+    driver_->event_destroy(driver_->self, event);
+  }
+}
+
+DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
+  if (timeline != kEverything) {
+    const DriverResult result =
+        driver_->event_record(driver_->self, event, timelines_[timeline].stream);
+    // A stream that was destroyed is covered by an event of the whole context.
+    if (result != kDriverInvalidHandle && result != kDriverInvalidContext) return result;
+  }
+  if (!context_events_) return kDriverNotSupported;
+  return driver_->event_record_all(driver_->self, event);
+}
+
+DriverResult Fences::Ensure(uint32_t t, uint32_t tick) {
+  Timeline& timeline = timelines_[t];
+  if (timeline.recorded >= tick || Completed(t, tick)) return kDriverSuccess;
+  if (capturing()) return kDriverCaptureUnsupported;
+  if (t == kEverything && !context_events_) return EnsureEverything();
+  if (timeline.in_flight == kInFlight) {
+    PollTimeline(t);
+    if (timeline.in_flight == kInFlight) return kDriverNotReady;
+  }
+  uint64_t event = 0;
+  DriverResult result = NewEvent(&event);
+  if (result != kDriverSuccess) return result;
+  const uint32_t closed = timeline.open.fetch_add(1, std::memory_order_seq_cst);
+  result = Record(t, event);
+  if (result != kDriverSuccess) {
+    DropEvent(event);
+    if (t == kEverything && result == kDriverNotSupported) {
+      context_events_ = false;
+      return EnsureEverything();
+    }
+    return result;
+  }
+  timeline.recorded = closed;
+  timeline.fences[timeline.in_flight++] = {closed, event};
+  ++in_flight_;
+  return kDriverSuccess;
+}
+
+DriverResult Fences::EnsureEverything() {
+  Timeline& everything = timelines_[kEverything];
+  if (everything.in_flight > 0) {
+    Poll();
+    if (everything.in_flight > 0) return kDriverNotReady;
+  }
+  TimelineOf(0);  // the default stream takes part though nobody named it
+  // There are streams that have no timeline: only waiting for everything covers them.
+  if (overflowed_) return Synchronize();
+  const uint32_t count = timelines();
+  const uint32_t closed = everything.open.fetch_add(1, std::memory_order_seq_cst);
+  for (uint32_t t = 1; t < count; ++t) {
+    stream_ticks_[t] = OpenTick(t);
+    const DriverResult result = Ensure(t, stream_ticks_[t]);
+    if (result != kDriverSuccess) return result;
+  }
+  stream_ticks_count_ = count;
+  everything.recorded = closed;
+  everything.fences[everything.in_flight++] = {closed, 0};
+  ++in_flight_;
+  return kDriverSuccess;
+}
+
+void Fences::Complete(Timeline* timeline, uint32_t tick) {
+  uint32_t completed = timeline->completed.load(std::memory_order_relaxed);
+  while (tick > completed &&
+         !timeline->completed.compare_exchange_weak(completed, tick, std::memory_order_release)) {
+  }
+}
+
+void Fences::PollTimeline(uint32_t t) {
+  Timeline& timeline = timelines_[t];
+  int done = 0;
+  while (done < timeline.in_flight) {
+    const Fence& fence = timeline.fences[done];
+    if (!Completed(t, fence.tick)) {
+      const DriverResult result = driver_->event_query(driver_->self, fence.event);
+      if (result != kDriverSuccess && result != kDriverNotReady) broken_ = true;
+      if (result != kDriverSuccess) break;
+    }
+    Complete(&timeline, fence.tick);
+    DropEvent(fence.event);
+    ++done;
+  }
+  for (int i = done; i < timeline.in_flight; ++i) timeline.fences[i - done] = timeline.fences[i];
+  timeline.in_flight -= done;
+  in_flight_ -= done;
+}
+
+void Fences::PollEverything() {
+  Timeline& everything = timelines_[kEverything];
+  if (everything.in_flight == 0) return;
+  if (everything.fences[0].event != 0) {
+    PollTimeline(kEverything);
+    return;
+  }
+  for (uint32_t t = 1; t < stream_ticks_count_; ++t) {
+    if (!Completed(t, stream_ticks_[t])) return;
+  }
+  Complete(&everything, everything.fences[0].tick);
+  everything.in_flight = 0;
+  --in_flight_;
+}
+
+void Fences::Poll() {
+  if (capturing() || in_flight_ == 0) return;
+  const uint32_t count = timelines();
+  for (uint32_t t = 1; t < count; ++t) PollTimeline(t);
+  PollEverything();
+}
+
+bool Fences::WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns) {
+  uint64_t pause = kFirstPauseNs;
+  for (;;) {
+    const DriverResult result = Ensure(timeline, tick);
+    Poll();
+    if (Completed(timeline, tick)) return true;
+    if (result != kDriverSuccess && result != kDriverNotReady) return false;
+    if (broken()) return false;
+    if (capturing() || driver_->now(driver_->self) >= deadline_ns) return false;
+    driver_->pause(driver_->self, pause);
+    if (pause < kLongestPauseNs) pause *= 2;
+  }
+}
+
+DriverResult Fences::Synchronize() {
+  if (capturing()) return kDriverCaptureUnsupported;
+  const uint32_t count = timelines();
+  uint32_t closed[kMaxTimelines];
+  for (uint32_t t = 0; t < count; ++t) {
+    closed[t] = timelines_[t].open.fetch_add(1, std::memory_order_seq_cst);
+  }
+  const DriverResult result = driver_->synchronize(driver_->self);
+  if (result != kDriverSuccess) return result;
+  for (uint32_t t = 0; t < count; ++t) Complete(&timelines_[t], closed[t]);
+  return kDriverSuccess;
+}
+
+}  // namespace vramstow

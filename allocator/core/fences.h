@@ -1,0 +1,110 @@
+// Fences: which of the work that was submitted before a free is finished.
+//
+// Idea: every stream has a timeline of ticks. What is freed now is stamped with the timeline's open
+// tick; no driver call happens then. When somebody needs to know, the open tick is closed: one
+// event is recorded, and all frees of that tick share it. When the event has completed, so have
+// this tick and all before it. Timeline 0 stands for all streams at once, for frees whose stream is
+// unknown: one event of the whole context where the driver has that, else one on each stream seen.
+//
+// The tick is advanced before its event is recorded, so a free on another thread either has the old
+// tick, and came before the event, or gets the new one.
+//
+// Ownership: events belong to the fences until Close. Threads: OpenTick, Completed and captures
+// from any thread; all else under the device's lock. Errors: a fence that cannot be recorded leaves
+// its tick unfinished, so memory is kept back, never handed out early; Synchronize finishes it.
+#ifndef VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
+#define VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/driver.h"
+
+namespace vramstow {
+
+class Fences {
+ public:
+  static constexpr uint32_t kEverything = 0;
+  static constexpr uint32_t kMaxTimelines = 256;
+
+  void Open(const DriverTable* driver) { driver_ = driver; }
+  // Destroys the events; `alive` false: the context is gone, and its events with it.
+  void Close(bool alive);
+
+  // The timeline of a stream; made at first sight. kEverything when there are too many streams.
+  uint32_t TimelineOf(uint64_t stream);
+  // The same without making one; kMaxTimelines where there is none.
+  uint32_t FindTimeline(uint64_t stream) const;
+
+  // The tick for what is freed now.
+  uint32_t OpenTick(uint32_t timeline) const {
+    return timelines_[timeline].open.load(std::memory_order_seq_cst);
+  }
+  bool Completed(uint32_t timeline, uint32_t tick) const {
+    return tick <= timelines_[timeline].completed.load(std::memory_order_acquire);
+  }
+
+  // Makes sure that an event for this tick is on its way. Result of the record, if one was needed.
+  DriverResult Ensure(uint32_t timeline, uint32_t tick);
+  // Looks which events have completed. No wait.
+  void Poll();
+  // Whether Poll would ask the driver.
+  bool AnyInFlight() const { return in_flight_ != 0; }
+  // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
+  // clock), or it cannot.
+  bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns);
+  // Waits for all work of the context: all ticks complete. From any thread, without the lock.
+  DriverResult Synchronize();
+
+  // While a stream is captured, no fence is made and none is asked for.
+  void CaptureBegins() { captures_.fetch_add(1, std::memory_order_relaxed); }
+  void CaptureEnds() { captures_.fetch_sub(1, std::memory_order_relaxed); }
+  // The driver cannot say whether events have completed, other than by waiting for all work.
+  bool broken() const { return broken_; }
+  bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
+
+  uint32_t timelines() const { return count_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr int kInFlight = 4;
+
+  struct Fence {
+    uint32_t tick;
+    uint64_t event;  // 0, of timeline 0: completes when all `stream_ticks` have
+  };
+  struct Timeline {
+    uint64_t stream = 0;
+    std::atomic<uint32_t> open{1};
+    std::atomic<uint32_t> completed{0};
+    uint32_t recorded = 0;  // the last tick with an event
+    int in_flight = 0;
+    Fence fences[kInFlight] = {};
+  };
+
+  DriverResult NewEvent(uint64_t* event);
+  void DropEvent(uint64_t event);
+  DriverResult Record(uint32_t timeline, uint64_t event);
+  DriverResult EnsureEverything();
+  void PollTimeline(uint32_t timeline);
+  void PollEverything();
+  void Complete(Timeline* timeline, uint32_t tick);
+
+  const DriverTable* driver_ = nullptr;
+  std::atomic<uint32_t> count_{1};
+  std::atomic<int> captures_{0};
+  bool context_events_ = true;  // until the driver says it has none
+  bool broken_ = false;
+  bool overflowed_ = false;  // there were more streams than timelines
+  int in_flight_ = 0;        // of all timelines
+  static constexpr int kKept = 32;
+  uint64_t kept_[kKept] = {};
+  int kept_count_ = 0;
+  Timeline timelines_[kMaxTimelines];
+  // Of timeline 0 without context events: what each stream has to reach. One such fence at a time.
+  uint32_t stream_ticks_[kMaxTimelines] = {};
+  uint32_t stream_ticks_count_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_CORE_FENCES_H_

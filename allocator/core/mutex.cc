@@ -1,0 +1,41 @@
+#include "allocator/core/mutex.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace vramstow {
+namespace {
+
+// About as long as a hit holds the lock, a few times over.
+constexpr int kSpins = 200;
+// Sleepers look again by themselves after this long, because a wake may miss them (mutex.h).
+constexpr long kLongestSleepNs = 200'000;
+
+void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void Mutex::LockSlow() {
+  for (int i = 0; i < kSpins; ++i) {
+    if (state_.load(std::memory_order_relaxed) == kFree && TryLock()) return;
+    Relax();
+  }
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  const timespec most{0, kLongestSleepNs};
+  while (!TryLock()) {
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kTaken, &most, nullptr, 0);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Mutex::Wake() { syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+
+}  // namespace vramstow

@@ -1,0 +1,93 @@
+// AddressMap: from a block's address to its span.
+//
+// Idea: open addressing with linear probing; 8 bytes for each place, a third of the places empty at
+// the least. Deleting moves later members back, so there are no tombstones and look-ups stay short
+// however many blocks came and went (D. Knuth, TAOCP 3, 6.4, algorithm R).
+//
+// Ownership: the map owns its table. Threads: the heap's lock. Errors: false: no memory for a
+// larger table. Only EnsureRoom makes system calls. Units: addresses are multiples of kBlockBytes.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_ADDRESS_MAP_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_ADDRESS_MAP_H_
+
+#include <cstdint>
+
+#include "allocator/core/host_memory.h"
+#include "allocator/heap/span.h"
+
+namespace vramstow {
+
+class AddressMap {
+ public:
+  // Addresses that are this far apart may look alike.
+  static constexpr uint64_t kKeyReach = kBlockBytes << 32;
+
+  // Makes the next `count` calls of Insert safe.
+  bool EnsureRoom(uint32_t count) { return HasRoom(count) || Grow(count); }
+  bool HasRoom(uint32_t count) const { return count_ + count <= limit_; }
+  void Close();
+
+  void Insert(uint64_t address, uint32_t index) {
+    const uint32_t key = KeyOf(address);
+    uint32_t place = Home(key);
+    while (places_[place].index != 0) place = (place + 1) & mask_;
+    places_[place] = {key, index};
+    ++count_;
+  }
+
+  // The span that was inserted for the address, or 0.
+  uint32_t Find(uint64_t address, const SpanSlab& slab) const {
+    if (places_ == nullptr) return 0;
+    const uint32_t key = KeyOf(address);
+    for (uint32_t place = Home(key); places_[place].index != 0; place = (place + 1) & mask_) {
+      if (places_[place].key == key && slab[places_[place].index].address == address) {
+        return places_[place].index;
+      }
+    }
+    return 0;
+  }
+
+  void Remove(uint64_t address, uint32_t index);
+  // The address will be inserted or looked for soon. Inlined by order: g++ takes a function that
+  // only prefetches for one without effect and drops calls of it.
+  [[gnu::always_inline]] void Prefetch(uint64_t address) const {
+    __builtin_prefetch(&places_[Home(KeyOf(address))], 1);
+  }
+
+  // The same without a look at the span, for callers that know that the address is a member and
+  // that no two of theirs are kKeyReach or more apart.
+  uint32_t Find(uint64_t address) const {
+    const uint32_t key = KeyOf(address);
+    uint32_t place = Home(key);
+    while (places_[place].key != key || places_[place].index == 0) place = (place + 1) & mask_;
+    return places_[place].index;
+  }
+
+  uint32_t count() const { return count_; }
+  uint64_t bytes() const { return places_ == nullptr ? 0 : (uint64_t{mask_} + 1) * sizeof(Place); }
+
+ private:
+  struct Place {
+    uint32_t key;    // the address's low 32 bits above the block granule
+    uint32_t index;  // 0: empty
+  };
+
+  static uint32_t KeyOf(uint64_t address) { return static_cast<uint32_t>(address / kBlockBytes); }
+  // Blocks of the same 4 KiB have their homes in the same cache line: neighbours are often freed
+  // one after the other.
+  uint32_t Home(uint32_t key) const {
+    return (key / kLine * 0x9E3779B1U >> shift_) * kLine + key % kLine;
+  }
+  bool Grow(uint32_t count);
+
+  static constexpr uint32_t kLine = 8;  // places in a cache line
+
+  Place* places_ = nullptr;
+  uint32_t mask_ = 0;
+  uint32_t shift_ = 0;
+  uint32_t count_ = 0;
+  uint32_t limit_ = 0;  // members at which the table grows
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_ADDRESS_MAP_H_

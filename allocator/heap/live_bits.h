@@ -1,0 +1,86 @@
+// LiveBits: where the live blocks of a heap begin, one bit for each place where one could.
+//
+// Idea: whether an address may be freed has to be known at once, but the records that say so lie in
+// no cache of the processor's once there are very many. These bits do: a million blocks of 1 KiB
+// have 256 KiB of them. Everything else about a free can then be put off (Heap::Park).
+//
+// Ownership: the bits own their memory until Close. Threads: the heap's lock. Errors: false: no
+// memory, or too many ranges; such addresses are never set. Only Cover makes system calls. Units:
+// bytes; blocks begin at multiples of kBlockBytes.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_LIVE_BITS_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_LIVE_BITS_H_
+
+#include <cstdint>
+
+#include "allocator/core/host_memory.h"
+#include "allocator/heap/span.h"
+
+namespace vramstow {
+
+class LiveBits {
+ public:
+  // Addresses from here on can be set; `address` and `size` are multiples of 64 blocks' granules.
+  bool Cover(uint64_t address, uint64_t size) {
+    if (count_ == kMaxRanges) return false;
+    void* words = AllocateHostMemory(size / kWordReach * sizeof(uint64_t));
+    if (words == nullptr) return false;
+    ranges_[count_++] = {address, size, static_cast<uint64_t*>(words)};
+    return true;
+  }
+  void Close() {
+    for (uint32_t i = 0; i < count_; ++i) {
+      FreeHostMemory(ranges_[i].words, ranges_[i].size / kWordReach * sizeof(uint64_t));
+    }
+    count_ = 0;
+  }
+
+  void Set(uint64_t address) {
+    const Place place = Find(address);
+    if (place.word != nullptr) *place.word |= place.bit;
+  }
+  bool Covers(uint64_t address) const { return Find(address).word != nullptr; }
+  bool Test(uint64_t address) const {
+    const Place place = Find(address);
+    return place.word != nullptr && (*place.word & place.bit) != 0;
+  }
+  // Whether it was set; false also for what is no place where a block could begin.
+  bool Clear(uint64_t address) {
+    const Place place = Find(address);
+    if (place.word == nullptr || (*place.word & place.bit) == 0) return false;
+    *place.word &= ~place.bit;
+    return true;
+  }
+
+ private:
+  // Regions double in size, so that more are rare.
+  static constexpr uint32_t kMaxRanges = 8;
+  static constexpr uint64_t kWordReach = 64 * kBlockBytes;
+
+  struct Range {
+    uint64_t address;
+    uint64_t size;
+    uint64_t* words;
+  };
+  struct Place {
+    uint64_t* word;
+    uint64_t bit;
+  };
+
+  Place Find(uint64_t address) const {
+    for (uint32_t i = 0; i < count_; ++i) {
+      const Range& range = ranges_[i];
+      const uint64_t offset = address - range.address;
+      if (offset >= range.size) continue;
+      if (offset % kBlockBytes != 0) break;
+      return {range.words + offset / kWordReach, uint64_t{1} << (offset / kBlockBytes % 64)};
+    }
+    return {nullptr, 0};
+  }
+
+  uint32_t count_ = 0;
+  Range ranges_[kMaxRanges] = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_LIVE_BITS_H_

@@ -1,0 +1,55 @@
+// Span: a run of addresses in one state, the record from which a heap is made.
+//
+// Idea: the spans of a region lie in a list ordered by address, without a gap: live blocks, free
+// spans (mapped: the cached memory) and holes (unmapped addresses). Neighbours in the same state
+// are joined, except where that is put off (kQuick) or must wait (kPending).
+//
+// Ownership: the heap's slab. Threads: the heap's lock. Units: bytes, multiples of kBlockBytes.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_SPAN_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_SPAN_H_
+
+#include <cstdint>
+
+#include "allocator/core/slab.h"
+#include "base/event.h"
+
+namespace vramstow {
+
+// The granule of blocks: what libraries rely on (cudaMalloc promises 256).
+inline constexpr uint64_t kBlockBytes = 512;
+
+enum class SpanState : uint8_t {
+  kNone = 0,
+  kLive,     // the application holds it
+  kFree,     // mapped, and in the index of free spans
+  kQuick,    // free, kept whole for a request of the same size; not yet joined with neighbours
+  kPending,  // freed, but work of other streams may still touch it
+  kHole,     // unmapped
+};
+
+// One cache line, because a hit touches one span.
+struct alignas(64) Span {
+  uint64_t address;
+  uint64_t size;
+  uint64_t requested;  // of a live block
+  uint64_t id;         // of a live block: no other block of the process ever has the same
+  uint32_t previous;   // neighbour below, 0 at the region's start
+  uint32_t next;       // neighbour above, 0 at the region's end
+  uint32_t list_previous;
+  uint32_t list_next;
+  uint32_t tick;   // of a free span: the heap's stream may touch it until this tick has completed
+  uint32_t uses;   // of a live or pending block: first of its recorded uses by other streams
+  uint32_t epoch;  // of a free span: when it was freed, in the pool's epochs; of a large live block
+                   // its name among the heap's requests
+  SpanState state;
+  uint8_t zone;
+  Layer layer;
+  bool offloaded;  // of a live or pending block: part of it was put into host memory
+};
+static_assert(sizeof(Span) == 64);
+
+using SpanSlab = Slab<Span>;
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_SPAN_H_

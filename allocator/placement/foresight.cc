@@ -1,0 +1,65 @@
+#include "allocator/placement/foresight.h"
+
+#include <bit>
+
+#include "allocator/core/host_memory.h"
+
+namespace vramstow {
+
+uint32_t SlotMask::Common(const SlotMask& other) const {
+  int common = 0;
+  for (uint64_t i = 0; i < kSlots / 64; ++i) common += std::popcount(words[i] & other.words[i]);
+  return static_cast<uint32_t>(common);
+}
+
+void SlotMask::AddRequests(uint64_t from, uint64_t to, uint64_t round) {
+  if (to - from >= round) {
+    for (uint64_t& word : words) word = ~uint64_t{0};
+    return;
+  }
+  const uint64_t first = from * kSlots / round;
+  const uint64_t last = (to * kSlots + round - 1) / round;
+  for (uint64_t slot = first; slot < last;) {
+    const uint64_t bit = slot % 64;
+    const uint64_t count = last - slot < 64 - bit ? last - slot : 64 - bit;
+    words[slot % kSlots / 64] |= (~uint64_t{0} >> (64 - count)) << bit;
+    slot += count;
+  }
+}
+
+bool Foresight::Begin(AddressSpace* space) {
+  if (masks_ == nullptr) {
+    void* memory = AllocateHostMemory(kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
+    if (memory == nullptr) return false;
+    masks_ = static_cast<SlotMask*>(memory);
+    pages_ = reinterpret_cast<uint64_t*>(masks_ + kMostPages);
+  }
+  space_ = space;
+  count_ = 0;
+  return true;
+}
+
+bool Foresight::Note(uint64_t address, const SlotMask& slots) {
+  Page& page = space_->PageAt(address);
+  if (page.foreseen == 0) {
+    if (count_ + 1 == kMostPages) return false;
+    page.foreseen = ++count_;
+    masks_[count_] = SlotMask();
+    pages_[count_] = address;
+  }
+  masks_[page.foreseen].Add(slots);
+  return true;
+}
+
+void Foresight::End() {
+  for (; count_ != 0; --count_) space_->PageAt(pages_[count_]).foreseen = 0;
+}
+
+void Foresight::Close() {
+  if (masks_ != nullptr) {
+    FreeHostMemory(masks_, kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
+  }
+  masks_ = nullptr;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,58 @@
+// OutOfMemoryReport: what the pool knows when it has to say no.
+//
+// Ownership: a value without pointers. Threads: values. Errors: none. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_REPORT_H_
+#define VRAMSTOW_ALLOCATOR_POOL_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+// The steps of the pressure ladder, in their order.
+enum class LadderStep : uint8_t { kFences, kStitch, kGrow, kTrimOthers, kHooks, kOffload, kWait };
+inline constexpr int kLadderSteps = 7;
+const char* LadderStepName(LadderStep step);
+
+struct OutOfMemoryReport {
+  static constexpr int kHolders = 8;
+
+  struct Holder {
+    uint64_t address;
+    uint64_t bytes;
+    uint64_t stream;
+    Layer layer;
+  };
+  struct Tried {
+    uint32_t times;
+    uint64_t bytes;  // what the step brought in
+    uint64_t duration_ns;
+  };
+
+  uint64_t requested_bytes;
+  uint64_t stream;
+  uint64_t allocated_bytes;
+  uint64_t reserved_bytes;
+  uint64_t limit_bytes;        // 0: none
+  uint64_t device_free_bytes;  // as the driver says, for all processes
+  uint64_t device_total_bytes;
+  uint64_t free_bytes;  // cached
+  uint64_t free_pieces;
+  uint64_t largest_free_bytes;
+  uint64_t pending_bytes;  // freed, but earlier work has not finished
+  uint64_t live_blocks;
+  uint64_t number;        // of the reports of this pool, from 1; 0: there was none
+  int32_t driver_result;  // of the driver call that failed last
+  Tried tried[kLadderSteps];
+  int holder_count;
+  Holder holders[kHolders];  // the largest live blocks, largest first
+};
+
+// The report as text, ending in a zero byte; cut if it is too long. Returns the length written.
+size_t FormatReport(const OutOfMemoryReport& report, char* text, size_t size);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_REPORT_H_
