@@ -41,11 +41,13 @@ def corpus() -> Path:
 
 
 def sections() -> dict[str, Section]:
+    import analysis_outputs
     import interposer_outputs
     import pool_outputs
 
     return {
         **pool_outputs.SECTIONS,
+        **analysis_outputs.SECTIONS,
         **interposer_outputs.SECTIONS,
     }
 
