@@ -10,10 +10,6 @@ import sys
 import pytest
 import tree
 
-MAX_LINES = 500
-# The tables of names are data: one line for each function that CUDA has.
-DATA_SUFFIXES = {".def"}
-
 
 def test_sources_are_as_clang_format_writes_them() -> None:
     program = shutil.which("clang-format")
@@ -41,16 +37,6 @@ def test_python_is_as_ruff_wants_it() -> None:
             check=False,
         )
         assert result.returncode == 0, result.stdout[:4000] + result.stderr[:2000]
-
-
-def test_files_are_small_enough_to_hold_in_the_head() -> None:
-    too_long = {
-        tree.relative(path): count
-        for path in tree.code()
-        if path.suffix not in DATA_SUFFIXES
-        and (count := len(path.read_text().splitlines())) > MAX_LINES
-    }
-    assert not too_long, f"over {MAX_LINES} lines: {too_long}"
 
 
 def test_headers_have_a_guard_named_after_their_path() -> None:
