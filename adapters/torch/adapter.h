@@ -1,32 +1,33 @@
 // Adapter: PyTorch's CUDA allocator, served by vramstow's pool.
 //
-// Idea: a full implementation of c10's CUDAAllocator. One source serves several releases: functions
-// whose signatures changed are declared in every form and without `override`, and Complete() in
-// install.cc proves that none is missing. What the pool cannot serve (a device without virtual
-// memory, pools with an allocator of the application's, blocks from before) goes to PyTorch's own
-// allocator, which stays in place behind this one.
+// Idea: a full implementation of c10's CUDAAllocator that only hands each call to the part that
+// does the work. One source serves several releases: functions whose signatures changed are
+// declared in every form and without `override`, and a static_assert in install.cc proves that none
+// is missing. What the pool cannot serve goes to PyTorch's own allocator, which stays in place
+// behind this one.
 //
 // Ownership: one object, never destroyed. Threads: any. Errors: PyTorch's exceptions, nothing else.
 // Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_ADAPTER_H_
 #define VRAMSTOW_ADAPTERS_TORCH_ADAPTER_H_
 
-#include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "adapters/torch/device.h"
-#include "adapters/torch/history.h"
+#include "adapters/torch/blocks.h"
+#include "adapters/torch/cache.h"
+#include "adapters/torch/checkpoints.h"
+#include "adapters/torch/pool_observer.h"
+#include "adapters/torch/private_pools.h"
+#include "adapters/torch/sharing.h"
+#include "adapters/torch/snapshots.h"
 #include "adapters/torch/torch_api.h"
 
-// Functions that some releases of PyTorch declare and others do not.
+// Some releases of PyTorch declare functions that others do not.
 #pragma GCC diagnostic ignored "-Woverloaded-virtual"
 #pragma GCC diagnostic ignored "-Wsuggest-override"
 
@@ -34,12 +35,9 @@ namespace vramstow::torch_adapter {
 
 class Adapter final : public CUDAAllocator {
  public:
-  static constexpr int kMaxDevices = 64;
-
   Adapter(const vramstow_framework* table, CUDAAllocator* native);
 
-  // --- c10::Allocator, c10::DeviceAllocator (allocate.cc, statistics.cc)
-  // --------------------------
+  // --- c10::Allocator, c10::DeviceAllocator ------------------------------------------------------
   DataPtr allocate(size_t size) override;
   c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* to, const void* from, std::size_t count) const override;
@@ -51,7 +49,7 @@ class Adapter final : public CUDAAllocator {
   void resetAccumulatedStats(DeviceIndex device);
   void resetPeakStats(DeviceIndex device);
 
-  // --- CUDAAllocator: blocks (allocate.cc) -------------------------------------------------------
+  // --- CUDAAllocator: blocks ---------------------------------------------------------------------
   void* raw_alloc(size_t size) override;
   void* raw_alloc_with_stream(size_t size, cudaStream_t stream) override;
   void raw_delete(void* data) override;
@@ -61,7 +59,7 @@ class Adapter final : public CUDAAllocator {
   bool isEnabled() const override;
   std::string name() override;
 
-  // --- Numbers (statistics.cc) -------------------------------------------------------------------
+  // --- Numbers -----------------------------------------------------------------------------------
   double getMemoryFraction(DeviceIndex device);
   void setMemoryFraction(double fraction, DeviceIndex device);
   std::vector<caching::StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex device);
@@ -69,7 +67,7 @@ class Adapter final : public CUDAAllocator {
   void* getBaseAllocation(void* data, size_t* size);
   SnapshotInfo snapshot(MempoolId_t id = {0, 0}, bool include_traces = true);
 
-  // --- Private pools (pools.cc) ------------------------------------------------------------------
+  // --- Private pools -----------------------------------------------------------------------------
   void beginAllocateToPool(DeviceIndex device, MempoolId_t id,
                            std::function<bool(cudaStream_t)> filter);
   void endAllocateToPool(DeviceIndex device, MempoolId_t id);
@@ -90,14 +88,14 @@ class Adapter final : public CUDAAllocator {
   caching::CheckpointDelta setCheckpointPoolState(DeviceIndex device,
                                                   std::shared_ptr<caching::AllocatorState> state);
 
-  // --- Sharing and peers (sharing.cc) ------------------------------------------------------------
+  // --- Sharing and peers -------------------------------------------------------------------------
   caching::ShareableHandle shareIpcHandle(void* data);
   std::shared_ptr<void> getIpcDevPtr(std::string handle);
   void enablePeerAccess(DeviceIndex device, DeviceIndex peer);
   cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device, size_t count,
                           cudaStream_t stream, bool peer_access);
 
-  // --- History and observers (watching.cc) -------------------------------------------------------
+  // --- History and observers ---------------------------------------------------------------------
   bool isHistoryEnabled();
   std::shared_ptr<GatheredContext> getContextForPointer(const void* data);
   void recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
@@ -116,71 +114,23 @@ class Adapter final : public CUDAAllocator {
   void attachOomRejectionObserver(OutOfMemoryObserver observer);
   void attachAllocatorTraceTracker(caching::AllocatorTraceTracker tracker);
 
-  // --- Told by the pool (watching.cc), under its locks -------------------------------------------
-  void TellMapping(int device, uint64_t address, uint64_t size, bool mapped);
-  void TellCompleted(int device, uint64_t address, uint64_t size, uint64_t requested);
-
-  CUDAAllocator* native() const { return native_; }
+  // Hears from the pool.
+  PoolObserver& pool_observer() { return pool_observer_; }
 
  private:
-  struct Request {
-    Device* device;
-    size_t size;
-    cudaStream_t stream;
-    uint64_t pool;
-  };
-
-  // While PyTorch's own allocator allocates on a device: the fraction of its memory that may be
-  // used is for both together.
-  class Turn {
-   public:
-    Turn(Adapter* adapter, Device* device) : adapter_(adapter), device_(device) {
-      device->native_used.store(true, std::memory_order_relaxed);
-      if (device->has_fraction) adapter->LimitNative(device);
-    }
-    ~Turn() {
-      if (device_->has_fraction && device_->handle >= 0) adapter_->ApplyFraction(device_);
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    Adapter* const adapter_;
-    Device* const device_;
-  };
-
-  static void Delete(void* data);
-  DeviceIndex CurrentDevice() const;
-  Device& At(DeviceIndex device);
-  // Whether the pool serves this device; opens it at the first time.
-  bool IsServed(Device* device);
-  bool OpenPool(Device* device);
-  void* Allocate(DeviceIndex device, size_t size, cudaStream_t stream);
-  int Ask(const Request& request, vramstow_framework_block* block);
-  void* AllocateSlowly(const Request& request, int result, Context context);
-  void* Born(const Request& request, const vramstow_framework_block& block, Context context);
-  void Free(void* data);
-  bool FreeWatched(void* data);
-  void ForgetBlock(const vramstow_framework_block& block);
-  void NoteReserved(Device* device);
-  [[noreturn]] void Fail(const Request& request);  // out_of_memory.cc
-  void Report(void* data, int64_t change, Device* device);
-  void AddSegments(Device* device, bool all, uint64_t pool, std::vector<SegmentInfo>* segments);
-  void ApplyFraction(Device* device);
-  void LimitNative(Device* device);
-
-  const vramstow_framework* const table_;
-  const bool names_callers_;  // the trace has stacks: operators and modules belong to them
   CUDAAllocator* const native_;
-  std::atomic<int> device_count_{0};
-  std::atomic<bool> enabled_{true};
-  std::atomic<int64_t> max_split_size_{-1};  // a setting of PyTorch's own allocator
-  std::array<Device, kMaxDevices> devices_;
+  Devices devices_;
   History history_;
-  std::mutex observers_mutex_;
-  std::vector<OutOfMemoryObserver> observers_;
-  std::mutex shared_mutex_;
-  std::unordered_map<std::string, std::weak_ptr<void>> shared_;  // opened, by handle
+  Statistics statistics_;
+  MemoryFraction fraction_;
+  OutOfMemory out_of_memory_;
+  Blocks blocks_;
+  Cache cache_;
+  Snapshots snapshots_;
+  PrivatePools private_pools_;
+  Checkpoints checkpoints_;
+  Sharing sharing_;
+  PoolObserver pool_observer_;
 };
 
 // The one adapter of this process; null before it is installed.

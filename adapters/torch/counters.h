@@ -1,36 +1,25 @@
-// What PyTorch counts of one device: current, peak, and ever, for small and large blocks.
+// Counters: what PyTorch counts for one device: current, peak and total, for small and large
+// blocks.
 //
-// Idea: PyTorch keeps five numbers in three places each. They are kept here once for each size
-// class; sums and "active" numbers are made when somebody asks, but for the peaks.
+// Idea: PyTorch updates five quantities in three places each. This class updates them once for each
+// size class, and computes sums and "active" numbers when a caller asks. Only the peaks of the sums
+// are kept all the time.
 //
-// Ownership: values. Threads: a spin lock of its own, held for a few additions; nothing is called
-// under it. Errors: none. Units: bytes, blocks.
+// Ownership: values. Threads: any; one spin lock guards all quantities. Errors: none. Units: bytes,
+// blocks.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_COUNTERS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_COUNTERS_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 
+#include "adapters/torch/mutex.h"
 #include "adapters/torch/torch_api.h"
 
 namespace vramstow::torch_adapter {
 
-class SpinLock {
- public:
-  void lock() {
-    while (flag_.exchange(true, std::memory_order_acquire)) {
-      while (flag_.load(std::memory_order_relaxed)) std::this_thread::yield();
-    }
-  }
-  void unlock() { flag_.store(false, std::memory_order_release); }
-
- private:
-  std::atomic<bool> flag_{false};
-};
-
-// Of one quantity: both size classes and their sum.
+// One counted quantity: a number for each size class, and their sum.
 class Quantity {
  public:
   void Add(bool small, int64_t amount) {
@@ -42,7 +31,7 @@ class Quantity {
     if (sum > peak_) peak_ = sum;
   }
   void Remove(bool small, int64_t amount) { parts_[small ? 0 : 1].current -= amount; }
-  // The same by its new value.
+  // Adds or removes the difference to `value`.
   void Set(bool small, int64_t value) {
     const int64_t change = value - parts_[small ? 0 : 1].current;
     change >= 0 ? Add(small, change) : Remove(small, -change);
@@ -58,7 +47,7 @@ class Quantity {
       part.base = part.current;
     }
   }
-  // As PyTorch has it: sum, small, large.
+  // Fills PyTorch's array: the sum, small blocks, large blocks.
   template <typename StatArray>
   void Put(StatArray* stats) const {
     auto& all = (*stats)[0];
@@ -82,7 +71,7 @@ class Quantity {
     int64_t current = 0;
     int64_t peak = 0;
     int64_t added = 0;
-    int64_t base = 0;  // what there was when `added` began anew
+    int64_t base = 0;  // the current value when `added` was reset
   };
   Part parts_[2];
   int64_t peak_ = 0;
@@ -90,14 +79,14 @@ class Quantity {
 
 class Counters {
  public:
-  // The pool's own (PoolConfig::small_bytes): blocks up to this size have chunks apart from larger
-  // ones. PyTorch's is 1 MiB.
+  // The pool's limit (PoolConfig::small_bytes): blocks up to this size never share a chunk with
+  // larger ones. PyTorch's own limit is 1 MiB.
   static constexpr uint64_t kSmallBytes = uint64_t{128} << 10;
   static bool IsSmall(uint64_t size) { return size <= kSmallBytes; }
 
   void Allocated(uint64_t size, uint64_t requested) {
     const bool small = IsSmall(size);
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     count_.Add(small, 1);
     bytes_.Add(small, static_cast<int64_t>(size));
     requested_.Add(small, static_cast<int64_t>(requested));
@@ -105,10 +94,11 @@ class Counters {
     active_.Add(small, 1);
     active_bytes_.Add(small, static_cast<int64_t>(size));
   }
-  // `pending`: other streams may still touch it; Completed follows, or went before.
+  // `pending`: other streams may still use the block. Then Completed() is called, before or after
+  // this.
   void Freed(uint64_t size, uint64_t requested, bool pending) {
     const bool small = IsSmall(size);
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     count_.Remove(small, 1);
     bytes_.Remove(small, static_cast<int64_t>(size));
     if (pending) return;
@@ -119,28 +109,28 @@ class Counters {
   }
   void Completed(uint64_t size, uint64_t requested) {
     const bool small = IsSmall(size);
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     requested_.Remove(small, static_cast<int64_t>(requested));
     if (!follows_active_) return;
     active_.Remove(small, 1);
     active_bytes_.Remove(small, static_cast<int64_t>(size));
   }
-  // From now on blocks may be active that are not allocated. Before the first RecordUse.
+  // Call this before the first RecordUse: from then on a freed block may still be active.
   void FollowActive() {
     if (follows_active_) return;
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     if (follows_active_) return;
     active_ = count_;
     active_bytes_ = bytes_;
     follows_active_ = true;
   }
   void Reserved(uint64_t small, uint64_t large) {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     reserved_.Set(true, static_cast<int64_t>(small));
     reserved_.Set(false, static_cast<int64_t>(large));
   }
   void Put(DeviceStats* stats) {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     count_.Put(&stats->allocation);
     bytes_.Put(&stats->allocated_bytes);
     requested_.Put(&stats->requested_bytes);
@@ -149,30 +139,30 @@ class Counters {
     reserved_.Put(&stats->reserved_bytes);
   }
   void ResetPeaks() {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     for (Quantity* quantity : All()) quantity->ResetPeak();
   }
   void ResetAccumulated() {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     for (Quantity* quantity : All()) quantity->ResetAccumulated();
   }
-  // Read without the lock: for the profiler's curve.
-  int64_t allocated_bytes() const { return bytes_.current(); }
-  int64_t reserved_bytes() const { return reserved_.current(); }
+  // Read without the lock, because the profiler's memory curve need not be exact.
+  int64_t allocated_bytes() const VRAMSTOW_NO_LOCK_ANALYSIS { return bytes_.current(); }
+  int64_t reserved_bytes() const VRAMSTOW_NO_LOCK_ANALYSIS { return reserved_.current(); }
 
  private:
-  std::array<Quantity*, 6> All() {
+  std::array<Quantity*, 6> All() VRAMSTOW_REQUIRES(lock_) {
     return {&count_, &bytes_, &requested_, &active_, &active_bytes_, &reserved_};
   }
 
   SpinLock lock_;
   std::atomic<bool> follows_active_{false};
-  Quantity count_;
-  Quantity bytes_;
-  Quantity requested_;
-  Quantity active_;
-  Quantity active_bytes_;
-  Quantity reserved_;
+  Quantity count_ VRAMSTOW_GUARDED_BY(lock_);
+  Quantity bytes_ VRAMSTOW_GUARDED_BY(lock_);
+  Quantity requested_ VRAMSTOW_GUARDED_BY(lock_);
+  Quantity active_ VRAMSTOW_GUARDED_BY(lock_);
+  Quantity active_bytes_ VRAMSTOW_GUARDED_BY(lock_);
+  Quantity reserved_ VRAMSTOW_GUARDED_BY(lock_);
 };
 
 }  // namespace vramstow::torch_adapter

@@ -1,16 +1,17 @@
-// Device: what the adapter keeps of one CUDA device.
+// Device and Devices: what the adapter keeps for each CUDA device.
 //
-// Ownership: made once for each device, never destroyed: tensors may be freed after main has ended.
-// Threads: any; each part says for itself. Errors: handle < 0: the pool does not serve this device,
-// PyTorch's own allocator does. Units: bytes.
+// Ownership: the adapter makes all devices at once and never destroys them: tensors may be freed
+// after main has returned. Threads: any; each member says how it is shared. Errors: handle < 0
+// means that the pool does not serve this device, and PyTorch's own allocator does. Units: bytes.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_DEVICE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_DEVICE_H_
 
+#include <array>
 #include <atomic>
-#include <mutex>
 
 #include "adapters/torch/counters.h"
-#include "adapters/torch/private_pools.h"
+#include "adapters/torch/mutex.h"
+#include "adapters/torch/pool_registry.h"
 
 namespace vramstow::torch_adapter {
 
@@ -20,9 +21,9 @@ struct Device {
 
   DeviceIndex index = 0;
   std::atomic<int> handle{kUnopened};
-  std::mutex opening;
+  Mutex opening;  // held by the thread that opens the pool
   Counters counters;
-  PrivatePools pools;
+  PoolRegistry pools;
   std::atomic<double> fraction{1.0};
   std::atomic<bool> has_fraction{false};
   std::atomic<bool> native_used{false};  // PyTorch's own allocator has blocks here, too
@@ -30,6 +31,50 @@ struct Device {
   std::atomic<int64_t> out_of_memory{0};
   std::atomic<int64_t> synchronizations{0};
 };
+
+class Devices {
+ public:
+  static constexpr int kMost = 64;
+
+  Devices() {
+    for (int i = 0; i < kMost; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
+  }
+
+  // For an index that a caller of PyTorch's interface gave.
+  Device& At(DeviceIndex device) {
+    TORCH_CHECK(device >= 0 && device < kMost, "Allocator not initialized for device ",
+                static_cast<int>(device), ": did you call init?");
+    return devices_[device];
+  }
+  // For an index that is known to be right.
+  Device& operator[](int device) { return devices_[device]; }
+
+  // How many devices PyTorch uses; 0 before init().
+  int count() const { return count_.load(std::memory_order_relaxed); }
+  void set_count(int count) { count_ = count < kMost ? count : kMost; }
+
+  // The device of the calling thread. With one device the runtime need not be asked, which would
+  // take a third of an allocation's time.
+  DeviceIndex Current() const {
+    DeviceIndex device = 0;
+    if (count() != 1) C10_CUDA_CHECK(c10::cuda::GetDevice(&device));
+    return device;
+  }
+
+ private:
+  std::atomic<int> count_{0};
+  std::array<Device, kMost> devices_;
+};
+
+// One request for memory, after the stream and the private pool are known.
+struct Request {
+  Device* device;
+  size_t size;
+  cudaStream_t stream;
+  uint64_t pool;
+};
+
+inline uint64_t NumberOf(cudaStream_t stream) { return reinterpret_cast<uint64_t>(stream); }
 
 }  // namespace vramstow::torch_adapter
 

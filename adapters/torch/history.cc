@@ -16,13 +16,24 @@ std::string& ThreadMetadata() {
   return metadata;
 }
 
+// A template, because not every release of PyTorch knows such entries.
+template <typename Entry>
+void RecordAnnotation(History* history, const Place& place, const std::string& text) {
+  if constexpr (requires { Entry::ANNOTATE; }) {
+    const std::string before = history->UserMetadata();
+    history->SetUserMetadata(text);
+    history->Record(Entry::ANNOTATE, place, nullptr);
+    history->SetUserMetadata(before);
+  }
+}
+
 }  // namespace
 
 void History::Configure(bool enabled, caching::CreateContextFn recorder, size_t most,
                         caching::RecordContext when, bool clear,
                         const std::vector<std::string>& skipped_actions) {
   TORCH_CHECK(when == caching::RecordContext::NEVER || recorder);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   recording_ = enabled;
   recorder_ = enabled ? recorder : nullptr;
   when_ = enabled ? when : caching::RecordContext::NEVER;
@@ -39,7 +50,7 @@ void History::Configure(bool enabled, caching::CreateContextFn recorder, size_t 
 }
 
 void History::AddTracker(caching::AllocatorTraceTracker tracker) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   trackers_.push_back(std::move(tracker));
   Update();
 }
@@ -50,18 +61,19 @@ Context History::Gather(caching::RecordContext level) const {
   return recorder == nullptr ? nullptr : recorder();
 }
 
-bool History::IsSkipped(TraceEntry::Action action) const { return (skipped_ >> action & 1) != 0; }
-
 void History::Record(TraceEntry::Action action, const Place& place, Context context) {
   if (!on()) return;
   const bool with_context = when_.load() >= caching::RecordContext::ALLOC;
   TraceEntry entry(action, place.device, place.address, place.size, place.stream, place.pool,
                    c10::getApproximateTime(), with_context ? std::move(context) : nullptr,
                    CompileContexts().empty() ? "N/A" : CompileContexts().top(), ThreadMetadata());
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& tracker : trackers_) tracker(entry);
   if (!recording_ || IsSkipped(action) || place.device < 0) return;
-  const auto device = static_cast<size_t>(place.device);
+  Add(static_cast<size_t>(place.device), std::move(entry));
+}
+
+void History::Add(size_t device, TraceEntry entry) {
   if (rings_.size() <= device) rings_.resize(device + 1);
   Ring& ring = rings_[device];
   if (ring.entries.size() < most_) {
@@ -72,21 +84,21 @@ void History::Record(TraceEntry::Action action, const Place& place, Context cont
   ring.next = (ring.next + 1) % most_;
 }
 
-Context& History::Mapping::Current() {
+Context& History::MappingScope::Current() {
   thread_local Context context;
   return context;
 }
 
 void History::Remember(const void* block, Context context) {
   if (context == nullptr) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   contexts_[block] = std::move(context);
   remembered_ = contexts_.size();
 }
 
 Context History::Forget(const void* block) {
   if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto known = contexts_.find(block);
   if (known == contexts_.end()) return nullptr;
   Context context = std::move(known->second);
@@ -97,14 +109,14 @@ Context History::Forget(const void* block) {
 
 Context History::ContextOf(const void* block) {
   if (remembered_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto known = contexts_.find(block);
   return known == contexts_.end() ? nullptr : known->second;
 }
 
 std::vector<std::vector<TraceEntry>> History::Entries(size_t devices) {
   const auto to_nanoseconds = clock_.makeConverter();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::vector<std::vector<TraceEntry>> all(devices);
   for (size_t device = 0; device < devices && device < rings_.size(); ++device) {
     const Ring& ring = rings_[device];
@@ -127,5 +139,9 @@ void History::PopCompileContext() {
 void History::SetUserMetadata(const std::string& text) { ThreadMetadata() = text; }
 
 std::string History::UserMetadata() const { return ThreadMetadata(); }
+
+void History::Annotate(const Place& place, const std::string& text) {
+  RecordAnnotation<TraceEntry>(this, place, text);
+}
 
 }  // namespace vramstow::torch_adapter

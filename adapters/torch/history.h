@@ -1,28 +1,29 @@
-// History: what PyTorch records of allocations when it is asked to, and who listens.
+// History: the events that PyTorch's recorded history and its trace trackers get.
 //
-// Idea: a ring of TraceEntry for each device, and the context (Python and C++ stack) in which each
-// live block was allocated. While nothing is recorded and nobody listens, `on()` is one load.
+// Idea: History keeps a ring of TraceEntry for each device, and for each live block the context
+// (Python and C++ stack) in which it was allocated. While nothing is recorded and no tracker is
+// attached, `on()` is one load.
 //
-// Ownership: one object for the process, never destroyed. Threads: any; a lock of its own, a leaf:
-// nothing is called under it but the trace trackers, which PyTorch forbids to wait. Errors: none.
-// Units: bytes; PyTorch's approximate clock.
+// Ownership: one object for the process, never destroyed. Threads: any. Only the trace trackers are
+// called while the lock is held, and PyTorch forbids them to wait. Errors: none. Units: bytes;
+// PyTorch's approximate clock.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_HISTORY_H_
 #define VRAMSTOW_ADAPTERS_TORCH_HISTORY_H_
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "adapters/torch/mutex.h"
 #include "adapters/torch/torch_api.h"
 
 namespace vramstow::torch_adapter {
 
 using Context = std::shared_ptr<GatheredContext>;
 
-// Where an entry's memory is.
+// The memory that an entry is about.
 struct Place {
   DeviceIndex device;
   size_t address;
@@ -41,60 +42,66 @@ class History {
                  const std::vector<std::string>& skipped_actions);
   void AddTracker(caching::AllocatorTraceTracker tracker);
 
-  // The stack of the caller, if one is wanted at this level. Without any lock held: it may take the
-  // GIL.
+  // The stack of the caller, if the user wants one at this level. Call it without any lock, because
+  // it may take Python's GIL.
   Context Gather(caching::RecordContext level) const;
   void Record(TraceEntry::Action action, const Place& place, Context context);
 
-  // While it lives, what this thread makes the pool map and unmap is told with this context.
-  class Mapping {
+  // While it lives, entries for memory that this thread makes the pool map or unmap get this
+  // context.
+  class MappingScope {
    public:
-    explicit Mapping(const Context& context) : set_(context != nullptr) {
+    explicit MappingScope(const Context& context) : set_(context != nullptr) {
       if (set_) Current() = context;
     }
-    ~Mapping() {
+    ~MappingScope() {
       if (set_) Current() = nullptr;
     }
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
+    MappingScope(const MappingScope&) = delete;
+    MappingScope& operator=(const MappingScope&) = delete;
     static Context& Current();
 
    private:
     const bool set_;
   };
 
-  // Of live blocks.
+  // The contexts of live blocks.
   void Remember(const void* block, Context context);
   Context Forget(const void* block);
   Context ContextOf(const void* block);
 
-  // Oldest first, with times in microseconds.
+  // All entries for each device, the oldest first, with times in microseconds.
   std::vector<std::vector<TraceEntry>> Entries(size_t devices);
 
   void PushCompileContext(const std::string& text);
   void PopCompileContext();
   void SetUserMetadata(const std::string& text);
   std::string UserMetadata() const;
+  // Records an annotation of a block, where this release of PyTorch knows such entries.
+  void Annotate(const Place& place, const std::string& text);
 
  private:
   struct Ring {
     std::vector<TraceEntry> entries;
     size_t next = 0;
   };
-  void Update() { on_ = recording_ || !trackers_.empty(); }
-  bool IsSkipped(TraceEntry::Action action) const;
+  void Update() VRAMSTOW_REQUIRES(mutex_) { on_ = recording_ || !trackers_.empty(); }
+  bool IsSkipped(TraceEntry::Action action) const VRAMSTOW_REQUIRES(mutex_) {
+    return (skipped_ >> action & 1) != 0;
+  }
+  void Add(size_t device, TraceEntry entry) VRAMSTOW_REQUIRES(mutex_);
 
   std::atomic<bool> on_{false};
   std::atomic<bool> recording_{false};
   std::atomic<caching::CreateContextFn> recorder_{nullptr};
   std::atomic<caching::RecordContext> when_{caching::RecordContext::NEVER};
   std::atomic<size_t> remembered_{0};
-  std::mutex mutex_;
-  size_t most_ = 1;
-  uint32_t skipped_ = 0;  // one bit for each action
-  std::vector<Ring> rings_;
-  std::vector<caching::AllocatorTraceTracker> trackers_;
-  std::unordered_map<const void*, Context> contexts_;
+  Mutex mutex_;
+  size_t most_ VRAMSTOW_GUARDED_BY(mutex_) = 1;
+  uint32_t skipped_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // one bit for each action
+  std::vector<Ring> rings_ VRAMSTOW_GUARDED_BY(mutex_);
+  std::vector<caching::AllocatorTraceTracker> trackers_ VRAMSTOW_GUARDED_BY(mutex_);
+  std::unordered_map<const void*, Context> contexts_ VRAMSTOW_GUARDED_BY(mutex_);
   c10::ApproximateClockToUnixTimeConverter clock_;
 };
 

@@ -1,7 +1,7 @@
-// Where the adapter comes in: one exported function, called by whoever loaded it.
+// How the adapter is put in place: one exported function, which the loader of this library calls.
 //
-// Ownership: the adapter lives as long as the process. Threads: the first call counts; others wait
-// for it. Errors: told as a sentence; then PyTorch's allocator stays as it was. Units: none.
+// Ownership: the adapter lives as long as the process. Threads: the first call installs, others
+// wait for it. Errors: half a sentence; then PyTorch's allocator stays as it was. Units: none.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -16,17 +16,16 @@ namespace vramstow::torch_adapter {
 namespace {
 
 static_assert(!std::is_abstract_v<Adapter>,
-              "this release of PyTorch asks for functions that the "
-              "adapter does not have");
+              "this release of PyTorch has pure virtual functions that the adapter lacks");
 
 std::atomic<Adapter*> the_adapter{nullptr};
 
 const vramstow_framework_observer kObserver = {
     [](int device, uint64_t address, uint64_t size, int mapped) {
-      TheAdapter()->TellMapping(device, address, size, mapped != 0);
+      TheAdapter()->pool_observer().OnMapping(device, address, size, mapped != 0);
     },
     [](int device, uint64_t address, uint64_t size, uint64_t requested) {
-      TheAdapter()->TellCompleted(device, address, size, requested);
+      TheAdapter()->pool_observer().OnFreeCompleted(device, address, size, requested);
     }};
 
 bool IsSet(const char* name) {
@@ -34,7 +33,7 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
-// Whether a library of LD_PRELOAD stands in front of the runtime's cudaMalloc. Then it wants to see
+// Whether a library of LD_PRELOAD replaces the runtime's cudaMalloc. Such a library wants to see
 // what PyTorch's own allocator asks for, as torch_memory_saver does.
 bool IsReplaced(const char* function) {
   const char* preloaded = std::getenv("LD_PRELOAD");
@@ -46,7 +45,7 @@ bool IsReplaced(const char* function) {
   return std::strncmp(file, "libcudart.", 10) != 0 && std::strstr(preloaded, file) != nullptr;
 }
 
-// Null: installed.
+// Null: the adapter is installed.
 const char* Install() {
   if (TheAdapter() != nullptr) return nullptr;
   if (IsSet("PYTORCH_NO_CUDA_MEMORY_CACHING")) {
@@ -68,7 +67,7 @@ const char* Install() {
   the_adapter.store(adapter, std::memory_order_release);
   table->observe(&kObserver);
   caching::allocator.store(adapter);
-  // A second pointer to the same; PyTorch's own has priority 0.
+  // PyTorch has a second pointer to its allocator; its own has priority 0 there.
   c10::SetAllocator(c10::DeviceType::CUDA, adapter, 255);
   return nullptr;
 }
@@ -77,18 +76,9 @@ const char* Install() {
 
 Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 
-Adapter::Adapter(const vramstow_framework* table, CUDAAllocator* native)
-    : table_(table),
-      names_callers_(table->keeps_stacks() != 0),
-      native_(native),
-      enabled_(native->isEnabled()) {
-  for (int i = 0; i < kMaxDevices; ++i) devices_[i].index = static_cast<DeviceIndex>(i);
-  if (names_callers_) Operators::Follow();
-}
-
 }  // namespace vramstow::torch_adapter
 
-// Null: PyTorch's tensors come from the pool from now on. Else a sentence's half that says why not.
+// Null: from now on PyTorch's tensors come from the pool. Otherwise half a sentence says why not.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_install() {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -99,7 +89,7 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_ins
   }
 }
 
-// The release that it was compiled against.
+// The release of PyTorch that this library was compiled against.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_release() {
   return VRAMSTOW_TORCH_RELEASE;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "adapters/torch/counters.h"
+#include "adapters/torch/mutex.h"
 
 namespace vramstow::torch_adapter {
 namespace {
@@ -16,18 +16,18 @@ namespace {
 using Module = const std::string;
 constexpr int kDeepest = 128;
 
-// Of one thread. Trivial, so that it is there until the thread's very end.
+// What one thread does. The type is trivial, so it is valid until the thread's very end.
 struct Work {
   struct Running {
     const at::RecordFunction* function;
     const char* name;
     bool is_backward;
-    int modules;  // that there were before
+    int modules;  // how many modules the thread was in before
   };
   int running_count;
   int module_count;
   Running running[kDeepest];
-  Module* modules[kDeepest];  // null: not known
+  Module* modules[kDeepest];  // null: a module that is not known
 
   Module* module() const { return module_count > 0 ? modules[module_count - 1] : nullptr; }
   void Enter(Module* module) {
@@ -40,15 +40,15 @@ Work& ThisThread() {
   return work;
 }
 
-// Which module an operator of the forward pass belonged to; the newest ones.
+// The module that each operator of the forward pass belonged to. New entries replace old ones.
 class Links {
  public:
   void Remember(uint64_t thread, int64_t sequence, Module* module) {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     links_[PlaceOf(thread, sequence)] = {thread, sequence, module};
   }
   Module* Find(uint64_t thread, int64_t sequence) {
-    const std::lock_guard<SpinLock> lock(lock_);
+    const SpinLockHolder lock(&lock_);
     const Link& link = links_[PlaceOf(thread, sequence)];
     return link.thread == thread && link.sequence == sequence ? link.module : nullptr;
   }
@@ -65,7 +65,7 @@ class Links {
   }
 
   SpinLock lock_;
-  std::array<Link, kLinks> links_;
+  std::array<Link, kLinks> links_ VRAMSTOW_GUARDED_BY(lock_);
 };
 
 // Never destroyed: threads may outlive main.
@@ -74,7 +74,8 @@ Links& TheLinks() {
   return *links;
 }
 
-// How memory is made is not what it is for, and the engine's own steps say nothing.
+// Whether the name says only how memory is made, or names a step of the autograd engine. Such a
+// name does not say what the memory is for.
 bool SaysLittle(std::string_view name) {
   return name.find("empty") != std::string_view::npos ||
          name.find("resize") != std::string_view::npos || name.starts_with("autograd::engine::");
@@ -116,7 +117,7 @@ void Operators::Follow() {
 int Operators::Names(vramstow_framework_name (&names)[kMostNames]) {
   const Work& work = ThisThread();
   const char* operation = nullptr;
-  const char* making = nullptr;  // if there is nothing else
+  const char* making = nullptr;  // used if there is no better name
   const char* backward = nullptr;
   for (int i = work.running_count - 1; i >= 0 && backward == nullptr; --i) {
     const Work::Running& running = work.running[i];
@@ -138,7 +139,7 @@ int Operators::Names(vramstow_framework_name (&names)[kMostNames]) {
 
 }  // namespace vramstow::torch_adapter
 
-// For Python's start-up hook. A module's name is known by what the first of these gives.
+// Python's start-up hook calls these. The first gives a module the number that the others take.
 extern "C" {
 
 __attribute__((visibility("default"))) const void* vramstow_torch_name_module(const char* name) {

@@ -1,13 +1,13 @@
-// Operators: what PyTorch says is at work on a thread, for traces that keep stacks.
+// Operators: the operator, the backward function and the module that each thread is in.
 //
-// Idea: PyTorch tells whoever asks when an operator or a function of the backward pass begins and
-// ends, and Python's start-up hook tells the same of modules. An allocation belongs to the
-// innermost of each. A forward operator and its backward function have a number in common: by it
-// the backward pass gets the module of the forward pass.
+// Idea: traces with stacks name them. PyTorch calls back when an operator or a function of the
+// backward pass begins and ends, and Python's start-up hook does the same for modules. An
+// allocation belongs to the innermost of each. A forward operator and its backward function have
+// the same sequence number, by which the backward pass finds the module of the forward pass.
 //
-// Ownership: static; module names are kept as long as the process. Threads: each has a list of its
-// own; what links forward and backward has a lock of its own, a leaf. Errors: what is too deep, or
-// too long ago, is not named. Units: none. Cost: nothing unless Follow was called.
+// Ownership: static; module names are kept as long as the process. Threads: each thread has its own
+// list; a spin lock guards the links from backward to forward. Errors: no name for what is nested
+// too deeply or happened too long ago. Units: none. Cost: nothing unless Follow() was called.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OPERATORS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OPERATORS_H_
 
@@ -19,11 +19,11 @@ class Operators {
  public:
   static constexpr int kMostNames = 3;
 
-  // Has PyTorch tell from now on. Once.
+  // Makes PyTorch call back from now on. Call it once.
   static void Follow();
 
-  // What the calling thread is at, the innermost first; returns how many. The texts are good until
-  // the thread goes on.
+  // Names what the calling thread is in, the innermost first; returns how many names. The texts are
+  // valid until the thread goes on.
   static int Names(vramstow_framework_name (&names)[kMostNames]);
 };
 

@@ -1,7 +1,8 @@
-// What is said when the pool has no memory, in PyTorch's words first: scripts look for them.
-#include <cstdio>
+#include "adapters/torch/out_of_memory.h"
 
-#include "adapters/torch/adapter.h"
+#include <cstdio>
+#include <string>
+#include <utility>
 
 namespace vramstow::torch_adapter {
 namespace {
@@ -41,36 +42,52 @@ std::string Message(const Device& device, uint64_t size,
 
 }  // namespace
 
-void Adapter::Fail(const Request& request) {
-  Device* device = request.device;
-  device->out_of_memory.fetch_add(1, std::memory_order_relaxed);
+void OutOfMemory::AddObserver(OutOfMemoryObserver observer) {
+  const MutexLock lock(&mutex_);
+  observers_.push_back(std::move(observer));
+}
+
+// What the pool reported, with the device's free memory of this moment.
+vramstow_framework_shortage OutOfMemory::Describe(const Request& request) const {
   vramstow_framework_shortage shortage{};
-  table_->shortage(device->handle, &shortage);
+  table_->shortage(request.device->handle, &shortage);
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-  // The pool keeps no report of what no device could ever hold.
+  // The pool reports nothing for a request that no device could ever hold.
   if (shortage.requested_bytes != request.size) shortage = {};
   shortage.device_free_bytes = free_bytes;
   shortage.device_total_bytes = total_bytes;
+  return shortage;
+}
+
+void OutOfMemory::CallObservers(const Request& request, uint64_t total_bytes, uint64_t free_bytes) {
+  std::vector<OutOfMemoryObserver> observers;
+  {
+    const MutexLock lock(&mutex_);
+    observers = observers_;
+  }
+  for (const auto& observer : observers) {
+    observer(request.device->index, request.size, total_bytes, free_bytes);
+  }
+}
+
+void OutOfMemory::Raise(const Request& request) {
+  Device* device = request.device;
+  device->out_of_memory.fetch_add(1, std::memory_order_relaxed);
+  const vramstow_framework_shortage shortage = Describe(request);
   const int64_t allocated = device->counters.allocated_bytes();
   const int64_t reserved = device->counters.reserved_bytes();
   c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(request.size),
                                    static_cast<size_t>(allocated), static_cast<size_t>(reserved),
                                    c10::Device(c10::DeviceType::CUDA, device->index));
-  history_.Record(
-      TraceEntry::OOM,
-      {device->index, free_bytes, request.size, request.stream, device->pools.IdOf(request.pool)},
-      history_.Gather(caching::RecordContext::ALLOC));
-  std::vector<OutOfMemoryObserver> observers;
-  {
-    const std::lock_guard<std::mutex> lock(observers_mutex_);
-    observers = observers_;
-  }
-  for (const auto& observer : observers) {
-    observer(device->index, request.size,
-             shortage.limit_bytes != 0 ? shortage.limit_bytes : total_bytes, free_bytes);
-  }
+  history_->Record(TraceEntry::OOM,
+                   {device->index, shortage.device_free_bytes, request.size, request.stream,
+                    device->pools.IdOf(request.pool)},
+                   history_->Gather(caching::RecordContext::ALLOC));
+  CallObservers(request,
+                shortage.limit_bytes != 0 ? shortage.limit_bytes : shortage.device_total_bytes,
+                shortage.device_free_bytes);
   TORCH_CHECK_WITH(OutOfMemoryError, false,
                    Message(*device, request.size, shortage, allocated, reserved));
   __builtin_unreachable();

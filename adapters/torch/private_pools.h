@@ -1,78 +1,40 @@
-// Private pools: PyTorch's memory pools of one device (of graphs, and MemPool), as numbers of ours.
+// PrivatePools: PyTorch's functions for private pools, of graphs and of MemPool.
 //
-// Idea: PyTorch names a pool by a pair and says when allocations of a stream are to go into it. The
-// pool below knows pools by small numbers, which are used again once a pool is let go and empty.
+// Idea: PoolRegistry knows who uses a private pool; this class tells the pool below to keep its
+// memory, and hands pools with an allocator of the application's to PyTorch's own allocator.
 //
-// Ownership: one for each device. Threads: any; a lock of its own. Errors: as PyTorch's allocator
-// words them, by exception. Units: blocks.
+// Ownership: keeps pointers that live as long as the process. Threads: any. Errors: PyTorch's
+// exceptions. Units: users.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_PRIVATE_POOLS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_PRIVATE_POOLS_H_
 
-#include <atomic>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <vector>
+#include <memory>
 
-#include "adapters/torch/torch_api.h"
+#include "adapters/torch/blocks.h"
 
 namespace vramstow::torch_adapter {
 
 class PrivatePools {
  public:
-  using Filter = std::function<bool(cudaStream_t)>;
-  // The common pool, and the mark of pools that PyTorch's own allocator serves (those with an
-  // allocator of the application's).
-  static constexpr uint64_t kCommon = 0;
-  static constexpr uint64_t kNative = ~uint64_t{0};
+  PrivatePools(const vramstow_framework* table, CUDAAllocator* native, Blocks* blocks)
+      : table_(table), native_(native), blocks_(blocks) {}
 
-  // Where an allocation on this stream goes.
-  uint64_t Route(cudaStream_t stream) {
-    return captures_.load(std::memory_order_acquire) == 0 ? kCommon : RouteSlow(stream);
-  }
-
-  // One more user; made now if it is new. True: the number is new and its memory is to be kept.
-  bool Use(MempoolId_t id, bool native, uint64_t* number);
-  void Begin(MempoolId_t id, Filter filter);
-  void End(MempoolId_t id);
-  // One user less. True: that was the last one; the memory of *number may go.
-  bool Release(MempoolId_t id, uint64_t* number);
-
-  // kCommon if it is not known.
-  uint64_t NumberOf(MempoolId_t id);
-  bool IsNative(MempoolId_t id) { return NumberOf(id) == kNative; }
-  MempoolId_t IdOf(uint64_t number);
-  int UseCount(MempoolId_t id);
-  void SetUseOnOutOfMemory(MempoolId_t id, bool use);
-  std::vector<uint64_t> UsedOnOutOfMemory();
-  // Whether PyTorch's own allocator has any such pool.
-  bool NativeOnOutOfMemory();
-  std::vector<std::pair<MempoolId_t, uint64_t>> All();
-
-  void BlockBorn(uint64_t number) { Count(number, 1); }
-  void BlockGone(uint64_t number) { Count(number, -1); }
+  // Adds a user. With an allocator, PyTorch's own allocator serves the pool.
+  void AddUser(Device* device, MempoolId_t id, std::shared_ptr<CUDAAllocator> allocator);
+  void Release(Device* device, MempoolId_t id);
+  // From now on allocations of the streams that the filter accepts come from this pool.
+  void BeginAllocating(Device* device, MempoolId_t id, PoolRegistry::Filter filter);
+  void EndAllocating(Device* device, MempoolId_t id);
+  void SetUseOnOutOfMemory(Device* device, MempoolId_t id, bool use);
+  void SetNoSplit(Device* device, MempoolId_t id);
 
  private:
-  struct Entry {
-    uint64_t number = 0;
-    int uses = 0;
-    bool use_on_out_of_memory = false;
-  };
-  struct Capture {
-    MempoolId_t id;
-    uint64_t number;
-    Filter filter;
-  };
-  uint64_t RouteSlow(cudaStream_t stream);
-  void Count(uint64_t number, int64_t change);
-  void ForgetEmpty();
+  // Adds a user; returns the pool's number.
+  uint64_t Use(Device* device, MempoolId_t id, bool native);
 
-  std::atomic<int> captures_{0};
-  std::mutex mutex_;
-  std::map<MempoolId_t, Entry> entries_;
-  std::vector<Capture> underway_;
-  std::vector<int64_t> blocks_{0};  // live, by number
-  std::vector<uint64_t> unused_;    // numbers
+  const vramstow_framework* const table_;
+  CUDAAllocator* const native_;
+  Blocks* const blocks_;
 };
 
 }  // namespace vramstow::torch_adapter

@@ -1,4 +1,4 @@
-// What this adapter uses of PyTorch, under short names.
+// Short names for what this adapter uses of PyTorch.
 //
 // Ownership, threads, errors: none of its own. Units: as PyTorch's.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_TORCH_API_H_

@@ -1,0 +1,39 @@
+// Checkpoints: the live blocks of a private pool at one time, and how to get back to them.
+//
+// Idea: torch.compile's graph trees go back to the state that a pool had before a graph. Taking a
+// checkpoint lists the live blocks; restoring it frees all others and allocates the listed ones at
+// their addresses.
+//
+// Ownership: PyTorch owns a checkpoint. Threads: any. Errors: PyTorch's exceptions. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CHECKPOINTS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CHECKPOINTS_H_
+
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "adapters/torch/blocks.h"
+
+namespace vramstow::torch_adapter {
+
+class Checkpoints {
+ public:
+  Checkpoints(const vramstow_framework* table, CUDAAllocator* native, Blocks* blocks)
+      : table_(table), native_(native), blocks_(blocks) {}
+
+  // Whether exactly these blocks of the pool are live.
+  bool AreLive(Device* device, MempoolId_t id, const std::unordered_set<void*>& expected);
+  std::shared_ptr<caching::AllocatorState> Take(Device* device, MempoolId_t id);
+  caching::CheckpointDelta Restore(Device* device, std::shared_ptr<caching::AllocatorState> state);
+
+ private:
+  std::vector<vramstow_framework_block> LiveBlocks(int handle, uint64_t pool) const;
+
+  const vramstow_framework* const table_;
+  CUDAAllocator* const native_;
+  Blocks* const blocks_;
+};
+
+}  // namespace vramstow::torch_adapter
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CHECKPOINTS_H_

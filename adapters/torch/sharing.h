@@ -1,0 +1,43 @@
+// Sharing: memory that processes and devices use together.
+//
+// Idea: blocks of the pool are shared by handles that the hooked cudaIpcGetMemHandle gives; such a
+// handle begins with a mark of ours. All other memory stays with PyTorch's own allocator.
+//
+// Ownership: an opened block is closed with its last user. Threads: any. Errors: PyTorch's
+// exceptions. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_SHARING_H_
+#define VRAMSTOW_ADAPTERS_TORCH_SHARING_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "adapters/torch/mutex.h"
+#include "adapters/torch/torch_api.h"
+
+namespace vramstow::torch_adapter {
+
+class Sharing {
+ public:
+  Sharing(const vramstow_framework* table, CUDAAllocator* native)
+      : table_(table), native_(native) {}
+
+  caching::ShareableHandle Export(void* data);
+  // A process opens each block once.
+  std::shared_ptr<void> Open(std::string handle);
+  void EnablePeerAccess(DeviceIndex device, DeviceIndex peer);
+  cudaError_t Copy(void* to, int to_device, const void* from, int from_device, size_t count,
+                   cudaStream_t stream, bool peer_access);
+
+ private:
+  void Close(const std::string& handle, DeviceIndex device, void* address);
+
+  const vramstow_framework* const table_;
+  CUDAAllocator* const native_;
+  Mutex mutex_;  // the driver is called while it is held
+  std::unordered_map<std::string, std::weak_ptr<void>> opened_ VRAMSTOW_GUARDED_BY(mutex_);
+};
+
+}  // namespace vramstow::torch_adapter
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_SHARING_H_

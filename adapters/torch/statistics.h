@@ -1,0 +1,37 @@
+// Statistics: the numbers of torch.cuda.memory_stats, for one device at a time.
+//
+// Idea: tensors are counted by Counters; the pool counts its chunks; PyTorch's own allocator counts
+// what it serves itself. This class adds them up.
+//
+// Ownership: keeps pointers that live as long as the process. Threads: any. Errors: a device
+// without a pool gives the numbers of PyTorch's own allocator. Units: bytes, blocks.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_STATISTICS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_STATISTICS_H_
+
+#include "adapters/torch/device.h"
+
+namespace vramstow::torch_adapter {
+
+class Statistics {
+ public:
+  Statistics(const vramstow_framework* table, CUDAAllocator* native)
+      : table_(table), native_(native) {}
+
+  // Reads the settings that belong to the numbers. PyTorch's own allocator must be initialized.
+  void ReadSettings() { max_split_size_ = native_->getDeviceStats(0).max_split_size; }
+
+  DeviceStats Of(Device* device);
+  void ResetAccumulated(Device* device);
+  void ResetPeaks(Device* device);
+  // Asks the pool how much it has reserved, and counts that.
+  void UpdateReserved(Device* device);
+
+ private:
+  const vramstow_framework* const table_;
+  CUDAAllocator* const native_;
+  std::atomic<int64_t> max_split_size_{-1};  // a setting of PyTorch's own allocator
+};
+
+}  // namespace vramstow::torch_adapter
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_STATISTICS_H_
