@@ -33,10 +33,10 @@ int RemoveHook(ApplicationHooks::Function hook, void* context) {
   return TheCore().hooks.Remove(hook, context);
 }
 
-constexpr VramstowApi kApi = {EmptyCache,     SetLimit,    GetStats,   GetBlocks, ResetPeaks,
-                              AddHook,        RemoveHook,  Mark,       PushRange, PopRange,
-                              BeginIteration, Dump,        PushRegion, PopRegion, OffloadRegion,
-                              PauseRegion,    ResumeRegion};
+constexpr VramstowApi kApi = {
+#define VRAMSTOW_API(version, name, function, core, parameters, arguments) .name = function,
+#include "interpose/shim/api.def"
+};
 constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A number that says which table of hooks a library was built from: shim and core name hooks by
-// their row, so they must agree on the rows.
+// A number that says which tables a library was built from: hooks.def and api.def. Shim and core
+// name hooks and functions of the C API by their rows, so both must have the same rows.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 #define VRAMSTOW_INTERPOSE_SHIM_FINGERPRINT_H_
 
@@ -20,6 +20,9 @@ constexpr uint64_t HooksFingerprint() {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
   hash = AddToFingerprint(hash, #symbol #parameters);
 #include "interpose/shim/hooks.def"
+#define VRAMSTOW_API(version, name, function, core, parameters, arguments) \
+  hash = AddToFingerprint(hash, #name #parameters);
+#include "interpose/shim/api.def"
   return hash;
 }
 

@@ -4,11 +4,11 @@
 // no thread-local storage and allocates nothing: dlsym is called by sanitizers and allocators
 // before they can stand any of it.
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 
 #include "interpose/shim/core_loader.h"
+#include "interpose/shim/keep_errno.h"
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
 #include "interpose/shim/seam.h"
@@ -37,18 +37,6 @@ void* Next(void** cache, const char* name) {
   }
   return function;
 }
-
-// Keeps errno as the caller left it.
-class KeepErrno {
- public:
-  KeepErrno() : value_(errno) {}
-  ~KeepErrno() { errno = value_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  const int value_;
-};
 
 // The driver library that holds `function`, or null if it is somebody else's.
 link_map* DriverOf(void* function) {

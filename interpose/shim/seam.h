@@ -51,7 +51,7 @@ enum VramstowWay {
 };
 
 struct VramstowShim {
-  uint64_t hooks_fingerprint; /* of the table hooks.def that the shim was built from */
+  uint64_t hooks_fingerprint; /* of the tables that the shim was built from */
   /* glibc's own, past every wrapper of the process. */
   void* (*find_symbol)(void* handle, const char* name);
   void* (*open_library)(const char* file, int mode);
@@ -60,26 +60,13 @@ struct VramstowShim {
   const char* (*deepbind_file)(unsigned index);
 };
 
-/* The C API, see include/vramstow/vramstow.h. */
+/* The C API: include/vramstow/vramstow.h says what each function does. */
 struct vramstow_stats;
+struct vramstow_block;
+typedef void (*vramstow_hook)(void* context, int why, uint64_t bytes);
 struct VramstowApi {
-  int (*empty_cache)(int device, uint64_t* released_bytes, uint64_t* duration_ns);
-  int (*set_limit)(int device, uint64_t bytes);
-  int (*get_stats)(int device, struct vramstow_stats* stats, size_t size);
-  int (*get_blocks)(int device, struct vramstow_block* blocks, uint64_t* count, size_t size);
-  int (*reset_peaks)(int device);
-  int (*add_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
-  int (*remove_hook)(void (*hook)(void* context, int why, uint64_t bytes), void* context);
-  int (*mark)(const char* text);
-  int (*push_range)(const char* text);
-  int (*pop_range)(void);
-  int (*begin_iteration)(uint64_t number);
-  int (*dump)(char* path, size_t size);
-  int (*push_region)(const char* name);
-  int (*pop_region)(void);
-  int (*offload)(const char* region);
-  int (*pause)(const char* region, int contents);
-  int (*resume)(const char* region);
+#define VRAMSTOW_API(version, name, function, core, parameters, arguments) int(*name) parameters;
+#include "interpose/shim/api.def"
 };
 
 struct vramstow_framework;

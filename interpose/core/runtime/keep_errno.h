@@ -1,22 +1,8 @@
-// Gives errno back as it was: what a wrapper does for itself must not show in the caller's errno.
+// The core's handlers find KeepErrno here; the class is the shim's, which may not look into the
+// core.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KEEP_ERRNO_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KEEP_ERRNO_H_
 
-#include <cerrno>
-
-namespace vramstow {
-
-class KeepErrno {
- public:
-  KeepErrno() : value_(errno) {}
-  ~KeepErrno() { errno = value_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  const int value_;
-};
-
-}  // namespace vramstow
+#include "interpose/shim/keep_errno.h"
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_KEEP_ERRNO_H_

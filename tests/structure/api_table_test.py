@@ -1,0 +1,28 @@
+"""The table of the C API, interpose/shim/api.def, has what the public header declares."""
+
+from __future__ import annotations
+
+import re
+
+import tree
+
+
+def test_the_table_has_every_function_of_the_public_header() -> None:
+    header = (tree.ROOT / "include/vramstow/vramstow.h").read_text()
+    table = (tree.ROOT / "interpose/shim/api.def").read_text()
+    declared = re.findall(r"^VRAMSTOW_FUNCTION\(vramstow_(\w+),", header, re.MULTILINE)
+    rows = re.findall(r"^VRAMSTOW_API\([0-9.]+, (\w+),", table, re.MULTILINE)
+    assert len(rows) == len(set(rows)) > 10
+    assert sorted(declared) == sorted(rows)
+
+
+def test_python_names_only_functions_that_the_library_exports() -> None:
+    table = (tree.ROOT / "interpose/shim/api.def").read_text()
+    rows = set(re.findall(r"^VRAMSTOW_API\([0-9.]+, (\w+),", table, re.MULTILINE))
+    package = tree.ROOT / "python/vramstow"
+    named = {
+        name
+        for path in package.glob("*.py")
+        for name in re.findall(r'function\("vramstow_(\w+)"\)', path.read_text())
+    }
+    assert named and named <= rows | {"version"}
