@@ -1,11 +1,11 @@
-/* What the preloaded vramstow offers to the adapter of a framework: its pool, block by block.
+/* The functions that the preloaded vramstow gives to the adapter of a framework.
  *
- * Idea: a framework's own allocator is replaced by an adapter, which is compiled on the user's
- * machine and asks the pool through this table. Nothing but C crosses it, so the adapter may be of
- * another compiler and of another vramstow than the library: `version` says what is there.
+ * Idea: an adapter replaces a framework's own allocator. It is compiled on the user's machine and
+ * calls the pool through this table. The table has only C functions and structs, so adapter and
+ * library may come from different compilers and releases; `version` says which functions are there.
  *
- * Ownership: the table is static. Threads: any. Errors: the codes of vramstow.h; nothing is thrown.
- * Units: bytes; streams as the driver's handles; devices CUDA's ordinals in this process.
+ * Ownership: the table is static. Threads: any. Errors: the codes of vramstow.h; nothing throws.
+ * Units: bytes; streams are the driver's handles; devices are CUDA's ordinals in this process.
  */
 #ifndef VRAMSTOW_FRAMEWORK_H_
 #define VRAMSTOW_FRAMEWORK_H_
@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 #define VRAMSTOW_FRAMEWORK_VERSION 1
-/* The exported function that gives the table; null for a version that is not there. */
+/* The exported function that returns the table; null for a version that the library lacks. */
 #define VRAMSTOW_FRAMEWORK_SYMBOL "vramstow_framework_table"
 
-/* Beside the results of vramstow.h. */
+/* Results beside those of vramstow.h. */
 #ifndef VRAMSTOW_OUT_OF_MEMORY
 #define VRAMSTOW_OUT_OF_MEMORY 4
 #endif
@@ -34,15 +34,15 @@ struct vramstow_framework_block {
   uint64_t pool; /* the private pool; 0: the common one */
   int32_t device;
   int32_t state; /* one of the four below */
-  /* Told by `visit` only: lies among blocks that are not small. */
+  /* Only `visit` sets this: the block lies among blocks that are not small. */
   int32_t is_large;
 };
 #define VRAMSTOW_BLOCK_FREE 0    /* cached */
-#define VRAMSTOW_BLOCK_LIVE 1    /* also what frees give: nothing waits for it */
-#define VRAMSTOW_BLOCK_PENDING 2 /* freed, but work of other streams may still touch it */
+#define VRAMSTOW_BLOCK_LIVE 1    /* `free` returns it for a block that no work uses any more */
+#define VRAMSTOW_BLOCK_PENDING 2 /* freed, but work of other streams may still use it */
 #define VRAMSTOW_BLOCK_FOREIGN 3 /* live, and not a framework's */
 
-/* How an allocation was served. */
+/* How the pool served an allocation. */
 #define VRAMSTOW_SERVED_FROM_CACHE 0
 #define VRAMSTOW_SERVED_SLOWLY 1 /* memory was mapped or made: reserved bytes may have changed */
 
@@ -57,7 +57,7 @@ struct vramstow_framework_stats {
   uint64_t total_bytes; /* of the device */
 };
 
-/* What goes on when something is asked for, in the framework's own words. */
+/* What the framework does while it allocates, in the framework's own words. */
 struct vramstow_framework_name {
   const char* text; /* "aten::mm" */
   int32_t kind;     /* one of the three below */
@@ -86,12 +86,12 @@ struct vramstow_framework_shortage {
   } holders[8]; /* the largest live blocks */
 };
 
-/* Tells what happens behind the calls. Called under locks of the pool: must be short, must not call
- * this table, and must not wait for a thread that may be in it. */
+/* Callbacks for what happens behind the calls. The pool holds locks when it calls them: they must
+ * be short, must not call this table, and must not wait for a thread that may be in it. */
 struct vramstow_framework_observer {
-  /* A run of memory was mapped (or, `mapped` 0, is about to be unmapped). */
+  /* The pool has mapped a run of memory, or, with `mapped` 0, is about to unmap it. */
   void (*mapping)(int device, uint64_t address, uint64_t size, int mapped);
-  /* A block that was freed while other streams used it is free now. */
+  /* No stream uses this block any more, which was freed before. */
   void (*completed)(int device, uint64_t address, uint64_t size, uint64_t requested);
 };
 
@@ -101,35 +101,37 @@ typedef void (*vramstow_framework_visitor)(void* context,
 struct vramstow_framework {
   uint32_t version;
   uint32_t size; /* of this struct */
-  /* Opens the pool of the current context, which is `device`'s. NOT_ACTIVE: there is none. */
+  /* Opens the pool of the current context, which must be one of `device`. NOT_ACTIVE: no pool. */
   int (*open)(int device, int* handle);
   int (*allocate)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                   struct vramstow_framework_block* block, int* served);
-  /* At an address where memory of this stream and pool is cached. */
+  /* Allocates at an address where memory of this stream and private pool is cached. */
   int (*allocate_at)(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
                      struct vramstow_framework_block* block);
-  /* `block` becomes what it was. NOT_OURS: the plain driver's; INVALID: no live block. */
+  /* Describes the freed block in `block`. NOT_OURS: memory of the plain driver; INVALID: no live
+   * block. */
   int (*free)(uint64_t address, struct vramstow_framework_block* block);
   int (*record_use)(uint64_t address, uint64_t stream);
-  /* The live block that the address lies in; its state is what a free would make of it. */
+  /* Finds the live block that the address lies in. Its state is the one that `free` would return.
+   */
   int (*find)(uint64_t address, struct vramstow_framework_block* block);
-  /* Private pools keep their memory where it is until they are let go (`keep` 0). */
+  /* A private pool keeps its memory mapped until this is called with `keep` 0. */
   int (*keep)(int handle, uint64_t pool, int keep);
-  /* Gives back what is cached and what no work touches any more; waits for that work if `wait`. */
+  /* Gives cached memory back that no work uses any more; with `wait`, waits for that work. */
   int (*trim)(int handle, int wait, uint64_t* released_bytes);
-  /* The most that the pool may hold, beside what the user has set; 0: no more than that. */
+  /* Sets the most that the pool may hold, in addition to the user's limit; 0: only the user's. */
   int (*set_limit)(int handle, uint64_t bytes);
   int (*stats)(int handle, struct vramstow_framework_stats* stats);
   int (*mapped)(int handle, uint64_t pool, uint64_t* small_bytes, uint64_t* large_bytes);
-  /* Everything that is mapped, in order of address within each stream and pool. The visitor must
-   * not call this table. */
+  /* Visits all mapped memory, in order of address within each stream and private pool. The visitor
+   * must not call this table. */
   int (*visit)(int handle, vramstow_framework_visitor visitor, void* context);
   int (*shortage)(int handle, struct vramstow_framework_shortage* shortage);
   /* One observer in a process. */
   int (*observe)(const struct vramstow_framework_observer* observer);
-  /* Whether the trace keeps the stacks of who asks: only then names are of use. */
+  /* Whether the trace keeps call stacks. Only then `allocate_for` has a use for names. */
   int (*keeps_stacks)(void);
-  /* As allocate; the names go into the trace with the stack. The first is the innermost. */
+  /* Like `allocate`; the names go into the trace with the stack. The first is the innermost. */
   int (*allocate_for)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                       const struct vramstow_framework_name* names, int count,
                       struct vramstow_framework_block* block, int* served);

@@ -1,22 +1,24 @@
-/* vramstow: see, pool and move the GPU memory of a process that knows nothing of it.
+/* The C API of vramstow: see, pool and move the GPU memory of a process.
  *
- * This is the C API, the only installed header. It is for programs that want to talk to vramstow
- * when it is preloaded; none of it is needed to use vramstow. Conventions:
+ * A program can call these functions when vramstow is preloaded into it. No program has to:
+ * vramstow works without them. gtest.h and framework.h beside this header are for tests in
+ * GoogleTest and for adapters of frameworks. Conventions:
  *
- *  1. Nothing has to be linked: each function here looks for the preloaded library when it is
- *     called, and gives VRAMSTOW_NOT_ACTIVE where there is none. (Programs for a C library before
- *     glibc 2.34 link with -ldl.) Other languages look the same names up in the process, as in
- *     ctypes.CDLL(None).vramstow_empty_cache, and go without where they are not found.
- *  2. No function prints, exits, throws or keeps a pointer of the caller's, hooks excepted.
- *  3. Every function may be called from any thread at any time, also where CUDA was never used.
- *     Hooks run on the thread whose allocation lacks memory; those that tell of memory that was
- *     given back may also run on a thread of vramstow's.
+ *  1. A program links with nothing: each function here looks for the preloaded library when it is
+ *     called, and returns VRAMSTOW_NOT_ACTIVE where there is none. (With a glibc before 2.34, link
+ *     with -ldl.) Other languages look the same names up in the process, as in
+ *     ctypes.CDLL(None).vramstow_empty_cache.
+ *  2. No function prints, exits or throws, and only the registration of a hook keeps a pointer of
+ *     the caller's.
+ *  3. Any thread may call any function at any time, also before CUDA is used. A hook runs on the
+ *     thread whose allocation lacks memory. A hook for released memory may also run on a thread of
+ *     vramstow's.
  *  4. Texts are UTF-8, end with a zero byte and belong to vramstow.
- *  5. Sizes are bytes, times nanoseconds, devices CUDA's ordinals in this process;
- *     VRAMSTOW_ALL_DEVICES is all that the process uses.
+ *  5. Sizes are bytes, times are nanoseconds, devices are CUDA's ordinals in this process;
+ *     VRAMSTOW_ALL_DEVICES means all devices that the process uses.
  *  6. Structs may grow at their end: callers pass the size that they were compiled with.
- *  7. A result is one of the codes below; outputs are written only with VRAMSTOW_OK, and where
- *     their place is not null.
+ *  7. A result is one of the codes below. A function writes its outputs only when it returns
+ *     VRAMSTOW_OK, and only where the pointer is not null.
  */
 #ifndef VRAMSTOW_VRAMSTOW_H_
 #define VRAMSTOW_VRAMSTOW_H_
@@ -39,8 +41,8 @@ extern "C" {
 /* 5: framework.h */
 #define VRAMSTOW_OUT_OF_MEMORY 4
 #define VRAMSTOW_NO_FILE 6 /* a file could not be written */
-/* Of offload, pause and resume; and OUT_OF_MEMORY (4), where host or device memory lacks for the
- * rest. Some may have moved. */
+/* Offload, pause and resume return these, and VRAMSTOW_OUT_OF_MEMORY where host or device memory is
+ * too short for the rest. A part of the memory may have moved. */
 #define VRAMSTOW_BUSY 7          /* work does not end, a stream is captured, a graph may use it */
 #define VRAMSTOW_NOT_SUPPORTED 8 /* the device cannot map host memory: pause works */
 #define VRAMSTOW_FAILED 9        /* the driver refused */
@@ -53,7 +55,7 @@ struct vramstow_stats {
   uint64_t reserved_bytes;  /* device memory that the pool holds */
   uint64_t peak_allocated_bytes;
   uint64_t peak_reserved_bytes;
-  uint64_t pending_bytes; /* freed, but submitted work may still touch it */
+  uint64_t pending_bytes; /* freed, but submitted work may still use it */
   uint64_t limit_bytes;   /* of reserved_bytes; 0: none */
   uint64_t live_blocks;
   uint64_t allocations; /* ever */
@@ -62,9 +64,10 @@ struct vramstow_stats {
   uint64_t released_bytes; /* given back to the device, ever */
   uint64_t fence_wait_ns;  /* spent waiting for work, so that memory could be used again */
   uint64_t out_of_memory;  /* allocations that failed */
-  uint64_t host_bytes;     /* of the pool's own records */
-  /* With --offload: live memory that lies in host memory now, paused or not; of live memory what is
-   * paused now; what went to the host and came back, ever; host memory that is held for that. */
+  uint64_t host_bytes;     /* host memory of the pool's own records */
+  /* With --offload: live memory that lies on the host now, paused or not; live memory that is
+   * paused now; bytes that moved to the host and back, ever; host memory that the pool holds for
+   * that. */
   uint64_t offloaded_bytes;
   uint64_t paused_bytes;
   uint64_t moved_out_bytes;
@@ -81,13 +84,14 @@ struct vramstow_block {
 };
 
 /* Why a hook is called. */
-#define VRAMSTOW_HOOK_PRESSURE \
-  0 /* an allocation lacks `bytes`: drop what you can, it is tried again */
-#define VRAMSTOW_HOOK_RELEASED 1 /* `bytes` of cached memory were given back to the device */
-/* May allocate and free device memory; it is not called again by what it allocates itself. */
+/* An allocation lacks `bytes`: the hook frees what it can, then the allocation is tried again. */
+#define VRAMSTOW_HOOK_PRESSURE 0
+#define VRAMSTOW_HOOK_RELEASED 1 /* the pool gave `bytes` of cached memory back to the device */
+/* A hook may allocate and free device memory. Its own allocations do not call it again. */
 typedef void (*vramstow_hook)(void* context, int why, uint64_t bytes);
 
-/* What the library exports. Programs use the functions of the same names further down. */
+/* With VRAMSTOW_IMPLEMENTATION the functions below are declarations of what the library exports.
+ * Without it they are inline functions that look these exports up. */
 #ifdef VRAMSTOW_IMPLEMENTATION
 #define VRAMSTOW_FUNCTION(name, parameters, arguments) int name parameters;
 const char* vramstow_version(void);
@@ -108,67 +112,67 @@ static inline const char* vramstow_version(void) {
 }
 #endif
 
-/* Gives cached memory that no work touches back to the device. Says how much that was, and how long
+/* Gives cached memory that no work uses back to the device. Outputs: how many bytes, and how long
  * it took. */
 VRAMSTOW_FUNCTION(vramstow_empty_cache,
                   (int device, uint64_t* released_bytes, uint64_t* duration_ns),
                   (device, released_bytes, duration_ns))
 
-/* The most device memory that the pool may hold; 0: no limit. What it holds already stays until it
- * is given back. cuMemGetInfo tells of the limit, too. */
+/* Sets the most device memory that the pool may hold; 0: no limit. Memory that the pool holds
+ * already stays until it is given back. cuMemGetInfo respects the limit, too. */
 VRAMSTOW_FUNCTION(vramstow_set_limit, (int device, uint64_t bytes), (device, bytes))
 
-/* The sum over the devices that are meant. `size` is sizeof(struct vramstow_stats). */
+/* Adds up the numbers of the given devices. `size` is sizeof(struct vramstow_stats). */
 VRAMSTOW_FUNCTION(vramstow_get_stats, (int device, struct vramstow_stats* stats, size_t size),
                   (device, stats, size))
 
-/* The pool's live blocks, in no particular order. `count`: in, for how many there is room; out, how
- * many there are, which may be more. `size` is sizeof(struct vramstow_block). Looks at every block
- * while others wait to allocate. */
+/* Lists the pool's live blocks, in no particular order. `count`: in, how many the array can take;
+ * out, how many there are, which may be more. `size` is sizeof(struct vramstow_block). Other
+ * threads wait with their allocations while the list is made. */
 VRAMSTOW_FUNCTION(vramstow_get_blocks,
                   (int device, struct vramstow_block* blocks, uint64_t* count, size_t size),
                   (device, blocks, count, size))
 
-/* The peaks begin anew at what is allocated and reserved now. */
+/* Sets the peaks to what is allocated and reserved now. */
 VRAMSTOW_FUNCTION(vramstow_reset_peaks, (int device), (device))
 
-/* Up to 32 hooks. The same pair of hook and context is registered once. Also before CUDA is used.
- */
+/* Registers a hook; a program may have 32. Registering the same hook and context again changes
+ * nothing. Programs may call it before they use CUDA. */
 VRAMSTOW_FUNCTION(vramstow_register_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
-/* A call that is under way is not waited for. */
+/* Does not wait for a call of the hook that has begun. */
 VRAMSTOW_FUNCTION(vramstow_unregister_pressure_hook, (vramstow_hook hook, void* context),
                   (hook, context))
 
-/* Annotations: what the trace keeps beside its allocations, in their order. VRAMSTOW_NOT_ACTIVE
- * while there is no trace: before CUDA is used, and with --no-trace. Texts are copied, 1,024 bytes
- * at the most. A moment, and a range that belongs to the thread and nests. */
+/* Annotations: the trace keeps them in order among the allocations. VRAMSTOW_NOT_ACTIVE while there
+ * is no trace: before CUDA is used, and with --no-trace. The library copies up to 1,024 bytes of a
+ * text. A mark is a moment. A range belongs to its thread, and ranges nest. */
 VRAMSTOW_FUNCTION(vramstow_mark, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_push, (const char* text), (text))
 VRAMSTOW_FUNCTION(vramstow_range_pop, (void), ())
-/* A new iteration begins here, of training or whatever the program repeats. */
+/* Marks the begin of an iteration, of training or of what else the program repeats. */
 VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
 
-/* Writes what the trace holds by now into a file beside it, and its path into `path`. */
+/* Writes a copy of the trace into a file beside it, and the path of the copy into `path`. */
 VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
-/* Regions: what a thread allocates between push and pop belongs to the region (1 to 63 bytes; a
- * program may have 256, a thread be in 14), and is moved together. Regions nest, the innermost
- * counts. Under a framework that keeps memory of its own the region gets what the framework asks
- * for meanwhile, which at segment level is more, or less, than the tensors. Also before CUDA is
- * used. NOT_ACTIVE: the pool is off. */
+/* Regions: memory that a thread allocates between push and pop belongs to the region, and moves
+ * together. A name has 1 to 63 bytes; a program may have 256 regions, and a thread may be in 14. Of
+ * nested regions the innermost counts. A framework with a cache of its own allocates segments: at
+ * segment level the region gets these, which are more, or less, than the tensors. Programs may call
+ * it before they use CUDA. NOT_ACTIVE: the pool is off. */
 VRAMSTOW_FUNCTION(vramstow_region_push, (const char* name), (name))
 VRAMSTOW_FUNCTION(vramstow_region_pop, (void), ())
 
-/* With --offload=auto or --offload=explicit. Each waits for submitted work, and is done on return;
- * the device memory is then free for everybody. INVALID: no such region.
+/* These need --offload=auto or --offload=explicit. Each waits for submitted work and has finished
+ * when it returns; then every process can use the device memory. INVALID: there is no such region.
  *
- * Offloaded memory keeps its address and can be used, slower; it comes back when it is used and
- * there is room, or with vramstow_resume. Null: everything that may move.
+ * Offloaded memory keeps its address. The program can use it, more slowly; it comes back when it is
+ * used and there is room, or with vramstow_resume. A null region means all memory that may move.
  *
- * Paused memory must not be touched until vramstow_resume. VRAMSTOW_KEEP: then it holds what it
- * held; VRAMSTOW_DISCARD: anything. Meanwhile it may be freed, and what is allocated in the region
- * does not belong to it. */
+ * Nothing may use paused memory before vramstow_resume. After VRAMSTOW_KEEP it then holds what it
+ * held before, after VRAMSTOW_DISCARD its contents are undefined. While it is paused it may be
+ * freed, and what is allocated in the region does not belong to the paused memory. */
 #define VRAMSTOW_KEEP 0
 #define VRAMSTOW_DISCARD 1
 VRAMSTOW_FUNCTION(vramstow_offload, (const char* region), (region))

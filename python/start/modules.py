@@ -1,8 +1,8 @@
-"""Says which module of a model is at work, for traces that keep stacks.
+"""Tells the adapter which module of a model runs, for traces that keep stacks.
 
-Modules are named by their place in the model that was called first: Decoder.blocks.0.queries.
-PyTorch's own hooks for all modules tell when one begins and ends. What is compiled is not followed,
-and nothing that goes wrong here reaches the program.
+A module's name is its place in the model that was called first: Decoder.blocks.0.queries. PyTorch's
+global module hooks call back when a module begins and ends. Compiled code is not followed, and no
+error here reaches the program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import weakref
 
 
 def follow(adapter: ctypes.CDLL) -> None:
-    """Has PyTorch tell of every call of a module from now on."""
+    """Makes PyTorch call back for every call of a module from now on."""
     from torch.compiler import is_compiling
     from torch.nn.modules import module as modules
 
@@ -25,7 +25,7 @@ def follow(adapter: ctypes.CDLL) -> None:
     )
     enter_module.argtypes = leave_module.argtypes = [ctypes.c_void_p]
     enter_module.restype = leave_module.restype = None
-    # By identity: a module may define what equals it, and then has no hash.
+    # The key is the identity, because a module that defines __eq__ may have no hash.
     known: dict[int, tuple[weakref.ref, int]] = {}
 
     def keep(module: object, name: str) -> None:

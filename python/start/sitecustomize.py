@@ -1,7 +1,7 @@
-"""vramstow's start-up hook: gives PyTorch's tensors to the pool once torch is imported.
+"""vramstow's start-up hook: makes the pool PyTorch's allocator when torch is imported.
 
-`vramstow run` puts this folder first on PYTHONPATH. Nothing is imported or changed until somebody
-imports torch; a sitecustomize of the user's own runs as it would without this one.
+`vramstow run` puts this folder first on PYTHONPATH. The hook imports and changes nothing before the
+program imports torch. A sitecustomize of the user's own runs as it would without this one.
 """
 
 import os
@@ -19,7 +19,7 @@ def _say(why: str) -> None:
 
 
 def _adapter_for(folder: str) -> str:
-    """The compiled adapter's file, built now if need be. OSError, one sentence: there is none."""
+    """The compiled adapter's file, built if needed. An OSError says why there is none."""
     known, _, path = os.environ.get(_FINISHED, "").partition("\n")
     if known == folder and path:
         return path
@@ -46,7 +46,7 @@ def _adapter_for(folder: str) -> str:
 
 
 def _follow_modules(adapter: object) -> None:
-    """A trace with stacks says of each tensor which module asked for it."""
+    """Follows modules, because a trace with stacks names the module of each tensor."""
     if os.environ.get("VRAMSTOW_STACKS", "off") == "off":
         return
     try:
@@ -72,17 +72,17 @@ def _install(torch: object) -> None:
         adapter.vramstow_torch_install.restype = ctypes.c_char_p
         why = adapter.vramstow_torch_install()
         why = why.decode() if why is not None else None
-    except Exception as error:  # the job comes first, whatever is wrong here
+    except Exception as error:  # whatever goes wrong here, the job must go on
         why = str(error) or type(error).__name__
     if why is None:
         _follow_modules(adapter)
     else:
-        os.environ[_FINISHED] = f"{folder}\n"  # the library need not try, and say it again
+        os.environ[_FINISHED] = f"{folder}\n"  # the library must not try again and repeat this line
         _say(why)
 
 
 class _Finder:
-    """Finds torch as it would be found anyhow, and adds one step after its import."""
+    """Finds torch as Python would find it without us, and adds one step after its import."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> object:
         if name != "torch":

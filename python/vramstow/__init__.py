@@ -1,8 +1,8 @@
-"""vramstow from within a Python program: what the pool holds, and what a piece of code did with it.
+"""vramstow for a Python program: what the pool holds, and what a piece of code did with it.
 
-Works without torch, and where vramstow is not preloaded: then `active()` is false, `stats()` gives
-None, the rest does nothing, and `why_not()` says why. Sizes are bytes; devices are CUDA's numbers,
-ALL_DEVICES their sum.
+The package works without torch. Where vramstow is not preloaded, `active()` is false, `stats()`
+returns None, the other functions do nothing, and `why_not()` says why. Sizes are bytes; devices are
+CUDA's numbers, and ALL_DEVICES means their sum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a program tells the trace: moments, ranges, iterations, and what blocks are for.
+"""Annotations that a program adds to the trace: moments, ranges, iterations, what blocks are for.
 
-All of it gives False, and does nothing, where there is no trace: without vramstow, with --no-trace,
-and before CUDA is used.
+Without a trace the functions do nothing and return False: without vramstow, with --no-trace, and
+before CUDA is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST = 1023  # bytes of a text that the library keeps
 
 
-def _tell(name: str, *arguments: object) -> bool:
+def _emit(name: str, *arguments: object) -> bool:
     found = library.function(name)
     return found is not None and found(*arguments) == library.OK
 
@@ -31,17 +31,17 @@ def _text(text: str) -> bytes:
 
 
 def mark(text: str) -> bool:
-    """A moment, in the order of the allocations around it."""
-    return _tell("vramstow_mark", _text(text))
+    """Marks a moment, in order among the allocations."""
+    return _emit("vramstow_mark", _text(text))
 
 
 def iteration(number: int) -> bool:
-    """A new iteration begins here, of training or whatever the program repeats."""
-    return _tell("vramstow_iteration", ctypes.c_uint64(number))
+    """Marks the begin of an iteration, of training or of what else the program repeats."""
+    return _emit("vramstow_iteration", ctypes.c_uint64(number))
 
 
 class range(ContextDecorator):
-    """A piece of the program, by name; ranges belong to their thread and nest.
+    """A named piece of the program. A range belongs to its thread, and ranges nest.
 
     with vramstow.range("validation"):
         ...
@@ -52,7 +52,7 @@ class range(ContextDecorator):
         self._open: list[bool] = []
 
     def __enter__(self) -> range:
-        self._open.append(_tell("vramstow_range_push", _text(self.text)))
+        self._open.append(_emit("vramstow_range_push", _text(self.text)))
         return self
 
     def __exit__(
@@ -61,15 +61,15 @@ class range(ContextDecorator):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # One that began before there was a trace has no end there, either.
+        # A range that began before the trace did has no end in it, either.
         if self._open.pop():
-            _tell("vramstow_range_pop")
+            _emit("vramstow_range_pop")
 
 
 def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Address and bytes of the tensor's memory on a device; zeros where it has none of its own.
+    """Address and bytes of the tensor's memory on a device; zeros for a tensor without its own.
 
-    Of a tensor that is shared out over ranks (DTensor, as FSDP2 has them) this rank's part.
+    For a tensor whose parts lie on several ranks (DTensor, as in FSDP2): the part of this rank.
     """
     if not getattr(tensor, "is_cuda", False):
         return 0, 0
@@ -78,12 +78,12 @@ def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
     try:
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    except RuntimeError:  # a tensor that stands for others (FakeTensor, wrappers)
+    except RuntimeError:  # a tensor without memory of its own (FakeTensor, wrappers)
         return 0, 0
 
 
-def _tell_category(category: str, name: str, tensor: torch.Tensor) -> int:
-    """Tells what the tensor's memory is for. 1: told; 0: it has none on a device, or no trace."""
+def _emit_category(category: str, name: str, tensor: torch.Tensor) -> int:
+    """Writes what the tensor's memory is for; returns 0 without device memory or trace, else 1."""
     address, size = _memory_of(tensor)
     if not address or not size:
         return 0
@@ -91,12 +91,13 @@ def _tell_category(category: str, name: str, tensor: torch.Tensor) -> int:
 
 
 def annotate_memory(category: str, tensors: Iterable[torch.Tensor], name: str = "") -> int:
-    """Says that these tensors are `category`: of how many that was told.
+    """Writes into the trace that these tensors are of this category; returns of how many.
 
-    Categories are those of vramstow analyze: parameters, gradients, optimizer_state, activations,
-    temporaries, inputs, workspaces, caches. Counts for the blocks that the tensors have now.
+    The categories are those of vramstow analyze: parameters, gradients, optimizer_state,
+    activations, temporaries, inputs, workspaces, caches. The note is for the blocks that the
+    tensors have now.
     """
-    return sum(_tell_category(category, name, tensor) for tensor in tensors)
+    return sum(_emit_category(category, name, tensor) for tensor in tensors)
 
 
 def _state_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Tensor]]:
@@ -106,13 +107,13 @@ def _state_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Ten
 
 
 class Annotated:
-    """Keeps what is known of a model's memory up to date; `remove` ends that."""
+    """Keeps the notes on a model's memory up to date, until `remove` is called."""
 
     def __init__(
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None
     ) -> None:
         self._model = model
-        self._told: dict[str, int] = {}
+        self._emitted: dict[str, int] = {}
         self._handles: list[RemovableHandle] = []
         self.again()
         if optimizer is not None:
@@ -120,36 +121,36 @@ class Annotated:
                 optimizer.register_step_pre_hook(self._before_step),
                 optimizer.register_step_post_hook(self._after_step),
             ]
-            self._tell_state(optimizer)
+            self._emit_state(optimizer)
 
-    def _tell_once(self, category: str, name: str, tensor: torch.Tensor) -> None:
-        """A block that lives on needs to be told of once."""
+    def _emit_once(self, category: str, name: str, tensor: torch.Tensor) -> None:
+        """Writes one note for each block."""
         address, _ = _memory_of(tensor)
         if not address:
             return
         key = f"{category} {name}"
-        if self._told.get(key) != address and _tell_category(category, name, tensor):
-            self._told[key] = address
+        if self._emitted.get(key) != address and _emit_category(category, name, tensor):
+            self._emitted[key] = address
 
     def again(self) -> None:
-        """Tells of parameters and buffers that moved or came since."""
+        """Writes notes for parameters and buffers that are new or have moved."""
         for name, parameter in self._model.named_parameters():
-            self._tell_once("parameters", name, parameter)
+            self._emit_once("parameters", name, parameter)
         for name, buffer in self._model.named_buffers():
-            self._tell_once("parameters", name, buffer)
+            self._emit_once("parameters", name, buffer)
 
     def _before_step(self, _optimizer: object, _args: object, _kwargs: object) -> None:
-        # Gradients are often made anew for each step, so these are told of each time.
+        # Programs often make new gradients for each step, so each step gets new notes.
         for name, parameter in self._model.named_parameters():
             if parameter.grad is not None:
-                _tell_category("gradients", name, parameter.grad)
+                _emit_category("gradients", name, parameter.grad)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
-        self._tell_state(optimizer)
+        self._emit_state(optimizer)
 
-    def _tell_state(self, optimizer: torch.optim.Optimizer) -> None:
+    def _emit_state(self, optimizer: torch.optim.Optimizer) -> None:
         for name, value in _state_of(optimizer):
-            self._tell_once("optimizer_state", name, value)
+            self._emit_once("optimizer_state", name, value)
 
     def remove(self) -> None:
         for handle in self._handles:
@@ -160,9 +161,9 @@ class Annotated:
 def annotate_parameters(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None
 ) -> Annotated:
-    """Makes analyze's categories known rather than guessed: parameters, buffers, gradients, state.
+    """Writes what the memory of a model is for, so that vramstow analyze need not guess.
 
-    To be called once the model is on its device. Of the optimizer its state is told of as it comes
-    into being, and the gradients before each step.
+    Call it when the model is on its device. Parameters and buffers get a note at once, gradients
+    before each step of the optimizer, and the optimizer's state after the step that makes it.
     """
     return Annotated(model, optimizer)

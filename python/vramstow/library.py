@@ -1,7 +1,8 @@
 """The preloaded library, by ctypes: the C API of vramstow.h.
 
-Where vramstow is not preloaded, or serves no memory (yet), questions give None or nothing and
-orders give False. Sizes are bytes; devices are CUDA's numbers, ALL_DEVICES their sum.
+Where vramstow is not preloaded, or serves no memory yet, functions that ask return None or nothing,
+and functions that act return False. Sizes are bytes; devices are CUDA's numbers, and ALL_DEVICES
+means their sum.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Block:
-    """A live block: `size_bytes` of the device, of which somebody asked for `requested_bytes`."""
+    """A live block: it has `size_bytes`, and the program asked for `requested_bytes` of them."""
 
     address: int
     size_bytes: int
@@ -66,7 +67,7 @@ class _Block(ctypes.Structure):
 _COUNT = len(fields(Stats))
 _Hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
 _process = ctypes.CDLL(None)
-# Called by the library as long as they are registered, and perhaps a moment longer.
+# The library calls them while they are registered, and perhaps a moment longer.
 _hooks: dict[Callable[[int], None], object] = {}
 
 
@@ -85,7 +86,7 @@ def version() -> str | None:
 
 
 def why_not() -> str | None:
-    """One sentence on why there are no numbers here; None: there are."""
+    """One sentence that says why there are no numbers here; None: there are numbers."""
     if version() is None:
         return (
             "vramstow is not preloaded into this process: start it with vramstow run --pool=on -- "
@@ -127,7 +128,7 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
             return []
         if count.value <= room:
             break
-        room = count.value + 1024  # others may allocate meanwhile
+        room = count.value + 1024  # other threads may allocate meanwhile
     known = [
         Block(block.address, block.size, block.requested, block.device)
         for block in listed[: count.value]
@@ -136,13 +137,13 @@ def blocks(device: int = ALL_DEVICES) -> list[Block]:
 
 
 def reset_peaks(device: int = ALL_DEVICES) -> bool:
-    """The pool's peaks begin anew at what there is now; those of torch.cuda do not."""
+    """Sets the pool's peaks to its current numbers; the peaks of torch.cuda stay."""
     found = function("vramstow_reset_peaks")
     return found is not None and found(device) == OK
 
 
 def empty_cache(device: int = ALL_DEVICES) -> int:
-    """Gives cached memory back to the device; says how much that was."""
+    """Gives cached memory back to the device; returns how many bytes."""
     found = function("vramstow_empty_cache")
     released = ctypes.c_uint64()
     if found is None or found(device, ctypes.byref(released), None) != OK:
@@ -151,7 +152,7 @@ def empty_cache(device: int = ALL_DEVICES) -> int:
 
 
 def dump() -> str | None:
-    """Writes what the trace holds by now into a file beside it; its path.
+    """Writes a copy of the trace into a file beside it, and returns its path.
 
     None: there is no trace, or the file could not be written.
     """
@@ -163,7 +164,7 @@ def dump() -> str | None:
 
 
 def set_limit(limit: int | None, device: int = ALL_DEVICES) -> bool:
-    """The most that the pool may hold; None: no limit. False: there is no pool."""
+    """Sets the most that the pool may hold; None: no limit. Returns False where no pool is."""
     found = function("vramstow_set_limit")
     return found is not None and found(device, ctypes.c_uint64(limit or 0)) == OK
 
@@ -177,10 +178,10 @@ def _hook_for(callback: Callable[[int], None]) -> object:
 
 
 def on_pressure(callback: Callable[[int], None]) -> bool:
-    """Calls back with the bytes that an allocation lacks, which is then tried again.
+    """Calls back with the bytes that an allocation lacks; then vramstow tries it again.
 
-    Runs on the thread that allocates. What it raises is printed and goes no further. False:
-    vramstow is not there, or has no room for one more.
+    The callback runs on the thread that allocates. Python prints an exception in it, and the
+    program goes on. Returns False where vramstow is not there, or has 32 callbacks already.
     """
     found = function("vramstow_register_pressure_hook")
     if found is None:
@@ -194,11 +195,11 @@ def on_pressure(callback: Callable[[int], None]) -> bool:
     return True
 
 
-_retired: list[object] = []  # a call of one of these may still be under way
+_retired: list[object] = []  # a thread may still be in one of these
 
 
 def no_more_pressure(callback: Callable[[int], None]) -> bool:
-    """Calls that callback no more; False: it was not registered."""
+    """Stops calling the callback; returns False if it was not registered."""
     found = function("vramstow_unregister_pressure_hook")
     hook = _hooks.pop(callback, None)
     if found is None or hook is None:

@@ -1,4 +1,4 @@
-"""The program `vramstow`: where it lies, and the wheel's command of that name."""
+"""Finds the program `vramstow`, and is the wheel's command of that name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def path() -> str:
-    """The program's file. FileNotFoundError, one sentence: there is none."""
+    """Returns the program's file. A FileNotFoundError says that there is none."""
     chosen = os.environ.get("VRAMSTOW_PROGRAM", "")
     within = Path(__file__).parent / "native/bin/vramstow"
     for candidate in (chosen, str(within), shutil.which("vramstow") or ""):
@@ -22,7 +22,7 @@ def path() -> str:
 
 
 def main() -> None:
-    """The wheel's console script: becomes the program."""
+    """The wheel's console script: replaces this process by the program."""
     within = Path(__file__).parent / "native/bin/vramstow"
     if not os.access(within, os.X_OK):
         sys.exit(f"vramstow: {within} is not there: install the vramstow wheel again.")

@@ -93,7 +93,7 @@ class _Limits:
 
 @dataclass
 class _Session:
-    """What one run of pytest knows."""
+    """The state of one run of pytest."""
 
     baseline_file: Path | None = None
     update: bool = False
@@ -141,7 +141,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _limits_of(item: pytest.Item) -> _Limits | None:
-    """UsageError-like failures are told as the test's own."""
+    """Reports a wrong mark as a failure of its test."""
     marker = item.get_closest_marker(_MARK)
     if marker is None:
         return None
@@ -195,7 +195,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         result = yield
         gc.collect()
     if seen.after is None:
-        # A test that never used the device needs nothing; without vramstow nobody can know.
+        # A test that never used the device needs no numbers; without vramstow there are none.
         why = library.why_not() or ""
         if library.version() is None or "pool is off" in why:
             session.unmeasured.append(item.nodeid)
@@ -214,7 +214,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     known = session.config.stash.get(_KEY, None)
     if known is None or not known.update or known.baseline_file is None:
         return
-    # What did not run this time keeps its peak.
+    # Tests that did not run this time keep their peaks.
     peaks = dict(sorted((known.baseline | known.measured).items()))
     text = json.dumps({"schema": _SCHEMA, "peak_bytes": peaks}, indent=1)
     known.baseline_file.write_text(text + "\n", encoding="utf-8")

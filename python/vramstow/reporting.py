@@ -14,8 +14,8 @@ _HEIGHT = 720  # of the page in a notebook, in pixels
 
 
 def _ask(*arguments: str) -> str:
-    """What the program says. RuntimeError, its own sentence: it refused."""
-    # The program itself is nobody's job: it is not watched, and not rehearsed.
+    """The program's output. If it fails, a RuntimeError has its message."""
+    # The program is not part of the job, so vramstow neither traces nor rehearses it.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [program.path(), *arguments],
@@ -32,7 +32,7 @@ def _ask(*arguments: str) -> str:
 
 
 class Report:
-    """What `vramstow analyze` and `vramstow report` make of some inputs.
+    """The results of `vramstow analyze` and `vramstow report` for some inputs.
 
     str() gives the text; a notebook shows the page.
     """
@@ -66,7 +66,7 @@ class Report:
         return self.text()
 
     def _repr_html_(self) -> str:
-        # In a frame of its own: the page has its own style, and a notebook may show several.
+        # The page gets its own frame, because it has its own style and a notebook may show several.
         page = html.escape(self.html(), quote=True)
         return (
             f'<iframe srcdoc="{page}" sandbox="allow-scripts" '
@@ -75,5 +75,5 @@ class Report:
 
 
 def report(*inputs: str | Path) -> Report:
-    """The report of these traces, snapshots and folders; of this process if none is named."""
+    """Reports on these traces, snapshots and folders, or on this process if none is named."""
     return Report(*inputs)

@@ -1,7 +1,7 @@
-"""Where live memory lies: regions, and to offload, pause and resume them.
+"""Regions of live memory, and functions that offload, pause and resume them.
 
-Without vramstow, or without --offload, all of it gives False and does nothing: the memory stays on
-the device, and the program goes on as it is.
+Without vramstow, or without --offload, the functions do nothing and return False: the memory stays
+on the device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vramstow import library
 _NOT_ACTIVE = 1
 _INVALID = 2
 _WHY = {
-    4: "memory lacks for the rest",
+    4: "there is not enough memory for the rest",
     7: "submitted work does not end, a stream is being captured, or a graph may use the rest",
     8: "the device cannot map memory of the host (pause and resume work)",
     9: "the driver refused",
@@ -28,7 +28,7 @@ class OffloadError(RuntimeError):
 
 
 class region(ContextDecorator):
-    """What is allocated in it, by this thread, belongs together.
+    """Memory that this thread allocates inside it belongs together.
 
     with vramstow.region("weights"):
         model = Model().cuda()
@@ -72,21 +72,21 @@ def _ask(name: str, what: str | None, *arguments: int) -> bool:
 
 
 def offload(region: str | None = None) -> bool:
-    """Moves a region's memory to the host, at the same address; None: all that may move.
+    """Moves a region's memory to the host, at the same address; None: all memory that may move.
 
-    It can still be used, slower, and comes back when it is, or with resume().
+    The program can still use it, more slowly. It comes back when it is used, or with resume().
     """
     return _ask("vramstow_offload", region)
 
 
 def pause(region: str, *, keep: bool = True) -> bool:
-    """Takes a region's memory away until resume(); nothing may touch it before that.
+    """Takes a region's memory away until resume(). The program must not use it before that.
 
-    Not `keep`: what it holds is given up.
+    With `keep` false its contents are lost.
     """
     return _ask("vramstow_pause", region, _KEEP if keep else _DISCARD)
 
 
 def resume(region: str | None = None) -> bool:
-    """Brings back what was offloaded or paused."""
+    """Brings back memory that was offloaded or paused."""
     return _ask("vramstow_resume", region)

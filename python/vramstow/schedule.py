@@ -1,4 +1,4 @@
-"""Watch some steps of many: the schedule of torch.profiler, over track.
+"""watch: tracks some of many steps, by a schedule like that of torch.profiler.
 
 schedule = vramstow.schedule(wait=1, warmup=1, active=3, repeat=2)
 with vramstow.watch(schedule, on_ready=print) as steps:
@@ -18,10 +18,10 @@ from vramstow.tracking import track
 
 
 class Action(Enum):
-    """What is done with a step."""
+    """What watch does with a step."""
 
     NONE = 0
-    WARMUP = 1  # run, and looked at by nobody
+    WARMUP = 1  # the step runs, and is not recorded
     RECORD = 2
     RECORD_AND_SAVE = 3  # the last of a cycle
 
@@ -48,7 +48,7 @@ def schedule(
 
 
 class watch:
-    """Tells the trace of each iteration, and hands every recorded window to `on_ready`."""
+    """Marks each iteration in the trace, and passes every recorded window to `on_ready`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class watch:
         return self
 
     def step(self) -> None:
-        """A step has ended, and the next begins."""
+        """Ends a step and begins the next one."""
         if self._schedule(self.step_number) is Action.RECORD_AND_SAVE:
             self._save()
         self.step_number += 1

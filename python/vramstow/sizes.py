@@ -20,7 +20,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def parse(size: int | str) -> int:
-    """Bytes. ValueError, one sentence: that is no size."""
+    """Returns bytes. A ValueError says in one sentence why the text is no size."""
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
@@ -30,7 +30,7 @@ def parse(size: int | str) -> int:
 
 
 def text(size: int, signed: bool = False) -> str:
-    """In the largest binary unit that leaves a number of at least one."""
+    """Writes a size in the largest binary unit in which it is at least one."""
     sign = "-" if size < 0 else "+" if signed else ""
     value = float(abs(size))
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -1,4 +1,4 @@
-"""track: what a piece of code does with device memory."""
+"""track: measures what a piece of code does with device memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MOST_SHOWN = 3
 
 
 class track(ContextDecorator):
-    """What a piece of code does with device memory: a context manager, and a decorator.
+    """Measures what a piece of code does with device memory: a context manager and a decorator.
 
     with vramstow.track("forward") as forward:
         model(batch)
     print(forward)
 
-    It is also a range of that name in the trace. `peak_bytes` is the most that was allocated
-    within; the pool's own peaks begin anew there, those that torch.cuda tells do not. Where one
-    lies within another, the outer one knows of the inner one's peak.
+    It is also a range of that name in the trace. `peak_bytes` is the most that was allocated inside
+    it. Entering it resets the pool's peaks, but not those of torch.cuda. The peak of an outer track
+    includes the peaks of inner ones.
     """
 
     _open: list[track] = []  # noqa: RUF012 - of all threads, the newest last
@@ -30,7 +30,7 @@ class track(ContextDecorator):
         self.device = device
         self.before: Stats | None = None
         self.after: Stats | None = None
-        self.new_blocks: list[Block] = []  # that are still there at the end, the largest first
+        self.new_blocks: list[Block] = []  # those that are live at the end, the largest first
         self._blocks_before: set[tuple[int, int]] = set()
         self._peak = 0
         self._reserved_peak = 0
@@ -76,7 +76,7 @@ class track(ContextDecorator):
         self._blocks_before = set()
 
     def _recreate_cm(self) -> track:
-        # A decorated function may run in several threads, and within itself.
+        # A decorated function may run in several threads, and may call itself.
         return self if self not in track._open else type(self)(self.name, self.device)
 
     def _change(self, name: str) -> int:
@@ -84,7 +84,7 @@ class track(ContextDecorator):
 
     @property
     def allocated_bytes(self) -> int:
-        """What stays of it: allocated after, less allocated before."""
+        """What is allocated after it, less what was allocated before it."""
         return self._change("allocated_bytes")
 
     @property
@@ -97,7 +97,7 @@ class track(ContextDecorator):
 
     @property
     def peak_bytes(self) -> int:
-        """The most that was allocated within, with what was there before."""
+        """The most that was allocated inside it, including what was there before."""
         return 0 if self.after is None else self._peak
 
     @property
@@ -106,7 +106,7 @@ class track(ContextDecorator):
 
     @property
     def added_peak_bytes(self) -> int:
-        """The most that was allocated within, over what was there before."""
+        """The most that was allocated inside it, above what was there before."""
         before = 0 if self.before is None else self.before.allocated_bytes
         return max(0, self.peak_bytes - before)
 

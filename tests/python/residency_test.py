@@ -138,7 +138,7 @@ except vramstow.OffloadError as error:
         for order in ("offload", "pause", "resume")
     ]
     assert lines[3].startswith("a region's name has 1 to 63 bytes: 'yyy")
-    assert lines[4:] == ["pause: memory lacks for the rest"]
+    assert lines[4:] == ["pause: there is not enough memory for the rest"]
 
 
 def test_where_host_memory_cannot_be_mapped_pausing_works_and_that_is_told(run: Run) -> None:
