@@ -53,7 +53,7 @@ inline uint64_t ReadCounter() {
 
 // The counter without waiting: perhaps from before what was read last, but not from after what is
 // written next. Only where loads are seen in the order of the program may this put anything in
-// order, and only as recorder_sole.cc says.
+// order, and only as single_writer.h says.
 #if defined(__x86_64__)
 inline constexpr bool kHasQuickCounter = true;
 inline uint64_t ReadCounterQuickly() { return __rdtsc() >> kCounterShift; }

@@ -26,22 +26,22 @@ uint32_t Recorder::NameStack(uint32_t stack, const StackName* names, size_t coun
 
 void Recorder::Describe(std::string_view key, std::string_view value) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  if (state != nullptr) state->Describe(key, value);
+  if (state != nullptr) state->tables().Describe(key, value);
 }
 
 uint16_t Recorder::InternCall(std::string_view name) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? kUnknownName : state->InternCall(name);
+  return state == nullptr ? kUnknownName : state->tables().InternCall(name);
 }
 
 uint16_t Recorder::InternLibrary(std::string_view path, uint64_t base, std::string_view build_id) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? kUnknownName : state->InternLibrary(path, base, build_id);
+  return state == nullptr ? kUnknownName : state->tables().InternLibrary(path, base, build_id);
 }
 
 uint64_t Recorder::InternAnnotation(std::string_view text) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->InternAnnotation(text);
+  return state == nullptr ? 0 : state->tables().InternAnnotation(text);
 }
 
 uint64_t Recorder::RecordMark(MarkKind kind, uint64_t annotation, uint64_t number) {

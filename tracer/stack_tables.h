@@ -4,9 +4,9 @@
 // the same beginning share it. A whole stack is known by its hash (capture/stack_capture.h), which
 // is all that an event with a known stack needs.
 //
-// Ownership: RecorderState's, in memory that is zero at first. Threads: `stacks` may be looked up
-// by all, `capture` and `callers` are for all; the rest is guarded by the recorder's lock. No heap.
-// Memory: 8 MiB if all of it is used.
+// Ownership: StackInterner's, in memory that is zero at first. Threads: `stacks` may be looked up
+// by all, `capture` and `callers` are for all; the rest is guarded by the TableWriter's lock. No
+// heap. Memory: 8 MiB if all of it is used.
 #ifndef VRAMSTOW_TRACER_STACK_TABLES_H_
 #define VRAMSTOW_TRACER_STACK_TABLES_H_
 

@@ -4,7 +4,7 @@
 // of its chunk, goes to the next thread that comes. So a thousand threads that come and go need as
 // many buffers as there are of them at once.
 //
-// Ownership: RecorderState owns all of them, for the life of the process. Threads: `owner` and
+// Ownership: ThreadRegistry owns all of them, for the life of the process. Threads: `owner` and
 // `busy` may be read by all, the rest belongs to the thread that has the buffer. No heap.
 #ifndef VRAMSTOW_TRACER_THREAD_BUFFER_H_
 #define VRAMSTOW_TRACER_THREAD_BUFFER_H_
@@ -40,7 +40,7 @@ struct ThreadBuffer {
   uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was
   StackScratch* stack;  // null until a stack is captured
   uint32_t captures;
-  ThreadBuffer* next_free;  // under the recorder's lock
+  ThreadBuffer* next_free;  // under the registry's lock
 };
 
 }  // namespace vramstow

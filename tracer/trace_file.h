@@ -68,8 +68,8 @@ class TraceFile {
   };
   // Makes room for a chunk of so many bytes, by dropping the oldest ones, and keeps others out
   // until EndInRing. 0; or an errno, and nothing is to be ended.
-  int BeginInRing(uint32_t bytes, RingPlace* place);
-  void EndInRing() { ring_lock_.Unlock(); }
+  int BeginInRing(uint32_t bytes, RingPlace* place) VRAMSTOW_TRY_ACQUIRE(false, ring_lock_);
+  void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
 
   // Writes the trace as it is now into a file beside it, STEM-TAG.stow; where that exists it is
   // replaced, or else the copy becomes STEM-TAG-2.stow, …: `name` is told which. Whoever has to

@@ -1,0 +1,154 @@
+#include "tracer/background_writer.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer/compressor.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kStackBytes = 128 * 1024;
+constexpr uint32_t kNeverMs = 3'600'000;
+
+uint64_t NowMs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+uint32_t* FutexWord(std::atomic<uint32_t>* word) { return reinterpret_cast<uint32_t*>(word); }
+
+}  // namespace
+
+void BackgroundWriter::Start(const Config& config, OpenTrace* trace,
+                             const ThreadRegistry* threads) {
+  config_ = config;
+  trace_ = trace;
+  threads_ = threads;
+  if (config.compress) compressor_ = Compressor::Create();
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  // The program's signals are for its own threads: the new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  state_.store(State::kRuns, std::memory_order_relaxed);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, Run, this) != 0) {
+    state_.store(State::kNone, std::memory_order_relaxed);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+void* BackgroundWriter::Run(void* self) {
+  pthread_setname_np(pthread_self(), "vramstow-trace");
+  BackgroundWriter* const writer = static_cast<BackgroundWriter*>(self);
+  writer->WriteAndSample();
+  writer->state_.store(State::kStopped, std::memory_order_release);
+  return nullptr;
+}
+
+void BackgroundWriter::WriteAndSample() {
+  const uint32_t sample_ms = config_.sample_ms;
+  uint64_t sample_at = sample_ms == 0 ? ~uint64_t{0} : NowMs() + sample_ms;
+  while (state_.load(std::memory_order_acquire) == State::kRuns) {
+    const uint32_t seen = handed_over_.load(std::memory_order_acquire);
+    if (!WriteAllHanded()) return;
+    const uint64_t now = NowMs();
+    if (now >= sample_at) {
+      config_.on_sample(config_.context);
+      sample_at = now + sample_ms;
+    }
+    const uint64_t wait_ms = sample_ms == 0 ? kNeverMs : sample_at - now;
+    const timespec wait = {static_cast<time_t>(wait_ms / 1000),
+                           static_cast<long>(wait_ms % 1000) * 1'000'000};
+    syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAIT_PRIVATE, seen, &wait);
+  }
+}
+
+// False: the thread is to stop.
+bool BackgroundWriter::WriteAllHanded() {
+  const uint32_t count = threads_->count();
+  for (uint32_t i = 0; i < count; ++i) {
+    ThreadBuffer& buffer = threads_->at(i);
+    for (const unsigned which : {0u, 1u}) {
+      if (!buffer.is_handed[which].load(std::memory_order_acquire)) continue;
+      if (state_.load(std::memory_order_acquire) != State::kRuns) return false;
+      WriteHanded(&buffer, which);
+    }
+  }
+  return true;
+}
+
+bool BackgroundWriter::TakeOtherSlot(ThreadBuffer* buffer) {
+  if (state_.load(std::memory_order_relaxed) != State::kRuns) return false;
+  const uint32_t other = buffer->current ^ 1;
+  if (buffer->is_handed[other].load(std::memory_order_acquire)) return false;
+  if (buffer->slots[other].bytes == nullptr) {
+    int error = 0;
+    buffer->slots[other] = trace_->file.NewSlot(&error);
+    if (buffer->slots[other].bytes == nullptr) return false;
+  }
+  buffer->chunk.MoveTo(buffer->slots[other]);
+  buffer->current = other;
+  return true;
+}
+
+void BackgroundWriter::HandOver(ThreadBuffer* buffer) {
+  buffer->is_handed[buffer->current ^ 1].store(true, std::memory_order_release);
+  Wake();
+}
+
+void BackgroundWriter::Wake() {
+  handed_over_.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, FutexWord(&handed_over_), FUTEX_WAKE_PRIVATE, 1);
+}
+
+// On an error the chunk stays in its slot, and the recorder has stopped.
+void BackgroundWriter::WriteHanded(ThreadBuffer* buffer, unsigned which) {
+  uint8_t* const slot = buffer->slots[which].bytes;
+  const ChunkHeader& header = *reinterpret_cast<const ChunkHeader*>(slot);
+  if (!trace_->IsRecording()) return;
+  const uint8_t* bytes = slot + sizeof header;
+  const uint32_t size = header.committed;
+  uint32_t written = compressor_ == nullptr ? 0 : compressor_->Compress(bytes, size);
+  const ChunkEncoding encoding = written == 0 ? ChunkEncoding::kPlain : ChunkEncoding::kZstd;
+  if (written == 0) {
+    written = size;
+  } else {
+    bytes = compressor_->result();
+  }
+  const int error = AppendChunk(&trace_->file, header, encoding, bytes, written, size);
+  if (error != 0) {
+    trace_->Latch(error);
+    return;
+  }
+  ClearChunk(slot);
+  buffer->is_handed[which].store(false, std::memory_order_release);
+}
+
+bool BackgroundWriter::Stop() {
+  State runs = State::kRuns;
+  if (!state_.compare_exchange_strong(runs, State::kIsToStop, std::memory_order_acq_rel)) {
+    return runs != State::kIsToStop;
+  }
+  Wake();
+  constexpr int kMaxWaits = 1000;
+  for (int i = 0; i < kMaxWaits; ++i) {
+    if (state_.load(std::memory_order_acquire) == State::kStopped) return true;
+    const timespec pause = {0, 100'000};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+}  // namespace vramstow

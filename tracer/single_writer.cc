@@ -1,0 +1,46 @@
+#include "tracer/single_writer.h"
+
+#include "tracer/thread_barrier.h"
+#include "tracer/thread_buffer.h"
+
+namespace vramstow {
+namespace {
+
+// A thread that was alone for so long will be alone. Not shorter: a barrier interrupts all running
+// threads.
+constexpr uint64_t kAloneNs = 10'000'000;
+
+}  // namespace
+
+// Takes the mark away from whoever has it. Its thread needs not be told.
+void SingleWriter::EndUnless(const ThreadBuffer* except) {
+  const ThreadBuffer* single = buffer_.load(std::memory_order_relaxed);
+  while (single != nullptr && single != except) {
+    if (buffer_.compare_exchange_weak(single, nullptr, std::memory_order_seq_cst)) return;
+  }
+}
+
+uint64_t SingleWriter::OrderedTicks(const ThreadBuffer* buffer) {
+  for (;;) {
+    const uint64_t ticks = clock_->Ticks();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const ThreadBuffer* const single = buffer_.load(std::memory_order_relaxed);
+    if (single == nullptr || single == buffer) [[likely]]
+      return ticks;
+    EndUnless(buffer);
+  }
+}
+
+void SingleWriter::Consider(ThreadBuffer* buffer, const TraceClock::Reading& now) {
+  if (!kHasQuickCounter || now.ticks < buffer->alone_from) return;
+  buffer->alone_from = now.ticks + TraceClock::TicksOf(kAloneNs, now);
+  // Twice in turn the same thread: none of the others was here between.
+  const bool was_last = last_considered_.exchange(buffer, std::memory_order_relaxed) == buffer;
+  const ThreadBuffer* none = nullptr;
+  if (was_last && buffer_.compare_exchange_strong(none, buffer, std::memory_order_seq_cst) &&
+      !BarrierOnAllThreads()) {
+    EndUnless(nullptr);
+  }
+}
+
+}  // namespace vramstow

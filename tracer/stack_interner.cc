@@ -1,0 +1,227 @@
+#include "tracer/stack_interner.h"
+
+#include <sys/mman.h>
+
+#include "tracer/format/varint.h"
+#include "tracer/stack_tables.h"
+#include "tracer/thread_buffer.h"
+
+namespace vramstow {
+namespace {
+
+// The list of libraries is looked at again after so many captures of a thread.
+constexpr uint32_t kCapturesBetweenLooks = 1024;
+
+void* ZeroMemory(size_t size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+constexpr size_t kMaxName = sizeof(PythonCode::name);
+constexpr uint64_t kNamed = 0x6E616D6564;  // so that no other hash is made in this way
+
+// FNV-1a over both texts, and on from there.
+uint64_t HashOf(uint64_t before, const StackName& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::string_view text : {name.text.substr(0, kMaxName), name.kind}) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ 0xff) * 0x100000001b3u;
+  }
+  return MixInto(before, hash);
+}
+
+// Whether it is vramstow's own code: no caller wants to see that.
+bool IsOurs(const CallerObject* library) {
+  return library != nullptr && library->role == CallerRole::kVramstow;
+}
+
+}  // namespace
+
+// The tables lie in memory of their own, of which only what is touched becomes real.
+void StackInterner::Start(StackMode mode, OpenTrace* trace, TableWriter* writer) {
+  trace_ = trace;
+  writer_ = writer;
+  if (mode == StackMode::kOff) return;
+  tables_ = static_cast<StackTables*>(ZeroMemory(sizeof(StackTables)));
+  if (tables_ != nullptr) mode_ = mode;
+}
+
+bool StackInterner::Wants(EventKind kind) const {
+  switch (mode_) {
+    case StackMode::kOff:
+      return false;
+    case StackMode::kAll:
+      return true;
+    default:
+      break;
+  }
+  switch (kind) {
+    case EventKind::kAllocate:
+    case EventKind::kReserve:
+    case EventKind::kMap:
+    case EventKind::kRegister:
+    case EventKind::kImport:
+    case EventKind::kPoolCreate:
+    case EventKind::kContextCreate:
+    case EventKind::kGraphAllocate:
+    case EventKind::kCacheGrow:
+    case EventKind::kCacheOutOfMemory:
+    case EventKind::kMark:
+      return true;
+    default:
+      return false;
+  }
+}
+
+__attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer) {
+  FramePlace here = {};
+  VRAMSTOW_HERE(here);
+  if (buffer->stack == nullptr) {
+    buffer->stack = static_cast<StackScratch*>(ZeroMemory(sizeof(StackScratch)));
+    if (buffer->stack == nullptr) return 0;
+  }
+  StackScratch* const scratch = buffer->stack;
+  const uint64_t hash = tables_->capture.Capture(scratch, here);
+  const uint32_t known = tables_->stacks.Find(hash);
+  const bool must_look = ++buffer->captures % kCapturesBetweenLooks == 0;
+  if (known != 0 && !must_look) [[likely]]
+    return known;
+  const uint32_t told = Tell(scratch, hash, here);
+  asm volatile("");  // no tail call: this function's frame is where the walk begins
+  return told;
+}
+
+// Tells the trace of a stack that it does not know. A stack that was followed by rules of a library
+// that is gone meanwhile is nearly always such a one, so that it is noticed here.
+uint32_t StackInterner::Tell(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
+  const void* const self = trace_->Self();
+  if (self == nullptr) return 0;
+  if (tables_->capture.Refresh()) hash = tables_->capture.Capture(scratch, here);
+  StackCapture::Merge(scratch);
+  for (size_t i = 0; i < scratch->count; ++i) {
+    const StackFrame& frame = scratch->frames[i];
+    scratch->libraries[i] =
+        frame.kind == StackFrame::kNative
+            ? tables_->callers.FindDirect(reinterpret_cast<const void*>(frame.place))
+            : nullptr;
+  }
+  if (!writer_->mutex()->Lock(self)) return 0;
+  uint32_t stack = tables_->stacks.Find(hash);
+  if (stack == 0 && trace_->IsRecording()) stack = TellLocked(*scratch, hash);
+  writer_->mutex()->Unlock();
+  return stack;
+}
+
+// 0: there is no room.
+uint32_t StackInterner::TellLocked(const StackScratch& scratch, uint64_t hash) {
+  size_t first = 0;
+  while (first < scratch.count && IsOurs(scratch.libraries[first])) ++first;
+  uint32_t stack = scratch.is_cut ? InternNode({0, FrameKind::kCut, 0, 0}) : 0;
+  bool is_told = !scratch.is_cut || stack != 0;
+  for (size_t i = scratch.count; i > first && is_told; --i) {
+    stack = InternNode(NodeOf(scratch.frames[i - 1], scratch.libraries[i - 1], stack));
+    is_told = stack != 0;
+  }
+  if (is_told && stack != 0) is_told = tables_->stacks.Add(hash, stack);
+  if (!is_told) TellThatTablesAreFull();
+  return is_told ? stack : 0;
+}
+
+void StackInterner::TellThatTablesAreFull() {
+  if (tables_->is_full || !trace_->IsRecording()) return;
+  tables_->is_full = true;
+  constexpr std::string_view kKey = "stacks.full";
+  const uint8_t length = OneByteVarint(kKey.size());
+  const std::string_view fact[] = {AsText(&length, &length + 1), kKey, "1"};
+  writer_->Append(RecordType::kFact, fact, 3);
+}
+
+// Each pair of a stack and names on top of it is interned once; after that it is a look-up.
+uint32_t StackInterner::Name(uint32_t stack, const StackName* names, size_t count) {
+  if (stack == 0 || count == 0 || tables_ == nullptr) return stack;
+  uint64_t hash = MixInto(kNamed, stack);
+  for (size_t i = 0; i < count; ++i) hash = HashOf(hash, names[i]);
+  hash |= 1;
+  if (const uint32_t known = tables_->stacks.Find(hash)) return known;
+  const void* const self = trace_->Self();
+  if (self == nullptr || !writer_->mutex()->Lock(self)) return stack;
+  uint32_t named = tables_->stacks.Find(hash);
+  if (named == 0 && trace_->IsRecording()) {
+    named = stack;
+    for (size_t i = count; i > 0 && named != 0; --i) {
+      const uint32_t code = InternName(names[i - 1]);
+      named = code == 0 ? 0 : InternNode({named, FrameKind::kPython, code, 0});
+    }
+    if (named != 0) tables_->stacks.Add(hash, named);
+  }
+  writer_->mutex()->Unlock();
+  return named != 0 ? named : stack;
+}
+
+StackInterner::Node StackInterner::NodeOf(const StackFrame& frame, const CallerObject* library,
+                                          uint32_t parent) {
+  if (frame.kind == StackFrame::kPython) {
+    const PythonRuntime& python = tables_->capture.python();
+    return {parent, FrameKind::kPython, InternCode(frame),
+            python.LineOf(frame.place, frame.instruction)};
+  }
+  if (library == nullptr) return {parent, FrameKind::kNative, kUnknownName, frame.place};
+  uint16_t& number = tables_->libraries[library->index];
+  if (number == kUnknownName) {
+    number = writer_->InternLibraryLocked(library->path, library->base, library->build_id);
+  }
+  return {parent, FrameKind::kNative, number, frame.place - library->base};
+}
+
+uint32_t StackInterner::InternCode(const StackFrame& frame) {
+  const uint64_t key = frame.fingerprint | 1;
+  const uint32_t number = tables_->codes.Find(key);
+  if (number != 0) return number;
+  tables_->capture.python().Describe(frame.place, &tables_->code);
+  return AddCode(key, tables_->code.name, tables_->code.file, tables_->code.first_line);
+}
+
+// Names are told as codes are. Their texts' hashes are no code object's fingerprint, as far as 64
+// bits can tell.
+uint32_t StackInterner::InternName(const StackName& name) {
+  const uint64_t key = HashOf(0, name) | 1;
+  const uint32_t number = tables_->codes.Find(key);
+  return number != 0 ? number : AddCode(key, name.text.substr(0, kMaxName), name.kind, 0);
+}
+
+// 0: there is no room.
+uint32_t StackInterner::AddCode(uint64_t key, std::string_view name, std::string_view file,
+                                uint32_t first_line) {
+  const uint32_t number = tables_->code_count + 1;
+  uint8_t numbers[3 * kMaxVarintBytes];
+  uint8_t* out = WriteVarint(numbers, number);
+  out = WriteVarint(out, first_line);
+  out = WriteVarint(out, name.size());
+  const std::string_view parts[] = {AsText(numbers, out), name, file};
+  if (!tables_->codes.Add(key, number)) return 0;
+  if (!writer_->Append(RecordType::kCode, parts, 3)) return 0;
+  tables_->code_count = number;
+  return number;
+}
+
+uint32_t StackInterner::InternNode(const Node& node) {
+  uint64_t key = MixInto(node.parent, static_cast<uint64_t>(node.kind));
+  key = MixInto(MixInto(key, node.source), node.place) | 1;
+  uint32_t number = tables_->nodes.Find(key);
+  if (number != 0) return number;
+  number = tables_->node_count + 1;
+  uint8_t numbers[5 * kMaxVarintBytes];
+  uint8_t* out = WriteVarint(numbers, number);
+  out = WriteVarint(out, node.parent);
+  *out++ = static_cast<uint8_t>(node.kind);
+  out = WriteVarint(out, node.source);
+  out = WriteVarint(out, node.place);
+  const std::string_view parts[] = {AsText(numbers, out)};
+  if (!tables_->nodes.Add(key, number)) return 0;
+  if (!writer_->Append(RecordType::kStack, parts, 1)) return 0;
+  tables_->node_count = number;
+  return number;
+}
+
+}  // namespace vramstow

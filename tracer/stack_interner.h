@@ -1,0 +1,77 @@
+// StackInterner: gives the calling thread's stack a number, and tells the trace of each stack once.
+//
+// Idea: each thread captures its own stack (capture/stack_capture.h). A stack that is known costs
+// one look-up of its hash. A new one is told to the trace frame by frame, under the lock of the
+// trace's tables.
+//
+// Ownership: the tables, in memory that is never given back. Threads: Start before others know the
+// object, the rest by any thread; a thread's own buffer is busy while it takes a stack. Locks: the
+// TableWriter's. The dynamic linker may be asked, always before that lock is taken: a thread inside
+// the linker may wait for it. Errors: 0, a stack is not known or has no room. No heap. Units: none.
+#ifndef VRAMSTOW_TRACER_STACK_INTERNER_H_
+#define VRAMSTOW_TRACER_STACK_INTERNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/event.h"
+#include "base/thread_annotations.h"
+#include "tracer/format/layout.h"
+#include "tracer/open_trace.h"
+#include "tracer/recorder.h"
+#include "tracer/table_writer.h"
+
+namespace vramstow {
+
+struct CallerObject;
+struct FramePlace;
+struct StackFrame;
+struct StackScratch;
+struct StackTables;
+struct ThreadBuffer;
+
+class StackInterner {
+ public:
+  // Without memory for the tables there are no stacks.
+  void Start(StackMode mode, OpenTrace* trace, TableWriter* writer);
+
+  StackMode mode() const { return mode_; }
+  // Whether events of this kind get a stack.
+  bool Wants(EventKind kind) const;
+
+  // The number of the calling thread's stack from this function on; 0: none. The buffer is the
+  // thread's, and busy.
+  uint32_t Take(ThreadBuffer* buffer);
+  // Recorder::NameStack.
+  uint32_t Name(uint32_t stack, const StackName* names, size_t count);
+
+ private:
+  struct Node {
+    uint32_t parent;
+    FrameKind kind;
+    uint32_t source;  // library or code object
+    uint64_t place;   // from the library's beginning, or the line
+  };
+
+  uint32_t Tell(StackScratch* scratch, uint64_t hash, const FramePlace& here);
+  uint32_t TellLocked(const StackScratch& scratch, uint64_t hash)
+      VRAMSTOW_REQUIRES(writer_->mutex());
+  void TellThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());
+  Node NodeOf(const StackFrame& frame, const CallerObject* library, uint32_t parent)
+      VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t InternCode(const StackFrame& frame) VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t InternName(const StackName& name) VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t AddCode(uint64_t key, std::string_view name, std::string_view file, uint32_t first_line)
+      VRAMSTOW_REQUIRES(writer_->mutex());
+  uint32_t InternNode(const Node& node) VRAMSTOW_REQUIRES(writer_->mutex());
+
+  StackMode mode_ = StackMode::kOff;
+  StackTables* tables_ = nullptr;
+  OpenTrace* trace_ = nullptr;
+  TableWriter* writer_ = nullptr;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_STACK_INTERNER_H_

@@ -1,0 +1,82 @@
+// TableWriter: facts and names of a trace, as records in chunks of their own.
+//
+// Idea: the first of these chunks lies in the file's first slot, behind the file's header. A name
+// is written once, before the first event that uses its number.
+//
+// Ownership: copies of all texts. Lives in memory that is zero at first: the tables are large, and
+// what is not touched costs nothing. Threads: Start and Begin before others know the object, the
+// rest by any thread. Locks: mutex_ guards the tables and their chunk; nothing else is taken while
+// it is held, but the file is written. A signal handler that interrupted the holder is refused.
+// Errors: 0, kUnknownName or false. No heap. Units: bytes.
+#ifndef VRAMSTOW_TRACER_TABLE_WRITER_H_
+#define VRAMSTOW_TRACER_TABLE_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/thread_annotations.h"
+#include "tracer/chunk_writer.h"
+#include "tracer/format/layout.h"
+#include "tracer/name_table.h"
+#include "tracer/number_table.h"
+#include "tracer/open_trace.h"
+#include "tracer/owner_mutex.h"
+
+namespace vramstow {
+
+// The bytes between two places, as a text.
+inline std::string_view AsText(const uint8_t* begin, const uint8_t* end) {
+  return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
+}
+
+class TableWriter {
+ public:
+  // False: there is no memory.
+  bool Start(OpenTrace* trace);
+  // Begins the first chunk, in the first slot. 0 or an errno.
+  int Begin() VRAMSTOW_NO_LOCK_ANALYSIS;  // nobody else knows the object yet
+
+  void Describe(std::string_view key, std::string_view value);
+  uint16_t InternCall(std::string_view name);
+  uint16_t InternLibrary(std::string_view path, uint64_t base, std::string_view build_id);
+  uint64_t InternAnnotation(std::string_view text);
+
+  // For parts of the recorder that have tables of their own, and write them here.
+  OwnerMutex* mutex() VRAMSTOW_LOCK_RETURNED(mutex_) { return &mutex_; }
+  // Appends a record of these parts and commits it. False: no room on disk.
+  bool Append(RecordType type, const std::string_view* parts, size_t count)
+      VRAMSTOW_REQUIRES(mutex_);
+  uint16_t InternLibraryLocked(std::string_view path, uint64_t base, std::string_view build_id)
+      VRAMSTOW_REQUIRES(mutex_);
+
+  // Seals the chunk in the first slot. No more can be written.
+  void Seal() VRAMSTOW_REQUIRES(mutex_) { chunk_.SealInPlace(); }
+  // How much of the file's beginning matters.
+  uint32_t front_bytes() const VRAMSTOW_REQUIRES(mutex_) {
+    return kFileHeaderBytes + chunk_.used_bytes();
+  }
+
+ private:
+  static constexpr size_t kMaxLibraryText = 8192;
+  using AnnotationTable = NumberTable<65536>;
+
+  void BeginChunk() VRAMSTOW_REQUIRES(mutex_);
+  int WriteFront() VRAMSTOW_REQUIRES(mutex_) {
+    return trace_->file.WriteFront(trace_->first_slot.bytes, front_bytes());
+  }
+
+  OpenTrace* trace_ = nullptr;
+  OwnerMutex mutex_;
+  ChunkWriter chunk_ VRAMSTOW_GUARDED_BY(mutex_);
+  AnnotationTable* annotations_ = nullptr;  // by their texts' hashes; looked up by all
+  uint64_t annotation_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  // Not initialised on purpose.
+  NameTable calls_ VRAMSTOW_GUARDED_BY(mutex_);
+  NameTable libraries_ VRAMSTOW_GUARDED_BY(mutex_);
+  char library_text_[kMaxLibraryText] VRAMSTOW_GUARDED_BY(mutex_);
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TRACER_TABLE_WRITER_H_

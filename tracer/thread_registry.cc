@@ -1,0 +1,185 @@
+#include "tracer/thread_registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer/capture/stack_capture.h"
+#include "tracer/recorder_state.h"
+
+namespace vramstow {
+namespace {
+
+// How long Close waits for threads that are recording. One that takes longer was interrupted, or
+// the disk hangs; its chunk is complete up to its last event anyway.
+constexpr int kQuietRounds = 1000;
+constexpr long kQuietRoundNs = 100'000;
+
+// One key for all recorders of the process: its value is the thread's ThreadBuffer.
+pthread_key_t g_exit_key;
+bool g_has_exit_key = false;
+pthread_once_t g_exit_key_once = PTHREAD_ONCE_INIT;
+
+uint32_t ThisThread() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+}  // namespace
+
+void ThreadRegistry::OnThreadExit(void* buffer) {
+  ThreadBuffer* const ended = static_cast<ThreadBuffer*>(buffer);
+  ended->owner->OnThreadExit(ended);
+}
+
+// Sees to it that the buffer comes back when the thread ends. (glibc takes memory from the heap for
+// it if the process uses more than 32 keys; once per thread.)
+bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) {
+  pthread_once(&g_exit_key_once,
+               [] { g_has_exit_key = pthread_key_create(&g_exit_key, OnThreadExit) == 0; });
+  return g_has_exit_key && pthread_setspecific(g_exit_key, buffer) == 0;
+}
+
+ThreadBuffer* ThreadRegistry::Attach(void** slot) {
+  if (slot == nullptr || !trace_->IsRecording()) return nullptr;
+  if (!mutex_.Lock(slot)) return nullptr;
+  ThreadBuffer* buffer = nullptr;
+  if (trace_->IsRecording()) {  // otherwise Close may be done with the buffers
+    buffer = free_;
+    if (buffer != nullptr) {
+      free_ = buffer->next_free;
+      TakeOver(buffer);
+    } else {
+      buffer = NewBuffer();
+    }
+  }
+  mutex_.Unlock();
+  if (buffer == nullptr) return nullptr;
+  *slot = buffer;
+  WatchThreadExit(buffer);
+  return buffer;
+}
+
+// This thread goes on in the chunk of another one that has ended.
+void ThreadRegistry::TakeOver(ThreadBuffer* buffer) {
+  buffer->thread = ThisThread();
+  if (buffer->stack != nullptr) buffer->stack->native.Forget();
+  // Without room for this, the next event begins a new chunk.
+  if (buffer->thread == buffer->chunk_thread ||
+      buffer->chunk.room() < kMaxEncodedBytes + kEncodeSlack)
+    return;
+  buffer->chunk.Commit(EventEncoder::EncodeThread(buffer->chunk.next(), buffer->thread));
+  buffer->chunk_thread = buffer->thread;
+}
+
+ThreadBuffer* ThreadRegistry::NewBuffer() {
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  if (count == kMaxBuffers) return nullptr;
+  void* const memory = mmap(nullptr, sizeof(ThreadBuffer), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    trace_->Latch(ENOMEM);
+    return nullptr;
+  }
+  int error = 0;
+  const TraceFile::Slot slot = trace_->file.NewSlot(&error);
+  if (slot.bytes == nullptr) {
+    munmap(memory, sizeof(ThreadBuffer));
+    trace_->Latch(error);
+    return nullptr;
+  }
+  ThreadBuffer* const buffer = static_cast<ThreadBuffer*>(memory);  // zeros are its beginning
+  buffer->owner = owner_;
+  buffer->thread = ThisThread();
+  buffer->number = count + 1;
+  buffer->slots[0] = slot;
+  buffer->chunk.SetPlace({&trace_->file, slot.bytes, slot.offset, kSlotBytes, trace_->id});
+  buffers_[count] = buffer;
+  count_.store(count + 1, std::memory_order_release);
+  return buffer;
+}
+
+void ThreadRegistry::Return(ThreadBuffer* buffer, void** slot) {
+  // In a child that was forked, or after Close, nobody needs it. The lock may be held forever.
+  if (!trace_->IsRecording()) return;
+  if (!mutex_.Lock(slot)) return;
+  if (trace_->IsRecording()) {
+    if (buffer->busy.load(std::memory_order_relaxed)) {
+      // A signal handler left Record by longjmp and the thread ended: nobody knows how far it was.
+      buffer->chunk.Fill();
+      buffer->busy.store(false, std::memory_order_release);
+    }
+    buffer->next_free = free_;
+    free_ = buffer;
+  }
+  mutex_.Unlock();
+}
+
+bool ThreadRegistry::AwaitQuiet() const {
+  for (int round = 0; round < kQuietRounds; ++round) {
+    bool quiet = true;
+    for (uint32_t i = 0; i < count() && quiet; ++i) {
+      quiet = !at(i).busy.load(std::memory_order_seq_cst);
+    }
+    if (quiet) return true;
+    const timespec pause = {0, kQuietRoundNs};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+uint64_t ThreadRegistry::CountRecorded() const {
+  uint64_t events = 0;
+  for (uint32_t i = 0; i < count(); ++i) {
+    const ThreadBuffer& buffer = at(i);
+    events += buffer.chunk.has_chunk() ? buffer.encoder.last_sequence() : buffer.recorded;
+  }
+  return events;
+}
+
+ThreadRegistry::LastSlot ThreadRegistry::Seal(bool all_quiet) {
+  const bool shared = trace_->file.is_shared();
+  LastSlot last;
+  const auto note_end = [&last](const TraceFile::Slot& slot, uint32_t used_bytes) {
+    if (slot.offset + kSlotBytes <= last.end) return;
+    last.end = slot.offset + kSlotBytes;
+    last.contents_end = slot.offset + used_bytes;
+  };
+  for (uint32_t i = 0; i < count(); ++i) {
+    ThreadBuffer& buffer = at(i);
+    ChunkWriter& chunk = buffer.chunk;
+    const bool quiet = !buffer.busy.load(std::memory_order_acquire);
+    const unsigned other = buffer.current ^ 1;
+    if (shared) {
+      // A slot in use by a thread that hangs is left as it is.
+      note_end(buffer.slots[buffer.current], !quiet              ? kSlotBytes
+                                             : chunk.has_chunk() ? chunk.used_bytes()
+                                                                 : 0);
+      const bool is_handed = buffer.is_handed[other].load(std::memory_order_acquire);
+      if (is_handed && all_quiet) SealChunkInPlace(buffer.slots[other].bytes);
+      if (buffer.slots[other].bytes != nullptr) {
+        // A thread that hangs may be about to hand it over.
+        note_end(buffer.slots[other], is_handed || !quiet ? kSlotBytes : 0);
+      }
+    }
+    if (!quiet || !chunk.has_chunk()) continue;
+    if (shared) {
+      chunk.SealInPlace();
+    } else {
+      chunk.Append();
+    }
+  }
+  return last;
+}
+
+bool ThreadRegistry::DetachSlots() const {
+  bool all = true;
+  for (uint32_t i = 0; i < count(); ++i) {
+    for (const TraceFile::Slot& slot : at(i).slots) {
+      if (slot.bytes != nullptr) all = TraceFile::Detach(slot.bytes) && all;
+    }
+  }
+  return all;
+}
+
+}  // namespace vramstow
