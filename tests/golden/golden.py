@@ -41,6 +41,7 @@ def corpus() -> Path:
 
 
 def sections() -> dict[str, Section]:
+    import adapter_outputs
     import analysis_outputs
     import interposer_outputs
     import pool_outputs
@@ -49,6 +50,7 @@ def sections() -> dict[str, Section]:
         **pool_outputs.SECTIONS,
         **analysis_outputs.SECTIONS,
         **interposer_outputs.SECTIONS,
+        **adapter_outputs.SECTIONS,
     }
 
 
