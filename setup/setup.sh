@@ -81,9 +81,9 @@ prepare_cuda_headers() {
 # has_setting NAME VALUE: does build/ have this CMake setting?
 has_setting() { grep -qx "$1:[A-Z]*=$2" build/CMakeCache.txt 2>/dev/null; }
 
-# build product|all: configures where that was not done, and builds what changed. `product` leaves the tests
-# and the packages that they need aside, unless build/ was already configured for the tests.
-build() {
+# configure product|all: configures build/ where that was not done. `product` leaves the tests and the packages
+# that they need aside, unless build/ was already configured for the tests.
+configure() {
   local tests=ON
   [ "$1" = product ] && ! has_setting VRAMSTOW_TESTS ON && tests=OFF
   if ! [ -f build/build.ninja ] || ! has_setting VRAMSTOW_TESTS $tests; then
@@ -92,8 +92,14 @@ build() {
       fail "The build could not be configured; see above."
     }
   fi
+}
+
+# build product|all [TARGET…]: configures, and builds what changed: of these targets, or of everything.
+build() {
+  configure "$1"
+  shift
   say "Building into build/"
-  ninja -C build >build-log.txt 2>&1 || {
+  ninja -C build "$@" >build-log.txt 2>&1 || {
     tail -n 60 build-log.txt >&2
     fail "The build failed; the end of build-log.txt is above."
   }

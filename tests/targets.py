@@ -1,0 +1,34 @@
+"""What has to be built before tests can run, for tests/run --only: targets of the build.
+
+python tests/targets.py BUILD PATTERN prints the targets of the tests whose names match; nothing if
+none does. The build writes down what each test needs: cmake/VramstowTestTargets.cmake.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def targets(lines: list[str], pattern: str) -> list[str]:
+    found: set[str] = set()
+    for line in lines:
+        test, _, needed = line.partition(":")
+        if re.search(pattern, test):
+            # A test may need nothing; ninja would build everything then.
+            found.update(needed.split() or ["build.ninja"])
+    return ["all"] if "all" in found else sorted(found)
+
+
+def main() -> int:
+    build, pattern = sys.argv[1:]
+    # A test that was just added is to be found.
+    subprocess.run(["ninja", "-C", build, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
+    print(" ".join(targets((Path(build) / "test-targets.txt").read_text().splitlines(), pattern)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
