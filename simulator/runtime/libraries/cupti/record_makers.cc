@@ -229,11 +229,11 @@ void AddPool(const ProfiledCall& call) {
 
 void AddWorkRecord(const ProfiledWork& work) {
   switch (work.kind) {
-    case WorkKind::kKernel:
+    case kVramstowSimulatorKernelWork:
       return AddKernel(work);
-    case WorkKind::kCopy:
+    case kVramstowSimulatorCopyWork:
       return AddCopy(work);
-    case WorkKind::kFill:
+    case kVramstowSimulatorFillWork:
       return AddFill(work);
   }
 }
