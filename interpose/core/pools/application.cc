@@ -1,5 +1,6 @@
 #include "interpose/core/pools/application.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "interpose/core/core.h"
@@ -55,30 +56,26 @@ void ListBlock(void* context, const PoolSpan& span) {
   ++list->seen;
 }
 
-void AddTo(vramstow_stats* sum, const Pools::Use& pool) {
-  const PoolStats stats = pool->Stats();
-  sum->allocated_bytes += stats.allocated_bytes;
-  sum->requested_bytes += stats.requested_bytes;
-  sum->reserved_bytes += stats.reserved_bytes;
-  sum->peak_allocated_bytes += stats.peak_allocated_bytes;
-  sum->peak_reserved_bytes += stats.peak_reserved_bytes;
-  sum->pending_bytes += stats.pending_bytes;
-  sum->limit_bytes += pool->limit();
-  sum->live_blocks += stats.live_blocks;
-  sum->allocations += stats.allocations;
-  sum->frees += stats.frees;
-  sum->misses += stats.misses;
-  sum->released_bytes += stats.released_chunks * pool->chunk_bytes();
-  sum->fence_wait_ns += stats.fence_wait_ns;
-  sum->out_of_memory += stats.out_of_memory;
-  sum->host_bytes += stats.host_bytes;
-  if (pool.offloader() == nullptr) return;
-  const OffloadStats offload = pool.offloader()->Stats();
-  sum->offloaded_bytes += offload.offloaded_bytes;
-  sum->paused_bytes += offload.paused_bytes;
-  sum->moved_out_bytes += offload.out_bytes;
-  sum->moved_back_bytes += offload.in_bytes;
-  sum->offload_host_bytes += offload.host_bytes;
+// vramstow_stats has the statistics of statistics.def and nothing else, in that order.
+struct StatisticsInOrder {
+#define STATISTIC(name, value) uint64_t name;
+#include "interpose/core/pools/statistics.def"
+#undef STATISTIC
+};
+#define STATISTIC(name, value) \
+  static_assert(offsetof(vramstow_stats, name) == offsetof(StatisticsInOrder, name));
+#include "interpose/core/pools/statistics.def"
+#undef STATISTIC
+static_assert(sizeof(vramstow_stats) == sizeof(StatisticsInOrder));
+
+void AddTo(vramstow_stats* sum, const Pools::Use& use) {
+  Pool& pool = *use.get();
+  const PoolStats stats = pool.Stats();
+  const OffloadStats offload =
+      use.offloader() == nullptr ? OffloadStats{} : use.offloader()->Stats();
+#define STATISTIC(name, value) sum->name += value;
+#include "interpose/core/pools/statistics.def"
+#undef STATISTIC
 }
 
 }  // namespace

@@ -75,29 +75,12 @@ bool ReadDevice(std::string_view word, int* device) {
 }
 
 void AddStats(Answer* answer, const vramstow_stats& stats) {
-  const auto add = [answer](const char* name, uint64_t value, const char* end) {
-    answer->Add("\"%s\":%llu%s", name, Number(value), end);
-  };
-  add("allocated_bytes", stats.allocated_bytes, ",");
-  add("requested_bytes", stats.requested_bytes, ",");
-  add("reserved_bytes", stats.reserved_bytes, ",");
-  add("peak_allocated_bytes", stats.peak_allocated_bytes, ",");
-  add("peak_reserved_bytes", stats.peak_reserved_bytes, ",");
-  add("pending_bytes", stats.pending_bytes, ",");
-  add("limit_bytes", stats.limit_bytes, ",");
-  add("live_blocks", stats.live_blocks, ",");
-  add("allocations", stats.allocations, ",");
-  add("frees", stats.frees, ",");
-  add("misses", stats.misses, ",");
-  add("released_bytes", stats.released_bytes, ",");
-  add("fence_wait_ns", stats.fence_wait_ns, ",");
-  add("out_of_memory", stats.out_of_memory, ",");
-  add("host_bytes", stats.host_bytes, ",");
-  add("offloaded_bytes", stats.offloaded_bytes, ",");
-  add("paused_bytes", stats.paused_bytes, ",");
-  add("moved_out_bytes", stats.moved_out_bytes, ",");
-  add("moved_back_bytes", stats.moved_back_bytes, ",");
-  add("offload_host_bytes", stats.offload_host_bytes, "");
+  const char* before = "";
+#define STATISTIC(name, value)                                     \
+  answer->Add("%s\"" #name "\":%llu", before, Number(stats.name)); \
+  before = ",";
+#include "interpose/core/pools/statistics.def"
+#undef STATISTIC
 }
 
 void Stats(std::string_view arguments, Answer* answer) {
