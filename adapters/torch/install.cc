@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <type_traits>
 
 #include "adapters/torch/adapter.h"
@@ -80,14 +79,17 @@ Adapter* TheAdapter() { return the_adapter.load(std::memory_order_acquire); }
 
 // Null: from now on PyTorch's tensors come from the pool. Otherwise half a sentence says why not.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_install() {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
+  using namespace vramstow::torch_adapter;
+  static Mutex mutex;
+  const MutexLock lock(&mutex);
   try {
-    return vramstow::torch_adapter::Install();
+    return Install();
   } catch (const std::exception&) {
     return "PyTorch refused";
   }
 }
+
+static_assert(std::is_same_v<decltype(&vramstow_torch_install), vramstow_torch_install_function>);
 
 // The release of PyTorch that this library was compiled against.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_release() {

@@ -20,6 +20,17 @@ extern "C" {
 /* The exported function that returns the table; null for a version that the library lacks. */
 #define VRAMSTOW_FRAMEWORK_SYMBOL "vramstow_framework_table"
 
+/* How an adapter for PyTorch is put in place. Python's start-up hook, or the library itself, gets
+ * the adapter's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE says where that is),
+ * loads it and calls VRAMSTOW_TORCH_INSTALL_SYMBOL. That function returns null when the adapter is
+ * installed, and otherwise half a sentence that says why not. VRAMSTOW_TORCH_ADAPTER_VARIABLE
+ * passes the result on to child processes: the folder of PyTorch, a line end, and the adapter's
+ * file; without a file, the reason was printed already. */
+#define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
+#define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
+#define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
+typedef const char* (*vramstow_torch_install_function)(void);
+
 /* Results beside those of vramstow.h. */
 #ifndef VRAMSTOW_OUT_OF_MEMORY
 #define VRAMSTOW_OUT_OF_MEMORY 4

@@ -7,7 +7,10 @@ program imports torch. A sitecustomize of the user's own runs as it would withou
 import os
 import sys
 
-_FINISHED = "VRAMSTOW_TORCH_ADAPTER"  # torch's folder and the adapter for it: children need not ask
+# include/vramstow/framework.h explains these names.
+_FINISHED = "VRAMSTOW_TORCH_ADAPTER"  # torch's folder and the adapter for it, for child processes
+_PROGRAM = "VRAMSTOW_PROGRAM"
+_INSTALL = "vramstow_torch_install"
 
 
 def _say(why: str) -> None:
@@ -28,7 +31,7 @@ def _adapter_for(folder: str) -> str:
     environment = dict(os.environ)
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
         environment.pop(name, None)
-    program = os.environ.get("VRAMSTOW_PROGRAM", "vramstow")
+    program = os.environ.get(_PROGRAM, "vramstow")
     done = subprocess.run(
         [program, "adapter", "build", "--quiet", "--torch", folder],
         env=environment,
@@ -69,8 +72,9 @@ def _install(torch: object) -> None:
         import ctypes
 
         adapter = ctypes.CDLL(_adapter_for(folder))
-        adapter.vramstow_torch_install.restype = ctypes.c_char_p
-        why = adapter.vramstow_torch_install()
+        install = getattr(adapter, _INSTALL)
+        install.restype = ctypes.c_char_p
+        why = install()
         why = why.decode() if why is not None else None
     except Exception as error:  # whatever goes wrong here, the job must go on
         why = str(error) or type(error).__name__

@@ -16,6 +16,19 @@ def test_the_table_has_every_function_of_the_public_header() -> None:
     assert sorted(declared) == sorted(rows)
 
 
+def test_the_start_up_hook_has_the_names_of_the_header() -> None:
+    header = (tree.ROOT / "include/vramstow/framework.h").read_text()
+    hook = (tree.ROOT / "python/start/sitecustomize.py").read_text()
+    for macro, name in (
+        ("VRAMSTOW_TORCH_ADAPTER_VARIABLE", "_FINISHED"),
+        ("VRAMSTOW_PROGRAM_VARIABLE", "_PROGRAM"),
+        ("VRAMSTOW_TORCH_INSTALL_SYMBOL", "_INSTALL"),
+    ):
+        value = re.search(rf'^#define {macro} ("\w+")$', header, re.MULTILINE)
+        assert value is not None, macro
+        assert f"\n{name} = {value[1]}" in hook, name
+
+
 def test_python_names_only_functions_that_the_library_exports() -> None:
     table = (tree.ROOT / "interpose/shim/api.def").read_text()
     rows = set(re.findall(r"^VRAMSTOW_API\([0-9.]+, (\w+),", table, re.MULTILINE))

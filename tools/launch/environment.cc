@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "include/vramstow/framework.h"
 
 namespace vramstow {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr char kPreload[] = "LD_PRELOAD";
 constexpr char kLibraryPath[] = "LD_LIBRARY_PATH";
 constexpr char kPythonPath[] = "PYTHONPATH";
-constexpr char kProgram[] = "VRAMSTOW_PROGRAM";
+constexpr char kProgram[] = VRAMSTOW_PROGRAM_VARIABLE;
 constexpr char kTriton[] = "TRITON_LIBCUDA_PATH";
 constexpr char kNvtx[] = "NVTX_INJECTION64_PATH";
 

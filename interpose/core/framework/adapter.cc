@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "include/vramstow/framework.h"
 #include "interpose/core/core.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/pools/settings.h"
@@ -25,10 +26,9 @@ namespace vramstow {
 namespace {
 
 constexpr char kLibrary[] = "/lib/libc10_cuda.so";
-constexpr char kInstall[] = "vramstow_torch_install";
-// As python/start/sitecustomize.py has it: PyTorch's folder, a line end, the adapter.
-constexpr char kKnown[] = "VRAMSTOW_TORCH_ADAPTER";
-constexpr char kProgram[] = "VRAMSTOW_PROGRAM";
+constexpr char kInstall[] = VRAMSTOW_TORCH_INSTALL_SYMBOL;
+constexpr char kKnown[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
+constexpr char kProgram[] = VRAMSTOW_PROGRAM_VARIABLE;
 // What the compiler must not run under.
 constexpr const char* kOwnVariables[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH=", "PYTHONPATH="};
 constexpr size_t kMostVariables = 4096;
@@ -172,7 +172,7 @@ const char* Install(const char* folder, Answer* answer) {
     const char* why = dlerror();
     return why == nullptr ? "the adapter cannot be loaded" : why;
   }
-  return reinterpret_cast<const char* (*)()>(found)();
+  return reinterpret_cast<vramstow_torch_install_function>(found)();
 }
 
 }  // namespace
