@@ -3,7 +3,6 @@
 #include <ATen/record_function.h>
 
 #include <array>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -143,9 +142,10 @@ int Operators::Names(vramstow_framework_name (&names)[kMostNames]) {
 extern "C" {
 
 __attribute__((visibility("default"))) const void* vramstow_torch_name_module(const char* name) {
-  static std::mutex mutex;
+  using namespace vramstow::torch_adapter;
+  static Mutex mutex;
   static auto* names = new std::unordered_set<std::string>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   return &*names->emplace(name).first;
 }
 

@@ -15,7 +15,7 @@ constexpr char kCoreFile[] = "libvramstow-core.so";
 constexpr unsigned kMaxDeepbindFiles = 32;
 constexpr unsigned kMaxDeepbindPath = 256;
 
-// No value here needs a constructor; zero is right for all.
+// All fields start as zero, so no constructor is needed.
 struct State {
   const VramstowCore* core;  // all fields: __atomic access
   bool failed;
@@ -39,8 +39,8 @@ const char* DeepbindFile(unsigned index) {
 constexpr VramstowShim kShim = {HooksFingerprint(), FindSymbol, OpenLibrary, ThisThread,
                                 DeepbindFile};
 
-// Says it once, however many threads come here.
-void SayFailure(const char* why) {
+// Prints one line, even if several threads fail at once.
+void LogFailure(const char* why) {
   if (__atomic_exchange_n(&state.failed, true, __ATOMIC_ACQ_REL)) return;
   char sentence[600];
   char* limit = sentence + sizeof sentence - 1;
@@ -49,7 +49,7 @@ void SayFailure(const char* why) {
   end = AppendText(end, limit,
                    "), so nothing is traced here: put libvramstow-core.so beside libvramstow.so.");
   *end++ = '\n';
-  // There is nowhere to report a failed write to.
+  // A failed write cannot be reported anywhere.
   [[maybe_unused]] const ssize_t written =
       write(STDERR_FILENO, sentence, static_cast<size_t>(end - sentence));
 }
@@ -69,13 +69,15 @@ Function LibcFunction(Function* cache, const char* name) {
 void* FindSymbol(void* handle, const char* name) {
   auto* function = LibcFunction(&state.dlsym, "dlsym");
   void* volatile result = function == nullptr ? nullptr : function(handle, name);
-  return result;  // volatile: no tail call, or the caller would be taken for ours
+  // Volatile prevents a tail call, after which dlsym would see our caller as its caller.
+  return result;
 }
 
 void* OpenLibrary(const char* file, int mode) {
   auto* function = LibcFunction(&state.dlopen, "dlopen");
   void* volatile result = function == nullptr ? nullptr : function(file, mode);
-  return result;  // as above: the search path that counts is this library's
+  // No tail call, as above: dlopen must use the search path of this library.
+  return result;
 }
 
 const VramstowCore* OpenedCore() { return __atomic_load_n(&state.core, __ATOMIC_ACQUIRE); }
@@ -83,17 +85,17 @@ const VramstowCore* OpenedCore() { return __atomic_load_n(&state.core, __ATOMIC_
 const VramstowCore* OpenCore() {
   if (const VramstowCore* core = OpenedCore()) return core;
   if (__atomic_load_n(&state.failed, __ATOMIC_ACQUIRE)) return nullptr;
-  // Found through this library's DT_RPATH, which is $ORIGIN.
+  // This library's DT_RPATH is $ORIGIN, so the linker looks in its own folder.
   void* handle = OpenLibrary(kCoreFile, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
-    SayFailure(why == nullptr ? "no reason given" : why);
+    LogFailure(why == nullptr ? "no reason given" : why);
     return nullptr;
   }
   auto* attach = reinterpret_cast<VramstowAttachFunction>(FindSymbol(handle, VRAMSTOW_ATTACH));
   const VramstowCore* core = attach == nullptr ? nullptr : attach(&kShim);
   if (core == nullptr) {
-    SayFailure("it is not of this version");
+    LogFailure("it is not of this version");
     return nullptr;
   }
   __atomic_store_n(&state.core, core, __ATOMIC_RELEASE);
@@ -127,7 +129,8 @@ void NoteDeepbind(const char* file) {
   }
   const unsigned place = __atomic_load_n(&state.deepbind_count, __ATOMIC_RELAXED);
   if (place >= kMaxDeepbindFiles) return;
-  // Two threads may write the same row; then one of the two names is lost, and the row stays text.
+  // Two threads may write the same row. Then one of the two names is lost; the row stays valid
+  // text.
   AppendText(state.deepbind[place], state.deepbind[place] + kMaxDeepbindPath, file);
   __atomic_store_n(&state.deepbind_count, place + 1, __ATOMIC_RELEASE);
 }

@@ -1,13 +1,13 @@
 // Opens the core, once, from the shim's own folder.
 //
-// Idea: what happens in a process that never looks for the CUDA driver must cost next to nothing,
-// so all C++ lies in a second library. It is opened with RTLD_LOCAL: none of its names, and nothing
-// it needs, is seen by the program.
+// Idea: a process that never looks for the CUDA driver must pay next to nothing, so all C++ is in a
+// second library. It is opened with RTLD_LOCAL: the program sees none of its names, and none of its
+// dependencies.
 //
-// Ownership: the core is never closed. Threads: any; two threads may open it at the same time,
-// which the dynamic linker makes one. No thread waits for another here, because the caller may hold
-// the dynamic linker's lock (constructors run under it). Errors: one sentence on stderr, once; then
-// null for ever, and everything passes through.
+// Ownership: the core is never closed. Threads: any; two threads may open it at the same time, and
+// the dynamic linker gives both the same library. No thread waits for another here, because the
+// caller may hold the dynamic linker's lock: constructors run under it. Errors: one sentence on
+// stderr, once; from then on null, and all calls pass through.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_CORE_LOADER_H_
 #define VRAMSTOW_INTERPOSE_SHIM_CORE_LOADER_H_
 
@@ -15,14 +15,14 @@
 
 namespace vramstow {
 
-// The core, opened now if need be; null if it cannot be opened.
+// The core, which is opened now if it is not open yet; null if it cannot be opened.
 const VramstowCore* OpenCore();
 
 // The core if it is open.
 const VramstowCore* OpenedCore();
 
-// glibc's own functions, past every wrapper in the process: what the shim and the core use for
-// themselves. A wrapper that some other library put in between would be taken for the caller.
+// glibc's own functions, past every wrapper in the process. Shim and core use these for themselves,
+// because a wrapper of another library would look like the caller.
 void* FindSymbol(void* handle, const char* name);
 void* OpenLibrary(const char* file, int mode);
 

@@ -1,9 +1,9 @@
-// libvramstow-cupti.so, preloaded with --cupti only: hears of other clients of CUPTI.
+// libvramstow-cupti.so, which is preloaded with --cupti only: notices other clients of CUPTI.
 //
-// Idea: CUPTI serves one subscriber, and one set of buffers for records. Whoever else wants to be
-// it comes by one of these functions; vramstow then stands back, before the call goes on to CUPTI.
-// A client that finds CUPTI by dlopen and dlsym is not seen here: it is told by CUPTI that there is
-// a subscriber.
+// Idea: CUPTI serves one subscriber, and one set of buffers for records. Another client calls one
+// of these functions; vramstow then unsubscribes before the call goes on to CUPTI. A client that
+// finds CUPTI by dlopen and dlsym does not come here: CUPTI tells it that there is a subscriber
+// already.
 //
 // Needs libc only. Ownership: one function pointer, the core's. Threads: any. Errors: without
 // CUPTI, CUPTI_ERROR_NOT_INITIALIZED.
@@ -19,7 +19,7 @@ constexpr int kNotInitialized = 15;
 
 void (*stand_back)() = nullptr;
 
-// CUPTI as the caller is linked to it: a process may have that of two releases of CUDA.
+// Finds CUPTI as the caller is linked to it, because a process may have two releases of it.
 void* Find(const char* name, void* caller) {
   void (*const listener)() = __atomic_load_n(&stand_back, __ATOMIC_ACQUIRE);
   if (listener != nullptr) listener();

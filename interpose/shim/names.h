@@ -1,7 +1,8 @@
-// Which names the shim stands in front of.
+// The names of the functions that the shim hooks.
 //
-// Idea: the table's symbols, sorted when the shim is compiled, so that a look-up is a binary search
-// without any start-up work. Ownership: literals. Threads: constant data. Errors: kNotHooked.
+// Idea: the compiler sorts the table's symbols, so a look-up is a binary search without any
+// start-up work. Ownership: literals. Threads: constant data. Errors: kNotHooked. Units: rows of
+// the table.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_NAMES_H_
 #define VRAMSTOW_INTERPOSE_SHIM_NAMES_H_
 
@@ -38,8 +39,8 @@ constexpr SortedHooks SortHooks() {
 
 inline constexpr SortedHooks kSortedHooks = SortHooks();
 
-// The row of an exported symbol, or kNotHooked. Names that do not begin like the driver's
-// ("cu" and a capital) are told apart by their first three characters.
+// The row of an exported symbol, or kNotHooked. The first three characters are enough to refuse a
+// name that does not begin like the driver's ("cu" and a capital).
 inline unsigned FindHook(const char* symbol) {
   if (symbol[0] != 'c' || symbol[1] != 'u' || symbol[2] < 'A' || symbol[2] > 'Z') {
     return kNotHooked;

@@ -6,8 +6,8 @@
 
 #include "interpose/shim/text.h"
 
-// The dynamic linker's list of libraries. Weak, so that the shim does not get a DT_NEEDED for the
-// dynamic linker, too; it is always there.
+// The dynamic linker's list of libraries. The symbol is weak, so that the shim gets no DT_NEEDED
+// for the dynamic linker, which is in every process anyhow.
 #pragma weak _r_debug
 
 namespace vramstow {
@@ -23,8 +23,8 @@ struct SymbolTable {
   const uint32_t* old_hash = nullptr;
 };
 
-// glibc has turned the addresses in the dynamic section of most libraries into absolute ones; those
-// of the vdso, which it must not write to, are still relative.
+// glibc makes the addresses in the dynamic section of a library absolute. It cannot write to the
+// vdso's, so these stay relative.
 template <typename T>
 const T* Absolute(const link_map* object, ElfW(Addr) value) {
   return reinterpret_cast<const T*>(value < object->l_addr ? value + object->l_addr : value);
@@ -59,8 +59,8 @@ bool IsDefinition(const SymbolTable& table, const ElfW(Sym) & symbol, const char
          EqualText(table.names + symbol.st_name, name);
 }
 
-// Source of the layout: the GNU hash section as the dynamic linker reads it: four words (buckets,
-// first symbol, words of the filter, shift), the filter, the buckets, the chains.
+// The GNU hash section, as the dynamic linker reads it: four words (buckets, first symbol, words of
+// the filter, shift), the filter, the buckets, the chains.
 const ElfW(Sym) * FindByGnuHash(const SymbolTable& table, const char* name) {
   uint32_t hash = 5381;
   for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
@@ -114,7 +114,7 @@ void* DefinitionIn(const link_map* object, const char* name) {
 
 }  // namespace
 
-// The linker gives every library one of its own: where its file begins in memory.
+// The linker defines this symbol in every library: it is where the library's file begins in memory.
 extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
 void* NextDefinition(const char* name) {
@@ -147,7 +147,8 @@ bool IsDriverPath(const char* path) {
 
 bool IsDriverLoadedAnywhere() {
   if (&_r_debug == nullptr) return false;
-  // The object is larger than its declaration says; volatile keeps the compiler from knowing.
+  // The object is larger than its declaration says. Volatile hides the declaration from the
+  // compiler's checks.
   const r_debug* volatile space = &_r_debug;
   while (space != nullptr) {
     for (const link_map* object = space->r_map; object != nullptr; object = object->l_next) {

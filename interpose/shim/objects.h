@@ -2,11 +2,12 @@
 //
 // Idea: the shim exports dlsym itself, so it cannot ask dlsym for the real one. It reads the list
 // of loaded libraries and their symbol tables, as the dynamic linker does: the libraries that were
-// there when the process started stand first in the list, in the order in which symbols are
+// loaded when the process started stand first in the list, in the order in which symbols are
 // searched, and are never unloaded.
 //
-// Ownership: none. Threads: safe; no lock, no heap, no libc call, so also from other libraries'
-// constructors. Errors: null for what is not there. Units: addresses.
+// Ownership: none. Threads: any, also in constructors of other libraries, because no function takes
+// a lock, uses the heap or calls libc. Errors: null for a function that is not there. Units:
+// addresses.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
 #define VRAMSTOW_INTERPOSE_SHIM_OBJECTS_H_
 

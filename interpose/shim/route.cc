@@ -1,8 +1,8 @@
-// What the assembly stubs ask: where does this call go? See entry_*.S.
+// The functions that the assembly stubs (entry_*.S) call to learn where a call goes.
 //
-// In every function here, the way of what is not ours comes first and makes no libc call, touches
-// no thread-local storage and allocates nothing: dlsym is called by sanitizers and allocators
-// before they can stand any of it.
+// Every function here handles names that are not hooked first, and does so without a call of libc,
+// thread-local storage or the heap: sanitizers and allocators call dlsym before they can bear any
+// of these.
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ namespace {
 using Dlsym = void* (*)(void*, const char*);
 using Dlvsym = void* (*)(void*, const char*, const char*);
 
-// The functions that come next after ours in search order: glibc's, or another wrapper's.
+// The functions that follow ours in search order: glibc's, or those of another wrapper.
 struct NextFunctions {
   void* dlsym;  // all fields: __atomic access
   void* dlvsym;
@@ -31,14 +31,14 @@ void* Next(void** cache, const char* name) {
   void* function = __atomic_load_n(cache, __ATOMIC_RELAXED);
   if (function == nullptr) {
     function = NextDefinition(name);
-    // Not preloaded but opened later: then glibc comes before us.
+    // A shim that is not preloaded but opened later comes after glibc.
     if (function == nullptr) function = LibcDefinition(name);
     __atomic_store_n(cache, function, __ATOMIC_RELAXED);
   }
   return function;
 }
 
-// The driver library that holds `function`, or null if it is somebody else's.
+// The driver library that contains `function`; null if another library does.
 link_map* DriverOf(void* function) {
   Dl_info info;
   link_map* object = nullptr;
@@ -54,36 +54,37 @@ void* Replace(unsigned hook, void* real, VramstowWay way, const void* caller) {
   if (driver == nullptr) return real;
   const VramstowCore* core = OpenCore();
   void* replacement = core == nullptr ? real : core->replace(hook, real, driver, way, caller);
-  dlerror();  // the caller's look-up succeeded, whatever the core looked for in vain
+  dlerror();  // the caller's look-up succeeded, so it must not see an error of ours
   return replacement;
 }
 
 }  // namespace
 
-// Where the stubs jump: one slot for each row of the table, at first its resolver. Made in
-// entry_*.S.
+// The stubs jump through these slots: one for each row of the table. A slot holds its resolver at
+// first. entry_*.S defines them.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_slots[];
-// The exported stubs themselves, in the order of the table. Made in entry_*.S.
+// The exported stubs, in the order of the table. entry_*.S defines them.
 extern "C" __attribute__((visibility("hidden"))) void* const vramstow_shim_stubs[];
 
 namespace {
 
-// Looks past our own exports for what the global scope holds. Null, and dlerror() set, if no
-// driver is there.
+// Looks for a function in the global scope, past our own exports. Null, and dlerror() set, if no
+// driver is loaded.
 void* FindGlobally(unsigned hook, const void* caller) {
   const char* name = kHookSymbols[hook];
-  // First, because the last look-up decides what dlerror() says.
+  // This comes first, because the last look-up decides what dlerror() says.
   const bool driver_is_loaded = OpenLibrary("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   if (void* real = FindSymbol(RTLD_NEXT, name)) {
     return Replace(hook, real, kVramstowDlsymGlobal, caller);
   }
-  // In nobody's global scope, but perhaps in the caller's own: our stub finds it when it is called.
+  // The driver is not in the global scope, but perhaps in the caller's own. Our stub finds it when
+  // it is called.
   return driver_is_loaded ? vramstow_shim_stubs[hook] : nullptr;
 }
 
 }  // namespace
 
-// In two registers: rax and rdx, or x0 and x1.
+// The ABI returns it in two registers: rax and rdx, or x0 and x1.
 struct Route {
   void* address;
   uintptr_t is_answer;  // 1: give the address to the caller; 0: jump to it
@@ -97,7 +98,7 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlsym
   if (hook == kNotHooked) return {next, 0};
   KeepErrno keep_errno;
   if (handle == RTLD_DEFAULT) return {FindGlobally(hook, caller), 1};
-  // For a handle, the caller plays no part in what glibc finds.
+  // With a handle, glibc does not look at the caller.
   void* real = reinterpret_cast<Dlsym>(next)(handle, name);
   if (real == nullptr) return {nullptr, 1};
   if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
@@ -118,7 +119,7 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlvsy
   return {Replace(hook, real, kVramstowDlsym, caller), 1};
 }
 
-// Called for RTLD_DEEPBIND only. Gives the mode to open the file with.
+// Called for RTLD_DEEPBIND only. Returns the mode to open the file with.
 extern "C" __attribute__((visibility("hidden"))) int vramstow_shim_route_deepbind(const char* file,
                                                                                   int mode) {
   if (EnvironmentIsOn("VRAMSTOW_CLEAR_DEEPBIND")) return mode & ~RTLD_DEEPBIND;
@@ -140,7 +141,8 @@ int NotInDriver() { return 500; }
 
 }  // namespace
 
-// The first call of an exported stub: gives the function to jump to, and keeps it in the slot.
+// The first call of an exported stub comes here: returns the function to jump to, and stores it in
+// the slot.
 extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(void** slot,
                                                                              const void* caller) {
   KeepErrno keep_errno;
@@ -157,10 +159,11 @@ extern "C" __attribute__((visibility("hidden"))) void* vramstow_shim_resolve(voi
   return target;
 }
 
-// Runs after the program's exit handlers and destructors of static objects.
+// Runs after the program's exit handlers and the destructors of static objects.
 __attribute__((destructor)) static void Finish() {
   const VramstowCore* core = OpenedCore();
-  // A process that got past us has not opened the core; it is just what the report is about.
+  // A process that bypassed the hooks has not opened the core, and the report is about such
+  // processes.
   if (core == nullptr && EnvironmentIsOn("VRAMSTOW_COVERAGE") && IsDriverLoadedAnywhere()) {
     core = OpenCore();
   }

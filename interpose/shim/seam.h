@@ -1,15 +1,15 @@
 /* The seam between the shim (libvramstow.so) and the core (libvramstow-core.so).
  *
- * Idea: the shim is in every process that inherits the preload, needs libc only and knows nothing
- * of CUDA but names. At the first look-up of the driver it opens the core and calls
- * VRAMSTOW_ATTACH; from then on it asks the core what a caller shall get in place of a driver's
- * function. Each side gives the other one table of functions.
+ * Idea: the shim is in every process that inherits the preload. It needs libc only, and of CUDA it
+ * knows only names. At the first look-up of the driver it opens the core and calls VRAMSTOW_ATTACH.
+ * From then on it asks the core which function a caller gets in place of a driver's function. Each
+ * side gives the other one table of functions.
  *
  * Ownership: both tables are static and live as long as the process; neither library is ever
- * unloaded. Threads: every function may be called by any thread at any time, before any constructor
- * has run, and several threads may attach at once. Errors: attach gives null for a shim that was
- * not built together with this core. Units: none. Plain C, so that neither side needs the other's
- * language runtime.
+ * unloaded. Threads: any thread may call any function at any time, also before constructors have
+ * run, and several threads may attach at once. Errors: attach returns null for a shim that was not
+ * built together with this core. Units: none. The seam is plain C, so neither side needs the
+ * other's language runtime.
  */
 #ifndef VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
 #define VRAMSTOW_INTERPOSE_SHIM_SEAM_H_
@@ -21,8 +21,8 @@
 extern "C" {
 #endif
 
-/* The state of one thread. Lives in the shim, because a library that comes by dlopen should not
- * bring thread-local storage of its own. Zero at first. */
+/* The state of one thread. It is in the shim, because a library that is opened later should have no
+ * thread-local storage of its own. All fields start as zero. */
 enum { kVramstowMostRegions = 14 };
 
 struct VramstowThread {
@@ -41,7 +41,7 @@ struct VramstowThread {
   uint16_t regions[kVramstowMostRegions];
 };
 
-/* By which way a caller came to a function of the driver. */
+/* How a caller reached a function of the driver. */
 enum VramstowWay {
   kVramstowLinked = 0,      /* called the exported symbol */
   kVramstowDlsym = 1,       /* dlsym or dlvsym on the driver's handle */
@@ -52,11 +52,11 @@ enum VramstowWay {
 
 struct VramstowShim {
   uint64_t hooks_fingerprint; /* of the tables that the shim was built from */
-  /* glibc's own, past every wrapper of the process. */
+  /* glibc's own functions, past every wrapper of the process. */
   void* (*find_symbol)(void* handle, const char* name);
   void* (*open_library)(const char* file, int mode);
   struct VramstowThread* (*thread)(void);
-  /* Files that were opened with RTLD_DEEPBIND, in order; null after the last. */
+  /* The files that were opened with RTLD_DEEPBIND, in order; null after the last. */
   const char* (*deepbind_file)(unsigned index);
 };
 
@@ -71,12 +71,12 @@ struct VramstowApi {
 
 struct vramstow_framework;
 struct VramstowCore {
-  /* What the caller shall get for `real`, the address of hook number `hook` (its row in hooks.def)
-   * in the driver library that is mapped as `driver` (a struct link_map*). `caller` is an address
-   * in the caller. Gives `real` back where vramstow stays out. */
+  /* Returns what the caller gets for `real`, the address of hook number `hook` (its row in
+   * hooks.def) in the driver library that is mapped as `driver` (a struct link_map*). `caller` is
+   * an address in the caller. Returns `real` where vramstow does not hook. */
   void* (*replace)(unsigned hook, void* real, void* driver, enum VramstowWay way,
                    const void* caller);
-  /* The process is about to end: called once, after the program's own exit handlers. */
+  /* Called once when the process ends, after the program's own exit handlers. */
   void (*finish)(void);
   const struct VramstowApi* api;
   /* include/vramstow/framework.h; null where this process has no pool, or for another version. */

@@ -1,5 +1,5 @@
-// The few text functions that the shim needs. It does not call libc's: under AddressSanitizer they
-// are wrapped, and the wrappers crash when they are called before the sanitizer has started.
+// The few text functions that the shim needs. It does not call libc's, because AddressSanitizer
+// wraps these, and its wrappers crash before the sanitizer has started.
 //
 // Ownership: none. Threads: pure functions. Errors: none. Units: characters.
 #ifndef VRAMSTOW_INTERPOSE_SHIM_TEXT_H_
@@ -7,7 +7,7 @@
 
 namespace vramstow {
 
-// <0, 0, >0, as strcmp.
+// Like strcmp.
 constexpr int CompareText(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) {
     ++a;
@@ -25,7 +25,7 @@ constexpr bool StartsWith(const char* text, const char* prefix) {
   return true;
 }
 
-// What comes after the last slash.
+// The part after the last slash.
 constexpr const char* BaseName(const char* path) {
   const char* name = path;
   for (const char* p = path; *p != '\0'; ++p) {
@@ -34,8 +34,8 @@ constexpr const char* BaseName(const char* path) {
   return name;
 }
 
-// Appends `text` at `end` as far as it fits before `limit`, ends it with a zero byte, and gives the
-// new end.
+// Appends `text` at `end` as far as it fits before `limit`, adds a zero byte, and returns the new
+// end.
 constexpr char* AppendText(char* end, char* limit, const char* text) {
   while (end + 1 < limit && *text != '\0') *end++ = *text++;
   *end = '\0';
