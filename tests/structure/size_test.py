@@ -22,7 +22,6 @@ LARGE = {
     "allocator Pool",
     "tools Analyzer",
     "tools Unpickler",
-    "tracer RecorderState",
 }
 
 

@@ -75,13 +75,20 @@ def short(scope: str) -> str:
     return "::".join(part for part in parts if not part[:1].islower())
 
 
-def tags(root: Path, names: Sequence[str]) -> list[dict[str, object]]:
+def tags(
+    root: Path,
+    names: Sequence[str],
+    *,
+    kinds: str = "+p-d-e-g-l-m-t-v-x",
+    fields: str = "+neaKsS",
+) -> list[dict[str, object]]:
+    """What universal-ctags says of these files."""
     program = shutil.which("ctags")
     if program is None:
         raise NoParserError("ctags is missing: tests/run installs universal-ctags")
     command = [program, "--quiet", "--output-format=json", "--languages=C++", "--langmap=C++:.h.cc"]
-    command += ["--kinds-C++=+p-d-e-g-l-m-t-v-x", "--fields=+neaKsS", "--sort=no", "-f", "-", "-L"]
-    command += ["-", *(f"-I{name}" for name in IGNORED)]
+    command += [f"--kinds-C++={kinds}", f"--fields={fields}", "--sort=no", "-f", "-", "-L", "-"]
+    command += [f"-I{name}" for name in IGNORED]
     result = subprocess.run(
         command, cwd=root, input="\n".join(names), check=True, capture_output=True, text=True
     )
