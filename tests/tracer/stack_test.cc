@@ -1,11 +1,12 @@
 // Native stacks: whatever way a function was called, the trace names the calls that glibc's
-// backtrace sees, one for one.
+// backtrace sees, one for one, and so does libunwind, which is the second judge.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,75 @@
 #include <vector>
 
 #include "tests/tracer/support.h"
+#include "tracer/capture/unwind_library.h"
 #include "tracer/recorder.h"
+
+// Functions whose frames are not found by the stack pointer or the frame pointer. Each calls
+// function(plan, at).
+extern "C" {
+void CallWithAnotherBaseRegister(void (*function)(void*, size_t), void* plan, size_t at);
+void CallWithAnExpression(void (*function)(void*, size_t), void* plan, size_t at);
+}
+#if defined(__x86_64__)
+asm(R"(
+  .text
+  .globl CallWithAnotherBaseRegister
+  .hidden CallWithAnotherBaseRegister
+  .type CallWithAnotherBaseRegister, @function
+CallWithAnotherBaseRegister:
+  .cfi_startproc
+  pushq %rbx
+  .cfi_def_cfa_offset 16
+  .cfi_offset %rbx, -16
+  movq %rsp, %rbx
+  .cfi_def_cfa_register %rbx
+  subq $64, %rsp
+  andq $-64, %rsp
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  call *%rax
+  movq %rbx, %rsp
+  .cfi_def_cfa_register %rsp
+  popq %rbx
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+  .size CallWithAnotherBaseRegister, .-CallWithAnotherBaseRegister
+  .globl CallWithAnExpression
+  .hidden CallWithAnExpression
+  .type CallWithAnExpression, @function
+CallWithAnExpression:
+  .cfi_startproc
+  pushq %r12
+  .cfi_def_cfa_offset 16
+  .cfi_offset %r12, -16
+  leaq -48(%rsp), %r12
+  /* DW_CFA_def_cfa_expression, 3 bytes: DW_OP_breg12 64 */
+  .cfi_escape 0x0f, 0x03, 0x7c, 0xc0, 0x00
+  subq $256, %rsp
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  call *%rax
+  leaq 48(%r12), %rsp
+  .cfi_def_cfa %rsp, 16
+  popq %r12
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+  .size CallWithAnExpression, .-CallWithAnExpression
+)");
+#else
+void CallWithAnotherBaseRegister(void (*function)(void*, size_t), void* plan, size_t at) {
+  function(plan, at);
+  asm volatile("");
+}
+void CallWithAnExpression(void (*function)(void*, size_t), void* plan, size_t at) {
+  function(plan, at);
+  asm volatile("");
+}
+#endif
 
 namespace vramstow {
 namespace {
@@ -29,6 +98,7 @@ struct Plan {
   Recorder* recorder;
   std::vector<int> ways;
   std::vector<void*> truth;
+  std::vector<uintptr_t> judge;  // what libunwind says
   uint64_t sequence = 0;
 };
 Plan* g_plan = nullptr;  // for callbacks that have no argument
@@ -39,6 +109,9 @@ __attribute__((noinline)) void RecordHere(Plan* plan) {
   std::array<void*, 8192> addresses;
   const int count = backtrace(addresses.data(), static_cast<int>(addresses.size()));
   plan->truth.assign(addresses.begin(), addresses.begin() + count);
+  std::array<uintptr_t, 8192> seen;
+  const size_t judged = UnwindLibrary::Opened()->Walk(seen.data(), seen.size());
+  plan->judge.assign(seen.begin(), seen.begin() + static_cast<long>(judged));
   plan->sequence = plan->recorder->Record(Allocation(0x1000, 512));
 }
 
@@ -137,17 +210,29 @@ __attribute__((noinline)) void BySignal(Plan* plan, size_t at) {
   raise(SIGUSR1);
 }
 
+void FollowUntyped(void* plan, size_t at) { Follow(static_cast<Plan*>(plan), at); }
+
+__attribute__((noinline)) void ByAnotherRegister(Plan* plan, size_t at) {
+  CallWithAnotherBaseRegister(FollowUntyped, plan, at);
+  asm volatile("");
+}
+
+__attribute__((noinline)) void ByAnExpression(Plan* plan, size_t at) {
+  CallWithAnExpression(FollowUntyped, plan, at);
+  asm volatile("");
+}
+
 // A handler runs later than it should under ThreadSanitizer, so it goes without.
 #if defined(__SANITIZE_THREAD__)
-constexpr int kWays = 8;
+constexpr int kWays = 10;
 #else
-constexpr int kWays = 9;
+constexpr int kWays = 11;
 #endif
 
 __attribute__((noinline)) void Follow(Plan* plan, size_t at) {
   static constexpr void (*kCalls[])(Plan*, size_t) = {
-      Plainly,          WithRoom, Aligned,          AlignedWithRoom,
-      WithFramePointer, ByLibc,   ByFunctionObject, WhileAnExceptionFlies,
+      Plainly, WithRoom,         Aligned,           AlignedWithRoom, WithFramePointer,
+      ByLibc,  ByFunctionObject, ByAnotherRegister, ByAnExpression,  WhileAnExceptionFlies,
       BySignal};
   if (at == plan->ways.size()) {
     RecordHere(plan);
@@ -203,6 +288,19 @@ void ExpectSameCallers(const std::vector<uintptr_t>& seen, const std::vector<voi
   EXPECT_EQ(seen.size(), first + truth.size() - skipped) << what;
 }
 
+// libunwind's frames from RecordHere on are backtrace's.
+void ExpectJudgesAgree(const Plan& plan, const std::string& what) {
+  size_t first = 0;
+  while (first < plan.truth.size() &&
+         reinterpret_cast<uintptr_t>(plan.truth[first]) != plan.judge.at(1)) {
+    ++first;
+  }
+  ASSERT_EQ(plan.judge.size(), plan.truth.size() - first + 1) << what;
+  for (size_t i = 1; i < plan.judge.size(); ++i) {
+    ASSERT_EQ(plan.judge[i], reinterpret_cast<uintptr_t>(plan.truth[first + i - 1])) << what;
+  }
+}
+
 // Recorders live as long as the process, as in the product.
 Recorder* NewRecorder() {
   static std::vector<Recorder*>* const immortal = new std::vector<Recorder*>;
@@ -236,16 +334,26 @@ void RunAndCompare(std::vector<Plan> plans) {
     if (i >= plans.size()) {
       EXPECT_EQ(event.sequence, plan.sequence);
       ExpectSameCallers(Addresses(reader, event.stack), plan.truth, what);
+      ExpectJudgesAgree(plan, what);
     }
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_EQ(reader.report().events, 2 * plans.size());
 }
 
+class WithUnwinder : public testing::Environment {
+ public:
+  void SetUp() override {
+    ASSERT_TRUE(UnwindLibrary::Open(VRAMSTOW_TEST_UNWINDER, dlopen, dlsym)) << dlerror();
+  }
+};
+[[maybe_unused]] const testing::Environment* const g_unwinder =
+    testing::AddGlobalTestEnvironment(new WithUnwinder);
+
 TEST(StackTest, EachWayOfCallingIsSeenAsItIs) {
   for (int way = 0; way < kWays; ++way) {
     SCOPED_TRACE(way);
-    RunAndCompare({Plan{nullptr, {way}, {}}});
+    RunAndCompare({Plan{nullptr, {way}, {}, {}}});
   }
 }
 
@@ -256,7 +364,7 @@ TEST(StackTest, GeneratedChainsOfCallsAreSeenFrameForFrame) {
     Plan plan = {};
     // Handlers within handlers have their stacks in one another: a few are enough.
     for (uint64_t depth = random() % 50; depth > 0; --depth) {
-      plan.ways.push_back(static_cast<int>(random() % (random() % 16 == 0 ? kWays : kWays - 2)));
+      plan.ways.push_back(static_cast<int>(random() % (random() % 16 == 0 ? kWays : 9)));
     }
     plans.push_back(plan);
   }
@@ -306,9 +414,9 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
       Plan plan = {};
       plan.recorder = recorder;
       // Only ways that need no global variable.
-      const int ways[] = {0, 1, 2, 3, 4, 6};
+      const int ways[] = {0, 1, 2, 3, 4, 6, 7, 8};
       for (uint64_t depth = random() % 40; depth > 0; --depth) {
-        plan.ways.push_back(ways[random() % 6]);
+        plan.ways.push_back(ways[random() % 8]);
       }
       Follow(&plan, 0);
       recorder->Record(FreeOf(0x1000));  // has no stack
@@ -337,6 +445,76 @@ TEST(StackTest, ThreadsHaveTheirOwnStacks) {
   }
   EXPECT_EQ(seen, size_t{kThreads} * 300);
 }
+
+#if defined(__x86_64__)
+extern "C" void __register_frame(void*);  // libgcc's
+extern "C" void __deregister_frame(void*);
+
+// A page of code that nobody compiled, and what says how to unwind it, as a JIT compiler makes
+// them.
+struct MadeCode {
+  uint8_t code[64];
+  alignas(8) uint8_t frames[64];
+};
+
+MadeCode* MakeCode() {
+  void* const page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  MadeCode* const made = static_cast<MadeCode*>(page);
+  // (function, plan, at): sub $24, %rsp; mov %rdi, %rax; mov %rsi, %rdi; mov %rdx, %rsi; call
+  // *%rax; add $24, %rsp; ret
+  const uint8_t code[] = {0x48, 0x83, 0xEC, 0x18, 0x48, 0x89, 0xF8, 0x48, 0x89, 0xF7,
+                          0x48, 0x89, 0xD6, 0xFF, 0xD0, 0x48, 0x83, 0xC4, 0x18, 0xC3};
+  memcpy(made->code, code, sizeof code);
+  const uint8_t common[] = {20,   0, 0, 0,    0,  0, 0, 0,   // length, CIE
+                            1,    0, 1, 0x78, 16,            // version, "", units, RA
+                            0x0C, 7, 8,                      // CFA = rsp + 8
+                            0x90, 1, 0, 0,    0,  0, 0, 0};  // RA at CFA - 8, padding
+  const uint8_t function[] = {28, 0, 0, 0, 28, 0, 0, 0};     // length, back to the CIE
+  uint8_t* out = made->frames;
+  memcpy(out, common, sizeof common);
+  out += sizeof common;
+  memcpy(out, function, sizeof function);
+  out += sizeof function;
+  const uint64_t begin = reinterpret_cast<uintptr_t>(made->code);
+  const uint64_t length = sizeof code;
+  memcpy(out, &begin, 8);
+  memcpy(out + 8, &length, 8);
+  const uint8_t program[] = {0x44, 0x0E, 32, 0, 0, 0, 0, 0};  // after 4 bytes: CFA = rsp + 32
+  memcpy(out + 16, program, sizeof program);
+  memset(out + 24, 0, 4);  // the end of the list
+  return made;
+}
+
+TEST(StackTest, CodeThatIsMadeAtRunTimeAndRegisteredIsSteppedOver) {
+  MadeCode* const made = MakeCode();
+  __register_frame(made->frames);
+  TemporaryFolder folder;
+  Recorder* const recorder = NewRecorder();
+  ASSERT_EQ(recorder->Open({folder.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                            StackMode::kAll}),
+            RecorderError::kOk);
+  Plan plan = {recorder, {0, 4}, {}, {}};
+  reinterpret_cast<void (*)(void (*)(void*, size_t), void*, size_t)>(made->code)(FollowUntyped,
+                                                                                 &plan, 0);
+  recorder->Close();
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder.path() + "/test.stow").c_str()), ReadError::kOk);
+  Event event;
+  ASSERT_TRUE(reader.Next(&event));
+  std::vector<uintptr_t> seen;
+  size_t in_no_library = 0;
+  for (const TraceFrame& frame : reader.Stack(event.stack)) {
+    in_no_library += frame.library == kUnknownName;
+    seen.push_back(frame.library == kUnknownName
+                       ? frame.offset
+                       : reader.Library(frame.library).base + frame.offset);
+  }
+  EXPECT_EQ(in_no_library, 1u);
+  ExpectSameCallers(seen, plan.truth, "made code");
+  __deregister_frame(made->frames);
+}
+#endif
 
 TEST(StackTest, WhatAFrameworkSaysIsAtWorkIsInsideOfTheStack) {
   TemporaryFolder folder;

@@ -1,5 +1,7 @@
 #include "tracer/capture/native_stack.h"
 
+#include "tracer/capture/unwind_library.h"
+
 namespace vramstow {
 
 uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, uint64_t key) {
@@ -49,6 +51,9 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
     case UnwindRule::kSignal:
       *caller_is_exact = true;
       return StepBehindSignal(frame, caller);
+    case UnwindRule::kOther:
+      *caller_is_exact = false;
+      return StepByLibrary(frame, caller);
     default:
       return false;
   }
@@ -76,6 +81,16 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
 #endif
   *caller_is_exact = false;
   return caller->address > kLeastAddress;
+}
+
+// libunwind follows all registers, from this function on: that takes some hundred times as long.
+bool NativeStack::StepByLibrary(NativeFrame* frame, FramePlace* caller) {
+  is_unrepeatable_ = true;
+  const UnwindLibrary* const library = UnwindLibrary::Opened();
+  if (library == nullptr || !library->StepOver(frame->place, caller)) return false;
+  frame->end = caller->stack;
+  return caller->stack > frame->place.stack && bounds_.Has(caller->stack) &&
+         caller->address > kLeastAddress;
 }
 
 // The kernel has put all registers on the stack: struct rt_sigframe of its sources, described in

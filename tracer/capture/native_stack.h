@@ -12,7 +12,8 @@
 //
 // Ownership: UnwindTable lives in static storage or in memory that is zero at first. Threads: any
 // number at once; NativeStack is one thread's, for its own stack. Errors: a walk ends where nothing
-// is known about the code, or where it would leave the stack. No heap, no lock. Units: addresses.
+// is known about the code, or where it would leave the stack. No heap, no lock, but for the few
+// frames that libunwind steps over (unwind_library.h). Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
 #define VRAMSTOW_TRACER_CAPTURE_NATIVE_STACK_H_
 
@@ -109,6 +110,7 @@ class NativeStack {
   bool Step(UnwindTable* table, bool is_exact, NativeFrame* frame, FramePlace* caller,
             bool* caller_is_exact);
   bool StepBehindSignal(NativeFrame* frame, FramePlace* caller);
+  bool StepByLibrary(NativeFrame* frame, FramePlace* caller);
   bool IsStillTrue(size_t from) const;
   void Join(size_t fresh, size_t known, uint64_t epoch);
   bool Load(uintptr_t address, uintptr_t* value) const {

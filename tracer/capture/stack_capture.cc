@@ -1,5 +1,7 @@
 #include "tracer/capture/stack_capture.h"
 
+#include "tracer/capture/unwind_library.h"
+
 namespace vramstow {
 namespace {
 
@@ -71,9 +73,13 @@ bool StackCapture::Refresh() {
   bool changed = false;
   if (is_less) {
     rules_.Clear();
+    if (const UnwindLibrary* const library = UnwindLibrary::Opened()) library->ForgetCode();
     changed = true;
   }
-  if (is_new) python_.Find();
+  if (is_new) {
+    python_.Find();
+    FindRegisteredCode();
+  }
   if (python_.state() == PythonRuntime::State::kUnchecked) {
     python_.Check();
     changed = changed || python_.state() == PythonRuntime::State::kUsable;

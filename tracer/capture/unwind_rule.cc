@@ -1,7 +1,10 @@
 #include "tracer/capture/unwind_rule.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+
+#include "tracer/capture/symbol_search.h"
 
 // libgcc's: finds the entry of .eh_frame for an address. It is in every libgcc since 3.0, also in
 // the static one that is linked here.
@@ -342,26 +345,44 @@ void RowMachine::StepExpression(uint8_t operation, Bytes* in) {
   row_.is_known = false;  // 0x01 (set_loc) is not written by compilers for these processors
 }
 
+UnwindRule OtherRule() {
+  UnwindRule rule;
+  rule.kind = UnwindRule::kOther;
+  return rule;
+}
+
 UnwindRule RuleOf(const Row& row) {
   UnwindRule rule;
-  if (!row.is_known || row.ret.how == Saved::kUndefined || row.ret.how == Saved::kOther)
-    return rule;
-  if (row.frame.how == Saved::kOther) return rule;
+  if (row.is_known && row.ret.how == Saved::kUndefined) return rule;
+  if (!row.is_known || row.ret.how == Saved::kOther || row.frame.how == Saved::kOther)
+    return OtherRule();
   if (row.cfa_is_stored) {
     rule.kind = UnwindRule::kRealigned;
-    if (row.frame.how != Saved::kAtFrame || row.frame.offset != 0) return UnwindRule();
+    if (row.frame.how != Saved::kAtFrame || row.frame.offset != 0) return OtherRule();
   } else if (row.cfa_register == kStackRegister) {
     rule.kind = UnwindRule::kFromStack;
   } else if (row.cfa_register == kFrameRegister) {
     rule.kind = UnwindRule::kFromFrame;
   } else {
-    return rule;
+    return OtherRule();
   }
-  if (!row.cfa_is_stored && row.frame.how == Saved::kAtFrame) return UnwindRule();
+  if (!row.cfa_is_stored && row.frame.how == Saved::kAtFrame) return OtherRule();
   rule.cfa_offset = static_cast<int32_t>(row.cfa_offset);
   if (row.frame.how == Saved::kAtCfa) rule.frame_offset = static_cast<int32_t>(row.frame.offset);
   if (row.ret.how == Saved::kAtCfa) rule.return_offset = static_cast<int32_t>(row.ret.offset);
   return rule;
+}
+
+using FindEntry = const void* (*)(void* address, dwarf_eh_bases* bases);
+// The program's own. Null: there is none, or it was not looked for.
+constinit std::atomic<FindEntry> g_find_registered{nullptr};
+
+const void* FindEntryFor(uintptr_t address, dwarf_eh_bases* bases) {
+  void* const place = reinterpret_cast<void*>(address);
+  const void* const entry = _Unwind_Find_FDE(place, bases);
+  if (entry != nullptr) return entry;
+  const FindEntry find = g_find_registered.load(std::memory_order_acquire);
+  return find == nullptr ? nullptr : find(place, bases);
 }
 
 // Layout of the word: kind 4 bits, cfa_offset / 8 24, frame_offset / 8 18, return_offset / 8 18. On
@@ -379,11 +400,10 @@ int32_t SignedField(uint64_t word, unsigned shift, unsigned bits) {
 }  // namespace
 
 uint64_t UnwindRule::Pack() const {
-  if (kind == kEnd || cfa_offset % 8 != 0 || frame_offset % 8 != 0 || return_offset % 8 != 0) {
-    return 0;
-  }
+  if (kind == kEnd) return 0;
+  if (cfa_offset % 8 != 0 || frame_offset % 8 != 0 || return_offset % 8 != 0) return kOther;
   if (!Fits(cfa_offset / 8, 24) || !Fits(frame_offset / 8, 18) || !Fits(return_offset / 8, 18)) {
-    return 0;
+    return kOther;
   }
   return uint64_t{kind} | Field(cfa_offset / 8, 24) << 4 | Field(frame_offset / 8, 18) << 28 |
          Field(return_offset / 8, 18) << 46;
@@ -400,7 +420,7 @@ UnwindRule UnwindRule::Unpack(uint64_t word) {
 
 UnwindRule FindUnwindRule(uintptr_t address) {
   dwarf_eh_bases bases = {};
-  const void* const entry = _Unwind_Find_FDE(reinterpret_cast<void*>(address), &bases);
+  const void* const entry = FindEntryFor(address, &bases);
   if (entry == nullptr) return UnwindRule();
   Bytes in(entry);
   const uint32_t length = in.Fixed<uint32_t>();
@@ -408,14 +428,14 @@ UnwindRule FindUnwindRule(uintptr_t address) {
   const uint8_t* const end = in.at() + length;
   const uint8_t* const here = in.at();
   const Common common = ReadCommon(here - in.Fixed<int32_t>());
-  if (!common.is_known) return UnwindRule();
+  if (!common.is_known) return OtherRule();
   if (common.is_signal) {
     UnwindRule rule;
     rule.kind = UnwindRule::kSignal;
     return rule;
   }
   const size_t pointer_bytes = Bytes::PointerBytes(common.pointer_encoding);
-  if (pointer_bytes == 0) return UnwindRule();
+  if (pointer_bytes == 0) return OtherRule();
   in.Skip(2 * pointer_bytes);
   if (common.has_length) in.Skip(in.Unsigned());
   const uintptr_t begin = reinterpret_cast<uintptr_t>(bases.func);
@@ -424,6 +444,14 @@ UnwindRule FindUnwindRule(uintptr_t address) {
   machine.KeepInitial();
   machine.Run(in.at(), end);
   return RuleOf(machine.row());
+}
+
+void FindRegisteredCode() {
+  const char* const names[] = {"_Unwind_Find_FDE"};
+  void* found[] = {nullptr};
+  if (!FindSymbols(names, found, 1)) return;
+  const FindEntry find = reinterpret_cast<FindEntry>(found[0]);
+  if (find != &_Unwind_Find_FDE) g_find_registered.store(find, std::memory_order_release);
 }
 
 }  // namespace vramstow

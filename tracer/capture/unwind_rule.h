@@ -3,7 +3,7 @@
 // Idea: of all that a compiler says about a place in the code (DWARF 5, 6.4, as .eh_frame has it)
 // a walk along return addresses needs only: where the frame ends (the canonical frame address,
 // CFA), and where the caller's frame pointer and return address were saved. Nearly all code needs
-// no other registers for that; where it does, the walk ends.
+// no other registers for that. Where it does, libunwind steps over the frame (unwind_library.h).
 //
 // Ownership: values. Threads: values; FindUnwindRule may be called by all at once. It takes no lock
 // where glibc can find an object without one (2.35), and no heap. Errors: kind kEnd. Units: bytes.
@@ -21,6 +21,7 @@ struct UnwindRule {
     kFromFrame = 2,  // CFA = frame pointer + cfa_offset
     kRealigned = 3,  // CFA is stored at frame pointer + cfa_offset; the stack was realigned
     kSignal = 4,     // the kernel's frame of a signal handler: all registers are in it
+    kOther = 5,      // the compiler says how, but it takes more than these fields
   };
   Kind kind = kEnd;
   int32_t cfa_offset = 0;
@@ -29,7 +30,7 @@ struct UnwindRule {
   int32_t frame_offset = 0;
   int32_t return_offset = 0;
 
-  // As one number, 0 for kEnd. Offsets that do not fit make it kEnd.
+  // As one number, 0 for kEnd. Offsets that do not fit make it kOther.
   uint64_t Pack() const;
   static UnwindRule Unpack(uint64_t word);
 };
@@ -37,6 +38,12 @@ struct UnwindRule {
 // For the instruction at `address` (of a frame that made a call: one byte before where it returns
 // to).
 UnwindRule FindUnwindRule(uintptr_t address);
+
+// Code that the program makes at run time is registered with the program's own libgcc
+// (__register_frame). Looks for that; rules are then found there, too. Asks for the list of
+// libraries. The program's libgcc may take its own lock, and memory at the first look after code
+// was registered.
+void FindRegisteredCode();
 
 }  // namespace vramstow
 
