@@ -1,9 +1,12 @@
 // Where the shim comes in, and where the process ends. See interpose/shim/seam.h.
+#include <cstring>
+
 #include "interpose/core/core.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/pools/application.h"
 #include "interpose/core/pools/residency.h"
 #include "interpose/core/record/annotations.h"
+#include "interpose/core/record/unwinder.h"
 #include "interpose/core/runtime/routing.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
@@ -52,5 +55,7 @@ extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_c
                               __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   // Also where no look-up follows: the report at exit needs the settings.
   vramstow::TheCore().process.Start();
+  const vramstow::Options& options = vramstow::TheCore().process.options();
+  if (options.trace && std::strcmp(options.stacks, "off") != 0) vramstow::OpenUnwinder(*shim);
   return &vramstow::kCore;
 }
