@@ -69,15 +69,33 @@ std::string Version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// No line of a page is wider.
+constexpr size_t kPageColumns = 140;
+
+// A row of a table. Where it is too wide, its last cell goes on in the rows below.
+std::string TableRow(const std::string& other_cells, const std::string& go_on, std::string last) {
+  std::string rows;
+  std::string start = other_cells;
+  while (start.size() + last.size() + 2 > kPageColumns) {
+    const size_t cut = last.rfind(' ', kPageColumns - 2 - start.size());
+    if (cut == std::string::npos || cut == 0) break;
+    rows += start + last.substr(0, cut) + " |\n";
+    last.erase(0, cut + 1);
+    start = go_on;
+  }
+  return rows + start + last + " |\n";
+}
+
 std::string Page() {
   std::string page = kIntroduction;
   for (const Group& group : kGroups) {
     std::string rows;
     for (const Row& row : kHooks) {
       if (std::strcmp(row.group, group.group) != 0) continue;
-      rows += std::string("| ") + row.name + " | `" + row.symbol + "` | " + Version(row.version) +
-              " | " + (std::strcmp(row.stream, "ptsz") == 0 ? "per thread" : "") + " | " +
-              row.what + " |\n";
+      const std::string cells = std::string("| ") + row.name + " | `" + row.symbol + "` | " +
+                                Version(row.version) + " | " +
+                                (std::strcmp(row.stream, "ptsz") == 0 ? "per thread" : "") + " | ";
+      rows += TableRow(cells, "| | | | | ", row.what);
     }
     page += std::string("\n## ") + group.title + "\n\n";
     if (!rows.empty()) {
@@ -88,7 +106,7 @@ std::string Page() {
     std::string forwarded;
     for (const Row& row : kForwarded) {
       if (std::strcmp(row.group, group.group) != 0) continue;
-      forwarded += std::string("| `") + row.name + "` | " + row.what + " |\n";
+      forwarded += TableRow(std::string("| `") + row.name + "` | ", "| | ", row.what);
     }
     if (!forwarded.empty()) page += "| function | what vramstow does |\n|---|---|\n" + forwarded;
   }

@@ -9,9 +9,7 @@ import tree
 WIDE: set[str] = {
     "docs/alternatives.md",
     "docs/architecture.md",
-    "docs/configuration.md",
     "docs/formats.md",
-    "docs/hooks.md",
     "docs/offload.md",
     "docs/pool.md",
     "docs/python.md",

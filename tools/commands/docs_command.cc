@@ -7,10 +7,14 @@
 #include "base/options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
+#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {
+
+// No line of a page is wider.
+constexpr size_t kPageColumns = 140;
 
 std::string DefaultOf(const OptionRow& row) {
   if (row.type == OptionType::kBool) return row.default_bool ? "1" : "0";
@@ -41,6 +45,20 @@ std::string ValuesOf(const OptionRow& row) {
   return "";
 }
 
+// One row of the table; what would make it too wide goes on in a row below.
+std::string TableRow(const OptionRow& row) {
+  const std::string cells =
+      absl::StrCat("| `", absl::StrReplaceAll(FlagWithValue(row), {{"|", "\\|"}}), "` | `",
+                   row.environment, "` | ", DefaultOf(row), " | ");
+  const std::string values = ValuesOf(row);
+  const size_t room = kPageColumns - cells.size() - 2;
+  size_t cut = values.size();
+  if (cut > room) cut = values.rfind(' ', room);
+  std::string text = absl::StrCat(cells, values.substr(0, cut), " |\n");
+  if (cut < values.size()) absl::StrAppend(&text, "| | | | ", values.substr(cut + 1), " |\n");
+  return text;
+}
+
 std::string ConfigurationPage() {
   std::string page =
       "# Configuration\n"
@@ -59,13 +77,12 @@ std::string ConfigurationPage() {
       "|---|---|---|---|\n";
   const OptionTable table = AllOptions();
   for (size_t i = 0; i < table.count; ++i) {
-    const OptionRow& row = table.rows[i];
-    absl::StrAppend(&page, "| `", absl::StrReplaceAll(FlagWithValue(row), {{"|", "\\|"}}), "` | `",
-                    row.environment, "` | ", DefaultOf(row), " | ", ValuesOf(row), " |\n");
+    page += TableRow(table.rows[i]);
   }
   for (size_t i = 0; i < table.count; ++i) {
     const OptionRow& row = table.rows[i];
-    absl::StrAppend(&page, "\n## `", FlagWithValue(row), "`\n\n", row.help, "\n");
+    absl::StrAppend(&page, "\n## `", FlagWithValue(row), "`\n\n",
+                    WrappedLines(row.help, kPageColumns), "\n");
   }
   absl::StrAppend(
       &page,
