@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 from facts import Facts, card, command
@@ -13,6 +14,8 @@ _NONE = "-"
 _FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that is not about the peak of what a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
+# No line of the page is wider.
+_COLUMNS = 140
 _HEADER = (
     "| technique | allocated | reserved | in the pool | used | host | calls | published |",
     "|---" * 8 + "|",
@@ -200,6 +203,36 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
     return [*lines, f"*What to do*: {technique.do}", ""]
 
 
+def _row_lines(line: str) -> list[str]:
+    """A row of a table; its last cell goes on in the rows below."""
+    if len(line) <= _COLUMNS:
+        return [line]
+    *cells, last = line[2:-2].split(" | ")
+    start, *rest = _wrapped(last, _COLUMNS - (len(line) - len(last)))
+    empty = "| " * len(cells)
+    return [f"| {' | '.join([*cells, start])} |", *(f"{empty}| {text} |" for text in rest)]
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """The text in lines, with its code in one piece."""
+    glued = re.sub("`[^`]*`", lambda code: code.group().replace(" ", "\0"), text)
+    lines = textwrap.wrap(glued, columns, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
+
+
+def _narrow(line: str) -> list[str]:
+    """The line as lines that are narrow enough."""
+    if line.startswith("| "):
+        return _row_lines(line)
+    if not line.startswith("    "):
+        return _wrapped(line, _COLUMNS) if len(line) > _COLUMNS else [line]
+    if len(line) <= _COLUMNS:
+        return [line]
+    first, *rest = _wrapped(line.strip(), _COLUMNS - len("        ") - len(" \\"))
+    lines = [f"    {first}", *(f"        {text}" for text in rest)]
+    return [*(f"{text} \\" for text in lines[:-1]), lines[-1]]
+
+
 def render(techniques: list[Technique], facts: Facts) -> str:
     """The page. `facts` is what facts.json holds."""
     where = (
@@ -219,6 +252,7 @@ def render(techniques: list[Technique], facts: Facts) -> str:
         for one in members:
             sections += _section(one, facts["techniques"].get(one.name), facts["simulate"])
         sections.pop()
-    return _TEMPLATE.read_text().format(
+    page = _TEMPLATE.read_text().format(
         where=where, tables="\n".join(tables), sections="\n".join(sections)
     )
+    return "".join(f"{text}\n" for line in page.splitlines() for text in _narrow(line))

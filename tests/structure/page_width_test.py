@@ -14,8 +14,6 @@ WIDE: set[str] = {
     "docs/pool.md",
     "docs/python.md",
     "docs/simulated-driver.md",
-    "docs/techniques.md",
-    "examples/measure/page.md",
     "simulator/kernels/named/README.md",
     "simulator/runtime/libraries/README.md",
     "tools/README.md",
