@@ -20,7 +20,6 @@ LARGE = {
     "allocator Heap",
     "allocator Offloader",
     "allocator Pool",
-    "tools Analyzer",
     "tools Unpickler",
 }
 

@@ -31,7 +31,7 @@ Life BlockAt(uint64_t address, uint64_t size, uint64_t birth, uint64_t death, ui
 
 TEST(Residency, WhatComesBackPieceByPieceIsSeveralLives) {
   Residency residency;
-  residency.Leave(Move(16 * kPage, 4), 10, 100);
+  residency.Add(Move(16 * kPage, 4), 10, 100);
   residency.End(17 * kPage, kPage, 20, 200);
   residency.End(0, kPage, 21, 210);  // nothing lies there
   residency.End(18 * kPage, 100 * kPage, 30, 300);
@@ -51,14 +51,14 @@ TEST(Residency, WhatComesBackPieceByPieceIsSeveralLives) {
 
 TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
   Residency residency;
-  residency.Leave(Move(16 * kPage, 4), 1, 1);
-  residency.Leave(Move(32 * kPage, 2, kDiscarded), 2, 2);
+  residency.Add(Move(16 * kPage, 4), 1, 1);
+  residency.Add(Move(32 * kPage, 2, kDiscarded), 2, 2);
   residency.End(16 * kPage, 4 * kPage, 3, 3);
-  residency.Leave(Move(16 * kPage, 1), 4, 4);
+  residency.Add(Move(16 * kPage, 1), 4, 4);
   // Gone once more without having come back: it is away once.
-  residency.Leave(Move(16 * kPage, 1), 5, 5);
+  residency.Add(Move(16 * kPage, 1), 5, 5);
   // A reason that a later version may have.
-  residency.Leave(Move(64 * kPage, 1, 77), 6, 6);
+  residency.Add(Move(64 * kPage, 1, 77), 6, 6);
   EXPECT_EQ(residency.facts().most_bytes, 6 * kPage);
   EXPECT_EQ(residency.facts().by_reason[kPressure], 6 * kPage);
   EXPECT_EQ(residency.facts().by_reason[kDiscarded], 2 * kPage);

@@ -303,12 +303,12 @@ class Adviser {
                AdviceText(facts_.offload.sites[i].bytes) + ")";
     }
     const uint64_t milliseconds =
-        LinkNs(facts_.counts.offloaded_bytes + facts_.counts.returned_bytes) / 1'000'000;
+        LinkNs(facts_.offload.out_bytes + facts_.offload.returned_bytes) / 1'000'000;
     advice_.push_back(
         {"offload_in_code", "Memory moved to the host because the card was full",
          facts_.offload.most_bytes,
          AdviceText(pressed) + " left for lack of room, " +
-             AdviceText(facts_.counts.returned_bytes) + " came back, and work waited meanwhile" +
+             AdviceText(facts_.offload.returned_bytes) + " came back, and work waited meanwhile" +
              (sites.empty() ? "." : "; most of it of " + sites + "."),
          "The same transfers, about " + std::to_string(milliseconds) +
              " ms in all at 24 GiB/s, but beside the work instead of before it.",

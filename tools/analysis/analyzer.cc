@@ -1,93 +1,48 @@
 #include "tools/analysis/analyzer.h"
 
 #include <algorithm>
-#include <charconv>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/event_pipe.h"
+#include "tools/analysis/fact_numbers.h"
+#include "tools/analysis/live_facts.h"
+#include "tools/analysis/site_details.h"
 
 namespace vramstow {
-namespace {
-
-bool IsHandleMemory(MemoryKind memory) {
-  return memory == MemoryKind::kPhysical || memory == MemoryKind::kHostPhysical ||
-         memory == MemoryKind::kMulticast;
-}
-
-// Bindings to multicast objects and tiles of sparse arrays are mappings, too, but to no address.
-bool IsAddressRange(MemoryKind memory) {
-  return memory == MemoryKind::kAddressRange || memory == MemoryKind::kNone;
-}
-
-// Memory that a context takes with it. Physical memory and that of pools belongs to no context.
-bool GoesWithContext(MemoryKind memory) {
-  switch (memory) {
-    case MemoryKind::kDevice:
-    case MemoryKind::kDevicePitched:
-    case MemoryKind::kArray:
-    case MemoryKind::kMipmappedArray:
-    case MemoryKind::kManaged:
-    case MemoryKind::kHostPinned:
-    case MemoryKind::kHostRegistered:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Whether memory that our own pool holds served it.
-bool IsServedByPool(const Event& event) {
-  constexpr uint64_t kPlain = 5;  // allocator/events.h: by the driver, past the pool
-  return event.layer == Layer::kDriver && event.memory == MemoryKind::kDevice &&
-         event.object != 0 && event.object < kPlain;
-}
-
-}  // namespace
 
 Analyzer::Analyzer(const EventSource& source)
-    : opening_call_(source.OpeningCall()), tells_free_completed_(source.TellsFreeCompleted()) {
-  constexpr std::string_view kBegin = "device.";
-  constexpr std::string_view kEnd = ".free_bytes_at_start";
-  for (const auto& [key, value] : source.facts()) {
-    if (!key.starts_with(kBegin) || !key.ends_with(kEnd)) continue;
-    int16_t device = kNoDevice;
-    uint64_t bytes = 0;
-    const char* number = key.data() + kBegin.size();
-    const char* number_end = key.data() + key.size() - kEnd.size();
-    if (number >= number_end || std::from_chars(number, number_end, device).ptr != number_end ||
-        device < 0 ||
-        std::from_chars(value.data(), value.data() + value.size(), bytes).ec != std::errc()) {
-      continue;
-    }
-    DeviceLevel& level = levels_.Device(device);
-    level.free_from = FreeKnownFrom::kStart;
-    level.free = bytes;
-  }
-}
+    : accounts_(source),
+      space_(&accounts_),
+      segments_(&accounts_, &space_),
+      failures_(&accounts_, &space_, this),
+      looks_(&accounts_, &space_),
+      driver_(&accounts_, &space_, &segments_, &failures_, &looks_),
+      pool_(&accounts_, &segments_, &looks_),
+      framework_(&accounts_, &space_, &segments_, &failures_, source.TellsFreeCompleted()) {}
 
 void Analyzer::Add(const Event& event, uint32_t stack) {
-  ++events_;
-  now_ns_ = std::max(now_ns_, event.time_ns);
-  stack_ = stack;
-  if (IsOpening(event)) {
-    ++opening_events_;
-  } else {
-    ++counts_.by_kind[static_cast<uint8_t>(event.kind)];
-  }
-  if (timeline_.IsBeyond(now_ns_)) CloseInterval(now_ns_);
+  accounts_.Begin(event, stack);
+  if (timeline_.IsBeyond(accounts_.now_ns())) CloseInterval();
   switch (event.layer) {
     case Layer::kDriver:
-      AddDriver(event);
+      driver_.Add(event);
       break;
     case Layer::kPool:
-      AddPool(event);
+      pool_.Add(event);
       break;
     case Layer::kFramework:
-      AddFramework(event);
+      pool_.cache().EndFlush();
+      framework_.Add(event);
       break;
     default:
-      ++counts_.other_layers;
+      ++accounts_.counts().other_layers;
       break;
   }
-  timeline_.Note(levels_.allocated(), levels_.reserved(), levels_.host(), levels_.managed());
-  level_log_.Note(now_ns_, levels_.allocated(), levels_.reserved(), levels_.requested());
+  const Levels& levels = accounts_.levels();
+  timeline_.Note(levels.allocated(), levels.reserved(), levels.host(), levels.managed());
+  level_log_.Note(accounts_.now_ns(), levels.allocated(), levels.reserved(), levels.requested());
 }
 
 void Analyzer::AddBatch(const EventBatch& batch) {
@@ -107,327 +62,141 @@ void Analyzer::AddBatch(const EventBatch& batch) {
   }
 }
 
-void Analyzer::AddDriver(const Event& event) {
-  if (event.kind == EventKind::kRefused) {
-    AddRefused(event);
-    return;
-  }
-  if (event.kind == EventKind::kLaunch) return;  // AddText
-  any_driver_ = true;
-  ++levels_.Library(event.library).calls;
-  ++levels_.Call(event.call).calls;
-  ++levels_.Kind(event.memory).calls;
-  if (event.result != 0) {
-    AddFailed(event);
-  } else {
-    Apply(event);
-  }
-}
-
-void Analyzer::Apply(const Event& event) {
-  switch (event.kind) {
-    case EventKind::kAllocate:
-      return AddAllocate(event);
-    case EventKind::kFree:
-    case EventKind::kUnregister:
-    case EventKind::kCloseImport:
-      return AddFree(event);
-    case EventKind::kReserve:
-      KeepPeakFragmentation();
-      address_space_.Reserve(event.address, event.size);
-      return;
-    case EventKind::kUnreserve:
-      return AddUnreserve(event);
-    case EventKind::kMap:
-      if (IsAddressRange(event.memory)) AddMap(event);
-      return;
-    case EventKind::kUnmap:
-      if (IsAddressRange(event.memory)) AddUnmap(event);
-      return;
-    case EventKind::kRetain:
-      physical_.Retain(event.object, address_space_.MemoryAt(event.address));
-      return;
-    case EventKind::kRegister:
-      return AddRegister(event);
-    case EventKind::kImport:
-      return AddImport(event);
-    case EventKind::kMemoryInfo:
-      return AddMemoryInfo(event);
-    case EventKind::kContextCreate:
-      ++contexts_[event.device];
-      return;
-    case EventKind::kContextDestroy:
-    case EventKind::kDeviceReset:
-      return AddContextEnd(event);
-    default:
-      return;  // counted, and of no effect on what is live
-  }
-}
-
-LiveBlock Analyzer::BlockOf(const Event& event) {
-  LiveBlock block;
-  block.site = sites_.Find(stack_, event.library, event.call);
-  block.address = event.address;
-  block.size = event.size;
-  block.requested = RequestedBytes(event);
-  block.time_ns = now_ns_;
-  block.birth = events_;
-  block.library = event.library;
-  block.call = event.call;
-  block.device = event.device;
-  block.memory = event.memory;
-  return block;
-}
-
-void Analyzer::CountAllocation(const LiveBlock& block) {
-  levels_.CountAllocation(block);
-  if (!IsDeviceMemory(block.memory)) return;
-  if (block.site >= site_allocations_.size()) {
-    site_allocations_.resize(sites_.sites().size());
-    site_bytes_.resize(sites_.sites().size());
-  }
-  ++site_allocations_[block.site];
-  site_bytes_[block.site] += block.size;
-}
-
-Life Analyzer::LifeOf(const LiveBlock& block) const {
-  Life life;
-  life.address = block.address;
-  life.size = block.size;
-  life.requested = block.requested;
-  life.birth = block.birth;
-  life.birth_ns = block.time_ns;
-  life.site = block.site;
-  life.device = block.device;
-  life.opened = block.opened;
-  return life;
-}
-
-void Analyzer::Die(const LiveBlock& block) {
-  levels_.Died(block);
-  if (block.imported || !IsDeviceMemory(block.memory)) return;
-  Life life = LifeOf(block);
-  life.death = events_;
-  life.death_ns = now_ns_;
-  life.free_site = free_site_;
-  lives_.Add(life);
-}
-
-BlockPlace Analyzer::PlaceOf(MemoryKind memory) {
-  switch (memory) {
-    case MemoryKind::kArray:
-    case MemoryKind::kMipmappedArray:
-      return BlockPlace::kArrays;
-    case MemoryKind::kHostRegistered:
-      return BlockPlace::kRegistered;
-    default:
-      return BlockPlace::kAddresses;
-  }
-}
-
-BlockTable* Analyzer::Table(BlockPlace place) {
-  switch (place) {
-    case BlockPlace::kArrays:
-      return &arrays_;
-    case BlockPlace::kRegistered:
-      return &registered_;
-    case BlockPlace::kImports:
-      return &imports_;
-    case BlockPlace::kFramework:
-      return &blocks_;
-    default:
-      return &addresses_;
-  }
-}
-
-void Analyzer::Insert(BlockPlace place, const LiveBlock& block, const Moment& now) {
-  LiveBlock* known;
-  if (!Table(place)->Insert(block, &known)) [[unlikely]] {
-    // The address was given out again, so what was there is gone; its free was not seen.
-    ++counts_.frees_missed;
-    if (known->pooled) {
-      KeepPeakFragmentation();
-      pool_space_.Take(known->address, known->size);
-    }
-    Die(*known);
-    *known = block;
-  }
-  levels_.Born(block, now);
-}
-
-BlockPlace Analyzer::Take(uint64_t address, MemoryKind memory, LiveBlock* block) {
-  // Imports last: memory of another process may be closed by the call that frees one's own.
-  for (BlockPlace place : {PlaceOf(memory), BlockPlace::kImports}) {
-    if (Table(place)->Take(address, block)) return place;
-  }
-  return BlockPlace::kNowhere;
-}
-
-void Analyzer::AddAllocate(const Event& event) {
-  LiveBlock block = BlockOf(event);
-  block.pooled = IsServedByPool(event);
-  ++counts_.allocations;
-  CountAllocation(block);
-  if (IsDeviceMemory(event.memory)) {
-    largest_request_ = std::max(largest_request_, block.requested);
-  }
-  if (!IsHandleMemory(event.memory)) {
-    Insert(PlaceOf(event.memory), block, Now(event));
-    if (block.pooled) PlaceInPool(event, block);
-    return;
-  }
-  const PhysicalChange displaced = physical_.Create(block);
-  if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
-  if (displaced.died) Die(displaced.block);
-  levels_.Born(block, Now(event));
-}
-
-void Analyzer::AddFree(const Event& event) {
-  Announcement* announcement = announcements_.Begin(event.thread);
-  announcement->sequence = event.sequence;
-  announcement->event = events_;
-  announcement->kind = event.kind;
-  announcement->address = event.address;
-  announcement->library = event.library;
-  announcement->call = event.call;
-  announcement->memory = event.memory;
-  if (IsHandleMemory(event.memory)) {
-    announcement->physical = physical_.Release(event.address);
-    const bool known = announcement->physical.memory != kUnknownMemory;
-    announcement->place = known ? BlockPlace::kPhysical : BlockPlace::kNowhere;
-    if (announcement->physical.died) Die(announcement->physical.block);
-  } else {
-    const MemoryKind memory =
-        event.kind == EventKind::kUnregister ? MemoryKind::kHostRegistered : event.memory;
-    announcement->place = Take(event.address, memory, &announcement->block);
-    if (announcement->place != BlockPlace::kNowhere) {
-      Die(announcement->block);
-      if (announcement->block.pooled) {
-        KeepPeakFragmentation();
-        pool_space_.Take(announcement->block.address, announcement->block.size);
-      }
-      announcement->memory = announcement->block.memory;
-    }
-  }
-  if (event.kind != EventKind::kFree) return;
-  ++counts_.frees;
-  ++levels_.Library(event.library).frees;
-  ++levels_.Call(event.call).frees;
-  ++levels_.Kind(announcement->memory).frees;
-  // Freeing nothing is legal.
-  if (announcement->place == BlockPlace::kNowhere && event.address != 0) ++counts_.frees_of_unseen;
-}
-
-void Analyzer::AddRegister(const Event& event) {
-  LiveBlock block = BlockOf(event);
-  block.memory = MemoryKind::kHostRegistered;
-  Insert(BlockPlace::kRegistered, block, Now(event));
-}
-
-void Analyzer::AddImport(const Event& event) {
-  LiveBlock block = BlockOf(event);
-  block.imported = true;
-  if (!IsHandleMemory(event.memory)) {
-    // An imported pool has no address, and is no memory yet.
-    if (event.address != 0) Insert(BlockPlace::kImports, block, Now(event));
-    return;
-  }
-  block.address = event.object != 0 ? event.object : event.address;
-  const PhysicalChange displaced = physical_.Create(block);
-  if (displaced.memory != kUnknownMemory) ++counts_.frees_missed;
-  if (displaced.died) Die(displaced.block);
-  levels_.Born(block, Now(event));
-}
-
-void Analyzer::ForgetMapping(const Mapping& mapping, RemovedMapping* removed) {
-  removed->mapping = mapping;
-  removed->change = physical_.Unmap(mapping.memory);
-  if (removed->change.died) Die(removed->change.block);
-}
-
-void Analyzer::AddMap(const Event& event) {
-  KeepPeakFragmentation();
-  RemovedMapping displaced;
-  for (const Mapping& mapping : address_space_.Displace(event.address, event.size)) {
-    ++counts_.frees_missed;
-    ForgetMapping(mapping, &displaced);
-  }
-  const Mapping mapping = {event.address, event.size, physical_.Map(event.object)};
-  if (!address_space_.Map(mapping)) ForgetMapping(mapping, &displaced);
-}
-
-void Analyzer::AddUnmap(const Event& event) {
-  KeepPeakFragmentation();
-  Announcement* announcement = announcements_.Begin(event.thread);
-  announcement->sequence = event.sequence;
-  announcement->event = events_;
-  announcement->kind = event.kind;
-  announcement->call = event.call;
-  announcement->library = event.library;
-  announcement->memory = event.memory;
-  for (const Mapping& mapping : address_space_.Unmap(event.address, event.size)) {
-    ForgetMapping(mapping, &announcement->mappings.emplace_back());
-  }
-}
-
-void Analyzer::AddUnreserve(const Event& event) {
-  KeepPeakFragmentation();
-  Announcement* announcement = announcements_.Begin(event.thread);
-  announcement->sequence = event.sequence;
-  announcement->event = events_;
-  announcement->kind = event.kind;
-  announcement->call = event.call;
-  announcement->library = event.library;
-  announcement->memory = event.memory;
-  announcement->address = event.address;
-  announcement->range_size = address_space_.Unreserve(event.address);
-}
-
-void Analyzer::AddContextEnd(const Event& event) {
-  if (event.device == kNoDevice) return;
-  int64_t& contexts = contexts_[event.device];
-  // With others left it is not known whose the blocks are; nor if this is one from before the
-  // trace, except that a reset is of the one context that nearly every process has.
-  const bool is_reset = event.kind == EventKind::kDeviceReset;
-  if (contexts == 0 ? !is_reset : --contexts > 0) return;
-  DropContext(event.device);
-}
-
-void Analyzer::DropContext(int16_t device) {
-  for (BlockTable* table : {&addresses_, &arrays_, &registered_}) {
-    table->TakeIf([this, device](const LiveBlock& block) {
-      if (block.device != device || !GoesWithContext(block.memory)) return false;
-      Die(block);
-      ++counts_.freed_with_context;
-      return true;
-    });
-  }
+void Analyzer::AddText(const Event& event, std::string_view text) {
+  if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
+  launches_.Mark(event, text);
+  marks_.Add(event, text, accounts_.events(), accounts_.now_ns());
 }
 
 TimelinePoint Analyzer::State() const {
+  const Levels& levels = accounts_.levels();
   TimelinePoint state;
-  state.allocated_last = levels_.allocated();
-  state.reserved_highest = levels_.reserved();
-  state.requested_last = levels_.requested();
-  state.host_highest = levels_.host();
-  state.managed_highest = levels_.managed();
-  state.ranges = FreeNow();
+  state.allocated_last = levels.allocated();
+  state.reserved_highest = levels.reserved();
+  state.requested_last = levels.requested();
+  state.host_highest = levels.host();
+  state.managed_highest = levels.managed();
+  state.ranges = space_.Now();
   return state;
 }
 
-void Analyzer::CloseInterval(uint64_t time_ns) {
+void Analyzer::CloseInterval() {
   const TimelinePoint state = State();
-  if (state.ranges.unusable_bytes > worst_ranges_.unusable_bytes) {
-    worst_ranges_ = state.ranges;
-    worst_ranges_time_ns_ = time_ns;
-  }
-  timeline_.Close(state, time_ns);
+  space_.NoteWorst(state.ranges, accounts_.now_ns());
+  timeline_.Close(state, accounts_.now_ns());
 }
 
-void Analyzer::KeepPeakFragmentation() {
-  if (peak_ranges_of_ == levels_.peak_event()) return;
-  peak_ranges_of_ = levels_.peak_event();
-  peak_ranges_ = FreeNow();
+void Analyzer::ForEachLive(const std::function<void(const LiveBlock&)>& visit) const {
+  driver_.memory().ForEach(visit);
+  framework_.blocks().ForEach(visit);
+  driver_.memory().ForEachPhysical(visit);
+}
+
+void Analyzer::ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const {
+  const auto look = [&visit](const LiveBlock& block) {
+    if (block.pooled) visit(block);
+  };
+  ForEachLive(look);
+  framework_.ForEachPending(look);
+}
+
+Analysis Analyzer::Finish(const EventSource& source) {
+  space_.KeepPeak();
+  pool_.cache().EndFlush();
+  Analysis analysis;
+  Facts& facts = analysis.facts;
+  facts.end_ns = accounts_.now_ns();
+  accounts_.FillFacts(source, &facts);
+  facts.peak.mapped_bytes = space_.addresses().highest_mapped_bytes();
+  facts.peak.address_range_bytes = space_.addresses().highest_reserved_bytes();
+  facts.timeline = timeline_.Finish(State());
+  const auto for_each_live = [this](const auto& visit) { ForEachLive(visit); };
+  FillPeakBlocks(accounts_.levels(), for_each_live, source, &facts);
+  FillLive(for_each_live, source, &facts);
+  space_.FillFacts(&facts.fragmentation);
+  facts.fragmentation.pending_peak_bytes = framework_.pending_peak_bytes();
+  FillDetail(source, &analysis.detail);
+  FillLayers(source, analysis.detail, &facts);
+  return analysis;
+}
+
+void Analyzer::FillLives(Detail* detail) {
+  ForEachLive([this](const LiveBlock& block) {
+    if (IsDeviceMemory(block.memory)) accounts_.lives().Add(Accounts::LifeOf(block));
+  });
+  framework_.EndLives();
+  Lives segments = segments_.TakeLives();
+  detail->lives_left_out = accounts_.lives().left_out();
+  detail->segments_left_out = segments.left_out();
+  detail->lives = accounts_.lives().Take();
+  detail->segments = segments.Take();
+  detail->away = pool_.residency().Take();
+  const auto by_birth = [](const Life& a, const Life& b) {
+    return std::tie(a.birth, a.address) < std::tie(b.birth, b.address);
+  };
+  std::sort(detail->lives.begin(), detail->lives.end(), by_birth);
+  std::sort(detail->segments.begin(), detail->segments.end(), by_birth);
+}
+
+void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
+  FillSites(accounts_, source, detail);
+  FillLives(detail);
+  detail->events_per_step = level_log_.events_per_step();
+  detail->levels = level_log_.Take();
+  detail->marks = marks_.Take();
+  detail->marks_left_out = marks_.left_out();
+  detail->launches = launches_.TakeSteps();
+  detail->events = accounts_.events();
+  detail->peak_event = accounts_.levels().peak_event();
+  detail->first_event = accounts_.opening_events() + 1;
+}
+
+void Analyzer::FillLayers(const EventSource& source, const Detail& detail, Facts* facts) const {
+  facts->launches = launches_.Facts();
+  FillOffload(detail, &facts->offload);
+  FillSiteFacts(detail, facts);
+  facts->out_of_memory = failures_.Facts(source, detail.sites);
+  const bool only_frameworks = facts->counts.allocations + accounts_.opening_events() > 0 &&
+                               driver_.memory().addresses().empty() && !driver_.any();
+  facts->reserved_known = reserved_known_ || pool_.any() || !only_frameworks;
+  facts->cache = pool_.cache().Facts(detail.sites);
+  facts->cache.known = space_.pool().any();
+  facts->cache.tells_steps = space_.pool().moves();
+  facts->host = looks_.host();
+  facts->host.pinned_rounding_bytes =
+      facts->peak.host_bytes -
+      std::min(facts->peak.host_bytes, accounts_.levels().host_requested_at_peak());
+}
+
+void Analyzer::FillOffload(const Detail& detail, OffloadFacts* offload) const {
+  *offload = pool_.residency().facts();
+  offload->sites = FindOffloadSites(detail.away, detail.lives);
+  for (OffloadSite& site : offload->sites) {
+    site.site = detail.sites[site.number].site;
+    site.operation = detail.sites[site.number].operation;
+  }
+}
+
+Analysis AnalyzeInDetail(EventSource* source, const std::string& file) {
+  Analyzer analyzer(*source);
+  {
+    EventPipe pipe(source);
+    while (const EventBatch* batch = pipe.Next()) analyzer.AddBatch(*batch);
+  }
+  Analysis analysis = analyzer.Finish(*source);
+  Facts& facts = analysis.facts;
+  facts.kind = source->Kind();
+  facts.file = file;
+  facts.facts = source->facts();
+  facts.report = source->report();
+  facts.missing = source->missing();
+  facts.rank = FactNumber<int64_t>(facts.facts, "process.rank");
+  facts.simulated = facts.facts.contains("simulated");
+  return analysis;
+}
+
+Facts Analyze(EventSource* source, const std::string& file) {
+  return AnalyzeInDetail(source, file).facts;
 }
 
 }  // namespace vramstow

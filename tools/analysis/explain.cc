@@ -53,7 +53,7 @@ ChurnFacts FindChurn(const Detail& detail) {
     return detail.lives[a].death < detail.lives[b].death;
   });
   absl::flat_hash_map<uint64_t, uint64_t> waiting;  // size → how many were freed
-  absl::flat_hash_map<uint32_t, SiteFacts> sites;
+  absl::flat_hash_map<uint32_t, ChurnSite> sites;
   ChurnFacts churn;
   size_t next_death = 0;
   for (const Life& life : detail.lives) {
@@ -68,17 +68,17 @@ ChurnFacts FindChurn(const Detail& detail) {
     --freed->second;
     ++churn.pairs;
     churn.pair_bytes += life.size;
-    SiteFacts& site = sites[life.site];
-    ++site.allocations;
-    site.total_bytes += life.size;
+    ChurnSite& site = sites[life.site];
+    ++site.pairs;
+    site.bytes += life.size;
   }
   for (auto& [number, site] : sites) {
     site.site = detail.sites[number].site;
     site.operation = detail.sites[number].operation;
     churn.sites.push_back(std::move(site));
   }
-  std::sort(churn.sites.begin(), churn.sites.end(), [](const SiteFacts& a, const SiteFacts& b) {
-    if (a.total_bytes != b.total_bytes) return a.total_bytes > b.total_bytes;
+  std::sort(churn.sites.begin(), churn.sites.end(), [](const ChurnSite& a, const ChurnSite& b) {
+    if (a.bytes != b.bytes) return a.bytes > b.bytes;
     return std::tie(a.site, a.operation) < std::tie(b.site, b.operation);
   });
   if (churn.sites.size() > kMostChanges) churn.sites.resize(kMostChanges);

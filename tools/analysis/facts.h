@@ -56,10 +56,6 @@ struct Counts {
   uint64_t freed_with_context = 0;  // blocks that went with their context, without a free
   uint64_t unmatched_refusals = 0;  // refusals of something that is not in the trace
   uint64_t other_layers = 0;        // events of the pool and of the framework, not analysed here
-  uint64_t offloaded_bytes = 0;     // live memory that was moved to the host, all moves together
-  uint64_t returned_bytes = 0;      // and back
-  uint64_t gate_ns = 0;             // submissions waited for moves, all together…
-  uint64_t longest_gate_ns = 0;     // …and for one
   std::array<uint64_t, 256> by_kind{};  // events by EventKind
 };
 
@@ -71,10 +67,13 @@ struct OffloadSite {
   uint64_t bytes = 0;  // all moves together
 };
 
-// Live memory that was moved to the host or paused (--offload); what came back and how long work
-// waited is in Counts.
+// Live memory that was moved to the host or paused (--offload).
 struct OffloadFacts {
-  uint64_t most_bytes = 0;                               // away at once
+  uint64_t out_bytes = 0;        // moved to the host, all moves together
+  uint64_t returned_bytes = 0;   // and back
+  uint64_t gate_ns = 0;          // submissions waited for moves, all together…
+  uint64_t longest_gate_ns = 0;  // …and for one
+  uint64_t most_bytes = 0;       // away at once
   std::array<uint64_t, kOffloadReasons> by_reason = {};  // that left, by OffloadReason
   uint64_t left_out = 0;                                 // moves that are in the sums only
   std::vector<OffloadSite> sites;                        // most first; of one trace only
@@ -288,10 +287,17 @@ struct LifetimeFacts {
   std::vector<GrowthFacts> growing;
 };
 
+struct ChurnSite {
+  std::string site;
+  std::string operation;
+  uint64_t pairs = 0;
+  uint64_t bytes = 0;
+};
+
 struct ChurnFacts {
-  uint64_t pairs = 0;  // freed and asked for again, same size and site, the next event of that size
+  uint64_t pairs = 0;  // a size was freed, and asked for again with nothing of that size in between
   uint64_t pair_bytes = 0;
-  std::vector<SiteFacts> sites;
+  std::vector<ChurnSite> sites;
 };
 
 struct FlushFacts {

@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "base/demangle.h"
+#include "base/typed_event.h"
 
 namespace vramstow {
 namespace {
-
-constexpr uint64_t kBegins = 1;  // Event::offset of marks
-constexpr uint64_t kEnds = 2;
 
 std::vector<LaunchedFacts> MostFirst(const std::map<std::string, uint64_t, std::less<>>& sums) {
   std::vector<LaunchedFacts> list;
@@ -24,15 +22,17 @@ std::vector<LaunchedFacts> MostFirst(const std::map<std::string, uint64_t, std::
 }  // namespace
 
 void LaunchTally::Mark(const Event& mark, std::string_view text) {
-  if (mark.offset == kBegins) {
-    if (open_.size() < kMostOpen) open_.push_back({mark.thread, mark.size, std::string(text)});
+  const MarkEvent range_mark = MarkEvent::Of(mark);
+  const MarkKind kind = range_mark.kind;
+  const uint64_t number = range_mark.number;
+  if (kind == MarkKind::kRangeBegins) {
+    if (open_.size() < kMostOpen) open_.push_back({mark.thread, number, std::string(text)});
     return;
   }
-  if (mark.offset != kEnds) return;
+  if (kind != MarkKind::kRangeEnds) return;
   // A range of the process ends by its number, the innermost of a thread without one.
-  const auto ended = std::find_if(open_.rbegin(), open_.rend(), [&mark](const Range& range) {
-    return mark.size != 0 ? range.number == mark.size
-                          : range.number == 0 && range.thread == mark.thread;
+  const auto ended = std::find_if(open_.rbegin(), open_.rend(), [&](const Range& range) {
+    return number != 0 ? range.number == number : range.number == 0 && range.thread == mark.thread;
   });
   if (ended != open_.rend()) open_.erase(std::next(ended).base());
 }
@@ -45,15 +45,16 @@ const LaunchTally::Range* LaunchTally::RangeOf(uint32_t thread) const {
 }
 
 void LaunchTally::Add(const Event& event, std::string_view kernel, uint64_t now) {
-  launches_ += event.size;
-  sampled_ = sampled_ || event.offset != 0;
-  const auto add = [&event](Sums* sums, std::string_view name) {
+  const LaunchEvent launch = LaunchEvent::Of(event);
+  launches_ += launch.launches;
+  sampled_ = sampled_ || launch.is_sample;
+  const auto add = [&launch](Sums* sums, std::string_view name) {
     auto sum = sums->find(name);
     if (sum == sums->end()) {
       const bool has_room = sums->size() < kMostNames;
       sum = sums->try_emplace(has_room ? std::string(name) : "(others)", 0).first;
     }
-    sum->second += event.size;
+    sum->second += launch.launches;
   };
   add(&by_kernel_, kernel);
   if (const Range* range = RangeOf(event.thread)) add(&by_range_, range->text);

@@ -25,14 +25,14 @@ void Add(const Counts& from, Counts* to) {
   to->freed_with_context += from.freed_with_context;
   to->unmatched_refusals += from.unmatched_refusals;
   to->other_layers += from.other_layers;
-  to->offloaded_bytes += from.offloaded_bytes;
-  to->returned_bytes += from.returned_bytes;
-  to->gate_ns += from.gate_ns;
-  to->longest_gate_ns = std::max(to->longest_gate_ns, from.longest_gate_ns);
   for (size_t i = 0; i < from.by_kind.size(); ++i) to->by_kind[i] += from.by_kind[i];
 }
 
 void Add(const OffloadFacts& from, OffloadFacts* to) {
+  to->out_bytes += from.out_bytes;
+  to->returned_bytes += from.returned_bytes;
+  to->gate_ns += from.gate_ns;
+  to->longest_gate_ns = std::max(to->longest_gate_ns, from.longest_gate_ns);
   to->most_bytes += from.most_bytes;
   to->left_out += from.left_out;
   for (size_t i = 0; i < from.by_reason.size(); ++i) to->by_reason[i] += from.by_reason[i];

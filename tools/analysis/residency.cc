@@ -3,13 +3,22 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/typed_event.h"
+
 namespace vramstow {
 
-void Residency::Leave(const Event& event, uint64_t now, uint64_t now_ns) {
-  End(event.address, event.size, now, now_ns);
-  const size_t reason = event.object < facts_.by_reason.size() ? event.object : 0;
-  facts_.by_reason[reason] += event.size;
-  away_bytes_ += event.size;
+void Residency::Add(const Event& event, uint64_t now, uint64_t now_ns) {
+  const MoveEvent move = MoveEvent::Of(event);
+  facts_.gate_ns += move.gate_ns;
+  facts_.longest_gate_ns = std::max(facts_.longest_gate_ns, move.gate_ns);
+  End(move.address, move.bytes, now, now_ns);
+  if (move.is_return) {
+    facts_.returned_bytes += move.bytes;
+    return;
+  }
+  if (move.reason != OffloadReason::kDiscarded) facts_.out_bytes += move.bytes;
+  facts_.by_reason[static_cast<size_t>(move.reason)] += move.bytes;
+  away_bytes_ += move.bytes;
   facts_.most_bytes = std::max(facts_.most_bytes, away_bytes_);
   Life life;
   life.address = event.address;

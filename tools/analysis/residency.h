@@ -1,9 +1,9 @@
 // Residency: which live memory lay in host memory, from when to when, and why it went there.
 //
-// Idea: an event tells that a run of pages has left the device or come back; one whose mapping
-// changes otherwise was given up. What is away is kept by address, what came back as a Life of its
-// own, so that a report draws it as it draws blocks. Whose it was is found afterwards, from the
-// blocks that lived there then.
+// Idea: one event says that a run of pages left the device, another that it came back. A run whose
+// mapping changes otherwise was given up. What is away is kept by address. What came back is kept
+// as a Life, so that a report draws it as it draws blocks. Whose it was is found at the end, from
+// the blocks that lived there then.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
 // counted from 1. Memory: kMost lives.
@@ -22,9 +22,9 @@ namespace vramstow {
 
 class Residency {
  public:
-  // A kOffload event: the run is away from now on.
-  void Leave(const Event& event, uint64_t now, uint64_t now_ns);
-  // It came back, was mapped anew or given up.
+  // A kOffload or kReturn: a run of pages is away from now on, or back.
+  void Add(const Event& event, uint64_t now, uint64_t now_ns);
+  // The run came back, was mapped anew or given up.
   void End(uint64_t address, uint64_t size, uint64_t now, uint64_t now_ns);
   bool any() const { return !away_.empty(); }
 

@@ -92,7 +92,7 @@ Json CountsOf(const Counts& counts) {
 }
 
 Json OffloadOf(const Facts& facts) {
-  const Counts& counts = facts.counts;
+  const OffloadFacts& offload = facts.offload;
   Json reasons = Json::object();
   for (size_t i = 0; i < facts.offload.by_reason.size(); ++i) {
     const auto reason = static_cast<OffloadReason>(i);
@@ -104,12 +104,12 @@ Json OffloadOf(const Facts& facts) {
   for (const OffloadSite& site : facts.offload.sites) {
     sites.push_back({{"site", site.site}, {"operation", site.operation}, {"bytes", site.bytes}});
   }
-  return {{"out_bytes", counts.offloaded_bytes},
-          {"returned_bytes", counts.returned_bytes},
-          {"gate_ns", counts.gate_ns},
-          {"longest_gate_ns", counts.longest_gate_ns},
+  return {{"out_bytes", offload.out_bytes},
+          {"returned_bytes", offload.returned_bytes},
+          {"gate_ns", offload.gate_ns},
+          {"longest_gate_ns", offload.longest_gate_ns},
           {"most_bytes", facts.offload.most_bytes},
-          {"link_ns", LinkNs(counts.offloaded_bytes + counts.returned_bytes)},
+          {"link_ns", LinkNs(offload.out_bytes + offload.returned_bytes)},
           {"by_reason", std::move(reasons)},
           {"sites", std::move(sites)}};
 }

@@ -101,11 +101,11 @@ Json LifetimesJson(const LifetimeFacts& lifetimes) {
 
 Json ChurnJson(const ChurnFacts& churn) {
   Json sites = Json::array();
-  for (const SiteFacts& site : churn.sites) {
+  for (const ChurnSite& site : churn.sites) {
     sites.push_back({{"site", site.site},
                      {"operation", site.operation},
-                     {"pairs", site.allocations},
-                     {"bytes", site.total_bytes}});
+                     {"pairs", site.pairs},
+                     {"bytes", site.bytes}});
   }
   return {{"pairs", churn.pairs}, {"bytes", churn.pair_bytes}, {"sites", std::move(sites)}};
 }

@@ -94,12 +94,12 @@ std::string OffloadedSites(const OffloadFacts& offload) {
 
 }  // namespace
 
-std::string MovedInWords(const Counts& counts) {
+std::string MovedInWords(const OffloadFacts& offload) {
   return absl::StrFormat(
       "%s to the host, %s back (about %s at 24 GiB/s); submissions waited %s, at most %s at once",
-      Bytes(counts.offloaded_bytes), Bytes(counts.returned_bytes),
-      Time(LinkNs(counts.offloaded_bytes + counts.returned_bytes)), Time(counts.gate_ns),
-      Time(counts.longest_gate_ns));
+      Bytes(offload.out_bytes), Bytes(offload.returned_bytes),
+      Time(LinkNs(offload.out_bytes + offload.returned_bytes)), Time(offload.gate_ns),
+      Time(offload.longest_gate_ns));
 }
 
 std::string PeakSection(const Facts& facts) {
@@ -126,8 +126,8 @@ std::string PeakSection(const Facts& facts) {
   for (const auto& [name, bytes] : others) {
     if (bytes > 0) text += absl::StrCat("  ", name, ": ", Bytes(bytes), " at the most\n");
   }
-  if (facts.counts.offloaded_bytes > 0) {
-    text += absl::StrCat("  offload: ", MovedInWords(facts.counts), "\n");
+  if (facts.offload.out_bytes > 0) {
+    text += absl::StrCat("  offload: ", MovedInWords(facts.offload), "\n");
     text += OffloadedSites(facts.offload);
   }
   if (facts.largest_at_peak.empty()) return text;

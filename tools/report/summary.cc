@@ -113,7 +113,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (const std::string others = Others(peak); !others.empty()) {
     text += Line("host memory", others + " at the most");
   }
-  if (total.counts.offloaded_bytes > 0) text += Line("offload", MovedInWords(total.counts));
+  if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
     text += Line("missing", missing);

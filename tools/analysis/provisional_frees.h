@@ -1,12 +1,13 @@
-// Announcements: what was said to be given back lately, so that it can be undone.
+// ProvisionalFrees: what was given back lately, so that it can be undone.
 //
-// Idea: a free is recorded before the driver is asked. If the driver refuses, the same thread says
-// so, usually with its next event. So the last few announcements of each thread are enough.
+// Idea: a free is recorded before the driver is asked, so it is provisional. If the driver refuses,
+// the same thread records that, usually as its next event. So the last few provisional frees of
+// each thread are enough.
 //
 // Ownership: copies. Threads: one at a time. Errors: a refusal of something that is not remembered
 // finds nothing. Memory: bounded for each thread.
-#ifndef VRAMSTOW_TOOLS_ANALYSIS_ANNOUNCEMENTS_H_
-#define VRAMSTOW_TOOLS_ANALYSIS_ANNOUNCEMENTS_H_
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_PROVISIONAL_FREES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_PROVISIONAL_FREES_H_
 
 #include <array>
 #include <cstdint>
@@ -15,35 +16,25 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "tools/analysis/address_ranges.h"
+#include "tools/analysis/driver_memory.h"
 #include "tools/analysis/live_block.h"
 #include "tools/analysis/physical_memory.h"
 
 namespace vramstow {
-
-// Where a block is kept.
-enum class BlockPlace : uint8_t {
-  kNowhere,
-  kAddresses,
-  kArrays,
-  kRegistered,
-  kImports,
-  kPhysical,
-  kFramework,
-};
 
 struct RemovedMapping {
   Mapping mapping;
   PhysicalChange change;
 };
 
-struct Announcement {
+struct ProvisionalFree {
   uint64_t sequence = 0;
   uint64_t event = 0;  // counted as LiveBlock::birth is
   uint64_t address = 0;
   uint64_t range_size = 0;
   std::vector<RemovedMapping> mappings;
   EventKind kind = EventKind::kNone;
-  BlockPlace place = BlockPlace::kNowhere;  // kNowhere: of an unseen block
+  BlockPlace place = BlockPlace::kNowhere;  // kNowhere: of a block that was not seen
   uint16_t library = kUnknownName;
   uint16_t call = kUnknownName;
   MemoryKind memory = MemoryKind::kNone;  // as the free was counted
@@ -51,17 +42,18 @@ struct Announcement {
   PhysicalChange physical;
 };
 
-class Announcements {
+class ProvisionalFrees {
  public:
-  // A place to fill for an announcement of `thread`; valid until the next call.
-  Announcement* Begin(uint32_t thread);
-  // The announcement with this sequence, of whatever thread, or null. It may be taken once.
-  Announcement* Find(uint32_t thread, uint64_t sequence);
+  // A place for what `event`, the `number`th of all, gives back, with all that the event says of
+  // itself. The caller fills in the rest. Valid until the next call.
+  ProvisionalFree* Begin(const Event& event, uint64_t number);
+  // What the event with this sequence gave back, or null. It may be taken once.
+  ProvisionalFree* Find(uint32_t thread, uint64_t sequence);
 
  private:
   static constexpr size_t kRemembered = 4;
   struct Ring {
-    std::array<Announcement, kRemembered> places;
+    std::array<ProvisionalFree, kRemembered> places;
     size_t next = 0;
   };
   Ring* RingOf(uint32_t thread);
@@ -73,4 +65,4 @@ class Announcements {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_ANALYSIS_ANNOUNCEMENTS_H_
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_PROVISIONAL_FREES_H_
