@@ -44,6 +44,64 @@ int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel fu
 // memory that a kernel may touch. `write` non-zero: they are going to be written.
 void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write);
 
+// --- Work that a library computes on the host in place of kernels (adapters/values)
+// ----------------
+
+// What a task does to memory of devices.
+enum VramstowSimulatorUse {
+  kVramstowSimulatorReads = 1,
+  kVramstowSimulatorWrites = 2,
+  kVramstowSimulatorFills = 4,  // every byte is written, and none was wanted before
+};
+struct vramstowSimulatorRange {
+  uint64_t address;
+  uint64_t bytes;
+  int use;  // of enum VramstowSimulatorUse, added up
+};
+
+enum VramstowSimulatorOutcome {
+  kVramstowSimulatorDone = 0,
+  kVramstowSimulatorNotComputed = 1,
+  kVramstowSimulatorAssertion = 2,  // the kernel would have met a failing device-side assertion
+};
+
+struct vramstowSimulatorTask {
+  size_t size;       // of this struct, as its user knows it
+  const char* name;  // whose results these are; lives as long as the process
+  const struct vramstowSimulatorRange* ranges;  // copied
+  size_t range_count;
+  uint64_t bytes;       // that are touched; large tasks are left out as large launches are
+  uint64_t operations;  // of a matrix product, as gemm= of the SPEC counts them; else 0
+  // Called with the driver's lock held, once for each time that the work's turn comes: it must not
+  // call the driver, and finds the bytes of device addresses at vramstowSimulatorShadow. Gives an
+  // outcome. Null: the results are left out.
+  int (*run)(void* user);
+  void (*drop)(void* user);  // when it will not be run again; null: nothing is to be done
+  void* user;
+};
+
+// Makes the task a part of the last work that this thread's current context has in the stream: it
+// takes no time and changes no order. In a capture it becomes a part of the last node, and runs at
+// each launch of the graph. What is not computed reads as zeros where the task should have filled
+// it. 0: done; otherwise a CUresult, and the task was dropped.
+int vramstowSimulatorAppend(struct CUstream_st* stream, const struct vramstowSimulatorTask* task);
+
+// Whether a task of that size would be computed now. Needs no lock.
+int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations);
+
+// What has to be added to a device address to find its bytes in this process; 0: device memory
+// holds nothing (contents=discard), the SPEC wants no values, or the driver was not started.
+int64_t vramstowSimulatorShadow(void);
+
+// While the sum of changes of this thread is above 0, kernels that it launches take their time and
+// do nothing, because a task computes what they should.
+void vramstowSimulatorHoldKernels(int change);
+
+// From now on small copies (up to 8 bytes) from a device to the host that this thread asks for end
+// with a call of `patch`, which may change what was read. Null: no more. Called with the driver's
+// lock held.
+void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user);
+
 // The virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 

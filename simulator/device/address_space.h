@@ -36,6 +36,9 @@ class AddressSpace {
     return reinterpret_cast<char*>(static_cast<uintptr_t>(address + delta_));
   }
 
+  // What has to be added to an address to get that of its bytes.
+  int64_t shadow_distance() const { return static_cast<int64_t>(delta_); }
+
   uint64_t plain_base(int device) const { return base_ + device * plain_size_; }
   uint64_t plain_size() const { return plain_size_; }
   uint64_t mapped_base() const { return base_ + devices_ * plain_size_; }

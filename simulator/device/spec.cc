@@ -53,6 +53,19 @@ bool ParseEffects(std::string_view value, Spec* spec) {
   return value == "off" || ParseBytes(value, &spec->effect_bytes);
 }
 
+// How much of what a program computes is computed here: nothing, what decides what it does, or all.
+bool ParseValues(std::string_view value, Spec* spec) {
+  if (value == "decide") return true;  // the default
+  const bool all = value == "all";
+  if (!all && value != "off") return false;
+  constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
+  spec->effect_bytes = all ? kAll : 0;
+  spec->allowance_bytes = spec->effect_bytes;
+  spec->gemm_operations = spec->effect_bytes;
+  if (!all) spec->ptx_steps = 0;
+  return true;
+}
+
 // "64MFLOP", "2GFLOP", "0".
 bool ParseOperations(std::string_view value, uint64_t* operations) {
   uint64_t scale = 1;
@@ -111,6 +124,10 @@ constexpr OptionParser kOptions[] = {
        spec->keep_contents = value == "keep";
        return value == "keep" || value == "discard";
      }},
+    {"values", "off, decide or all",
+     "how much is computed: decide (the default), what is small or cheap, so that sizes, branches "
+     "and what is printed are right; all; or off, nothing",
+     ParseValues},
     {"effects", "on, off or a size such as 256MiB",
      "kernels that are known by name compute, always in launches that touch up to this much, over "
      "lists of tensors up to four times as much; default 1MiB",

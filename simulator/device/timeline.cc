@@ -36,12 +36,21 @@ Mark Timeline::Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work,
   if (work != nullptr && work->OnHost()) ++pending_host_work_;
   std::erase_if(waits, [](const Mark& mark) { return mark.Reached(); });
   queue->operations_.push_back(Queue::Operation{.work = std::move(work),
+                                                .appended = {},
                                                 .waits = std::move(waits),
                                                 .enqueue_time = now_,
                                                 .duration = duration_ns});
   ++queue->enqueued_;
   if (queue->operations_.size() == 1) TryStart(queue, now_);
   return {queue, queue->enqueued_};
+}
+
+void Timeline::Append(const QueuePointer& queue, std::shared_ptr<Work> work) {
+  if (queue->operations_.empty()) {
+    work->Run(now_);
+  } else {
+    queue->operations_.back().appended.push_back(std::move(work));
+  }
 }
 
 void Timeline::TryStart(const QueuePointer& queue, uint64_t not_before) {
@@ -70,10 +79,12 @@ void Timeline::Complete(const QueuePointer& queue, uint64_t time) {
   // The queue may lose its last owner here; `keep` holds it to the end of this function.
   const QueuePointer keep = queue;  // NOLINT(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Work> work = std::move(keep->operations_.front().work);
+  const std::vector<std::shared_ptr<Work>> appended = std::move(keep->operations_.front().appended);
   keep->operations_.pop_front();
   keep->started_ = false;
   keep->last_end_ = time;
   if (work != nullptr && !work->OnHost()) work->Run(time);
+  for (const std::shared_ptr<Work>& more : appended) more->Run(time);
   ++keep->completed_;
   TryStart(keep, time);
   if (keep->blocked_.empty()) return;

@@ -60,6 +60,7 @@ class Queue {
   friend class Timeline;
   struct Operation {
     std::shared_ptr<Work> work;  // null: only takes time
+    std::vector<std::shared_ptr<Work>> appended;
     std::vector<Mark> waits;
     uint64_t enqueue_time = 0;
     uint64_t duration = 0;
@@ -87,6 +88,10 @@ class Timeline {
   // `duration_ns` is without the start delay.
   Mark Enqueue(const QueuePointer& queue, std::shared_ptr<Work> work, std::vector<Mark> waits,
                uint64_t duration_ns);
+
+  // Makes `work` a part of the last operation of the queue: it runs right behind that one, takes no
+  // time of its own and changes no order. At once, if nothing is pending there. Not for host work.
+  void Append(const QueuePointer& queue, std::shared_ptr<Work> work);
 
   // The host spends time; what ends meanwhile happens.
   void Advance(uint64_t duration_ns);

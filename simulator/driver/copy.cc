@@ -6,6 +6,7 @@
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
+#include "simulator/driver/task.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -119,6 +120,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
       call, stream,
       Observed(call, *stream, MakeCopyWork(&call.state(), stream->context, box, std::move(staged)),
                describe));
+  if (from_device && !to_device) PatchRead(call, stream, box);
   const bool host_only = !to_device && !from_device;
   const bool wait =
       mode == CopyMode::kSynchronous ? !(to_device && from_device) : to_pageable || host_only;

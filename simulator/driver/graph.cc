@@ -243,6 +243,7 @@ void CloneInto(State* state, const Graph& source, Graph* target) {
   for (const auto& node : source.nodes) {
     GraphNode* clone = AddNode(state, target, node->context, node->parameters, {});
     clone->original = node->original;
+    clone->appended = node->appended;
     clones[node.get()] = clone;
   }
   for (const auto& node : source.nodes) {
@@ -262,7 +263,25 @@ KernelNode MakeKernelNode(State* state, Context* context, const Launch& launch) 
   return node;
 }
 
-std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
+namespace {
+
+// A node's own work, and what was appended to the node.
+class WorkInOrder : public Work {
+ public:
+  WorkInOrder(std::shared_ptr<Work> first, std::vector<std::shared_ptr<Work>> rest)
+      : first_(std::move(first)), rest_(std::move(rest)) {}
+  void Run(uint64_t time_ns) override {
+    first_->Run(time_ns);
+    for (const std::shared_ptr<Work>& work : rest_) work->Run(time_ns);
+  }
+  uint64_t DurationNs() const override { return first_->DurationNs(); }
+
+ private:
+  std::shared_ptr<Work> first_;
+  std::vector<std::shared_ptr<Work>> rest_;
+};
+
+std::shared_ptr<Work> MakeOwnWork(State* state, const GraphNode& node) {
   using Made = std::shared_ptr<Work>;
   return std::visit(
       Overload{
@@ -277,6 +296,14 @@ std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
           },
           [](const auto&) -> Made { return nullptr; }},
       node.parameters);
+}
+
+}  // namespace
+
+std::shared_ptr<Work> MakeNodeWork(State* state, const GraphNode& node) {
+  std::shared_ptr<Work> own = MakeOwnWork(state, node);
+  if (node.appended.empty() || own == nullptr) return own;
+  return std::make_shared<WorkInOrder>(std::move(own), node.appended);
 }
 
 CUresult Instantiate(Call& call, Graph* graph, unsigned long long flags, GraphExec** executable) {

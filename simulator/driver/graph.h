@@ -81,7 +81,8 @@ struct GraphNode {
   uint64_t original = 0;  // of the node that this is a clone of, or its own
   Context* context = nullptr;
   NodeParameters parameters;
-  std::vector<GraphNode*> dependencies;  // in the order they were added
+  std::vector<std::shared_ptr<Work>> appended;  // run right behind it, as parts of it
+  std::vector<GraphNode*> dependencies;         // in the order they were added
   std::vector<GraphNode*> dependents;
 
   CUgraphNodeType Type() const;

@@ -49,6 +49,13 @@ Stream* FindStream(Call& call, CUstream handle) {
   return stream;
 }
 
+Stream* FindExistingStream(State* state, Context* context, CUstream handle) {
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return context->legacy.get();
+  if (handle != CU_STREAM_PER_THREAD) return state->streams.Find(handle);
+  const auto found = context->per_thread.find(CurrentThread().id);
+  return found == context->per_thread.end() ? nullptr : found->second.get();
+}
+
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
   const Context& context = *stream->context;
   std::vector<Mark> waits;

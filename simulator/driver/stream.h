@@ -10,6 +10,10 @@ namespace vramstow::simulator {
 inline constexpr int kPriorityLeast = 0;
 inline constexpr int kPriorityGreatest = -5;
 
+// The stream that a handle means to the calling thread, whose current context is given; nothing is
+// made. Null: there is none.
+Stream* FindExistingStream(State* state, Context* context, CUstream handle);
+
 // Appends work to a stream that is not capturing. With the implicit order of the legacy stream: it
 // waits for all blocking streams of its context, and they wait for it.
 Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work);

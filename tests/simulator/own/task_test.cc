@@ -1,0 +1,213 @@
+// Tasks: what a library computes in place of kernels, as part of a stream's work.
+#include <dlfcn.h>
+#include <string.h>
+
+#include "simulator/simulator_api.h"
+#include "tests/simulator/own/child.h"
+
+namespace vramstow::simulator {
+namespace {
+
+struct Api {
+  decltype(&vramstowSimulatorAppend) append;
+  decltype(&vramstowSimulatorAffords) affords;
+  decltype(&vramstowSimulatorShadow) shadow;
+  decltype(&vramstowSimulatorHoldKernels) hold_kernels;
+  decltype(&vramstowSimulatorPatchReads) patch_reads;
+};
+
+template <typename Function>
+void Find(const Driver& driver, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(driver.library, name));
+}
+
+Api FindApi(const Driver& driver) {
+  Api api = {};
+  Find(driver, "vramstowSimulatorAppend", &api.append);
+  Find(driver, "vramstowSimulatorAffords", &api.affords);
+  Find(driver, "vramstowSimulatorShadow", &api.shadow);
+  Find(driver, "vramstowSimulatorHoldKernels", &api.hold_kernels);
+  Find(driver, "vramstowSimulatorPatchReads", &api.patch_reads);
+  return api;
+}
+
+// Adds to every byte of a block.
+struct Addition {
+  unsigned char* bytes;
+  size_t size;
+  unsigned char value;
+  int outcome;
+};
+int g_dropped = 0;  // of the child that runs
+
+int Add(void* user) {
+  const auto* addition = static_cast<Addition*>(user);
+  for (size_t i = 0; i < addition->size; ++i) {
+    addition->bytes[i] = static_cast<unsigned char>(addition->bytes[i] + addition->value);
+  }
+  return addition->outcome;
+}
+
+// What every test has: a context, a stream and a block of 4 KiB that holds zeros.
+struct Scene {
+  const Driver& driver = GetDriver();
+  Api api = {};
+  CUdeviceptr block = 0;
+  CUstream stream = nullptr;
+
+  bool Start(size_t size = 4096) {
+    if (!StartDriver(driver)) return false;
+    api = FindApi(driver);
+    return driver.cuMemAlloc(&block, size) == CUDA_SUCCESS &&
+           driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+           driver.cuMemsetD8Async(block, 0, size, stream) == CUDA_SUCCESS;
+  }
+
+  int Append(unsigned char value, int use, size_t size = 4096, int outcome = kVramstowSimulatorDone,
+             bool computed = true) const {
+    auto* addition =
+        new Addition{reinterpret_cast<unsigned char*>(block + static_cast<uint64_t>(api.shadow())),
+                     size, value, outcome};
+    const vramstowSimulatorRange range = {block, size, use};
+    vramstowSimulatorTask task = {};
+    task.size = sizeof task;
+    task.name = "addition";
+    task.ranges = &range;
+    task.range_count = 1;
+    task.bytes = size;
+    task.run = computed ? Add : nullptr;
+    task.drop = [](void* user) {
+      delete static_cast<Addition*>(user);
+      ++g_dropped;
+    };
+    task.user = addition;
+    return api.append(stream, &task);
+  }
+
+  int Read() const {
+    unsigned char value = 0;
+    if (driver.cuStreamSynchronize(stream) != CUDA_SUCCESS) return -1;
+    return driver.cuMemcpyDtoH(&value, block, 1) == CUDA_SUCCESS ? value : -1;
+  }
+};
+
+constexpr int kChanges = kVramstowSimulatorReads | kVramstowSimulatorWrites;
+
+TEST(TaskTest, RunsBehindTheWorkThatItWasAppendedToAndBeforeWhatComesNext) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              CHECK_IN_CHILD(scene.Append(5, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(g_dropped == 0);  // the memset has not ended
+              CHECK_IN_CHILD(scene.Append(2, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.Read() == 7);
+              CHECK_IN_CHILD(g_dropped == 2);
+              CHECK_IN_CHILD(scene.Append(1, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(g_dropped == 3);  // nothing was pending: at once
+              CHECK_IN_CHILD(scene.Read() == 8);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, RunsAtEachLaunchOfTheGraphThatItWasCapturedIn) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              CHECK_IN_CHILD(scene.Read() == 0);
+              const Driver& driver = scene.driver;
+              CUgraph graph = nullptr;
+              CUgraphExec executable = nullptr;
+              CUdeviceptr other = 0;
+              CHECK_IN_CHILD(driver.cuMemAlloc(&other, 512) == CUDA_SUCCESS);
+              driver.cuStreamBeginCapture(scene.stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+              driver.cuMemsetD8Async(other, 1, 512, scene.stream);
+              CHECK_IN_CHILD(scene.Append(3, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuStreamEndCapture(scene.stream, &graph) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(driver.cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.Read() == 0);
+              driver.cuGraphLaunch(executable, scene.stream);
+              driver.cuGraphLaunch(executable, scene.stream);
+              CHECK_IN_CHILD(scene.Read() == 6);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,effects=4KiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(8192));
+              scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
+              CHECK_IN_CHILD(scene.api.affords(4096, 0) == 1);
+              CHECK_IN_CHILD(scene.api.affords(8192, 0) == 0);
+              // Too large for effects=: left out, and zeros where it should have filled.
+              scene.Append(1, kVramstowSimulatorFills, 8192);
+              CHECK_IN_CHILD(scene.Read() == 0);
+              // It gives no result: what it should have filled is zeros again.
+              scene.Append(7, kVramstowSimulatorFills, 4096, kVramstowSimulatorNotComputed);
+              CHECK_IN_CHILD(scene.Read() == 0);
+              // An assertion about what was never computed says nothing of the program.
+              scene.Append(0, kChanges, 4096, kVramstowSimulatorAssertion);
+              CHECK_IN_CHILD(scene.Read() == 0);
+              scene.Append(4, kVramstowSimulatorFills, 4096);
+              CHECK_IN_CHILD(scene.Read() == 4);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, AnAssertionBreaksTheContextAsOnACard) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              scene.Append(1, kChanges, 4096, kVramstowSimulatorAssertion);
+              CHECK_IN_CHILD(scene.driver.cuStreamSynchronize(scene.stream) == CUDA_ERROR_ASSERT);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, ChangesWhatASmallReadGivesUntilItIsToldToStop) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              int64_t told = 42;
+              scene.api.patch_reads(
+                  [](void* user, void* bytes, size_t size) { memcpy(bytes, user, size); }, &told);
+              int64_t count = 0;
+              char large[16] = {};
+              scene.driver.cuMemcpyDtoHAsync(&count, scene.block, 8, scene.stream);
+              scene.driver.cuMemcpyDtoHAsync(large, scene.block, 16, scene.stream);
+              scene.driver.cuStreamSynchronize(scene.stream);
+              CHECK_IN_CHILD(count == 42 && large[0] == 0);
+              scene.api.patch_reads(nullptr, nullptr);
+              scene.driver.cuMemcpyDtoHAsync(&count, scene.block, 8, scene.stream);
+              scene.driver.cuStreamSynchronize(scene.stream);
+              CHECK_IN_CHILD(count == 0);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, IsDroppedWhereItCannotBeAppended) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              scene.stream = reinterpret_cast<CUstream>(0x1234560);
+              CHECK_IN_CHILD(scene.Append(1, kChanges) == CUDA_ERROR_INVALID_HANDLE);
+              CHECK_IN_CHILD(g_dropped == 1);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, ThereIsNothingToComputeOnWhereTheSpecWantsNoValues) {
+  for (const char* spec : {"a100,memory=1GiB,values=off", "a100,memory=1GiB,contents=discard"}) {
+    EXPECT_EQ(0, InChild(spec,
+                         [] {
+                           Scene scene;
+                           CHECK_IN_CHILD(scene.Start());
+                           CHECK_IN_CHILD(scene.api.shadow() == 0);
+                           return 0;
+                         }))
+        << spec;
+  }
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
