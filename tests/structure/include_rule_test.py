@@ -125,6 +125,7 @@ RULE: dict[str, set[str]] = {
     "tools": {"tools/commands", "tools/terminal", "tools/report"},
     "tools/commands": {
         "tools/doctor",
+        "tools/json",
         "tools/launch",
         "tools/terminal",
         "tools/exports",
@@ -137,15 +138,18 @@ RULE: dict[str, set[str]] = {
         "base",
     },
     "tools/doctor": {
+        "tools/json",
         "tools/launch",
         "tools/terminal",
         "tools/inputs",
         "tools/report",
         "base",
     },
+    "tools/json": set(),
     "tools/launch": {
         "tools/inputs",
         "tools/analysis",
+        "tools/json",
         "tools/report",
         "tracer/format",
         "include/vramstow",

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/progress.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
+#include "tools/json/json_value.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/python.h"
@@ -20,8 +20,6 @@
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr char kFooter[] =
     "Actions:\n"
@@ -50,9 +48,7 @@ int Fail(const absl::Status& status) {
   return kExitCannotWrite;
 }
 
-int PrintAsJson(const Json& json) {
-  return PrintResult("adapter", json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump() + "\n"); }
 
 int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
           bool quiet, bool json) {
@@ -62,10 +58,10 @@ int Build(const std::string& torch_folder, const std::string& sources, const std
   const auto adapter = BuildAdapter(*torch, sources, folder);
   if (!adapter.ok()) return Fail(adapter.status());
   if (json) {
-    return PrintAsJson({{"release", torch->release},
-                        {"torch", torch->folder},
-                        {"adapter", adapter->path},
-                        {"compiler", adapter->compiler}});
+    return PrintAsJson(JsonValue::Object({{"release", torch->release},
+                                          {"torch", torch->folder},
+                                          {"adapter", adapter->path},
+                                          {"compiler", adapter->compiler}}));
   }
   if (quiet) return PrintResult("adapter", adapter->path + "\n");
   return PrintResult("adapter",
@@ -79,16 +75,16 @@ int Status(const std::string& torch_folder, const std::string& sources, const st
   const auto adapter =
       torch.ok() ? FindAdapter(*torch, sources, folder) : absl::StatusOr<Adapter>(torch.status());
   if (json) {
-    Json told = {{"release", nullptr},
-                 {"torch", torch_folder},
-                 {"adapter", nullptr},
-                 {"built", adapter.ok() && adapter->built},
-                 {"why_not", nullptr},
-                 {"folder", folder},
-                 {"adapters", ListAdapters(folder)}};
+    JsonValue told = JsonValue::Object({{"release", nullptr},
+                                        {"torch", torch_folder},
+                                        {"adapter", nullptr},
+                                        {"built", adapter.ok() && adapter->built},
+                                        {"why_not", nullptr},
+                                        {"folder", folder},
+                                        {"adapters", ListAdapters(folder)}});
     if (torch.ok()) told["release"] = torch->release;
     if (adapter.ok()) told["adapter"] = adapter->path;
-    if (!adapter.ok()) told["why_not"] = adapter.status().message();
+    if (!adapter.ok()) told["why_not"] = std::string(adapter.status().message());
     return PrintAsJson(told);
   }
   if (adapter.ok()) {
@@ -108,28 +104,31 @@ int Remove(const std::string& folder, bool json) {
     unlink((known + ".lock").c_str());
     if (unlink(known.c_str()) == 0) ++count;
   }
-  if (json) return PrintAsJson({{"removed", count}, {"folder", folder}});
+  if (json) return PrintAsJson(JsonValue::Object({{"removed", count}, {"folder", folder}}));
   return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder, "\n"));
 }
 
 }  // namespace
 
 int AdapterCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Looks after the allocators that are compiled for frameworks on this machine.");
-  app.footer(kFooter);
   std::string action;
   std::string torch;
   std::string wanted;
   bool quiet = false;
   bool json = false;
-  app.add_option("ACTION", action, "build, status or remove")
-      ->required()
-      ->check(CLI::IsMember({"build", "status", "remove"}));
-  app.add_option("--torch", torch, "Folder torch of a PyTorch package, or LibTorch's folder");
-  app.add_option("--adapter-dir", wanted, "Folder for compiled adapters, if not the usual one");
-  app.add_flag("--quiet", quiet, "Only the adapter's file");
-  app.add_flag("--json", json, "JSON on one line in place of text");
-  if (const auto status = ReadArguments(&app, "adapter", arguments)) return *status;
+  const CommandLine line{
+      .command = "adapter",
+      .summary = "Looks after the allocators that are compiled for frameworks on this machine.",
+      .footer = kFooter,
+      .options = {{"ACTION",
+                   &action,
+                   "build, status or remove",
+                   {.required = true, .one_of = {"build", "status", "remove"}}},
+                  {"--torch", &torch, "Folder torch of a PyTorch package, or LibTorch's folder"},
+                  {"--adapter-dir", &wanted, "Folder for compiled adapters, if not the usual one"},
+                  {"--quiet", &quiet, "Only the adapter's file"},
+                  {"--json", &json, "JSON on one line in place of text"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
   const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,10 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/compare.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/report/json.h"
 #include "tools/report/words.h"
 #include "tools/terminal/output.h"
@@ -24,7 +24,19 @@
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr char kFooter[] =
+    "A baseline is what vramstow analyze --json wrote. Against it the peaks, what was free but\n"
+    "unusable, what was live at the end and the number of allocations may not rise by more than\n"
+    "the tolerance. An assertion compares figures of the facts: peak_allocated, peak_reserved,\n"
+    "peak_requested, allocations, frees, out_of_memory, fragmentation, unusable, iterations,\n"
+    "growth, live_at_end, or any path of the JSON.\n\n"
+    "Examples:\n"
+    "  vramstow check run.stow --baseline base.json --update\n"
+    "  vramstow check run.stow --baseline base.json --tolerance 5%\n"
+    "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\n"
+    "Exit status: 0 if all holds; 1 if something does not (or could not be written); 2 for "
+    "wrong\n"
+    "arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
 constexpr size_t kMostSitesTold = 5;
@@ -53,7 +65,7 @@ bool ParseTolerance(std::string text, Tolerance* tolerance) {
   return true;
 }
 
-void CheckBaseline(const Json& baseline, const Json& facts, const Tolerance& tolerance,
+void CheckBaseline(const JsonValue& baseline, const JsonValue& facts, const Tolerance& tolerance,
                    Verdict* verdict) {
   for (const FigureChange& figure : CompareFigures(baseline, facts)) {
     if (figure.after <= figure.before + tolerance.Of(figure.before)) continue;
@@ -74,11 +86,12 @@ void CheckBaseline(const Json& baseline, const Json& facts, const Tolerance& tol
 
 std::string Told(const Verdict& verdict, bool json) {
   if (json) {
-    const Json told = {{"schema", {{"name", "vramstow.check"}, {"version", 1}}},
-                       {"passed", verdict.failures.empty()},
-                       {"failures", verdict.failures},
-                       {"sites", verdict.sites}};
-    return told.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const JsonValue told = JsonValue::Object(
+        {{"schema", JsonValue::Object({{"name", "vramstow.check"}, {"version", 1}})},
+         {"passed", verdict.failures.empty()},
+         {"failures", verdict.failures},
+         {"sites", verdict.sites}});
+    return told.Dump() + "\n";
   }
   if (verdict.failures.empty()) return "passed\n";
   std::string text;
@@ -89,7 +102,7 @@ std::string Told(const Verdict& verdict, bool json) {
 }
 
 // Reads a baseline. An empty text: it is one; else a sentence.
-std::string ReadBaseline(const std::string& path, Json* baseline) {
+std::string ReadBaseline(const std::string& path, JsonValue* baseline) {
   std::ifstream file(path);
   std::stringstream text;
   if (file) {
@@ -100,30 +113,17 @@ std::string ReadBaseline(const std::string& path, Json* baseline) {
     return absl::StrCat("cannot read ", path, ": ", strerror(errno),
                         "; --update makes a baseline of this run.");
   }
-  *baseline = Json::parse(text.str(), nullptr, false);
-  if (baseline->is_discarded() || !baseline->is_object() || !baseline->contains("peak")) {
+  auto parsed = JsonValue::Parse(text.str());
+  if (!parsed.has_value() || !parsed->Has("peak")) {
     return absl::StrCat(path, " is no baseline: it is written by --update or analyze --json.");
   }
+  *baseline = *std::move(parsed);
   return "";
 }
 
 }  // namespace
 
 int CheckCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Tests what a run did with memory: against an earlier run, and against assertions.");
-  app.footer(
-      "A baseline is what vramstow analyze --json wrote. Against it the peaks, what was free but\n"
-      "unusable, what was live at the end and the number of allocations may not rise by more than\n"
-      "the tolerance. An assertion compares figures of the facts: peak_allocated, peak_reserved,\n"
-      "peak_requested, allocations, frees, out_of_memory, fragmentation, unusable, iterations,\n"
-      "growth, live_at_end, or any path of the JSON.\n\n"
-      "Examples:\n"
-      "  vramstow check run.stow --baseline base.json --update\n"
-      "  vramstow check run.stow --baseline base.json --tolerance 5%\n"
-      "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\n"
-      "Exit status: 0 if all holds; 1 if something does not (or could not be written); 2 for "
-      "wrong\n"
-      "arguments and inputs that cannot be read.");
   std::string input;
   std::string baseline_path;
   std::string within;
@@ -131,17 +131,24 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> assertions;
   bool update = false;
   bool json = false;
-  app.add_option("INPUT", input, "A file or folder, as for vramstow analyze")->required();
-  app.add_option("--baseline", baseline_path, "Facts of an earlier run");
-  app.add_option("--tolerance", tolerance_text, "How much more is accepted: 5%, 0.05 or 20MiB");
-  app.add_option("--assert", assertions, "What has to hold; may be given several times")
-      ->take_all()
-      ->expected(1);
-  app.add_option("--within", within,
-                 "Only what lies in ranges of this name, as the program marked them");
-  app.add_flag("--update", update, "Makes this run the baseline, and checks nothing against it");
-  app.add_flag("--json", json, "JSON on one line in place of text");
-  if (const auto status = ReadArguments(&app, "check", arguments)) return *status;
+  const CommandLine line{
+      .command = "check",
+      .summary =
+          "Tests what a run did with memory: against an earlier run, and against assertions.",
+      .footer = kFooter,
+      .options = {
+          {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
+          {"--baseline", &baseline_path, "Facts of an earlier run"},
+          {"--tolerance", &tolerance_text, "How much more is accepted: 5%, 0.05 or 20MiB"},
+          {"--assert",
+           &assertions,
+           "What has to hold; may be given several times",
+           {.one_at_a_time = true}},
+          {"--within", &within,
+           "Only what lies in ranges of this name, as the program marked them"},
+          {"--update", &update, "Makes this run the baseline, and checks nothing against it"},
+          {"--json", &json, "JSON on one line in place of text"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   const auto wrong = [](const std::string& sentence) {
     Complain("check", sentence);
     return kExitUsage;
@@ -158,7 +165,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return wrong(std::string(inputs.status().message()));
   const std::string text = JsonReport(Together(*std::move(inputs)));
-  Json facts = Json::parse(text);
+  JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
   Verdict verdict;
   if (update) {
@@ -167,7 +174,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       return kExitCannotWrite;
     }
   } else if (!baseline_path.empty()) {
-    Json baseline;
+    JsonValue baseline;
     const std::string problem = ReadBaseline(baseline_path, &baseline);
     if (!problem.empty()) return wrong(problem);
     AddSteadyState({}, &baseline);

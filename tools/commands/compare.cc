@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -12,12 +11,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/units.h"
+#include "tools/json/json_value.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::pair<const char*, const char*> kShortNames[] = {
     {"peak_allocated", "peak.allocated_bytes"},
@@ -43,59 +41,47 @@ constexpr const char* kCompared[] = {"peak.allocated_bytes", "peak.reserved_byte
                                      "leaks.device_bytes",   "counts.allocations",
                                      "counts.out_of_memory"};
 
-int64_t NumberAt(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
-}
-
-std::string TextAt(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // Facts of several processes know libraries only.
-const Json* SitesOf(const Json& facts) {
+const JsonValue* SitesOf(const JsonValue& facts) {
   for (const char* key : {"by_site", "by_library"}) {
-    const auto list = facts.find(key);
-    if (list != facts.end() && list->is_array() && !list->empty()) return &*list;
+    const JsonValue* list = facts.Find(key);
+    if (list != nullptr && !list->items().empty()) return list;
   }
   return nullptr;
 }
 
-const Json* SteadySitesOf(const Json& facts) {
-  const auto steady = facts.find("steady");
-  if (steady == facts.end()) return nullptr;
-  const auto sites = steady->find("sites");
-  return sites != steady->end() ? &*sites : nullptr;
+const JsonValue* SteadySitesOf(const JsonValue& facts) {
+  const JsonValue* steady = facts.Find("steady");
+  return steady == nullptr ? nullptr : steady->Find("sites");
 }
 
-void AddSites(const Json& facts, bool is_after, std::map<std::string, SiteChange>* changes) {
-  const Json* sites = SitesOf(facts);
+void AddSites(const JsonValue& facts, bool is_after, std::map<std::string, SiteChange>* changes) {
+  const JsonValue* sites = SitesOf(facts);
   if (sites == nullptr) return;
-  for (const Json& row : *sites) {
-    const std::string library = TextAt(row, "library");
-    const std::string site = library.empty() ? TextAt(row, "site") : library;
+  for (const JsonValue& row : sites->items()) {
+    const std::string library = row.Text("library");
+    const std::string site = library.empty() ? row.Text("site") : library;
     SiteChange& change = (*changes)[site];
-    const int64_t at_peak = NumberAt(row, "bytes_at_peak");
+    const int64_t at_peak = row.Integer("bytes_at_peak");
     if (change.site.empty() || at_peak > change.peak_before) {
-      change.operation = TextAt(row, "operation");
+      change.operation = row.Text("operation");
     }
     change.site = site;
     (is_after ? change.peak_after : change.peak_before) += at_peak;
-    (is_after ? change.end_after : change.end_before) += NumberAt(row, "bytes_at_end");
+    (is_after ? change.end_after : change.end_before) += row.Integer("bytes_at_end");
   }
-  const Json* steady = SteadySitesOf(facts);
+  const JsonValue* steady = SteadySitesOf(facts);
   if (steady == nullptr) return;
-  for (const Json& row : *steady) {
-    const std::string site = TextAt(row, "site");
+  for (const JsonValue& row : steady->items()) {
+    const std::string site = row.Text("site");
     SiteChange& change = (*changes)[site];
     change.site = site;
-    (is_after ? change.steady_after : change.steady_before) += NumberAt(row, "bytes");
+    (is_after ? change.steady_after : change.steady_before) += row.Integer("bytes");
   }
 }
 
 // "2GiB", "1.5", "1.1 * peak_allocated", "peak_allocated * 1.1".
-std::optional<double> ValueOf(const Json& facts, std::string_view text) {
+std::optional<double> ValueOf(const JsonValue& facts, std::string_view text) {
   double product = 1;
   for (const absl::string_view part :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '*')) {
@@ -124,15 +110,15 @@ bool Compare(double left, const std::string& sign, double right) {
 }
 
 // Null: there is nothing of that name.
-const Json* Find(const Json& facts, const std::string& path) {
-  const Json* at = &facts;
+const JsonValue* Find(const JsonValue& facts, const std::string& path) {
+  const JsonValue* at = &facts;
   for (const absl::string_view part : absl::StrSplit(FullPath(path), '.')) {
     const std::string key(part);
     size_t index = 0;
-    if (at->is_object() && at->contains(key)) {
-      at = &(*at)[key];
-    } else if (at->is_array() && absl::SimpleAtoi(key, &index) && index < at->size()) {
-      at = &(*at)[index];
+    if (const JsonValue* member = at->Find(key)) {
+      at = member;
+    } else if (absl::SimpleAtoi(key, &index) && index < at->items().size()) {
+      at = &at->items()[index];
     } else {
       return nullptr;
     }
@@ -141,8 +127,8 @@ const Json* Find(const Json& facts, const std::string& path) {
 }
 
 // Why there is no number of that name.
-std::string NoNumber(const Json& facts, const std::string& name) {
-  const Json* at = Find(facts, name);
+std::string NoNumber(const JsonValue& facts, const std::string& name) {
+  const JsonValue* at = Find(facts, name);
   if (at != nullptr && at->is_null()) {
     return absl::StrCat("'", name, "' is not known: the input does not tell of it.");
   }
@@ -159,14 +145,14 @@ std::string FullPath(const std::string& name) {
   return name;
 }
 
-std::optional<double> FigureOf(const Json& facts, const std::string& path) {
-  const Json* at = Find(facts, path);
+std::optional<double> FigureOf(const JsonValue& facts, const std::string& path) {
+  const JsonValue* at = Find(facts, path);
   if (at == nullptr) return std::nullopt;
-  if (at->is_array()) return static_cast<double>(at->size());
-  return at->is_number() ? std::optional<double>(at->get<double>()) : std::nullopt;
+  if (at->is_array()) return static_cast<double>(at->items().size());
+  return at->is_number() ? std::optional<double>(at->Double()) : std::nullopt;
 }
 
-std::vector<FigureChange> CompareFigures(const Json& before, const Json& after) {
+std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after) {
   std::vector<FigureChange> changes;
   for (const char* path : kCompared) {
     const auto was = FigureOf(before, path);
@@ -176,7 +162,7 @@ std::vector<FigureChange> CompareFigures(const Json& before, const Json& after) 
   return changes;
 }
 
-std::vector<SiteChange> CompareSites(const Json& before, const Json& after) {
+std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after) {
   std::map<std::string, SiteChange> by_site;
   AddSites(before, false, &by_site);
   AddSites(after, true, &by_site);
@@ -199,31 +185,34 @@ std::vector<SiteChange> CompareSites(const Json& before, const Json& after) {
   return changes;
 }
 
-void AddSteadyState(const std::vector<const Detail*>& details, Json* facts) {
-  const auto iterations = facts->find("iterations");
-  if (iterations == facts->end() || iterations->size() < kLeastIterations) return;
+void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts) {
+  const std::vector<JsonValue>& all = facts->Items("iterations");
+  if (all.size() < kLeastIterations) return;
   std::vector<int64_t> peaks;
   std::vector<int64_t> between;
-  for (size_t i = iterations->size() / 2; i < iterations->size(); ++i) {
-    peaks.push_back(NumberAt((*iterations)[i], "peak_bytes"));
-    between.push_back(NumberAt((*iterations)[i], "begin_bytes"));
+  for (size_t i = all.size() / 2; i < all.size(); ++i) {
+    peaks.push_back(all[i].Integer("peak_bytes"));
+    between.push_back(all[i].Integer("begin_bytes"));
   }
   const auto median = [](std::vector<int64_t> values) {
     std::ranges::sort(values);
     return values[values.size() / 2];
   };
-  Json steady = {{"peak_bytes", median(peaks)}, {"between_bytes", median(between)}};
+  JsonValue steady =
+      JsonValue::Object({{"peak_bytes", median(peaks)}, {"between_bytes", median(between)}});
   if (details.size() == 1) {
-    const Json& middle = (*iterations)[iterations->size() * 3 / 4];
-    const auto begin = static_cast<uint64_t>(NumberAt(middle, "begin_event"));
+    const JsonValue& middle = all[all.size() * 3 / 4];
+    const auto begin = static_cast<uint64_t>(middle.Integer("begin_event"));
     std::map<std::string, uint64_t> held;
     for (const Life& life : details.front()->lives) {
       // What lives when the iteration's first event comes; that event's own block does not count.
       if (life.pending || life.birth >= begin || life.death < begin) continue;
       held[details.front()->sites[life.site].site] += life.size;
     }
-    Json sites = Json::array();
-    for (const auto& [site, bytes] : held) sites.push_back({{"site", site}, {"bytes", bytes}});
+    JsonValue sites = JsonValue::Array();
+    for (const auto& [site, bytes] : held) {
+      sites.Append(JsonValue::Object({{"site", site}, {"bytes", bytes}}));
+    }
     steady["sites"] = std::move(sites);
   }
   (*facts)["steady"] = std::move(steady);
@@ -238,7 +227,7 @@ std::string FigureText(const std::string& path, double value) {
   return absl::StrFormat("%.3f", value);
 }
 
-absl::StatusOr<Assertion> Assert(const Json& facts, const std::string& text) {
+absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text) {
   Assertion result;
   for (const absl::string_view clause : absl::StrSplit(text, "&&")) {
     const std::string one(absl::StripAsciiWhitespace(clause));

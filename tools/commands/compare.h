@@ -8,13 +8,13 @@
 #ifndef VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
 #define VRAMSTOW_TOOLS_COMMANDS_COMPARE_H_
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/detail.h"
+#include "tools/json/json_value.h"
 
 namespace vramstow {
 
@@ -38,21 +38,19 @@ struct SiteChange {
 
 // A number of the facts: "peak.allocated_bytes", or short "peak_allocated"; lists by their index.
 // Nothing where the facts have no number there.
-std::optional<double> FigureOf(const nlohmann::ordered_json& facts, const std::string& path);
+std::optional<double> FigureOf(const JsonValue& facts, const std::string& path);
 // The full path of a short name; the name itself where it is none.
 std::string FullPath(const std::string& name);
 
 // The figures that are compared without being asked for, those that both have.
-std::vector<FigureChange> CompareFigures(const nlohmann::ordered_json& before,
-                                         const nlohmann::ordered_json& after);
+std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after);
 // Sites (without call stacks: libraries) whose bytes changed, the largest change first.
-std::vector<SiteChange> CompareSites(const nlohmann::ordered_json& before,
-                                     const nlohmann::ordered_json& after);
+std::vector<SiteChange> CompareSites(const JsonValue& before, const JsonValue& after);
 
 // Adds what these facts say of the steady state, the second half of the iterations, where there are
 // four at least: `steady.peak_bytes` and `steady.between_bytes` (live between two of them), the
 // medians; and of one process `steady.sites`, what each held when the middle one of them began.
-void AddSteadyState(const std::vector<const Detail*>& details, nlohmann::ordered_json* facts);
+void AddSteadyState(const std::vector<const Detail*>& details, JsonValue* facts);
 
 // An expression over the facts: "peak_reserved <= 2GiB", "peak_reserved <= 1.1 * peak_allocated",
 // several joined by "&&".
@@ -60,7 +58,7 @@ struct Assertion {
   bool holds = true;
   std::string why_not;  // one sentence
 };
-absl::StatusOr<Assertion> Assert(const nlohmann::ordered_json& facts, const std::string& text);
+absl::StatusOr<Assertion> Assert(const JsonValue& facts, const std::string& text);
 
 // "1.46 GiB" for paths that end in _bytes, else the number.
 std::string FigureText(const std::string& path, double value);

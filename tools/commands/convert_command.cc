@@ -8,18 +8,26 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "absl/strings/str_cat.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/exports/stow_writer.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 
 namespace vramstow {
 namespace {
+
+constexpr char kFooter[] =
+    "What the trace says afterwards is what the input said; of a PyTorch snapshot the events "
+    "and\n"
+    "the blocks, not the state of its segments at the end.\n\n"
+    "Examples:\n"
+    "  vramstow convert snapshot.pickle -o snapshot.stow\n"
+    "  vramstow convert rmm_log.csv --json\n\n"
+    "Exit status: 0; 1 if the trace could not be written; 2 if the input cannot be read.";
 
 std::string WithEnding(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -31,26 +39,21 @@ std::string WithEnding(const std::string& path) {
 }  // namespace
 
 int ConvertCommand(const std::vector<std::string>& arguments) {
-  CLI::App app(
-      "Makes a trace (.stow) of what another program recorded, or of a trace: compressed, with "
-      "the\n"
-      "names of its stacks looked up, so that it can be read where the libraries are not.");
-  app.footer(
-      "What the trace says afterwards is what the input said; of a PyTorch snapshot the events "
-      "and\n"
-      "the blocks, not the state of its segments at the end.\n\n"
-      "Examples:\n"
-      "  vramstow convert snapshot.pickle -o snapshot.stow\n"
-      "  vramstow convert rmm_log.csv --json\n\n"
-      "Exit status: 0; 1 if the trace could not be written; 2 if the input cannot be read.");
   std::string file;
   std::string output;
   bool json = false;
-  app.add_option("INPUT", file, "A file, as for vramstow analyze")->required();
-  app.add_option("-o,--output", output,
-                 "The trace to write; INPUT with the ending .stow if not given");
-  app.add_flag("--json", json, "Say what was written as JSON");
-  if (const auto status = ReadArguments(&app, "convert", arguments)) return *status;
+  const CommandLine line{
+      .command = "convert",
+      .summary =
+          "Makes a trace (.stow) of what another program recorded, or of a trace: compressed, with "
+          "the\n"
+          "names of its stacks looked up, so that it can be read where the libraries are not.",
+      .footer = kFooter,
+      .options = {
+          {"INPUT", &file, "A file, as for vramstow analyze", {.required = true}},
+          {"-o,--output", &output, "The trace to write; INPUT with the ending .stow if not given"},
+          {"--json", &json, "Say what was written as JSON"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   if (output.empty()) output = WithEnding(file);
   BeginReading(file);
   auto source = OpenEvents(file);
@@ -78,11 +81,9 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   struct stat status = {};
   stat(output.c_str(), &status);
   if (json) {
-    return PrintResult("convert", nlohmann::ordered_json{{"output", output},
-                                                         {"events", writer.events()},
-                                                         {"bytes", status.st_size}}
-                                          .dump() +
-                                      "\n");
+    const JsonValue told = JsonValue::Object(
+        {{"output", output}, {"events", writer.events()}, {"bytes", status.st_size}});
+    return PrintResult("convert", told.Dump() + "\n");
   }
   return PrintResult("convert", absl::StrCat(output, ": ", writer.events(), " events, ",
                                              status.st_size, " bytes\n"));

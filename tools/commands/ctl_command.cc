@@ -1,7 +1,6 @@
 // vramstow ctl: asks a running process, or has it do something, through its control socket.
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,16 +9,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/units.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/control_client.h"
+#include "tools/json/json_value.h"
 #include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr char kFooter[] =
     "Requests:\n"
@@ -39,64 +37,62 @@ constexpr char kFooter[] =
     "be\n"
     "reached.";
 
-uint64_t Value(const Json& json, const char* key) { return json.value(key, uint64_t{0}); }
-
-std::string StatsText(const Json& stats) {
-  std::string text = absl::StrCat("process ", stats.value("pid", int64_t{0}), " (",
-                                  Printable(stats.value("program", std::string())), ")\n");
-  if (stats["devices"].empty()) return text + "  no pool\n";
-  for (const Json& device : stats["devices"]) {
-    const uint64_t limit = Value(device, "limit_bytes");
-    absl::StrAppendFormat(&text, "device %d\n", device.value("device", 0));
+std::string StatsText(const JsonValue& stats) {
+  std::string text =
+      absl::StrCat("process ", stats.Integer("pid"), " (", Printable(stats.Text("program")), ")\n");
+  if (stats.Items("devices").empty()) return text + "  no pool\n";
+  for (const JsonValue& device : stats.Items("devices")) {
+    const uint64_t limit = device.Unsigned("limit_bytes");
+    absl::StrAppendFormat(&text, "device %d\n", device.Integer("device"));
     absl::StrAppendFormat(&text, "  allocated  %s in %s blocks, %s at the peak\n",
-                          Bytes(Value(device, "allocated_bytes")),
-                          Count(Value(device, "live_blocks")),
-                          Bytes(Value(device, "peak_allocated_bytes")));
+                          Bytes(device.Unsigned("allocated_bytes")),
+                          Count(device.Unsigned("live_blocks")),
+                          Bytes(device.Unsigned("peak_allocated_bytes")));
     absl::StrAppendFormat(&text, "  reserved   %s, %s at the peak%s\n",
-                          Bytes(Value(device, "reserved_bytes")),
-                          Bytes(Value(device, "peak_reserved_bytes")),
+                          Bytes(device.Unsigned("reserved_bytes")),
+                          Bytes(device.Unsigned("peak_reserved_bytes")),
                           limit == 0 ? "" : absl::StrCat(", limit ", Bytes(limit)));
     absl::StrAppendFormat(&text, "  pending    %s wait for submitted work\n",
-                          Bytes(Value(device, "pending_bytes")));
+                          Bytes(device.Unsigned("pending_bytes")));
     absl::StrAppendFormat(
         &text, "  calls      %s allocations, %s of them no hit; %s frees; out of memory %s\n",
-        Count(Value(device, "allocations")), Count(Value(device, "misses")),
-        Count(Value(device, "frees")), Count(Value(device, "out_of_memory")));
-    absl::StrAppendFormat(&text, "  given back %s\n", Bytes(Value(device, "released_bytes")));
-    if (Value(device, "moved_out_bytes") + Value(device, "paused_bytes") != 0) {
+        Count(device.Unsigned("allocations")), Count(device.Unsigned("misses")),
+        Count(device.Unsigned("frees")), Count(device.Unsigned("out_of_memory")));
+    absl::StrAppendFormat(&text, "  given back %s\n", Bytes(device.Unsigned("released_bytes")));
+    if (device.Unsigned("moved_out_bytes") + device.Unsigned("paused_bytes") != 0) {
       absl::StrAppendFormat(
           &text, "  offloaded  %s, %s of it paused; %s moved out, %s back\n",
-          Bytes(Value(device, "offloaded_bytes")), Bytes(Value(device, "paused_bytes")),
-          Bytes(Value(device, "moved_out_bytes")), Bytes(Value(device, "moved_back_bytes")));
+          Bytes(device.Unsigned("offloaded_bytes")), Bytes(device.Unsigned("paused_bytes")),
+          Bytes(device.Unsigned("moved_out_bytes")), Bytes(device.Unsigned("moved_back_bytes")));
     }
   }
   return text;
 }
 
-std::string MovedText(const std::string& verb, const Json& body) {
-  std::string text = absl::StrCat("moved ", Bytes(Value(body, "moved_bytes")),
+std::string MovedText(const std::string& verb, const JsonValue& body) {
+  std::string text = absl::StrCat("moved ", Bytes(body.Unsigned("moved_bytes")),
                                   verb == "resume" ? " back" : " to the host");
-  if (body.contains("stopped")) {
-    absl::StrAppend(&text, "; ", Printable(body.value("stopped", std::string())));
+  if (body.Has("stopped")) {
+    absl::StrAppend(&text, "; ", Printable(body.Text("stopped")));
   }
   return text + "\n";
 }
 
-std::string TextOf(const std::string& verb, const Json& body) {
+std::string TextOf(const std::string& verb, const JsonValue& body) {
   if (verb == "stats") return StatsText(body);
   if (verb == "empty-cache") {
-    return absl::StrFormat("gave %s back in %.1f ms\n", Bytes(Value(body, "released_bytes")),
-                           static_cast<double>(Value(body, "duration_ns")) / 1e6);
+    return absl::StrFormat("gave %s back in %.1f ms\n", Bytes(body.Unsigned("released_bytes")),
+                           static_cast<double>(body.Unsigned("duration_ns")) / 1e6);
   }
   if (verb == "limit") {
-    const uint64_t bytes = Value(body, "limit_bytes");
+    const uint64_t bytes = body.Unsigned("limit_bytes");
     return bytes == 0 ? "no limit\n" : absl::StrCat("limit ", Bytes(bytes), "\n");
   }
   if (verb == "dump") {
-    return absl::StrCat("wrote ", Printable(body.value("path", std::string())), "\n");
+    return absl::StrCat("wrote ", Printable(body.Text("path")), "\n");
   }
   if (verb == "offload" || verb == "resume") return MovedText(verb, body);
-  return body.dump() + "\n";
+  return body.Dump() + "\n";
 }
 
 // What moves, as the options say it.
@@ -119,10 +115,11 @@ absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder
   const auto marked =
       AskProcess(process, folder, absl::StrCat("mark-idle ", idle_ns / kSecond + kMargin, "s"));
   if (!marked.ok()) return marked.status();
-  const Json body = Json::parse(*marked, nullptr, false);
-  if (!body.is_object()) return absl::UnavailableError("the answer cannot be understood.");
+  const auto body = JsonValue::Parse(*marked);
+  if (!body.has_value() || !body->is_object())
+    return absl::UnavailableError("the answer cannot be understood.");
   absl::SleepFor(absl::Nanoseconds(static_cast<int64_t>(idle_ns)));
-  return AskProcess(process, folder, absl::StrCat("offload since ", Value(body, "mark")));
+  return AskProcess(process, folder, absl::StrCat("offload since ", body->Unsigned("mark")));
 }
 
 absl::StatusOr<std::string> Ask(pid_t process, const std::string& folder, std::string request,
@@ -137,26 +134,30 @@ absl::StatusOr<std::string> Ask(pid_t process, const std::string& folder, std::s
 }  // namespace
 
 int CtlCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Asks a process that runs under vramstow, or has it do something.");
-  app.footer(kFooter);
   int64_t process = 0;
   std::vector<std::string> request;
   std::string folder;
-  bool json = false;
-  app.add_option("PID", process, "The process")->required()->check(CLI::Range(1, 1 << 30));
-  app.add_option("REQUEST", request, "What it is to do")->required();
-  app.add_option("--control-dir", folder, "Folder with the sockets, if not the usual one");
   Choice choice;
-  auto* idle = app.add_option("--idle", choice.idle,
-                              "offload: what nobody touches for this long from now on, such as 5s");
-  auto* bytes =
-      app.add_option("--bytes", choice.bytes, "offload: so much, what was longest untouched first");
-  app.add_option("--region", choice.region, "offload, resume: what is of this region")
-      ->excludes(idle)
-      ->excludes(bytes);
-  idle->excludes(bytes);
-  app.add_flag("--json", json, "The answer as JSON on one line");
-  if (const auto status = ReadArguments(&app, "ctl", arguments)) return *status;
+  bool json = false;
+  const CommandLine line{
+      .command = "ctl",
+      .summary = "Asks a process that runs under vramstow, or has it do something.",
+      .footer = kFooter,
+      .options = {
+          {"PID", &process, "The process", {.required = true, .range = OptionRange{1, 1 << 30}}},
+          {"REQUEST", &request, "What it is to do", {.required = true}},
+          {"--control-dir", &folder, "Folder with the sockets, if not the usual one"},
+          {"--idle",
+           &choice.idle,
+           "offload: what nobody touches for this long from now on, such as 5s",
+           {.excludes = {"--bytes"}}},
+          {"--bytes", &choice.bytes, "offload: so much, what was longest untouched first"},
+          {"--region",
+           &choice.region,
+           "offload, resume: what is of this region",
+           {.excludes = {"--idle", "--bytes"}}},
+          {"--json", &json, "The answer as JSON on one line"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // The requests that belong to offload may be said after it, too.
   if (request.size() == 2 && request[0] == "offload") request.erase(request.begin());
@@ -173,12 +174,12 @@ int CtlCommand(const std::vector<std::string>& arguments) {
     return absl::IsFailedPrecondition(body.status()) ? kExitCannotWrite : kExitUsage;
   }
   if (json) return PrintResult("ctl", *body);
-  const Json parsed = Json::parse(*body, nullptr, false);
-  if (!parsed.is_object()) {
+  const auto parsed = JsonValue::Parse(*body);
+  if (!parsed.has_value() || !parsed->is_object()) {
     Complain("ctl", "the answer cannot be understood; see it with --json.");
     return kExitUsage;
   }
-  return PrintResult("ctl", TextOf(request.front(), parsed));
+  return PrintResult("ctl", TextOf(request.front(), *parsed));
 }
 
 }  // namespace vramstow

@@ -1,15 +1,15 @@
 // vramstow diff: what changed from one run to another.
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/compare.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/report/json.h"
 #include "tools/report/table.h"
 #include "tools/report/words.h"
@@ -18,8 +18,14 @@
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Align = Table::Align;
+
+constexpr char kFooter[] =
+    "Inputs are those of vramstow analyze.\n\n"
+    "Example:\n"
+    "  vramstow diff before.stow after.stow\n\n"
+    "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input\n"
+    "cannot be read.";
 
 constexpr size_t kMostSiteRows = 20;
 
@@ -60,44 +66,43 @@ std::string Text(const std::vector<FigureChange>& figures, const std::vector<Sit
 }
 
 std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
-  Json json = {{"schema", {{"name", "vramstow.diff"}, {"version", 1}}},
-               {"figures", Json::array()},
-               {"sites", Json::array()}};
+  JsonValue json =
+      JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.diff"}, {"version", 1}})},
+                         {"figures", JsonValue::Array()},
+                         {"sites", JsonValue::Array()}});
   for (const FigureChange& figure : figures) {
-    json["figures"].push_back(
-        {{"path", figure.path}, {"before", figure.before}, {"after", figure.after}});
+    json["figures"].Append(JsonValue::Object(
+        {{"path", figure.path}, {"before", figure.before}, {"after", figure.after}}));
   }
   for (const SiteChange& site : sites) {
-    json["sites"].push_back({{"site", site.site},
-                             {"operation", site.operation},
-                             {"bytes_at_peak_before", site.peak_before},
-                             {"bytes_at_peak_after", site.peak_after},
-                             {"bytes_steady_before", site.steady_before},
-                             {"bytes_steady_after", site.steady_after},
-                             {"bytes_at_end_before", site.end_before},
-                             {"bytes_at_end_after", site.end_after}});
+    json["sites"].Append(JsonValue::Object({{"site", site.site},
+                                            {"operation", site.operation},
+                                            {"bytes_at_peak_before", site.peak_before},
+                                            {"bytes_at_peak_after", site.peak_after},
+                                            {"bytes_steady_before", site.steady_before},
+                                            {"bytes_steady_after", site.steady_after},
+                                            {"bytes_at_end_before", site.end_before},
+                                            {"bytes_at_end_after", site.end_after}}));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.Dump() + "\n";
 }
 
 }  // namespace
 
 int DiffCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Says what changed from one run to another, at the peak and at the end, and where.");
-  app.footer(
-      "Inputs are those of vramstow analyze.\n\n"
-      "Example:\n"
-      "  vramstow diff before.stow after.stow\n\n"
-      "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input\n"
-      "cannot be read.");
   std::string before;
   std::string after;
   bool json = false;
-  app.add_option("BEFORE", before, "A file or folder")->required();
-  app.add_option("AFTER", after, "A file or folder")->required();
-  app.add_flag("--json", json, "JSON on one line in place of text");
-  if (const auto status = ReadArguments(&app, "diff", arguments)) return *status;
-  std::vector<Json> facts;
+  const CommandLine line{
+      .command = "diff",
+      .summary =
+          "Says what changed from one run to another, at the peak and at the end, and where.",
+      .footer = kFooter,
+      .options = {{"BEFORE", &before, "A file or folder", {.required = true}},
+                  {"AFTER", &after, "A file or folder", {.required = true}},
+                  {"--json", &json, "JSON on one line in place of text"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
+  std::vector<JsonValue> facts;
   for (const std::string& path : {before, after}) {
     auto inputs = AnalyzePaths({path});
     if (!inputs.ok()) {
@@ -108,7 +113,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
     for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
     std::vector<const Detail*> pointers;
     for (const Detail& detail : details) pointers.push_back(&detail);
-    facts.push_back(Json::parse(JsonReport(Together(*std::move(inputs)))));
+    facts.push_back(*JsonValue::Parse(JsonReport(Together(*std::move(inputs)))));
     AddSteadyState(pointers, &facts.back());
   }
   const auto figures = CompareFigures(facts[0], facts[1]);

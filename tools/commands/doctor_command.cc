@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/analysis/progress.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
 #include "tools/doctor/checks.h"
 #include "tools/doctor/driver_probe.h"
@@ -71,26 +71,32 @@ Examination Examine(const DoctorPlan& plan) {
 }  // namespace
 
 int DoctorCommand(const std::vector<std::string>& arguments) {
-  CLI::App app(
-      "Says what of vramstow will and will not work here, and what to do about it: driver, "
-      "devices, "
-      "PyTorch,\nfolders and limits. Works without a GPU.");
-  app.footer(kFooter);
   std::string simulate;
   std::string probe;
   std::vector<std::string> needed;
   double patience_s = 30;
   bool json = false;
-  app.add_option("--simulate", simulate, "Look at rehearsals on this card, not at this machine's");
-  app.add_option("--timeout", patience_s, "Seconds that a driver or Python may take to answer (30)")
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--need", needed,
-                 "Only these decide the exit status: names of the list of what will work")
-      ->delimiter(',');
-  app.add_flag("--json", json, "As JSON on one line");
-  // What the children of this command are started with.
-  app.add_option("--probe", probe)->group("")->check(CLI::IsMember({"driver", "preload"}));
-  if (const auto status = ReadArguments(&app, "doctor", arguments)) return *status;
+  const CommandLine line{
+      .command = "doctor",
+      .summary =
+          "Says what of vramstow will and will not work here, and what to do about it: driver, "
+          "devices, "
+          "PyTorch,\nfolders and limits. Works without a GPU.",
+      .footer = kFooter,
+      .options = {
+          {"--simulate", &simulate, "Look at rehearsals on this card, not at this machine's"},
+          {"--timeout",
+           &patience_s,
+           "Seconds that a driver or Python may take to answer (30)",
+           {.range = OptionRange{0.1, 3600}}},
+          {"--need",
+           &needed,
+           "Only these decide the exit status: names of the list of what will work",
+           {.takes_commas = true}},
+          {"--json", &json, "As JSON on one line"},
+          // What the children of this command are started with.
+          {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "preload"}}}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   if (probe == "driver") return ProbeDriver();
   if (probe == "preload") return ProbePreload();
 

@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/csv.h"
 #include "tools/exports/parquet.h"
 #include "tools/exports/perfetto.h"
@@ -270,19 +270,23 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
 }  // namespace
 
 int ExportCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Writes a trace, or what another program recorded, in another format.");
-  app.footer(Footer());
   std::vector<std::string> inputs;
   std::string name;
   std::string output;
   bool json = false;
-  app.add_option("INPUT", inputs, "A file, as for vramstow analyze; for parquet files and folders")
-      ->required();
-  app.add_option("--to", name, "The format: " + NamesOfFormats(" or "))->required();
-  app.add_option("-o,--output", output,
-                 "The file (for parquet: folder) to write; standard output if not given");
-  app.add_flag("--json", json, "Say what was written as JSON (with -o)");
-  if (const auto status = ReadArguments(&app, "export", arguments)) return *status;
+  const CommandLine line{
+      .command = "export",
+      .summary = "Writes a trace, or what another program recorded, in another format.",
+      .footer = Footer(),
+      .options = {{"INPUT",
+                   &inputs,
+                   "A file, as for vramstow analyze; for parquet files and folders",
+                   {.required = true}},
+                  {"--to", &name, "The format: " + NamesOfFormats(" or "), {.required = true}},
+                  {"-o,--output", &output,
+                   "The file (for parquet: folder) to write; standard output if not given"},
+                  {"--json", &json, "Say what was written as JSON (with -o)"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   const Format* format = FormatOf(name);
   if (format == nullptr) {
     return Wrong(absl::StrCat("there is no format '", Printable(name),

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,9 +15,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tools/analysis/progress.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/fit_search.h"
+#include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
 #include "tools/report/words.h"
@@ -27,7 +27,16 @@
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr char kFooter[] =
+    "{batch} in the command is replaced by the value that is tried. Without fragmentation means: "
+    "if\n"
+    "tensors lay without gaps; that is seen where the pool can serve them (PyTorch).\n\n"
+    "Examples:\n"
+    "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
+    "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n\n"
+    "Exit status: 0; 1 if nothing fits on any card (or the result could not be written); 2 for "
+    "wrong\n"
+    "arguments, and where the command fails for another reason than memory.";
 
 constexpr int kExitNothingFits = 1;
 constexpr char kPlace[] = "{batch}";
@@ -211,24 +220,24 @@ std::string TextOf(const CardResult& result) {
   return text;
 }
 
-Json JsonOf(const CardResult& result) {
+JsonValue JsonOf(const CardResult& result) {
   const FitRun* best = LargestRun(result);
-  Json runs = Json::array();
+  JsonValue runs = JsonValue::Array();
   for (const FitRun& run : result.found.runs) {
-    runs.push_back({{"value", run.value},
-                    {"fits", run.fits},
-                    {"peak_reserved_bytes", run.peak_reserved},
-                    {"peak_allocated_bytes", run.peak_allocated}});
+    runs.Append(JsonValue::Object({{"value", run.value},
+                                   {"fits", run.fits},
+                                   {"peak_reserved_bytes", run.peak_reserved},
+                                   {"peak_allocated_bytes", run.peak_allocated}}));
   }
-  Json json = {{"card", result.card},
-               {"capacity_bytes", result.capacity},
-               {"largest", nullptr},
-               {"spare_bytes", nullptr},
-               {"is_last_tried", result.found.at_end},
-               {"largest_without_fragmentation", nullptr},
-               {"why_not_known", result.why_no_tensors},
-               {"runs", std::move(runs)},
-               {"growth", Json::array()}};
+  JsonValue json = JsonValue::Object({{"card", result.card},
+                                      {"capacity_bytes", result.capacity},
+                                      {"largest", nullptr},
+                                      {"spare_bytes", nullptr},
+                                      {"is_last_tried", result.found.at_end},
+                                      {"largest_without_fragmentation", nullptr},
+                                      {"why_not_known", result.why_no_tensors},
+                                      {"runs", std::move(runs)},
+                                      {"growth", JsonValue::Array()}});
   if (best != nullptr) {
     json["largest"] = best->value;
     json["spare_bytes"] = result.capacity - std::min(result.capacity, best->peak_reserved);
@@ -237,9 +246,9 @@ Json JsonOf(const CardResult& result) {
     json["largest_without_fragmentation"] = *result.tensors->LargestWithin(result.capacity);
   }
   for (const Growth& growth : result.growth) {
-    json["growth"].push_back({{"site", growth.site},
-                              {"operation", growth.operation},
-                              {"bytes_per_unit", growth.bytes_per_unit}});
+    json["growth"].Append(JsonValue::Object({{"site", growth.site},
+                                             {"operation", growth.operation},
+                                             {"bytes_per_unit", growth.bytes_per_unit}}));
   }
   return json;
 }
@@ -291,47 +300,43 @@ int FitCards(const Settings& settings) {
   if (settings.keep.empty()) std::filesystem::remove_all(folder, ignored);
   if (!failure.empty()) return Wrong(failure);
   std::string text;
-  Json json = {{"schema", {{"name", "vramstow.fit"}, {"version", 1}}}, {"cards", Json::array()}};
+  JsonValue json =
+      JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.fit"}, {"version", 1}})},
+                         {"cards", JsonValue::Array()}});
   bool any = false;
   for (const CardResult& result : results) {
     any = any || result.found.largest.has_value();
-    json["cards"].push_back(JsonOf(result));
+    json["cards"].Append(JsonOf(result));
     text += TextOf(result);
   }
   json["rehearsals"] = fitter.runs();
-  const int printed = PrintResult(
-      "fit",
-      settings.json ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+  const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : text);
   return printed != kExitOk ? printed : any ? kExitOk : kExitNothingFits;
 }
 
 }  // namespace
 
 int FitCommand(const std::vector<std::string>& arguments) {
-  CLI::App app(
-      "Says the largest batch with which a command fits onto a card, by rehearsing it with "
-      "several.");
-  app.footer(
-      "{batch} in the command is replaced by the value that is tried. Without fragmentation means: "
-      "if\n"
-      "tensors lay without gaps; that is seen where the pool can serve them (PyTorch).\n\n"
-      "Examples:\n"
-      "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
-      "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n\n"
-      "Exit status: 0; 1 if nothing fits on any card (or the result could not be written); 2 for "
-      "wrong\n"
-      "arguments, and where the command fails for another reason than memory.");
   Settings settings;
-  app.add_option("--simulate", settings.simulate, "The cards, as for vramstow run, commas between")
-      ->required();
-  app.add_option("--from", settings.range.from, "The first value that is tried (1)");
-  app.add_option("--to", settings.range.to, "The largest value that is tried (65536)");
-  app.add_option("--step", settings.range.step, "Only every so many-th value is tried (1)");
-  app.add_option("--repeat", settings.repeat, "Runs for each value, of which each has to fit (1)");
-  app.add_option("--keep", settings.keep, "A folder in which traces and output are kept");
-  app.add_flag("--json", settings.json, "JSON on one line in place of text");
-  app.add_option("COMMAND", settings.command, "What to rehearse, after --")->required();
-  if (const auto status = ReadArguments(&app, "fit", arguments)) return *status;
+  const CommandLine line{
+      .command = "fit",
+      .summary =
+          "Says the largest batch with which a command fits onto a card, by rehearsing it with "
+          "several.",
+      .footer = kFooter,
+      .options = {
+          {"--simulate",
+           &settings.simulate,
+           "The cards, as for vramstow run, commas between",
+           {.required = true}},
+          {"--from", &settings.range.from, "The first value that is tried (1)"},
+          {"--to", &settings.range.to, "The largest value that is tried (65536)"},
+          {"--step", &settings.range.step, "Only every so many-th value is tried (1)"},
+          {"--repeat", &settings.repeat, "Runs for each value, of which each has to fit (1)"},
+          {"--keep", &settings.keep, "A folder in which traces and output are kept"},
+          {"--json", &settings.json, "JSON on one line in place of text"},
+          {"COMMAND", &settings.command, "What to rehearse, after --", {.required = true}}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   if (std::ranges::none_of(settings.command, [](const std::string& word) {
         return word.find(kPlace) != std::string::npos;
       })) {

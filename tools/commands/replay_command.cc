@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,10 @@
 #include "base/units.h"
 #include "tools/analysis/link.h"
 #include "tools/analysis/progress.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/replay/replay.h"
 #include "tools/report/table.h"
 #include "tools/report/words.h"
@@ -27,7 +27,6 @@
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
 struct Result {
@@ -135,58 +134,67 @@ std::string Text(const Result& result, uint64_t memory) {
   return text;
 }
 
-Json ModelJson(const ModelOutcome& outcome) {
-  Json calls = Json::object();
+JsonValue ModelJson(const ModelOutcome& outcome) {
+  JsonValue calls = JsonValue::Object();
   for (int i = 0; i < kDeviceCalls; ++i) {
     calls[DeviceCallName(static_cast<DeviceCall>(i))] = outcome.calls[static_cast<size_t>(i)];
   }
-  Json json = {{"name", outcome.name},
-               {"peak_reserved_bytes", outcome.peak_reserved},
-               {"peak_allocated_bytes", outcome.peak_allocated},
-               {"allocated_bytes_at_peak_reserved", outcome.allocated_at_peak},
-               {"device_calls", outcome.device_calls},
-               {"calls", std::move(calls)},
-               {"assumed_stall_ns", outcome.stall_ns},
-               {"out_of_memory", outcome.out_of_memory}};
-  json["first_out_of_memory_event"] =
-      outcome.out_of_memory == 0 ? Json(nullptr) : Json(outcome.first_out_of_memory);
+  JsonValue json =
+      JsonValue::Object({{"name", outcome.name},
+                         {"peak_reserved_bytes", outcome.peak_reserved},
+                         {"peak_allocated_bytes", outcome.peak_allocated},
+                         {"allocated_bytes_at_peak_reserved", outcome.allocated_at_peak},
+                         {"device_calls", outcome.device_calls},
+                         {"calls", std::move(calls)},
+                         {"assumed_stall_ns", outcome.stall_ns},
+                         {"out_of_memory", outcome.out_of_memory},
+                         {"first_out_of_memory_event", nullptr}});
+  if (outcome.out_of_memory != 0) json["first_out_of_memory_event"] = outcome.first_out_of_memory;
   if (outcome.traffic) {
     const OffloadTraffic& traffic = *outcome.traffic;
-    json["offload"] = {{"out_bytes", traffic.out_bytes},   {"returned_bytes", traffic.in_bytes},
-                       {"read_bytes", traffic.read_bytes}, {"touches_on_host", traffic.reads},
-                       {"touches", traffic.touches},       {"link_ns", LinkNs(traffic.bytes())},
-                       {"gate_ns", traffic.gate_ns}};
+    json["offload"] = JsonValue::Object({{"out_bytes", traffic.out_bytes},
+                                         {"returned_bytes", traffic.in_bytes},
+                                         {"read_bytes", traffic.read_bytes},
+                                         {"touches_on_host", traffic.reads},
+                                         {"touches", traffic.touches},
+                                         {"link_ns", LinkNs(traffic.bytes())},
+                                         {"gate_ns", traffic.gate_ns}});
   }
   return json;
 }
 
+JsonValue RequestsJson(const Requests& requests) {
+  return JsonValue::Object({{"allocations", requests.blocks},
+                            {"device", requests.device},
+                            {"layer", LayerName(requests.layer)},
+                            {"streams", requests.streams},
+                            {"private_pools", requests.pools - 1},
+                            {"touches", requests.touches},
+                            {"frees_of_unseen", requests.frees_of_unseen},
+                            {"on_other_devices", requests.other_devices}});
+}
+
 std::string AsJson(const Result& result, uint64_t memory) {
-  const Requests& requests = result.requests;
-  Json json = {{"schema", {{"name", "vramstow.replay"}, {"version", 1}}},
-               {"requests",
-                {{"allocations", requests.blocks},
-                 {"device", requests.device},
-                 {"layer", LayerName(requests.layer)},
-                 {"streams", requests.streams},
-                 {"private_pools", requests.pools - 1},
-                 {"touches", requests.touches},
-                 {"frees_of_unseen", requests.frees_of_unseen},
-                 {"on_other_devices", requests.other_devices}}},
-               {"memory_bytes", memory == 0 ? Json(nullptr) : Json(memory)},
-               {"models", Json::array()},
-               {"bounds",
-                {{"maximum_load_bytes", result.bounds.maximum_load},
-                 {"static_packing_bytes", result.bounds.static_packing},
-                 {"searched", result.bounds.searched}}},
-               {"missing", requests.missing}};
-  for (const ModelOutcome& outcome : result.models) json["models"].push_back(ModelJson(outcome));
+  JsonValue json = JsonValue::Object(
+      {{"schema", JsonValue::Object({{"name", "vramstow.replay"}, {"version", 1}})},
+       {"requests", RequestsJson(result.requests)},
+       {"memory_bytes", nullptr},
+       {"models", JsonValue::Array()},
+       {"bounds", JsonValue::Object({{"maximum_load_bytes", result.bounds.maximum_load},
+                                     {"static_packing_bytes", result.bounds.static_packing},
+                                     {"searched", result.bounds.searched}})},
+       {"missing", result.requests.missing}});
+  if (memory != 0) json["memory_bytes"] = memory;
+  for (const ModelOutcome& outcome : result.models) json["models"].Append(ModelJson(outcome));
   if (!result.searched.empty()) {
-    json["search"] = {{"settings", ConfOf(result.searched.front())}, {"models", Json::array()}};
+    JsonValue& search = json["search"];
+    search["settings"] = ConfOf(result.searched.front());
+    search["models"] = JsonValue::Array();
     for (const ModelOutcome& outcome : result.searched) {
-      json["search"]["models"].push_back(ModelJson(outcome));
+      search["models"].Append(ModelJson(outcome));
     }
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.Dump() + "\n";
 }
 
 // The steps of all models, one line each.
@@ -228,39 +236,43 @@ struct ReplayArguments {
   bool json = false;
 };
 
-void Describe(CLI::App* app, ReplayArguments* options) {
-  app->footer(
-      "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
-      "variable:\n" +
-      DescribeModels() +
-      "\nExamples:\n"
-      "  vramstow replay snapshot.pickle\n"
-      "  vramstow replay snapshot.pickle --models native:max_split_size_mb:128,expandable\n"
-      "  vramstow replay snapshot.pickle --memory 24GiB --search\n"
-      "  vramstow replay job.stow --memory 24GiB --models offload\n\n"
-      "Exit status: 0, whatever the models say; 1 if the result could not be written; 2 if the\n"
-      "input cannot be read.");
-  app->add_option("INPUT", options->file, "A file, as for vramstow analyze")->required();
-  app->add_option("--models", options->models, "The models; all if not given");
-  app->add_option("--memory", options->memory,
-                  "The most that a model may reserve, as in 24GiB; no limit if not given");
-  app->add_option("--device", options->device,
-                  "The device whose requests are taken; the busiest if not given");
-  app->add_option("--steps", options->steps,
-                  "A file for what each model asked of the device, as CSV");
-  app->add_flag("--search", options->search, "Tries settings of PyTorch's allocator as well");
-  app->add_flag("--thorough", options->thorough,
-                "Searches up to a minute for a better static packing, if there are few blocks");
-  app->add_flag("--json", options->json, "JSON on one line in place of text");
+std::string Footer() {
+  return "Models, as a list with commas; settings follow a colon, PyTorch's as in its own "
+         "variable:\n" +
+         DescribeModels() +
+         "\nExamples:\n"
+         "  vramstow replay snapshot.pickle\n"
+         "  vramstow replay snapshot.pickle --models native:max_split_size_mb:128,expandable\n"
+         "  vramstow replay snapshot.pickle --memory 24GiB --search\n"
+         "  vramstow replay job.stow --memory 24GiB --models offload\n\n"
+         "Exit status: 0, whatever the models say; 1 if the result could not be written; 2 if the\n"
+         "input cannot be read.";
+}
+
+CommandLine LineFor(ReplayArguments* options) {
+  return {
+      .command = "replay",
+      .summary = "Says what other allocators would have made of the same requests.",
+      .footer = Footer(),
+      .options = {
+          {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
+          {"--models", &options->models, "The models; all if not given"},
+          {"--memory", &options->memory,
+           "The most that a model may reserve, as in 24GiB; no limit if not given"},
+          {"--device", &options->device,
+           "The device whose requests are taken; the busiest if not given"},
+          {"--steps", &options->steps, "A file for what each model asked of the device, as CSV"},
+          {"--search", &options->search, "Tries settings of PyTorch's allocator as well"},
+          {"--thorough", &options->thorough,
+           "Searches up to a minute for a better static packing, if there are few blocks"},
+          {"--json", &options->json, "JSON on one line in place of text"}}};
 }
 
 }  // namespace
 
 int ReplayCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Says what other allocators would have made of the same requests.");
   ReplayArguments options;
-  Describe(&app, &options);
-  if (const auto status = ReadArguments(&app, "replay", arguments)) return *status;
+  if (const auto status = ReadArguments(LineFor(&options), arguments)) return *status;
   const auto wrong = [](const std::string& sentence) {
     Complain("replay", sentence);
     return kExitUsage;

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/analysis/progress.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
@@ -18,6 +18,15 @@
 
 namespace vramstow {
 namespace {
+
+constexpr char kFooter[] =
+    "Inputs are those of vramstow analyze. The page needs no network and no other file; it "
+    "shows\n"
+    "the same numbers as the text and --json.\n\n"
+    "Examples:\n"
+    "  vramstow report python-4711.stow -o report.html\n"
+    "  vramstow report before.pickle after.pickle -o both.html\n\n"
+    "Exit status: 0; 1 if the page could not be written; 2 if an input cannot be read.";
 
 bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
   std::error_code error;
@@ -30,23 +39,18 @@ bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) 
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& arguments) {
-  CLI::App app(
-      "Makes a page that shows where the memory went: one file, to be opened in a browser.");
-  app.footer(
-      "Inputs are those of vramstow analyze. The page needs no network and no other file; it "
-      "shows\n"
-      "the same numbers as the text and --json.\n\n"
-      "Examples:\n"
-      "  vramstow report python-4711.stow -o report.html\n"
-      "  vramstow report before.pickle after.pickle -o both.html\n\n"
-      "Exit status: 0; 1 if the page could not be written; 2 if an input cannot be read.");
   std::vector<std::string> files;
   std::string output = "report.html";
   bool json = false;
-  app.add_option("INPUT", files, "Files and folders")->required();
-  app.add_option("-o,--output", output, "The page to write")->capture_default_str();
-  app.add_flag("--json", json, "Say what was written as JSON");
-  if (const auto status = ReadArguments(&app, "report", arguments)) return *status;
+  const CommandLine line{
+      .command = "report",
+      .summary =
+          "Makes a page that shows where the memory went: one file, to be opened in a browser.",
+      .footer = kFooter,
+      .options = {{"INPUT", &files, "Files and folders", {.required = true}},
+                  {"-o,--output", &output, "The page to write", {.shows_default = true}},
+                  {"--json", &json, "Say what was written as JSON"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   if (IsOneOf(output, files)) {
     Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));
     return kExitUsage;

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,8 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "tools/analysis/merge.h"
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
 #include "tools/launch/child.h"
 #include "tools/launch/driver.h"
@@ -47,27 +47,25 @@ constexpr char kFooter[] =
     "if\n"
     "something is wrong with the flags or the machine (then nothing was started).";
 
-// Flags as CLI11 reads them, by the row of the option table.
-struct FlagReader {
-  std::vector<std::string> texts;
-  std::vector<char> given;  // not bool: CLI11 needs their addresses
+// The flags of the option table, and what was given for them.
+class FlagReader {
+ public:
+  FlagReader() : texts_(AllOptions().count), given_(AllOptions().count) {}
 
-  void AddTo(CLI::App* app) {
+  std::vector<Option> Options() {
+    std::vector<Option> options;
     const OptionTable table = AllOptions();
-    texts.resize(table.count);
-    given.assign(table.count, 0);
     for (size_t i = 0; i < table.count; ++i) {
       const OptionRow& row = table.rows[i];
       const std::string help = Wrapped(row.help, kHelpWidth);
       if (row.type == OptionType::kBool) {
-        app->add_flag_callback(
-            row.flag, [this, i] { given[i] = 1; }, help);
-        continue;
+        options.push_back({row.flag, &given_[i], help});
+      } else {
+        options.push_back(
+            {row.flag, &texts_[i], help, {.last_wins = true, .value_name = row.metavar}});
       }
-      app->add_option(row.flag, texts[i], help)
-          ->type_name(row.metavar)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
+    return options;
   }
 
   FlagValues Values() const {
@@ -75,19 +73,16 @@ struct FlagReader {
     const OptionTable table = AllOptions();
     for (size_t i = 0; i < table.count; ++i) {
       const OptionRow& row = table.rows[i];
-      if (given[i] != 0) values[row.environment] = row.default_bool ? "0" : "1";
-      if (!texts[i].empty()) values[row.environment] = texts[i];
+      if (given_[i]) values[row.environment] = row.default_bool ? '0' : '1';
+      if (!texts_[i].empty()) values[row.environment] = texts_[i];
     }
     return values;
   }
-};
 
-// CLI11 does not see the command, only the flags before it.
-class RunFormatter : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: vramstow run [FLAGS] -- COMMAND…\n";
-  }
+ private:
+  // By the row of the option table; not vectors, because options keep addresses of bools.
+  std::deque<std::string> texts_;
+  std::deque<bool> given_;
 };
 
 // "--simulate=" would take the next flag for its value.
@@ -237,19 +232,21 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
 
 int RunCommand(const std::vector<std::string>& arguments) {
   const RunArguments split = SplitRunArguments(arguments);
-  CLI::App app(
-      "Runs a command under vramstow, unchanged, and sums up on stderr what it did with device "
-      "memory.");
-  app.formatter(std::make_shared<RunFormatter>());
-  app.footer(kFooter);
   FlagReader reader;
-  reader.AddTo(&app);
   bool json = false;
-  app.add_flag(
-      "--json", json,
-      Wrapped("The summary on stderr is one line of JSON, that of vramstow analyze", kHelpWidth));
+  CommandLine line{
+      .command = "run",
+      .summary =
+          "Runs a command under vramstow, unchanged, and sums up on stderr what it did with device "
+          "memory.",
+      .footer = kFooter,
+      .options = reader.Options(),
+      .usage = "[FLAGS] -- COMMAND…"};
+  line.options.push_back(
+      {"--json", &json,
+       Wrapped("The summary on stderr is one line of JSON, that of vramstow analyze", kHelpWidth)});
   if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
-  if (const auto status = ReadArguments(&app, "run", split.flags)) return *status;
+  if (const auto status = ReadArguments(line, split.flags)) return *status;
   FlagValues flags = reader.Values();
   const auto job_folder = TakeJobFolder(&flags);
   if (!job_folder.ok()) return Refuse(job_folder.status());

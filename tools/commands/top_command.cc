@@ -10,13 +10,24 @@
 #include <string>
 #include <vector>
 
-#include "tools/commands/arguments.h"
 #include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
 #include "tools/commands/top_view.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {
+
+constexpr char kFooter[] =
+    "On a terminal the page is shown until q is pressed or everything has ended; elsewhere, and "
+    "with\n"
+    "--once, one page is printed. What is seen are the traces, and the pool where a process has "
+    "one.\n\n"
+    "Examples:\n"
+    "  vramstow top 4711\n"
+    "  vramstow top runs/ --interval 5\n"
+    "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n\n"
+    "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to be seen.";
 
 constexpr size_t kRowsElsewhere = 60;  // where there is no terminal
 constexpr size_t kColumnsElsewhere = 120;
@@ -85,28 +96,23 @@ class Screen {
 }  // namespace
 
 int TopCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Shows processes that run under vramstow: what they hold, again and again.");
-  app.footer(
-      "On a terminal the page is shown until q is pressed or everything has ended; elsewhere, and "
-      "with\n"
-      "--once, one page is printed. What is seen are the traces, and the pool where a process has "
-      "one.\n\n"
-      "Examples:\n"
-      "  vramstow top 4711\n"
-      "  vramstow top runs/ --interval 5\n"
-      "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n\n"
-      "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to be seen.");
   std::string target;
   double interval = 1;
   bool once = false;
   bool json = false;
-  app.add_option("PID|DIR", target, "A process, or the folder of its and others' traces")
-      ->required();
-  app.add_option("--interval", interval, "Seconds between looks (1)")
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_flag("--once", once, "One look");
-  app.add_flag("--json", json, "One look, as JSON on one line");
-  if (const auto status = ReadArguments(&app, "top", arguments)) return *status;
+  const CommandLine line{
+      .command = "top",
+      .summary = "Shows processes that run under vramstow: what they hold, again and again.",
+      .footer = kFooter,
+      .options = {
+          {"PID|DIR",
+           &target,
+           "A process, or the folder of its and others' traces",
+           {.required = true}},
+          {"--interval", &interval, "Seconds between looks (1)", {.range = OptionRange{0.1, 3600}}},
+          {"--once", &once, "One look"},
+          {"--json", &json, "One look, as JSON on one line"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
   if (const absl::Status status = view.Look(); !status.ok()) {
     Complain("top", std::string(status.message()));

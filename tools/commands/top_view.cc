@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/commands/control_client.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
@@ -43,10 +43,10 @@ std::string Fact(const Facts& facts, const std::string& key) {
 std::optional<uint64_t> PendingOf(pid_t process) {
   const auto body = AskProcess(process, "", "stats");
   if (!body.ok()) return std::nullopt;
-  const auto stats = nlohmann::json::parse(*body, nullptr, false);
-  if (!stats.is_object() || !stats.contains("devices")) return std::nullopt;
+  const auto stats = JsonValue::Parse(*body);
+  if (!stats.has_value() || !stats->Has("devices")) return std::nullopt;
   uint64_t bytes = 0;
-  for (const auto& device : stats["devices"]) bytes += device.value("pending_bytes", uint64_t{0});
+  for (const JsonValue& device : stats->Items("devices")) bytes += device.Unsigned("pending_bytes");
   return bytes;
 }
 
@@ -223,29 +223,30 @@ std::string TopView::Text(size_t rows, size_t columns) const {
 }
 
 std::string TopView::Json() const {
-  nlohmann::ordered_json json = {{"schema", {{"name", "vramstow.top"}, {"version", 1}}},
-                                 {"processes", nlohmann::ordered_json::array()}};
+  JsonValue json =
+      JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.top"}, {"version", 1}})},
+                         {"processes", JsonValue::Array()}});
   for (const TopProcess& process : processes_) {
     const Facts& facts = process.facts;
-    nlohmann::ordered_json one = {{"pid", process.process},
-                                  {"rank", nullptr},
-                                  {"program", process.program},
-                                  {"file", process.file},
-                                  {"runs", process.runs},
-                                  {"allocated_bytes", facts.live.device.bytes},
-                                  {"reserved_bytes", ReservedNow(facts)},
-                                  {"peak_allocated_bytes", facts.peak.allocated_bytes},
-                                  {"peak_reserved_bytes", facts.peak.reserved_bytes},
-                                  {"out_of_memory", facts.counts.out_of_memory},
-                                  {"events", facts.report.events},
-                                  {"pool_pending_bytes", nullptr}};
+    JsonValue one = JsonValue::Object({{"pid", process.process},
+                                       {"rank", nullptr},
+                                       {"program", process.program},
+                                       {"file", process.file},
+                                       {"runs", process.runs},
+                                       {"allocated_bytes", facts.live.device.bytes},
+                                       {"reserved_bytes", ReservedNow(facts)},
+                                       {"peak_allocated_bytes", facts.peak.allocated_bytes},
+                                       {"peak_reserved_bytes", facts.peak.reserved_bytes},
+                                       {"out_of_memory", facts.counts.out_of_memory},
+                                       {"events", facts.report.events},
+                                       {"pool_pending_bytes", nullptr}});
     if (process.rank.has_value()) one["rank"] = *process.rank;
     if (process.pool_pending_bytes.has_value()) {
       one["pool_pending_bytes"] = *process.pool_pending_bytes;
     }
-    json["processes"].push_back(std::move(one));
+    json["processes"].Append(std::move(one));
   }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json.Dump() + "\n";
 }
 
 }  // namespace vramstow

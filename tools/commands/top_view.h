@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 // driver.*: what the driver says of itself and its devices, asked in a child.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -8,13 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tools/doctor/checks.h"
+#include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr char kRehearse[] = "rehearse without one: vramstow run --simulate=h200 -- COMMAND";
 constexpr char kSuccess[] = "CUDA_SUCCESS";
@@ -53,33 +51,33 @@ std::string RemedyOfInit(int result) {
 
 // The child's lines, in order. What a driver prints of its own is passed over.
 struct Told {
-  Json library = Json::object();
-  Json init = Json::object();
+  JsonValue library = JsonValue::Object();
+  JsonValue init = JsonValue::Object();
   int version = 0;
-  std::vector<Json> devices;
-  std::vector<Json> trials;  // one less than devices: the last one was not ended
+  std::vector<JsonValue> devices;
+  std::vector<JsonValue> trials;  // one less than devices: the last one was not ended
   std::string last = "looking for libcuda.so.1";
 };
 
 Told Read(const std::string& output) {
   Told told;
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
-    const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-    if (!json.is_object()) continue;
-    if (json.contains("library")) {
-      told.library = json["library"];
+    const auto json = JsonValue::Parse({line.data(), line.size()});
+    if (!json.has_value()) continue;
+    if (const JsonValue* library = json->Find("library")) {
+      told.library = *library;
       told.last = "cuInit";
-    } else if (json.contains("init")) {
-      told.init = json["init"];
+    } else if (const JsonValue* init = json->Find("init")) {
+      told.init = *init;
       told.last = "cuDriverGetVersion";
-    } else if (json.contains("version")) {
-      told.version = json["version"].get<int>();
+    } else if (const JsonValue* version = json->Find("version")) {
+      told.version = static_cast<int>(version->Integer());
       told.last = "cuDeviceGetCount";
-    } else if (json.contains("device")) {
-      told.devices.push_back(json["device"]);
+    } else if (const JsonValue* device = json->Find("device")) {
+      told.devices.push_back(*device);
       told.last = absl::StrCat("a trial of device ", told.devices.size() - 1);
-    } else if (json.contains("trial")) {
-      told.trials.push_back(json["trial"]);
+    } else if (const JsonValue* trial = json->Find("trial")) {
+      told.trials.push_back(*trial);
       told.last = "the next device";
     }
   }
@@ -118,8 +116,8 @@ constexpr Capability kCapabilities[] = {
      "start the ranks of one job in one container with --ipc=host, or let NCCL do without it",
      Verdict::kLimited}};
 
-void AddTrial(const std::string& id, const Json& trial, Findings* findings) {
-  const std::string context = trial.value("context", "");
+void AddTrial(const std::string& id, const JsonValue& trial, Findings* findings) {
+  const std::string context = trial.Text("context");
   if (context != kSuccess) {
     findings->push_back({absl::StrCat(id, ".context"), Verdict::kBroken,
                          absl::StrCat("no context can be made (", context, ")"),
@@ -127,7 +125,7 @@ void AddTrial(const std::string& id, const Json& trial, Findings* findings) {
     return;
   }
   for (const Capability& capability : kCapabilities) {
-    const std::string result = trial.value(capability.key, "");
+    const std::string result = trial.Text(capability.key);
     if (result.empty()) continue;
     const bool good = result == kSuccess;
     findings->push_back(
@@ -137,17 +135,18 @@ void AddTrial(const std::string& id, const Json& trial, Findings* findings) {
   }
 }
 
-void AddDevice(size_t number, const Json& device, const Json* trial, Findings* findings) {
+void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, Findings* findings) {
   const std::string id = absl::StrCat("driver.", number);
-  const Json attributes = device.value("attributes", Json::object());
-  std::string said = absl::StrCat("device ", number, ": ", device.value("name", ""), ", ",
-                                  Bytes(device.value("total_bytes", uint64_t{0})));
-  if (trial != nullptr && trial->contains("free_bytes")) {
-    absl::StrAppend(&said, " (", Bytes(trial->value("free_bytes", uint64_t{0})), " free)");
+  const JsonValue* found = device.Find("attributes");
+  const JsonValue attributes = found == nullptr ? JsonValue() : *found;
+  std::string said = absl::StrCat("device ", number, ": ", device.Text("name"), ", ",
+                                  Bytes(device.Unsigned("total_bytes")));
+  if (trial != nullptr && trial->Has("free_bytes")) {
+    absl::StrAppend(&said, " (", Bytes(trial->Unsigned("free_bytes")), " free)");
   }
-  absl::StrAppend(&said, ", compute capability ", attributes.value("compute_capability_major", 0),
-                  ".", attributes.value("compute_capability_minor", 0));
-  const bool prohibited = attributes.value("compute_mode", 0) == kProhibited;
+  absl::StrAppend(&said, ", compute capability ", attributes.Integer("compute_capability_major"),
+                  ".", attributes.Integer("compute_capability_minor"));
+  const bool prohibited = attributes.Integer("compute_mode") == kProhibited;
   findings->push_back({id, prohibited ? Verdict::kBroken : Verdict::kGood,
                        prohibited ? said + ", set to refuse all processes" : said,
                        prohibited ? "nvidia-smi --compute-mode=DEFAULT, as root" : ""});
@@ -178,8 +177,8 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
                                 DriverEnvironment(plan), plan.patience_ms);
   const Told told = Read(end.output);
   Findings findings;
-  const std::string missing = told.library.value("missing", "");
-  if (told.library.contains("missing")) {
+  const std::string missing = told.library.Text("missing");
+  if (told.library.Has("missing")) {
     findings.push_back({"driver.library", Verdict::kBroken,
                         absl::StrCat("there is no CUDA driver here (", missing, ")"),
                         absl::StrCat("install NVIDIA's driver; in a container have it handed in "
@@ -187,20 +186,19 @@ Findings CheckDriverHere(const DoctorPlan& plan) {
                                      kRehearse)});
     return findings;
   }
-  if (!told.library.empty()) {
+  if (told.library.Has("path")) {
     const bool old = told.version != 0 && told.version < kOldestTried;
     findings.push_back(
         {"driver.library", old ? Verdict::kLimited : Verdict::kGood,
-         absl::StrCat(told.library.value("simulated", false) ? "a simulated driver" : "a driver",
+         absl::StrCat(told.library.Bool("simulated") ? "a simulated driver" : "a driver",
                       told.version == 0 ? "" : " for CUDA " + VersionText(told.version), ", ",
-                      told.library.value("path", "")),
+                      told.library.Text("path")),
          old ? "update it to one for CUDA 12 or newer: older ones were never tried" : ""});
   }
-  const int init = told.init.value("result", 0);
+  const auto init = static_cast<int>(told.init.Integer("result"));
   if (init != 0) {
     findings.push_back({"driver.init", Verdict::kBroken,
-                        absl::StrCat("cuInit gives ", told.init.value("name", "")),
-                        RemedyOfInit(init)});
+                        absl::StrCat("cuInit gives ", told.init.Text("name")), RemedyOfInit(init)});
   }
   for (size_t i = 0; i < told.devices.size(); ++i) {
     AddDevice(i, told.devices[i], i < told.trials.size() ? &told.trials[i] : nullptr, &findings);

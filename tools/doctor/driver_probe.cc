@@ -6,22 +6,19 @@
 
 #include <climits>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/json/json_value.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kTrialBytes = size_t{1} << 20;
 constexpr int kNoFunction = -1;  // in place of a CUresult
 
-void Tell(const char* key, const Json& value) {
-  WriteAll(STDOUT_FILENO,
-           Json{{key, value}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+void Tell(const char* key, const JsonValue& value) {
+  WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
 // The driver's functions, each looked up when it is called.
@@ -62,13 +59,14 @@ std::string PathOf(void* library) {
   return realpath(about.dli_fname, real) == nullptr ? about.dli_fname : real;
 }
 
-Json DeviceOf(const Driver& driver, CUdevice device) {
+JsonValue DeviceOf(const Driver& driver, CUdevice device) {
   char name[256] = "";
   size_t total = 0;
   driver.Call("cuDeviceGetName", &name[0], static_cast<int>(sizeof name), device);
   driver.Call("cuDeviceTotalMem_v2", &total, device);
   name[sizeof name - 1] = '\0';
-  Json json = {{"name", name}, {"total_bytes", total}, {"attributes", Json::object()}};
+  JsonValue json = JsonValue::Object(
+      {{"name", name}, {"total_bytes", total}, {"attributes", JsonValue::Object()}});
   const std::pair<const char*, int> attributes[] = {
       {"compute_capability_major", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
       {"compute_capability_minor", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
@@ -120,11 +118,11 @@ int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
   return result;
 }
 
-int TryHostMapping(const Driver& driver, CUdevice device, const Json& attributes) {
+int TryHostMapping(const Driver& driver, CUdevice device, const JsonValue& attributes) {
   CUmemLocation location{};
-  if (attributes.value("host_memory", 0) != 0) {
+  if (attributes.Integer("host_memory") != 0) {
     location.type = static_cast<CUmemLocationType>(2);  // HOST
-  } else if (attributes.value("host_numa_memory", 0) != 0) {
+  } else if (attributes.Integer("host_numa_memory") != 0) {
     location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA, node 0
   } else {
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -151,11 +149,11 @@ int TryStreamOrdered(const Driver& driver) {
 }
 
 // Each step: what the driver answered.
-Json TryDevice(const Driver& driver, CUdevice device, const Json& attributes) {
+JsonValue TryDevice(const Driver& driver, CUdevice device, const JsonValue& attributes) {
   CUcontext context = nullptr;
   int result = driver.Call("cuDevicePrimaryCtxRetain", &context, device);
   if (result == CUDA_SUCCESS) result = driver.Call("cuCtxSetCurrent", context);
-  Json trial = {{"context", driver.NameOf(result)}};
+  JsonValue trial = JsonValue::Object({{"context", driver.NameOf(result)}});
   if (result != CUDA_SUCCESS) return trial;
   size_t free = 0;
   size_t total = 0;
@@ -187,14 +185,14 @@ int ProbeDriver() {
   void* const library = OpenDriver();
   if (library == nullptr || dlsym(library, "cuInit") == nullptr) {
     const char* reason = library == nullptr ? dlerror() : "it has no cuInit";
-    Tell("library", {{"missing", reason == nullptr ? "" : reason}});
+    Tell("library", JsonValue::Object({{"missing", reason == nullptr ? "" : reason}}));
     return 0;
   }
   const Driver driver(library);
-  Tell("library",
-       {{"path", PathOf(library)}, {"simulated", driver.has("vramstowSimulatorDescription")}});
+  Tell("library", JsonValue::Object({{"path", PathOf(library)},
+                                     {"simulated", driver.has("vramstowSimulatorDescription")}}));
   const int init = driver.Call("cuInit", 0U);
-  Tell("init", {{"result", init}, {"name", driver.NameOf(init)}});
+  Tell("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
   int version = 0;
   driver.Call("cuDriverGetVersion", &version);
   Tell("version", version);
@@ -205,7 +203,7 @@ int ProbeDriver() {
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
     if (driver.Call("cuDeviceGet", &device, i) != CUDA_SUCCESS) continue;
-    const Json about = DeviceOf(driver, device);
+    JsonValue about = DeviceOf(driver, device);
     Tell("device", about);
     Tell("trial", TryDevice(driver, device, about["attributes"]));
   }
@@ -213,7 +211,7 @@ int ProbeDriver() {
 }
 
 int ProbePreload() {
-  Json said = {{"version", nullptr}, {"result", ""}, {"pool_bytes", 0}};
+  JsonValue said = JsonValue::Object({{"version", nullptr}, {"result", ""}, {"pool_bytes", 0}});
   void* const version = dlsym(RTLD_DEFAULT, "vramstow_version");
   if (version != nullptr) said["version"] = reinterpret_cast<const char* (*)()>(version)();
   void* const library = OpenDriver();

@@ -1,17 +1,15 @@
 #include "tools/doctor/finding.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tools/json/json_value.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kIndent = 10;
 constexpr size_t kNameWidth = 10;
@@ -104,27 +102,28 @@ std::string ExaminationText(const Examination& examination, size_t width) {
 }
 
 std::string ExaminationJson(const Examination& examination) {
-  Json json = {{"schema", {{"name", "vramstow.doctor"}, {"version", 1}}},
-               {"version", examination.version},
-               {"simulate", examination.simulate},
-               {"needed", examination.needed},
-               {"all_works", AllWorks(examination)},
-               {"findings", Json::array()},
-               {"features", Json::array()}};
+  JsonValue json = JsonValue::Object(
+      {{"schema", JsonValue::Object({{"name", "vramstow.doctor"}, {"version", 1}})},
+       {"version", examination.version},
+       {"simulate", examination.simulate},
+       {"needed", examination.needed},
+       {"all_works", AllWorks(examination)},
+       {"findings", JsonValue::Array()},
+       {"features", JsonValue::Array()}});
   for (const Finding& finding : examination.findings) {
-    json["findings"].push_back({{"id", finding.id},
-                                {"verdict", WordOf(finding.verdict)},
-                                {"said", finding.said},
-                                {"remedy", finding.remedy}});
+    json["findings"].Append(JsonValue::Object({{"id", finding.id},
+                                               {"verdict", WordOf(finding.verdict)},
+                                               {"said", finding.said},
+                                               {"remedy", finding.remedy}}));
   }
   for (const Feature& feature : examination.features) {
-    json["features"].push_back({{"name", feature.name},
-                                {"command", feature.command},
-                                {"works", YesOrNo(feature.verdict)},
-                                {"why", feature.why},
-                                {"remedy", feature.remedy}});
+    json["features"].Append(JsonValue::Object({{"name", feature.name},
+                                               {"command", feature.command},
+                                               {"works", YesOrNo(feature.verdict)},
+                                               {"why", feature.why},
+                                               {"remedy", feature.remedy}}));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.Dump() + "\n";
 }
 
 }  // namespace vramstow

@@ -1,20 +1,18 @@
 // preload.*: a process with vramstow preloaded leaves a trace of what it took.
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tools/doctor/checks.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr char kSimulatedCard[] = "h200";
 
@@ -27,12 +25,12 @@ struct Trial {
 };
 
 // What the child tells, or an empty object.
-Json Said(const std::string& output) {
+JsonValue Said(const std::string& output) {
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
-    const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-    if (json.is_object() && json.contains("preload")) return json["preload"];
+    const auto json = JsonValue::Parse({line.data(), line.size()});
+    if (json.has_value() && json->Has("preload")) return *json->Find("preload");
   }
-  return Json::object();
+  return JsonValue::Object();
 }
 
 // Without its full stop.
@@ -47,11 +45,11 @@ std::string Trouble(const Trial& trial, const ProbeEnd& end, const std::string& 
   const std::string hint =
       end.errors.empty() ? "" : absl::StrCat("; it said: ", FirstLine(end.errors));
   if (!end.ok()) return absl::StrCat("a preloaded process ", end.Words(), hint);
-  const Json said = Said(end.output);
-  if (!said.contains("version") || said["version"].is_null()) {
+  const JsonValue said = Said(end.output);
+  if (said.Text("version").empty()) {
     return absl::StrCat("the dynamic linker did not preload vramstow", hint);
   }
-  const std::string result = said.value("result", "");
+  const std::string result = said.Text("result");
   if (result != "CUDA_SUCCESS") return absl::StrCat("no memory could be taken: ", result, hint);
   const auto inputs = AnalyzePaths({traces});
   if (!inputs.ok()) return absl::StrCat("it left no trace that can be read", hint);
@@ -60,7 +58,7 @@ std::string Trouble(const Trial& trial, const ProbeEnd& end, const std::string& 
     allocations += analysis.facts.counts.allocations;
   }
   if (allocations == 0) return absl::StrCat("its trace has no allocation", hint);
-  if (trial.pool && said.value("pool_bytes", uint64_t{0}) == 0) {
+  if (trial.pool && said.Unsigned("pool_bytes") == 0) {
     return absl::StrCat("the pool did not serve it", hint);
   }
   return "";

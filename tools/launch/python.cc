@@ -1,15 +1,13 @@
 #include "tools/launch/python.h"
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr char kQuestion[] = R"(
 import importlib.util, json, platform, sys
@@ -34,10 +32,10 @@ absl::StatusOr<PythonHere> FindPython(uint64_t most_ms) {
     environment.Set("LD_PRELOAD", "");
     const ProbeEnd end = RunProbe({name, "-c", kQuestion}, std::move(environment), most_ms);
     if (end.how == ProbeEnd::How::kNotStarted && end.value == ENOENT) continue;
-    const Json said = Json::parse(end.output, nullptr, false);
-    if (end.ok() && said.is_object()) {
-      return PythonHere{said.value("program", ""), said.value("release", ""),
-                        said.value("torch", ""), said.value("version", "")};
+    const auto said = JsonValue::Parse(end.output);
+    if (end.ok() && said.has_value() && said->is_object()) {
+      return PythonHere{said->Text("program"), said->Text("release"), said->Text("torch"),
+                        said->Text("version")};
     }
     if (trouble.empty()) {
       trouble = absl::StrCat(name, ", asked where its PyTorch is, ", end.Words(), ".");

@@ -1,0 +1,67 @@
+#include "tools/json/json_value.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace vramstow {
+namespace {
+
+TEST(JsonValue, WritesMembersInTheOrderInWhichTheyWereAdded) {
+  JsonValue json = JsonValue::Object({{"z", 1}, {"a", nullptr}, {"list", JsonValue::Array()}});
+  json["m"] = JsonValue::Object({{"yes", true}});
+  json["list"].Append(-1);
+  json["list"].Append("two");
+  json["a"] = 0.5;
+  EXPECT_EQ(json.Dump(), R"({"z":1,"a":0.5,"list":[-1,"two"],"m":{"yes":true}})");
+}
+
+TEST(JsonValue, KeepsEveryBitOfLargeNumbers) {
+  const JsonValue json = JsonValue::Object({{"most", std::numeric_limits<uint64_t>::max()},
+                                            {"least", std::numeric_limits<int64_t>::min()}});
+  const std::string text = R"({"most":18446744073709551615,"least":-9223372036854775808})";
+  EXPECT_EQ(json.Dump(), text);
+  const auto read = JsonValue::Parse(text);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->Unsigned("most"), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(read->Integer("least"), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(read->Dump(), text);
+}
+
+TEST(JsonValue, ReplacesBytesThatAreNoText) {
+  EXPECT_EQ(JsonValue(std::string("a\xff\n")).Dump(), "\"a\xef\xbf\xbd\\n\"");
+}
+
+TEST(JsonValue, ReadsWhatIsNotThereOrOfAnotherTypeAsNothing) {
+  const auto json = JsonValue::Parse(R"({"text":"x","number":3,"list":[1,2]})");
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(json->Unsigned("text"), 0);
+  EXPECT_EQ(json->Unsigned("no such"), 0);
+  EXPECT_EQ(json->Text("number"), "");
+  EXPECT_FALSE(json->Bool("number"));
+  EXPECT_EQ(json->Unsigned("number"), 3);
+  EXPECT_EQ(json->Items("list").size(), 2);
+  EXPECT_TRUE(json->Items("text").empty());
+  EXPECT_EQ(json->Find("text")->Find("x"), nullptr);
+}
+
+TEST(JsonValue, RefusesWhatIsNoJsonOrNestedTooDeeply) {
+  EXPECT_FALSE(JsonValue::Parse("").has_value());
+  EXPECT_FALSE(JsonValue::Parse("{\"a\":").has_value());
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_TRUE(JsonValue::Parse(nested(JsonValue::kDeepest)).has_value());
+  EXPECT_FALSE(JsonValue::Parse(nested(1'000'000)).has_value());
+}
+
+TEST(JsonValue, MakesAListOfTexts) {
+  EXPECT_EQ(JsonValue(std::vector<std::string>{"a", "b"}).Dump(), R"(["a","b"])");
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,103 @@
+#include "tools/commands/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "tools/report/words.h"
+#include "tools/terminal/exit_status.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+// A command that reads its own positional arguments says itself how it is used.
+class FixedUsage : public CLI::Formatter {
+ public:
+  explicit FixedUsage(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return absl::StrCat("Usage: ", name, " ", usage_, "\n");
+  }
+
+ private:
+  const std::string usage_;
+};
+
+template <typename T>
+CLI::Option* Add(CLI::App* app, const Option& option, T* target) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return app->add_flag(option.names, *target, option.help);
+  } else {
+    return app->add_option(option.names, *target, option.help);
+  }
+}
+
+CLI::Range RangeOf(const OptionRange& range, const OptionTarget& target) {
+  if (std::holds_alternative<double*>(target)) return {range.least, range.most};
+  return {static_cast<int64_t>(range.least), static_cast<int64_t>(range.most)};
+}
+
+void AddOption(CLI::App* app, const Option& option) {
+  const OptionRules& rules = option.rules;
+  CLI::Option* added =
+      std::visit([&](auto* target) { return Add(app, option, target); }, option.target);
+  if (rules.required) added->required();
+  if (rules.hidden) added->group("");
+  if (rules.shows_default) added->capture_default_str();
+  if (rules.last_wins) added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  if (rules.one_at_a_time) added->take_all()->expected(1);
+  if (rules.takes_commas) added->delimiter(',');
+  if (rules.range.has_value()) added->check(RangeOf(*rules.range, option.target));
+  if (!rules.one_of.empty()) added->check(CLI::IsMember(rules.one_of));
+  if (!rules.value_name.empty()) added->type_name(rules.value_name);
+}
+
+// What is wrong, as the part of a sentence.
+std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> extras = app.remaining();
+  const auto unknown = [](const std::string& argument) {
+    return absl::StrCat("unknown argument '", Printable(argument), "'");
+  };
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    return unknown(extras.empty() ? "" : extras.front());
+  }
+  // An unknown flag explains why something is missing. What follows "--" is no flag of ours.
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    for (const std::string& extra : extras) {
+      if (extra == "--") break;
+      if (extra.starts_with('-')) return unknown(extra);
+    }
+  }
+  return Printable(error.what());
+}
+
+}  // namespace
+
+std::optional<int> ReadArguments(const CommandLine& line,
+                                 const std::vector<std::string>& arguments) {
+  CLI::App app(line.summary);
+  app.name("vramstow " + line.command);
+  app.footer(line.footer);
+  if (!line.usage.empty()) app.formatter(std::make_shared<FixedUsage>(line.usage));
+  for (const Option& option : line.options) AddOption(&app, option);
+  app.set_help_flag("-h,--help", "This text");  // now, so that it is the last of the list
+  for (const Option& option : line.options) {
+    for (const std::string& other : option.rules.excludes) {
+      app.get_option(option.names)->excludes(app.get_option(other));
+    }
+  }
+  try {
+    // CLI11 reads them from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    return PrintResult(line.command, app.help() + "\n");
+  } catch (const CLI::ParseError& error) {
+    Complain(line.command,
+             absl::StrCat(Problem(app, error), "; see vramstow ", line.command, " --help."));
+    return kExitUsage;
+  }
+}
+
+}  // namespace vramstow

@@ -1,0 +1,64 @@
+// CommandLine: the arguments of one command, declared as data: what each option is called, what
+// --help says of it, and which variable gets its value.
+//
+// Idea: command_line.cc alone knows the library that reads arguments (CLI11). It takes ten seconds
+// to compile, so no command includes it.
+//
+// Ownership: the targets belong to the caller. Threads: one at a time. Errors: ReadArguments writes
+// one sentence to stderr. Units: none.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_COMMAND_LINE_H_
+#define VRAMSTOW_TOOLS_COMMANDS_COMMAND_LINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace vramstow {
+
+// The variable that gets the value. A bool is a flag and takes no value; a list takes one or more.
+using OptionTarget = std::variant<bool*, int*, int64_t*, uint64_t*, double*, std::string*,
+                                  std::vector<std::string>*>;
+
+struct OptionRange {
+  double least = 0;
+  double most = 0;
+};
+
+struct OptionRules {
+  bool required = false;
+  bool hidden = false;         // --help does not show the option
+  bool shows_default = false;  // --help shows what the target holds before
+  bool last_wins = false;      // the last of several values counts; without this, two are an error
+  bool one_at_a_time = false;  // a list gets one value each time the option is given
+  bool takes_commas = false;   // a list: commas separate values
+  std::optional<OptionRange> range = {};
+  std::vector<std::string> one_of = {};    // empty: all values
+  std::vector<std::string> excludes = {};  // options that cannot be given together with this one
+  std::string value_name = {};             // empty: from the target's type
+};
+
+struct Option {
+  std::string names;  // "-o,--output"; a name without dashes is positional: "INPUT"
+  OptionTarget target;
+  std::string help = {};
+  OptionRules rules = {};
+};
+
+struct CommandLine {
+  std::string command;  // "fit"
+  std::string summary;  // the first lines of --help
+  std::string footer;   // the last lines of --help
+  std::vector<Option> options;
+  std::string usage = {};  // what follows the command's name there; empty: made from the options
+};
+
+// Reads `arguments` into the targets. Gives an exit status where the program has to end here:
+// --help was asked for, or an argument is wrong and the sentence is written.
+std::optional<int> ReadArguments(const CommandLine& line,
+                                 const std::vector<std::string>& arguments);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_COMMAND_LINE_H_

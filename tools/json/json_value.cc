@@ -1,0 +1,162 @@
+#include "tools/json/json_value.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vramstow {
+
+// Between our values and the library's.
+class JsonLibrary {
+ public:
+  using Library = nlohmann::ordered_json;
+
+  static Library Of(const JsonValue& value) {
+    return std::visit(
+        [](const auto& held) -> Library {
+          using T = std::decay_t<decltype(held)>;
+          if constexpr (std::is_same_v<T, std::monostate>) {
+            return nullptr;
+          } else if constexpr (std::is_same_v<T, JsonValue::List>) {
+            Library list = Library::array();
+            for (const JsonValue& item : held) list.push_back(Of(item));
+            return list;
+          } else if constexpr (std::is_same_v<T, JsonValue::Members>) {
+            Library object = Library::object();
+            for (const auto& [key, member] : held) object[key] = Of(member);
+            return object;
+          } else {
+            return held;
+          }
+        },
+        value.value_);
+  }
+
+  static JsonValue Of(const Library& json) {
+    switch (json.type()) {
+      case Library::value_t::boolean:
+        return json.get<bool>();
+      case Library::value_t::number_integer:
+        return json.get<int64_t>();
+      case Library::value_t::number_unsigned:
+        return json.get<uint64_t>();
+      case Library::value_t::number_float:
+        return json.get<double>();
+      case Library::value_t::string:
+        return json.get<std::string>();
+      case Library::value_t::array: {
+        JsonValue list = JsonValue::Array();
+        for (const Library& item : json) list.Append(Of(item));
+        return list;
+      }
+      case Library::value_t::object: {
+        JsonValue::Members members;
+        for (const auto& [key, member] : json.items()) members.emplace_back(key, Of(member));
+        JsonValue object;
+        object.value_ = std::move(members);
+        return object;
+      }
+      default:
+        return nullptr;
+    }
+  }
+};
+
+namespace {
+
+template <typename T>
+T NumberIn(const auto& value) {
+  if (const auto* held = std::get_if<int64_t>(&value)) return static_cast<T>(*held);
+  if (const auto* held = std::get_if<uint64_t>(&value)) return static_cast<T>(*held);
+  if (const auto* held = std::get_if<double>(&value)) return static_cast<T>(*held);
+  return 0;
+}
+
+}  // namespace
+
+JsonValue::JsonValue(const std::vector<std::string>& values)
+    : value_(List(values.begin(), values.end())) {}
+
+JsonValue JsonValue::Object(std::initializer_list<Member> members) {
+  JsonValue object;
+  object.value_ = Members(members);
+  return object;
+}
+
+JsonValue JsonValue::Array() {
+  JsonValue array;
+  array.value_ = List();
+  return array;
+}
+
+bool JsonValue::is_number() const {
+  return std::holds_alternative<int64_t>(value_) || std::holds_alternative<uint64_t>(value_) ||
+         std::holds_alternative<double>(value_);
+}
+
+JsonValue& JsonValue::operator[](std::string_view key) {
+  if (!is_object()) value_ = Members();
+  Members& members = std::get<Members>(value_);
+  for (auto& [name, member] : members) {
+    if (name == key) return member;
+  }
+  return members.emplace_back(std::string(key), JsonValue()).second;
+}
+
+const JsonValue* JsonValue::Find(std::string_view key) const {
+  const auto* members = std::get_if<Members>(&value_);
+  if (members == nullptr) return nullptr;
+  for (const auto& [name, member] : *members) {
+    if (name == key) return &member;
+  }
+  return nullptr;
+}
+
+const JsonValue& JsonValue::At(std::string_view key) const {
+  static const JsonValue* const null = new JsonValue;
+  const JsonValue* found = Find(key);
+  return found == nullptr ? *null : *found;
+}
+
+void JsonValue::Append(JsonValue item) {
+  if (!is_array()) value_ = List();
+  std::get<List>(value_).push_back(std::move(item));
+}
+
+const std::vector<JsonValue>& JsonValue::items() const {
+  static const List* const none = new List;
+  const auto* held = std::get_if<List>(&value_);
+  return held == nullptr ? *none : *held;
+}
+
+double JsonValue::Double() const { return NumberIn<double>(value_); }
+int64_t JsonValue::Integer() const { return NumberIn<int64_t>(value_); }
+uint64_t JsonValue::Unsigned() const { return NumberIn<uint64_t>(value_); }
+
+bool JsonValue::Bool() const {
+  const auto* held = std::get_if<bool>(&value_);
+  return held != nullptr && *held;
+}
+
+std::string JsonValue::Text() const {
+  const auto* held = std::get_if<std::string>(&value_);
+  return held == nullptr ? "" : *held;
+}
+
+std::string JsonValue::Dump() const {
+  return JsonLibrary::Of(*this).dump(-1, ' ', false,
+                                     JsonLibrary::Library::error_handler_t::replace);
+}
+
+std::optional<JsonValue> JsonValue::Parse(std::string_view text) {
+  // What is nested too deeply is refused while it is read: copying it would need as deep a stack.
+  bool is_too_deep = false;
+  const auto watch = [&is_too_deep](int depth, JsonLibrary::Library::parse_event_t,
+                                    JsonLibrary::Library&) {
+    if (static_cast<size_t>(depth) > kDeepest) is_too_deep = true;
+    return !is_too_deep;
+  };
+  const auto parsed = JsonLibrary::Library::parse(text.begin(), text.end(), watch, false);
+  if (parsed.is_discarded() || is_too_deep) return std::nullopt;
+  return JsonLibrary::Of(parsed);
+}
+
+}  // namespace vramstow
