@@ -49,6 +49,7 @@ inline Event RefusalOf(const Event& announced, uint64_t announced_sequence, int3
   return event;
 }
 inline uint64_t RefusedSequence(const Event& refusal) { return refusal.object; }
+inline void SetRefusedSequence(Event* refusal, uint64_t sequence) { refusal->object = sequence; }
 
 // kMemoryInfo of a device: the driver's answer, or our own look.
 struct DeviceMemoryInfo {
@@ -122,6 +123,12 @@ struct MarkEvent {
             event.size};
   }
 };
+
+inline void SetMarkKind(Event* mark, MarkKind kind) { mark->offset = static_cast<uint64_t>(kind); }
+
+// The number of the text of a kMark, kLaunch or kActivity in the trace's table of annotations.
+inline uint64_t TextNumber(const Event& event) { return event.object; }
+inline void SetTextNumber(Event* event, uint64_t number) { event->object = number; }
 
 // kGap: so many events were lost here.
 struct GapEvent {

@@ -43,7 +43,7 @@ class PoolEvents {
     event.size = size;
     event.requested = requested;
     event.stream = stream;
-    event.object = static_cast<uint64_t>(served);
+    event.object = ObjectOf(served);
     sink_.take(sink_.context, &event);
   }
 
@@ -101,21 +101,30 @@ class PoolEvents {
 
   // The driver refused what the event of this sequence announced.
   void Refused(uint64_t sequence, DriverResult result) const {
-    OfMemory(EventKind::kRefused, 0, 0, 0, sequence, result);
+    Event announced;
+    announced.layer = Layer::kPool;
+    announced.memory = MemoryKind::kPhysical;
+    Take(RefusalOf(announced, sequence, result));
   }
 
   // kOffload, kReturn: memory of live blocks went to the host or came back.
   void Moved(EventKind kind, uint64_t address, uint64_t size, uint64_t gate_ns,
              uint64_t reason) const {
-    OfMemory(kind, address, size, gate_ns, reason, kDriverSuccess);
+    Moved({kind == EventKind::kReturn, address, size, gate_ns, static_cast<OffloadReason>(reason)});
   }
+  void Moved(const MoveEvent& move) const { Take(move.ToEvent()); }
 
   // kTouch: work that is submitted names the address, at `clock`.
   void Touched(uint64_t address, uint64_t clock) const {
-    OfMemory(EventKind::kTouch, address, 0, 0, clock, kDriverSuccess);
+    Take(TouchEvent{address, clock}.ToEvent());
   }
 
-  // kCacheMiss and the others.
+  // Free chunks were mapped anew; an allocation waited for work; the application's hooks ran.
+  void Stitched(const StitchEvent& stitch) const { Take(stitch.ToEvent()); }
+  void Waited(const FenceWaitEvent& wait) const { Take(wait.ToEvent()); }
+  void HooksRan(const HookEvent& hook) const { Take(hook.ToEvent()); }
+
+  // kCacheMiss, kCacheGrow, kCacheTrim, kCacheOutOfMemory.
   void Step(EventKind kind, uint64_t size, uint64_t requested, uint64_t object, uint64_t stream,
             DriverResult result) const {
     if (!on()) return;
@@ -140,6 +149,11 @@ class PoolEvents {
     event.object = object;
     event.result = result;
     return sink_.take(sink_.context, &event);
+  }
+  void Take(Event event) const {
+    if (!on()) return;
+    event.device = device_;
+    sink_.take(sink_.context, &event);
   }
   Event PoolEvent(EventKind kind) const {
     Event event;

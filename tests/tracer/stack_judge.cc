@@ -1,7 +1,7 @@
 // A library that is preloaded into a job: at each call of the CUDA runtime that it stands in front
 // of, it walks the stack with our own walk and with libunwind, and compares them frame by frame. At
 // the end it writes what it found to the file that VRAMSTOW_JUDGE_REPORT names: stacks, different
-// stacks, frames, those that differ, and the first difference.
+// ones, frames, stacks that differ, the median time of each walk, and the first difference.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +35,12 @@ double Nanoseconds() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
+double Median(std::vector<double>* numbers) {
+  const auto middle = numbers->begin() + static_cast<long>(numbers->size() / 2);
+  std::nth_element(numbers->begin(), middle, numbers->end());
+  return *middle;
+}
+
 class Judge {
  public:
   Judge() {
@@ -47,8 +53,7 @@ class Judge {
     if (file == nullptr) return;
     fprintf(file, "stacks %zu\ndifferent %zu\nframes %zu\ndiffering %zu\n", stacks_, hashes_.size(),
             frames_, differing_);
-    fprintf(file, "ours_ns %.1f\nlibunwind_ns %.1f\n", ours_ns_ / static_cast<double>(stacks_),
-            libunwind_ns_ / static_cast<double>(stacks_));
+    fprintf(file, "ours_ns %.0f\nlibunwind_ns %.0f\n", Median(&ours_ns_), Median(&libunwind_ns_));
     fprintf(file, "first %s\n", first_);
     fclose(file);
   }
@@ -67,8 +72,8 @@ class Judge {
     const double middle = Nanoseconds();
     const size_t quick = UnwindLibrary::Opened()->WalkQuickly(theirs, kMaxStackFrames);
     const double end = Nanoseconds();
-    ours_ns_ += middle - begin;
-    libunwind_ns_ += end - middle;
+    ours_ns_.push_back(middle - begin);
+    libunwind_ns_.push_back(end - middle);
     asm volatile("" ::"r"(quick));
     // unw_backtrace keeps what it learnt; unw_step looks at each frame anew.
     const size_t count = UnwindLibrary::Opened()->Walk(theirs, kMaxStackFrames);
@@ -101,8 +106,8 @@ class Judge {
   size_t stacks_ = 0;
   size_t frames_ = 0;
   size_t differing_ = 0;
-  double ours_ns_ = 0;
-  double libunwind_ns_ = 0;
+  std::vector<double> ours_ns_;
+  std::vector<double> libunwind_ns_;
   char first_[600] = "none";
 };
 
@@ -131,6 +136,16 @@ VRAMSTOW_JUDGED int cudaLaunchKernel(const void* function, dim3_of_cuda grid, di
       vramstow::Next<int (*)(const void*, dim3_of_cuda, dim3_of_cuda, void**, size_t, void*)>(
           "cudaLaunchKernel");
   return next(function, grid, block, arguments, shared, stream);
+}
+
+// What nvcc makes of <<<…>>> in CUDA 13.
+VRAMSTOW_JUDGED int __cudaLaunchKernel(void* kernel, dim3_of_cuda grid, dim3_of_cuda block,
+                                       void** arguments, size_t shared, void* stream) {
+  vramstow::TheJudge().Compare();
+  static const auto next =
+      vramstow::Next<int (*)(void*, dim3_of_cuda, dim3_of_cuda, void**, size_t, void*)>(
+          "__cudaLaunchKernel");
+  return next(kernel, grid, block, arguments, shared, stream);
 }
 
 VRAMSTOW_JUDGED int cudaMalloc(void** pointer, size_t size) {

@@ -11,6 +11,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/typed_event.h"
 #include "tools/analysis/levels.h"
 #include "tools/formats/rounding.h"
 
@@ -39,7 +40,7 @@ class Builder {
     if (event.kind == EventKind::kFreeCompleted) return AddCompleted(event);
     if (event.kind == EventKind::kFree) return AddFree(event);
     if (event.kind == EventKind::kMemoryInfo && event.device != kNoDevice) {
-      free_[event.device] = event.size;
+      free_[event.device] = DeviceMemoryInfo::Of(event).free_bytes;
     }
     if (event.kind == EventKind::kRefused) return AddRefused(event);
     if (event.kind == EventKind::kAllocate && IsDeviceMemory(event.memory)) AddAllocate(event);
@@ -126,14 +127,14 @@ class Builder {
     annotation.name = snapshot_.texts.Intern(source_.MarkText(event));
     annotation.time_us = start_us_ + static_cast<int64_t>(event.time_ns / 1000);
     annotation.device = DeviceOf(event);
-    constexpr uint64_t kEnds = 2;  // Event::offset of a mark
-    annotation.stage = event.offset == kEnds ? AnnotationStage::kEnd : AnnotationStage::kStart;
+    const bool is_end = MarkEvent::Of(event).kind == MarkKind::kRangeEnds;
+    annotation.stage = is_end ? AnnotationStage::kEnd : AnnotationStage::kStart;
     snapshot_.annotations.push_back(annotation);
   }
 
   void AddPool(const Event& event) {
     if (event.kind == EventKind::kMemoryInfo && event.device != kNoDevice) {
-      free_[event.device] = event.size;
+      free_[event.device] = DeviceMemoryInfo::Of(event).free_bytes;
     }
     const bool grows = event.kind == EventKind::kMap;
     if (grows || event.kind == EventKind::kAllocate) {
@@ -266,7 +267,9 @@ class Builder {
   // The driver refused a free: the block lives on, as if it were made again.
   void AddRefused(const Event& event) {
     const auto& [address, block] = last_freed_;
-    if (block.sequence == 0 || block.sequence != event.object || blocks_.contains(address)) return;
+    if (block.sequence == 0 || block.sequence != RefusedSequence(event) ||
+        blocks_.contains(address))
+      return;
     if (block.alone) {
       segments_[address] = {address, block.size, block.stream, block.stack, block.device, false};
       Tell(event, TraceAction::kSegmentAlloc, block.device, address, block.size, block.stream,

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/typed_event.h"
 #include "tools/analysis/event_batch.h"
 #include "tracer/format/crc32c.h"
 
@@ -64,12 +65,12 @@ Event StowWriter::Renumbered(const Event& event) {
   if (IsAnnouncement(event.kind)) {
     announced_[next_announced_++ % kRemembered] = {event.sequence, events_};
   } else if (event.kind == EventKind::kRefused) {
-    const auto known =
-        std::ranges::find(announced_, event.object, &std::pair<uint64_t, uint64_t>::first);
-    renumbered.object = known == announced_.end() ? 0 : known->second;
+    const auto known = std::ranges::find(announced_, RefusedSequence(event),
+                                         &std::pair<uint64_t, uint64_t>::first);
+    SetRefusedSequence(&renumbered, known == announced_.end() ? 0 : known->second);
   }
   if (event.stack != 0) renumbered.stack = StackOf(event.stack);
-  if (HasText(event)) renumbered.object = AnnotationOf(event);
+  if (HasText(event)) SetTextNumber(&renumbered, AnnotationOf(event));
   if (event.call != kUnknownName) calls_.insert(event.call);
   if (event.library != kUnknownName) libraries_.insert(event.library);
   return renumbered;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/typed_event.h"
 #include "tools/formats/mapped_ranges.h"
 #include "tools/formats/text.h"
 
@@ -370,10 +371,9 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     case TraceAction::kSegmentUnmap:
       return add_segment(EventKind::kUnmap);
     case TraceAction::kOutOfMemory: {
-      Event info;
-      info.kind = EventKind::kMemoryInfo;
+      // The entry's address is what was free on the device.
+      Event info = DeviceMemoryInfo{kNoDevice, entry.address, 0}.ToEvent();
       info.layer = Layer::kPool;
-      info.size = entry.address;
       add(info);
       Event failed = BlockEvent(EventKind::kAllocate, entry, entry.size);
       failed.address = 0;
@@ -382,11 +382,9 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     }
     case TraceAction::kSnapshot:
     case TraceAction::kAnnotate: {
-      Event mark;
-      mark.kind = EventKind::kMark;
+      Event mark = MarkEvent{MarkKind::kMoment, entry.user_metadata, 0}.ToEvent();
       mark.layer = Layer::kFramework;
       mark.address = entry.address;
-      mark.object = entry.user_metadata;
       return add(mark);
     }
   }
@@ -394,10 +392,8 @@ void SnapshotEvents::AddEntry(Slot* slot) {
 
 void SnapshotEvents::AddAnnotation() {
   const Annotation& annotation = *annotations_[next_annotation_++];
-  Event mark;
-  mark.kind = EventKind::kMark;
+  Event mark = MarkEvent{MarkKind::kMoment, annotation.name, 0}.ToEvent();
   mark.layer = Layer::kFramework;
-  mark.object = annotation.name;
   mark.device = static_cast<int16_t>(annotation.device);
   mark.call = annotation.stage == AnnotationStage::kStart ? kAnnotationStart : kAnnotationEnd;
   Add(mark, kNoStack, annotation.time_us);

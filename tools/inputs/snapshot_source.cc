@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/typed_event.h"
 #include "tools/formats/text.h"
 
 namespace vramstow {
@@ -53,7 +54,9 @@ SnapshotSource::SnapshotSource(Snapshot snapshot)
 bool SnapshotSource::Next(Event* event) {
   if (!events_->Next(event)) return false;
   if (event->kind == EventKind::kMark) {
-    event->offset = event->call == begin_call_ ? 1 : event->call == end_call_ ? 2 : 0;
+    SetMarkKind(event, event->call == begin_call_ ? MarkKind::kRangeBegins
+                       : event->call == end_call_ ? MarkKind::kRangeEnds
+                                                  : MarkKind::kMoment);
   }
   return true;
 }
@@ -77,9 +80,9 @@ std::vector<CallFrame> SnapshotSource::Frames(uint32_t stack) const {
 }
 
 std::string_view SnapshotSource::MarkText(const Event& mark) const {
-  return mark.object < snapshot_->texts.size()
-             ? snapshot_->texts.Text(static_cast<TextId>(mark.object))
-             : std::string_view();
+  const uint64_t number = TextNumber(mark);
+  return number < snapshot_->texts.size() ? snapshot_->texts.Text(static_cast<TextId>(number))
+                                          : std::string_view();
 }
 
 SnapshotStateFacts SnapshotSource::State() const {

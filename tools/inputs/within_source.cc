@@ -1,6 +1,6 @@
 #include "tools/inputs/within_source.h"
 
-#include "tracer/format/layout.h"
+#include "base/typed_event.h"
 
 namespace vramstow {
 
@@ -8,10 +8,11 @@ bool WithinSource::Next(Event* event) {
   while (source_->Next(event)) {
     const bool was_open = depth_ > 0;
     if (event->kind == EventKind::kMark && source_->MarkText(*event) == name_) {
-      if (event->offset == kMarkBegins) {
+      const MarkKind kind = MarkEvent::Of(*event).kind;
+      if (kind == MarkKind::kRangeBegins) {
         ++depth_;
         found_ = true;
-      } else if (event->offset == kMarkEnds && depth_ > 0) {
+      } else if (kind == MarkKind::kRangeEnds && depth_ > 0) {
         --depth_;
       }
     }

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/typed_event.h"
 
 namespace vramstow {
 namespace {
@@ -124,11 +125,11 @@ class Collector {
     requests_.list.push_back({.bytes = event.time_ns,
                               .event = event.sequence,
                               .block = requests_.list[block->second].block,
-                              .stream = static_cast<uint32_t>(event.object),
+                              .stream = static_cast<uint32_t>(TouchEvent::Of(event).clock),
                               .kind = RequestKind::kTouch});
   }
   void Refuse(const Event& event) {
-    const auto found = std::ranges::find(announced_, event.object, &Announced::sequence);
+    const auto found = std::ranges::find(announced_, RefusedSequence(event), &Announced::sequence);
     if (found == announced_.end()) return;
     Request& free = requests_.list[found->index];
     for (size_t i = found->index; i-- > 0;) {

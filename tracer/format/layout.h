@@ -167,13 +167,6 @@ enum class FrameKind : uint8_t {
   kCut = 3,  // there are more frames, which were left out
 };
 
-// What a mark's `offset` says. Its `object` is what it says in words; a range of a thread ends
-// without words, with 0. `size` is a number of its own: of the iteration, or of a range of the
-// whole process (from 1).
-inline constexpr uint64_t kMarkMoment = 0;
-inline constexpr uint64_t kMarkBegins = 1;
-inline constexpr uint64_t kMarkEnds = 2;
-
 // Where an event of a ticked chunk is in the order of all: ticks first. Two threads whose events
 // are at the same tick did not wait for each other; their buffers tell them apart.
 inline constexpr unsigned kBufferBits = 6;
