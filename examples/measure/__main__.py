@@ -79,7 +79,7 @@ def measure(technique: Technique, simulate: str, traces: Path, quick: bool) -> F
 
 
 def write(techniques: list[Technique], facts: Facts, output: Path | None) -> None:
-    """Facts of scripts that are gone are forgotten."""
+    """Removes the facts of scripts that no longer exist."""
     names = [technique.name for technique in techniques]
     kept = {name: facts["techniques"][name] for name in names if name in facts["techniques"]}
     facts = facts | {"techniques": kept}

@@ -28,12 +28,12 @@ Facts = dict[str, Any]
 
 
 class FailedError(Exception):
-    """A run that did not do what it should; the text is one sentence."""
+    """A run failed; the text is one sentence that says how."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a command printed, and where its traces are."""
+    """The output of a command, and its traces."""
 
     status: int
     out: str
@@ -49,7 +49,7 @@ class Run:
         return found["ranks"] or [found]
 
     def counted(self) -> list[Facts]:
-        """What the script said itself: a line of JSON of each rank."""
+        """The script's own results: a line of JSON from each rank."""
         lines = [line for line in self.out.splitlines() if line.startswith('{"technique"')]
         try:
             return [json.loads(line) for line in lines]
@@ -67,7 +67,7 @@ def _analyze(*inputs: Path) -> Facts:
 
 
 def command(technique: Technique, variant: str) -> list[str]:
-    """How the script is started, as a page shows it, from the top of the repository."""
+    """The command that starts the script, as the page shows it: from the top of the repository."""
     python = ["python"]
     if technique.ranks > 1:
         python = ["torchrun", "--standalone", f"--nproc-per-node={technique.ranks}"]
@@ -75,7 +75,7 @@ def command(technique: Technique, variant: str) -> list[str]:
 
 
 def card(technique: Technique, simulate: str) -> str:
-    """The technique's own options come last, and win. Empty: a real card."""
+    """Options for the simulated card; the technique's own come last and win. Empty: a real card."""
     return ",".join(filter(None, (simulate, technique.card))) if simulate else ""
 
 
@@ -138,7 +138,7 @@ def _run_well(
 
 
 def _device_used(analysis: Facts) -> int | None:
-    """What is gone from the card, the context included, when most is; None where it never asked."""
+    """The most that was taken from the card, with the context; None if the run never looked."""
     used = []
     for device in analysis["devices"]:
         seen = [device["lowest_free_bytes"]]
@@ -168,7 +168,7 @@ def _as_it_comes(run: Run) -> Facts:
 
 
 def _sites(by_site: list[Facts]) -> dict[str, dict[str, int]]:
-    """Bytes at the peak by operator and line, of those that hold a MiB there."""
+    """Bytes at the peak by operator and line, for those that hold at least a MiB."""
     sites: dict[str, dict[str, int]] = {}
     for one in by_site:
         if one["bytes_at_peak"] >= 1 << 20:
@@ -204,7 +204,7 @@ def _with_pool(run: Run) -> Facts:
 def collect(
     technique: Technique, variant: str, simulate: str, traces: Path, quick: bool = False
 ) -> Facts:
-    """Runs a variant and gives its facts; quick: only with the pool. Raises FailedError."""
+    """Runs a variant and returns its facts; `quick`: only with the pool. Raises FailedError."""
     folder = traces / technique.name / variant
     own = technique.flags.get(variant)
     if own is not None:
@@ -231,7 +231,7 @@ def _report(out_of_memory: Facts) -> Facts:
 
 
 def _snapshot(folder: Path) -> Facts:
-    """What a memory snapshot shows that the script left beside its trace."""
+    """The facts of the memory snapshot that the script wrote beside its trace."""
     snapshots = sorted(folder.glob("*.pickle"))
     if not snapshots:
         return {}

@@ -1,4 +1,4 @@
-"""docs/techniques.md from facts: the same facts give the same page, byte for byte."""
+"""Writes docs/techniques.md from facts: the same facts give the same page, byte for byte."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _row(technique: Technique, facts: Facts | None) -> str:
 
 
 def _difference(before: Facts, after: Facts) -> str:
-    """What the peak was for, where that changed most."""
+    """The category of the peak that changed most."""
     names = sorted({*before.get("categories", {}), *after.get("categories", {})})
     changes = [
         (name, before["categories"].get(name, 0), after["categories"].get(name, 0))
@@ -140,7 +140,7 @@ def _advice(before: Facts, after: Facts) -> str:
 
 
 def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
-    """What the analyzer found, in words, from the facts of both variants."""
+    """The analyzer's findings in words, from the facts of both variants."""
     before, after = variants["before"], variants["after"]
     parts = [_advice(before, after)]
     if not before["died"] and before.get("categories") and after.get("categories"):
@@ -167,7 +167,7 @@ def _figures(technique: Technique, facts: Facts) -> list[str]:
 
 
 def _ranks(technique: Technique, variants: dict[str, Facts]) -> str:
-    """The ranks of each variant beside each other: one trace each."""
+    """A table of the ranks of each variant, with one trace for each rank."""
     told = []
     for name in technique.variants:
         peaks = enumerate(variants[name].get("ranks_allocated_bytes", []))
@@ -234,7 +234,7 @@ def _narrow(line: str) -> list[str]:
 
 
 def render(techniques: list[Technique], facts: Facts) -> str:
-    """The page. `facts` is what facts.json holds."""
+    """Returns the page. `facts` is the content of facts.json."""
     where = (
         f"Rehearsed on a simulated {facts['simulate']}."
         if facts["simulate"]

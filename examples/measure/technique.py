@@ -1,4 +1,4 @@
-"""A technique: a script of examples/techniques, and what its docstring says of it.
+"""A technique: a script of examples/techniques, and the fields of its docstring.
 
 The first line is the title. Fields follow, `Word: text`, the text going on until the next field or
 an empty line: Group; Claim, what is published, in our words; Do, what a reader should do; Note, why
@@ -32,12 +32,12 @@ _FIELDS = {"Group", "Claim", "Do", "Note", "Card", "Ranks", "Dies"}
 
 
 class BadTechniqueError(Exception):
-    """A script that does not say what it should; the text is one sentence."""
+    """The docstring of a script lacks a field; the text is one sentence that says which."""
 
 
 @dataclass(frozen=True)
 class Technique:
-    """`name` is the script's; texts are one line each, and empty where nothing is said."""
+    """`name` is the script's; each text is one line, or empty where the docstring has none."""
 
     name: str
     title: str
@@ -79,7 +79,7 @@ def _fields(name: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 def _variants(name: str, tree: ast.Module) -> tuple[str, ...]:
-    """The keywords of the script's call of main()."""
+    """The keyword arguments of the script's call of main()."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -93,7 +93,7 @@ def _variants(name: str, tree: ast.Module) -> tuple[str, ...]:
 
 
 def read(script: Path) -> Technique:
-    """What the script says of itself. Raises BadTechniqueError."""
+    """Reads the script's docstring. Raises BadTechniqueError."""
     name = script.stem
     tree = ast.parse(script.read_text(), str(script))
     title, fields = _fields(name, ast.get_docstring(tree) or "")

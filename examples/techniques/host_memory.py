@@ -1,4 +1,4 @@
-"""How much of the host's memory a piece of a program takes at most.
+"""Measures the most host memory that a piece of a program takes.
 
 Counted is what this process and those that it started have written themselves (RssAnon and
 Pss_Anon of proc(5)), over what it was at the beginning. It is sampled: a peak that lasts less than

@@ -1,4 +1,4 @@
-"""What a script needs that torchrun starts once for each card."""
+"""Runs a script as one rank of a job that torchrun starts once for each card."""
 
 from __future__ import annotations
 
