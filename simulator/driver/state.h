@@ -142,8 +142,8 @@ struct ThreadState {
   bool per_thread_default;  // the call in progress means the thread's own default stream
   bool inside_callback;     // a host function or kernel of the application runs here
   CUstreamCaptureMode capture_mode;
-  int held_kernels;         // not 0: kernels that this thread launches have no effect of their own
-  ReadPatch* read_patch;    // what small copies to the host that this thread asks for read, or null
+  int held_kernels;       // not 0: kernels that this thread launches have no effect of their own
+  ReadPatch* read_patch;  // what small copies to the host that this thread asks for read, or null
 };
 
 State& GlobalState();

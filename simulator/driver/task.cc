@@ -8,8 +8,8 @@
 #include "simulator/driver/capture.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/host_budget.h"
-#include "simulator/kernels/named_kernel.h"
 #include "simulator/driver/stream.h"
+#include "simulator/kernels/named_kernel.h"
 
 namespace vramstow::simulator {
 
