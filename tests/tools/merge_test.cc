@@ -55,6 +55,32 @@ TEST(Merge, SizesAreMergedInOrder) {
   EXPECT_EQ(set.total.histogram[1].at_peak, (Amount{1900, 2}));
 }
 
+TEST(Merge, WhoseMemoryTheOffloaderMovedIsOfOneTraceOnly) {
+  Facts moved = Rank("0", 5);
+  moved.offload.out_bytes = 3;
+  moved.offload.sites = {{.number = 1, .site = "train.py:1 step", .operation = "", .bytes = 3}};
+  const FactSet set = MergeTraces({moved, Rank("1", 5)});
+  EXPECT_EQ(set.total.offload.out_bytes, 3u);
+  EXPECT_THAT(set.total.offload.sites, SizeIs(0)) << "else they would be those of all";
+  EXPECT_THAT(set.traces[0].offload.sites, SizeIs(1));
+}
+
+TEST(Merge, LongestWaitIsThatOfOneAndFlagsAreOfAllOrAny) {
+  Facts first = Rank("0", 5);
+  first.offload.longest_gate_ns = 7;
+  first.launches.launches = 1;
+  Facts second = Rank("1", 5);
+  second.offload.longest_gate_ns = 5;
+  second.launches.sampled = true;
+  second.reserved_known = false;
+  second.kind = "rmm_log";
+  const Facts total = MergeTraces({first, second}).total;
+  EXPECT_EQ(total.offload.longest_gate_ns, 7u);
+  EXPECT_TRUE(total.launches.sampled);
+  EXPECT_FALSE(total.reserved_known);
+  EXPECT_EQ(total.kind, "several");
+}
+
 TEST(Merge, OneTraceThatWasNotClosedLeavesTheTotalNotClosed) {
   Facts open = Rank("1", 5);
   open.report.closed = false;

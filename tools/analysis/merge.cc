@@ -1,138 +1,60 @@
 #include "tools/analysis/merge.h"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 
 #include "tools/analysis/compare_ranks.h"
+#include "tools/analysis/fact_tables.h"
 
 namespace vramstow {
 namespace {
 
-void Add(const Amount& from, Amount* to) {
-  to->bytes += from.bytes;
-  to->blocks += from.blocks;
+// --- Lists that are joined: their order, and how many rows they keep.
+
+bool ComesFirst(const TallyFacts& a, const TallyFacts& b) {
+  return std::tie(b.at_peak.bytes, b.total_bytes, b.calls) <
+         std::tie(a.at_peak.bytes, a.total_bytes, a.calls);
+}
+bool ComesFirst(const HistogramRow& a, const HistogramRow& b) {
+  return a.from_bytes < b.from_bytes;
+}
+bool ComesFirst(const LaunchedFacts& a, const LaunchedFacts& b) { return a.launches > b.launches; }
+bool ComesFirst(const BlockFacts& a, const BlockFacts& b) {
+  return a.size * a.count > b.size * b.count;
 }
 
-void Add(const Counts& from, Counts* to) {
-  to->allocations += from.allocations;
-  to->frees += from.frees;
-  to->out_of_memory += from.out_of_memory;
-  to->failed_allocations += from.failed_allocations;
-  to->refused_frees += from.refused_frees;
-  to->frees_of_unseen += from.frees_of_unseen;
-  to->frees_missed += from.frees_missed;
-  to->freed_with_context += from.freed_with_context;
-  to->unmatched_refusals += from.unmatched_refusals;
-  to->other_layers += from.other_layers;
-  for (size_t i = 0; i < from.by_kind.size(); ++i) to->by_kind[i] += from.by_kind[i];
+template <typename Row>
+constexpr size_t kMostRows = std::numeric_limits<size_t>::max();
+template <>
+constexpr size_t kMostRows<LaunchedFacts> = kMostLaunched;
+template <>
+constexpr size_t kMostRows<BlockFacts> = kMostLiveGroups;
+
+// --- One fact, by its rule.
+
+template <HasFacts Struct>
+void Add(const Struct& from, Struct* to);
+
+template <typename Number>
+void Sum(const Number& from, Number* to) {
+  *to += from;
+}
+template <typename Number, size_t size>
+void Sum(const std::array<Number, size>& from, std::array<Number, size>* to) {
+  for (size_t i = 0; i < size; ++i) (*to)[i] += from[i];
 }
 
-void Add(const OffloadFacts& from, OffloadFacts* to) {
-  to->out_bytes += from.out_bytes;
-  to->returned_bytes += from.returned_bytes;
-  to->gate_ns += from.gate_ns;
-  to->longest_gate_ns = std::max(to->longest_gate_ns, from.longest_gate_ns);
-  to->most_bytes += from.most_bytes;
-  to->left_out += from.left_out;
-  for (size_t i = 0; i < from.by_reason.size(); ++i) to->by_reason[i] += from.by_reason[i];
+// The value for "several".
+void MakeSame(const std::string& from, std::string* to) {
+  if (from != *to) *to = "several";
+}
+void MakeSame(int from, int* to) {
+  if (from != *to) *to = kNoDevice;
 }
 
-void Add(const Peak& from, Peak* to) {
-  to->allocated_bytes += from.allocated_bytes;
-  to->reserved_then_bytes += from.reserved_then_bytes;
-  to->requested_then_bytes += from.requested_then_bytes;
-  to->reserved_bytes += from.reserved_bytes;
-  to->requested_bytes += from.requested_bytes;
-  to->host_bytes += from.host_bytes;
-  to->registered_bytes += from.registered_bytes;
-  to->managed_bytes += from.managed_bytes;
-  to->imported_bytes += from.imported_bytes;
-  to->mapped_bytes += from.mapped_bytes;
-  to->address_range_bytes += from.address_range_bytes;
-}
-
-void Add(const ReadReport& from, ReadReport* to) {
-  to->events += from.events;
-  to->chunks += from.chunks;
-  to->damaged_chunks += from.damaged_chunks;
-  to->damaged_bytes += from.damaged_bytes;
-  to->missing_events += from.missing_events;
-  to->dropped_events += from.dropped_events;
-  to->overwritten_events += from.overwritten_events;
-  to->closed = to->closed && from.closed;
-}
-
-void Add(const std::vector<TallyFacts>& from, std::vector<TallyFacts>* to) {
-  for (const TallyFacts& tally : from) {
-    auto known = std::find_if(to->begin(), to->end(), [&tally](const TallyFacts& other) {
-      return other.name == tally.name && other.path == tally.path;
-    });
-    if (known == to->end()) {
-      to->push_back(tally);
-      continue;
-    }
-    known->calls += tally.calls;
-    known->allocations += tally.allocations;
-    known->frees += tally.frees;
-    known->failed += tally.failed;
-    known->total_bytes += tally.total_bytes;
-    Add(tally.at_peak, &known->at_peak);
-    Add(tally.at_end, &known->at_end);
-    known->highest_bytes += tally.highest_bytes;
-    Add(tally.other_at_end, &known->other_at_end);
-    known->other_highest_bytes += tally.other_highest_bytes;
-  }
-  std::stable_sort(to->begin(), to->end(), [](const TallyFacts& a, const TallyFacts& b) {
-    return std::tie(b.at_peak.bytes, b.total_bytes, b.calls) <
-           std::tie(a.at_peak.bytes, a.total_bytes, a.calls);
-  });
-}
-
-void Add(const std::vector<HistogramRow>& from, std::vector<HistogramRow>* to) {
-  for (const HistogramRow& row : from) {
-    auto place = std::lower_bound(
-        to->begin(), to->end(), row.from_bytes,
-        [](const HistogramRow& other, uint64_t bytes) { return other.from_bytes < bytes; });
-    if (place == to->end() || place->from_bytes != row.from_bytes) {
-      to->insert(place, row);
-      continue;
-    }
-    place->allocations += row.allocations;
-    place->total_bytes += row.total_bytes;
-    Add(row.at_peak, &place->at_peak);
-    Add(row.at_end, &place->at_end);
-  }
-}
-
-void Add(const LiveFacts& from, LiveFacts* to) {
-  Add(from.device, &to->device);
-  Add(from.other, &to->other);
-  for (const BlockFacts& group : from.groups) {
-    auto known = std::find_if(to->groups.begin(), to->groups.end(), [&](const BlockFacts& other) {
-      return std::tie(other.site, other.library, other.call, other.memory, other.size) ==
-             std::tie(group.site, group.library, group.call, group.memory, group.size);
-    });
-    if (known == to->groups.end()) {
-      to->groups.push_back(group);
-    } else {
-      known->count += group.count;
-      known->time_ns = std::min(known->time_ns, group.time_ns);
-      // As a rule each rank has a card of its own, and what it keeps is the same.
-      if (known->device != group.device) known->device = kNoDevice;
-    }
-  }
-  to->groups_left_out += from.groups_left_out;
-  std::stable_sort(
-      to->groups.begin(), to->groups.end(),
-      [](const BlockFacts& a, const BlockFacts& b) { return a.size * a.count > b.size * b.count; });
-  if (to->groups.size() > kMostLiveGroups) {
-    to->groups_left_out += to->groups.size() - kMostLiveGroups;
-    to->groups.resize(kMostLiveGroups);
-  }
-}
-
-// Facts that all have in common; the others are each trace's own.
 void Intersect(const std::map<std::string, std::string>& with,
                std::map<std::string, std::string>* facts) {
   std::erase_if(*facts, [&with](const auto& fact) {
@@ -141,64 +63,132 @@ void Intersect(const std::map<std::string, std::string>& with,
   });
 }
 
-// What has no meaning for several.
-void ClearOwn(Facts* total) {
-  total->missing.clear();
-  total->by_site.clear();
-  total->by_operation.clear();
-  total->by_module.clear();
-  total->by_category.clear();
-  total->snapshot.reset();
-  total->iterations = {};
-  total->lifetimes = {};
-  total->churn = {};
-  total->cache = {};
-  total->host = {};
-  total->before_peak = {};
-  total->advice.clear();
+template <typename Row>
+bool IsSameRow(const Row& a, const Row& b) {
+  bool is_same = true;
+  ForEachEntry<Row>([&](const auto& entry) {
+    if constexpr (requires { entry.key; }) {
+      if (entry.key && a.*entry.member != b.*entry.member) is_same = false;
+    }
+  });
+  return is_same;
 }
 
-void Add(const std::vector<LaunchedFacts>& from, std::vector<LaunchedFacts>* to) {
-  for (const LaunchedFacts& row : from) {
-    const auto same = std::find_if(to->begin(), to->end(), [&row](const LaunchedFacts& other) {
-      return other.name == row.name;
-    });
-    if (same != to->end()) {
-      same->launches += row.launches;
-    } else {
+// Returns how many rows had no room.
+template <typename Row>
+uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
+  for (const Row& row : from) {
+    const auto known =
+        std::ranges::find_if(*to, [&row](const Row& other) { return IsSameRow(row, other); });
+    if (known == to->end()) {
       to->push_back(row);
+    } else {
+      Add(row, &*known);
     }
   }
-  std::stable_sort(to->begin(), to->end(), [](const LaunchedFacts& a, const LaunchedFacts& b) {
-    return a.launches > b.launches;
-  });
-  if (to->size() > kMostLaunched) to->resize(kMostLaunched);
+  std::ranges::stable_sort(*to, [](const Row& a, const Row& b) { return ComesFirst(a, b); });
+  const size_t kept = std::min(to->size(), kMostRows<Row>);
+  const uint64_t cut = to->size() - kept;
+  to->resize(kept);
+  return cut;
 }
 
-void Add(const LaunchesFacts& from, LaunchesFacts* to) {
-  to->launches += from.launches;
-  to->sampled = to->sampled || from.sampled;
-  Add(from.by_kernel, &to->by_kernel);
-  Add(from.by_range, &to->by_range);
+// Whether the rule has a meaning for facts of this type.
+template <typename Member>
+constexpr bool kIsNumber = std::is_arithmetic_v<Member> && !std::same_as<Member, bool>;
+template <typename Member>
+constexpr bool kIsArray = requires(Member member) {
+  member.fill(0);
+};
+template <typename Member>
+constexpr bool kIsRowList = requires(Member member) {
+  requires HasFacts<typename Member::value_type>;
+  ComesFirst(member.front(), member.front());
+};
+
+// Adds what one trace has to what all before had.
+template <typename Member>
+void AddFact(Merge rule, const Member& from, Member* to) {
+  if constexpr (kIsNumber<Member> || kIsArray<Member>) {
+    if (rule == Merge::kSum) Sum(from, to);
+  }
+  if constexpr (kIsNumber<Member>) {
+    if (rule == Merge::kMost) *to = std::max(*to, from);
+    if (rule == Merge::kLeast) *to = std::min(*to, from);
+  }
+  if constexpr (std::same_as<Member, bool>) {
+    if (rule == Merge::kAll) *to = *to && from;
+    if (rule == Merge::kAny) *to = *to || from;
+  }
+  if constexpr (std::same_as<Member, std::string> || std::same_as<Member, int>) {
+    if (rule == Merge::kSame) MakeSame(from, to);
+  }
+  if constexpr (std::same_as<Member, std::map<std::string, std::string>>) {
+    if (rule == Merge::kCommon) Intersect(from, to);
+  }
+  if constexpr (HasFacts<Member>) {
+    if (rule == Merge::kParts) Add(from, to);
+  }
+  if constexpr (kIsRowList<Member>) {
+    if (rule == Merge::kJoin) Join(from, to);
+  }
 }
 
-void AddTrace(const Facts& trace, Facts* total) {
-  if (trace.kind != total->kind) total->kind = "several";
-  total->reserved_known = total->reserved_known && trace.reserved_known;
-  total->simulated = total->simulated && trace.simulated;
-  total->end_ns = std::max(total->end_ns, trace.end_ns);
-  total->largest_block_bytes = std::max(total->largest_block_bytes, trace.largest_block_bytes);
-  Intersect(trace.facts, &total->facts);
-  Add(trace.report, &total->report);
-  Add(trace.counts, &total->counts);
-  Add(trace.offload, &total->offload);
-  Add(trace.launches, &total->launches);
-  Add(trace.peak, &total->peak);
-  Add(trace.by_library, &total->by_library);
-  Add(trace.by_kind, &total->by_kind);
-  Add(trace.by_call, &total->by_call);
-  Add(trace.histogram, &total->histogram);
-  Add(trace.live, &total->live);
+// --- All facts of a struct.
+
+template <typename Struct, typename Entry>
+void AddEntry(const Entry& entry, const Struct& from, Struct* to) {
+  if constexpr (requires { entry.entries; }) {
+    std::apply([&](const auto&... inner) { (AddEntry(inner, from, to), ...); }, entry.entries);
+  } else if constexpr (requires {
+                         entry.member;
+                         entry.merge;
+                       }) {
+    AddFact(entry.merge, from.*entry.member, &(to->*entry.member));
+  } else if constexpr (requires { entry.member; }) {  // a Spread; AsColumns have no rule
+    if constexpr (HasFacts<std::remove_cvref_t<decltype(from.*entry.member)>>) {
+      Add(from.*entry.member, &(to->*entry.member));
+    }
+  }
+}
+
+template <HasFacts Struct>
+void Add(const Struct& from, Struct* to) {
+  ForEachEntry<Struct>([&](const auto& entry) { AddEntry(entry, from, to); });
+}
+
+// Groups that have no room are counted.
+template <>
+void Add(const LiveFacts& from, LiveFacts* to) {
+  Add(from.device, &to->device);
+  Add(from.other, &to->other);
+  to->groups_left_out += from.groups_left_out + Join(from.groups, &to->groups);
+}
+
+// Empties what has no meaning for several traces.
+template <HasFacts Struct>
+void ClearOwn(Struct* total);
+
+template <typename Struct, typename Entry>
+void ClearEntry(const Entry& entry, Struct* total) {
+  if constexpr (requires { entry.entries; }) {
+    std::apply([&](const auto&... inner) { (ClearEntry(inner, total), ...); }, entry.entries);
+  } else if constexpr (requires { entry.member; }) {
+    auto& value = total->*entry.member;
+    using Member = std::remove_cvref_t<decltype(value)>;
+    bool is_own = false;
+    if constexpr (requires { entry.merge; }) is_own = entry.merge == Merge::kOwn;
+    if (is_own) {
+      value = Member();
+    } else if constexpr (HasFacts<Member>) {
+      ClearOwn(&value);
+    }
+  }
+}
+
+template <HasFacts Struct>
+void ClearOwn(Struct* total) {
+  ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
 }
 
 }  // namespace
@@ -211,18 +201,9 @@ FactSet MergeTraces(std::vector<Facts> traces) {
   FactSet set;
   set.total = traces.front();
   if (traces.size() > 1) {
-    set.total.file.clear();
-    set.total.rank.reset();
-    set.total.peak.time_ns = 0;
-    set.total.peak.sequence = 0;
-    set.total.devices.clear();
-    set.total.out_of_memory.clear();
-    set.total.largest_at_peak.clear();
-    set.total.timeline = {};
-    set.total.fragmentation = {};
     ClearOwn(&set.total);
+    for (size_t i = 1; i < traces.size(); ++i) Add(traces[i], &set.total);
     set.total.traces = traces.size();
-    for (size_t i = 1; i < traces.size(); ++i) AddTrace(traces[i], &set.total);
   }
   set.comparison = CompareRanks(traces);
   set.traces = std::move(traces);

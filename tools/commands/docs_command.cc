@@ -1,4 +1,5 @@
-// vramstow docs configuration: docs/configuration.md, made from the table of options.
+// vramstow docs: docs/configuration.md, made from the table of options, and what docs/metrics.md
+// lists, made from the tables of facts.
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "base/options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
+#include "tools/report/metrics_page.h"
 #include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
@@ -97,11 +99,11 @@ std::string ConfigurationPage() {
 }  // namespace
 
 int DocsCommand(const std::vector<std::string>& arguments) {
-  if (arguments != std::vector<std::string>{"configuration"}) {
-    Complain("docs", "there is one page to make: vramstow docs configuration.");
-    return kExitUsage;
-  }
-  return PrintResult("docs", ConfigurationPage());
+  const std::string page = arguments.size() == 1 ? arguments.front() : "";
+  if (page == "configuration") return PrintResult("docs", ConfigurationPage());
+  if (page == "metrics") return PrintResult("docs", MetricsTables());
+  Complain("docs", "there are two pages to make: configuration and metrics.");
+  return kExitUsage;
 }
 
 }  // namespace vramstow

@@ -1,18 +1,16 @@
 #include "tools/report/html.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tools/analysis/call_stack.h"
 #include "tools/report/json.h"
+#include "tools/report/json_writer.h"
 #include "tools/report/page_assets.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Of all processes of a page together. A life takes about 45 bytes, a step of the levels 25.
 constexpr size_t kMostLives = 150000;
@@ -114,25 +112,40 @@ std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
       ",\"requested\":[", columns[4], "]}");
 }
 
+void WriteSite(const SiteDetail& site, JsonWriter* json) {
+  json->BeginObject();
+  json->Key("site");
+  json->Value(site.site);
+  json->Key("operation");
+  json->Value(site.operation);
+  json->Key("phase");
+  json->Value(PhaseName(site.phase));
+  json->Key("peak");
+  json->Value(site.at_peak.bytes);
+  json->Key("frames");
+  json->BeginArray();
+  for (const uint32_t frame : site.frames) json->Value(frame);
+  json->EndArray();
+  json->EndObject();
+}
+
 std::string SitesText(const Detail& detail, size_t most) {
-  Json sites = Json::array();
+  JsonWriter sites;
+  sites.BeginArray();
   for (size_t i = 0; i < std::min(detail.sites.size(), most); ++i) {
-    const SiteDetail& site = detail.sites[i];
-    sites.push_back({{"site", site.site},
-                     {"operation", site.operation},
-                     {"phase", PhaseName(site.phase)},
-                     {"peak", site.at_peak.bytes},
-                     {"frames", site.frames}});
+    WriteSite(detail.sites[i], &sites);
   }
-  if (sites.empty())
-    sites.push_back({{"site", "unknown"},
-                     {"operation", ""},
-                     {"phase", "unknown"},
-                     {"peak", 0},
-                     {"frames", Json::array()}});
-  return absl::StrCat(
-      "\"sites\":", sites.dump(-1, ' ', false, Json::error_handler_t::replace),
-      ",\"frames\":", Json(detail.frames).dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (detail.sites.empty() || most == 0) {
+    SiteDetail unknown;
+    unknown.site = "unknown";
+    WriteSite(unknown, &sites);
+  }
+  sites.EndArray();
+  JsonWriter frames;
+  frames.BeginArray();
+  for (const std::string& frame : detail.frames) frames.Value(frame);
+  frames.EndArray();
+  return absl::StrCat("\"sites\":", sites.Take(), ",\"frames\":", frames.Take());
 }
 
 std::string DetailText(const Facts& facts, const Detail& detail, size_t shares) {

@@ -1,10 +1,11 @@
 #include "tools/report/sections.h"
-#include "tools/analysis/link.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/analysis/fact_names.h"
+#include "tools/analysis/link.h"
 #include "tools/report/chart.h"
 #include "tools/report/table.h"
 #include "tools/report/words.h"
@@ -117,14 +118,10 @@ std::string PeakSection(const Facts& facts) {
                           Counted(facts.counts.allocations, "allocation"),
                           Counted(facts.counts.frees, "free"), Bytes(facts.largest_block_bytes),
                           Counted(facts.counts.out_of_memory, "time"));
-  const std::pair<const char*, uint64_t> others[] = {
-      {"pinned host memory", peak.host_bytes},
-      {"registered host memory", peak.registered_bytes},
-      {"managed memory", peak.managed_bytes},
-      {"imported from other processes", peak.imported_bytes},
-      {"mapped into address ranges", peak.mapped_bytes}};
-  for (const auto& [name, bytes] : others) {
-    if (bytes > 0) text += absl::StrCat("  ", name, ": ", Bytes(bytes), " at the most\n");
+  for (const auto& [name, bytes] : ListedPeaks(peak)) {
+    if (bytes == 0) continue;
+    absl::StrAppend(&text, "  ", absl::string_view(name.data(), name.size()), ": ", Bytes(bytes),
+                    " at the most\n");
   }
   if (facts.offload.out_bytes > 0) {
     text += absl::StrCat("  offload: ", MovedInWords(facts.offload), "\n");
