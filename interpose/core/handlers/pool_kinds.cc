@@ -1,28 +1,42 @@
 #include "interpose/core/handlers/pool_kinds.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace vramstow::handlers {
 namespace {
 
 constexpr size_t kPlaces = 64;
 
+// A place is free, then taken by one thread, and its pool is named when its kind is there: no other
+// thread ever sees the one without the other. No handle has these numbers.
+constexpr uintptr_t kFree = 0;
+constexpr uintptr_t kTaken = 1;
+
 struct Place {
-  std::atomic<CUmemoryPool> pool;  // null: free
+  std::atomic<uintptr_t> pool;
   std::atomic<MemoryKind> kind;
 };
 
-Place places[kPlaces];
-std::atomic<size_t> used{0};  // places that were ever taken, from the first on
+constinit Place places[kPlaces] = {};
+constinit std::atomic<size_t> used{0};  // places that were ever named, from the first on
+
+uintptr_t NameOf(CUmemoryPool pool) { return reinterpret_cast<uintptr_t>(pool); }
 
 Place* Find(CUmemoryPool pool) {
-  const size_t count = std::min(used.load(std::memory_order_acquire), kPlaces);
+  const size_t count = used.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
-    if (places[i].pool.load(std::memory_order_acquire) == pool) return &places[i];
+    if (places[i].pool.load(std::memory_order_acquire) == NameOf(pool)) return &places[i];
   }
   return nullptr;
+}
+
+void CountAsUsed(size_t index) {
+  size_t count = used.load(std::memory_order_relaxed);
+  while (count <= index &&
+         !used.compare_exchange_weak(count, index + 1, std::memory_order_acq_rel)) {
+  }
 }
 
 }  // namespace
@@ -40,20 +54,23 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
     known->kind.store(kind, std::memory_order_release);
     return;
   }
-  if (Place* left = Find(nullptr)) {
-    left->kind.store(kind, std::memory_order_relaxed);
-    CUmemoryPool none = nullptr;
-    if (left->pool.compare_exchange_strong(none, pool, std::memory_order_release)) return;
+  for (size_t i = 0; i < kPlaces; ++i) {
+    uintptr_t free = kFree;
+    if (!places[i].pool.compare_exchange_strong(free, kTaken, std::memory_order_acquire)) continue;
+    places[i].kind.store(kind, std::memory_order_relaxed);
+    places[i].pool.store(NameOf(pool), std::memory_order_release);
+    CountAsUsed(i);
+    return;
   }
-  const size_t index = used.fetch_add(1, std::memory_order_relaxed);
-  if (index >= kPlaces) return;
-  places[index].kind.store(kind, std::memory_order_relaxed);
-  places[index].pool.store(pool, std::memory_order_release);
 }
 
+// Two threads that were told of a pool at the same time may both have noted it.
 void ForgetPool(CUmemoryPool pool) {
   if (pool == nullptr) return;
-  if (Place* known = Find(pool)) known->pool.store(nullptr, std::memory_order_release);
+  while (Place* known = Find(pool)) {
+    uintptr_t name = NameOf(pool);
+    known->pool.compare_exchange_strong(name, kFree, std::memory_order_release);
+  }
 }
 
 MemoryKind KindOfPool(CUmemoryPool pool) {
