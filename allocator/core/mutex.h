@@ -14,23 +14,25 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_annotations.h"
+
 namespace vramstow {
 
-class Mutex {
+class VRAMSTOW_CAPABILITY("mutex") Mutex {
  public:
   constexpr Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() {
+  void Lock() VRAMSTOW_ACQUIRE() {
     uint32_t expected = kFree;
     if (!state_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire)) LockSlow();
   }
-  bool TryLock() {
+  bool TryLock() VRAMSTOW_TRY_ACQUIRE(true) {
     uint32_t expected = kFree;
     return state_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire);
   }
-  void Unlock() {
+  void Unlock() VRAMSTOW_RELEASE() {
     state_.store(kFree, std::memory_order_release);
     if (sleepers_.load(std::memory_order_relaxed) != 0) Wake();
   }
@@ -50,10 +52,10 @@ class Mutex {
   std::atomic<uint32_t> sleepers_{0};
 };
 
-class MutexLock {
+class VRAMSTOW_SCOPED_CAPABILITY MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) : mutex_(mutex) { mutex_->Lock(); }
-  ~MutexLock() { mutex_->Unlock(); }
+  explicit MutexLock(Mutex* mutex) VRAMSTOW_ACQUIRE(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  ~MutexLock() VRAMSTOW_RELEASE() { mutex_->Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
