@@ -181,7 +181,6 @@ enum VramstowSimulatorWorkKind {
   kVramstowSimulatorFillWork = 3,
 };
 
-// The numbers are CUPTI's for kinds of memory, too.
 enum VramstowSimulatorPlace {
   kVramstowSimulatorPageable = 1,
   kVramstowSimulatorPinned = 2,

@@ -5,11 +5,28 @@
 #include <cupti.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "simulator/runtime/profiler_place.h"
+#include "simulator/simulator_api.h"
+
 namespace vramstow {
 namespace {
+
+using simulator::ProfiledCall;
+using simulator::ProfiledWork;
+
+// The agreement between the driver and the libraries over it.
+static_assert(sizeof(ProfiledCall) == sizeof(vramstowSimulatorCall));
+static_assert(offsetof(ProfiledCall, context_id) == offsetof(vramstowSimulatorCall, context_id));
+static_assert(offsetof(ProfiledCall, pool) == offsetof(vramstowSimulatorCall, pool));
+static_assert(offsetof(ProfiledCall, data) == offsetof(vramstowSimulatorCall, data));
+static_assert(sizeof(ProfiledWork) == sizeof(vramstowSimulatorWork));
+static_assert(offsetof(ProfiledWork, kernel) == offsetof(vramstowSimulatorWork, kernel));
+static_assert(offsetof(ProfiledWork, bytes) == offsetof(vramstowSimulatorWork, bytes));
+static_assert(sizeof(simulator::Profiler) == sizeof(vramstowSimulatorProfiler));
 
 struct Seen {
   CUpti_CallbackDomain domain;

@@ -15,20 +15,20 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "include/vramstow/framework.h"
-#include "interpose/core/core.h"
 #include "interpose/core/framework/framework.h"
-#include "interpose/core/pools/settings.h"
 #include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
 
 constexpr char kLibrary[] = "/lib/libc10_cuda.so";
-constexpr char kInstall[] = VRAMSTOW_TORCH_INSTALL_SYMBOL;
-constexpr char kKnown[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
-constexpr char kProgram[] = VRAMSTOW_PROGRAM_VARIABLE;
+constexpr char kInstall[] = "vramstow_torch_install";
+// As python/start/sitecustomize.py has it: PyTorch's folder, a line end, the adapter.
+constexpr char kKnown[] = "VRAMSTOW_TORCH_ADAPTER";
+constexpr char kProgram[] = "VRAMSTOW_PROGRAM";
 // What the compiler must not run under.
 constexpr const char* kOwnVariables[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH=", "PYTHONPATH="};
 constexpr size_t kMostVariables = 4096;
@@ -165,23 +165,22 @@ const char* Install(const char* folder, Answer* answer) {
     const bool named = std::strncmp(answer->text, kWhose, sizeof kWhose - 1) == 0;
     return answer->text + (named ? sizeof kWhose - 1 : 0);
   }
-  const VramstowShim& shim = *TheCore().shim;
+  const VramstowShim& shim = Shim();
   void* adapter = shim.open_library(answer->text, RTLD_NOW | RTLD_LOCAL);
   void* found = adapter == nullptr ? nullptr : shim.find_symbol(adapter, kInstall);
   if (found == nullptr) {
     const char* why = dlerror();
     return why == nullptr ? "the adapter cannot be loaded" : why;
   }
-  return reinterpret_cast<vramstow_torch_install_function>(found)();
+  return reinterpret_cast<const char* (*)()>(found)();
 }
 
 }  // namespace
 
-void LoadAdapter() {
+void LoadAdapter(const Options& options) {
   static constinit std::atomic<bool> done{false};
-  Core& core = TheCore();
-  if (!WantsPool(core.process.options()) || HasFramework() ||
-      std::strcmp(core.process.options().level, "segments") == 0 || done.exchange(true)) {
+  if (!WantsPool(options) || HasFramework() || std::strcmp(options.level, "segments") == 0 ||
+      done.exchange(true)) {
     return;
   }
   const KeepErrno keep_errno;

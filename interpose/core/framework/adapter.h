@@ -10,10 +10,12 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_
 #define VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_
 
+#include "base/options.h"
+
 namespace vramstow {
 
 // Called once CUDA is initialised. Does nothing in a process without PyTorch, or at segment level.
-void LoadAdapter();
+void LoadAdapter(const Options& options);
 
 }  // namespace vramstow
 

@@ -3,12 +3,16 @@
 #include <atomic>
 #include <cstring>
 
-#include "interpose/core/core.h"
 #include "interpose/core/pools/out_of_memory.h"
 #include "interpose/core/pools/pool_trace.h"
-#include "interpose/core/pools/settings.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/pools/regions.h"
 #include "interpose/core/record/free_bytes.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/reentrancy_guard.h"
+#include "interpose/core/runtime/settings.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/framework.h"
@@ -26,7 +30,7 @@ uint16_t LibraryOf(const void* return_address) {
   static constinit std::atomic<uint16_t> known{kUnknownName};
   uint16_t library = known.load(std::memory_order_relaxed);
   if (library == kUnknownName) [[unlikely]] {
-    library = TheCore().trace.Library(return_address);
+    library = framework_context.trace.Library(return_address);
     known.store(library, std::memory_order_relaxed);
   }
   return library;
@@ -34,14 +38,11 @@ uint16_t LibraryOf(const void* return_address) {
 
 // What the adapter calls is not the driver's business: while the pool works for it, calls that come
 // in through the hooks are the driver's own.
-class Inside {
+class FrameworkCall {
  public:
-  explicit Inside(const void* return_address, EventKind kind = EventKind::kFree,
-                  const StackName* names = nullptr, size_t count = 0)
-      : thread_(TheCore().shim->thread()), call_(LibraryOf(return_address), kind, names, count) {
-    ++thread_->depth;
-  }
-  ~Inside() { --thread_->depth; }
+  explicit FrameworkCall(const void* return_address, EventKind kind = EventKind::kFree,
+                         const StackName* names = nullptr, size_t count = 0)
+      : call_(framework_context.trace, LibraryOf(return_address), kind, names, count) {}
   // The pool says what it tried; this is the request itself, as those of the driver's functions
   // are.
   void RecordRefusal(const BlockRequest& request, int device) const {
@@ -53,15 +54,15 @@ class Inside {
     event.stream = request.stream;
     event.size = event.requested = request.size;
     event.result = CUDA_ERROR_OUT_OF_MEMORY;
-    PoolCall::Record(&event);
+    framework_context.pool_trace.Record(&event);
   }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  FrameworkCall(const FrameworkCall&) = delete;
+  FrameworkCall& operator=(const FrameworkCall&) = delete;
 
  private:
   KeepErrno keep_errno_;
-  VramstowThread* const thread_;
   PoolCall call_;
+  ReentrancyGuard guard_;
 };
 
 int CodeOf(PoolError error) {
@@ -80,7 +81,7 @@ int CodeOf(PoolError error) {
   return VRAMSTOW_NOT_ACTIVE;
 }
 
-Pools::Use UseOf(int handle) { return TheCore().pools.At(handle); }
+Pools::Use UseOf(int handle) { return framework_context.pools.At(handle); }
 
 void Put(const BlockRequest& request, const Block& served, int device,
          vramstow_framework_block* block) {
@@ -89,17 +90,17 @@ void Put(const BlockRequest& request, const Block& served, int device,
 }
 
 int Open(int device, int* handle) {
-  const Inside inside(__builtin_return_address(0));
-  Pools& pools = TheCore().pools;
+  const FrameworkCall call(__builtin_return_address(0));
+  Pools& pools = framework_context.pools;
   Pools::Use use = pools.ForCurrentContext();
   if (!use || use.device() != device) return VRAMSTOW_NOT_ACTIVE;
-  DescribeFreeBytes(use.device());
+  framework_context.free_bytes.Describe(use.device());
   *handle = pools.NumberOf(use);
   return VRAMSTOW_OK;
 }
 
-inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint64_t stream,
-                          uint64_t pool, vramstow_framework_block* block, int* served) {
+inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, uint64_t stream,
+                         uint64_t pool, vramstow_framework_block* block, int* served) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   // What a private pool has stays where it is.
@@ -112,25 +113,27 @@ inline int AllocateInside(const Inside& inside, int handle, uint64_t size, uint6
     *served = made.served == Served::kHit ? VRAMSTOW_SERVED_FROM_CACHE : VRAMSTOW_SERVED_SLOWLY;
     if (made.served != Served::kHit) {
       TellFailedCheck(use.get());
-      SampleFreeBytes(use.device());
+      framework_context.free_bytes.Sample(use.device());
     }
     return VRAMSTOW_OK;
   }
   TellFailedCheck(use.get());
   if (error == PoolError::kOutOfMemory) {
-    inside.RecordRefusal(request, use.device());
-    DescribeOutOfMemory(use.get());
+    call.RecordRefusal(request, use.device());
+    DescribeOutOfMemory(framework_context.trace, use.get());
   }
   return CodeOf(error);
 }
 
 int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
              vramstow_framework_block* block, int* served) {
-  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
-  return AllocateInside(inside, handle, size, stream, pool, block, served);
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate);
+  return AllocateBlock(call, handle, size, stream, pool, block, served);
 }
 
-int KeepsStacks() { return std::strcmp(TheCore().process.options().stacks, "off") != 0 ? 1 : 0; }
+int KeepsStacks() {
+  return std::strcmp(framework_context.process.options().stacks, "off") != 0 ? 1 : 0;
+}
 
 std::string_view KindOf(const vramstow_framework_name& name) {
   switch (name.kind) {
@@ -150,13 +153,13 @@ int AllocateFor(int handle, uint64_t size, uint64_t stream, uint64_t pool,
   size_t kept = 0;
   for (int i = 0; i < count && kept < kMaxNames; ++i)
     told[kept++] = {names[i].text, KindOf(names[i])};
-  const Inside inside(__builtin_return_address(0), EventKind::kAllocate, told, kept);
-  return AllocateInside(inside, handle, size, stream, pool, block, served);
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, told, kept);
+  return AllocateBlock(call, handle, size, stream, pool, block, served);
 }
 
 int AllocateAt(int handle, uint64_t address, uint64_t size, uint64_t stream, uint64_t pool,
                vramstow_framework_block* block) {
-  const Inside inside(__builtin_return_address(0), EventKind::kAllocate);
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate);
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   const BlockRequest request{size, stream, pool, Layer::kFramework};
@@ -178,8 +181,8 @@ void Put(const BlockInfo& info, int device, vramstow_framework_block* block) {
 }
 
 int Free(uint64_t address, vramstow_framework_block* block) {
-  const Inside inside(__builtin_return_address(0));
-  Pools::Use use = TheCore().pools.Owning(address);
+  const FrameworkCall call(__builtin_return_address(0));
+  Pools::Use use = framework_context.pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
   // PyTorch's own allocator may have tensors in blocks of ours: it asked cuMemAlloc for them.
@@ -191,13 +194,13 @@ int Free(uint64_t address, vramstow_framework_block* block) {
 }
 
 int RecordUse(uint64_t address, uint64_t stream) {
-  const Inside inside(__builtin_return_address(0));
-  Pools::Use use = TheCore().pools.Owning(address);
+  const FrameworkCall call(__builtin_return_address(0));
+  Pools::Use use = framework_context.pools.Owning(address);
   return use ? CodeOf(use->RecordUse(address, stream)) : VRAMSTOW_NOT_OURS;
 }
 
 int Find(uint64_t address, vramstow_framework_block* block) {
-  Pools::Use use = TheCore().pools.Owning(address);
+  Pools::Use use = framework_context.pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
   const PoolError error = use->Find(address, &info);
@@ -216,7 +219,7 @@ int Keep(int handle, uint64_t pool, int keep) {
 }
 
 int Trim(int handle, int wait, uint64_t* released_bytes) {
-  const Inside inside(__builtin_return_address(0));
+  const FrameworkCall call(__builtin_return_address(0));
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   const PoolStats stats = use->Stats();
@@ -312,8 +315,38 @@ int Shortage(int handle, vramstow_framework_shortage* shortage) {
   return VRAMSTOW_OK;
 }
 
+// What the observer wants to know; called for every event of the pools.
+void OnEvent(const Event& event) {
+  const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
+  if (observer == nullptr) return;
+  // Segments come mapped.
+  const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
+  switch (event.kind) {
+    case EventKind::kAllocate:
+    case EventKind::kFree:
+      if (!segment || event.result != 0) break;
+      observer->mapping(event.device, event.address, event.size,
+                        event.kind == EventKind::kAllocate ? 1 : 0);
+      break;
+    case EventKind::kMap:
+      if (event.result == 0) observer->mapping(event.device, event.address, event.size, 1);
+      break;
+    case EventKind::kUnmap:
+      observer->mapping(event.device, event.address, event.size, 0);
+      break;
+    case EventKind::kFreeCompleted:
+      if (event.layer == Layer::kFramework) {
+        observer->completed(event.device, event.address, event.size, event.requested);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
 int Observe(const vramstow_framework_observer* observer) {
   the_observer.store(observer, std::memory_order_release);
+  framework_context.pool_trace.Observe(OnEvent);
   return VRAMSTOW_OK;
 }
 
@@ -342,39 +375,11 @@ constexpr vramstow_framework kTable = {
 
 const vramstow_framework* FrameworkTable(uint32_t version) {
   if (version != VRAMSTOW_FRAMEWORK_VERSION) return nullptr;
-  Core& core = TheCore();
-  if (!core.process.Start() || !WantsPool(core.process.options())) return nullptr;
+  Process& process = framework_context.process;
+  if (!process.Start() || !WantsPool(process.options())) return nullptr;
   return &kTable;
 }
 
 bool HasFramework() { return the_observer.load(std::memory_order_acquire) != nullptr; }
-
-void TellFramework(const Event& event) {
-  const vramstow_framework_observer* observer = the_observer.load(std::memory_order_acquire);
-  if (observer == nullptr) return;
-  // Segments come mapped.
-  const bool segment = event.layer == Layer::kPool && event.memory == MemoryKind::kDevice;
-  switch (event.kind) {
-    case EventKind::kAllocate:
-    case EventKind::kFree:
-      if (!segment || event.result != 0) break;
-      observer->mapping(event.device, event.address, event.size,
-                        event.kind == EventKind::kAllocate ? 1 : 0);
-      break;
-    case EventKind::kMap:
-      if (event.result == 0) observer->mapping(event.device, event.address, event.size, 1);
-      break;
-    case EventKind::kUnmap:
-      observer->mapping(event.device, event.address, event.size, 0);
-      break;
-    case EventKind::kFreeCompleted:
-      if (event.layer == Layer::kFramework) {
-        observer->completed(event.device, event.address, event.size, event.requested);
-      }
-      break;
-    default:
-      break;
-  }
-}
 
 }  // namespace vramstow

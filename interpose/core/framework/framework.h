@@ -7,20 +7,30 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_FRAMEWORK_H_
 #define VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_FRAMEWORK_H_
 
-#include "base/event.h"
+#include <cstdint>
+
+#include "interpose/core/runtime/core.h"
 
 struct vramstow_framework;
 
 namespace vramstow {
+
+// All that the functions of the table reach of the core: an adapter hands them nothing. Defined in
+// wiring.cc.
+struct FrameworkContext {
+  Process& process;
+  Trace& trace;
+  FreeBytes& free_bytes;
+  Pools& pools;
+  PoolTrace& pool_trace;
+};
+extern const FrameworkContext framework_context;
 
 // Null: not this version.
 const vramstow_framework* FrameworkTable(uint32_t version);
 
 // Whether a framework's adapter serves from the pools.
 bool HasFramework();
-
-// What the observer of a framework wants to know; called for every event of the pools.
-void TellFramework(const Event& event);
 
 }  // namespace vramstow
 

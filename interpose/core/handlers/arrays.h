@@ -1,6 +1,6 @@
 // Arrays and mipmapped arrays. The address in their events is the array's handle.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAYS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ARRAYS_H_
 
@@ -20,8 +20,8 @@ CUresult RecordArray(const Call& call, MemoryKind memory, CUresult result, const
   event.address = Output(result, array);
   event.requested = bytes;
   event.size = has_memory ? bytes : 0;
-  event.device = result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice;
-  Record(call.entry(), event);
+  event.device = result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice;
+  Record(call, event);
   return result;
 }
 

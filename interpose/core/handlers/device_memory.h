@@ -1,10 +1,9 @@
 // cuMemAlloc and its kin.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_DEVICE_MEMORY_H_
 
-#include "interpose/core/handlers/pooled.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -12,18 +11,18 @@ namespace vramstow::handlers {
 template <typename Call, typename Pointer, typename Size>
 CUresult MemAlloc(const Call& call, Pointer* dptr, Size bytesize) {
   if constexpr (kPoolable<Pointer>) {
-    const PoolAnswer answer = AllocatePooled(call.entry(), {.size = bytesize}, dptr);
+    const PoolAnswer answer = call.pools().Allocate(call.site(), {.size = bytesize}, dptr);
     if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
   }
   Event event;
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevice;
-  event.device = DeviceBeforeAllocation();
+  event.device = DeviceBeforeAllocation(call);
   const CUresult result = call.Forward(dptr, bytesize);
   event.result = result;
   event.address = Output(result, dptr);
   event.size = event.requested = bytesize;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -32,19 +31,19 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
                        unsigned int element_size) {
   if constexpr (kPoolable<Pointer>) {
     const PoolAnswer answer =
-        AllocatePitchedPooled(call.entry(), dptr, pitch, {width, height, element_size});
+        call.pools().AllocatePitched(call.site(), dptr, pitch, {width, height, element_size});
     if (answer != PoolAnswer::kAskDriver) return ResultOf(answer);
   }
   Event event;
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kDevicePitched;
-  event.device = DeviceBeforeAllocation();
+  event.device = DeviceBeforeAllocation(call);
   const CUresult result = call.Forward(dptr, pitch, width, height, element_size);
   event.result = result;
   event.address = Output(result, dptr);
   event.requested = uint64_t{width} * height;
   event.size = result == CUDA_SUCCESS ? Output(result, pitch) * height : event.requested;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -53,7 +52,7 @@ template <typename Call, typename Pointer>
 CUresult MemFree(const Call& call, Pointer dptr) {
   if constexpr (kPoolable<Pointer>) {
     CUresult result;
-    if (FreePooled(call.entry(), dptr, &result)) return result;
+    if (call.pools().Free(call.site(), dptr, &result)) return result;
   }
   Event event;
   event.kind = EventKind::kFree;

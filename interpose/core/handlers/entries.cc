@@ -1,4 +1,4 @@
-// The wrappers: one for each row of the table. Each guards, delegates, returns.
+// The wrappers: one for each row of the table. Each guards, handles, returns.
 #include "interpose/core/handlers/arrays.h"
 #include "interpose/core/handlers/device_memory.h"
 #include "interpose/core/handlers/entry.h"
@@ -22,8 +22,8 @@ namespace {
     using Real = CUresult(CUDAAPI*) parameters;                                                    \
     static_assert(std::is_same_v<Real, decltype(&::symbol)>,                                       \
                   "the table must say what cuda.h says");                                          \
-    const Entry entry(Hook::k##symbol, __builtin_return_address(0));                               \
-    const Call<Real> call(entry, TheCore().driver.real(Hook::k##symbol));                          \
+    const Entry entry(handler_context, Hook::k##symbol, __builtin_return_address(0));              \
+    const Call<Real> call(entry);                                                                  \
     if (!entry.active()) return call.Forward arguments;                                            \
     return handlers::function(call, VRAMSTOW_WITHOUT_BRACKETS arguments);                          \
   }

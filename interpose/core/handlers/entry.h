@@ -1,61 +1,59 @@
-// The guard that every wrapper begins with, and the call that it hands to its delegate.
+// The guard that every wrapper begins with, and the call that it hands to its handler.
 //
-// Idea: a wrapper guards, delegates, returns. The guard lets a call in unless this thread is inside
+// Idea: a wrapper guards, handles, returns. The guard lets a call in unless this thread is inside
 // another wrapper already (the driver's own use of its exported functions is not the program's), or
 // vramstow has no part in this process now; such calls go straight to the driver. What is done with
-// calls that are let in is in delegate/.
+// calls that are let in is in the headers beside this one.
 //
 // Ownership: objects on the wrapper's stack. Threads: each its own. Errors: the driver's result is
 // always what the caller gets. errno is as the driver left it. No heap. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 
-#include "base/event.h"
-#include "interpose/core/core.h"
+#include "interpose/core/handlers/context.h"
+#include "interpose/core/record/activity.h"
+#include "interpose/core/record/interception_report.h"
+#include "interpose/core/runtime/call_site.h"
 #include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 
 class Entry {
  public:
-  Entry(Hook hook, const void* return_address)
-      : thread_(TheCore().shim->thread()), return_address_(return_address), hook_(hook) {
-    active_ = thread_->depth++ == 0 && TheCore().process.Admits(hook);
-    if (active_) Count();
+  Entry(const HandlerContext& context, Hook hook, const void* return_address)
+      : context_(context), site_{ThisThread(), return_address, hook} {
+    active_ = site_.thread->depth++ == 0 && context_.process.Admits(hook);
+    if (active_) context_.report.NoteCall(site_);
   }
   ~Entry() {
-    --thread_->depth;
-    if (thread_->correlation != 0) [[unlikely]] {
-      if (active_) TheCore().activity.Join(thread_);
+    --site_.thread->depth;
+    if (site_.thread->correlation != 0) [[unlikely]] {
+      if (active_) context_.activity.Join(site_.thread);
     }
   }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
   bool active() const { return active_; }
-  Hook hook() const { return hook_; }
-  const void* return_address() const { return return_address_; }
-  // What is joined to CUPTI's number for this call, if that is known at its end.
-  void NoteRecorded(uint64_t sequence) const { thread_->recorded = sequence; }
+  const CallSite& site() const { return site_; }
+  const HandlerContext& context() const { return context_; }
 
  private:
-  void Count() const {
-    Core& core = TheCore();
-    core.coverage.Count(hook_);
-    if (core.process.options().coverage) core.coverage.NoteCall(hook_, return_address_);
-  }
-
-  VramstowThread* const thread_;
-  const void* const return_address_;
-  const Hook hook_;
+  const HandlerContext& context_;
+  const CallSite site_;
   bool active_;
 };
 
-// One call of one hooked function, as a delegate sees it.
+// One call of one hooked function, as a handler sees it.
 template <typename Real>
 class Call {
  public:
-  Call(const Entry& entry, void* real) : entry_(entry), real_(reinterpret_cast<Real>(real)) {}
+  explicit Call(const Entry& entry)
+      : entry_(entry),
+        real_(reinterpret_cast<Real>(entry.context().driver.real(entry.site().hook))) {}
 
   // Asks the driver.
   template <typename... Arguments>
@@ -63,12 +61,17 @@ class Call {
     return real_(arguments...);
   }
 
-  const Entry& entry() const { return entry_; }
+  const CallSite& site() const { return entry_.site(); }
+  const HandlerContext& context() const { return entry_.context(); }
+  const PoolService& pools() const { return entry_.context().pools; }
 
  private:
   const Entry& entry_;
   const Real real_;
 };
+
+// The function that stands in front of the driver's. Made in entries.cc.
+void* WrapperOf(Hook hook);
 
 }  // namespace vramstow
 

@@ -1,6 +1,6 @@
 // Memory that graphs allocate and free when they are launched.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_GRAPH_MEMORY_H_
 
@@ -20,7 +20,7 @@ CUresult RecordNode(const Call& call, EventKind kind, CUresult result, uint64_t 
   event.address = address;
   event.size = event.requested = bytes;
   event.device = device;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 

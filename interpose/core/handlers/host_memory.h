@@ -1,10 +1,9 @@
 // Host memory, managed memory, and advice about it.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_HOST_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_HOST_MEMORY_H_
 
-#include "interpose/core/core.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -19,8 +18,8 @@ CUresult RecordHost(const Call& call, EventKind kind, MemoryKind memory, CUresul
   event.result = result;
   event.address = address;
   event.size = event.requested = bytes;
-  Record(call.entry(), event);
-  if (result == CUDA_SUCCESS) TheCore().pools.NoteSharedMemory();
+  Record(call, event);
+  if (result == CUDA_SUCCESS) call.pools().SharedMemoryMade();
   return result;
 }
 
@@ -80,7 +79,7 @@ CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint6
   event.size = bytes;
   event.device = device;
   event.stream = stream;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -100,14 +99,14 @@ template <typename Call>
 CUresult MemPrefetchAsync(const Call& call, CUdeviceptr dptr, size_t count, CUdevice device,
                           CUstream stream) {
   return RecordAdvice(call, call.Forward(dptr, count, device, stream), dptr, count,
-                      DeviceOf(device), StreamOf(call.entry(), stream));
+                      DeviceOf(device), StreamOf(call.site(), stream));
 }
 
 template <typename Call>
 CUresult MemPrefetchAsync(const Call& call, CUdeviceptr dptr, size_t count, CUmemLocation location,
                           unsigned int flags, CUstream stream) {
   return RecordAdvice(call, call.Forward(dptr, count, location, flags, stream), dptr, count,
-                      DeviceOf(location), StreamOf(call.entry(), stream));
+                      DeviceOf(location), StreamOf(call.site(), stream));
 }
 
 template <typename Call>
@@ -115,7 +114,7 @@ void RecordRanges(const Call& call, CUresult result, const CUdeviceptr* dptrs, c
                   size_t count, CUstream stream) {
   if (result != CUDA_SUCCESS || dptrs == nullptr || sizes == nullptr) return;
   for (size_t i = 0; i < count; ++i) {
-    RecordAdvice(call, result, dptrs[i], sizes[i], kNoDevice, StreamOf(call.entry(), stream));
+    RecordAdvice(call, result, dptrs[i], sizes[i], kNoDevice, StreamOf(call.site(), stream));
   }
 }
 
@@ -141,7 +140,7 @@ template <typename Call>
 CUresult StreamAttachMemAsync(const Call& call, CUstream stream, CUdeviceptr dptr, size_t length,
                               unsigned int flags) {
   return RecordAdvice(call, call.Forward(stream, dptr, length, flags), dptr, length, kNoDevice,
-                      StreamOf(call.entry(), stream));
+                      StreamOf(call.site(), stream));
 }
 
 }  // namespace vramstow::handlers

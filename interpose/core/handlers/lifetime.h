@@ -1,10 +1,11 @@
 // Contexts come and go.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_LIFETIME_H_
 
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/keep_errno.h"
 
 namespace vramstow::handlers {
@@ -17,7 +18,7 @@ CUresult RecordContext(const Call& call, EventKind kind, CUresult result, uint64
   event.result = result;
   event.object = context;
   event.device = device;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -25,7 +26,7 @@ template <typename Call, typename Context>
 CUresult RecordNewContext(const Call& call, CUresult result, const Context* context,
                           CUdevice device) {
   const uint64_t handle = Output(result, context);
-  if (handle != 0) TheCore().contexts.Remember(reinterpret_cast<CUcontext>(handle), device);
+  if (handle != 0) call.context().contexts.Remember(reinterpret_cast<CUcontext>(handle), device);
   return RecordContext(call, EventKind::kContextCreate, result, handle,
                        static_cast<int16_t>(device));
 }
@@ -50,15 +51,15 @@ CUresult CtxCreate(const Call& call, CUcontext* context, CUctxCreateParams* para
 
 template <typename Call>
 CUresult CtxDestroy(const Call& call, CUcontext context) {
-  const int16_t device = TheCore().contexts.DeviceOf(context);
+  const int16_t device = call.context().contexts.DeviceOf(context);
   const CUresult result = call.Forward(context);
-  if (result == CUDA_SUCCESS) TheCore().pools.ContextGone(context);
+  if (result == CUDA_SUCCESS) call.pools().ContextGone(context);
   return RecordContext(call, EventKind::kContextDestroy, result, ToNumber(context), device);
 }
 
 // Whether the device's primary context exists.
-inline bool IsPrimaryContextActive(CUdevice device) {
-  auto* state = TheCore().driver.cuDevicePrimaryCtxGetState();
+inline bool IsPrimaryContextActive(const Driver& driver, CUdevice device) {
+  auto* state = driver.cuDevicePrimaryCtxGetState();
   unsigned int flags = 0;
   int active = 0;
   KeepErrno keep_errno;
@@ -68,12 +69,12 @@ inline bool IsPrimaryContextActive(CUdevice device) {
 // Primary contexts are counted: the first reference makes one, the last one ends it.
 template <typename Call>
 CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice device) {
-  const bool was_active = IsPrimaryContextActive(device);
+  const bool was_active = IsPrimaryContextActive(call.context().driver, device);
   const CUresult result = call.Forward(context, device);
   if (result == CUDA_SUCCESS && context != nullptr) {
-    Core& core = TheCore();
-    core.pools.NotePrimary(*context, device);
-    if (core.contexts.DeviceOf(*context) == kNoDevice) core.contexts.Remember(*context, device);
+    call.pools().PrimaryRetained(*context, device);
+    Contexts& contexts = call.context().contexts;
+    if (contexts.DeviceOf(*context) == kNoDevice) contexts.Remember(*context, device);
   }
   return was_active ? result : RecordNewContext(call, result, context, device);
 }
@@ -81,15 +82,16 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
 template <typename Call>
 CUresult DevicePrimaryCtxRelease(const Call& call, CUdevice device) {
   const CUresult result = call.Forward(device);
-  if (result != CUDA_SUCCESS || IsPrimaryContextActive(device)) return result;
-  TheCore().pools.PrimaryContextGone(device);
+  if (result != CUDA_SUCCESS || IsPrimaryContextActive(call.context().driver, device))
+    return result;
+  call.pools().PrimaryContextGone(device);
   return RecordContext(call, EventKind::kContextDestroy, result, 0, static_cast<int16_t>(device));
 }
 
 template <typename Call>
 CUresult DevicePrimaryCtxReset(const Call& call, CUdevice device) {
   const CUresult result = call.Forward(device);
-  if (result == CUDA_SUCCESS) TheCore().pools.PrimaryContextGone(device);
+  if (result == CUDA_SUCCESS) call.pools().PrimaryContextGone(device);
   return RecordContext(call, EventKind::kDeviceReset, result, 0, static_cast<int16_t>(device));
 }
 
@@ -102,18 +104,18 @@ CUresult GreenCtxCreate(const Call& call, CUgreenCtx* context, CUdevResourceDesc
 template <typename Call>
 CUresult GreenCtxDestroy(const Call& call, CUgreenCtx context) {
   const uint64_t handle = ToNumber(context);
-  const int16_t device = TheCore().contexts.DeviceOf(reinterpret_cast<CUcontext>(handle));
+  const int16_t device = call.context().contexts.DeviceOf(reinterpret_cast<CUcontext>(handle));
   return RecordContext(call, EventKind::kContextDestroy, call.Forward(context), handle, device);
 }
 
 template <typename Call>
 CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flags) {
   // The number of the peer's device; all bits set if the context is not known.
-  const auto device = static_cast<uint64_t>(TheCore().contexts.DeviceOf(peer));
+  const auto device = static_cast<uint64_t>(call.context().contexts.DeviceOf(peer));
   const CUresult result = call.Forward(peer, flags);
-  if (result == CUDA_SUCCESS) TheCore().pools.PeerEnabled(peer, CurrentDevice());
+  if (result == CUDA_SUCCESS) call.pools().PeerEnabled(peer, CurrentDevice(call));
   return RecordContext(call, EventKind::kPeerAccess, result, device,
-                       result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice);
+                       result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice);
 }
 
 }  // namespace vramstow::handlers

@@ -1,10 +1,9 @@
 // Questions about memory.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 
-#include "interpose/core/handlers/pooled.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -20,7 +19,7 @@ void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
     free = *free_bytes;
     total = *total_bytes;
   }
-  AdjustMemoryInfo(&free, &total);
+  call.pools().AdjustMemoryInfo(&free, &total);
   if (free_bytes != nullptr) *free_bytes = free;
   if (total_bytes != nullptr) *total_bytes = total;
 }
@@ -34,10 +33,10 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   Event event;
   event.kind = EventKind::kMemoryInfo;
   event.result = result;
-  event.device = result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice;
+  event.device = result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice;
   event.size = Output(result, free_bytes);
   event.requested = Output(result, total_bytes);
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -50,7 +49,7 @@ template <typename Call, typename Pointer, typename Size>
 CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer address) {
   if constexpr (kPoolable<Pointer>) {
     PooledBlock block;
-    if (FindPooled(address, &block)) {
+    if (call.pools().Find(address, &block)) {
       if (block.size == 0) return call.Forward(base, size, UnknownAddress());
       if (base != nullptr) *base = block.address;
       if (size != nullptr) *size = block.size;
@@ -64,9 +63,9 @@ template <typename Call>
 CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute attribute,
                              CUdeviceptr address) {
   PooledBlock block;
-  if (!FindPooled(address, &block)) return call.Forward(data, attribute, address);
+  if (!call.pools().Find(address, &block)) return call.Forward(data, attribute, address);
   if (block.size == 0) return call.Forward(data, attribute, UnknownAddress());
-  if (data != nullptr && PooledAttribute(block, attribute, data)) return CUDA_SUCCESS;
+  if (data != nullptr && PoolService::Attribute(block, attribute, data)) return CUDA_SUCCESS;
   return call.Forward(data, attribute, address);
 }
 
@@ -74,11 +73,11 @@ template <typename Call>
 CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
                               void** data, CUdeviceptr address) {
   PooledBlock block;
-  if (!FindPooled(address, &block)) return call.Forward(count, attributes, data, address);
+  if (!call.pools().Find(address, &block)) return call.Forward(count, attributes, data, address);
   if (block.size == 0) return call.Forward(count, attributes, data, UnknownAddress());
   const CUresult result = call.Forward(count, attributes, data, address);
   for (unsigned int i = 0; result == CUDA_SUCCESS && i < count; ++i) {
-    PooledAttribute(block, attributes[i], data[i]);
+    PoolService::Attribute(block, attributes[i], data[i]);
   }
   return result;
 }

@@ -1,6 +1,6 @@
-// What the delegates share: recording what a call did, and small questions to the driver.
+// What the handlers share: recording what a call did, and small questions to the driver.
 //
-// Idea: a delegate knows what its call means for memory. It forwards the call and records one event
+// Idea: a handler knows what its call means for memory. It forwards the call and records one event
 // (or several); memory that is given back is recorded before the driver is asked, see base/event.h.
 // Outputs are read only after success, and only where the caller gave a place for them.
 //
@@ -11,43 +11,62 @@
 
 #include "base/event.h"
 #include "interpose/core/handlers/entry.h"
+#include "interpose/core/pools/pool_service.h"
+#include "interpose/core/record/free_bytes.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/cuda_abi.h"
 
 namespace vramstow::handlers {
 
-// Stores the event under the entry's function and caller. Gives its sequence number or 0.
-uint64_t Record(const Entry& entry, const Event& event);
+// Stores the event under the call's function and caller. Gives its sequence number or 0.
+template <typename Call>
+uint64_t Record(const Call& call, const Event& event) {
+  return call.context().trace.RecordCall(call.site(), event);
+}
 
 // Records what gives memory away, asks the driver, and records its refusal. A driver that is
 // shutting down has freed everything already: that is no refusal.
 template <typename Call, typename... Arguments>
 CUresult RecordThenForward(const Call& call, Event event, Arguments... arguments) {
-  const uint64_t sequence = Record(call.entry(), event);
+  const uint64_t sequence = Record(call, event);
   const CUresult result = call.Forward(arguments...);
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED && sequence != 0) {
     event.kind = EventKind::kRefused;
     event.object = sequence;
     event.result = result;
-    Record(call.entry(), event);
+    Record(call, event);
   }
   return result;
 }
 
 // The device of this thread's current context, or kNoDevice.
-int16_t CurrentDevice();
+template <typename Call>
+int16_t CurrentDevice(const Call& call) {
+  return call.context().driver.CurrentDevice();
+}
 
 // As CurrentDevice, before an allocation: the first time that a device is used, its free memory is
 // written down.
-int16_t DeviceBeforeAllocation();
+template <typename Call>
+int16_t DeviceBeforeAllocation(const Call& call) {
+  const int16_t device = CurrentDevice(call);
+  call.context().free_bytes.Describe(device);
+  call.context().free_bytes.Sample(device);
+  return device;
+}
 
 // The device of a location, or kNoDevice.
 int16_t DeviceOf(const CUmemLocation& location);
 
 // A stream as events name it: a null stream of a per-thread variant is the thread's own.
-uint64_t StreamOf(const Entry& entry, CUstream stream);
+uint64_t StreamOf(const CallSite& site, CUstream stream);
 
 // Whether work given to the stream now goes into a graph.
-bool IsCapturing(const Entry& entry, CUstream stream);
+bool IsCapturing(const Driver& driver, const CallSite& site, CUstream stream);
+template <typename Call>
+bool IsCapturing(const Call& call, CUstream stream) {
+  return IsCapturing(call.context().driver, call.site(), stream);
+}
 
 template <typename T>
 uint64_t ToNumber(T* handle) {

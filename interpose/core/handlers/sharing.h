@@ -1,31 +1,32 @@
 // Memory shared with other processes and devices.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 
-#include "interpose/core/handlers/pooled.h"
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/pools/ipc.h"
 #include "interpose/core/runtime/keep_errno.h"
 
 namespace vramstow::handlers {
 
 template <typename Call>
 CUresult IpcGetMemHandle(const Call& call, CUipcMemHandle* handle, CUdeviceptr dptr) {
-  const CUresult result = IsPooled(dptr) ? ExportPooled(dptr, handle) : call.Forward(handle, dptr);
+  const CUresult result =
+      call.pools().Owns(dptr) ? call.pools().Export(dptr, handle) : call.Forward(handle, dptr);
   Event event;
   event.kind = EventKind::kExport;
   event.memory = MemoryKind::kDevice;
   event.result = result;
   event.address = dptr;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
 template <typename Call>
 CUresult IpcOpenMemHandle(const Call& call, CUdeviceptr* dptr, CUipcMemHandle handle,
                           unsigned int flags) {
-  if (IsPoolHandle(handle)) return OpenPoolHandle(call.entry(), dptr, handle);
+  if (IsPoolHandle(handle)) return call.pools().OpenHandle(call.site(), dptr, handle);
   const CUresult result = call.Forward(dptr, handle, flags);
   Event event;
   event.kind = EventKind::kImport;
@@ -33,22 +34,22 @@ CUresult IpcOpenMemHandle(const Call& call, CUdeviceptr* dptr, CUipcMemHandle ha
   event.result = result;
   event.address = Output(result, dptr);
   auto* range = reinterpret_cast<decltype(&::cuMemGetAddressRange_v2)>(
-      TheCore().driver.real(Hook::kcuMemGetAddressRange_v2));
+      call.context().driver.real(Hook::kcuMemGetAddressRange_v2));
   if (event.address != 0 && range != nullptr) {
     KeepErrno keep_errno;
     CUdeviceptr base = 0;
     size_t size = 0;
     if (range(&base, &size, event.address) == CUDA_SUCCESS) event.size = size;
   }
-  event.device = result == CUDA_SUCCESS ? CurrentDevice() : kNoDevice;
-  Record(call.entry(), event);
+  event.device = result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice;
+  Record(call, event);
   return result;
 }
 
 template <typename Call>
 CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
   CUresult result;
-  if (ClosePoolHandle(call.entry(), dptr, &result)) return result;
+  if (call.pools().CloseHandle(call.site(), dptr, &result)) return result;
   Event event;
   event.kind = EventKind::kCloseImport;
   event.memory = MemoryKind::kDevice;
@@ -66,7 +67,7 @@ CUresult MemGetHandleForAddressRange(const Call& call, void* handle, CUdeviceptr
   event.result = result;
   event.address = dptr;
   event.size = size;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -80,7 +81,7 @@ CUresult MulticastCreate(const Call& call, CUmemGenericAllocationHandle* handle,
   event.result = result;
   event.address = event.object = Output(result, handle);
   event.size = event.requested = properties == nullptr ? 0 : properties->size;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -97,7 +98,7 @@ CUresult RecordBinding(const Call& call, CUresult result, uint64_t multicast, si
   event.object = object;
   event.size = size;
   event.device = device;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 

@@ -1,10 +1,9 @@
 // Calls that begin things: cuInit, and the look-ups of the driver itself.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
 
-#include "interpose/core/framework/adapter.h"
 #include "interpose/core/handlers/record.h"
 #include "interpose/core/runtime/routing.h"
 
@@ -19,13 +18,7 @@ CUresult Count(const Call& call, Arguments... arguments) {
 template <typename Call>
 CUresult Init(const Call& call, unsigned int flags) {
   const CUresult result = call.Forward(flags);
-  if (result == CUDA_SUCCESS) {
-    TheCore().process.Wake();
-    TheCore().trace.Open();
-    TheCore().activity.Start();
-    TheCore().nvtx_memory.Open();
-    LoadAdapter();
-  }
+  if (result == CUDA_SUCCESS) call.context().on_cuda_initialised();
   return result;
 }
 
@@ -34,7 +27,10 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
                         cuuint64_t flags, Status... status) {
   const CUresult result = call.Forward(symbol, pfn, version, flags, status...);
   if (result == CUDA_SUCCESS && symbol != nullptr && pfn != nullptr && *pfn != nullptr) {
-    *pfn = ReplaceProcAddress(symbol, version, flags, *pfn, call.entry().return_address());
+    const HandlerContext& context = call.context();
+    const Routed routed = context.routing.ReplaceProcAddress(symbol, version, flags, *pfn);
+    context.report.NoteProcAddress(routed.outcome, symbol, version, call.site().return_address);
+    *pfn = routed.address;
   }
   return result;
 }

@@ -1,11 +1,10 @@
 // Stream-ordered memory and its pools.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_ORDERED_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAM_ORDERED_H_
 
 #include "interpose/core/handlers/pool_kinds.h"
-#include "interpose/core/handlers/pooled.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -16,15 +15,15 @@ CUresult AllocateOnStream(const Call& call, const CUdeviceptr* dptr, size_t byte
                           CUmemoryPool pool, CUstream stream, Forward forward) {
   Event event;
   event.memory = KindOfPool(pool);
-  event.device = DeviceBeforeAllocation();
-  event.stream = StreamOf(call.entry(), stream);
+  event.device = DeviceBeforeAllocation(call);
+  event.stream = StreamOf(call.site(), stream);
   event.object = ToNumber(pool);
   event.size = event.requested = bytesize;
-  event.kind = IsCapturing(call.entry(), stream) ? EventKind::kGraphAllocate : EventKind::kAllocate;
+  event.kind = IsCapturing(call, stream) ? EventKind::kGraphAllocate : EventKind::kAllocate;
   const CUresult result = forward();
   event.result = result;
   event.address = Output(result, dptr);
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -44,23 +43,23 @@ CUresult MemAllocFromPoolAsync(const Call& call, CUdeviceptr* dptr, size_t bytes
 template <typename Call>
 CUresult MemFreeAsync(const Call& call, CUdeviceptr dptr, CUstream stream) {
   // Documented: memory of cuMemAlloc may be freed in this way, too, but not by a graph.
-  if (IsPooled(dptr)) {
-    if (IsCapturing(call.entry(), stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(dptr)) {
+    if (IsCapturing(call, stream)) return CUDA_ERROR_INVALID_VALUE;
     CUresult result;
-    if (FreePooledAsync(call.entry(), dptr, &result)) return result;
+    if (call.pools().FreeAsync(call.site(), dptr, &result)) return result;
   }
   Event event;
   event.memory = MemoryKind::kDeviceStream;
   event.address = dptr;
-  event.stream = StreamOf(call.entry(), stream);
-  if (!IsCapturing(call.entry(), stream)) {
+  event.stream = StreamOf(call.site(), stream);
+  if (!IsCapturing(call, stream)) {
     event.kind = EventKind::kFree;
     return RecordThenForward(call, event, dptr, stream);
   }
   event.kind = EventKind::kGraphFree;
   const CUresult result = call.Forward(dptr, stream);
   event.result = result;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -75,7 +74,7 @@ CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t 
   event.device = device;
   event.size = bytes;
   event.result = result;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -133,7 +132,7 @@ CUresult MemPoolExportPointer(const Call& call, CUmemPoolPtrExportData* data, CU
   event.address = dptr;
   const CUresult result = call.Forward(data, dptr);
   event.result = result;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -147,7 +146,7 @@ CUresult MemPoolImportPointer(const Call& call, CUdeviceptr* dptr, CUmemoryPool 
   const CUresult result = call.Forward(dptr, pool, data);
   event.result = result;
   event.address = Output(result, dptr);
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 

@@ -1,10 +1,9 @@
 // Streams and their captures: nothing about memory, but the pool has to know.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
 
-#include "interpose/core/core.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -13,24 +12,23 @@ namespace vramstow::handlers {
 template <typename Call, typename... Arguments>
 CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);
-  if (result == CUDA_SUCCESS && stream != nullptr) TheCore().pools.StreamCreated(*stream);
+  if (result == CUDA_SUCCESS && stream != nullptr) call.pools().StreamCreated(*stream);
   return result;
 }
 
 template <typename Call>
 CUresult StreamDestroy(const Call& call, CUstream stream) {
   // Afterwards its name means nothing, or another.
-  if (stream != nullptr) TheCore().pools.StreamDestroyed(stream);
+  if (stream != nullptr) call.pools().StreamDestroyed(stream);
   return call.Forward(stream);
 }
 
 template <typename Call, typename... Arguments>
 CUresult StreamBeginCapture(const Call& call, CUstream stream, Arguments... arguments) {
-  Pools& pools = TheCore().pools;
-  const auto name = reinterpret_cast<CUstream>(StreamOf(call.entry(), stream));
-  pools.CaptureBegins(name);
+  const auto name = reinterpret_cast<CUstream>(StreamOf(call.site(), stream));
+  call.pools().CaptureBegins(name);
   const CUresult result = call.Forward(stream, arguments...);
-  if (result != CUDA_SUCCESS && !IsCapturing(call.entry(), stream)) pools.CaptureEnded(name);
+  if (result != CUDA_SUCCESS && !IsCapturing(call, stream)) call.pools().CaptureEnded(name);
   return result;
 }
 
@@ -38,8 +36,8 @@ CUresult StreamBeginCapture(const Call& call, CUstream stream, Arguments... argu
 template <typename Call, typename... Arguments>
 CUresult StreamEndCapture(const Call& call, CUstream stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);
-  if (result == CUDA_SUCCESS || !IsCapturing(call.entry(), stream)) {
-    TheCore().pools.CaptureEnded(reinterpret_cast<CUstream>(StreamOf(call.entry(), stream)));
+  if (result == CUDA_SUCCESS || !IsCapturing(call, stream)) {
+    call.pools().CaptureEnded(reinterpret_cast<CUstream>(StreamOf(call.site(), stream)));
   }
   return result;
 }

@@ -1,13 +1,12 @@
 // Functions that submit work. With --offload they wait while memory moves, and while it is short
 // what they name counts as touched. With --launches those that launch kernels are told to Launches.
 //
-// See record.h for what all delegates have in common.
+// See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
 
-#include "interpose/core/core.h"
-#include "interpose/core/handlers/entry.h"
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/record/launches.h"
 
 namespace vramstow::handlers {
 
@@ -36,30 +35,27 @@ inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D_PEER* copy)
 
 template <typename Call, typename... Arguments>
 CUresult Submit(const Call& call, Arguments... arguments) {
-  Offloading& offloading = TheCore().offloading;
-  const Offloading::Pass pass(&offloading);
-  if (offloading.Watch()) (NoteArgument(&offloading, arguments), ...);
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) (NoteArgument(&submission.offloading(), arguments), ...);
   return call.Forward(arguments...);
 }
 
 template <typename Call, typename... Arguments>
 CUresult SubmitBatch(const Call& call, CUdeviceptr* destinations, CUdeviceptr* sources,
                      size_t* sizes, size_t count, Arguments... arguments) {
-  Offloading& offloading = TheCore().offloading;
-  const Offloading::Pass pass(&offloading);
-  if (offloading.Watch() && destinations != nullptr && sources != nullptr) {
-    offloading.TouchWords(destinations, count * sizeof(CUdeviceptr));
-    offloading.TouchWords(sources, count * sizeof(CUdeviceptr));
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched() && destinations != nullptr && sources != nullptr) {
+    submission.offloading().TouchWords(destinations, count * sizeof(CUdeviceptr));
+    submission.offloading().TouchWords(sources, count * sizeof(CUdeviceptr));
   }
   return call.Forward(destinations, sources, sizes, count, arguments...);
 }
 
 template <typename Call>
 CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresult result) {
-  Launches& launches = TheCore().launches;
+  Launches& launches = call.context().launches;
   if (result == CUDA_SUCCESS && launches.wanted()) {
-    const Entry& entry = call.entry();
-    launches.Note(entry.hook(), entry.return_address(), function, StreamOf(entry, stream));
+    launches.Note(call.site(), function, StreamOf(call.site(), stream));
   }
   return result;
 }
@@ -87,12 +83,11 @@ CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x
                       unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
                       unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                       CUstream stream, void** arguments, Extra... extra) {
-  Offloading& offloading = TheCore().offloading;
-  const Offloading::Pass pass(&offloading);
-  if (offloading.Watch()) {
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) {
     void** packed = nullptr;
     ((packed = extra), ...);
-    offloading.TouchArguments(function, arguments, packed);
+    submission.offloading().TouchArguments(function, arguments, packed);
   }
   return Launched(call, function, stream,
                   call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -102,9 +97,8 @@ CUresult LaunchKernel(const Call& call, CUfunction function, unsigned int grid_x
 template <typename Call>
 CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfunction function,
                         void** arguments, void** extra) {
-  Offloading& offloading = TheCore().offloading;
-  const Offloading::Pass pass(&offloading);
-  if (offloading.Watch()) offloading.TouchArguments(function, arguments, extra);
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) submission.offloading().TouchArguments(function, arguments, extra);
   return Launched(call, function, config == nullptr ? nullptr : config->hStream,
                   call.Forward(config, function, arguments, extra));
 }
@@ -112,8 +106,8 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
 // A module or library goes, and its functions with it.
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
-  TheCore().offloading.ForgetFunctions();
-  TheCore().launches.ForgetFunctions();
+  call.pools().FunctionsGone();
+  call.context().launches.ForgetFunctions();
   return call.Forward(handle);
 }
 

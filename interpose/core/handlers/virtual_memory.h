@@ -1,11 +1,10 @@
 // The application's own virtual memory: address ranges, physical memory, mappings.
 //
-// See record.h for what all delegates have in common. Addresses of the pool are not the
+// See record.h for what all handlers have in common. Addresses of the pool are not the
 // application's: what would take its memory apart is refused, as it is for memory of cuMemAlloc.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 
-#include "interpose/core/handlers/pooled.h"
 #include "interpose/core/handlers/record.h"
 #include "interpose/core/runtime/keep_errno.h"
 
@@ -21,13 +20,13 @@ CUresult MemAddressReserve(const Call& call, CUdeviceptr* ptr, size_t size, size
   event.result = result;
   event.address = Output(result, ptr);
   event.size = event.requested = size;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
 template <typename Call>
 CUresult MemAddressFree(const Call& call, CUdeviceptr ptr, size_t size) {
-  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(ptr)) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   event.kind = EventKind::kUnreserve;
   event.memory = MemoryKind::kAddressRange;
@@ -40,7 +39,7 @@ CUresult MemAddressFree(const Call& call, CUdeviceptr ptr, size_t size) {
 template <typename Call>
 CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_t size,
                    const CUmemAllocationProp* properties, unsigned long long flags) {
-  DeviceBeforeAllocation();
+  DeviceBeforeAllocation(call);
   Event event;
   event.kind = EventKind::kAllocate;
   event.memory = MemoryKind::kPhysical;
@@ -52,7 +51,7 @@ CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_
   event.result = result;
   event.address = event.object = Output(result, handle);
   event.size = event.requested = size;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -68,7 +67,7 @@ CUresult MemRelease(const Call& call, CUmemGenericAllocationHandle handle) {
 template <typename Call>
 CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(ptr, size, offset, handle, flags);
   Event event;
   event.kind = EventKind::kMap;
@@ -78,7 +77,7 @@ CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
   event.size = size;
   event.offset = offset;
   event.object = handle;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -98,15 +97,15 @@ CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int c
     event.address = ToNumber(entry.resource.array);
     event.object = entry.memHandle.memHandle;
     event.offset = entry.offset;
-    event.stream = StreamOf(call.entry(), stream);
-    Record(call.entry(), event);
+    event.stream = StreamOf(call.site(), stream);
+    Record(call, event);
   }
   return result;
 }
 
 template <typename Call>
 CUresult MemUnmap(const Call& call, CUdeviceptr ptr, size_t size) {
-  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(ptr)) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   event.kind = EventKind::kUnmap;
   event.memory = MemoryKind::kAddressRange;
@@ -119,7 +118,7 @@ CUresult MemUnmap(const Call& call, CUdeviceptr ptr, size_t size) {
 template <typename Call>
 CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
                       const CUmemAccessDesc* descriptions, size_t count) {
-  if (IsPooled(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(ptr, size, descriptions, count);
   Event event;
   event.kind = EventKind::kAccess;
@@ -128,12 +127,12 @@ CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
   event.address = ptr;
   event.size = size;
   if (result != CUDA_SUCCESS) {
-    Record(call.entry(), event);
+    Record(call, event);
     return result;
   }
   for (size_t i = 0; descriptions != nullptr && i < count; ++i) {
     event.device = DeviceOf(descriptions[i].location);
-    Record(call.entry(), event);
+    Record(call, event);
   }
   return result;
 }
@@ -148,7 +147,7 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
   event.result = result;
   event.object = handle;
   event.address = address;
-  Record(call.entry(), event);
+  Record(call, event);
   return result;
 }
 
@@ -156,7 +155,7 @@ template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
   // As for memory of cuMemAlloc: there is no handle that is this block and nothing else.
-  if (IsPooled(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
+  if (call.pools().Owns(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));
 }

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstring>
 
-#include "interpose/core/core.h"
 #include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/this_thread.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
@@ -15,23 +16,6 @@ namespace {
 
 static_assert(static_cast<int>(HookKind::kPressure) == VRAMSTOW_HOOK_PRESSURE);
 static_assert(static_cast<int>(HookKind::kTrimmed) == VRAMSTOW_HOOK_RELEASED);
-
-// Calls visit(a use of the pool, its device) for every open pool of the device. How many there
-// were.
-template <typename Visit>
-int VisitPools(int device, Visit visit) {
-  Pools& pools = TheCore().pools;
-  KeepErrno keep_errno;
-  PoolCall call;
-  int seen = 0;
-  for (int i = 0; i < Pools::kMaxPools; ++i) {
-    Pools::Use use = pools.At(i);
-    if (!use || (device >= 0 && use.device() != device)) continue;
-    visit(use, use.device());
-    ++seen;
-  }
-  return seen;
-}
 
 bool IsDevice(int device) { return device >= VRAMSTOW_ALL_DEVICES; }
 
@@ -80,7 +64,23 @@ void AddTo(vramstow_stats* sum, const Pools::Use& use) {
 
 }  // namespace
 
-int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
+// Calls visit(a use of the pool, its device) for every open pool of the device. How many there
+// were.
+template <typename Visit>
+int Application::VisitPools(int device, Visit visit) const {
+  KeepErrno keep_errno;
+  PoolCall call;
+  int seen = 0;
+  for (int i = 0; i < Pools::kMaxPools; ++i) {
+    Pools::Use use = pools_.At(i);
+    if (!use || (device >= 0 && use.device() != device)) continue;
+    visit(use, use.device());
+    ++seen;
+  }
+  return seen;
+}
+
+int Application::EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   TrimResult sum{};
   const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) {
@@ -96,14 +96,14 @@ int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) {
   return VRAMSTOW_OK;
 }
 
-int SetLimit(int device, uint64_t bytes) {
+int Application::SetLimit(int device, uint64_t bytes) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   const int seen =
       VisitPools(device, [bytes](const Pools::Use& pool, int) { pool->SetLimit(bytes); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
-int GetStats(int device, vramstow_stats* stats, size_t size) {
+int Application::GetStats(int device, vramstow_stats* stats, size_t size) const {
   if (!IsDevice(device) || stats == nullptr || size == 0) return VRAMSTOW_INVALID;
   vramstow_stats sum{};
   const int seen = VisitPools(device, [&sum](const Pools::Use& pool, int) { AddTo(&sum, pool); });
@@ -113,7 +113,7 @@ int GetStats(int device, vramstow_stats* stats, size_t size) {
   return VRAMSTOW_OK;
 }
 
-int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) {
+int Application::GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const {
   if (!IsDevice(device) || count == nullptr || size == 0 || (blocks == nullptr && *count != 0)) {
     return VRAMSTOW_INVALID;
   }
@@ -127,7 +127,7 @@ int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) 
   return VRAMSTOW_OK;
 }
 
-int ResetPeaks(int device) {
+int Application::ResetPeaks(int device) const {
   if (!IsDevice(device)) return VRAMSTOW_INVALID;
   const int seen = VisitPools(device, [](const Pools::Use& pool, int) { pool->ResetPeaks(); });
   return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
@@ -168,7 +168,7 @@ void ApplicationHooks::Call(void* context, HookKind kind, uint64_t bytes) {
     count = hooks->count_;
     for (int i = 0; i < count; ++i) entries[i] = hooks->entries_[i];
   }
-  VramstowThread* thread = TheCore().shim->thread();
+  VramstowThread* thread = ThisThread();
   const uint32_t depth = thread->depth;
   void* const pool_call = thread->pool_call;
   thread->depth = 0;

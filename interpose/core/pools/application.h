@@ -15,17 +15,32 @@
 
 #include "allocator/core/mutex.h"
 #include "allocator/pool/pool.h"
+#include "base/thread_annotations.h"
+#include "interpose/core/runtime/core.h"
 
 struct vramstow_block;
 struct vramstow_stats;
 
 namespace vramstow {
 
-int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns);
-int SetLimit(int device, uint64_t bytes);
-int GetStats(int device, vramstow_stats* stats, size_t size);
-int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size);
-int ResetPeaks(int device);
+class Application {
+ public:
+  constexpr explicit Application(Pools& pools) : pools_(pools) {}
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const;
+  int SetLimit(int device, uint64_t bytes) const;
+  int GetStats(int device, vramstow_stats* stats, size_t size) const;
+  int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const;
+  int ResetPeaks(int device) const;
+
+ private:
+  template <typename Visit>
+  int VisitPools(int device, Visit visit) const;
+
+  Pools& pools_;
+};
 
 class ApplicationHooks {
  public:
@@ -50,8 +65,8 @@ class ApplicationHooks {
   };
 
   Mutex mutex_;
-  int count_ = 0;
-  Entry entries_[kMost] = {};
+  int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  Entry entries_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

@@ -4,19 +4,23 @@ namespace vramstow {
 
 bool Captures::Begin(uint64_t stream, const void* context) {
   MutexLock lock(&mutex_);
-  for (int i = 0; i < count_; ++i) {
+  const int count = this->count();
+  for (int i = 0; i < count; ++i) {
     if (captures_[i].stream == stream) return false;
   }
-  if (count_ == kRoom) return false;
-  captures_[count_++] = {stream, context};
+  if (count == kRoom) return false;
+  captures_[count] = {stream, context};
+  count_.store(count + 1, std::memory_order_relaxed);
   return true;
 }
 
 bool Captures::End(uint64_t stream) {
   MutexLock lock(&mutex_);
-  for (int i = 0; i < count_; ++i) {
+  const int count = this->count();
+  for (int i = 0; i < count; ++i) {
     if (captures_[i].stream != stream) continue;
-    captures_[i] = captures_[--count_];
+    captures_[i] = captures_[count - 1];
+    count_.store(count - 1, std::memory_order_relaxed);
     return true;
   }
   return false;
@@ -24,16 +28,18 @@ bool Captures::End(uint64_t stream) {
 
 int Captures::EndAll(const void* context) {
   MutexLock lock(&mutex_);
-  const int before = count_;
-  for (int i = count_ - 1; i >= 0; --i) {
-    if (captures_[i].context == context) captures_[i] = captures_[--count_];
+  const int before = count();
+  int left = before;
+  for (int i = before - 1; i >= 0; --i) {
+    if (captures_[i].context == context) captures_[i] = captures_[--left];
   }
-  return before - count_;
+  count_.store(left, std::memory_order_relaxed);
+  return before - left;
 }
 
 void Captures::Clear() {
   mutex_.Reset();
-  count_ = 0;
+  count_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace vramstow

@@ -10,9 +10,11 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "allocator/core/mutex.h"
+#include "base/thread_annotations.h"
 
 namespace vramstow {
 
@@ -28,7 +30,7 @@ class Captures {
   bool End(uint64_t stream);
   // The context is gone, and its captures with it. Returns how many there were.
   int EndAll(const void* context);
-  int count() const { return count_; }
+  int count() const { return count_.load(std::memory_order_relaxed); }
 
   // In a forked child.
   void Clear();
@@ -41,8 +43,8 @@ class Captures {
   };
 
   Mutex mutex_;
-  int count_ = 0;
-  Capture captures_[kRoom] = {};
+  std::atomic<int> count_{0};  // written with the lock only
+  Capture captures_[kRoom] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

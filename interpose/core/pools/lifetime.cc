@@ -1,9 +1,10 @@
 // Contexts, streams and captures come and go: what the pools have to know of it.
 #include <time.h>
 
-#include "interpose/core/core.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
+#include "interpose/core/runtime/contexts.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/say.h"
 
@@ -16,7 +17,7 @@ void Pools::NotePrimary(CUcontext context, int device) {
   primaries_[device].store(context, std::memory_order_release);
 }
 
-// The lock is held. What the pool holds outlives the context, so it is given back one by one; no
+// What the pool holds outlives the context, so it is given back one by one; no
 // work can touch it any more.
 void Pools::Close(Slot* slot) {
   KeepErrno keep_errno;
@@ -49,7 +50,6 @@ void Pools::Close(Slot* slot) {
 
 void Pools::ContextGone(CUcontext context) {
   if (context == nullptr) return;
-  TheCore().offloading.ForgetFunctions();
   MutexLock lock(&mutex_);
   const int captures = captures_.EndAll(context);
   for (int i = 0; i < kMaxPools; ++i) {
@@ -72,7 +72,7 @@ void Pools::PrimaryContextGone(int device) {
 }
 
 void Pools::PeerEnabled(CUcontext peer, int by_device) {
-  const int owner = TheCore().contexts.DeviceOf(peer);
+  const int owner = links_.contexts.DeviceOf(peer);
   if (owner < 0 || owner >= kMaxDevices || by_device < 0 || by_device >= kMaxDevices) return;
   KeepErrno keep_errno;
   MutexLock lock(&mutex_);
@@ -82,7 +82,7 @@ void Pools::PeerEnabled(CUcontext peer, int by_device) {
 // The driver copies between devices that memory of cuMemAlloc lies on, whether they were made peers
 // or not. Mapped memory it copies only where both devices may reach it: so those that can may.
 void Pools::IntroducePeers(int device) {
-  auto* can_access = TheCore().driver.cuDeviceCanAccessPeer();
+  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
   if (can_access == nullptr) return;
   uint64_t seen = uint64_t{1} << device;
   for (int i = 0; i < kMaxPools; ++i) {
@@ -98,7 +98,6 @@ void Pools::IntroducePeers(int device) {
   }
 }
 
-// The lock is held.
 void Pools::GiveAccess(int owner, int by_device) {
   if ((peers_[owner] >> by_device & 1) != 0) return;
   peers_[owner] |= uint64_t{1} << by_device;
@@ -115,12 +114,12 @@ void Pools::GiveAccess(int owner, int by_device) {
 // --- Streams ------------------------------------------------------------------------------------
 
 void Pools::StreamCreated(CUstream stream) {
-  Core& core = TheCore();
+  const Driver& driver = links_.driver;
   // One event for the whole context needs no names.
-  if (core.driver.cuCtxRecordEvent() != nullptr || core.driver.cuCtxGetCurrent() == nullptr) return;
+  if (driver.cuCtxRecordEvent() != nullptr || driver.cuCtxGetCurrent() == nullptr) return;
   KeepErrno keep_errno;
   CUcontext context = nullptr;
-  if (core.driver.cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return;
+  if (driver.cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return;
   MutexLock lock(&mutex_);
   if (stream_count_ < kMaxStreams) streams_[stream_count_++] = {stream, context};
   for (int i = 0; i < kMaxPools; ++i) {
@@ -146,9 +145,7 @@ void Pools::StreamDestroyed(CUstream stream) {
 
 void Pools::CaptureBegins(CUstream stream) {
   KeepErrno keep_errno;
-  CUcontext context = nullptr;
-  auto* current = TheCore().driver.cuCtxGetCurrent();
-  if (current != nullptr) current(&context);
+  const CUcontext context = links_.driver.CurrentContext();
   MutexLock lock(&mutex_);
   if (!captures_.Begin(reinterpret_cast<uint64_t>(stream), context)) return;
   for (int i = 0; i < kMaxPools; ++i) {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "interpose/core/core.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/say.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostTold = 3;
 constexpr char kName[] = "vramstow: ";
 
-void Tell(Pool* pool, bool on_stderr) {
+void Tell(Trace& trace, Pool* pool, bool on_stderr) {
   static constinit std::atomic<int> told{0};
   const int number = told.fetch_add(1, std::memory_order_relaxed);
   if (number >= kMostTold) return;
@@ -28,7 +28,7 @@ void Tell(Pool* pool, bool on_stderr) {
   size_t length = begin + FormatReport(report, text + begin, sizeof text - begin);
   char key[40];
   std::snprintf(key, sizeof key, "pool.out_of_memory.%d", number + 1);
-  TheCore().trace.Describe(key, text + begin);
+  trace.Describe(key, text + begin);
   if (!on_stderr) return;
   if (number + 1 == kMostTold) {
     constexpr char kLast[] = "vramstow: later ones are only in the trace.\n";
@@ -42,14 +42,14 @@ void Tell(Pool* pool, bool on_stderr) {
 
 }  // namespace
 
-void TellOutOfMemory(Pool* pool) {
-  Tell(pool, true);
-  TheCore().trace.NoteOutOfMemory();
+void TellOutOfMemory(Trace& trace, Pool* pool) {
+  Tell(trace, pool, true);
+  trace.NoteOutOfMemory();
 }
 
-void DescribeOutOfMemory(Pool* pool) {
-  Tell(pool, false);
-  TheCore().trace.NoteOutOfMemory();
+void DescribeOutOfMemory(Trace& trace, Pool* pool) {
+  Tell(trace, pool, false);
+  trace.NoteOutOfMemory();
 }
 
 void TellFailedCheck(Pool* pool) {

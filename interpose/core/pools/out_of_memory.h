@@ -5,14 +5,15 @@
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OUT_OF_MEMORY_H_
 
 #include "allocator/pool/pool.h"
+#include "interpose/core/runtime/core.h"
 
 namespace vramstow {
 
 // Tells the pool's last report. Bounded: a job that lives on after running out of memory is told
 // the first three times.
-void TellOutOfMemory(Pool* pool);
+void TellOutOfMemory(Trace& trace, Pool* pool);
 // Tells it in the trace only: a framework's own error says it to the user.
-void DescribeOutOfMemory(Pool* pool);
+void DescribeOutOfMemory(Trace& trace, Pool* pool);
 
 // Tells what VRAMSTOW_CHECK has found, once.
 void TellFailedCheck(Pool* pool);

@@ -9,21 +9,25 @@
 namespace vramstow {
 namespace {
 
-void* Resolve(void*, const char* name) { return RealFunction(name); }
+void* Resolve(void* real, const char* name) {
+  return RealFunction(*static_cast<const Driver*>(real), name);
+}
 
 }  // namespace
 
-bool MakePoolDriver(int device, void* context, PoolDriver* made, const char** missing) {
+bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* made,
+                    const char** missing) {
   void* memory = AllocateHostMemory(sizeof(CudaDriver));
   if (memory == nullptr) return false;
   made->driver = new (memory) CudaDriver;
   made->table = made->driver->table();
-  return RenewPoolDriver(*made, device, context, missing);
+  return RenewPoolDriver(real, *made, device, context, missing);
 }
 
-bool RenewPoolDriver(const PoolDriver& driver, int device, void* context, const char** missing) {
-  const bool complete =
-      driver.driver->Open(Resolve, nullptr, device, static_cast<CUcontext>(context));
+bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,
+                     const char** missing) {
+  const bool complete = driver.driver->Open(Resolve, const_cast<Driver*>(&real), device,
+                                            static_cast<CUcontext>(context));
   *missing = driver.driver->missing();
   return complete;
 }

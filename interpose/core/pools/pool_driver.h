@@ -11,6 +11,7 @@
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
 
 #include "allocator/core/driver.h"
+#include "interpose/core/runtime/core.h"
 
 namespace vramstow {
 
@@ -22,11 +23,14 @@ struct PoolDriver {
   const DriverTable* table = nullptr;
 };
 
-// A driver for one context of one device. `context` is a CUcontext. False: see above.
-bool MakePoolDriver(int device, void* context, PoolDriver* made, const char** missing);
+// A driver for one context of one device, over the functions of `real`. `context` is a CUcontext.
+// False: see above.
+bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* made,
+                    const char** missing);
 
 // The same object for another context, after the first is gone.
-bool RenewPoolDriver(const PoolDriver& driver, int device, void* context, const char** missing);
+bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,
+                     const char** missing);
 
 // From now on calls are made without making the context current: it is gone.
 void ForgetContext(const PoolDriver& driver);

@@ -1,7 +1,8 @@
 #include "interpose/core/pools/pool_trace.h"
 
-#include "interpose/core/core.h"
-#include "interpose/core/framework/framework.h"
+#include "interpose/core/record/nvtx_memory.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
@@ -34,72 +35,76 @@ Hook FunctionOf(const Event& event) {
 
 }  // namespace
 
-PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested)
-    : PoolCall(entry, memory, requested, EventKind::kAllocate) {}
+PoolCall::PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested)
+    : PoolCall(trace, site, memory, requested, EventKind::kAllocate) {}
 
-PoolCall::PoolCall(const Entry& entry)
-    : PoolCall(entry, MemoryKind::kDevice, 0, EventKind::kFree) {}
+PoolCall::PoolCall(Trace& trace, const CallSite& site)
+    : PoolCall(trace, site, MemoryKind::kDevice, 0, EventKind::kFree) {}
 
-PoolCall::PoolCall(const Entry& entry, MemoryKind memory, uint64_t requested, EventKind kind)
-    : thread_(TheCore().shim->thread()),
+PoolCall::PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested,
+                   EventKind kind)
+    : thread_(site.thread),
       before_(thread_->pool_call),
-      hook_(entry.hook()),
-      library_(TheCore().trace.Library(entry.return_address())),
-      stack_(TheCore().trace.CaptureStack(kind)),
+      hook_(site.hook),
+      library_(trace.Library(site.return_address)),
+      stack_(trace.CaptureStack(kind)),
       memory_(memory),
       requested_(requested) {
   thread_->pool_call = this;
 }
 
-PoolCall::PoolCall(uint16_t library, EventKind kind, const StackName* names, size_t count)
-    : thread_(TheCore().shim->thread()),
+PoolCall::PoolCall(Trace& trace, uint16_t library, EventKind kind, const StackName* names,
+                   size_t count)
+    : thread_(ThisThread()),
       before_(thread_->pool_call),
       library_(library),
-      stack_(TheCore().trace.NameStack(TheCore().trace.CaptureStack(kind), names, count)) {
+      stack_(trace.NameStack(trace.CaptureStack(kind), names, count)) {
   thread_->pool_call = this;
 }
 
-PoolCall::PoolCall() : thread_(TheCore().shim->thread()), before_(thread_->pool_call) {
+PoolCall::PoolCall() : thread_(ThisThread()), before_(thread_->pool_call) {
   thread_->pool_call = this;
 }
 
-EventSink PoolCall::Sink() {
+EventSink PoolTrace::Sink(const Options& options) {
   EventSink sink;
-  sink.take = TheCore().nvtx_memory.wanted() ? TakeAndAnnounce : Take;
+  sink.take = nvtx_memory_.wanted(options) ? TakeAndAnnounce : Take;
+  sink.context = this;
   return sink;
 }
 
-uint64_t PoolCall::TakeAndAnnounce(void* context, Event* event) {
-  TheCore().nvtx_memory.Hear(*event);
-  return Take(context, event);
+uint64_t PoolTrace::TakeAndAnnounce(void* self, Event* event) {
+  static_cast<PoolTrace*>(self)->nvtx_memory_.Hear(*event);
+  return Take(self, event);
 }
 
-uint64_t PoolCall::Take(void*, Event* event) {
-  const uint64_t sequence = Record(event);
-  TellFramework(*event);
+uint64_t PoolTrace::Take(void* self, Event* event) {
+  auto* const trace = static_cast<PoolTrace*>(self);
+  const uint64_t sequence = trace->Record(event);
+  const Observer observer = trace->observer_.load(std::memory_order_acquire);
+  if (observer != nullptr) observer(*event);
   return sequence;
 }
 
 // No event is copied on this way: one that was just made is still on its way into the cache field
 // by field, and copying it would wait for all of them.
-uint64_t PoolCall::Record(Event* event) {
-  Core& core = TheCore();
-  if (core.trace.is_off()) return 0;
-  const auto* call = static_cast<const PoolCall*>(core.shim->thread()->pool_call);
+uint64_t PoolTrace::Record(Event* event) {
+  if (trace_.is_off()) return 0;
+  const auto* call = static_cast<const PoolCall*>(ThisThread()->pool_call);
   const uint16_t library = call == nullptr ? kUnknownName : call->library_;
   if (call != nullptr) event->stack = call->stack_;
   if (event->layer == Layer::kPool || event->memory == MemoryKind::kHostPinned) {
-    return core.trace.RecordFor(FunctionOf(*event), library, event);
+    return trace_.RecordFor(FunctionOf(*event), library, event);
   }
   // A block was freed earlier and only now is done with: that is nobody's call.
   if (call == nullptr || event->kind == EventKind::kFreeCompleted) {
-    return core.trace.RecordFor(kNoHook, library, event);
+    return trace_.RecordFor(kNoHook, library, event);
   }
   if (event->kind == EventKind::kAllocate) {
     event->memory = call->memory_;
     if (call->requested_ != 0) event->requested = call->requested_;
   }
-  return core.trace.RecordFor(call->hook_, library, event);
+  return trace_.RecordFor(call->hook_, library, event);
 }
 
 }  // namespace vramstow

@@ -3,23 +3,19 @@
 #include <new>
 
 #include "allocator/core/host_memory.h"
-#include "interpose/core/core.h"
+#include "interpose/core/pools/application.h"
+#include "interpose/core/pools/offloaders.h"
+#include "interpose/core/pools/pool_settings.h"
 #include "interpose/core/pools/pool_trace.h"
-#include "interpose/core/pools/settings.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/contexts.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/settings.h"
 
 namespace vramstow {
-namespace {
-
-CUcontext CurrentContext() {
-  auto* get = TheCore().driver.cuCtxGetCurrent();
-  CUcontext context = nullptr;
-  if (get == nullptr || get(&context) != CUDA_SUCCESS) return nullptr;
-  return context;
-}
-
-}  // namespace
 
 // --- Finding ------------------------------------------------------------------------------------
 
@@ -44,9 +40,9 @@ Pools::Slot* Pools::FindSlot(CUcontext context) {
 }
 
 Pools::Use Pools::ForCurrentContext() {
-  if (!WantsPool(TheCore().process.options())) return Use();
+  if (!WantsPool(links_.process.options())) return Use();
   KeepErrno keep_errno;
-  const CUcontext context = CurrentContext();
+  const CUcontext context = links_.driver.CurrentContext();
   if (context == nullptr) return Use();
   Slot* slot = FindSlot(context);
   if (slot == nullptr) {
@@ -78,7 +74,7 @@ Pools::Use Pools::At(int number) {
 }
 
 bool Pools::FreesWait() const {
-  switch (FreeWaitsOf(TheCore().process.options())) {
+  switch (FreeWaitsOf(links_.process.options())) {
     case FreeWaits::kAlways:
       return true;
     case FreeWaits::kNever:
@@ -97,14 +93,13 @@ void Pools::SayOnce(const char* why) {
 }
 
 void Pools::Open(CUcontext context) {
-  Core& core = TheCore();
-  const int device = core.contexts.DeviceOf(context);
+  const int device = links_.contexts.DeviceOf(context);
   // Not made by a call that was seen, or no ordinary one (green contexts): not ours.
   if (device < 0 || device >= kMaxDevices) return;
-  core.trace.Open();
+  links_.trace.Open();
   bool opened = false;
   OpenSlot(context, device, &opened);
-  if (opened) core.service.Start();
+  if (opened) links_.on_opened();
 }
 
 void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
@@ -126,7 +121,7 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
 
 // What was wanted and cannot be had.
 void Pools::SaySegmentsOnce(bool asked_for) {
-  const bool offload = TheCore().offloading.wanted();
+  const bool offload = links_.offloaders.wanted();
   if ((asked_for && !offload) || told_.exchange(true, std::memory_order_relaxed)) return;
   Say("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
       offload ? " or moved to the host" : "",
@@ -134,21 +129,21 @@ void Pools::SaySegmentsOnce(bool asked_for) {
 }
 
 // A pool's lock is held.
-void Pools::HearRefusal(void*, int32_t result) {
-  Pools& pools = TheCore().pools;
-  if (pools.told_.exchange(true, std::memory_order_relaxed)) return;
+void Pools::HearRefusal(void* self, int32_t result) {
+  if (static_cast<Pools*>(self)->told_.exchange(true, std::memory_order_relaxed)) return;
   Say("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
       "memory "
       "management is refused (error %d).",
       result);
 }
 
-bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
-  const Options& options = TheCore().process.options();
+// What a slot keeps from one pool to the next: the driver's table and memory for the pool.
+bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   const char* missing = nullptr;
-  const bool complete = slot->driver.driver == nullptr
-                            ? MakePoolDriver(device, context, &slot->driver, &missing)
-                            : RenewPoolDriver(slot->driver, device, context, &missing);
+  const bool complete =
+      slot->driver.driver == nullptr
+          ? MakePoolDriver(links_.driver, device, context, &slot->driver, &missing)
+          : RenewPoolDriver(links_.driver, slot->driver, device, context, &missing);
   if (!complete) {
     SayOnce(missing == nullptr ? "no memory for the pool's records"
                                : "the driver lacks functions that the pool needs");
@@ -158,27 +153,40 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
     if ((peers_[device] >> peer & 1) != 0) AddPeer(slot->driver, peer);
   }
   if (slot->pool == nullptr) {
-    void* memory = AllocateHostMemory(sizeof(Pool));
-    if (memory == nullptr) {
-      SayOnce("no memory for the pool's records");
-      return false;
-    }
-    slot->pool = static_cast<Pool*>(memory);
+    slot->pool = static_cast<Pool*>(AllocateHostMemory(sizeof(Pool)));
+    if (slot->pool == nullptr) SayOnce("no memory for the pool's records");
   }
+  return slot->pool != nullptr;
+}
+
+// What the others were told while there was no pool.
+void Pools::BringUpToDate(Slot* slot, CUcontext context) {
+  slot->pool->AddHook(ApplicationHooks::Call, &links_.hooks);
+  for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
+  for (int i = 0; i < stream_count_; ++i) {
+    if (streams_[i].context == context) {
+      slot->pool->NoteStream(reinterpret_cast<uint64_t>(streams_[i].stream));
+    }
+  }
+}
+
+bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
+  if (!PrepareSlot(slot, context, device)) return false;
   new (slot->pool) Pool;
   DriverDevice about{};
   const DriverTable* table = slot->driver.table;
   const DriverResult described = table->describe(table->self, &about);
+  const Options& options = links_.process.options();
   PoolConfig config = PoolConfigOf(options, about.total_bytes);
-  config.sink = PoolCall::Sink();
+  config.sink = links_.pool_trace.Sink(options);
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
-  if (slot->offloader == nullptr && can_move) slot->offloader = TheCore().offloading.Make();
+  if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    if (TheCore().offloading.automatic()) config.relief = {Offloader::Relieve, slot->offloader};
+    if (links_.offloaders.automatic()) config.relief = {Offloader::Relieve, slot->offloader};
     // What is to be moved must be chunks.
     config.backing = PoolBacking::kVirtual;
   }
-  config.refused = {HearRefusal, nullptr};
+  config.refused = {HearRefusal, this};
   config.id_space = ++opened_;
   if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
     SayOnce(about.virtual_memory ? "the pool cannot work with this device"
@@ -187,15 +195,9 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   }
   if (slot->pool->segments()) SaySegmentsOnce(about.virtual_memory);
   if (slot->offloader != nullptr && can_move) {
-    TheCore().offloading.Open(slot->offloader, slot->pool);
+    links_.offloaders.Open(slot->offloader, slot->pool);
   }
-  slot->pool->AddHook(ApplicationHooks::Call, &TheCore().hooks);
-  for (int i = captures_.count(); i > 0; --i) slot->pool->CaptureBegins();
-  for (int i = 0; i < stream_count_; ++i) {
-    if (streams_[i].context == context) {
-      slot->pool->NoteStream(reinterpret_cast<uint64_t>(streams_[i].stream));
-    }
-  }
+  BringUpToDate(slot, context);
   return true;
 }
 

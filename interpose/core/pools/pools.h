@@ -19,8 +19,10 @@
 
 #include "allocator/offload/offloader.h"
 #include "allocator/pool/pool.h"
+#include "base/thread_annotations.h"
 #include "interpose/core/pools/captures.h"
 #include "interpose/core/pools/pool_driver.h"
+#include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
 
 namespace vramstow {
@@ -32,7 +34,19 @@ class Pools {
   static constexpr int kMaxPools = 64;
   static constexpr int kMaxDevices = 64;
 
-  constexpr Pools() = default;
+  // What the pools need of others. `on_opened` is called, without a lock, after a pool was opened.
+  struct Links {
+    const Process& process;
+    const Driver& driver;
+    const Contexts& contexts;
+    Trace& trace;
+    PoolTrace& pool_trace;
+    Offloaders& offloaders;
+    ApplicationHooks& hooks;
+    void (*on_opened)();
+  };
+
+  constexpr explicit Pools(const Links& links) : links_(links) {}
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
 
@@ -51,8 +65,7 @@ class Pools {
     explicit operator bool() const { return slot_ != nullptr; }
     Pool* operator->() const { return slot_->pool; }
     Pool* get() const { return slot_->pool; }
-    // What moves its memory to the host; null: nothing does.
-    // Null: what the pool holds cannot move.
+    // What moves its memory to the host; null: nothing does, or what the pool holds cannot move.
     Offloader* offloader() const { return slot_->pool->segments() ? nullptr : slot_->offloader; }
     int16_t device() const { return slot_->device; }
     CUcontext context() const { return slot_->context.load(std::memory_order_relaxed); }
@@ -92,8 +105,8 @@ class Pools {
   // Whether a free has to wait, as the driver's does.
   bool FreesWait() const;
 
-  // In a forked child: pools, addresses and captures are the parent's.
-  void AbandonAfterFork();
+  // In a forked child, whose only thread this is: pools, addresses and captures are the parent's.
+  void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
   enum class State : uint8_t { kEmpty, kOpen, kClosing, kPlain, kLost };
@@ -111,15 +124,18 @@ class Pools {
   Slot* FindSlot(CUcontext context);
   static bool Enter(Slot* slot);
   void Open(CUcontext context);
-  void OpenSlot(CUcontext context, int device, bool* opened);
-  bool OpenPool(Slot* slot, CUcontext context, int device);
-  void GiveAccess(int owner, int by_device);
-  void IntroducePeers(int device);
-  void Close(Slot* slot);
+  void OpenSlot(CUcontext context, int device, bool* opened) VRAMSTOW_EXCLUDES(mutex_);
+  bool OpenPool(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);
+  bool PrepareSlot(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);
+  void BringUpToDate(Slot* slot, CUcontext context) VRAMSTOW_REQUIRES(mutex_);
+  void GiveAccess(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
+  void IntroducePeers(int device) VRAMSTOW_REQUIRES(mutex_);
+  void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
   void SayOnce(const char* why);
   void SaySegmentsOnce(bool asked_for);
-  static void HearRefusal(void* context, int32_t result);
+  static void HearRefusal(void* self, int32_t result);
 
+  const Links links_;
   std::atomic<int> count_{0};  // slots that were ever used
   Slot slots_[kMaxPools] = {};
   Mutex mutex_;
@@ -130,11 +146,12 @@ class Pools {
     CUstream stream;
     CUcontext context;
   };
-  LiveStream streams_[kMaxStreams] = {};
-  int stream_count_ = 0;
-  uint32_t opened_ = 0;  // pools, ever
+  LiveStream streams_[kMaxStreams] VRAMSTOW_GUARDED_BY(mutex_) = {};
+  int stream_count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  uint32_t opened_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // pools, ever
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
-  uint64_t peers_[kMaxDevices] = {};  // of each device's memory: one bit for each device
+  uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
+      mutex_) = {};  // of each device's memory: one bit for each device
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> told_{false};
 };

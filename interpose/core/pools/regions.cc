@@ -2,15 +2,14 @@
 
 #include <cstring>
 
-#include "interpose/core/core.h"
-#include "interpose/core/pools/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
 
 namespace vramstow {
 
-// The lock is held. Tags begin at 1.
+// Tags begin at 1.
 uint32_t Regions::Find(const char* name) const {
   for (uint32_t i = 0; i < count_; ++i) {
     if (std::strcmp(names_[i], name) == 0) return i + 1;
@@ -23,11 +22,11 @@ uint32_t Regions::TagOf(const char* name) {
   return Find(name);
 }
 
-int Regions::Push(const char* name) {
+int Regions::Push(const char* name, bool active) {
   const size_t length = name == nullptr ? 0 : std::strlen(name);
   if (length == 0 || length >= kMostBytes) return VRAMSTOW_INVALID;
-  if (!WantsPool(TheCore().process.options())) return VRAMSTOW_NOT_ACTIVE;
-  VramstowThread* thread = TheCore().shim->thread();
+  if (!active) return VRAMSTOW_NOT_ACTIVE;
+  VramstowThread* thread = ThisThread();
   if (thread->region_count == kVramstowMostRegions) return VRAMSTOW_FULL;
   MutexLock lock(&mutex_);
   uint32_t tag = Find(name);
@@ -41,14 +40,14 @@ int Regions::Push(const char* name) {
 }
 
 int Regions::Pop() {
-  VramstowThread* thread = TheCore().shim->thread();
+  VramstowThread* thread = ThisThread();
   if (thread->region_count == 0) return VRAMSTOW_INVALID;
   --thread->region_count;
   return VRAMSTOW_OK;
 }
 
 uint32_t Regions::Current() {
-  const VramstowThread* thread = TheCore().shim->thread();
+  const VramstowThread* thread = ThisThread();
   return thread->region_count == 0 ? 0 : thread->regions[thread->region_count - 1];
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "allocator/core/mutex.h"
+#include "base/thread_annotations.h"
 
 namespace vramstow {
 
@@ -24,8 +25,9 @@ class Regions {
   Regions(const Regions&) = delete;
   Regions& operator=(const Regions&) = delete;
 
-  int Push(const char* name);
-  int Pop();
+  // `active`: whether this process has pools at all.
+  int Push(const char* name, bool active);
+  static int Pop();
   // The tag of this name; 0: nothing was ever allocated under it.
   uint32_t TagOf(const char* name);
   // That of the calling thread; 0: it is in no region.
@@ -37,11 +39,11 @@ class Regions {
   static constexpr uint32_t kMost = 256;
   static constexpr size_t kMostBytes = 64;  // of a name, with its end
 
-  uint32_t Find(const char* name) const;
+  uint32_t Find(const char* name) const VRAMSTOW_REQUIRES(mutex_);
 
   Mutex mutex_;
-  uint32_t count_ = 0;
-  char names_[kMost][kMostBytes] = {};
+  uint32_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  char names_[kMost][kMostBytes] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vramstow

@@ -1,8 +1,12 @@
 #include "interpose/core/pools/residency.h"
 
-#include "interpose/core/core.h"
+#include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/pools/regions.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
@@ -26,16 +30,17 @@ int CodeOf(OffloadResult result) {
   return VRAMSTOW_FAILED;
 }
 
+}  // namespace
+
 // Calls ask(offloader) for every open pool that has one; it gives a code.
 template <typename Ask>
-int AskAll(Ask ask) {
-  Pools& pools = TheCore().pools;
-  if (!TheCore().offloading.wanted()) return VRAMSTOW_NOT_ACTIVE;
+int Residency::AskAll(Ask ask) const {
+  if (!offloaders_.wanted()) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
   const PoolCall call;
   int code = VRAMSTOW_NOT_ACTIVE;
-  for (int i = 0; i < pools.count(); ++i) {
-    const Pools::Use use = pools.At(i);
+  for (int i = 0; i < pools_.count(); ++i) {
+    const Pools::Use use = pools_.At(i);
     if (!use || use.offloader() == nullptr) continue;
     const int said = ask(use.offloader());
     if (code == VRAMSTOW_NOT_ACTIVE || code == VRAMSTOW_OK) code = said;
@@ -43,17 +48,12 @@ int AskAll(Ask ask) {
   return code;
 }
 
-// The tag of a region; null is everything. False: there is no such region.
-bool FindTag(const char* region, uint32_t* tag) {
-  *tag = region == nullptr ? Offloader::kAnyTag : TheCore().regions.TagOf(region);
-  return *tag != 0;
-}
-
+// A region that is null is everything.
 template <typename Move>
-int AskForRegion(const char* region, uint64_t* bytes, Move move) {
-  uint32_t tag = 0;
+int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) const {
   *bytes = 0;
-  if (!FindTag(region, &tag)) return VRAMSTOW_INVALID;
+  const uint32_t tag = region == nullptr ? Offloader::kAnyTag : regions_.TagOf(region);
+  if (tag == 0) return VRAMSTOW_INVALID;
   return AskAll([&](Offloader* offloader) {
     uint64_t moved = 0;
     const OffloadResult result = move(offloader, tag, &moved);
@@ -62,35 +62,35 @@ int AskForRegion(const char* region, uint64_t* bytes, Move move) {
   });
 }
 
-}  // namespace
+int Residency::PushRegion(const char* name) const {
+  return regions_.Push(name, WantsPool(process_.options()));
+}
+int Residency::PopRegion() const { return Regions::Pop(); }
 
-int PushRegion(const char* name) { return TheCore().regions.Push(name); }
-int PopRegion() { return TheCore().regions.Pop(); }
-
-int Offload(const char* region, uint64_t* bytes) {
+int Residency::Offload(const char* region, uint64_t* bytes) const {
   return AskForRegion(region, bytes, [](Offloader* offloader, uint32_t tag, uint64_t* moved) {
     return offloader->Offload(tag, moved);
   });
 }
 
-int Resume(const char* region, uint64_t* bytes) {
+int Residency::Resume(const char* region, uint64_t* bytes) const {
   return AskForRegion(region, bytes, [](Offloader* offloader, uint32_t tag, uint64_t* moved) {
     return offloader->Resume(tag, ~uint64_t{0}, moved);
   });
 }
 
-int OffloadRegion(const char* region) {
+int Residency::OffloadRegion(const char* region) const {
   uint64_t bytes = 0;
   return Offload(region, &bytes);
 }
 
-int ResumeRegion(const char* region) {
+int Residency::ResumeRegion(const char* region) const {
   uint64_t bytes = 0;
   return Resume(region, &bytes);
 }
 
 // Not for everything: what is allocated meanwhile needs a place.
-int PauseRegion(const char* region, int contents) {
+int Residency::PauseRegion(const char* region, int contents) const {
   const bool keep = contents == VRAMSTOW_KEEP;
   if (region == nullptr || (!keep && contents != VRAMSTOW_DISCARD)) return VRAMSTOW_INVALID;
   uint64_t bytes = 0;
@@ -99,7 +99,7 @@ int PauseRegion(const char* region, int contents) {
   });
 }
 
-int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) {
+int Residency::OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const {
   *bytes = 0;
   return AskAll([&](Offloader* offloader) {
     uint64_t moved = 0;
@@ -110,7 +110,7 @@ int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) {
   });
 }
 
-int MarkIdle(uint64_t watch_ns, uint64_t* mark) {
+int Residency::MarkIdle(uint64_t watch_ns, uint64_t* mark) const {
   *mark = ~uint64_t{0};
   return AskAll([&](Offloader* offloader) {
     // The earliest: what it takes for idle is idle.

@@ -3,7 +3,7 @@
 //
 // Idea: as application.h, for the offloaders of all pools together.
 //
-// Ownership: none. Threads: any that is not about to submit work. Errors: the codes of
+// Ownership: static storage. Threads: any that is not about to submit work. Errors: the codes of
 // include/vramstow/vramstow.h, of several pools the first that is not OK. Units: bytes,
 // nanoseconds.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_RESIDENCY_H_
@@ -11,22 +11,44 @@
 
 #include <cstdint>
 
+#include "interpose/core/runtime/core.h"
+
 namespace vramstow {
 
-int PushRegion(const char* name);
-int PopRegion();
-// `region` null: everything.
-int OffloadRegion(const char* region);
-int ResumeRegion(const char* region);
-int PauseRegion(const char* region, int contents);
+class Residency {
+ public:
+  constexpr Residency(const Process& process, Pools& pools, Offloaders& offloaders,
+                      Regions& regions)
+      : process_(process), pools_(pools), offloaders_(offloaders), regions_(regions) {}
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
 
-// The same, and how much moved.
-int Offload(const char* region, uint64_t* bytes);
-int Resume(const char* region, uint64_t* bytes);
-// Up to so many bytes, the coldest first, of what was not touched since MarkIdle gave `mark`.
-int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes);
-// From now on touches are seen, for at least `watch_ns`. A mark counts for all pools.
-int MarkIdle(uint64_t watch_ns, uint64_t* mark);
+  int PushRegion(const char* name) const;
+  int PopRegion() const;
+  // `region` null: everything.
+  int OffloadRegion(const char* region) const;
+  int ResumeRegion(const char* region) const;
+  int PauseRegion(const char* region, int contents) const;
+
+  // The same, and how much moved.
+  int Offload(const char* region, uint64_t* bytes) const;
+  int Resume(const char* region, uint64_t* bytes) const;
+  // Up to so many bytes, the coldest first, of what was not touched since MarkIdle gave `mark`.
+  int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const;
+  // From now on touches are seen, for at least `watch_ns`. A mark counts for all pools.
+  int MarkIdle(uint64_t watch_ns, uint64_t* mark) const;
+
+ private:
+  template <typename Ask>
+  int AskAll(Ask ask) const;
+  template <typename Move>
+  int AskForRegion(const char* region, uint64_t* bytes, Move move) const;
+
+  const Process& process_;
+  Pools& pools_;
+  Offloaders& offloaders_;
+  Regions& regions_;
+};
 
 }  // namespace vramstow
 

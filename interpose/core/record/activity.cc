@@ -2,59 +2,31 @@
 
 #include <dlfcn.h>
 
-#include "interpose/core/core.h"
-#include "interpose/core/record/cupti_client.h"
+#include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/reentrancy_guard.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
 
-// The driver's calls that CUPTI makes for us are not the program's.
-class OurOwnCalls {
- public:
-  OurOwnCalls() { ++TheCore().shim->thread()->depth; }
-  ~OurOwnCalls() { --TheCore().shim->thread()->depth; }
-  OurOwnCalls(const OurOwnCalls&) = delete;
-  OurOwnCalls& operator=(const OurOwnCalls&) = delete;
-};
+// The one client in this process: what hears of others calls without an argument.
+constinit Activity* the_activity = nullptr;
 
 // So that another client can be made way for.
 bool Watch(void (*listener)()) {
   using WatchFunction = void (*)(void (*)());
-  const auto watch = reinterpret_cast<WatchFunction>(
-      TheCore().shim->find_symbol(RTLD_DEFAULT, "vramstow_cupti_watch"));
+  const auto watch =
+      reinterpret_cast<WatchFunction>(Shim().find_symbol(RTLD_DEFAULT, "vramstow_cupti_watch"));
   if (watch != nullptr) watch(listener);
   return watch != nullptr;
 }
 
-void TellWork(const CuptiWork& work) {
-  Event event;
-  event.kind = EventKind::kActivity;
-  event.device = static_cast<int16_t>(work.device);
-  event.stream = work.stream;
-  event.address = work.correlation;
-  event.size = work.bytes;
-  event.requested = work.duration_ns;
-  event.offset = work.start_unix_ns;
-  TheCore().trace.RecordActivity(work.text, event);
-}
-
-void TellMemory(const CuptiMemory& memory) {
-  Event event;
-  event.kind = EventKind::kActivity;
-  event.memory = memory.memory;
-  event.device = static_cast<int16_t>(memory.device);
-  event.address = memory.address;
-  event.size = memory.bytes;
-  event.requested = memory.correlation;
-  event.offset = memory.unix_ns;
-  TheCore().trace.RecordActivity(memory.gives ? "allocate" : "free", event);
-}
-
 // The runtime's number is that of the driver's calls within it.
 void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
-  VramstowThread* const thread = TheCore().shim->thread();
+  VramstowThread* const thread = ThisThread();
   if (of_runtime) {
     thread->in_runtime = enters ? 1 : 0;
     thread->correlation = enters ? correlation : 0;
@@ -63,8 +35,6 @@ void NoteCall(bool of_runtime, bool enters, uint32_t correlation) {
     thread->correlation = correlation;
   }
 }
-
-constexpr CuptiListener kListener = {TellWork, TellMemory, NoteCall};
 
 const char* NameOf(CuptiStart start) {
   switch (start) {
@@ -84,15 +54,39 @@ const char* NameOf(CuptiStart start) {
 
 }  // namespace
 
+void Activity::OnWork(void* self, const CuptiWork& work) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.device = static_cast<int16_t>(work.device);
+  event.stream = work.stream;
+  event.address = work.correlation;
+  event.size = work.bytes;
+  event.requested = work.duration_ns;
+  event.offset = work.start_unix_ns;
+  static_cast<Activity*>(self)->trace_.RecordActivity(work.text, event);
+}
+
+void Activity::OnMemory(void* self, const CuptiMemory& memory) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.memory = memory.memory;
+  event.device = static_cast<int16_t>(memory.device);
+  event.address = memory.address;
+  event.size = memory.bytes;
+  event.requested = memory.correlation;
+  event.offset = memory.unix_ns;
+  static_cast<Activity*>(self)->trace_.RecordActivity(memory.gives ? "allocate" : "free", event);
+}
+
 bool Activity::Subscribe() {
-  Core& core = TheCore();
-  if (!Watch([] { TheCore().activity.StandBack(); })) {
+  the_activity = this;
+  if (!Watch([] { the_activity->StandBack(); })) {
     Say("CUPTI is left alone, because libvramstow-cupti.so is not preloaded: use vramstow run "
         "--cupti.");
     return false;
   }
-  const CuptiStart start = StartCupti(*core.shim, kListener);
-  core.trace.Describe("cupti", NameOf(start));
+  const CuptiStart start = StartCupti(Shim(), {OnWork, OnMemory, NoteCall, this});
+  trace_.Describe("cupti", NameOf(start));
   switch (start) {
     case CuptiStart::kOn:
       return true;
@@ -115,30 +109,28 @@ bool Activity::Subscribe() {
 
 void Activity::Start() {
   State expected = State::kNone;
-  if (!TheCore().process.options().cupti || !TheCore().process.options().trace ||
+  if (!process_.options().cupti || !process_.options().trace ||
       !state_.compare_exchange_strong(expected, State::kStarting, std::memory_order_acq_rel)) {
     return;
   }
   KeepErrno keep_errno;
-  const OurOwnCalls own;
+  const ReentrancyGuard guard;
   const bool on = Subscribe();
   expected = State::kStarting;
   state_.compare_exchange_strong(expected, on ? State::kOn : State::kOff,
                                  std::memory_order_acq_rel);
 }
 
-// What CUPTI has for us, and then it is free for others.
-void Activity::Leave() {
-  const OurOwnCalls own;
-  EndCupti();
-}
-
 void Activity::StandBack() {
   State expected = State::kOn;
   if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
-  Leave();
-  TheCore().trace.Describe("cupti", "made way for another client");
+  {
+    // What CUPTI has for us, and then it is free for others.
+    const ReentrancyGuard guard;
+    EndCupti();
+  }
+  trace_.Describe("cupti", "made way for another client");
   Say("another tool uses CUPTI from here on: vramstow records no more kernels (--cupti).");
   state_.store(State::kOff, std::memory_order_release);
 }
@@ -147,7 +139,7 @@ void Activity::Finish() {
   State expected = State::kOn;
   if (!state_.compare_exchange_strong(expected, State::kLeaving, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
-  const OurOwnCalls own;
+  const ReentrancyGuard guard;
   FlushCupti();
   state_.store(State::kOff, std::memory_order_release);
 }
@@ -156,7 +148,7 @@ void Activity::Abandon() {
   if (state_.load(std::memory_order_relaxed) != State::kNone) {
     state_.store(State::kOff, std::memory_order_relaxed);
   }
-  VramstowThread* const thread = TheCore().shim->thread();
+  VramstowThread* const thread = ThisThread();
   thread->correlation = thread->in_runtime = 0;
 }
 
@@ -166,7 +158,7 @@ void Activity::Join(VramstowThread* thread) {
     event.kind = EventKind::kCorrelation;
     event.object = thread->recorded;
     event.size = thread->correlation;
-    TheCore().trace.RecordActivity(nullptr, event);
+    trace_.RecordActivity(nullptr, event);
   }
   thread->recorded = 0;
   if (thread->in_runtime == 0) thread->correlation = 0;

@@ -15,13 +15,15 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/core/record/cupti_client.h"
+#include "interpose/core/runtime/core.h"
 #include "interpose/shim/seam.h"
 
 namespace vramstow {
 
 class Activity {
  public:
-  constexpr Activity() = default;
+  constexpr Activity(const Process& process, Trace& trace) : process_(process), trace_(trace) {}
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
@@ -40,9 +42,12 @@ class Activity {
  private:
   enum class State : uint8_t { kNone, kStarting, kOn, kLeaving, kOff };
 
+  static void OnWork(void* self, const CuptiWork& work);
+  static void OnMemory(void* self, const CuptiMemory& memory);
   bool Subscribe();
-  void Leave();
 
+  const Process& process_;
+  Trace& trace_;
   std::atomic<State> state_{State::kNone};
 };
 

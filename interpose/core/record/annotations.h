@@ -1,25 +1,40 @@
-// What the application says about itself: marks, ranges and iterations, by the C API and by NVTX.
+// What the application says about itself by the C API: marks, ranges and iterations.
 //
 // Idea: an annotation is an event like any other, so that it has its place among the allocations.
 // It is kept only where there is a trace already: nothing that is said before CUDA is used has
 // memory to be laid beside.
 //
-// Ownership: texts are copied. Threads: any. Errors: VRAMSTOW_NOT_ACTIVE while there is no trace.
-// Units: none.
+// Ownership: texts are copied. Threads: any. Errors: the codes of include/vramstow/vramstow.h;
+// VRAMSTOW_NOT_ACTIVE while there is no trace. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_ANNOTATIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_ANNOTATIONS_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/event.h"
+#include "base/typed_event.h"
+#include "interpose/core/runtime/core.h"
+
 namespace vramstow {
 
-// The C API (include/vramstow/vramstow.h).
-int Mark(const char* text);
-int PushRange(const char* text);
-int PopRange();
-int BeginIteration(uint64_t number);
-int Dump(char* path, size_t size);
+class Annotations {
+ public:
+  constexpr explicit Annotations(Trace& trace) : trace_(trace) {}
+  Annotations(const Annotations&) = delete;
+  Annotations& operator=(const Annotations&) = delete;
+
+  int Mark(const char* text) const;
+  int PushRange(const char* text) const;
+  int PopRange() const;
+  int BeginIteration(uint64_t number) const;
+  int Dump(char* path, size_t size) const;
+
+ private:
+  int Record(MarkKind kind, const char* text, uint64_t number) const;
+
+  Trace& trace_;
+};
 
 }  // namespace vramstow
 

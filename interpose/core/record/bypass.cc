@@ -88,9 +88,9 @@ bool NeedsTheDriver(const link_map* object) {
   return false;
 }
 
-int ReportDeepbind(const VramstowShim* shim) {
+int ReportDeepbind(const VramstowShim& shim) {
   int lines = 0;
-  for (unsigned i = 0; const char* file = shim->deepbind_file(i); ++i) {
+  for (unsigned i = 0; const char* file = shim.deepbind_file(i); ++i) {
     Say("  %.300s: opened with RTLD_DEEPBIND (VRAMSTOW_CLEAR_DEEPBIND=1 removes that)", file);
     ++lines;
   }
@@ -122,11 +122,13 @@ int ReportNameSpaces() {
 
 }  // namespace
 
-int ReportUnseenLibraries(const VramstowShim* shim, bool (*was_seen)(const void* address)) {
+int ReportUnseenLibraries(const VramstowShim& shim,
+                          bool (*was_seen)(const void* context, const void* address),
+                          const void* context) {
   int lines = ReportDeepbind(shim) + ReportNameSpaces();
   if (&_r_debug == nullptr) return lines;
   for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
-    if (object->l_ld == nullptr || was_seen(object->l_ld)) continue;
+    if (object->l_ld == nullptr || was_seen(context, object->l_ld)) continue;
     const char* path = object->l_name[0] == '\0' ? "/proc/self/exe" : object->l_name;
     if (NeedsTheDriver(object)) {
       Say("  %.300s: is linked to the driver and has called none of the hooked functions through "

@@ -15,7 +15,9 @@ namespace vramstow {
 
 // Says one line for each on stderr and gives their number. `was_seen` tells whether the library
 // that holds an address came through vramstow, or is no user of the driver.
-int ReportUnseenLibraries(const VramstowShim* shim, bool (*was_seen)(const void* address));
+int ReportUnseenLibraries(const VramstowShim& shim,
+                          bool (*was_seen)(const void* context, const void* address),
+                          const void* context);
 
 }  // namespace vramstow
 

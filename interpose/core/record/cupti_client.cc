@@ -77,7 +77,7 @@ constexpr CUpti_CallbackId kDriverCalls[] = {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_
                                              CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
                                              CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz};
 
-constinit const CuptiListener* listener = nullptr;
+constinit CuptiListener listener = {};
 
 template <typename Function>
 bool Find(const VramstowShim& shim, void* library, const char* name, Function* place) {
@@ -131,13 +131,13 @@ uint64_t UnixTime(uint64_t time) {
 // A kernel, a copy or a fill: the fields that their records have under one name.
 template <typename Record>
 void TellWork(const char* text, const Record& record, uint64_t bytes) {
-  listener->work({.text = text,
-                  .device = static_cast<int>(record.deviceId),
-                  .stream = record.streamId,
-                  .correlation = record.correlationId,
-                  .bytes = bytes,
-                  .duration_ns = record.end - record.start,
-                  .start_unix_ns = UnixTime(record.start)});
+  listener.work(listener.context, {.text = text,
+                                   .device = static_cast<int>(record.deviceId),
+                                   .stream = record.streamId,
+                                   .correlation = record.correlationId,
+                                   .bytes = bytes,
+                                   .duration_ns = record.end - record.start,
+                                   .start_unix_ns = UnixTime(record.start)});
 }
 
 const char* CopyName(unsigned kind) {
@@ -156,7 +156,8 @@ const char* CopyName(unsigned kind) {
 }
 
 void TellMemory(const CUpti_ActivityMemory4& record) {
-  listener->memory(
+  listener.memory(
+      listener.context,
       {.gives = record.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
        .memory = record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED    ? MemoryKind::kHostPinned
                  : record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED ? MemoryKind::kManaged
@@ -207,8 +208,8 @@ void Complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* bytes, size_t
 void Callback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId /*id*/,
               const void* about) {
   const auto* const call = static_cast<const CUpti_CallbackData*>(about);
-  listener->call(domain == CUPTI_CB_DOMAIN_RUNTIME_API, call->callbackSite == CUPTI_API_ENTER,
-                 call->correlationId);
+  listener.call(domain == CUPTI_CB_DOMAIN_RUNTIME_API, call->callbackSite == CUPTI_API_ENTER,
+                call->correlationId);
 }
 
 int64_t ToUnix() {
@@ -227,7 +228,7 @@ CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& to) {
   if (!FindCupti(shim) || cupti.get_version(&version) != CUPTI_SUCCESS || version < kLeastVersion) {
     return CuptiStart::kNoCupti;
   }
-  listener = &to;
+  listener = to;
   const CUptiResult result = cupti.subscribe(&subscriber, Callback, nullptr);
   if (result != CUPTI_SUCCESS) {
     return result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? CuptiStart::kTaken

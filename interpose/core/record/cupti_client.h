@@ -36,10 +36,11 @@ struct CuptiMemory {
 };
 
 struct CuptiListener {
-  void (*work)(const CuptiWork& work);
-  void (*memory)(const CuptiMemory& memory);
+  void (*work)(void* context, const CuptiWork& work) = nullptr;
+  void (*memory)(void* context, const CuptiMemory& memory) = nullptr;
   // The calling thread enters or leaves a call that is about memory.
-  void (*call)(bool of_runtime, bool enters, uint32_t correlation);
+  void (*call)(bool of_runtime, bool enters, uint32_t correlation) = nullptr;
+  void* context = nullptr;
 };
 
 enum class CuptiStart {
@@ -50,7 +51,7 @@ enum class CuptiStart {
   kFailed,
 };
 
-// Subscribes and enables. `listener` lives as long as the process.
+// Subscribes and enables. `listener` is copied; its context lives as long as the process.
 CuptiStart StartCupti(const VramstowShim& shim, const CuptiListener& listener);
 // Takes what CUPTI holds now.
 void FlushCupti();

@@ -1,6 +1,7 @@
 #include "interpose/core/record/free_bytes.h"
 
-#include "interpose/core/core.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
 
 namespace vramstow {
@@ -24,32 +25,31 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+}  // namespace
+
 // Of the current device. False: the driver does not say.
-bool AskFreeBytes(size_t* free_bytes, size_t* total_bytes) {
-  Core& core = TheCore();
+bool FreeBytes::Ask(size_t* free_bytes, size_t* total_bytes) const {
   KeepErrno keep_errno;
   auto* memory_info =
-      reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(core.driver.real(Hook::kcuMemGetInfo_v2));
+      reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(driver_.real(Hook::kcuMemGetInfo_v2));
   if (memory_info == nullptr) return false;
-  RelaxedCapture relaxed(core.driver);
+  RelaxedCapture relaxed(driver_);
   return memory_info(free_bytes, total_bytes) == CUDA_SUCCESS;
 }
 
-}  // namespace
-
-void DescribeFreeBytes(int16_t device) {
+void FreeBytes::Describe(int16_t device) const {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  if (TheCore().trace.WantsFreeBytes(device) && AskFreeBytes(&free_bytes, &total_bytes)) {
-    TheCore().trace.DescribeFreeBytes(device, free_bytes);
+  if (trace_.WantsFreeBytes(device) && Ask(&free_bytes, &total_bytes)) {
+    trace_.DescribeFreeBytes(device, free_bytes);
   }
 }
 
-void SampleFreeBytes(int16_t device) {
+void FreeBytes::Sample(int16_t device) const {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  if (TheCore().trace.WantsSample(device) && AskFreeBytes(&free_bytes, &total_bytes)) {
-    TheCore().trace.RecordFreeBytes(device, free_bytes, total_bytes);
+  if (trace_.WantsSample(device) && Ask(&free_bytes, &total_bytes)) {
+    trace_.RecordFreeBytes(device, free_bytes, total_bytes);
   }
 }
 

@@ -8,14 +8,30 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 
+#include <cstddef>
 #include <cstdint>
+
+#include "interpose/core/runtime/core.h"
 
 namespace vramstow {
 
-// Writes the free memory of a device down, if it is used for the first time.
-void DescribeFreeBytes(int16_t device);
-// The same as an event, if the last one was a second ago or more.
-void SampleFreeBytes(int16_t device);
+class FreeBytes {
+ public:
+  constexpr FreeBytes(const Driver& driver, Trace& trace) : driver_(driver), trace_(trace) {}
+  FreeBytes(const FreeBytes&) = delete;
+  FreeBytes& operator=(const FreeBytes&) = delete;
+
+  // Writes the free memory of a device down, if it is used for the first time.
+  void Describe(int16_t device) const;
+  // The same as an event, if the last one was a second ago or more.
+  void Sample(int16_t device) const;
+
+ private:
+  bool Ask(size_t* free_bytes, size_t* total_bytes) const;
+
+  const Driver& driver_;
+  Trace& trace_;
+};
 
 }  // namespace vramstow
 

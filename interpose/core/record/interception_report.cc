@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <cstring>
 
-#include "interpose/core/core.h"
 #include "interpose/core/record/bypass.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
@@ -35,44 +37,60 @@ struct Line {
 
 }  // namespace
 
-void Coverage::NoteLookUp(VramstowWay way, const void* caller) {
-  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
-    look_ups_[object->index][way].fetch_add(1, std::memory_order_relaxed);
+void InterceptionReport::NoteLookUp(LookUp outcome, VramstowWay way, const void* caller) {
+  if (outcome == LookUp::kOtherDriver) other_driver_.store(true, std::memory_order_relaxed);
+  if (outcome != LookUp::kReplaced || !process_.options().coverage) return;
+  if (const CallerObject* object = callers_.FindDirect(caller)) {
+    counters_.look_ups[object->index][way].fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-void Coverage::NoteUnknown(const char* name, int version) {
+void InterceptionReport::NoteProcAddress(LookUp outcome, const char* name, int version,
+                                         const void* caller) {
+  const KeepErrno keep_errno;
+  if (outcome == LookUp::kUnknownVersion) NoteUnknown(name, version);
+  NoteLookUp(outcome, kVramstowProcAddress, caller);
+}
+
+void InterceptionReport::NoteUnknown(const char* name, int version) {
   int expected = 0;
   if (unknown_version_.compare_exchange_strong(expected, version)) {
     std::snprintf(unknown_name_, sizeof unknown_name_, "%s", name);
   }
 }
 
-void Coverage::NoteCall(Hook hook, const void* caller) {
-  KeepErrno keep_errno;
-  if (const CallerObject* object = TheCore().callers.FindDirect(caller)) {
-    calls_by_object_[object->index][static_cast<size_t>(hook)].fetch_add(1,
-                                                                         std::memory_order_relaxed);
+void InterceptionReport::NoteCall(const CallSite& site) {
+  if (!process_.options().coverage) return;
+  const KeepErrno keep_errno;
+  if (const CallerObject* object = callers_.FindDirect(site.return_address)) {
+    counters_.calls_by_object[object->index][static_cast<size_t>(site.hook)].fetch_add(
+        1, std::memory_order_relaxed);
   }
 }
 
-bool Coverage::WasSeen(size_t object) const {
-  for (const Counter& count : look_ups_[object]) {
+bool InterceptionReport::WasSeen(size_t object) const {
+  for (const std::atomic<uint32_t>& count : counters_.look_ups[object]) {
     if (count.load(std::memory_order_relaxed) != 0) return true;
   }
-  for (const Counter& count : calls_by_object_[object]) {
+  for (const std::atomic<uint32_t>& count : counters_.calls_by_object[object]) {
     if (count.load(std::memory_order_relaxed) != 0) return true;
   }
   return false;
 }
 
-void Coverage::ReportObject(const CallerObject& object, size_t index) const {
+// Whether the library of the address came through vramstow, or is no user of the driver.
+bool InterceptionReport::WasSeenAt(const void* address) const {
+  const CallerObject* object = callers_.Find(address);
+  return object != nullptr && (object->role != CallerRole::kApplication || WasSeen(object->index));
+}
+
+void InterceptionReport::ReportObject(const CallerObject& object, size_t index) const {
   Line line;
   line.Add("  %.300s", object.path);
   const char* separator = ": by ";
   bool looked_up = false;
   for (int way = 0; way < kVramstowWays; ++way) {
-    const uint32_t count = look_ups_[index][way].load(std::memory_order_relaxed);
+    const uint32_t count = counters_.look_ups[index][way].load(std::memory_order_relaxed);
     if (count == 0) continue;
     line.Add("%s%s (%u function%s)", separator, kWayNames[way], count, count == 1 ? "" : "s");
     separator = ", ";
@@ -83,7 +101,7 @@ void Coverage::ReportObject(const CallerObject& object, size_t index) const {
   if (!looked_up) line.Add(": by a direct link, or with functions that another library looked up");
   separator = "; called ";
   for (size_t hook = 0; hook < kHookCount; ++hook) {
-    const uint32_t count = calls_by_object_[index][hook].load(std::memory_order_relaxed);
+    const uint32_t count = counters_.calls_by_object[index][hook].load(std::memory_order_relaxed);
     if (count == 0) continue;
     line.Add("%s%s %u×", separator, RowOf(static_cast<Hook>(hook)).symbol, count);
     separator = ", ";
@@ -91,11 +109,10 @@ void Coverage::ReportObject(const CallerObject& object, size_t index) const {
   Say("%s", line.text);
 }
 
-int Coverage::ReportBypasses() const {
+int InterceptionReport::ReportBypasses() const {
   int lines = 0;
   if (other_driver_.load(std::memory_order_relaxed)) {
-    Say("  a second driver library: only the first one, %.300s, is watched",
-        TheCore().driver.path());
+    Say("  a second driver library: only the first one, %.300s, is watched", driver_.path());
     ++lines;
   }
   if (const int version = unknown_version_.load(std::memory_order_relaxed)) {
@@ -103,20 +120,20 @@ int Coverage::ReportBypasses() const {
         version / 1000, version % 1000 / 10);
     ++lines;
   }
-  return lines + ReportUnseenLibraries(TheCore().shim, [](const void* address) {
-           const CallerObject* object = TheCore().callers.Find(address);
-           return object != nullptr && (object->role != CallerRole::kApplication ||
-                                        TheCore().coverage.WasSeen(object->index));
-         });
+  return lines + ReportUnseenLibraries(
+                     Shim(),
+                     [](const void* self, const void* address) {
+                       return static_cast<const InterceptionReport*>(self)->WasSeenAt(address);
+                     },
+                     this);
 }
 
-void Coverage::Report() const {
-  const CallerTable& callers = TheCore().callers;
-  const char* driver = TheCore().driver.path();
+void InterceptionReport::Report() const {
+  const char* driver = driver_.path();
   Say("coverage of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
       ProgramName(), driver == nullptr ? "never reached through vramstow" : driver);
-  for (size_t i = 0; i < callers.size() && i < kMaxCallerObjects; ++i) {
-    const CallerObject* object = callers.at(i);
+  for (size_t i = 0; i < callers_.size() && i < kMaxCallerObjects; ++i) {
+    const CallerObject* object = callers_.at(i);
     if (object != nullptr && WasSeen(i)) ReportObject(*object, i);
   }
   Say("could have bypassed vramstow:");

@@ -12,49 +12,50 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/core/runtime/hook_table.h"
+#include "interpose/core/runtime/call_site.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/runtime/routing.h"
 #include "interpose/shim/seam.h"
 #include "tracer/capture/caller.h"
 
 namespace vramstow {
 
-class Coverage {
+class InterceptionReport {
  public:
-  constexpr Coverage() = default;
-  Coverage(const Coverage&) = delete;
-  Coverage& operator=(const Coverage&) = delete;
+  // All counters, apart from the rest, so that they are zero at first and need no room in the file.
+  struct Counters {
+    std::atomic<uint32_t> look_ups[kMaxCallerObjects][kVramstowWays] = {};
+    std::atomic<uint32_t> calls_by_object[kMaxCallerObjects][kHookCount] = {};
+  };
 
-  // A look-up that was answered with a wrapper.
-  void NoteLookUp(VramstowWay way, const void* caller);
-  // A look-up of a hooked name that was answered with an address which is not in the table.
-  void NoteUnknown(const char* name, int version);
-  // A look-up that landed in a driver library other than the one that is watched.
-  void NoteOtherDriver() { other_driver_.store(true, std::memory_order_relaxed); }
+  constexpr InterceptionReport(const Process& process, const Driver& driver, CallerTable& callers,
+                               Counters& counters)
+      : process_(process), driver_(driver), callers_(callers), counters_(counters) {}
+  InterceptionReport(const InterceptionReport&) = delete;
+  InterceptionReport& operator=(const InterceptionReport&) = delete;
+
+  // What a look-up of a hooked function by `caller` came to.
+  void NoteLookUp(LookUp outcome, VramstowWay way, const void* caller);
+  // The same for an answer of cuGetProcAddress to a name at a version.
+  void NoteProcAddress(LookUp outcome, const char* name, int version, const void* caller);
   // A call that came through a wrapper.
-  void NoteCall(Hook hook, const void* caller);
-
-  uint64_t calls(Hook hook) const {
-    return calls_[static_cast<size_t>(hook)].load(std::memory_order_relaxed);
-  }
-  // Counts a call without its caller: always done.
-  void Count(Hook hook) {
-    calls_[static_cast<size_t>(hook)].fetch_add(1, std::memory_order_relaxed);
-  }
+  void NoteCall(const CallSite& site);
 
   // Writes the report to stderr.
   void Report() const;
 
  private:
-  using Counter = std::atomic<uint32_t>;
-
+  void NoteUnknown(const char* name, int version);
   bool WasSeen(size_t object) const;
+  bool WasSeenAt(const void* address) const;
   void ReportObject(const CallerObject& object, size_t index) const;
   // Gives the number of lines written.
   int ReportBypasses() const;
 
-  Counter look_ups_[kMaxCallerObjects][kVramstowWays] = {};
-  Counter calls_by_object_[kMaxCallerObjects][kHookCount] = {};
-  std::atomic<uint64_t> calls_[kHookCount] = {};
+  const Process& process_;
+  const Driver& driver_;
+  CallerTable& callers_;
+  Counters& counters_;
   std::atomic<bool> other_driver_{false};
   std::atomic<int> unknown_version_{0};
   char unknown_name_[64] = {};

@@ -1,7 +1,11 @@
 #include "interpose/core/record/launches.h"
 
-#include "interpose/core/core.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
@@ -10,58 +14,58 @@ uint64_t FirstPlace(uint64_t handle, unsigned bits) {
   return (handle * 0x9E3779B97F4A7C15u) >> (64 - bits);
 }
 
+// The recorder's mutex knows a thread by an address of its own.
+const void* Self() { return ThisThread(); }
+
+}  // namespace
+
 // What the kernel's source calls it, as the compiler wrote it; null where the driver does not say.
-const char* NameOf(CUfunction function) {
-  const Driver& driver = TheCore().driver;
+const char* Launches::NameOf(CUfunction function) const {
   const char* name = nullptr;
-  if (driver.cuFuncGetName() != nullptr &&
-      driver.cuFuncGetName()(&name, function) == CUDA_SUCCESS) {
+  if (driver_.cuFuncGetName() != nullptr &&
+      driver_.cuFuncGetName()(&name, function) == CUDA_SUCCESS) {
     return name;
   }
   // Launches take kernels of libraries, too.
-  if (driver.cuKernelGetName() != nullptr &&
-      driver.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS) {
+  if (driver_.cuKernelGetName() != nullptr &&
+      driver_.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS) {
     return name;
   }
   return nullptr;
 }
 
-}  // namespace
-
-const void* Launches::Self() { return TheCore().shim->thread(); }
-
 bool Launches::wanted() {
   Wish wish = wish_.load(std::memory_order_relaxed);
   if (wish == Wish::kUnknown) {
-    const Options& options = TheCore().process.options();
+    const Options& options = process_.options();
     LaunchesSetting setting;
     ParseLaunches(options.launches, &setting);
     every_.store(setting.every, std::memory_order_relaxed);
-    wish = !setting.on || !options.trace ? Wish::kOff
-           : setting.every == 0          ? Wish::kCounted
-                                         : Wish::kSampled;
+    wish = !WantsLaunches(options) ? Wish::kOff
+           : setting.every == 0    ? Wish::kCounted
+                                   : Wish::kSampled;
     wish_.store(wish, std::memory_order_release);
   }
   return wish != Wish::kOff;
 }
 
-void Launches::Note(Hook hook, const void* return_address, CUfunction function, uint64_t stream) {
-  if (!wanted() || !TheCore().trace.is_open()) return;
+void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) {
+  if (!wanted() || !trace_.is_open()) return;
   if (wish_.load(std::memory_order_relaxed) == Wish::kCounted) {
-    Find(hook, function)->launches.fetch_add(1, std::memory_order_relaxed);
+    Find(site.hook, function)->launches.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  VramstowThread* const thread = TheCore().shim->thread();
+  VramstowThread* const thread = site.thread;
   const uint32_t every = every_.load(std::memory_order_relaxed);
   if (++thread->launches < every) return;
   thread->launches = 0;
   Event event;
   event.kind = EventKind::kLaunch;
-  event.object = Find(hook, function)->annotation.load(std::memory_order_relaxed);
+  event.object = Find(site.hook, function)->annotation.load(std::memory_order_relaxed);
   event.size = every;
   event.offset = 1;
   event.stream = stream;
-  TheCore().trace.Record(hook, return_address, event);
+  trace_.Record(site, event);
 }
 
 Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
@@ -80,8 +84,8 @@ Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
 }
 
 Launches::Kernel* Launches::Add(uint64_t handle, const char* name) {
-  const uint64_t annotation = TheCore().trace.Annotation(name);
-  const uint64_t others = TheCore().trace.Annotation("(other kernels)");
+  const uint64_t annotation = trace_.Annotation(name);
+  const uint64_t others = trace_.Annotation("(other kernels)");
   if (!mutex_.Lock(Self())) return &kernels_[0];
   if (count_.load(std::memory_order_relaxed) == 0) {
     kernels_[0].annotation.store(others, std::memory_order_relaxed);
@@ -131,7 +135,7 @@ void Launches::Tell() {
     event.kind = EventKind::kLaunch;
     event.object = kernel.annotation.load(std::memory_order_relaxed);
     event.size = kernel.launches.exchange(0, std::memory_order_relaxed);
-    TheCore().trace.RecordFor(kNoHook, kUnknownName, &event);
+    trace_.RecordFor(kNoHook, kUnknownName, &event);
   }
   mutex_.Unlock();
 }

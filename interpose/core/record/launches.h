@@ -15,6 +15,8 @@
 #include <cstdint>
 
 #include "base/options.h"
+#include "interpose/core/runtime/call_site.h"
+#include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
 #include "interpose/core/runtime/hook_table.h"
 #include "interpose/shim/seam.h"
@@ -24,7 +26,8 @@ namespace vramstow {
 
 class Launches {
  public:
-  constexpr Launches() = default;
+  constexpr Launches(const Process& process, const Driver& driver, Trace& trace)
+      : process_(process), driver_(driver), trace_(trace) {}
   Launches(const Launches&) = delete;
   Launches& operator=(const Launches&) = delete;
 
@@ -33,7 +36,7 @@ class Launches {
 
   // A launch that the driver took. `function` is null where it is no kernel's: then it counts as
   // one of the entry point. `stream` is as events name it.
-  void Note(Hook hook, const void* return_address, CUfunction function, uint64_t stream);
+  void Note(const CallSite& site, CUfunction function, uint64_t stream);
   // Tells the trace what was counted and not yet told.
   void Tell();
 
@@ -57,12 +60,15 @@ class Launches {
     std::atomic<uint64_t> annotation{0};
   };
 
-  static const void* Self();
+  const char* NameOf(CUfunction function) const;
   Kernel* Find(Hook hook, CUfunction function);
   Kernel* Add(uint64_t handle, const char* name);
   Kernel* KernelNamed(uint64_t annotation) VRAMSTOW_REQUIRES(mutex_);
   void Keep(uint64_t handle, const Kernel* kernel) VRAMSTOW_REQUIRES(mutex_);
 
+  const Process& process_;
+  const Driver& driver_;
+  Trace& trace_;
   std::atomic<Wish> wish_{Wish::kUnknown};
   std::atomic<uint32_t> every_{0};
   OwnerMutex mutex_;

@@ -1,22 +1,20 @@
-// NVTX: ranges and marks that programs have for NVIDIA's tools, as annotations.
-//
-// Idea: each library that uses NVTX (version 3 is in its own code) opens the file that
-// NVTX_INJECTION64_PATH names at its first call, and lets it put functions into a table. That file
-// is this library, if `vramstow run` found no other tool there. The names and numbers below are
-// those of NVIDIA's public headers (nvtx3/nvtxDetail/nvtxTypes.h).
-//
-// This library may have been opened by NVTX alone, without the shim: then nothing is attached, and
-// nothing is recorded. Threads: any.
+#include "interpose/core/record/nvtx.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "interpose/core/core.h"
-#include "interpose/core/record/nvtx_abi.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
+
+// NVTX calls without an argument of ours.
+constinit std::atomic<Trace*> the_trace{nullptr};
+
+// The names and numbers below are those of NVIDIA's public headers (nvtx3/nvtxDetail/nvtxTypes.h).
 
 using nvtx::ExportedCallbacks;
 using nvtx::FunctionPlace;
@@ -78,9 +76,9 @@ const char* TextOf(const Attributes* attributes) {
 }
 
 uint64_t Tell(MarkKind kind, const char* text, uint64_t number) {
-  Core& core = TheCore();
-  if (__atomic_load_n(&core.shim, __ATOMIC_ACQUIRE) == nullptr) return 0;
-  return core.trace.Mark(kind, text == nullptr ? "(no text)" : text, number);
+  if (ShimOrNull() == nullptr) return 0;
+  return the_trace.load(std::memory_order_acquire)
+      ->Mark(kind, text == nullptr ? "(no text)" : text, number);
 }
 
 // NVTX wants to know how deep a thread's ranges are nested; those who care ask a tool that counts.
@@ -108,9 +106,9 @@ uint64_t Start(const char* text) {
 }
 uint64_t StartWith(const Attributes* attributes) { return Start(TextOf(attributes)); }
 void End(uint64_t range) {
-  Core& core = TheCore();
-  if (__atomic_load_n(&core.shim, __ATOMIC_ACQUIRE) == nullptr) return;
-  core.trace.EndRange(range >> kAnnotationShift, static_cast<uint32_t>(range));
+  if (ShimOrNull() == nullptr) return;
+  the_trace.load(std::memory_order_acquire)
+      ->EndRange(range >> kAnnotationShift, static_cast<uint32_t>(range));
 }
 
 void DomainMark(void*, const Attributes* attributes) { MarkWith(attributes); }
@@ -154,18 +152,15 @@ void Install(const ExportedCallbacks& callbacks, Module module,
 }
 
 }  // namespace
-}  // namespace vramstow
 
-// Called by each library with NVTX in it, once. 0: no tool is here.
-extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
-    vramstow::nvtx::ExportTable export_table) {
-  using namespace vramstow;  // NOLINT(google-build-using-namespace): all of it is this file's
-  if (export_table == nullptr) return 0;
+bool InstallNvtxTool(nvtx::ExportTable export_table, Trace* trace) {
+  if (export_table == nullptr) return false;
   const auto* callbacks =
       static_cast<const ExportedCallbacks*>(export_table(nvtx::kCallbacksTable));
-  if (callbacks == nullptr || callbacks->size < sizeof(ExportedCallbacks)) return 0;
+  if (callbacks == nullptr || callbacks->size < sizeof(ExportedCallbacks)) return false;
+  the_trace.store(trace, std::memory_order_release);
   const Replacement core[] = {
-      {kMarkEx, Address(MarkWith)},        {kMarkA, Address(vramstow::Mark)},
+      {kMarkEx, Address(MarkWith)},        {kMarkA, Address(Mark)},
       {kRangeStartEx, Address(StartWith)}, {kRangeStartA, Address(Start)},
       {kRangeEnd, Address(End)},           {kRangePushEx, Address(PushWith)},
       {kRangePushA, Address(Push)},        {kRangePop, Address(Pop)},
@@ -177,5 +172,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
   };
   Install(*callbacks, nvtx::kCore, core);
   Install(*callbacks, nvtx::kCore2, core2);
-  return 1;
+  return true;
 }
+
+}  // namespace vramstow

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "interpose/core/core.h"
-#include "interpose/core/pools/settings.h"
 #include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/settings.h"
 
 namespace vramstow {
 namespace {
@@ -87,14 +86,13 @@ const char* NvtxMemory::Ask(const char* tool) {
   return nullptr;
 }
 
-bool NvtxMemory::wanted() const {
-  const Options& options = TheCore().process.options();
+bool NvtxMemory::wanted(const Options& options) const {
   return options.nvtx_memory && WantsPool(options) &&
          state_.load(std::memory_order_relaxed) != State::kDeaf;
 }
 
-void NvtxMemory::Open() {
-  if (!wanted()) return;
+void NvtxMemory::Open(const Options& options) {
+  if (!wanted(options)) return;
   State expected = State::kNew;
   // Nobody waits here: the thread that asks may wait for the dynamic linker.
   if (!state_.compare_exchange_strong(expected, State::kOpening)) return;
@@ -115,7 +113,7 @@ void NvtxMemory::AbandonAfterFork() {
 
 // --- Heaps --------------------------------------------------------------------------------------
 
-// Of the first heap behind the address. The lock is held.
+// Of the first heap behind the address.
 size_t NvtxMemory::PlaceOf(uint64_t address) const {
   const Heap* end = heaps_ + count_;
   return static_cast<size_t>(

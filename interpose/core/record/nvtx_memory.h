@@ -22,6 +22,8 @@
 
 #include "allocator/core/mutex.h"
 #include "base/event.h"
+#include "base/options.h"
+#include "base/thread_annotations.h"
 #include "interpose/core/record/nvtx_abi.h"
 
 namespace vramstow {
@@ -33,13 +35,14 @@ class NvtxMemory {
   NvtxMemory& operator=(const NvtxMemory&) = delete;
 
   // After cuInit, and before there is a pool: asks the tool for its functions, once.
-  void Open();
+  void Open(const Options& options);
   // Whether pools are to tell their events; false for good once nobody listens.
-  bool wanted() const;
+  bool wanted(const Options& options) const;
   // An event of a pool.
   void Hear(const Event& event);
 
-  void AbandonAfterFork();
+  // In a forked child, whose only thread this is; async-signal-safe.
+  void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
 
  private:
   struct Heap {
@@ -57,7 +60,7 @@ class NvtxMemory {
   void AddHeap(uint64_t address, uint64_t size);
   void RemoveHeap(uint64_t address);
   bool HeapOf(uint64_t address, bool tell, void** handle);
-  size_t PlaceOf(uint64_t address) const;
+  size_t PlaceOf(uint64_t address) const VRAMSTOW_REQUIRES(mutex_);
   void TellRegion(const Event& event, void* heap) const;
   void TellRegionGone(const Event& event) const;
 
@@ -65,9 +68,9 @@ class NvtxMemory {
   void* domain_ = nullptr;
   intptr_t functions_[nvtx::kMemoryFunctions] = {};
   Mutex mutex_;
-  size_t count_ = 0;
-  bool full_ = false;
-  Heap heaps_[kMostHeaps] = {};  // in the order of their addresses
+  size_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  bool full_ VRAMSTOW_GUARDED_BY(mutex_) = false;
+  Heap heaps_[kMostHeaps] VRAMSTOW_GUARDED_BY(mutex_) = {};  // in the order of their addresses
 };
 
 }  // namespace vramstow

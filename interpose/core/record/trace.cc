@@ -9,15 +9,17 @@
 #include <cstring>
 
 #include "base/units.h"
-#include "interpose/core/core.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
 namespace {
 
-void** RecorderSlot() { return &TheCore().shim->thread()->recorder; }
+void** RecorderSlot() { return &ThisThread()->recorder; }
 
 const char* Why(RecorderError error) {
   switch (error) {
@@ -61,8 +63,7 @@ void Trace::Open() {
 void Trace::OpenAs(State* state) {
   if (!state_.compare_exchange_strong(*state, State::kOpening, std::memory_order_acq_rel)) return;
   KeepErrno keep_errno;
-  Core& core = TheCore();
-  const Options& options = core.process.options();
+  const Options& options = process_.options();
   if (!options.trace) {
     state_.store(State::kOff, std::memory_order_release);
     return;
@@ -80,7 +81,7 @@ void Trace::OpenAs(State* state) {
                                               .background = true,
                                               .compress = options.trace_compress,
                                               .sample_ms = 1000,
-                                              .on_sample = [] { TheCore().launches.Tell(); },
+                                              .on_sample = callbacks_.before_mark,
                                               .ring_bytes = ring_bytes,
                                               .slot_is_static = true});
   if (error != RecorderError::kOk) {
@@ -95,9 +96,9 @@ void Trace::OpenAs(State* state) {
   state_.store(State::kOpen, std::memory_order_release);
   // Nobody waits for these.
   DescribeProcess(&recorder_, options);
-  DescribeDriver(&recorder_, core.driver);
+  DescribeDriver(&recorder_, driver_);
   // What is kept of the newest events can be asked for.
-  if (ring_bytes != 0) core.service.Start();
+  if (ring_bytes != 0) callbacks_.ring_opened();
 }
 
 bool Trace::IsOpenFor(const Event& event) {
@@ -117,11 +118,11 @@ bool Trace::IsOpenFor(const Event& event) {
   return state == State::kOpen;
 }
 
-uint64_t Trace::Record(Hook hook, const void* return_address, Event event) {
+uint64_t Trace::Record(const CallSite& site, Event event) {
   KeepErrno keep_errno;
   if (!IsOpenFor(event)) return 0;
-  event.call = NumberOfCall(hook);
-  event.library = NumberOfLibrary(return_address);
+  event.call = NumberOfCall(site.hook);
+  event.library = NumberOfLibrary(site.return_address);
   const uint64_t sequence = recorder_.Record(event);
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
     NoteOutOfMemory();
@@ -162,7 +163,7 @@ uint16_t Trace::Library(const void* return_address) {
 uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
   KeepErrno keep_errno;
-  TheCore().launches.Tell();
+  callbacks_.before_mark();
   const uint64_t annotation = *text == '\0' ? 0 : recorder_.InternAnnotation(text);
   const uint64_t sequence = recorder_.RecordMark(kind, annotation, number);
   return sequence == 0 ? 0 : annotation == 0 ? sequence : annotation;
@@ -171,7 +172,7 @@ uint64_t Trace::Mark(MarkKind kind, const char* text, uint64_t number) {
 void Trace::EndRange(uint64_t annotation, uint64_t number) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return;
   KeepErrno keep_errno;
-  TheCore().launches.Tell();
+  callbacks_.before_mark();
   recorder_.RecordMark(MarkKind::kRangeEnds, annotation, number);
 }
 
@@ -204,7 +205,7 @@ uint16_t Trace::NumberOfCall(std::atomic<uint32_t>* place, const char* name) {
 }
 
 uint16_t Trace::NumberOfLibrary(const void* return_address) {
-  const CallerObject* caller = TheCore().callers.FindCaller(return_address);
+  const CallerObject* caller = callers_.FindCaller(return_address);
   if (caller == nullptr) return kUnknownName;
   std::atomic<uint32_t>& place = libraries_[caller->index];
   uint32_t number = place.load(std::memory_order_relaxed);
@@ -255,7 +256,7 @@ void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_byte
 int Trace::WriteCopy(char* path, size_t size) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return EBADF;
   KeepErrno keep_errno;
-  TheCore().launches.Tell();
+  callbacks_.before_mark();
   return recorder_.WriteCopy("dump", false, path, size);
 }
 
@@ -270,7 +271,7 @@ void Trace::NoteOutOfMemory() {
       !copied_ms_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
     return;
   }
-  TheCore().launches.Tell();
+  callbacks_.before_mark();
   char path[PATH_MAX];
   const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
   if (error == EEXIST) return;  // another thread is at it
@@ -282,7 +283,7 @@ void Trace::NoteOutOfMemory() {
 }
 
 void Trace::Close() {
-  if (is_open()) TheCore().launches.Tell();
+  if (is_open()) callbacks_.before_mark();
   if (state_.exchange(State::kOff, std::memory_order_acq_rel) == State::kOpen) recorder_.Close();
 }
 

@@ -14,6 +14,8 @@
 #include <cstdint>
 
 #include "base/event.h"
+#include "interpose/core/runtime/call_site.h"
+#include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/hook_table.h"
 #include "tracer/capture/caller.h"
 #include "tracer/recorder.h"
@@ -22,7 +24,15 @@ namespace vramstow {
 
 class Trace {
  public:
-  constexpr Trace() = default;
+  // What others do at moments of the trace. Functions, because these others record into it.
+  struct Callbacks {
+    void (*before_mark)();  // records what was counted up to now
+    void (*ring_opened)();  // the newest events are kept from now on, and can be asked for
+  };
+
+  constexpr Trace(const Process& process, const Driver& driver, CallerTable& callers,
+                  const Callbacks& callbacks)
+      : process_(process), driver_(driver), callers_(callers), callbacks_(callbacks) {}
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
@@ -31,7 +41,12 @@ class Trace {
 
   // Stores an event under the function's name and the library that called it. Gives its sequence
   // number, or 0 if nothing was stored.
-  uint64_t Record(Hook hook, const void* return_address, Event event);
+  uint64_t Record(const CallSite& site, Event event);
+  // The same for what a call of the program did: CUPTI's number of the call is joined to it, if
+  // that is known at the call's end.
+  uint64_t RecordCall(const CallSite& site, const Event& event) {
+    return site.thread->recorded = Record(site, event);
+  }
 
   // The same for events that come from deeper inside, under locks; kNoHook: no entry point. The
   // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
@@ -91,6 +106,10 @@ class Trace {
 
   static constexpr int kMaxDevices = 64;
 
+  const Process& process_;
+  const Driver& driver_;
+  CallerTable& callers_;
+  const Callbacks callbacks_;
   Recorder recorder_;
   std::atomic<State> state_{State::kClosed};
   std::atomic<uint64_t> copied_ms_{0};          // the last copy for want of memory

@@ -5,6 +5,9 @@
 
 #include <cstring>
 
+#include "base/event.h"
+#include "interpose/core/runtime/keep_errno.h"
+
 namespace vramstow {
 
 namespace {
@@ -40,6 +43,22 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   look_up("vramstowSimulatorDescription", &simulator_);
   ready_.store(true, std::memory_order_release);
   return true;
+}
+
+CUcontext Driver::CurrentContext() const {
+  CUcontext context = nullptr;
+  if (cuCtxGetCurrent() == nullptr || cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return nullptr;
+  return context;
+}
+
+int16_t Driver::CurrentDevice() const {
+  const KeepErrno keep_errno;
+  if (cuCtxGetDevice() == nullptr) return kNoDevice;
+  // The first question has an answer without a context, too; the second would be an error, which
+  // the driver may log.
+  CUdevice device = -1;
+  if (CurrentContext() == nullptr || cuCtxGetDevice()(&device) != CUDA_SUCCESS) return kNoDevice;
+  return static_cast<int16_t>(device);
 }
 
 Hook Driver::FindAddress(const void* address, const char* name, bool per_thread_stream) const {

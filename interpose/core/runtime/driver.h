@@ -50,6 +50,11 @@ class Driver {
   // The driver's own function.
   void* real(Hook hook) const { return Load(real_[static_cast<size_t>(hook)]); }
 
+  // This thread's current context; null: none, or the driver does not say.
+  CUcontext CurrentContext() const;
+  // Its device, or kNoDevice.
+  int16_t CurrentDevice() const;
+
   // The hook that an address of the driver is, or kNoHook. Where several functions share one
   // address, `name` (as documented) and `per_thread_stream` choose.
   Hook FindAddress(const void* address, const char* name, bool per_thread_stream) const;

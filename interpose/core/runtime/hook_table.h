@@ -31,9 +31,6 @@ struct HookRow {
 
 const HookRow& RowOf(Hook hook);
 
-// The function that stands in front of the driver's. Made in entries.cc.
-void* WrapperOf(Hook hook);
-
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_HOOK_TABLE_H_

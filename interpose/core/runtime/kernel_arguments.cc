@@ -1,12 +1,12 @@
 #include "interpose/core/runtime/kernel_arguments.h"
 
-#include "interpose/core/core.h"
+#include "interpose/core/runtime/driver.h"
 
 namespace vramstow {
 
-ArgumentSizes::ArgumentSizes(CUfunction function)
-    : of_function_(TheCore().driver.cuFuncGetParamInfo()),
-      of_kernel_(TheCore().driver.cuKernelGetParamInfo()),
+ArgumentSizes::ArgumentSizes(const Driver& driver, CUfunction function)
+    : of_function_(driver.cuFuncGetParamInfo()),
+      of_kernel_(driver.cuKernelGetParamInfo()),
       function_(function) {}
 
 bool ArgumentSizes::Next(size_t* size) {
@@ -22,8 +22,8 @@ bool ArgumentSizes::Next(size_t* size) {
 }
 
 // False: the driver does not tell, or there are too many of them.
-bool KernelArguments::Describe(CUfunction function, Layout* layout) {
-  ArgumentSizes sizes(function);
+bool KernelArguments::Describe(const Driver& driver, CUfunction function, Layout* layout) {
+  ArgumentSizes sizes(driver, function);
   layout->count = 0;
   size_t size = 0;
   for (size_t i = 0; sizes.Next(&size); ++i) {
@@ -36,7 +36,7 @@ bool KernelArguments::Describe(CUfunction function, Layout* layout) {
   return sizes.known();
 }
 
-const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
+const KernelArguments::Layout* KernelArguments::Find(const Driver& driver, CUfunction function) {
   const auto handle = reinterpret_cast<uint64_t>(function);
   const uint64_t generation = generation_.load(std::memory_order_acquire);
   if (handle >> kAddressBits != 0 || generation >= kGenerations - 1) return nullptr;
@@ -49,7 +49,7 @@ const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
     if (found == key) return &entry.layout;
     if (found != 0) continue;
     Layout layout{};
-    if (!Describe(function, &layout)) return nullptr;
+    if (!Describe(driver, function, &layout)) return nullptr;
     if (!entry.key.compare_exchange_strong(found, kBeingWritten, std::memory_order_acq_rel)) {
       continue;  // another thread took the place
     }

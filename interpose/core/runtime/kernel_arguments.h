@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
 
 namespace vramstow {
@@ -21,7 +22,7 @@ namespace vramstow {
 // The sizes of a kernel's arguments, one after the other, as the driver tells them now.
 class ArgumentSizes {
  public:
-  explicit ArgumentSizes(CUfunction function);
+  ArgumentSizes(const Driver& driver, CUfunction function);
   // False: that was the last one, or the driver does not tell.
   bool Next(size_t* size);
   bool known() const { return of_function_ != nullptr; }
@@ -47,7 +48,7 @@ class KernelArguments {
   KernelArguments(const KernelArguments&) = delete;
   KernelArguments& operator=(const KernelArguments&) = delete;
 
-  const Layout* Find(CUfunction function);
+  const Layout* Find(const Driver& driver, CUfunction function);
   // Before modules or contexts go. A thread that launches what is just unloaded is on its own.
   void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
@@ -64,7 +65,7 @@ class KernelArguments {
     Layout layout{};
   };
 
-  static bool Describe(CUfunction function, Layout* layout);
+  static bool Describe(const Driver& driver, CUfunction function, Layout* layout);
 
   std::atomic<uint64_t> generation_{1};
   Entry entries_[kPlaces] = {};

@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 
-#include "interpose/core/core.h"
 #include "interpose/core/runtime/say.h"
 
 namespace vramstow {
@@ -15,6 +14,9 @@ namespace {
 
 // Written once, by the thread that claims the start.
 constinit Options settings;
+
+// Functions that pthread_atfork calls get no argument. Set by the thread that claims the start.
+constinit Process* forking_process = nullptr;
 
 const char* LookUpEnvironment(const char* name) { return std::getenv(name); }
 
@@ -64,7 +66,8 @@ void Process::WatchForForks() {
     }
   }
   // If this fails (no memory), the mark alone tells.
-  pthread_atfork(nullptr, nullptr, EnterChild);
+  forking_process = this;
+  pthread_atfork(nullptr, nullptr, [] { forking_process->EnterChild(); });
 }
 
 bool Process::IsSameProcessId() const {
@@ -84,18 +87,16 @@ bool Process::AdmitsFinished(Hook hook) {
 
 // In the child, async-signal-safe: only one thread is left, and locks may be held by lost ones.
 void Process::EnterChild() {
-  Core& core = TheCore();
-  Process& process = core.process;
-  if (uint32_t* mark = process.fork_mark_.load(std::memory_order_relaxed)) {
+  if (uint32_t* mark = fork_mark_.load(std::memory_order_relaxed)) {
     __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
   }
-  process.process_id_.store(getpid(), std::memory_order_relaxed);
-  core.AbandonAfterFork();
-  const State state = process.state_.load(std::memory_order_relaxed);
+  process_id_.store(getpid(), std::memory_order_relaxed);
+  abandon_();
+  const State state = state_.load(std::memory_order_relaxed);
   if (state == State::kActive) {
-    process.state_.store(State::kForked, std::memory_order_relaxed);
+    state_.store(State::kForked, std::memory_order_relaxed);
   } else if (state == State::kStarting) {
-    process.state_.store(State::kRefused, std::memory_order_relaxed);
+    state_.store(State::kRefused, std::memory_order_relaxed);
   }
 }
 

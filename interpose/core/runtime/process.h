@@ -23,7 +23,8 @@ namespace vramstow {
 
 class Process {
  public:
-  constexpr Process() = default;
+  // `abandon` forgets what belongs to the parent: called in a forked child, async-signal-safe.
+  constexpr explicit Process(void (*abandon)()) : abandon_(abandon) {}
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -68,9 +69,9 @@ class Process {
   // can take it back.
   static bool AdmitsFinished(Hook hook);
   void WatchForForks();
-  static void EnterChild();
+  void EnterChild();
 
-  // Points to the settings, so that this object is all zero at first and costs no room in the file.
+  void (*const abandon_)();
   std::atomic<const Options*> options_{nullptr};
   std::atomic<State> state_{State::kNew};
   std::atomic<uint32_t*> fork_mark_{nullptr};

@@ -2,12 +2,11 @@
 
 #include <cstring>
 
-#include "interpose/core/core.h"
+#include "interpose/core/runtime/driver.h"
 
 namespace vramstow {
 
-void* RealFunction(const char* symbol) {
-  const Driver& driver = TheCore().driver;
+void* RealFunction(const Driver& driver, const char* symbol) {
   for (size_t i = 0; i < kHookCount; ++i) {
     const Hook hook = static_cast<Hook>(i);
     if (std::strcmp(RowOf(hook).symbol, symbol) == 0) return driver.real(hook);

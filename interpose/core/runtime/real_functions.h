@@ -5,9 +5,11 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REAL_FUNCTIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_REAL_FUNCTIONS_H_
 
+#include "interpose/core/runtime/core.h"
+
 namespace vramstow {
 
-void* RealFunction(const char* symbol);
+void* RealFunction(const Driver& driver, const char* symbol);
 
 }  // namespace vramstow
 

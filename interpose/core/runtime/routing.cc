@@ -2,25 +2,22 @@
 
 #include <cstring>
 
-#include "interpose/core/core.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
-namespace {
-
-void NoteLookUp(VramstowWay way, const void* caller) {
-  Core& core = TheCore();
-  if (core.process.options().coverage) core.coverage.NoteLookUp(way, caller);
-}
 
 // Functions that submit work are left alone where memory does not move and nobody counts them.
-bool IsWanted(Hook hook) {
+bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);
-  return !row.submission || TheCore().offloading.wanted() ||
-         (row.launch && TheCore().launches.wanted());
+  return !row.submission || WantsOffload(process_.options()) ||
+         (row.launch && WantsLaunches(process_.options()));
 }
 
-bool IsHookedName(const char* name) {
+bool Routing::IsWantedName(const char* name) const {
   for (size_t i = 0; i < kHookCount; ++i) {
     const Hook hook = static_cast<Hook>(i);
     if (std::strcmp(RowOf(hook).name, name) == 0) return IsWanted(hook);
@@ -28,36 +25,28 @@ bool IsHookedName(const char* name) {
   return false;
 }
 
-}  // namespace
-
-void* Replace(unsigned hook, void* real, void* driver, VramstowWay way, const void* caller) {
-  Core& core = TheCore();
-  if (hook >= kHookCount || !core.process.Start() || !IsWanted(static_cast<Hook>(hook))) {
-    return real;
+Routed Routing::Replace(unsigned hook, void* real, void* driver) const {
+  if (hook >= kHookCount || !process_.Start() || !IsWanted(static_cast<Hook>(hook))) {
+    return {real, LookUp::kLeftAlone};
   }
-  if (!core.driver.Bind(*core.shim, static_cast<const link_map*>(driver))) {
-    core.coverage.NoteOtherDriver();
-    return real;
+  if (!driver_.Bind(Shim(), static_cast<const link_map*>(driver))) {
+    return {real, LookUp::kOtherDriver};
   }
-  if (core.driver.real(static_cast<Hook>(hook)) != real) return real;
-  NoteLookUp(way, caller);
-  return WrapperOf(static_cast<Hook>(hook));
+  if (driver_.real(static_cast<Hook>(hook)) != real) return {real, LookUp::kLeftAlone};
+  return {wrapper_of_(static_cast<Hook>(hook)), LookUp::kReplaced};
 }
 
-void* ReplaceProcAddress(const char* name, int version, unsigned long long flags, void* real,
-                         const void* caller) {
-  KeepErrno keep_errno;
-  Core& core = TheCore();
+Routed Routing::ReplaceProcAddress(const char* name, int version, unsigned long long flags,
+                                   void* real) const {
+  const KeepErrno keep_errno;
   const bool per_thread_stream = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
-  Hook hook = core.driver.FindAddress(real, name, per_thread_stream);
-  if (hook == kNoHook) hook = core.driver.FindVersion(real, name, version, per_thread_stream);
+  Hook hook = driver_.FindAddress(real, name, per_thread_stream);
+  if (hook == kNoHook) hook = driver_.FindVersion(real, name, version, per_thread_stream);
   if (hook == kNoHook) {
-    if (IsHookedName(name)) core.coverage.NoteUnknown(name, version);
-    return real;
+    return {real, IsWantedName(name) ? LookUp::kUnknownVersion : LookUp::kLeftAlone};
   }
-  if (!IsWanted(hook)) return real;
-  NoteLookUp(kVramstowProcAddress, caller);
-  return WrapperOf(hook);
+  if (!IsWanted(hook)) return {real, LookUp::kLeftAlone};
+  return {wrapper_of_(hook), LookUp::kReplaced};
 }
 
 }  // namespace vramstow

@@ -1,20 +1,55 @@
 // What a caller gets in place of a function of the driver.
 //
+// Idea: a look-up of a hooked function is answered with its wrapper, wherever it landed: by
+// exported name, or in an answer of cuGetProcAddress. What came of it is part of the answer, for
+// the interception report.
+//
 // Ownership: none. Threads: any, also while the process starts. Errors: the driver's own address
 // comes back where vramstow stays out. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
 
-#include "interpose/shim/seam.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/runtime/hook_table.h"
 
 namespace vramstow {
 
-// For a look-up by exported name: VramstowCore::replace.
-void* Replace(unsigned hook, void* real, void* driver, VramstowWay way, const void* caller);
+enum class LookUp : uint8_t {
+  kLeftAlone,
+  kReplaced,        // the answer is a wrapper
+  kUnknownVersion,  // a hooked name, but an address that is not in the table
+  kOtherDriver,     // it landed in a driver library other than the one that is watched
+};
 
-// For an answer of cuGetProcAddress. `flags` as the caller gave them.
-void* ReplaceProcAddress(const char* name, int version, unsigned long long flags, void* real,
-                         const void* caller);
+struct Routed {
+  void* address;
+  LookUp outcome;
+};
+
+class Routing {
+ public:
+  using WrapperOf = void* (*)(Hook hook);
+
+  constexpr Routing(Process& process, Driver& driver, WrapperOf wrapper_of)
+      : process_(process), driver_(driver), wrapper_of_(wrapper_of) {}
+  Routing(const Routing&) = delete;
+  Routing& operator=(const Routing&) = delete;
+
+  // For a look-up by exported name: VramstowCore::replace.
+  Routed Replace(unsigned hook, void* real, void* driver) const;
+
+  // For an answer of cuGetProcAddress. `flags` as the caller gave them.
+  Routed ReplaceProcAddress(const char* name, int version, unsigned long long flags,
+                            void* real) const;
+
+ private:
+  bool IsWanted(Hook hook) const;
+  bool IsWantedName(const char* name) const;
+
+  Process& process_;
+  Driver& driver_;
+  const WrapperOf wrapper_of_;
+};
 
 }  // namespace vramstow
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "interpose/core/pools/exports.h"
 #include "interpose/core/service/control_verbs.h"
 
 namespace vramstow {
@@ -124,7 +125,8 @@ int ControlSocket::Watch(pollfd* polls) const {
   return count;
 }
 
-void ControlSocket::Serve(const pollfd* polls, int count, uint64_t now_ns) {
+void ControlSocket::Serve(const pollfd* polls, int count, uint64_t now_ns,
+                          const ControlVerbs& verbs) {
   for (int i = 0; i < count; ++i) {
     if (polls[i].revents == 0) continue;
     if (polls[i].fd == listener_) {
@@ -134,7 +136,7 @@ void ControlSocket::Serve(const pollfd* polls, int count, uint64_t now_ns) {
     for (Client& client : clients_) {
       if (!client.connected || client.descriptor != polls[i].fd) continue;
       if (client.answer_size == 0) {
-        Receive(&client);
+        Receive(&client, verbs);
       } else {
         Send(&client);
       }
@@ -165,7 +167,7 @@ void ControlSocket::Accept(uint64_t now_ns) {
   free_place->sent = 0;
 }
 
-void ControlSocket::Receive(Client* client) {
+void ControlSocket::Receive(Client* client, const ControlVerbs& verbs) {
   const ssize_t got = recv(client->descriptor, client->request + client->received,
                            sizeof client->request - client->received, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -181,11 +183,12 @@ void ControlSocket::Receive(Client* client) {
   }
   const std::string_view line(client->request, static_cast<size_t>(end - client->request));
   if (line.starts_with(kIpcRequest)) {
-    const int count = AnswerIpc(line.substr(kIpcRequest.size()), client->answer,
-                                sizeof client->answer, &client->answer_size, client->descriptors);
+    const int count =
+        verbs.exports().Answer(line.substr(kIpcRequest.size()), client->answer,
+                               sizeof client->answer, &client->answer_size, client->descriptors);
     client->descriptor_count = count > 0 ? count : 0;
   } else {
-    client->answer_size = AnswerControl(line, client->answer, sizeof client->answer);
+    client->answer_size = verbs.AnswerRequest(line, client->answer, sizeof client->answer);
   }
   Send(client);
 }

@@ -16,6 +16,7 @@
 
 #include "base/control.h"
 #include "interpose/core/pools/ipc.h"
+#include "interpose/core/runtime/core.h"
 
 namespace vramstow {
 
@@ -36,8 +37,9 @@ class ControlSocket {
 
   // What to wait for: fills in up to 1 + kMaxClients entries, returns how many.
   int Watch(pollfd* polls) const;
-  // After poll: takes clients in, reads requests, writes answers, drops who is too slow.
-  void Serve(const pollfd* polls, int count, uint64_t now_ns);
+  // After poll: takes clients in, reads requests, writes the answers of `verbs`, drops who is too
+  // slow.
+  void Serve(const pollfd* polls, int count, uint64_t now_ns, const ControlVerbs& verbs);
 
   const char* path() const { return path_; }
   bool is_open() const { return open_; }
@@ -57,8 +59,8 @@ class ControlSocket {
   };
 
   void Accept(uint64_t now_ns);
-  void Receive(Client* client);
-  void Send(Client* client);
+  static void Receive(Client* client, const ControlVerbs& verbs);
+  static void Send(Client* client);
   static void Drop(Client* client);
 
   // All zero at first, so that the core's data needs no room in its file.

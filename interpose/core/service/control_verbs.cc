@@ -10,16 +10,19 @@
 
 #include "base/control.h"
 #include "base/units.h"
-#include "interpose/core/core.h"
 #include "interpose/core/pools/application.h"
+#include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/residency.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/record/trace.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/vramstow.h"
 
 namespace vramstow {
 namespace {
+
+using Links = ControlVerbs::Links;
 
 struct Answer {
   char* text;
@@ -83,7 +86,7 @@ void AddStats(Answer* answer, const vramstow_stats& stats) {
 #undef STATISTIC
 }
 
-void Stats(std::string_view arguments, Answer* answer) {
+void Stats(const Links& links, std::string_view arguments, Answer* answer) {
   int only = VRAMSTOW_ALL_DEVICES;
   if (!ReadDevice(NextWord(&arguments), &only)) {
     answer->Add("%sERROR stats takes the number of a device, or nothing\n", kControlGreeting);
@@ -96,7 +99,7 @@ void Stats(std::string_view arguments, Answer* answer) {
   for (int device = 0; device < Pools::kMaxDevices; ++device) {
     vramstow_stats stats{};
     if (only >= 0 && device != only) continue;
-    if (GetStats(device, &stats, sizeof stats) != VRAMSTOW_OK) continue;
+    if (links.application.GetStats(device, &stats, sizeof stats) != VRAMSTOW_OK) continue;
     answer->Add("%s{\"device\":%d,", any ? "," : "", device);
     AddStats(answer, stats);
     answer->Add("}");
@@ -105,13 +108,13 @@ void Stats(std::string_view arguments, Answer* answer) {
   answer->Add("]}\n");
 }
 
-void GiveBack(std::string_view arguments, Answer* answer) {
+void GiveBack(const Links& links, std::string_view arguments, Answer* answer) {
   int device = VRAMSTOW_ALL_DEVICES;
   uint64_t released = 0;
   uint64_t duration = 0;
   if (!ReadDevice(NextWord(&arguments), &device)) {
     answer->Add("%sERROR empty-cache takes the number of a device, or nothing\n", kControlGreeting);
-  } else if (EmptyCache(device, &released, &duration) != VRAMSTOW_OK) {
+  } else if (links.application.EmptyCache(device, &released, &duration) != VRAMSTOW_OK) {
     answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
   } else {
     answer->Ok();
@@ -120,7 +123,7 @@ void GiveBack(std::string_view arguments, Answer* answer) {
   }
 }
 
-void Limit(std::string_view arguments, Answer* answer) {
+void Limit(const Links& links, std::string_view arguments, Answer* answer) {
   const std::string_view text = NextWord(&arguments);
   int device = VRAMSTOW_ALL_DEVICES;
   uint64_t bytes = 0;
@@ -129,7 +132,7 @@ void Limit(std::string_view arguments, Answer* answer) {
         "%sERROR limit takes a number of bytes such as 20GiB, or none, and perhaps the number of a "
         "device\n",
         kControlGreeting);
-  } else if (SetLimit(device, bytes) != VRAMSTOW_OK) {
+  } else if (links.application.SetLimit(device, bytes) != VRAMSTOW_OK) {
     answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
   } else {
     answer->Ok();
@@ -181,22 +184,22 @@ bool ReadNumber(std::string_view word, uint64_t* value) {
   return !word.empty() && ParseBytes(word, value);
 }
 
-void MoveOut(std::string_view arguments, Answer* answer) {
+void MoveOut(const Links& links, std::string_view arguments, Answer* answer) {
   char name[256];
   const std::string_view what = NextWord(&arguments);
   uint64_t value = 0;
   uint64_t bytes = 0;
   if (what.empty()) {
-    const int code = Offload(nullptr, &bytes);
+    const int code = links.residency.Offload(nullptr, &bytes);
     AddMoved(code, bytes, answer);
   } else if (what == "region" && ReadRegion(arguments, name, sizeof name) != nullptr) {
-    const int code = Offload(name, &bytes);
+    const int code = links.residency.Offload(name, &bytes);
     AddMoved(code, bytes, answer);
   } else if (what == "bytes" && ReadNumber(NextWord(&arguments), &value)) {
-    const int code = OffloadIdle(value, ~uint64_t{0}, &bytes);
+    const int code = links.residency.OffloadIdle(value, ~uint64_t{0}, &bytes);
     AddMoved(code, bytes, answer);
   } else if (what == "since" && ReadNumber(NextWord(&arguments), &value)) {
-    const int code = OffloadIdle(~uint64_t{0}, value, &bytes);
+    const int code = links.residency.OffloadIdle(~uint64_t{0}, value, &bytes);
     AddMoved(code, bytes, answer);
   } else {
     answer->Add(
@@ -206,14 +209,14 @@ void MoveOut(std::string_view arguments, Answer* answer) {
   }
 }
 
-void MarkForIdle(std::string_view arguments, Answer* answer) {
+void MarkForIdle(const Links& links, std::string_view arguments, Answer* answer) {
   uint64_t watch_ns = 0;
   uint64_t mark = 0;
   if (!ParseDuration(NextWord(&arguments), &watch_ns) || watch_ns == 0) {
     answer->Add("%sERROR mark-idle takes a time such as 5s\n", kControlGreeting);
     return;
   }
-  const int code = MarkIdle(watch_ns, &mark);
+  const int code = links.residency.MarkIdle(watch_ns, &mark);
   if (code != VRAMSTOW_OK) {
     answer->Add("%sERROR %s\n", kControlGreeting, WhyNotMoved(code));
     return;
@@ -222,7 +225,7 @@ void MarkForIdle(std::string_view arguments, Answer* answer) {
   answer->Add("{\"mark\":%llu}\n", Number(mark));
 }
 
-void MoveBack(std::string_view arguments, Answer* answer) {
+void MoveBack(const Links& links, std::string_view arguments, Answer* answer) {
   char name[256];
   const std::string_view what = NextWord(&arguments);
   uint64_t bytes = 0;
@@ -231,7 +234,7 @@ void MoveBack(std::string_view arguments, Answer* answer) {
     answer->Add("%sERROR resume takes nothing, or region NAME\n", kControlGreeting);
     return;
   }
-  const int code = Resume(named ? name : nullptr, &bytes);
+  const int code = links.residency.Resume(named ? name : nullptr, &bytes);
   AddMoved(code, bytes, answer);
 }
 
@@ -249,13 +252,13 @@ void AddQuoted(Answer* answer, const char* text) {
   answer->Add("\"");
 }
 
-void Dump(std::string_view arguments, Answer* answer) {
+void Dump(const Links& links, std::string_view arguments, Answer* answer) {
   char path[PATH_MAX] = "";
   if (!NextWord(&arguments).empty()) {
     answer->Add("%sERROR dump takes nothing more\n", kControlGreeting);
     return;
   }
-  const int error = TheCore().trace.WriteCopy(path, sizeof path);
+  const int error = links.trace.WriteCopy(path, sizeof path);
   if (error == EBADF) {
     answer->Add("%sERROR the process writes no trace\n", kControlGreeting);
   } else if (error != 0) {
@@ -271,7 +274,7 @@ void Dump(std::string_view arguments, Answer* answer) {
 
 struct Verb {
   std::string_view name;
-  void (*answer)(std::string_view arguments, Answer* answer);
+  void (*answer)(const Links& links, std::string_view arguments, Answer* answer);
 };
 constexpr Verb kVerbs[] = {
     {"stats", Stats},     {"empty-cache", GiveBack},  {"limit", Limit},    {"dump", Dump},
@@ -279,7 +282,7 @@ constexpr Verb kVerbs[] = {
 
 }  // namespace
 
-size_t AnswerControl(std::string_view line, char* text, size_t size) {
+size_t ControlVerbs::AnswerRequest(std::string_view line, char* text, size_t size) const {
   Answer answer{text, size};
   constexpr std::string_view kGreeting = kControlGreeting;
   if (!line.starts_with(kGreeting)) {
@@ -291,7 +294,7 @@ size_t AnswerControl(std::string_view line, char* text, size_t size) {
   const std::string_view name = NextWord(&line);
   for (const Verb& verb : kVerbs) {
     if (verb.name != name) continue;
-    verb.answer(line, &answer);
+    verb.answer(links_, line, &answer);
     return answer.length;
   }
   answer.Add("%sERROR unknown request '%s'; there are:", kControlGreeting, Shown(name).text);

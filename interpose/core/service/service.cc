@@ -4,10 +4,18 @@
 #include <signal.h>
 #include <time.h>
 
-#include "interpose/core/core.h"
+#include "interpose/core/pools/exports.h"
+#include "interpose/core/pools/offloading.h"
 #include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/reentrancy_guard.h"
 #include "interpose/core/runtime/say.h"
+#include "interpose/core/service/control_socket.h"
+#include "interpose/core/service/control_verbs.h"
 
 namespace vramstow {
 namespace {
@@ -25,16 +33,27 @@ uint64_t Now() {
 
 }  // namespace
 
+void Service::OpenSocket() {
+  const Options& options = links_.process.options();
+  char why[300];
+  if (options.control && !links_.socket.Open(options.control_dir, why, sizeof why)) {
+    Say("there is no control socket for this process (%s).", why);
+  }
+  if (!links_.socket.is_open()) return;
+  links_.exports.set_reachable(true);
+  links_.trace.Describe("control.path", links_.socket.path());
+}
+
+void Service::CloseSocket() {
+  links_.socket.Close();
+  links_.exports.set_reachable(false);
+}
+
 void Service::Start() {
   State expected = State::kNone;
   if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
   KeepErrno keep_errno;
-  const Options& options = TheCore().process.options();
-  char why[300];
-  if (options.control && !control_.Open(options.control_dir, why, sizeof why)) {
-    Say("there is no control socket for this process (%s).", why);
-  }
-  if (control_.is_open()) TheCore().trace.Describe("control.path", control_.path());
+  OpenSocket();
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -45,7 +64,7 @@ void Service::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  if (pthread_create(&thread, &attributes, Run, this) != 0) control_.Close();
+  if (pthread_create(&thread, &attributes, Run, this) != 0) CloseSocket();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
 }
@@ -53,12 +72,13 @@ void Service::Start() {
 void* Service::Run(void* self) {
   // For `ps` and debuggers.
   pthread_setname_np(pthread_self(), "vramstow");
+  auto* const service = static_cast<Service*>(self);
   // Whatever the driver calls from here is its own affair.
-  ++TheCore().shim->thread()->depth;
-  auto* exchange = TheCore().driver.cuThreadExchangeStreamCaptureMode();
+  const ReentrancyGuard guard;
+  auto* exchange = service->links_.driver.cuThreadExchangeStreamCaptureMode();
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (exchange != nullptr) exchange(&mode);
-  static_cast<Service*>(self)->Loop();
+  service->Loop();
   return nullptr;
 }
 
@@ -67,18 +87,18 @@ void Service::Loop() {
   int tick_ms = kTickMs;
   while (state_.load(std::memory_order_acquire) == State::kRunning) {
     pollfd polls[1 + ControlSocket::kMaxClients];
-    const int count = control_.Watch(polls);
+    const int count = links_.socket.Watch(polls);
     const int ready = poll(polls, static_cast<nfds_t>(count), tick_ms);
     // From here to the end of the round the driver may be called: Stop waits for that.
     busy_.store(true, std::memory_order_seq_cst);
     if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
       const uint64_t now = Now();
-      control_.Serve(polls, ready > 0 ? count : 0, now);
+      links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
       if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
         Maintain();
         maintained = now;
       }
-      tick_ms = TheCore().offloading.Maintain() ? kShortTickMs : kTickMs;
+      tick_ms = links_.offloading.Maintain() ? kShortTickMs : kTickMs;
     }
     busy_.store(false, std::memory_order_release);
   }
@@ -86,9 +106,8 @@ void Service::Loop() {
 
 void Service::Maintain() {
   PoolCall call;
-  Pools& pools = TheCore().pools;
   for (int i = 0; i < Pools::kMaxPools; ++i) {
-    Pools::Use use = pools.At(i);
+    Pools::Use use = links_.pools.At(i);
     if (use) use->Maintain();
   }
 }
@@ -102,11 +121,12 @@ void Service::Stop() {
     nanosleep(&wait, nullptr);
   }
   // The thread does not come back to the socket.
-  control_.Close();
+  CloseSocket();
 }
 
 void Service::Abandon() {
-  control_.Abandon();
+  links_.socket.Abandon();
+  links_.exports.set_reachable(false);
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);
 }

@@ -14,20 +14,29 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/core/service/control_socket.h"
+#include "interpose/core/runtime/core.h"
 
 namespace vramstow {
 
 class Service {
  public:
-  constexpr Service() = default;
+  struct Links {
+    const Process& process;
+    const Driver& driver;
+    Trace& trace;
+    Pools& pools;
+    Offloading& offloading;
+    Exports& exports;
+    ControlSocket& socket;
+    const ControlVerbs& verbs;
+  };
+
+  constexpr explicit Service(const Links& links) : links_(links) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   // Makes the thread, at the first call. Takes no lock that a caller could hold.
   void Start();
-  // Whether other processes can reach this one.
-  bool has_socket() const { return control_.is_open(); }
   // The process ends: waits a moment until the thread is out of the driver, for good.
   void Stop();
   // In a forked child, async-signal-safe.
@@ -38,11 +47,13 @@ class Service {
 
   static void* Run(void* self);
   void Loop();
+  void OpenSocket();
+  void CloseSocket();
   void Maintain();
 
+  const Links links_;
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> busy_{false};
-  ControlSocket control_;
 };
 
 }  // namespace vramstow

@@ -229,11 +229,11 @@ void AddPool(const ProfiledCall& call) {
 
 void AddWorkRecord(const ProfiledWork& work) {
   switch (work.kind) {
-    case kVramstowSimulatorKernelWork:
+    case WorkKind::kKernel:
       return AddKernel(work);
-    case kVramstowSimulatorCopyWork:
+    case WorkKind::kCopy:
       return AddCopy(work);
-    case kVramstowSimulatorFillWork:
+    case WorkKind::kFill:
       return AddFill(work);
   }
 }

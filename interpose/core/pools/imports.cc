@@ -1,4 +1,5 @@
-// The other side of cuIpc for pooled memory: who opens a handle.
+#include "interpose/core/pools/imports.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,10 +11,10 @@
 #include <cstring>
 
 #include "base/control.h"
-#include "interpose/core/core.h"
-#include "interpose/core/pools/ipc.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/process.h"
 
 namespace vramstow {
 namespace {
@@ -21,15 +22,14 @@ namespace {
 constexpr int kPatienceMs = 10'000;
 
 template <typename Function>
-Function Real(Hook hook) {
-  return reinterpret_cast<Function>(TheCore().driver.real(hook));
+Function Real(const Driver& driver, Hook hook) {
+  return reinterpret_cast<Function>(driver.real(hook));
 }
 
-int ConnectTo(const IpcHandle& handle) {
+int ConnectTo(const Options& options, const IpcHandle& handle) {
   char folder[kMaxControlPath];
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  const Options& options = TheCore().process.options();
   if (!ControlDirectory(options.control_dir, std::getenv("XDG_RUNTIME_DIR"), geteuid(), folder,
                         sizeof folder) ||
       !ControlSocketPath(folder, static_cast<pid_t>(handle.process), address.sun_path,
@@ -69,8 +69,14 @@ int ReceiveDescriptors(int client, int* descriptors) {
   return -1;
 }
 
-int FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) {
-  const int client = ConnectTo(handle);
+uint64_t PageDown(const IpcHandle& handle) {
+  return handle.address / handle.page_bytes * handle.page_bytes;
+}
+
+}  // namespace
+
+int Imports::FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) const {
+  const int client = ConnectTo(process_.options(), handle);
   if (client < 0) return -1;
   char request[kMaxControlRequest];
   const int length = std::snprintf(
@@ -87,7 +93,8 @@ int FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) 
 }
 
 // Told as the pool's dealings: the memory itself is the other process's.
-void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size, uint64_t object) {
+void Imports::Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
+                   uint64_t object) const {
   Event event;
   event.kind = kind;
   event.layer = Layer::kPool;
@@ -95,16 +102,16 @@ void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size, ui
   event.address = address;
   event.size = size;
   event.object = object;
-  const EventSink sink = PoolCall::Sink();
+  const EventSink sink = trace_.Sink(process_.options());
   sink.take(sink.context, &event);
 }
 
 // Maps what a descriptor stands for; the mapping keeps it.
-CUresult MapOne(CUdeviceptr address, uint64_t size, int descriptor) {
-  auto* import_handle =
-      Real<decltype(&::cuMemImportFromShareableHandle)>(Hook::kcuMemImportFromShareableHandle);
-  auto* map = Real<decltype(&::cuMemMap)>(Hook::kcuMemMap);
-  auto* release = Real<decltype(&::cuMemRelease)>(Hook::kcuMemRelease);
+CUresult Imports::MapOne(CUdeviceptr address, uint64_t size, int descriptor) const {
+  auto* import_handle = Real<decltype(&::cuMemImportFromShareableHandle)>(
+      driver_, Hook::kcuMemImportFromShareableHandle);
+  auto* map = Real<decltype(&::cuMemMap)>(driver_, Hook::kcuMemMap);
+  auto* release = Real<decltype(&::cuMemRelease)>(driver_, Hook::kcuMemRelease);
   CUmemGenericAllocationHandle handle = 0;
   auto* const place = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
   CUresult result = import_handle(&handle, place, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -118,8 +125,8 @@ CUresult MapOne(CUdeviceptr address, uint64_t size, int descriptor) {
   return result;
 }
 
-CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) {
-  auto* set_access = Real<decltype(&::cuMemSetAccess)>(Hook::kcuMemSetAccess);
+CUresult Imports::SetAccessFor(int device, CUdeviceptr address, uint64_t size) const {
+  auto* set_access = Real<decltype(&::cuMemSetAccess)>(driver_, Hook::kcuMemSetAccess);
   CUmemAccessDesc access = {};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device;
@@ -127,21 +134,14 @@ CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) {
   return set_access(address, size, &access, 1);
 }
 
-bool DriverCan() {
-  const Driver& driver = TheCore().driver;
+bool Imports::DriverCan() const {
   for (const Hook hook : {Hook::kcuMemImportFromShareableHandle, Hook::kcuMemMap,
                           Hook::kcuMemRelease, Hook::kcuMemAddressReserve, Hook::kcuMemAddressFree,
                           Hook::kcuMemUnmap, Hook::kcuMemSetAccess}) {
-    if (driver.real(hook) == nullptr) return false;
+    if (driver_.real(hook) == nullptr) return false;
   }
-  return driver.cuCtxGetDevice() != nullptr && driver.cuCtxSynchronize() != nullptr;
+  return driver_.cuCtxGetDevice() != nullptr && driver_.cuCtxSynchronize() != nullptr;
 }
-
-uint64_t PageDown(const IpcHandle& handle) {
-  return handle.address / handle.page_bytes * handle.page_bytes;
-}
-
-}  // namespace
 
 Imports::Import* Imports::Find(const IpcHandle& handle) {
   for (int i = 0; i < count_; ++i) {
@@ -189,10 +189,10 @@ CUresult Imports::MapAll(Import* import) {
   const uint64_t bytes = handle.address - PageDown(handle) + handle.size;
   const uint64_t pages = (bytes + page - 1) / page;
   CUdevice device = 0;
-  CUresult result = TheCore().driver.cuCtxGetDevice()(&device);
+  CUresult result = driver_.cuCtxGetDevice()(&device);
   if (result != CUDA_SUCCESS) return result;
   CUdeviceptr range = 0;
-  auto* reserve = Real<decltype(&::cuMemAddressReserve)>(Hook::kcuMemAddressReserve);
+  auto* reserve = Real<decltype(&::cuMemAddressReserve)>(driver_, Hook::kcuMemAddressReserve);
   result = reserve(&range, pages * page, page, 0, 0);
   if (result != CUDA_SUCCESS) return result;
   Tell(EventKind::kReserve, MemoryKind::kAddressRange, range, pages * page, 0);
@@ -219,8 +219,8 @@ CUresult Imports::MapAll(Import* import) {
 }
 
 void Imports::UnmapAll(const Import& import, uint64_t mapped) {
-  auto* unmap = Real<decltype(&::cuMemUnmap)>(Hook::kcuMemUnmap);
-  auto* address_free = Real<decltype(&::cuMemAddressFree)>(Hook::kcuMemAddressFree);
+  auto* unmap = Real<decltype(&::cuMemUnmap)>(driver_, Hook::kcuMemUnmap);
+  auto* address_free = Real<decltype(&::cuMemAddressFree)>(driver_, Hook::kcuMemAddressFree);
   const uint64_t page = import.handle.page_bytes;
   for (uint64_t i = 0; i < mapped; ++i) {
     Tell(EventKind::kUnmap, MemoryKind::kPhysical, import.range + i * page, page, 0);
@@ -240,7 +240,7 @@ bool Imports::Close(CUdeviceptr address, CUresult* result) {
     *result = CUDA_SUCCESS;
     if (--import.opened > 0) return true;
     // Unmapping does not wait for kernels.
-    *result = TheCore().driver.cuCtxSynchronize()();
+    *result = driver_.cuCtxSynchronize()();
     UnmapAll(import, import.pages);
     import.range = 0;
     return true;

@@ -1,12 +1,10 @@
-#include "interpose/core/pools/settings.h"
+#include "interpose/core/pools/pool_settings.h"
 
 #include <cstring>
 
 #include "base/units.h"
 
 namespace vramstow {
-
-bool WantsPool(const Options& options) { return std::strcmp(options.pool, "on") == 0; }
 
 PoolBacking BackingOf(const Options& options) {
   if (std::strcmp(options.backing, "vmm") == 0) return PoolBacking::kVirtual;
@@ -17,11 +15,6 @@ PoolBacking BackingOf(const Options& options) {
 FreeWaits FreeWaitsOf(const Options& options) {
   if (std::strcmp(options.free_waits, "always") == 0) return FreeWaits::kAlways;
   return std::strcmp(options.free_waits, "never") == 0 ? FreeWaits::kNever : FreeWaits::kAuto;
-}
-
-bool WantsOffload(const Options& options) {
-  OffloadSetting setting;
-  return WantsPool(options) && ParseOffload(options.offload, &setting) && setting.on;
 }
 
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes) {

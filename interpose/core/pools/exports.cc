@@ -1,4 +1,5 @@
-// The owner's side of cuIpc for pooled memory.
+#include "interpose/core/pools/exports.h"
+
 #include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -9,9 +10,9 @@
 #include <cstring>
 
 #include "base/control.h"
-#include "interpose/core/core.h"
-#include "interpose/core/pools/ipc.h"
+#include "interpose/core/pools/pools.h"
 #include "interpose/core/record/facts.h"
+#include "interpose/core/runtime/driver.h"
 
 namespace vramstow {
 namespace {
@@ -57,15 +58,14 @@ bool IsPoolHandle(const CUipcMemHandle& handle) {
   return std::memcmp(&handle, kMagic, sizeof kMagic) == 0;
 }
 
-CUresult MakeIpcHandle(CUdeviceptr address, CUipcMemHandle* handle) {
-  Core& core = TheCore();
+CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Pools::Use use = core.pools.Owning(address);
+  Pools::Use use = pools_.Owning(address);
   BlockInfo block;
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
   // Of the plain driver's memory there is no handle but of a whole segment, others' blocks in it.
-  if (!core.service.has_socket() || secret == 0 || use->segments()) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!reachable() || secret == 0 || use->segments()) return CUDA_ERROR_NOT_SUPPORTED;
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);
   made.process_start = ProcessStart(getpid());
@@ -79,9 +79,8 @@ CUresult MakeIpcHandle(CUdeviceptr address, CUipcMemHandle* handle) {
   return CUDA_SUCCESS;
 }
 
-int AnswerIpc(std::string_view arguments, char* answer, size_t size, size_t* length,
-              int* descriptors) {
-  Core& core = TheCore();
+int Exports::Answer(std::string_view arguments, char* answer, size_t size, size_t* length,
+                    int* descriptors) const {
   uint64_t address = 0;
   uint64_t id = 0;
   uint64_t proof = 0;
@@ -97,12 +96,12 @@ int AnswerIpc(std::string_view arguments, char* answer, size_t size, size_t* len
   }
   const uint64_t secret = Secret();
   if (secret == 0 || proof != ProofOf(secret, address, id)) return refuse("no such memory");
-  Pools::Use use = core.pools.Owning(address);
+  Pools::Use use = pools_.Owning(address);
   uint64_t handles[kMaxIpcDescriptors];
   const uint32_t count = use ? use->ChunksOf(address, id, first, handles, kMaxIpcDescriptors) : 0;
   if (count == 0) return refuse("the memory was freed");
   auto* export_handle = reinterpret_cast<decltype(&::cuMemExportToShareableHandle)>(
-      core.driver.real(Hook::kcuMemExportToShareableHandle));
+      driver_.real(Hook::kcuMemExportToShareableHandle));
   int made = 0;
   for (uint32_t i = 0; i < count && export_handle != nullptr; ++i) {
     int descriptor = -1;

@@ -2,8 +2,8 @@
 //
 // Ownership: values; texts point into the options. Threads: values. Errors: options were checked
 // when they were read. Units: bytes, nanoseconds.
-#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_SETTINGS_H_
-#define VRAMSTOW_INTERPOSE_CORE_POOLS_SETTINGS_H_
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SETTINGS_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SETTINGS_H_
 
 #include <cstdint>
 
@@ -14,12 +14,8 @@ namespace vramstow {
 
 enum class FreeWaits : uint8_t { kAuto, kAlways, kNever };
 
-// Whether cuMemAlloc is served from the pool at all.
-bool WantsPool(const Options& options);
 PoolBacking BackingOf(const Options& options);
 FreeWaits FreeWaitsOf(const Options& options);
-// Whether live memory may move to the host.
-bool WantsOffload(const Options& options);
 // For a device of so many bytes.
 PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes);
 
@@ -28,4 +24,4 @@ bool IsListed(const char* list, const char* path);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_SETTINGS_H_
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SETTINGS_H_

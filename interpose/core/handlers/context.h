@@ -1,0 +1,32 @@
+// HandlerContext: all that the handlers reach of the core.
+//
+// Idea: the wrappers are functions of the driver's shape, which nobody can hand anything; so they
+// take this one object, which wiring.cc defines.
+//
+// Ownership: references to parts in static storage. Threads: constant. Errors, units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_CONTEXT_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_CONTEXT_H_
+
+#include "interpose/core/runtime/core.h"
+
+namespace vramstow {
+
+struct HandlerContext {
+  Process& process;
+  Driver& driver;
+  Contexts& contexts;
+  const Routing& routing;
+  Trace& trace;
+  FreeBytes& free_bytes;
+  Launches& launches;
+  Activity& activity;
+  InterceptionReport& report;
+  const PoolService& pools;
+  void (*on_cuda_initialised)();  // after each cuInit that succeeded
+};
+
+extern const HandlerContext handler_context;
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_CONTEXT_H_

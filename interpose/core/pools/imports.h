@@ -1,0 +1,65 @@
+// Imports: blocks of other processes' pools that were opened here by cuIpc. See ipc.h.
+//
+// Ownership: it owns its mappings. Threads: any; the lock is held while a block is opened or
+// closed, so the same handle is mapped once. Errors: the driver's numbers. Units: bytes.
+//
+// Lock: mutex_. Under it the driver is called and the other process is waited for, for seconds at
+// most; nothing else is taken.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
+
+#include <cstdint>
+
+#include "allocator/core/mutex.h"
+#include "base/event.h"
+#include "base/thread_annotations.h"
+#include "interpose/core/pools/ipc.h"
+#include "interpose/core/runtime/core.h"
+
+namespace vramstow {
+
+class Imports {
+ public:
+  constexpr Imports(const Process& process, const Driver& driver, PoolTrace& trace)
+      : process_(process), driver_(driver), trace_(trace) {}
+  Imports(const Imports&) = delete;
+  Imports& operator=(const Imports&) = delete;
+
+  // Maps the block in the current context's device. *size: of the block.
+  CUresult Open(const CUipcMemHandle& handle, CUdeviceptr* address, uint64_t* size);
+  // False: not opened here.
+  bool Close(CUdeviceptr address, CUresult* result);
+
+  // In a forked child, whose only thread this is; async-signal-safe.
+  void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
+
+ private:
+  static constexpr int kMost = 1024;
+  struct Import {
+    IpcHandle handle;
+    CUdeviceptr range;  // 0: the place is free
+    uint64_t pages;
+    uint32_t opened;
+  };
+
+  Import* Find(const IpcHandle& handle) VRAMSTOW_REQUIRES(mutex_);
+  CUresult MapAll(Import* import) VRAMSTOW_REQUIRES(mutex_);
+  void UnmapAll(const Import& import, uint64_t mapped) VRAMSTOW_REQUIRES(mutex_);
+  CUresult MapOne(CUdeviceptr address, uint64_t size, int descriptor) const;
+  CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) const;
+  bool DriverCan() const;
+  int FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) const;
+  void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
+            uint64_t object) const;
+
+  const Process& process_;
+  const Driver& driver_;
+  PoolTrace& trace_;
+  Mutex mutex_;
+  int count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;  // places that were ever used
+  Import imports_[kMost] VRAMSTOW_GUARDED_BY(mutex_) = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_

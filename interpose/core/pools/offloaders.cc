@@ -1,0 +1,73 @@
+#include "interpose/core/pools/offloaders.h"
+
+#include <new>
+
+#include "allocator/core/host_memory.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/this_thread.h"
+#include "tracer/host_memory.h"
+
+namespace vramstow {
+
+bool Offloaders::wanted() { return wanted_.Get(process_.options(), WantsOffload); }
+
+bool Offloaders::automatic() const {
+  OffloadSetting setting;
+  return ParseOffload(process_.options().offload, &setting) && setting.automatic;
+}
+
+Offloader* Offloaders::Make() {
+  if (!wanted()) return nullptr;
+  const int number = count_.load(std::memory_order_relaxed);
+  if (number == kMost) return nullptr;
+  void* memory = AllocateHostMemory(sizeof(Offloader));
+  if (memory == nullptr) return nullptr;
+  auto* offloader = new (memory) Offloader;
+  offloaders_[number].store(offloader, std::memory_order_relaxed);
+  count_.store(number + 1, std::memory_order_release);
+  return offloader;
+}
+
+void Offloaders::Open(Offloader* offloader, Pool* pool) {
+  OffloadSetting setting;
+  ParseOffload(process_.options().offload, &setting);
+  OffloadConfig config;
+  config.host_bytes = setting.host_bytes;
+  if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
+  config.policy = MakeOffloadPolicy(setting.policy);
+  config.tells_touches = setting.touches;
+  config.host_free_bytes = [] { return ReadHostMemory().free; };
+  if (offloader->Open(pool, &gate_, config)) return;
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  Say("--offload moves nothing by itself here: the device cannot map memory of the host. "
+      "vramstow_pause and vramstow_resume work.");
+}
+
+Offloaders::Pass::Pass(Offloaders* offloaders)
+    : gate_(offloaders->wanted() ? &offloaders->gate_ : nullptr) {
+  if (gate_ == nullptr) return;
+  uint32_t& lane = ThisThread()->lane;
+  if (lane == 0) lane = offloaders->lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
+  lane_ = lane;
+  gate_->Enter(lane_);
+}
+
+bool Offloaders::CountSubmission() {
+  bool watched = false;
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    Offloader* offloader = offloaders_[i].load(std::memory_order_relaxed);
+    if (!offloader->watching()) continue;
+    offloader->Tick();
+    watched = true;
+  }
+  return watched;
+}
+
+void Offloaders::AbandonAfterFork() {
+  gate_.Reset();
+  count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,76 @@
+// Offloaders: what moves live memory of each pool to the host (--offload), and the gate in front of
+// it.
+//
+// Idea: one gate for the whole process, which every call that submits work passes; an offloader for
+// each pool.
+//
+// Ownership: static storage; offloaders in pages of their own, kept like the pools'. Threads: any.
+// Errors: why nothing can move is told on stderr, once. Units: bytes.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/offload/gate.h"
+#include "allocator/offload/offloader.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/runtime/settings.h"
+
+namespace vramstow {
+
+class Offloaders {
+ public:
+  static constexpr int kMost = 64;  // one for each place of a pool
+
+  constexpr explicit Offloaders(const Process& process) : process_(process) {}
+  Offloaders(const Offloaders&) = delete;
+  Offloaders& operator=(const Offloaders&) = delete;
+
+  // Whether the user wants it, in a process that has read its settings.
+  bool wanted();
+  // Whether that is known already, for those who come before the settings are read.
+  bool is_known_wanted() const { return wanted_.is_known_yes(); }
+  // Whether memory is to move by itself, when the device is full; where it is wanted at all.
+  bool automatic() const;
+
+  // An offloader in pages of its own, not opened; null: not wanted, or no memory. Under the pools'
+  // lock, once for each place of a pool.
+  Offloader* Make();
+  // For a pool that was opened with the offloader as its relief.
+  void Open(Offloader* offloader, Pool* pool);
+
+  // Counts a submission at the offloaders that watch. True: there is one.
+  bool CountSubmission();
+
+  // While it lives, this thread may submit work.
+  class Pass {
+   public:
+    explicit Pass(Offloaders* offloaders);
+    ~Pass() {
+      if (gate_ != nullptr) gate_->Leave(lane_);
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    SubmissionGate* const gate_;  // null: without --offload nothing moves
+    uint32_t lane_ = 0;
+  };
+
+  // In a forked child, async-signal-safe.
+  void AbandonAfterFork();
+
+ private:
+  const Process& process_;
+  SubmissionGate gate_;
+  std::atomic<int> count_{0};
+  std::atomic<Offloader*> offloaders_[kMost] = {};
+  CachedOption wanted_;
+  std::atomic<uint32_t> lanes_{0};
+  std::atomic<bool> told_{false};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_

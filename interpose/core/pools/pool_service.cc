@@ -1,0 +1,263 @@
+#include "interpose/core/pools/pool_service.h"
+
+#include <cstring>
+
+#include "interpose/core/pools/exports.h"
+#include "interpose/core/pools/imports.h"
+#include "interpose/core/pools/out_of_memory.h"
+#include "interpose/core/pools/pool_settings.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/pools/regions.h"
+#include "interpose/core/record/free_bytes.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/kernel_arguments.h"
+#include "interpose/core/runtime/process.h"
+#include "tracer/capture/caller.h"
+
+namespace vramstow {
+namespace {
+
+// Rows begin at multiples of the block granule, which is what cards have; beyond these sizes the
+// driver is to say what is wrong.
+constexpr uint64_t kMostPitch = (uint64_t{1} << 31) - kBlockBytes;
+constexpr uint64_t kMostRows = uint64_t{1} << 31;
+
+template <typename T>
+void Put(void* data, T value) {
+  std::memcpy(data, &value, sizeof(T));  // NOLINT(bugprone-sizeof-expression): of pointers, too
+}
+
+}  // namespace
+
+uint64_t PoolService::Record(const CallSite& site, const Event& event) const {
+  return links_.trace.RecordCall(site, event);
+}
+
+bool PoolService::WantsPlainDriver(const CallSite& site) const {
+  const char* list = links_.process.options().plain;
+  if (*list == '\0') return false;
+  const CallerObject* caller = links_.callers.FindCaller(site.return_address);
+  return caller != nullptr && IsListed(list, caller->path);
+}
+
+void PoolService::RecordRefusedFree(const CallSite& site, CUdeviceptr address) const {
+  Event event;
+  event.kind = EventKind::kFree;
+  event.memory = MemoryKind::kDevice;
+  event.address = address;
+  const uint64_t sequence = Record(site, event);
+  if (sequence == 0) return;
+  event.kind = EventKind::kRefused;
+  event.object = sequence;
+  event.result = CUDA_ERROR_INVALID_VALUE;
+  Record(site, event);
+}
+
+void PoolService::RecordOverLimit(const CallSite& site, const PooledRequest& request,
+                                  int16_t device) const {
+  Event event;
+  event.kind = EventKind::kAllocate;
+  event.memory = request.memory;
+  event.device = device;
+  event.size = request.size;
+  event.requested = request.requested != 0 ? request.requested : request.size;
+  event.result = CUDA_ERROR_OUT_OF_MEMORY;
+  Record(site, event);
+}
+
+bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool wait,
+                            CUresult* result) const {
+  if (address == 0) return false;
+  Pools::Use use = links_.pools.Owning(address);
+  if (!use) return false;
+  KeepErrno keep_errno;
+  PoolCall call(links_.trace, site);
+  if (use->Free(address) != PoolError::kOk) {
+    RecordRefusedFree(site, address);
+    *result = CUDA_ERROR_INVALID_VALUE;
+    return true;
+  }
+  if (wait) use->Synchronize();
+  *result = CUDA_SUCCESS;
+  return true;
+}
+
+PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& request,
+                                 CUdeviceptr* address) const {
+  if (address == nullptr || request.size == 0 || WantsPlainDriver(site)) {
+    return PoolAnswer::kAskDriver;
+  }
+  Pools::Use use = links_.pools.ForCurrentContext();
+  if (!use) return PoolAnswer::kAskDriver;
+  KeepErrno keep_errno;
+  links_.free_bytes.Describe(use.device());
+  PoolCall call(links_.trace, site, request.memory, request.requested);
+  Block block;
+  const PoolError error = use->Allocate({.size = request.size, .tag = Regions::Current()}, &block);
+  if (error == PoolError::kOk) {
+    *address = block.address;
+    if (block.served != Served::kHit) {
+      TellFailedCheck(use.get());
+      links_.free_bytes.Sample(use.device());
+    }
+    return PoolAnswer::kServed;
+  }
+  TellFailedCheck(use.get());
+  if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
+  TellOutOfMemory(links_.trace, use.get());
+  if (use->limit() != 0) {
+    // The plain driver might have room, but must not be asked.
+    RecordOverLimit(site, request, use.device());
+    return PoolAnswer::kOutOfMemory;
+  }
+  // The plain driver has the last word, with all that can be given back to it.
+  use->Trim({});
+  return PoolAnswer::kAskDriver;
+}
+
+PoolAnswer PoolService::AllocatePitched(const CallSite& site, CUdeviceptr* address, size_t* pitch,
+                                        const PitchedRequest& request) const {
+  const bool known =
+      request.element_size == 4 || request.element_size == 8 || request.element_size == 16;
+  if (pitch == nullptr || !known || request.width == 0 || request.width > kMostPitch ||
+      request.height == 0 || request.height > kMostRows) {
+    return PoolAnswer::kAskDriver;
+  }
+  const uint64_t row = (request.width + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  PooledRequest rows;
+  rows.size = row * request.height;
+  rows.requested = request.width * request.height;
+  rows.memory = MemoryKind::kDevicePitched;
+  const PoolAnswer answer = Allocate(site, rows, address);
+  if (answer == PoolAnswer::kServed) *pitch = row;
+  return answer;
+}
+
+bool PoolService::Free(const CallSite& site, CUdeviceptr address, CUresult* result) const {
+  return FreeBlock(site, address, links_.pools.FreesWait(), result);
+}
+
+bool PoolService::FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const {
+  return FreeBlock(site, address, false, result);
+}
+
+void PoolService::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const {
+  KeepErrno keep_errno;
+  Pools::Use use = links_.pools.ForCurrentContext();
+  if (use) use->AdjustMemoryInfo(free_bytes, total_bytes);
+}
+
+bool PoolService::Owns(CUdeviceptr address) const {
+  return static_cast<bool>(links_.pools.Owning(address));
+}
+
+bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
+  Pools::Use use = links_.pools.Owning(address);
+  if (!use) return false;
+  KeepErrno keep_errno;
+  BlockInfo info;
+  *block = PooledBlock();
+  if (use->Find(address, &info) != PoolError::kOk) return true;
+  const bool can_share = links_.exports.reachable() && !use->segments();
+  *block = {info.address, info.requested, info.id, use.context(), can_share};
+  // Behind what was asked for, but within the rounding: the driver would not know it either.
+  if (address - info.address >= info.requested) *block = PooledBlock();
+  return true;
+}
+
+bool PoolService::Attribute(const PooledBlock& block, CUpointer_attribute attribute, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      Put(data, block.context);
+      return true;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      Put<unsigned>(data, CU_MEMORYTYPE_DEVICE);
+      return true;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      Put<unsigned long long>(data, block.id);
+      return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      Put<CUdeviceptr>(data, block.address);
+      return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      Put<size_t>(data, block.size);
+      return true;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      // As memory of cuMemAlloc has it: a handle of a chunk would show other blocks, too.
+      Put<unsigned long long>(data, 0);
+      return true;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      Put<unsigned>(data, block.can_share ? 1 : 0);
+      return true;
+    default:
+      return false;
+  }
+}
+
+CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const {
+  KeepErrno keep_errno;
+  return links_.exports.MakeHandle(address, handle);
+}
+
+CUresult PoolService::OpenHandle(const CallSite& site, CUdeviceptr* address,
+                                 const CUipcMemHandle& handle) const {
+  KeepErrno keep_errno;
+  PoolCall call(links_.trace, site);
+  Event event;
+  event.kind = EventKind::kImport;
+  event.memory = MemoryKind::kDevice;
+  event.result = links_.imports.Open(handle, address, &event.size);
+  if (event.result == CUDA_SUCCESS) {
+    event.address = *address;
+    event.device = links_.driver.CurrentDevice();
+  }
+  Record(site, event);
+  return static_cast<CUresult>(event.result);
+}
+
+bool PoolService::CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const {
+  KeepErrno keep_errno;
+  PoolCall call(links_.trace, site);
+  if (!links_.imports.Close(address, result)) return false;
+  Event event;
+  event.kind = EventKind::kCloseImport;
+  event.memory = MemoryKind::kDevice;
+  event.address = address;
+  Record(site, event);
+  return true;
+}
+
+// --- What the pools have to know ----------------------------------------------------------------
+
+void PoolService::PrimaryRetained(CUcontext context, int device) const {
+  links_.pools.NotePrimary(context, device);
+}
+
+void PoolService::ContextGone(CUcontext context) const {
+  FunctionsGone();
+  links_.pools.ContextGone(context);
+}
+
+void PoolService::PrimaryContextGone(int device) const {
+  FunctionsGone();
+  links_.pools.PrimaryContextGone(device);
+}
+
+void PoolService::PeerEnabled(CUcontext peer, int by_device) const {
+  links_.pools.PeerEnabled(peer, by_device);
+}
+
+void PoolService::StreamCreated(CUstream stream) const { links_.pools.StreamCreated(stream); }
+void PoolService::StreamDestroyed(CUstream stream) const { links_.pools.StreamDestroyed(stream); }
+void PoolService::CaptureBegins(CUstream stream) const { links_.pools.CaptureBegins(stream); }
+void PoolService::CaptureEnded(CUstream stream) const { links_.pools.CaptureEnded(stream); }
+void PoolService::SharedMemoryMade() const { links_.pools.NoteSharedMemory(); }
+void PoolService::FunctionsGone() const { links_.kernel_arguments.Forget(); }
+
+}  // namespace vramstow

@@ -1,0 +1,154 @@
+// PoolService: the one way by which the handlers of the driver's functions ask the pools, and tell
+// them what they have to know.
+//
+// Idea: a handler knows what its call means; which pool serves, what is recorded and what the user
+// wants of the pool is decided here. Where a function says that the pool did not serve the call,
+// the driver is to be asked as if there were no pool.
+//
+// Ownership: static storage. Threads: any. Errors: the driver's numbers. errno is kept. Units:
+// bytes, device numbers.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SERVICE_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SERVICE_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "base/event.h"
+#include "interpose/core/pools/offloading.h"
+#include "interpose/core/runtime/call_site.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/runtime/cuda_abi.h"
+
+namespace vramstow {
+
+// The forms of CUDA 2 have 32-bit addresses, which no pool has.
+template <typename Pointer>
+constexpr bool kPoolable = std::is_same_v<Pointer, CUdeviceptr>;
+
+enum class PoolAnswer : uint8_t {
+  kAskDriver,    // nothing happened
+  kServed,       // the event is recorded
+  kOutOfMemory,  // over the user's limit; the event is recorded
+};
+inline CUresult ResultOf(PoolAnswer answer) {
+  return answer == PoolAnswer::kServed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+struct PooledRequest {
+  uint64_t size = 0;
+  uint64_t requested = 0;  // by the caller, where that is less; 0: the same
+  MemoryKind memory = MemoryKind::kDevice;
+};
+
+struct PitchedRequest {
+  uint64_t width;  // bytes
+  uint64_t height;
+  unsigned int element_size;
+};
+
+// *size 0: in no live block.
+struct PooledBlock {
+  CUdeviceptr address = 0;
+  uint64_t size = 0;  // as asked for
+  uint64_t id = 0;
+  CUcontext context = nullptr;
+  bool can_share = false;  // by cuIpc
+};
+
+class PoolService {
+ public:
+  struct Links {
+    const Process& process;
+    const Driver& driver;
+    CallerTable& callers;
+    Trace& trace;
+    FreeBytes& free_bytes;
+    Pools& pools;
+    Offloaders& offloaders;
+    Offloading& offloading;
+    KernelArguments& kernel_arguments;
+    Exports& exports;
+    Imports& imports;
+  };
+
+  constexpr explicit PoolService(const Links& links) : links_(links) {}
+  PoolService(const PoolService&) = delete;
+  PoolService& operator=(const PoolService&) = delete;
+
+  // --- Allocating and freeing
+  PoolAnswer Allocate(const CallSite& site, const PooledRequest& request,
+                      CUdeviceptr* address) const;
+  PoolAnswer AllocatePitched(const CallSite& site, CUdeviceptr* address, size_t* pitch,
+                             const PitchedRequest& request) const;
+
+  // True: the address is the pool's, *result is the answer, and the events are recorded. The first
+  // waits for submitted work where a program could tell, the second never.
+  bool Free(const CallSite& site, CUdeviceptr address, CUresult* result) const;
+  bool FreeAsync(const CallSite& site, CUdeviceptr address, CUresult* result) const;
+
+  // --- Questions
+  // Whether an address is the pool's, in a block or not.
+  bool Owns(CUdeviceptr address) const;
+  // The address is the pool's.
+  bool Find(CUdeviceptr address, PooledBlock* block) const;
+  // The answer to cuPointerGetAttribute for what the pool knows better than the driver; false: as
+  // the driver says.
+  static bool Attribute(const PooledBlock& block, CUpointer_attribute attribute, void* data);
+  // What is free for the process, made of what the driver said.
+  void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
+
+  // --- cuIpc for memory of pools: of this process, of another, and back. The events are recorded,
+  // but for that of the first.
+  CUresult Export(CUdeviceptr address, CUipcMemHandle* handle) const;
+  CUresult OpenHandle(const CallSite& site, CUdeviceptr* address,
+                      const CUipcMemHandle& handle) const;
+  bool CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const;
+
+  // --- What the pools have to know
+  void PrimaryRetained(CUcontext context, int device) const;
+  // The context, or the device's primary one, is gone: after the driver has said so.
+  void ContextGone(CUcontext context) const;
+  void PrimaryContextGone(int device) const;
+  // The current context's device may reach memory of the context `peer`.
+  void PeerEnabled(CUcontext peer, int by_device) const;
+  void StreamCreated(CUstream stream) const;
+  void StreamDestroyed(CUstream stream) const;
+  // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
+  void CaptureBegins(CUstream stream) const;
+  void CaptureEnded(CUstream stream) const;
+  // The process has memory that host and device both reach.
+  void SharedMemoryMade() const;
+  // Before a module or a context goes: its functions' handles may become others'.
+  void FunctionsGone() const;
+
+  // --- Submitting work
+  // While it lives, this thread may submit work. What the work names is told in between.
+  class Submission {
+   public:
+    explicit Submission(const PoolService& service)
+        : pass_(&service.links_.offloaders),
+          offloading_(service.links_.offloading),
+          watched_(offloading_.Watch()) {}
+    // Whether somebody wants to know what it touches.
+    bool watched() const { return watched_; }
+    Offloading& offloading() const { return offloading_; }
+
+   private:
+    const Offloaders::Pass pass_;
+    Offloading& offloading_;
+    const bool watched_;
+  };
+
+ private:
+  bool WantsPlainDriver(const CallSite& site) const;
+  bool FreeBlock(const CallSite& site, CUdeviceptr address, bool wait, CUresult* result) const;
+  uint64_t Record(const CallSite& site, const Event& event) const;
+  void RecordRefusedFree(const CallSite& site, CUdeviceptr address) const;
+  void RecordOverLimit(const CallSite& site, const PooledRequest& request, int16_t device) const;
+
+  const Links links_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_SERVICE_H_

@@ -1,0 +1,49 @@
+// The names of the core's parts, so that a header of one room can speak of a part without including
+// it. What the parts are is in their own headers; wiring.cc alone puts them together.
+//
+// Ownership, threads, errors, units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CORE_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CORE_H_
+
+namespace vramstow {
+
+class CallerTable;  // tracer/capture
+
+// runtime
+class Contexts;
+class Driver;
+class KernelArguments;
+class Process;
+class Routing;
+struct CallSite;
+
+// record
+class Activity;
+class Annotations;
+class FreeBytes;
+class InterceptionReport;
+class Launches;
+class NvtxMemory;
+class Trace;
+
+// pools
+class Application;
+class ApplicationHooks;
+class Exports;
+class Imports;
+class Offloaders;
+class Offloading;
+class PoolService;
+class PoolTrace;
+class Pools;
+class Regions;
+class Residency;
+
+// service
+class ControlSocket;
+class ControlVerbs;
+class Service;
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_CORE_H_

@@ -1,0 +1,25 @@
+// ReentrancyGuard: while it lives, what this thread calls of the driver is not the program's: the
+// wrappers let such calls pass.
+//
+// Ownership: an object on the stack. Threads: each its own. Errors, units: none.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_
+
+#include "interpose/core/runtime/this_thread.h"
+
+namespace vramstow {
+
+class ReentrancyGuard {
+ public:
+  ReentrancyGuard() : thread_(ThisThread()) { ++thread_->depth; }
+  ~ReentrancyGuard() { --thread_->depth; }
+  ReentrancyGuard(const ReentrancyGuard&) = delete;
+  ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
+
+ private:
+  VramstowThread* const thread_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_

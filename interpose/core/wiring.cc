@@ -1,0 +1,193 @@
+// The parts of the core, and who knows whom: the only file that knows all of them. Also where the
+// shim and NVTX come in, and where the process ends. See interpose/shim/seam.h.
+//
+// Idea: every part lies in static storage, has a constexpr constructor that takes references to the
+// parts it needs, and no destructor. So all of them are ready before any constructor of the process
+// has run, and still there after the last destructor. What a part has to tell one that stands above
+// it goes through a function that is defined here.
+//
+// Ownership: static. Threads: each part says for itself. Errors, units: none.
+#include <cstring>
+
+#include "interpose/core/framework/adapter.h"
+#include "interpose/core/framework/framework.h"
+#include "interpose/core/handlers/context.h"
+#include "interpose/core/handlers/entry.h"
+#include "interpose/core/pools/application.h"
+#include "interpose/core/pools/exports.h"
+#include "interpose/core/pools/imports.h"
+#include "interpose/core/pools/offloaders.h"
+#include "interpose/core/pools/offloading.h"
+#include "interpose/core/pools/pool_service.h"
+#include "interpose/core/pools/pool_trace.h"
+#include "interpose/core/pools/pools.h"
+#include "interpose/core/pools/regions.h"
+#include "interpose/core/pools/residency.h"
+#include "interpose/core/record/activity.h"
+#include "interpose/core/record/annotations.h"
+#include "interpose/core/record/free_bytes.h"
+#include "interpose/core/record/interception_report.h"
+#include "interpose/core/record/launches.h"
+#include "interpose/core/record/nvtx.h"
+#include "interpose/core/record/nvtx_memory.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/record/unwinder.h"
+#include "interpose/core/runtime/contexts.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/kernel_arguments.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/routing.h"
+#include "interpose/core/runtime/this_thread.h"
+#include "interpose/core/service/control_socket.h"
+#include "interpose/core/service/control_verbs.h"
+#include "interpose/core/service/service.h"
+#include "interpose/shim/fingerprint.h"
+#include "interpose/shim/seam.h"
+#include "tracer/capture/caller.h"
+
+namespace vramstow {
+namespace {
+
+// What parts tell those above them: defined below, where all are known.
+void AbandonAfterFork();
+void RecordLaunches();
+void StartService();
+void OnCudaInitialised();
+
+// --- runtime
+constinit Process process(AbandonAfterFork);
+constinit Driver driver;
+constinit Contexts contexts;
+constinit KernelArguments kernel_arguments;
+constinit Routing routing(process, driver, WrapperOf);
+
+// --- record
+constinit CallerTable callers;
+constinit InterceptionReport::Counters interception_counters;
+constinit InterceptionReport interception_report(process, driver, callers, interception_counters);
+constinit Trace trace(process, driver, callers, {RecordLaunches, StartService});
+constinit FreeBytes free_bytes(driver, trace);
+constinit Launches launches(process, driver, trace);
+constinit Activity activity(process, trace);
+constinit Annotations annotations(trace);
+constinit NvtxMemory nvtx_memory;
+
+// --- pools
+constinit Regions regions;
+constinit ApplicationHooks hooks;
+constinit PoolTrace pool_trace(trace, nvtx_memory);
+constinit Offloaders offloaders(process);
+constinit Pools pools({process, driver, contexts, trace, pool_trace, offloaders, hooks,
+                       StartService});
+constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
+constinit Application application(pools);
+constinit Residency residency(process, pools, offloaders, regions);
+constinit Exports exports(driver, pools);
+constinit Imports imports(process, driver, pool_trace);
+constinit PoolService pool_service({process, driver, callers, trace, free_bytes, pools, offloaders,
+                                    offloading, kernel_arguments, exports, imports});
+
+// --- service
+constinit ControlVerbs control_verbs({application, residency, trace, exports});
+constinit ControlSocket control_socket;
+constinit Service service({process, driver, trace, pools, offloading, exports, control_socket,
+                           control_verbs});
+
+void RecordLaunches() { launches.Tell(); }
+
+void StartService() { service.Start(); }
+
+void OnCudaInitialised() {
+  process.Wake();
+  trace.Open();
+  activity.Start();
+  nvtx_memory.Open(process.options());
+  LoadAdapter(process.options());
+}
+
+// In a forked child, async-signal-safe: forgets what belongs to the parent.
+void AbandonAfterFork() {
+  if (ShimOrNull() != nullptr) {
+    VramstowThread* const thread = ThisThread();
+    thread->recorder = nullptr;
+    thread->pool_call = nullptr;
+    thread->lane = 0;
+    thread->launches = 0;
+  }
+  activity.Abandon();
+  launches.AbandonAfterFork();
+  trace.AbandonAfterFork();
+  contexts.Clear();
+  pools.AbandonAfterFork();
+  nvtx_memory.AbandonAfterFork();
+  offloaders.AbandonAfterFork();
+  regions.AbandonAfterFork();
+  hooks.AbandonAfterFork();
+  service.Abandon();
+  imports.AbandonAfterFork();
+}
+
+// --- What the shim is given ---------------------------------------------------------------------
+
+void* Replace(unsigned hook, void* real, void* library, VramstowWay way, const void* caller) {
+  const Routed routed = routing.Replace(hook, real, library);
+  interception_report.NoteLookUp(routed.outcome, way, caller);
+  return routed.address;
+}
+
+// Other threads may still be in the driver. No call of the driver is made here: it may be shutting
+// down, too.
+void Finish() {
+  const bool is_forked_child = process.is_forked_child();
+  if (!process.Finish() || is_forked_child) return;
+  service.Stop();
+  activity.Finish();
+  trace.Close();
+  if (process.options().coverage) interception_report.Report();
+}
+
+constexpr VramstowApi kApi = {
+#define VRAMSTOW_API(version, name, function, core, parameters, arguments) \
+  .name = [] parameters { return function arguments; },
+#include "interpose/shim/api.def"
+};
+constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
+
+}  // namespace
+
+// --- What functions without an argument of ours reach -------------------------------------------
+
+constinit const HandlerContext handler_context = {process,
+                                                  driver,
+                                                  contexts,
+                                                  routing,
+                                                  trace,
+                                                  free_bytes,
+                                                  launches,
+                                                  activity,
+                                                  interception_report,
+                                                  pool_service,
+                                                  OnCudaInitialised};
+
+constinit const FrameworkContext framework_context = {process, trace, free_bytes, pools,
+                                                      pool_trace};
+
+}  // namespace vramstow
+
+extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_core_attach(
+    const VramstowShim* shim) {
+  if (shim->hooks_fingerprint != vramstow::HooksFingerprint()) return nullptr;
+  vramstow::SetShim(shim);
+  // Also where no look-up follows: the report at exit needs the settings.
+  vramstow::process.Start();
+  const vramstow::Options& options = vramstow::process.options();
+  if (options.trace && std::strcmp(options.stacks, "off") != 0) vramstow::OpenUnwinder(*shim);
+  return &vramstow::kCore;
+}
+
+// Called by each library with NVTX in it, once. 0: no tool is here.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    vramstow::nvtx::ExportTable export_table) {
+  return vramstow::InstallNvtxTool(export_table, &vramstow::trace) ? 1 : 0;
+}
