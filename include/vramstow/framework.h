@@ -24,8 +24,8 @@ extern "C" {
  * the adapter's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE says where that is),
  * loads it and calls VRAMSTOW_TORCH_INSTALL_SYMBOL. That function returns null when the adapter is
  * installed, and otherwise half a sentence that says why not. VRAMSTOW_TORCH_ADAPTER_VARIABLE
- * passes the result on to child processes: the folder of PyTorch, a line end, and the adapter's
- * file; without a file, the reason was printed already. */
+ * names the adapters that are ready, for child processes: pairs of lines, the folder of PyTorch and
+ * the adapter's file; without a file, the reason was printed already. */
 #define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
 #define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"

@@ -8,7 +8,8 @@ import os
 import sys
 
 # include/vramstow/framework.h explains these names.
-_FINISHED = "VRAMSTOW_TORCH_ADAPTER"  # torch's folder and the adapter for it, for child processes
+# Pairs of lines: torch's folder, and the adapter for it. Child processes need not ask for it again.
+_FINISHED = "VRAMSTOW_TORCH_ADAPTER"
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
 
@@ -23,9 +24,10 @@ def _say(why: str) -> None:
 
 def _adapter_for(folder: str) -> str:
     """The compiled adapter's file, built if needed. An OSError says why there is none."""
-    known, _, path = os.environ.get(_FINISHED, "").partition("\n")
-    if known == folder and path:
-        return path
+    lines = os.environ.get(_FINISHED, "").split("\n")
+    for i in range(0, len(lines) - 1, 2):
+        if lines[i] == folder and os.path.exists(lines[i + 1]):
+            return lines[i + 1]
     import subprocess
 
     environment = dict(os.environ)

@@ -76,35 +76,63 @@ def test_without_a_compiler_it_runs_at_segment_level(
     job.assert_trace_equals_ledger()
 
 
-def test_a_missing_program_is_told_and_the_job_runs(
-    rehearse: Rehearse, train: Path, tmp_path: Path
-) -> None:
-    """Preloaded by hand, without vramstow run's variable and beside no program."""
-    library = tmp_path / "lib"
-    library.mkdir()
-    for name in ("libvramstow.so", "libvramstow-core.so"):
-        (library / name).write_bytes((VRAMSTOW.parent.parent / "lib" / name).read_bytes())
-    preload = [str(library / "libvramstow.so")]
-    simulator = VRAMSTOW.parent.parent / "lib/vramstow/simulator"
-    preload += sorted(str(path) for path in simulator.glob("libcu*.so.13"))
-    preload += [str(simulator / "libcudnn.so.9")]
-    done = subprocess.run(
+def preloaded_by_hand(train: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """One step of the program under the libraries, without vramstow run."""
+    lib = VRAMSTOW.parent.parent / "lib"
+    simulator = lib / "vramstow/simulator"
+    preload = [lib / "libvramstow.so", *sorted(simulator.glob("libcu*.so.13"))]
+    preload += [simulator / "libcudnn.so.9"]
+    return subprocess.run(
         [train, "1"],
         capture_output=True,
         text=True,
         check=False,
         env=os.environ
         | {
-            "LD_PRELOAD": ":".join(preload),
+            "LD_PRELOAD": ":".join(map(str, preload)),
             "LD_LIBRARY_PATH": str(simulator),
             "VRAMSTOW_SIMULATE": "h200",
             "VRAMSTOW_POOL": "on",
             "VRAMSTOW_TRACE": "0",
-        },
+        }
+        | variables,
     )
+
+
+def test_without_a_ready_adapter_it_is_told_how_to_get_one_and_nothing_is_compiled(
+    train: Path, tmp_path: Path
+) -> None:
+    done = preloaded_by_hand(train, VRAMSTOW_ADAPTER_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [line for line in done.stderr.splitlines() if "not its tensors" in line]
-    assert len(lines) == 1 and "bin/vramstow cannot be started" in lines[0], done.stderr
+    folder = Path(torch.__file__).resolve().parent
+    assert len(lines) == 1, done.stderr
+    assert f"vramstow adapter build --torch '{folder}'" in lines[0], lines
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_a_script_starts_gets_the_adapter_that_was_built_before(
+    rehearse: Rehearse, train: Path, tmp_path: Path
+) -> None:
+    """The script is linked to no PyTorch, so nothing says which one its child will use."""
+    settings = {"VRAMSTOW_POOL": "on", "VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters")}
+    script = ("sh", "-c", '"$0" 1', train)
+    before = rehearse(*script, env=settings)
+    assert before.status == 0, before.err[-4000:]
+    assert "vramstow adapter build --torch" in before.err
+    for left in [*before.traces, *before.ledgers]:
+        left.unlink()
+    folder = Path(torch.__file__).resolve().parent
+    subprocess.run(
+        [VRAMSTOW, "adapter", "build", "--torch", folder],
+        check=True,
+        capture_output=True,
+        env=os.environ | settings,
+    )
+    after = rehearse(*script, env=settings)
+    assert after.status == 0, after.err[-4000:]
+    assert "not its tensors" not in after.err, after.err[-2000:]
+    assert tensor_events(after.traces[0])
 
 
 def test_at_segment_level_nothing_is_built(rehearse: Rehearse, train: Path, tmp_path: Path) -> None:

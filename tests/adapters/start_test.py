@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import ROOT, Rehearsal
+from jobs_conftest import ROOT, VRAMSTOW, Rehearsal
 from tensor_test import assert_served, comes_from_adapter, tensors  # noqa: F401
 
 torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
@@ -23,20 +23,28 @@ PACKAGES = str(Path(torch.__file__).resolve().parents[1])
 ONE = "import torch; print(torch.ones(3, device='cuda').sum().item())"
 
 
+@pytest.fixture
+def built(tensors: dict[str, str]) -> dict[str, str]:  # noqa: F811
+    """As tensors, and the adapter is ready: where no start-up file runs, nothing compiles it."""
+    command = [VRAMSTOW, "adapter", "build", "--torch", Path(torch.__file__).resolve().parent]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | tensors)
+    return tensors
+
+
 @pytest.mark.parametrize("flags", [("-I",), ("-E",), ("-S",), ("-I", "-S"), ("-s", "-B")])
 def test_with_flags_that_keep_start_up_files_away(
     rehearse: Rehearse,
     python: str,
-    tensors: dict[str, str],  # noqa: F811
+    built: dict[str, str],
     flags: tuple[str, ...],
 ) -> None:
     program = f"import sys; sys.path.append({PACKAGES!r}); {ONE}"
-    job = rehearse(python, *flags, "-c", program, env=tensors)
+    job = rehearse(python, *flags, "-c", program, env=built)
     assert_served(job)
     assert job.out == "3.0\n"
 
 
-def test_with_flags_and_no_compiler_it_is_said_once(
+def test_with_flags_and_no_adapter_it_is_said_once_how_to_get_one(
     rehearse: Rehearse,
     python: str,
     tensors: dict[str, str],  # noqa: F811
@@ -47,11 +55,11 @@ def test_with_flags_and_no_compiler_it_is_said_once(
         "-I",
         "-c",
         ONE,
-        env=tensors | {"PATH": str(tmp_path), "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
+        env=tensors | {"VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
     )
     assert job.status == 0, job.err[-4000:]
     lines = [line for line in job.err.splitlines() if "not its tensors" in line]
-    assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
+    assert len(lines) == 1 and "vramstow adapter build --torch" in lines[0], job.err
 
 
 def test_in_a_virtual_environment(

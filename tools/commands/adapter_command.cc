@@ -26,7 +26,9 @@ constexpr char kFooter[] =
     "  build    compiles the adapter for a PyTorch, if it is not there already; says where it is\n"
     "  status   says whether there is one, and lists all that were built\n"
     "  remove   removes all that were built\n\n"
-    "vramstow run --pool=on builds what it needs by itself, at the first import of torch.\n\n"
+    "vramstow run --pool=on builds what it needs by itself: before it starts a program that is "
+    "linked\n"
+    "to LibTorch, and at the first import of torch.\n\n"
     "Examples:\n"
     "  vramstow adapter build\n"
     "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n\n"
@@ -102,6 +104,7 @@ int Remove(const std::string& folder, bool json) {
   int count = 0;
   for (const std::string& known : ListAdapters(folder)) {
     unlink((known + ".lock").c_str());
+    unlink(TorchFileOf(known).c_str());
     if (unlink(known.c_str()) == 0) ++count;
   }
   if (json) return PrintAsJson(JsonValue::Object({{"removed", count}, {"folder", folder}}));

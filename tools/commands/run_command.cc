@@ -22,6 +22,7 @@
 #include "tools/launch/environment.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/job_folder.h"
+#include "tools/launch/prepare_adapters.h"
 #include "tools/launch/run_traces.h"
 #include "tools/report/json.h"
 #include "tools/report/summary.h"
@@ -212,7 +213,17 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace && settings.cupti) AddCuptiWatch(installation, &environment);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
-  if (settings.tensors) AddPythonHook(installation, &environment);
+  if (settings.tensors) {
+    AddPythonHook(installation, &environment);
+    const std::string why = [&] {
+      const ProgressBar bar(STDERR_FILENO);
+      return PrepareAdapters(installation, command.front(), &environment);
+    }();
+    if (!why.empty()) {
+      Complain("", absl::StrCat("the pool serves PyTorch's segments, not its tensors: ",
+                                Printable(why), "."));
+    }
+  }
 
   const time_t begin = time(nullptr);
   const ChildEnd end = RunChild(command, &environment);

@@ -139,6 +139,25 @@ absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
   return result;
 }
 
+// The folder for compiled adapters, whether it is there or not; empty: nobody says where it is.
+fs::path FolderPath(const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache != nullptr && *cache == '/') return fs::path(cache) / "vramstow";
+  if (home != nullptr && *home == '/') return fs::path(home) / ".cache/vramstow";
+  return {};
+}
+
+// So that a later run knows the adapter without being told of this PyTorch.
+void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
+  const std::string file = TorchFileOf(adapter.path);
+  if (ReadFile(file) == torch.folder) return;
+  const std::string written = absl::StrCat(file, ".", getpid());
+  std::ofstream(written) << torch.folder;
+  if (rename(written.c_str(), file.c_str()) != 0) unlink(written.c_str());
+}
+
 }  // namespace
 
 absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
@@ -172,20 +191,18 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
   return torch;
 }
 
+std::string ExistingAdapterFolder(const std::string& wanted) {
+  const fs::path folder = FolderPath(wanted);
+  std::error_code error;
+  return folder.empty() || !fs::is_directory(folder, error) ? "" : fs::absolute(folder).string();
+}
+
 absl::StatusOr<std::string> AdapterFolder(const std::string& wanted) {
-  fs::path folder = wanted;
-  if (wanted.empty()) {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    const char* home = std::getenv("HOME");
-    if (cache != nullptr && *cache == '/') {
-      folder = fs::path(cache) / "vramstow";
-    } else if (home != nullptr && *home == '/') {
-      folder = fs::path(home) / ".cache/vramstow";
-    } else {
-      return absl::FailedPreconditionError(
-          "there is no folder for compiled adapters, because HOME is not set: name one with "
-          "VRAMSTOW_ADAPTER_DIR.");
-    }
+  const fs::path folder = FolderPath(wanted);
+  if (folder.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no folder for compiled adapters, because HOME is not set: name one with "
+        "VRAMSTOW_ADAPTER_DIR.");
   }
   std::error_code error;
   fs::create_directories(folder, error);
@@ -240,10 +257,16 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
   return adapter;
 }
 
+std::string TorchFileOf(const std::string& adapter) { return adapter + ".folder"; }
+
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
                                      const std::string& folder) {
   auto adapter = FindAdapter(torch, sources, folder);
-  if (!adapter.ok() || adapter->built) return adapter;
+  if (!adapter.ok()) return adapter;
+  if (adapter->built) {
+    NoteTorch(torch, *adapter);
+    return adapter;
+  }
   // Ranks of one job come here at the same time: one builds, the others find it done.
   const std::string lock = adapter->path + ".lock";
   const int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -252,8 +275,25 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
   if (access(adapter->path.c_str(), R_OK) != 0) status = Compile(torch, sources, *adapter);
   if (descriptor >= 0) close(descriptor);
   if (!status.ok()) return status;
+  NoteTorch(torch, *adapter);
   adapter->built = true;
   return adapter;
+}
+
+std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder) {
+  std::vector<ReadyAdapter> ready;
+  for (const std::string& known : ListAdapters(folder)) {
+    const std::string torch_folder = ReadFile(TorchFileOf(known));
+    if (torch_folder.empty()) continue;
+    const auto torch = FindTorch(torch_folder);
+    if (!torch.ok()) continue;
+    // Another release may lie there by now, or this vramstow have another adapter.
+    const auto adapter = FindAdapter(*torch, sources, folder);
+    if (adapter.ok() && adapter->built && adapter->path == known) {
+      ready.push_back({torch_folder, known});
+    }
+  }
+  return ready;
 }
 
 std::vector<std::string> ListAdapters(const std::string& folder) {

@@ -30,6 +30,10 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder);
 
 // The folder for compiled adapters: `wanted`, or the user's cache.
 absl::StatusOr<std::string> AdapterFolder(const std::string& wanted);
+// The same, if it is there already; empty: it is not.
+std::string ExistingAdapterFolder(const std::string& wanted);
+// The file beside an adapter that says which PyTorch it is for.
+std::string TorchFileOf(const std::string& adapter);
 
 struct Adapter {
   std::string path;
@@ -42,6 +46,14 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
 // The same, compiled now if it is not there.
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
                                      const std::string& folder);
+
+// An adapter that is there, and the folder of the PyTorch that it is for.
+struct ReadyAdapter {
+  std::string torch_folder;
+  std::string path;
+};
+// All in the folder that are still right for their PyTorch and for `sources`.
+std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder);
 
 // All compiled adapters in the folder.
 std::vector<std::string> ListAdapters(const std::string& folder);

@@ -116,7 +116,7 @@ Linking ReadLinking(const fs::path& path) {
 
 class Search {
  public:
-  explicit Search(std::string_view library_path) {
+  explicit Search(const std::string& library_path) {
     for (const absl::string_view folder : absl::StrSplit(library_path, ':', absl::SkipEmpty())) {
       everywhere_.emplace_back(folder);
     }
@@ -129,12 +129,13 @@ class Search {
     for (const std::string& needed : linking.needed) {
       for (const std::string& folder : linking.folders) {
         std::error_code error;
-        const fs::path found = fs::canonical(fs::path(folder) / needed, error);
-        if (error) continue;
-        if (IsTorch(needed) && fs::exists(found.parent_path() / kLibrary, error)) {
-          return found.parent_path().parent_path().string();
+        // Files may be links to elsewhere; the folder is what PyTorch is known by.
+        const fs::path real_folder = fs::canonical(folder, error);
+        if (error || !fs::exists(real_folder / needed, error)) continue;
+        if (IsTorch(needed) && fs::exists(real_folder / kLibrary, error)) {
+          return real_folder.parent_path().string();
         }
-        std::string torch = In(found, depth + 1);
+        std::string torch = In(real_folder / needed, depth + 1);
         if (!torch.empty()) return torch;
         break;
       }
@@ -152,7 +153,7 @@ class Search {
 };
 
 // The command's file, as execvp finds it.
-fs::path FileOf(const std::string& command, std::string_view path) {
+fs::path FileOf(const std::string& command, const std::string& path) {
   std::error_code error;
   if (command.find('/') != std::string::npos) return fs::canonical(command, error);
   for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
@@ -164,8 +165,8 @@ fs::path FileOf(const std::string& command, std::string_view path) {
 
 }  // namespace
 
-std::string FindLinkedTorch(const std::string& command, std::string_view path,
-                            std::string_view library_path) {
+std::string FindLinkedTorch(const std::string& command, const std::string& path,
+                            const std::string& library_path) {
   const fs::path file = FileOf(command, path);
   return file.empty() ? "" : Search(library_path).In(file, 0);
 }

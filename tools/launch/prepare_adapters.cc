@@ -1,0 +1,66 @@
+#include "tools/launch/prepare_adapters.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "include/vramstow/framework.h"
+#include "tools/analysis/progress.h"
+#include "tools/launch/adapter.h"
+#include "tools/launch/linked_torch.h"
+
+namespace vramstow {
+namespace {
+
+// Pairs of lines: the folder of a PyTorch, and its adapter; without one where it was said why not.
+constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
+
+std::string ValueOf(const Environment& environment, std::string_view name) {
+  const char* value = environment.Get(name);
+  return value == nullptr ? "" : value;
+}
+
+void AddPair(const std::string& torch_folder, const std::string& adapter, std::string* pairs) {
+  absl::StrAppend(pairs, pairs->empty() ? "" : "\n", torch_folder, "\n", adapter);
+}
+
+absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std::string& sources,
+                                     const std::string& wanted_folder) {
+  const auto torch = FindTorch(torch_folder);
+  if (!torch.ok()) return torch.status();
+  const auto folder = AdapterFolder(wanted_folder);
+  if (!folder.ok()) return folder.status();
+  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
+  const auto adapter = BuildAdapter(*torch, sources, *folder);
+  if (!adapter.ok()) return adapter.status();
+  return adapter->path;
+}
+
+}  // namespace
+
+std::string PrepareAdapters(const Installation& installation, const std::string& command,
+                            Environment* environment) {
+  const std::string wanted_folder = ValueOf(*environment, "VRAMSTOW_ADAPTER_DIR");
+  const std::string linked = FindLinkedTorch(command, ValueOf(*environment, "PATH"),
+                                             ValueOf(*environment, "LD_LIBRARY_PATH"));
+  // What an outer run found out comes first.
+  std::string pairs = ValueOf(*environment, kAdapters);
+  std::string why;
+  if (!linked.empty()) {
+    const auto adapter = BuildFor(linked, installation.adapter_sources, wanted_folder);
+    if (!adapter.ok()) why = std::string(adapter.status().message());
+    AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
+  }
+  const std::string folder = ExistingAdapterFolder(wanted_folder);
+  if (!folder.empty()) {
+    for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder)) {
+      if (ready.torch_folder != linked) AddPair(ready.torch_folder, ready.path, &pairs);
+    }
+  }
+  if (!pairs.empty()) environment->Set(kAdapters, pairs);
+  if (!why.empty() && why.back() == '.') why.pop_back();
+  return why;
+}
+
+}  // namespace vramstow
