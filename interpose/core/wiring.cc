@@ -94,7 +94,7 @@ constinit ControlSocket control_socket;
 constinit Service service({process, driver, trace, pools, offloading, exports, control_socket,
                            control_verbs});
 
-void RecordLaunches() { launches.Tell(); }
+void RecordLaunches() { launches.Emit(); }
 
 void StartService() { service.Start(); }
 

@@ -11,7 +11,7 @@
 #include "include/vramstow/framework.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/runtime/keep_errno.h"
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
 
@@ -92,7 +92,7 @@ void LoadAdapter(const Options& options) {
   }
   char path[PATH_MAX];
   if (!FindReady(folder, path)) {
-    Say("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
+    Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
         "ready: "
         "build it with vramstow adapter build --torch '%.500s', and start the program by vramstow "
         "run.",
@@ -101,7 +101,7 @@ void LoadAdapter(const Options& options) {
   }
   const char* why = path[0] == '\0' ? nullptr : Install(path);
   if (why != nullptr && *why != '\0') {
-    Say("the pool serves PyTorch's segments, not its tensors: %s.", why);
+    Log("the pool serves PyTorch's segments, not its tensors: %s.", why);
   }
 }
 

@@ -3,7 +3,8 @@
 // Idea: whoever loads LibTorch, or Python without its start-up files, initialises CUDA before the
 // first tensor. At that moment PyTorch's allocator is there and not in use yet, so it can be
 // replaced. The adapter has to be ready: VRAMSTOW_TORCH_ADAPTER names it. Nothing is compiled, and
-// no process started, in a program that runs; `vramstow run` did that before it started the program.
+// no process started, in a program that runs; `vramstow run` did that before it started the
+// program.
 //
 // Ownership: the adapter stays as long as the process. Threads: the first caller does it; others
 // wait for cuInit anyway. Errors: one sentence on stderr, then PyTorch keeps its own allocator.

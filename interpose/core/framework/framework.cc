@@ -112,12 +112,12 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
     Put(request, made, use.device(), block);
     *served = made.served == Served::kHit ? VRAMSTOW_SERVED_FROM_CACHE : VRAMSTOW_SERVED_SLOWLY;
     if (made.served != Served::kHit) {
-      TellFailedCheck(use.get());
+      LogFailedCheck(use.get());
       framework_context.free_bytes.Sample(use.device());
     }
     return VRAMSTOW_OK;
   }
-  TellFailedCheck(use.get());
+  LogFailedCheck(use.get());
   if (error == PoolError::kOutOfMemory) {
     call.RecordRefusal(request, use.device());
     DescribeOutOfMemory(framework_context.trace, use.get());
@@ -149,11 +149,11 @@ std::string_view KindOf(const vramstow_framework_name& name) {
 int AllocateFor(int handle, uint64_t size, uint64_t stream, uint64_t pool,
                 const vramstow_framework_name* names, int count, vramstow_framework_block* block,
                 int* served) {
-  StackName told[kMaxNames];
+  StackName stack_names[kMaxNames];
   size_t kept = 0;
   for (int i = 0; i < count && kept < kMaxNames; ++i)
-    told[kept++] = {names[i].text, KindOf(names[i])};
-  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, told, kept);
+    stack_names[kept++] = {names[i].text, KindOf(names[i])};
+  const FrameworkCall call(__builtin_return_address(0), EventKind::kAllocate, stack_names, kept);
   return AllocateBlock(call, handle, size, stream, pool, block, served);
 }
 

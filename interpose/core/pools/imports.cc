@@ -93,7 +93,7 @@ int Imports::FetchDescriptors(const IpcHandle& handle, uint64_t first, int* desc
 }
 
 // Told as the pool's dealings: the memory itself is the other process's.
-void Imports::Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
+void Imports::Emit(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
                    uint64_t object) const {
   Event event;
   event.kind = kind;
@@ -118,9 +118,9 @@ CUresult Imports::MapOne(CUdeviceptr address, uint64_t size, int descriptor) con
   if (result != CUDA_SUCCESS) return result;
   result = map(address, size, 0, handle, 0);
   if (result == CUDA_SUCCESS) {
-    Tell(EventKind::kMap, MemoryKind::kPhysical, address, size, handle);
+    Emit(EventKind::kMap, MemoryKind::kPhysical, address, size, handle);
   }
-  Tell(EventKind::kFree, MemoryKind::kPhysical, handle, size, 0);
+  Emit(EventKind::kFree, MemoryKind::kPhysical, handle, size, 0);
   release(handle);
   return result;
 }
@@ -195,7 +195,7 @@ CUresult Imports::MapAll(Import* import) {
   auto* reserve = Real<decltype(&::cuMemAddressReserve)>(driver_, Hook::kcuMemAddressReserve);
   result = reserve(&range, pages * page, page, 0, 0);
   if (result != CUDA_SUCCESS) return result;
-  Tell(EventKind::kReserve, MemoryKind::kAddressRange, range, pages * page, 0);
+  Emit(EventKind::kReserve, MemoryKind::kAddressRange, range, pages * page, 0);
   import->range = range;
   import->pages = pages;
   uint64_t mapped = 0;
@@ -223,10 +223,10 @@ void Imports::UnmapAll(const Import& import, uint64_t mapped) {
   auto* address_free = Real<decltype(&::cuMemAddressFree)>(driver_, Hook::kcuMemAddressFree);
   const uint64_t page = import.handle.page_bytes;
   for (uint64_t i = 0; i < mapped; ++i) {
-    Tell(EventKind::kUnmap, MemoryKind::kPhysical, import.range + i * page, page, 0);
+    Emit(EventKind::kUnmap, MemoryKind::kPhysical, import.range + i * page, page, 0);
     unmap(import.range + i * page, page);
   }
-  Tell(EventKind::kUnreserve, MemoryKind::kAddressRange, import.range, import.pages * page, 0);
+  Emit(EventKind::kUnreserve, MemoryKind::kAddressRange, import.range, import.pages * page, 0);
   address_free(import.range, import.pages * page);
 }
 

@@ -49,7 +49,7 @@ class Imports {
   CUresult SetAccessFor(int device, CUdeviceptr address, uint64_t size) const;
   bool DriverCan() const;
   int FetchDescriptors(const IpcHandle& handle, uint64_t first, int* descriptors) const;
-  void Tell(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
+  void Emit(EventKind kind, MemoryKind memory, uint64_t address, uint64_t size,
             uint64_t object) const;
 
   const Process& process_;

@@ -6,7 +6,7 @@
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 namespace vramstow {
 
@@ -37,7 +37,7 @@ void Pools::Close(Slot* slot) {
     // Some thread is still in the pool, perhaps for ever. Its memory is lost until the process
     // ends.
     slot->state.store(State::kLost, std::memory_order_release);
-    Say("a context was destroyed while another thread was allocating in it; its memory stays "
+    Log("a context was destroyed while another thread was allocating in it; its memory stays "
         "reserved until the process ends.");
     return;
   }
@@ -106,7 +106,7 @@ void Pools::GiveAccess(int owner, int by_device) {
     if (!use || use.device() != owner) continue;
     AddPeer(slots_[i].driver, by_device);
     if (use->RenewAccess() != kDriverSuccess) {
-      Say("device %d was not given access to the pool of device %d.", by_device, owner);
+      Log("device %d was not given access to the pool of device %d.", by_device, owner);
     }
   }
 }

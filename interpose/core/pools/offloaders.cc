@@ -3,8 +3,8 @@
 #include <new>
 
 #include "allocator/core/host_memory.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/runtime/this_thread.h"
 #include "tracer/host_memory.h"
 
@@ -39,8 +39,8 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.tells_touches = setting.touches;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool, &gate_, config)) return;
-  if (told_.exchange(true, std::memory_order_relaxed)) return;
-  Say("--offload moves nothing by itself here: the device cannot map memory of the host. "
+  if (logged_.exchange(true, std::memory_order_relaxed)) return;
+  Log("--offload moves nothing by itself here: the device cannot map memory of the host. "
       "vramstow_pause and vramstow_resume work.");
 }
 

@@ -68,7 +68,7 @@ class Offloaders {
   std::atomic<Offloader*> offloaders_[kMost] = {};
   CachedOption wanted_;
   std::atomic<uint32_t> lanes_{0};
-  std::atomic<bool> told_{false};
+  std::atomic<bool> logged_{false};
 };
 
 }  // namespace vramstow

@@ -7,7 +7,7 @@
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/kernel_arguments.h"
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 namespace vramstow {
 namespace {
@@ -105,17 +105,17 @@ bool Offloading::Maintain() {
     if (!use || use.offloader() == nullptr || !use.offloader()->watching()) continue;
     const PoolCall call;
     use.offloader()->BringBack(kMostBack);
-    TellBusy(*use.offloader());
+    LogBusy(*use.offloader());
     watched = true;
   }
   return watched;
 }
 
-void Offloading::TellBusy(const Offloader& offloader) {
-  if (offloader.Stats().refused == 0 || told_busy_.exchange(true, std::memory_order_relaxed)) {
+void Offloading::LogBusy(const Offloader& offloader) {
+  if (offloader.Stats().refused == 0 || logged_busy_.exchange(true, std::memory_order_relaxed)) {
     return;
   }
-  Say("--offload could not move some memory: work that was submitted did not end, or a stream was "
+  Log("--offload could not move some memory: work that was submitted did not end, or a stream was "
       "being captured.");
 }
 

@@ -44,13 +44,13 @@ class Offloading {
  private:
   void TouchAll(const uint64_t* addresses, int count);
   void AskForArguments(CUfunction function, void** arguments);
-  void TellBusy(const Offloader& offloader);
+  void LogBusy(const Offloader& offloader);
 
   const Driver& driver_;
   Pools& pools_;
   Offloaders& offloaders_;
   KernelArguments& kernel_arguments_;
-  std::atomic<bool> told_busy_{false};
+  std::atomic<bool> logged_busy_{false};
 };
 
 }  // namespace vramstow

@@ -8,18 +8,18 @@
 
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 namespace vramstow {
 namespace {
 
-constexpr int kMostTold = 3;
+constexpr int kMostLogged = 3;
 constexpr char kName[] = "vramstow: ";
 
-void Tell(Trace& trace, Pool* pool, bool on_stderr) {
-  static constinit std::atomic<int> told{0};
-  const int number = told.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kMostTold) return;
+void Report(Trace& trace, Pool* pool, bool on_stderr) {
+  static constinit std::atomic<int> reported{0};
+  const int number = reported.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kMostLogged) return;
   KeepErrno keep_errno;
   const OutOfMemoryReport report = pool->LastReport();
   char text[3000];
@@ -30,7 +30,7 @@ void Tell(Trace& trace, Pool* pool, bool on_stderr) {
   std::snprintf(key, sizeof key, "pool.out_of_memory.%d", number + 1);
   trace.Describe(key, text + begin);
   if (!on_stderr) return;
-  if (number + 1 == kMostTold) {
+  if (number + 1 == kMostLogged) {
     constexpr char kLast[] = "vramstow: later ones are only in the trace.\n";
     if (length + sizeof kLast < sizeof text) {
       std::memcpy(text + length, kLast, sizeof kLast);
@@ -42,21 +42,21 @@ void Tell(Trace& trace, Pool* pool, bool on_stderr) {
 
 }  // namespace
 
-void TellOutOfMemory(Trace& trace, Pool* pool) {
-  Tell(trace, pool, true);
+void LogOutOfMemory(Trace& trace, Pool* pool) {
+  Report(trace, pool, true);
   trace.NoteOutOfMemory();
 }
 
 void DescribeOutOfMemory(Trace& trace, Pool* pool) {
-  Tell(trace, pool, false);
+  Report(trace, pool, false);
   trace.NoteOutOfMemory();
 }
 
-void TellFailedCheck(Pool* pool) {
-  static constinit std::atomic<bool> told{false};
+void LogFailedCheck(Pool* pool) {
+  static constinit std::atomic<bool> logged{false};
   const char* found = pool->check_failure();
-  if (found == nullptr || told.exchange(true, std::memory_order_relaxed)) return;
-  Say("the pool's records contradict each other (%s): please report this.", found);
+  if (found == nullptr || logged.exchange(true, std::memory_order_relaxed)) return;
+  Log("the pool's records contradict each other (%s): please report this.", found);
 }
 
 }  // namespace vramstow

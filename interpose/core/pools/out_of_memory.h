@@ -11,12 +11,12 @@ namespace vramstow {
 
 // Tells the pool's last report. Bounded: a job that lives on after running out of memory is told
 // the first three times.
-void TellOutOfMemory(Trace& trace, Pool* pool);
+void LogOutOfMemory(Trace& trace, Pool* pool);
 // Tells it in the trace only: a framework's own error says it to the user.
 void DescribeOutOfMemory(Trace& trace, Pool* pool);
 
 // Tells what VRAMSTOW_CHECK has found, once.
-void TellFailedCheck(Pool* pool);
+void LogFailedCheck(Pool* pool);
 
 }  // namespace vramstow
 

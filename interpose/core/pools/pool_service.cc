@@ -100,14 +100,14 @@ PoolAnswer PoolService::Allocate(const CallSite& site, const PooledRequest& requ
   if (error == PoolError::kOk) {
     *address = block.address;
     if (block.served != Served::kHit) {
-      TellFailedCheck(use.get());
+      LogFailedCheck(use.get());
       links_.free_bytes.Sample(use.device());
     }
     return PoolAnswer::kServed;
   }
-  TellFailedCheck(use.get());
+  LogFailedCheck(use.get());
   if (error != PoolError::kOutOfMemory) return PoolAnswer::kAskDriver;
-  TellOutOfMemory(links_.trace, use.get());
+  LogOutOfMemory(links_.trace, use.get());
   if (use->limit() != 0) {
     // The plain driver might have room, but must not be asked.
     RecordOverLimit(site, request, use.device());

@@ -74,7 +74,7 @@ EventSink PoolTrace::Sink(const Options& options) {
 }
 
 uint64_t PoolTrace::TakeAndAnnounce(void* self, Event* event) {
-  static_cast<PoolTrace*>(self)->nvtx_memory_.Hear(*event);
+  static_cast<PoolTrace*>(self)->nvtx_memory_.OnEvent(*event);
   return Take(self, event);
 }
 

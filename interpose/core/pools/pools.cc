@@ -11,8 +11,8 @@
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/runtime/settings.h"
 
 namespace vramstow {
@@ -87,9 +87,9 @@ bool Pools::FreesWait() const {
 
 // --- Opening ------------------------------------------------------------------------------------
 
-void Pools::SayOnce(const char* why) {
-  if (told_.exchange(true, std::memory_order_relaxed)) return;
-  Say("cuMemAlloc is served by the plain driver here: %s.", why);
+void Pools::LogOnce(const char* why) {
+  if (logged_.exchange(true, std::memory_order_relaxed)) return;
+  Log("cuMemAlloc is served by the plain driver here: %s.", why);
 }
 
 void Pools::Open(CUcontext context) {
@@ -120,18 +120,18 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
 }
 
 // What was wanted and cannot be had.
-void Pools::SaySegmentsOnce(bool asked_for) {
+void Pools::LogSegmentsOnce(bool asked_for) {
   const bool offload = links_.offloaders.wanted();
-  if ((asked_for && !offload) || told_.exchange(true, std::memory_order_relaxed)) return;
-  Say("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
+  if ((asked_for && !offload) || logged_.exchange(true, std::memory_order_relaxed)) return;
+  Log("the pool is made of the plain driver's memory here, which cannot be stitched%s: %s.",
       offload ? " or moved to the host" : "",
       asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
 }
 
 // A pool's lock is held.
-void Pools::HearRefusal(void* self, int32_t result) {
-  if (static_cast<Pools*>(self)->told_.exchange(true, std::memory_order_relaxed)) return;
-  Say("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
+void Pools::OnRefusal(void* self, int32_t result) {
+  if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
+  Log("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
       "memory "
       "management is refused (error %d).",
       result);
@@ -145,7 +145,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
           ? MakePoolDriver(links_.driver, device, context, &slot->driver, &missing)
           : RenewPoolDriver(links_.driver, slot->driver, device, context, &missing);
   if (!complete) {
-    SayOnce(missing == nullptr ? "no memory for the pool's records"
+    LogOnce(missing == nullptr ? "no memory for the pool's records"
                                : "the driver lacks functions that the pool needs");
     return false;
   }
@@ -154,7 +154,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
   }
   if (slot->pool == nullptr) {
     slot->pool = static_cast<Pool*>(AllocateHostMemory(sizeof(Pool)));
-    if (slot->pool == nullptr) SayOnce("no memory for the pool's records");
+    if (slot->pool == nullptr) LogOnce("no memory for the pool's records");
   }
   return slot->pool != nullptr;
 }
@@ -186,14 +186,14 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
     // What is to be moved must be chunks.
     config.backing = PoolBacking::kVirtual;
   }
-  config.refused = {HearRefusal, this};
+  config.refused = {OnRefusal, this};
   config.id_space = ++opened_;
   if (described != kDriverSuccess || slot->pool->Open(table, config) != PoolError::kOk) {
-    SayOnce(about.virtual_memory ? "the pool cannot work with this device"
+    LogOnce(about.virtual_memory ? "the pool cannot work with this device"
                                  : "the device has no virtual memory management");
     return false;
   }
-  if (slot->pool->segments()) SaySegmentsOnce(about.virtual_memory);
+  if (slot->pool->segments()) LogSegmentsOnce(about.virtual_memory);
   if (slot->offloader != nullptr && can_move) {
     links_.offloaders.Open(slot->offloader, slot->pool);
   }

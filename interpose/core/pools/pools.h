@@ -131,9 +131,9 @@ class Pools {
   void GiveAccess(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
   void IntroducePeers(int device) VRAMSTOW_REQUIRES(mutex_);
   void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
-  void SayOnce(const char* why);
-  void SaySegmentsOnce(bool asked_for);
-  static void HearRefusal(void* self, int32_t result);
+  void LogOnce(const char* why);
+  void LogSegmentsOnce(bool asked_for);
+  static void OnRefusal(void* self, int32_t result);
 
   const Links links_;
   std::atomic<int> count_{0};  // slots that were ever used
@@ -153,7 +153,7 @@ class Pools {
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
   std::atomic<bool> shared_memory_{false};
-  std::atomic<bool> told_{false};
+  std::atomic<bool> logged_{false};
 };
 
 }  // namespace vramstow

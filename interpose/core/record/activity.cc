@@ -4,9 +4,9 @@
 
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
@@ -81,7 +81,7 @@ void Activity::OnMemory(void* self, const CuptiMemory& memory) {
 bool Activity::Subscribe() {
   the_activity = this;
   if (!Watch([] { the_activity->StandBack(); })) {
-    Say("CUPTI is left alone, because libvramstow-cupti.so is not preloaded: use vramstow run "
+    Log("CUPTI is left alone, because libvramstow-cupti.so is not preloaded: use vramstow run "
         "--cupti.");
     return false;
   }
@@ -91,17 +91,17 @@ bool Activity::Subscribe() {
     case CuptiStart::kOn:
       return true;
     case CuptiStart::kIncomplete:
-      Say("CUPTI does not give all records that were asked for (--cupti).");
+      Log("CUPTI does not give all records that were asked for (--cupti).");
       return true;
     case CuptiStart::kNoCupti:
-      Say("no kernels are recorded, because there is no CUPTI of CUDA 12 or newer in this process: "
+      Log("no kernels are recorded, because there is no CUPTI of CUDA 12 or newer in this process: "
           "put libcupti.so on LD_LIBRARY_PATH.");
       return false;
     case CuptiStart::kTaken:
-      Say("another tool uses CUPTI: vramstow records no kernels (--cupti).");
+      Log("another tool uses CUPTI: vramstow records no kernels (--cupti).");
       return false;
     case CuptiStart::kFailed:
-      Say("CUPTI cannot be used: vramstow records no kernels (--cupti).");
+      Log("CUPTI cannot be used: vramstow records no kernels (--cupti).");
       return false;
   }
   return false;
@@ -131,7 +131,7 @@ void Activity::StandBack() {
     EndCupti();
   }
   trace_.Describe("cupti", "made way for another client");
-  Say("another tool uses CUPTI from here on: vramstow records no more kernels (--cupti).");
+  Log("another tool uses CUPTI from here on: vramstow records no more kernels (--cupti).");
   state_.store(State::kOff, std::memory_order_release);
 }
 

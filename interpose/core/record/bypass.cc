@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 #pragma weak _r_debug
 
@@ -91,7 +91,7 @@ bool NeedsTheDriver(const link_map* object) {
 int ReportDeepbind(const VramstowShim& shim) {
   int lines = 0;
   for (unsigned i = 0; const char* file = shim.deepbind_file(i); ++i) {
-    Say("  %.300s: opened with RTLD_DEEPBIND (VRAMSTOW_CLEAR_DEEPBIND=1 removes that)", file);
+    Log("  %.300s: opened with RTLD_DEEPBIND (VRAMSTOW_CLEAR_DEEPBIND=1 removes that)", file);
     ++lines;
   }
   return lines;
@@ -110,7 +110,7 @@ int ReportNameSpaces() {
       const char* slash = std::strrchr(object->l_name, '/');
       const char* file = slash == nullptr ? object->l_name : slash + 1;
       if (std::strncmp(file, "libcuda.so", sizeof "libcuda.so" - 1) != 0) continue;
-      Say("  %.300s: opened once more by dlmopen, in a name space of its own", object->l_name);
+      Log("  %.300s: opened once more by dlmopen, in a name space of its own", object->l_name);
       ++lines;
     }
   }
@@ -131,12 +131,12 @@ int ReportUnseenLibraries(const VramstowShim& shim,
     if (object->l_ld == nullptr || was_seen(context, object->l_ld)) continue;
     const char* path = object->l_name[0] == '\0' ? "/proc/self/exe" : object->l_name;
     if (NeedsTheDriver(object)) {
-      Say("  %.300s: is linked to the driver and has called none of the hooked functions through "
+      Log("  %.300s: is linked to the driver and has called none of the hooked functions through "
           "vramstow",
           path);
       ++lines;
     } else if (NamesTheDriver(path)) {
-      Say("  %.300s: names the driver, as a CUDA runtime of its own does, and was not seen: idle, "
+      Log("  %.300s: names the driver, as a CUDA runtime of its own does, and was not seen: idle, "
           "or past vramstow",
           path);
       ++lines;

@@ -130,7 +130,7 @@ uint64_t UnixTime(uint64_t time) {
 
 // A kernel, a copy or a fill: the fields that their records have under one name.
 template <typename Record>
-void TellWork(const char* text, const Record& record, uint64_t bytes) {
+void EmitWork(const char* text, const Record& record, uint64_t bytes) {
   listener.work(listener.context, {.text = text,
                                    .device = static_cast<int>(record.deviceId),
                                    .stream = record.streamId,
@@ -155,7 +155,7 @@ const char* CopyName(unsigned kind) {
   }
 }
 
-void TellMemory(const CUpti_ActivityMemory4& record) {
+void EmitMemory(const CUpti_ActivityMemory4& record) {
   listener.memory(
       listener.context,
       {.gives = record.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
@@ -170,26 +170,26 @@ void TellMemory(const CUpti_ActivityMemory4& record) {
        .unix_ns = UnixTime(record.timestamp)});
 }
 
-void Tell(const CUpti_Activity* record) {
+void Emit(const CUpti_Activity* record) {
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(record);
-      return TellWork(kernel.name == nullptr ? "kernel" : kernel.name, kernel, 0);
+      return EmitWork(kernel.name == nullptr ? "kernel" : kernel.name, kernel, 0);
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
-      return TellWork(CopyName(copy.copyKind), copy, copy.bytes);
+      return EmitWork(CopyName(copy.copyKind), copy, copy.bytes);
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
-      return TellWork(CopyName(copy.copyKind), copy, copy.bytes);
+      return EmitWork(CopyName(copy.copyKind), copy, copy.bytes);
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& fill = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-      return TellWork("fill", fill, fill.bytes);
+      return EmitWork("fill", fill, fill.bytes);
     }
     case CUPTI_ACTIVITY_KIND_MEMORY2:
-      return TellMemory(*reinterpret_cast<const CUpti_ActivityMemory4*>(record));
+      return EmitMemory(*reinterpret_cast<const CUpti_ActivityMemory4*>(record));
     default:
       return;
   }
@@ -198,7 +198,7 @@ void Tell(const CUpti_Activity* record) {
 void Complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* bytes, size_t /*size*/,
               size_t valid) {
   CUpti_Activity* record = nullptr;
-  while (valid != 0 && cupti.next_record(bytes, valid, &record) == CUPTI_SUCCESS) Tell(record);
+  while (valid != 0 && cupti.next_record(bytes, valid, &record) == CUPTI_SUCCESS) Emit(record);
   for (Buffer& buffer : buffers) {
     if (buffer.bytes.load(std::memory_order_relaxed) != bytes) continue;
     buffer.taken.store(false, std::memory_order_release);

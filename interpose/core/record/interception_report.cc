@@ -10,8 +10,8 @@
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
@@ -106,17 +106,17 @@ void InterceptionReport::ReportObject(const CallerObject& object, size_t index) 
     line.Add("%s%s %u×", separator, RowOf(static_cast<Hook>(hook)).symbol, count);
     separator = ", ";
   }
-  Say("%s", line.text);
+  Log("%s", line.text);
 }
 
 int InterceptionReport::ReportBypasses() const {
   int lines = 0;
   if (other_driver_.load(std::memory_order_relaxed)) {
-    Say("  a second driver library: only the first one, %.300s, is watched", driver_.path());
+    Log("  a second driver library: only the first one, %.300s, is watched", driver_.path());
     ++lines;
   }
   if (const int version = unknown_version_.load(std::memory_order_relaxed)) {
-    Say("  %s of CUDA %d.%d: this version of vramstow does not know that form of it", unknown_name_,
+    Log("  %s of CUDA %d.%d: this version of vramstow does not know that form of it", unknown_name_,
         version / 1000, version % 1000 / 10);
     ++lines;
   }
@@ -130,14 +130,14 @@ int InterceptionReport::ReportBypasses() const {
 
 void InterceptionReport::Report() const {
   const char* driver = driver_.path();
-  Say("coverage of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
+  Log("coverage of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
       ProgramName(), driver == nullptr ? "never reached through vramstow" : driver);
   for (size_t i = 0; i < callers_.size() && i < kMaxCallerObjects; ++i) {
     const CallerObject* object = callers_.at(i);
     if (object != nullptr && WasSeen(i)) ReportObject(*object, i);
   }
-  Say("could have bypassed vramstow:");
-  if (ReportBypasses() == 0) Say("  nothing that is loaded now");
+  Log("could have bypassed vramstow:");
+  if (ReportBypasses() == 0) Log("  nothing that is loaded now");
 }
 
 }  // namespace vramstow

@@ -35,23 +35,23 @@ const char* Launches::NameOf(CUfunction function) const {
 }
 
 bool Launches::wanted() {
-  Wish wish = wish_.load(std::memory_order_relaxed);
-  if (wish == Wish::kUnknown) {
+  Mode mode = mode_.load(std::memory_order_relaxed);
+  if (mode == Mode::kUnknown) {
     const Options& options = process_.options();
     LaunchesSetting setting;
     ParseLaunches(options.launches, &setting);
     every_.store(setting.every, std::memory_order_relaxed);
-    wish = !WantsLaunches(options) ? Wish::kOff
-           : setting.every == 0    ? Wish::kCounted
-                                   : Wish::kSampled;
-    wish_.store(wish, std::memory_order_release);
+    mode = !WantsLaunches(options) ? Mode::kOff
+           : setting.every == 0    ? Mode::kCounted
+                                   : Mode::kSampled;
+    mode_.store(mode, std::memory_order_release);
   }
-  return wish != Wish::kOff;
+  return mode != Mode::kOff;
 }
 
 void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) {
   if (!wanted() || !trace_.is_open()) return;
-  if (wish_.load(std::memory_order_relaxed) == Wish::kCounted) {
+  if (mode_.load(std::memory_order_relaxed) == Mode::kCounted) {
     Find(site.hook, function)->launches.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -122,8 +122,8 @@ void Launches::Keep(uint64_t handle, const Kernel* kernel) {
   }
 }
 
-void Launches::Tell() {
-  if (wish_.load(std::memory_order_acquire) != Wish::kCounted) return;
+void Launches::Emit() {
+  if (mode_.load(std::memory_order_acquire) != Mode::kCounted) return;
   // One at a time, so that all that is counted before a mark is told before it. A signal handler
   // that interrupted its own thread here leaves it to that.
   if (count_.load(std::memory_order_acquire) == 0 || !mutex_.Lock(Self())) return;

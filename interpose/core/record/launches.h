@@ -38,7 +38,7 @@ class Launches {
   // one of the entry point. `stream` is as events name it.
   void Note(const CallSite& site, CUfunction function, uint64_t stream);
   // Tells the trace what was counted and not yet told.
-  void Tell();
+  void Emit();
 
   // Before modules go: their handles may become others'.
   void ForgetFunctions();
@@ -46,7 +46,7 @@ class Launches {
   void AbandonAfterFork();
 
  private:
-  enum class Wish : uint8_t { kUnknown, kOff, kCounted, kSampled };
+  enum class Mode : uint8_t { kUnknown, kOff, kCounted, kSampled };
 
   // The first is the sum of those for which there was no room.
   static constexpr uint32_t kMostKernels = 4096;
@@ -69,7 +69,7 @@ class Launches {
   const Process& process_;
   const Driver& driver_;
   Trace& trace_;
-  std::atomic<Wish> wish_{Wish::kUnknown};
+  std::atomic<Mode> mode_{Mode::kUnknown};
   std::atomic<uint32_t> every_{0};
   OwnerMutex mutex_;
   std::atomic<uint32_t> count_{0};

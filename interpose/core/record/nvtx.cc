@@ -75,7 +75,7 @@ const char* TextOf(const Attributes* attributes) {
   return "(no ASCII text)";
 }
 
-uint64_t Tell(MarkKind kind, const char* text, uint64_t number) {
+uint64_t Emit(MarkKind kind, const char* text, uint64_t number) {
   if (ShimOrNull() == nullptr) return 0;
   return the_trace.load(std::memory_order_acquire)
       ->Mark(kind, text == nullptr ? "(no text)" : text, number);
@@ -84,15 +84,15 @@ uint64_t Tell(MarkKind kind, const char* text, uint64_t number) {
 // NVTX wants to know how deep a thread's ranges are nested; those who care ask a tool that counts.
 constexpr int kDepthIsNotKnown = 0;
 
-void Mark(const char* text) { Tell(MarkKind::kMoment, text, 0); }
+void Mark(const char* text) { Emit(MarkKind::kMoment, text, 0); }
 void MarkWith(const Attributes* attributes) { Mark(TextOf(attributes)); }
 int Push(const char* text) {
-  Tell(MarkKind::kRangeBegins, text, 0);
+  Emit(MarkKind::kRangeBegins, text, 0);
   return kDepthIsNotKnown;
 }
 int PushWith(const Attributes* attributes) { return Push(TextOf(attributes)); }
 int Pop() {
-  Tell(MarkKind::kRangeEnds, "", 0);
+  Emit(MarkKind::kRangeEnds, "", 0);
   return kDepthIsNotKnown;
 }
 
@@ -102,7 +102,7 @@ constexpr unsigned kAnnotationShift = 32;
 uint64_t Start(const char* text) {
   static constinit std::atomic<uint32_t> ranges{0};
   const uint64_t number = ranges.fetch_add(1, std::memory_order_relaxed) % 0xFFFFFFFF + 1;
-  return Tell(MarkKind::kRangeBegins, text, number) << kAnnotationShift | number;
+  return Emit(MarkKind::kRangeBegins, text, number) << kAnnotationShift | number;
 }
 uint64_t StartWith(const Attributes* attributes) { return Start(TextOf(attributes)); }
 void End(uint64_t range) {

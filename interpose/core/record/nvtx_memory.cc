@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "interpose/core/runtime/keep_errno.h"
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/settings.h"
 
 namespace vramstow {
@@ -101,7 +101,7 @@ void NvtxMemory::Open(const Options& options) {
   const char* why = Ask(tool);
   state_.store(why == nullptr ? State::kListening : State::kDeaf, std::memory_order_release);
   if (why == nullptr) return;
-  Say("--nvtx-memory announces nothing, because nobody listens: %s is \"%.300s\", and %s.",
+  Log("--nvtx-memory announces nothing, because nobody listens: %s is \"%.300s\", and %s.",
       nvtx::kToolVariable, tool == nullptr ? "" : tool, why);
 }
 
@@ -125,7 +125,7 @@ size_t NvtxMemory::PlaceOf(uint64_t address) const {
 void NvtxMemory::AddHeap(uint64_t address, uint64_t size) {
   MutexLock lock(&mutex_);
   if (count_ == kMostHeaps) {
-    if (!full_) Say("--nvtx-memory announces no more than %zu heaps.", kMostHeaps);
+    if (!full_) Log("--nvtx-memory announces no more than %zu heaps.", kMostHeaps);
     full_ = true;
     return;
   }
@@ -142,19 +142,19 @@ void NvtxMemory::RemoveHeap(uint64_t address) {
   const Heap gone = heaps_[behind - 1];
   std::copy(heaps_ + behind, heaps_ + count_, heaps_ + behind - 1);
   --count_;
-  if (!gone.told) return;
+  if (!gone.announced) return;
   using Unregister = void(void* domain, void* heap);
   FunctionAt<Unregister>(functions_[nvtx::kHeapUnregister])(domain_, gone.handle);
 }
 
 // False: in none that the tool knows of.
-bool NvtxMemory::HeapOf(uint64_t address, bool tell, void** handle) {
+bool NvtxMemory::HeapOf(uint64_t address, bool announce, void** handle) {
   MutexLock lock(&mutex_);
   const size_t behind = PlaceOf(address);
   if (behind == 0) return false;
   Heap& heap = heaps_[behind - 1];
-  if (address - heap.address >= heap.size || (!heap.told && !tell)) return false;
-  if (!heap.told) {
+  if (address - heap.address >= heap.size || (!heap.announced && !announce)) return false;
+  if (!heap.announced) {
     const nvtx::VirtualRange range = {heap.size, reinterpret_cast<const void*>(heap.address)};
     nvtx::HeapDescription about = {};
     about.compatibility = nvtx::kMemoryCompatibility;
@@ -165,7 +165,7 @@ bool NvtxMemory::HeapOf(uint64_t address, bool tell, void** handle) {
     about.specific = &range;
     using Register = void*(void* domain, const nvtx::HeapDescription* about);
     heap.handle = FunctionAt<Register>(functions_[nvtx::kHeapRegister])(domain_, &about);
-    heap.told = true;
+    heap.announced = true;
   }
   *handle = heap.handle;
   return true;
@@ -173,7 +173,7 @@ bool NvtxMemory::HeapOf(uint64_t address, bool tell, void** handle) {
 
 // --- Regions ------------------------------------------------------------------------------------
 
-void NvtxMemory::TellRegion(const Event& event, void* heap) const {
+void NvtxMemory::EmitRegion(const Event& event, void* heap) const {
   const nvtx::VirtualRange range = {event.requested, reinterpret_cast<const void*>(event.address)};
   nvtx::RegionsRegister regions = {};
   regions.compatibility = nvtx::kMemoryCompatibility;
@@ -187,7 +187,7 @@ void NvtxMemory::TellRegion(const Event& event, void* heap) const {
   FunctionAt<Register>(functions_[nvtx::kRegionsRegister])(domain_, &regions);
 }
 
-void NvtxMemory::TellRegionGone(const Event& event) const {
+void NvtxMemory::EmitRegionGone(const Event& event) const {
   const auto* const address = reinterpret_cast<const void*>(event.address);
   nvtx::RegionsUnregister regions = {};
   regions.compatibility = nvtx::kMemoryCompatibility;
@@ -200,11 +200,11 @@ void NvtxMemory::TellRegionGone(const Event& event) const {
   FunctionAt<Unregister>(functions_[nvtx::kRegionsUnregister])(domain_, &regions);
 }
 
-void NvtxMemory::Hear(const Event& event) {
+void NvtxMemory::OnEvent(const Event& event) {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::kDeaf) return;
   // Another thread may still be asking the tool; heaps are kept in mind meanwhile.
-  const bool tells = state == State::kListening;
+  const bool listens = state == State::kListening;
   void* heap = nullptr;
   switch (event.kind) {
     case EventKind::kReserve:
@@ -216,11 +216,11 @@ void NvtxMemory::Hear(const Event& event) {
     case EventKind::kAllocate:
       if (event.result != 0) break;
       if (IsSegment(event)) AddHeap(event.address, event.size);
-      if (tells && IsBlock(event) && HeapOf(event.address, true, &heap)) TellRegion(event, heap);
+      if (listens && IsBlock(event) && HeapOf(event.address, true, &heap)) EmitRegion(event, heap);
       break;
     case EventKind::kFree:
       if (IsSegment(event)) RemoveHeap(event.address);
-      if (tells && IsBlock(event) && HeapOf(event.address, false, &heap)) TellRegionGone(event);
+      if (listens && IsBlock(event) && HeapOf(event.address, false, &heap)) EmitRegionGone(event);
       break;
     default:
       break;

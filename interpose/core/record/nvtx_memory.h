@@ -2,17 +2,17 @@
 // extension.
 //
 // Idea: to a checker a pool is one valid block, whatever the program does in it. So the tool that
-// NVTX_INJECTION64_PATH names is told: an arena or a segment is a heap of a sub-allocator, in which
-// nothing may be touched, and a block is a region in it, as long as the program asked for and from
-// when it gets it until it frees it. A heap is told with its first region: what the pool reserves
-// for itself stays unknown.
+// NVTX_INJECTION64_PATH names is announced: an arena or a segment is a heap of a sub-allocator, in
+// which nothing may be touched, and a block is a region in it, as long as the program asked for and
+// from when it gets it until it frees it. A heap is announced with its first region: what the pool
+// reserves for itself stays unknown.
 //
 // Ownership: static storage; the tool is never closed. Threads: any. The tool is called under the
 // locks of the pool that tells the event, as the driver is; it may call the driver, whose memory is
 // then the driver's own. Errors: without a listener nothing is announced, which is said in one
 // sentence. Units: bytes.
 //
-// Lock: mutex_, for the list of heaps. Under it the tool is told of heaps.
+// Lock: mutex_, for the list of heaps. Under it the tool is announced of heaps.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_MEMORY_H_
 
@@ -39,7 +39,7 @@ class NvtxMemory {
   // Whether pools are to tell their events; false for good once nobody listens.
   bool wanted(const Options& options) const;
   // An event of a pool.
-  void Hear(const Event& event);
+  void OnEvent(const Event& event);
 
   // In a forked child, whose only thread this is; async-signal-safe.
   void AbandonAfterFork() VRAMSTOW_NO_LOCK_ANALYSIS;
@@ -49,7 +49,7 @@ class NvtxMemory {
     uint64_t address = 0;
     uint64_t size = 0;
     void* handle = nullptr;
-    bool told = false;
+    bool announced = false;
   };
   static constexpr size_t kMostHeaps = 8192;
 
@@ -59,10 +59,10 @@ class NvtxMemory {
   const char* Ask(const char* tool);
   void AddHeap(uint64_t address, uint64_t size);
   void RemoveHeap(uint64_t address);
-  bool HeapOf(uint64_t address, bool tell, void** handle);
+  bool HeapOf(uint64_t address, bool announce, void** handle);
   size_t PlaceOf(uint64_t address) const VRAMSTOW_REQUIRES(mutex_);
-  void TellRegion(const Event& event, void* heap) const;
-  void TellRegionGone(const Event& event) const;
+  void EmitRegion(const Event& event, void* heap) const;
+  void EmitRegionGone(const Event& event) const;
 
   std::atomic<State> state_{State::kNew};
   void* domain_ = nullptr;

@@ -12,8 +12,8 @@
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
@@ -87,7 +87,7 @@ void Trace::OpenAs(State* state) {
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
-    Say("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
+    Log("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
         "with "
         "VRAMSTOW_TRACE_DIR.",
         options.trace_dir, why);
@@ -276,10 +276,10 @@ void Trace::NoteOutOfMemory() {
   const int error = recorder_.WriteCopy("oom", true, path, sizeof path);
   if (error == EEXIST) return;  // another thread is at it
   if (error != 0) {
-    Say("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
+    Log("the newest events could not be copied for the out-of-memory (%s).", std::strerror(error));
     return;
   }
-  if (last == 0) Say("out of memory: the newest events are kept in %.300s.", path);
+  if (last == 0) Log("out of memory: the newest events are kept in %.300s.", path);
 }
 
 void Trace::Close() {

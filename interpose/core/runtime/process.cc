@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 namespace vramstow {
 namespace {
@@ -35,7 +35,7 @@ bool Process::Start() {
       options_.store(&settings, std::memory_order_relaxed);
       state_.store(valid ? State::kActive : State::kRefused, std::memory_order_release);
       if (!valid) {
-        Say("%s Until then nothing is traced in this process.", error.sentence);
+        Log("%s Until then nothing is traced in this process.", error.sentence);
         return false;
       }
       WatchForForks();

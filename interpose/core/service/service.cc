@@ -11,9 +11,9 @@
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"
-#include "interpose/core/runtime/say.h"
 #include "interpose/core/service/control_socket.h"
 #include "interpose/core/service/control_verbs.h"
 
@@ -37,7 +37,7 @@ void Service::OpenSocket() {
   const Options& options = links_.process.options();
   char why[300];
   if (options.control && !links_.socket.Open(options.control_dir, why, sizeof why)) {
-    Say("there is no control socket for this process (%s).", why);
+    Log("there is no control socket for this process (%s).", why);
   }
   if (!links_.socket.is_open()) return;
   links_.exports.set_reachable(true);

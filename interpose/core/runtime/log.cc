@@ -1,4 +1,4 @@
-#include "interpose/core/runtime/say.h"
+#include "interpose/core/runtime/log.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 namespace vramstow {
 
-void Say(const char* format, ...) {
+void Log(const char* format, ...) {
   constexpr size_t kMaxLine = 1000;
   char line[kMaxLine + 2];
   size_t length = static_cast<size_t>(std::snprintf(line, kMaxLine, "vramstow: "));

@@ -3,14 +3,14 @@
 //
 // Ownership: copies nothing. Threads: any; a line is written with one write(). Errors: none are
 // told; there is nowhere to tell them. No heap. Units: none.
-#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_SAY_H_
-#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_SAY_H_
+#ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_LOG_H_
+#define VRAMSTOW_INTERPOSE_CORE_RUNTIME_LOG_H_
 
 namespace vramstow {
 
 // As printf, for one line without its end; cut at 1000 characters.
-[[gnu::format(printf, 1, 2)]] void Say(const char* format, ...);
+[[gnu::format(printf, 1, 2)]] void Log(const char* format, ...);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_SAY_H_
+#endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_LOG_H_
