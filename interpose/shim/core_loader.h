@@ -32,7 +32,7 @@ const char* Environment(const char* name);
 // Whether the variable is set to one of the words for "on" that base/options.h takes.
 bool EnvironmentIsOn(const char* name);
 
-// Remembers a file that is opened with RTLD_DEEPBIND, for the coverage report.
+// Remembers a file that is opened with RTLD_DEEPBIND, for the interception report.
 void NoteDeepbind(const char* file);
 
 }  // namespace vramstow

@@ -188,7 +188,8 @@ TEST_F(Lifecycle, AChildMadeWithoutTheCLibrarysKnowledgeIsDormant) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(AllocatedSizes(OnlyTrace()), ElementsAre(1000, 2000));
   // Nothing but the report at the end tells the child from the parent here.
-  EXPECT_EQ(outcome.error.find("coverage of"), outcome.error.rfind("coverage of"));
+  EXPECT_EQ(outcome.error.find("interception report of"),
+            outcome.error.rfind("interception report of"));
   EXPECT_THAT(outcome.error, HasSubstr("called cuInit 1×, cuMemAlloc_v2 2×, cuMemFree_v2 2×"));
 }
 

@@ -117,6 +117,13 @@ def test_flags_become_variables_and_win_over_them(vramstow: Installation) -> Non
     assert env["VRAMSTOW_SIMULATE"] == "h200"
 
 
+@pytest.mark.parametrize("flag", ["--interception-report", "--coverage"])
+def test_the_interception_report_still_takes_its_old_flag(
+    vramstow: Installation, flag: str
+) -> None:
+    assert environment_of_command(vramstow, flag)["VRAMSTOW_COVERAGE"] == "1"
+
+
 def test_the_folder_for_traces_is_made_absolute(vramstow: Installation, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     script = ["--", sys.executable, "-c", PRINT_ENVIRONMENT]
@@ -312,7 +319,13 @@ def test_a_summary_that_nobody_can_read_changes_nothing(vramstow: Installation) 
 
 def test_the_help_has_every_flag(vramstow: Installation) -> None:
     text = vramstow.run("run", "--help").stdout
-    for flag in ("--no-trace", "--trace-dir DIR", "--simulate SPEC", "--coverage", "Examples:"):
+    for flag in (
+        "--no-trace",
+        "--trace-dir DIR",
+        "--simulate SPEC",
+        "--interception-report",
+        "Examples:",
+    ):
         assert flag in text
 
 

@@ -48,6 +48,11 @@ constexpr char kFooter[] =
     "if\n"
     "something is wrong with the flags or the machine (then nothing was started).";
 
+// A name that a flag had before, and still takes.
+std::string WithOldName(const std::string& flag) {
+  return flag == "--interception-report" ? flag + ",--coverage" : flag;
+}
+
 // The flags of the option table, and what was given for them.
 class FlagReader {
  public:
@@ -60,7 +65,7 @@ class FlagReader {
       const OptionRow& row = table.rows[i];
       const std::string help = Wrapped(row.help, kHelpWidth);
       if (row.type == OptionType::kBool) {
-        options.push_back({row.flag, &given_[i], help});
+        options.push_back({WithOldName(row.flag), &given_[i], help});
       } else {
         options.push_back(
             {row.flag, &texts_[i], help, {.last_wins = true, .value_name = row.metavar}});

@@ -47,7 +47,7 @@ CUresult MemAllocPitch(const Call& call, Pointer* dptr, Size* pitch, Size width,
   return result;
 }
 
-// Any memory with a device address, whoever gave it out; the event says "device" for all.
+// Frees any memory with a device address, whatever allocated it; the event says "device" for all.
 template <typename Call, typename Pointer>
 CUresult MemFree(const Call& call, Pointer dptr) {
   if constexpr (kPoolable<Pointer>) {

@@ -1,12 +1,12 @@
-// The guard that every wrapper begins with, and the call that it hands to its handler.
+// The guard with which every wrapper begins, and the call that it hands to its handler.
 //
-// Idea: a wrapper guards, handles, returns. The guard lets a call in unless this thread is inside
-// another wrapper already (the driver's own use of its exported functions is not the program's), or
-// vramstow has no part in this process now; such calls go straight to the driver. What is done with
-// calls that are let in is in the headers beside this one.
+// Idea: a wrapper guards, handles, returns. The guard passes a call straight to the driver in two
+// cases: this thread is inside another wrapper already (then the driver uses its own exported
+// functions), or vramstow takes no part in this process now. All other calls go to their handlers,
+// in the headers beside this one.
 //
-// Ownership: objects on the wrapper's stack. Threads: each its own. Errors: the driver's result is
-// always what the caller gets. errno is as the driver left it. No heap. Units: none.
+// Ownership: objects on the wrapper's stack. Threads: each its own. Errors: the caller always gets
+// the driver's result. errno stays as the driver left it. No heap. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_ENTRY_H_
 
@@ -70,7 +70,7 @@ class Call {
   const Real real_;
 };
 
-// The function that stands in front of the driver's. Made in entries.cc.
+// The wrapper of a hook. Defined in entries.cc.
 void* WrapperOf(Hook hook);
 
 }  // namespace vramstow

@@ -8,7 +8,7 @@
 
 namespace vramstow::handlers {
 
-// Records memory that came into being, at an address that is the host's, too.
+// Records an allocation at an address that is valid on the host, too.
 template <typename Call>
 CUresult RecordHost(const Call& call, EventKind kind, MemoryKind memory, CUresult result,
                     uint64_t address, uint64_t bytes) {
@@ -68,7 +68,7 @@ CUresult MemAllocManaged(const Call& call, CUdeviceptr* dptr, size_t bytesize, u
                     bytesize);
 }
 
-// Advice, prefetch, discard: `device` is where the range shall go, if anywhere.
+// Advice, prefetch, discard: `device` is the device to which the range moves, if it moves.
 template <typename Call>
 CUresult RecordAdvice(const Call& call, CUresult result, uint64_t address, uint64_t bytes,
                       int16_t device, uint64_t stream) {

@@ -40,8 +40,8 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   return result;
 }
 
-// What the driver is asked in place of an address of the pool that is in no block: memory that it
-// does not know either.
+// Stands in for an address of the pool that is in no block: the driver does not know this memory
+// either, so its answer is the right one.
 inline const char kUnknownMemory = 0;
 inline CUdeviceptr UnknownAddress() { return reinterpret_cast<CUdeviceptr>(&kUnknownMemory); }
 

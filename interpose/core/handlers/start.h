@@ -1,4 +1,4 @@
-// Calls that begin things: cuInit, and the look-ups of the driver itself.
+// The calls with which a program begins: cuInit, and the driver's own look-ups.
 //
 // See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
@@ -9,7 +9,7 @@
 
 namespace vramstow::handlers {
 
-// Only counted.
+// The call is only counted.
 template <typename Call, typename... Arguments>
 CUresult Count(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);

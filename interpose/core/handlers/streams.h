@@ -1,4 +1,4 @@
-// Streams and their captures: nothing about memory, but the pool has to know.
+// Streams and their captures. They are no memory, but the pool has to know of them.
 //
 // See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_STREAMS_H_
@@ -8,7 +8,7 @@
 
 namespace vramstow::handlers {
 
-// Every form has the place for the new stream first.
+// In every form the first argument is the place for the new stream.
 template <typename Call, typename... Arguments>
 CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);
@@ -18,7 +18,7 @@ CUresult StreamCreate(const Call& call, CUstream* stream, Arguments... arguments
 
 template <typename Call>
 CUresult StreamDestroy(const Call& call, CUstream stream) {
-  // Afterwards its name means nothing, or another.
+  // Afterwards the handle is invalid, or means another stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
   return call.Forward(stream);
 }
@@ -32,7 +32,7 @@ CUresult StreamBeginCapture(const Call& call, CUstream stream, Arguments... argu
   return result;
 }
 
-// Also a capture that became invalid ends here, with an error.
+// A capture that became invalid ends here, too, with an error.
 template <typename Call, typename... Arguments>
 CUresult StreamEndCapture(const Call& call, CUstream stream, Arguments... arguments) {
   const CUresult result = call.Forward(stream, arguments...);

@@ -1,5 +1,6 @@
-// Functions that submit work. With --offload they wait while memory moves, and while it is short
-// what they name counts as touched. With --launches those that launch kernels are told to Launches.
+// Functions that submit work. With --offload they wait while memory moves, and while memory is
+// short, the memory that they name counts as touched. With --launches the launches of kernels are
+// counted.
 //
 // See record.h for what all handlers have in common.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SUBMISSIONS_H_
@@ -10,8 +11,8 @@
 
 namespace vramstow::handlers {
 
-// What of an argument names memory that may be the pool's: addresses, and descriptions of copies.
-// Everything else names none.
+// Arguments that name memory which may be the pool's: addresses, and descriptions of copies. All
+// other arguments name none.
 template <typename Argument>
 void NoteArgument(Offloading*, Argument) {}
 inline void NoteArgument(Offloading* offloading, CUdeviceptr address) {
@@ -60,7 +61,7 @@ CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresu
   return result;
 }
 
-// Graphs, and kernels on several devices: many kernels, of which the call names none.
+// Graphs, and kernels on several devices: many kernels are launched, and the call names none.
 template <typename Call>
 CUresult Launch(const Call& call, CUgraphExec graph, CUstream stream) {
   return Launched(call, nullptr, stream, Submit(call, graph, stream));

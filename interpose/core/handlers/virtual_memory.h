@@ -1,7 +1,7 @@
 // The application's own virtual memory: address ranges, physical memory, mappings.
 //
-// See record.h for what all handlers have in common. Addresses of the pool are not the
-// application's: what would take its memory apart is refused, as it is for memory of cuMemAlloc.
+// See record.h for what all handlers have in common. Addresses of the pool do not belong to the
+// application: calls that would unmap or map there are refused, as for memory of cuMemAlloc.
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 
@@ -81,7 +81,7 @@ CUresult MemMap(const Call& call, CUdeviceptr ptr, size_t size, size_t offset,
   return result;
 }
 
-// Tiles of sparse arrays: the address is the array's handle, the size is not told.
+// Tiles of sparse arrays: the address in the event is the array's handle, the size is not known.
 template <typename Call>
 CUresult MemMapArrayAsync(const Call& call, CUarrayMapInfo* list, unsigned int count,
                           CUstream stream) {
@@ -154,7 +154,7 @@ CUresult RecordHandle(const Call& call, EventKind kind, CUresult result, uint64_
 template <typename Call>
 CUresult MemRetainAllocationHandle(const Call& call, CUmemGenericAllocationHandle* handle,
                                    void* address) {
-  // As for memory of cuMemAlloc: there is no handle that is this block and nothing else.
+  // As for memory of cuMemAlloc: no handle stands for this block alone.
   if (call.pools().Owns(ToNumber(address))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = call.Forward(handle, address);
   return RecordHandle(call, EventKind::kRetain, result, Output(result, handle), ToNumber(address));

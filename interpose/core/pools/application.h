@@ -1,12 +1,12 @@
-// What an application, or a person at the control socket, may ask of the pools.
+// What an application by the C API, or a person at the control socket, may ask of the pools.
 //
-// Idea: one set of functions serves the C API and the control socket. Hooks are kept here, because
-// pools come and go: each pool has one hook, and that calls the application's.
+// Idea: one set of functions serves both. The application's hooks are kept here, because pools come
+// and go: each pool has one hook, which calls the application's.
 //
 // Ownership: static storage. Threads: any; hooks run without any lock of vramstow's. Errors: the
 // codes of include/vramstow/vramstow.h. Units: bytes, nanoseconds, device numbers.
 //
-// Lock: mutex_, for the list of hooks; nothing is taken while it is held.
+// Lock: mutex_ guards the list of hooks; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_APPLICATION_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_APPLICATION_H_
 
@@ -52,7 +52,7 @@ class ApplicationHooks {
 
   int Add(Function function, void* context);
   int Remove(Function function, void* context);
-  // A pool's hook, that calls all of these. The context is the ApplicationHooks.
+  // The hook that each pool has: calls all hooks of the application. The context is this object.
   static void Call(void* context, HookKind kind, uint64_t bytes);
 
   void AbandonAfterFork() { mutex_.Reset(); }

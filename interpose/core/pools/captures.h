@@ -1,12 +1,14 @@
-// Which streams are being captured, as far as the program's calls tell.
+// Captures: which streams are being captured, as far as the program's calls show it.
 //
-// Idea: a pool makes no fence while anything is captured, because that would end the capture. So a
-// capture is noted before the driver is asked to begin it, and forgotten when it has ended, in
-// whatever way: by the call for that, with its stream, or with its context.
+// Idea: a pool makes no fence while anything is captured, because a fence would end the capture. So
+// a capture is noted before the driver begins it. It is forgotten when it has ended: by the call
+// for that, with its stream, or with its context.
 //
-// Ownership: static storage. Threads: any; a lock of its own, taken for a few steps only. Errors:
-// where more streams are captured than there is room for, the count stays up until all are
-// forgotten: pools then make no fences, which costs memory, never data. Units: none.
+// Ownership: static storage. Threads: any. Errors: where more streams are captured than there is
+// room for, the count stays up until all are forgotten: pools then make no fences, which costs
+// memory, never data. Units: none.
+//
+// Lock: mutex_ guards the list, for a few steps only; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_CAPTURES_H_
 
@@ -26,7 +28,7 @@ class Captures {
 
   // True: this stream was not known as captured before.
   bool Begin(uint64_t stream, const void* context);
-  // True: it was.
+  // True: this stream was known as captured.
   bool End(uint64_t stream);
   // The context is gone, and its captures with it. Returns how many there were.
   int EndAll(const void* context);

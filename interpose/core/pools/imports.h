@@ -1,9 +1,9 @@
 // Imports: blocks of other processes' pools that were opened here by cuIpc. See ipc.h.
 //
 // Ownership: it owns its mappings. Threads: any; the lock is held while a block is opened or
-// closed, so the same handle is mapped once. Errors: the driver's numbers. Units: bytes.
+// closed, so that the same handle is mapped once. Errors: the driver's numbers. Units: bytes.
 //
-// Lock: mutex_. Under it the driver is called and the other process is waited for, for seconds at
+// Lock: mutex_. Under it the driver is called, and the other process is waited for, for seconds at
 // most; nothing else is taken.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_IMPORTS_H_

@@ -1,9 +1,11 @@
-// Memory of the pool in other processes: cuIpc for what the driver's own cuIpc does not take.
+// Memory of the pool in other processes: cuIpc for memory that the driver's own cuIpc does not
+// take.
 //
-// Idea: a handle for cuIpcGetMemHandle is 64 bytes that say whose memory it is and prove that its
-// owner said so. Whoever opens it asks the owner at its control socket, gets a file descriptor for
-// each chunk under the block, and maps them side by side. Both processes have to be preloaded and
-// find the same folder of sockets. exports.h is the owner's side, imports.h the other.
+// Idea: a handle of cuIpcGetMemHandle is 64 bytes. They name the owner of the memory, and prove
+// that the owner made the handle. The process that opens the handle asks the owner at its control
+// socket, gets a file descriptor for each chunk under the block, and maps the chunks side by side.
+// Both processes have to be preloaded and find the same folder of sockets. exports.h is the owner's
+// side, imports.h the other.
 //
 // Ownership, threads: values. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_IPC_H_

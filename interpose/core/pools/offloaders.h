@@ -1,11 +1,11 @@
 // Offloaders: what moves live memory of each pool to the host (--offload), and the gate in front of
 // it.
 //
-// Idea: one gate for the whole process, which every call that submits work passes; an offloader for
-// each pool.
+// Idea: every call that submits work passes one gate for the whole process; each pool has an
+// offloader of its own.
 //
-// Ownership: static storage; offloaders in pages of their own, kept like the pools'. Threads: any.
-// Errors: why nothing can move is told on stderr, once. Units: bytes.
+// Ownership: static storage; offloaders lie in pages of their own, which are kept like the pools'.
+// Threads: any. Errors: the reason why nothing can move is logged once. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADERS_H_
 
@@ -29,7 +29,7 @@ class Offloaders {
 
   // Whether the user wants it, in a process that has read its settings.
   bool wanted();
-  // Whether that is known already, for those who come before the settings are read.
+  // Whether that is known already; may be called before the settings are read.
   bool is_known_wanted() const { return wanted_.is_known_yes(); }
   // Whether memory is to move by itself, when the device is full; where it is wanted at all.
   bool automatic() const;
@@ -40,7 +40,7 @@ class Offloaders {
   // For a pool that was opened with the offloader as its relief.
   void Open(Offloader* offloader, Pool* pool);
 
-  // Counts a submission at the offloaders that watch. True: there is one.
+  // Counts a submission at each offloader that observes touches. True: there is one.
   bool CountSubmission();
 
   // While it lives, this thread may submit work.

@@ -1,10 +1,9 @@
-// Offloading: the service of the offloaders to the pools: what submitted work touches, and what
-// comes back.
+// Offloading: what submitted work touches, and what comes back from the host.
 //
-// Idea: while memory is short, what the calls that submit work name counts as touched; what was
-// touched comes back where there is room.
+// Idea: while memory is short, the memory that a submitting call names counts as touched. What was
+// touched comes back from the host where there is room.
 //
-// Ownership: static storage. Threads: any. Errors: what could not move is told on stderr, once.
+// Ownership: static storage. Threads: any. Errors: that something could not move is logged once.
 // Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADING_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_OFFLOADING_H_
@@ -30,15 +29,15 @@ class Offloading {
   Offloading& operator=(const Offloading&) = delete;
 
   // --- Touches, between Offloaders::Pass and submission
-  // One submission more. Whether somebody wants to know what it touches.
+  // Counts a submission. True: what it touches has to be passed on.
   bool Watch();
   void Touch(uint64_t address) { TouchAll(&address, 1); }
   void TouchWords(const void* memory, uint64_t size);
-  // What a kernel is launched with, as cuLaunchKernel takes it; either may be null.
+  // The arguments of a kernel, as cuLaunchKernel takes them; either may be null.
   void TouchArguments(CUfunction function, void** arguments, void** extra);
 
-  // The service thread, now and then: brings back what was touched, where there is room. True:
-  // somebody watches, so come again soon.
+  // Called by the service thread from time to time: brings back what was touched, where there is
+  // room. True: an offloader observes touches, so call again soon.
   bool Maintain();
 
  private:

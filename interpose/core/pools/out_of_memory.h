@@ -1,4 +1,5 @@
-// Telling of an allocation that could not be served: one block of text on stderr, and in the trace.
+// How an allocation that could not be served is reported: one block of text on stderr, and in the
+// trace.
 //
 // Ownership: none. Threads: any. Errors: none. No heap. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_OUT_OF_MEMORY_H_
@@ -9,13 +10,12 @@
 
 namespace vramstow {
 
-// Tells the pool's last report. Bounded: a job that lives on after running out of memory is told
-// the first three times.
+// Writes the pool's last report to stderr and to the trace, the first three times in a process.
 void LogOutOfMemory(Trace& trace, Pool* pool);
-// Tells it in the trace only: a framework's own error says it to the user.
+// Writes it to the trace only: the user sees the framework's own error.
 void DescribeOutOfMemory(Trace& trace, Pool* pool);
 
-// Tells what VRAMSTOW_CHECK has found, once.
+// Logs what VRAMSTOW_CHECK has found, once.
 void LogFailedCheck(Pool* pool);
 
 }  // namespace vramstow

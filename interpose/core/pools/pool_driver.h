@@ -1,12 +1,11 @@
 // The driver as a pool calls it: one CudaDriver, past every hook.
 //
-// Idea: cuda.h has two faces, the ABI of today under plain names and every ABI under its own; what
-// is in front of the driver needs the second, CudaDriver is written in the first. This header shows
-// neither.
+// Idea: cuda.h has two forms: the ABI of today under plain names, and every ABI under its own name.
+// The wrappers need the second form, CudaDriver uses the first. This header uses neither.
 //
 // Ownership: memory of its own, never given back: a thread that was late may still look into it.
-// Threads: as CudaDriver. Errors: null where there is no memory, or the driver lacks a function;
-// then `missing` names it. Units: device numbers.
+// Threads: as CudaDriver. Errors: false where there is no memory, or where the driver lacks a
+// function; then `missing` names it. Units: device numbers.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_DRIVER_H_
 
@@ -32,10 +31,10 @@ bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* m
 bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,
                      const char** missing);
 
-// From now on calls are made without making the context current: it is gone.
+// The context is gone: from now on calls are made without making it current.
 void ForgetContext(const PoolDriver& driver);
 
-// The device whose memory is given out may be reached by `peer`, too, from the next set_access on.
+// From the next set_access on the device `peer` may reach the memory, too.
 void AddPeer(const PoolDriver& driver, int peer);
 
 }  // namespace vramstow

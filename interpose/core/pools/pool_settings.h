@@ -1,4 +1,4 @@
-// What the user asked of the pool, as numbers.
+// The user's settings of the pool, as numbers.
 //
 // Ownership: values; texts point into the options. Threads: values. Errors: options were checked
 // when they were read. Units: bytes, nanoseconds.

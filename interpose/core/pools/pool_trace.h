@@ -1,12 +1,14 @@
-// The pool's events in the trace: under the name of the call that caused them, and of its caller.
+// PoolCall and PoolTrace: the pool's events in the trace, under the name of the call that caused
+// them, and of its caller.
 //
-// Idea: a pool tells its events from deep inside, under its locks, and knows nothing of entry
-// points. What is known of the call is put where the thread finds it again (PoolCall); dealings
-// with the driver are named after the driver's function. The stack is looked at here, before the
-// pool's locks are taken: to look may mean to wait for the dynamic linker.
+// Idea: a pool emits its events under its locks, and does not know which function the program
+// called. PoolCall keeps what is known of the call where the same thread finds it again. Events
+// about what the pool itself asks of the driver have the name of the driver's function. The stack
+// is captured when the PoolCall begins, before the pool takes its locks: capturing may have to wait
+// for the dynamic linker.
 //
 // Ownership: PoolTrace: static storage. PoolCall: objects on the wrapper's stack. Threads: any; a
-// PoolCall is its thread's own. Errors: none. Units: bytes.
+// PoolCall belongs to its thread. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOL_TRACE_H_
 
@@ -22,17 +24,18 @@
 
 namespace vramstow {
 
-// What a pool works for, from here to the end of the object's life.
+// The call for which pools work on this thread, while the object lives.
 class PoolCall {
  public:
-  // For calls that bring memory into being. `memory` is what blocks that are born now are;
-  // `requested` the bytes that the caller asked for, 0: as many as the pool was asked for.
+  // For calls that allocate. `memory`: the kind of the blocks that are allocated; `requested`: the
+  // bytes that the caller asked for; 0: as many as the pool is asked for.
   PoolCall(Trace& trace, const CallSite& site, MemoryKind memory, uint64_t requested);
   // For all others.
   PoolCall(Trace& trace, const CallSite& site);
-  // For a framework's adapter, which is no function of the driver; with what it says goes on.
+  // For a framework's adapter, which is no function of the driver; `names`: what the framework says
+  // is running.
   PoolCall(Trace& trace, uint16_t library, EventKind kind, const StackName* names, size_t count);
-  // For what vramstow does of its own accord.
+  // For work that vramstow does by itself.
   PoolCall();
   ~PoolCall() { thread_->pool_call = before_; }
   PoolCall(const PoolCall&) = delete;
@@ -63,7 +66,8 @@ class PoolTrace {
 
   // The sink for a pool's events.
   EventSink Sink(const Options& options);
-  // An event of the call that this thread is in, which is completed; gives its sequence number.
+  // Completes an event of the call that this thread is in, and records it. Gives its sequence
+  // number.
   uint64_t Record(Event* event);
   // From now on `observer` gets every event of the pools, under their locks.
   void Observe(Observer observer) { observer_.store(observer, std::memory_order_release); }

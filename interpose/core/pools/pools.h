@@ -1,16 +1,17 @@
-// Pools: the pools of this process, one for each context that memory is asked for in.
+// Pools: the pools of this process, one for each context in which the program allocates.
 //
-// Idea: a pool is opened at the first allocation in its context and closed when the context is
-// gone. Whoever works with a pool holds it open by a Use; closing waits for all Uses to end. An
-// address tells its pool: arenas are looked through, of which there are as many as contexts.
+// Idea: a pool is opened at the first allocation in its context, and closed when the context is
+// gone. A caller holds a pool open by a Use while it works with it; closing waits for all Uses to
+// end. The pool of an address is found by looking through the pools, of which there are as many as
+// contexts.
 //
-// Ownership: static storage; pools in pages of their own that are kept for the next context.
-// Threads: any. A Use is two atomic additions; opening and closing are done under a lock, which is
-// never held while a pool waits for work. Errors: an empty Use: the plain driver serves. Why a pool
-// could not be opened is told on stderr, once. Units: bytes.
+// Ownership: static storage; pools lie in pages of their own that are kept for the next context.
+// Threads: any. A Use costs two atomic additions. Pools are opened and closed under a lock, which
+// is never held while a pool waits for work. Errors: an empty Use: then the plain driver serves.
+// Why a pool could not be opened is logged once. Units: bytes.
 //
-// Lock: mutex_. Taken to open, to close and to tell all pools something. Under it: a pool's own
-// locks, and the driver is called.
+// Lock: mutex_. Taken to open, to close, and to pass something on to all pools. Under it a pool's
+// own locks are taken and the driver is called.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_POOLS_H_
 
@@ -80,14 +81,14 @@ class Pools {
   // The pool that an address belongs to, in a block or not. For addresses of the driver's own this
   // is a few comparisons.
   Use Owning(uint64_t address);
-  // Pool number 0, 1, … < count(), for those who look at all of them.
+  // Pool number 0, 1, … < count(), for callers that visit all pools.
   Use At(int number);
   int count() const { return count_.load(std::memory_order_acquire); }
   int NumberOf(const Use& use) const { return static_cast<int>(use.slot_ - slots_); }
 
   // --- What the pools have to know ---------------------------------------------------------------
   void NotePrimary(CUcontext context, int device);
-  // The context, or the device's primary one, is gone: after the driver has said so.
+  // The driver has destroyed the context, or the device's primary one.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
   // The current context's device may reach memory of the context `peer`.
@@ -95,7 +96,7 @@ class Pools {
 
   void StreamCreated(CUstream stream);
   void StreamDestroyed(CUstream stream);
-  // Before the driver is asked to begin; afterwards CaptureEnded if it did not.
+  // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
   void CaptureBegins(CUstream stream);
   void CaptureEnded(CUstream stream);
   bool AnyCapture() const { return captures_.count() != 0; }
@@ -140,7 +141,7 @@ class Pools {
   Slot slots_[kMaxPools] = {};
   Mutex mutex_;
   Captures captures_;
-  // Streams that live, for drivers that have no event for a whole context.
+  // The streams that exist, for drivers that have no event for a whole context.
   static constexpr int kMaxStreams = 512;
   struct LiveStream {
     CUstream stream;

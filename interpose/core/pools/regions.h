@@ -7,7 +7,7 @@
 // Ownership: copies of the names, for ever. Threads: any; each has regions of its own. Errors: the
 // codes of include/vramstow/vramstow.h. Units: none.
 //
-// Lock: mutex_, for the list of names; nothing is taken while it is held.
+// Lock: mutex_ guards the list of names; nothing is taken while it is held.
 #ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_
 #define VRAMSTOW_INTERPOSE_CORE_POOLS_REGIONS_H_
 
@@ -30,7 +30,7 @@ class Regions {
   static int Pop();
   // The tag of this name; 0: nothing was ever allocated under it.
   uint32_t TagOf(const char* name);
-  // That of the calling thread; 0: it is in no region.
+  // The tag of the calling thread's innermost region; 0: it is in none.
   static uint32_t Current();
 
   void AbandonAfterFork() { mutex_.Reset(); }

@@ -1,5 +1,5 @@
-// What an application, or a person at the control socket, may ask about where live memory lies: to
-// offload it, to pause it, and to bring it back.
+// Residency: what an application by the C API, or a person at the control socket, may ask about the
+// place of live memory: to offload it, to pause it, and to bring it back.
 //
 // Idea: as application.h, for the offloaders of all pools together.
 //
@@ -33,9 +33,10 @@ class Residency {
   // The same, and how much moved.
   int Offload(const char* region, uint64_t* bytes) const;
   int Resume(const char* region, uint64_t* bytes) const;
-  // Up to so many bytes, the coldest first, of what was not touched since MarkIdle gave `mark`.
+  // Offloads up to `most_bytes` of the memory that was not touched since MarkIdle gave `mark`, the
+  // coldest first.
   int OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) const;
-  // From now on touches are seen, for at least `watch_ns`. A mark counts for all pools.
+  // From now on touches are observed, for at least `watch_ns`. A mark counts for all pools.
   int MarkIdle(uint64_t watch_ns, uint64_t* mark) const;
 
  private:

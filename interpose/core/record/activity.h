@@ -1,14 +1,17 @@
-// What CUPTI tells of this process, on request (--cupti): kernels, copies and fills on the device,
-// and the driver's own view of memory, joined to the calls that are recorded.
+// Activity: what CUPTI records of this process, on request (--cupti): kernels, copies and fills on
+// the device, and the driver's own view of memory. Each record is joined to the call that caused
+// it.
 //
-// Idea: vramstow is an ordinary client of CUPTI: its one subscriber. Callbacks at calls that are
-// about memory say by which number CUPTI knows the call that this thread is in; what is recorded of
-// that call gets the number as an event of its own (kCorrelation), and CUPTI's records have it,
-// too. Another client that is there already, or comes (libvramstow-cupti.so hears of it), comes
-// first: then vramstow gives CUPTI back, says so once, and never returns to it.
+// Idea: vramstow is an ordinary client of CUPTI: its one subscriber. CUPTI calls vramstow at the
+// calls that are about memory, and passes the number by which it knows the call. vramstow records
+// this number as an event of its own (kCorrelation) with the events of the call; CUPTI's records
+// have the same number. Every other client has precedence, whether it was there before or comes
+// later (libvramstow-cupti.so reports it): then vramstow gives CUPTI back, says so once, and never
+// returns to it.
 //
-// Ownership: static; buffers for records are mapped, and reused. Threads: any; records come on
-// threads of CUPTI's or in calls of the program. Errors: what cannot be had is said once. No heap.
+// Ownership: static; buffers for records are mapped and reused. Threads: any; CUPTI delivers
+// records on its own threads or in calls of the program. Errors: what CUPTI does not give is logged
+// once. No heap.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_ACTIVITY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_ACTIVITY_H_
 
@@ -31,12 +34,12 @@ class Activity {
   void Start();
   // Another client comes.
   void StandBack();
-  // Takes what CUPTI has left. The process ends.
+  // The process ends: takes the records that CUPTI still has.
   void Finish();
   // In a forked child, async-signal-safe: CUPTI stays the parent's.
   void Abandon();
 
-  // The end of a recorded call whose number CUPTI has told.
+  // At the end of a recorded call whose number CUPTI has passed.
   void Join(VramstowThread* thread);
 
  private:

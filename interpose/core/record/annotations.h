@@ -1,8 +1,8 @@
-// What the application says about itself by the C API: marks, ranges and iterations.
+// Annotations: marks, ranges and iterations that the application sets by the C API.
 //
 // Idea: an annotation is an event like any other, so that it has its place among the allocations.
-// It is kept only where there is a trace already: nothing that is said before CUDA is used has
-// memory to be laid beside.
+// It is kept only while there is a trace: what a program says before it uses CUDA has no memory
+// beside it.
 //
 // Ownership: texts are copied. Threads: any. Errors: the codes of include/vramstow/vramstow.h;
 // VRAMSTOW_NOT_ACTIVE while there is no trace. Units: none.

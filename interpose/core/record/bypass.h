@@ -1,8 +1,8 @@
-// Libraries that could have reached the driver past vramstow.
+// Libraries that could have reached the driver without vramstow.
 //
-// Idea: what is loaded at the end is looked through for the marks of such libraries: opened with
-// RTLD_DEEPBIND; in a name space of its own (dlmopen); linked to libcuda, or with a copy of the
-// CUDA runtime inside (which carries the driver's file name as a text), and yet never seen.
+// Idea: at exit the loaded libraries are searched for the marks of such libraries: opened with
+// RTLD_DEEPBIND; opened in a name space of its own (dlmopen); linked to libcuda, or with a copy of
+// the CUDA runtime inside (which has the driver's file name as a text), and yet never seen.
 //
 // Ownership: none. Threads: one, at exit. Errors: a file that cannot be read is skipped. Units:
 // lines.
@@ -13,8 +13,8 @@
 
 namespace vramstow {
 
-// Says one line for each on stderr and gives their number. `was_seen` tells whether the library
-// that holds an address came through vramstow, or is no user of the driver.
+// Logs one line for each and returns their number. `was_seen` says whether the library that holds
+// an address came through vramstow, or does not use the driver at all.
 int ReportUnseenLibraries(const VramstowShim& shim,
                           bool (*was_seen)(const void* context, const void* address),
                           const void* context);

@@ -1,10 +1,12 @@
-// How much memory the device has free, for the trace: when it is used first, and from time to time.
+// FreeBytes: how much memory the device has free, for the trace: when a device is used first, and
+// then from time to time.
 //
-// Idea: the driver is asked, past the hooks, on the way of an allocation that goes to it anyway.
+// Idea: an allocation that goes to the driver anyway asks it for the free memory as well, past the
+// hooks.
 //
-// Ownership: none. Threads: any whose current context is of the device. Errors: none; a driver that
-// does not say leaves a trace without. Units: bytes, device numbers. Nothing here breaks or joins a
-// stream capture.
+// Ownership: none. Threads: any whose current context is of the device. Errors: none; if the driver
+// does not answer, the trace has no such fact. Units: bytes, device numbers. Nothing here breaks or
+// joins a stream capture.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_FREE_BYTES_H_
 

@@ -130,7 +130,7 @@ int InterceptionReport::ReportBypasses() const {
 
 void InterceptionReport::Report() const {
   const char* driver = driver_.path();
-  Log("coverage of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
+  Log("interception report of process %ld (%.100s), driver %.300s:", static_cast<long>(getpid()),
       ProgramName(), driver == nullptr ? "never reached through vramstow" : driver);
   for (size_t i = 0; i < callers_.size() && i < kMaxCallerObjects; ++i) {
     const CallerObject* object = callers_.at(i);

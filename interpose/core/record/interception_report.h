@@ -1,11 +1,12 @@
-// Who came to the driver in which way, and who could have come past us: a report at exit.
+// InterceptionReport: which library reached the driver in which way, and which could have bypassed
+// vramstow. It is written to stderr at exit, on request (--interception-report).
 //
 // Idea: every look-up and every call is counted under the library that made it, middlemen included.
-// At the end, libraries that could reach the driver but never came are looked for among those that
-// are loaded.
+// At exit the report looks among the loaded libraries for those that could reach the driver but
+// were never seen.
 //
-// Ownership: static storage. Threads: counting from any thread, reporting from one. Errors: a
-// library that does not fit into the table of callers is not counted. Units: calls.
+// Ownership: static storage. Threads: any thread counts, one thread reports. Errors: a library that
+// does not fit into the table of callers is not counted. Units: calls.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_INTERCEPTION_REPORT_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_INTERCEPTION_REPORT_H_
 

@@ -1,13 +1,15 @@
 // Launches: how often which kernel is launched, on request (--launches).
 //
-// Idea: a job launches kernels far more often than it allocates, so by default nobody looks.
-// Counted launches cost one look-up by handle and one addition; what has been counted since is told
-// to the trace before each mark, range and iteration, once a second by the recorder's thread,
-// before the trace is copied, and at its end. So it can be told how much was launched between any
-// two marks. Of sampled launches each thread records every Nth, with its stream, caller and stack.
+// Idea: a job launches kernels far more often than it allocates, so by default launches are not
+// counted. A counted launch costs one look-up by handle and one addition. The counts go to the
+// trace before each mark, range and iteration, once a second by the recorder's thread, before the
+// trace is copied, and at its end. So the trace says how much was launched between any two marks.
+// Of sampled launches each thread records every Nth, with its stream, caller and stack.
 //
 // Ownership: static storage. Threads: any. Errors: of kernels for which there is no room only the
-// sum is kept. A kill loses what was counted in the last second. Units: launches.
+// sum is kept. A kill loses the counts of the last second. Units: launches.
+//
+// Lock: mutex_ guards the list of kernels, and lets one thread at a time write counts to the trace.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_LAUNCHES_H_
 
@@ -34,10 +36,10 @@ class Launches {
   // Whether the user wants it, in a process that has read its settings.
   bool wanted();
 
-  // A launch that the driver took. `function` is null where it is no kernel's: then it counts as
-  // one of the entry point. `stream` is as events name it.
+  // A launch that the driver accepted. `function` is null where no single kernel is launched: then
+  // the launch counts under the entry point. `stream` is as events name it.
   void Note(const CallSite& site, CUfunction function, uint64_t stream);
-  // Tells the trace what was counted and not yet told.
+  // Writes the counts since the last time to the trace.
   void Emit();
 
   // Before modules go: their handles may become others'.

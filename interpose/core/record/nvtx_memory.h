@@ -1,18 +1,19 @@
-// NvtxMemory: tells memory checkers what lies inside the pool (--nvtx-memory), by NVTX's memory
-// extension.
+// NvtxMemory: tells memory checkers which blocks lie inside the pool (--nvtx-memory), by NVTX's
+// memory extension.
 //
-// Idea: to a checker a pool is one valid block, whatever the program does in it. So the tool that
-// NVTX_INJECTION64_PATH names is announced: an arena or a segment is a heap of a sub-allocator, in
-// which nothing may be touched, and a block is a region in it, as long as the program asked for and
-// from when it gets it until it frees it. A heap is announced with its first region: what the pool
-// reserves for itself stays unknown.
+// Idea: a checker takes a pool for one valid block, whatever the program does in it. So vramstow
+// registers the pool's memory with the tool that NVTX_INJECTION64_PATH names. An arena or a segment
+// is registered as the heap of a sub-allocator; the program must touch nothing in a heap. A block
+// is registered as a region of its heap. The region is as long as the program asked for, and exists
+// from the allocation to the free. A heap is registered together with its first region: the tool
+// never hears of memory that the pool reserves for itself.
 //
-// Ownership: static storage; the tool is never closed. Threads: any. The tool is called under the
-// locks of the pool that tells the event, as the driver is; it may call the driver, whose memory is
-// then the driver's own. Errors: without a listener nothing is announced, which is said in one
-// sentence. Units: bytes.
+// Ownership: static storage; the tool is never closed. Threads: any. vramstow calls the tool under
+// the locks of the pool whose event it is, like the driver. The tool may call the driver; the
+// memory that it gets is the driver's own. Errors: without a tool that listens nothing is
+// registered, and one line on stderr says so. Units: bytes.
 //
-// Lock: mutex_, for the list of heaps. Under it the tool is announced of heaps.
+// Lock: mutex_ guards the list of heaps. The tool's functions for heaps are called under it.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_NVTX_MEMORY_H_
 
@@ -36,7 +37,7 @@ class NvtxMemory {
 
   // After cuInit, and before there is a pool: asks the tool for its functions, once.
   void Open(const Options& options);
-  // Whether pools are to tell their events; false for good once nobody listens.
+  // Whether pools have to pass their events on; false for good once no tool listens.
   bool wanted(const Options& options) const;
   // An event of a pool.
   void OnEvent(const Event& event);
@@ -55,7 +56,7 @@ class NvtxMemory {
 
   enum class State : uint8_t { kNew, kOpening, kListening, kDeaf };
 
-  // Null: somebody listens. Else why not.
+  // Null: the tool listens. Otherwise the reason why it does not.
   const char* Ask(const char* tool);
   void AddHeap(uint64_t address, uint64_t size);
   void RemoveHeap(uint64_t address);

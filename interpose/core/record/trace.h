@@ -1,12 +1,12 @@
-// The trace of this process: the recorder, and the numbers by which events name functions and
-// libraries.
+// Trace: the trace of this process: the recorder, and the numbers by which events name functions
+// and libraries.
 //
 // Idea: the file is made when CUDA has been initialised, or with the first memory that was
-// given out; a process that never gets that far leaves nothing behind.
+// allocated. A process that never gets that far leaves no file.
 //
-// Ownership: static storage, never destroyed. Threads: any. While one thread makes the file, others
-// that have an event wait for it, for a bounded time. Errors: a file that cannot be made is told on
-// stderr once, and the process goes on without a trace. Units: as base/event.h.
+// Ownership: static storage, never destroyed. Threads: any. While one thread makes the file, other
+// threads that have an event wait for it, for a bounded time. Errors: if the file cannot be made,
+// one line on stderr says so, and the process goes on without a trace. Units: as base/event.h.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_H_
 #define VRAMSTOW_INTERPOSE_CORE_RECORD_TRACE_H_
 
@@ -24,7 +24,7 @@ namespace vramstow {
 
 class Trace {
  public:
-  // What others do at moments of the trace. Functions, because these others record into it.
+  // What other parts do at these moments. They stand above the trace: they record into it.
   struct Callbacks {
     void (*before_mark)();  // records what was counted up to now
     void (*ring_opened)();  // the newest events are kept from now on, and can be asked for
@@ -48,11 +48,11 @@ class Trace {
     return site.thread->recorded = Record(site, event);
   }
 
-  // The same for events that come from deeper inside, under locks; kNoHook: no entry point. The
-  // library by its number, the stack by CaptureStack, which is asked before these locks are taken.
+  // The same for events that a pool makes under its locks; kNoHook: no entry point. The caller has
+  // looked up the library's number and the stack (CaptureStack) before it took these locks.
   uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
-  // That stack with what a framework says goes on inside of it.
+  // That stack with the names that a framework gives to what runs inside of it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
   uint16_t Library(const void* return_address);
@@ -63,17 +63,16 @@ class Trace {
   // The end of a range of the process, by the number that Mark gave.
   void EndRange(uint64_t annotation, uint64_t number);
 
-  // What CUPTI told, if there is a trace: named by `text`, or by the event as it is.
+  // A record of CUPTI, if there is a trace: named by `text`, or by the event as it is.
   void RecordActivity(const char* text, Event event);
 
   // A fact, if there is a trace.
   void Describe(const char* key, const char* value);
 
-  // Tells the free bytes of a device when it is first used. `device` is current.
+  // Records the free bytes of a device when it is first used. `device` is current.
   bool WantsFreeBytes(int device);
   void DescribeFreeBytes(int device, uint64_t bytes);
-  // Whether the last look at the device's free bytes, or the first question, was a second ago or
-  // more. Who is told so, looks.
+  // True at most once a second for each device: then the caller records the device's free bytes.
   bool WantsSample(int device);
   void RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes);
 
@@ -87,7 +86,7 @@ class Trace {
   uint64_t Annotation(const char* text);
 
   bool is_open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }
-  // Nothing will be recorded any more, or ever was to be.
+  // Nothing will be recorded in this process any more.
   bool is_off() const { return state_.load(std::memory_order_relaxed) == State::kOff; }
 
   void Close();

@@ -1,7 +1,8 @@
-// Which device a context belongs to: the driver tells it only of the current context.
+// Contexts: which device a context belongs to. The driver answers this only for the current
+// context.
 //
 // Ownership: static storage. Threads: any, without a lock. Errors: kNoDevice for a context that was
-// made before vramstow looked, or where more contexts live than there is room for. Units: device
+// made before vramstow came, or where more contexts live than there is room for. Units: device
 // numbers.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_CONTEXTS_H_

@@ -1,9 +1,9 @@
-// The driver library behind us: where its functions are.
+// Driver: the driver library behind vramstow, and the addresses of its functions.
 //
-// Idea: at the first look-up that lands in a driver library, every hooked function of that library
-// is looked up under its exported name. From then on an address tells which hook it is, whatever
-// name and version somebody asked for. A few functions that are not hooked are looked up, too: what
-// vramstow itself asks the driver.
+// Idea: at the first look-up that ends in a driver library, vramstow looks up every hooked function
+// of that library by its exported name. From then on an address says which hook it is, whatever
+// name and version a program asked for. A few functions that are not hooked are looked up, too:
+// those that vramstow itself calls.
 //
 // Ownership: the driver library is never closed. Threads: any; two threads may bind at once and do
 // the same work twice, because neither may wait for the other (one of them may hold the dynamic
@@ -28,7 +28,7 @@ namespace vramstow {
           query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)             \
               query(cuStreamSynchronize)
 
-// What vramstow asks the driver for itself. But for the pool's, none of these changes anything.
+// What vramstow itself calls. Except for the pool's, none of these changes anything.
 #define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
   query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)  \
       query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)       \
@@ -63,7 +63,7 @@ class Driver {
   // that this driver does not export. Remembers the address if the driver exports none.
   Hook FindVersion(void* address, const char* name, int version, bool per_thread_stream);
 
-  // The functions that are asked, by their own names; null if the driver has none.
+  // The functions of VRAMSTOW_DRIVER_QUERIES, by their own names; null if the driver has none.
 #define VRAMSTOW_QUERY(symbol)                                          \
   decltype(&::symbol) symbol() const {                                  \
     return reinterpret_cast<decltype(&::symbol)>(Load(query_##symbol)); \

@@ -1,13 +1,13 @@
 // KernelArguments: which arguments of a kernel may hold addresses.
 //
-// Idea: a launch names its kernel and an array of pointers to arguments; how large these are, only
-// the driver knows. It is asked once for each kernel, what it said is kept until anything is
-// unloaded: then another kernel may get the same handle. Arguments smaller than an address are left
-// out.
+// Idea: a launch names its kernel and an array of pointers to arguments. Only the driver knows how
+// large the arguments are. vramstow asks it once for each kernel and keeps the answer until
+// anything is unloaded: after that another kernel may have the same handle. Arguments that are
+// smaller than an address are left out.
 //
-// Ownership: static storage, constant-initialised; entries are written once and never changed, so
-// that nobody reads one that changes. Threads: any; without a lock. Errors: null: not known, or no
-// room for one more; ask the driver. Units: bytes.
+// Ownership: static storage, constant-initialised; an entry is written once and never changed.
+// Threads: any, without a lock. Errors: null: the driver does not say, or there is no room for one
+// more kernel; then ask the driver. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 
@@ -19,11 +19,11 @@
 
 namespace vramstow {
 
-// The sizes of a kernel's arguments, one after the other, as the driver tells them now.
+// The sizes of a kernel's arguments, one after the other, as the driver says now.
 class ArgumentSizes {
  public:
   ArgumentSizes(const Driver& driver, CUfunction function);
-  // False: that was the last one, or the driver does not tell.
+  // False: there is no further argument, or the driver does not say.
   bool Next(size_t* size);
   bool known() const { return of_function_ != nullptr; }
 
@@ -49,7 +49,8 @@ class KernelArguments {
   KernelArguments& operator=(const KernelArguments&) = delete;
 
   const Layout* Find(const Driver& driver, CUfunction function);
-  // Before modules or contexts go. A thread that launches what is just unloaded is on its own.
+  // Before modules or contexts are unloaded. A program must not launch at the same time what it
+  // unloads.
   void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:

@@ -1,8 +1,8 @@
-// What vramstow says to a person: whole lines on stderr, each with "vramstow: " in front. Never
-// stdout, which belongs to the program.
+// Log: one line for a person on stderr, with "vramstow: " in front. Never on stdout, which belongs
+// to the program.
 //
-// Ownership: copies nothing. Threads: any; a line is written with one write(). Errors: none are
-// told; there is nowhere to tell them. No heap. Units: none.
+// Ownership: copies nothing. Threads: any; each line is one write(). Errors: a failed write is
+// ignored. No heap. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_LOG_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_LOG_H_
 

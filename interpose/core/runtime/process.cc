@@ -38,7 +38,7 @@ bool Process::Start() {
         Log("%s Until then nothing is traced in this process.", error.sentence);
         return false;
       }
-      WatchForForks();
+      PrepareForForks();
       return true;
     }
   }
@@ -52,7 +52,7 @@ bool Process::Start() {
   return state != State::kRefused && state != State::kStarting;
 }
 
-void Process::WatchForForks() {
+void Process::PrepareForForks() {
   process_id_.store(getpid(), std::memory_order_relaxed);
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

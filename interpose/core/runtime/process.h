@@ -1,13 +1,14 @@
-// Whether vramstow takes part in this process: from the first look-up, past fork, to the exit.
+// Process: whether vramstow takes part in this process: from the first look-up, past fork, to the
+// exit.
 //
-// Idea: a call is let in only while the process is active. A forked child is not: the driver's
-// state did not come along, and the trace is the parent's. It becomes active when it initialises
-// CUDA itself. That a fork happened is seen in two ways: by pthread_atfork, and, for those who call
-// clone themselves, by a page of memory that the kernel empties in a child (where the kernel cannot
-// do that, by the process id).
+// Idea: a wrapper handles a call only while the process is active. A forked child is not active: it
+// has none of the driver's state, and the trace is the parent's. It becomes active when it
+// initialises CUDA itself. vramstow notices a fork in two ways: by pthread_atfork, and, for
+// programs that call clone themselves, by a page of memory that the kernel empties in a child
+// (where the kernel cannot do that, by the process id).
 //
-// Ownership: static storage, never destroyed. Threads: any. Errors: a process whose settings are
-// wrong is refused for good. Units: none.
+// Ownership: static storage, never destroyed. Threads: any. Errors: a process with wrong settings
+// is refused for good. Units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_PROCESS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_PROCESS_H_
 
@@ -28,8 +29,8 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Reads the settings and watches for forks; the first caller does it, the others wait for it.
-  // False where the settings are wrong (the first caller has said so on stderr).
+  // Reads the settings and prepares for forks; the first caller does it, the others wait for it.
+  // False where the settings are wrong (the first caller has logged it).
   bool Start();
 
   // Whether a wrapper may do anything of its own for this call.
@@ -63,12 +64,12 @@ class Process {
     return IsSameProcessId();
   }
   bool IsSameProcessId() const;
-  // What a forked child may do before it has initialised CUDA: look functions up, and that.
+  // What a forked child may do before it has initialised CUDA: look functions up, and initialise.
   static bool AdmitsForked(Hook hook);
-  // What is still done after the end: memory of the pool is unknown to the driver, so nobody else
-  // can take it back.
+  // What is still handled after the end: frees, because the driver does not know memory of the
+  // pool.
   static bool AdmitsFinished(Hook hook);
-  void WatchForForks();
+  void PrepareForForks();
   void EnterChild();
 
   void (*const abandon_)();

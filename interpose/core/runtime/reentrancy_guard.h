@@ -1,5 +1,5 @@
-// ReentrancyGuard: while it lives, what this thread calls of the driver is not the program's: the
-// wrappers let such calls pass.
+// ReentrancyGuard: while it lives, this thread's calls of the driver are vramstow's own, and the
+// wrappers pass them on without a look.
 //
 // Ownership: an object on the stack. Threads: each its own. Errors, units: none.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_REENTRANCY_GUARD_H_

@@ -1,11 +1,11 @@
-// What a caller gets in place of a function of the driver.
+// Routing: what a caller gets in place of a function of the driver.
 //
-// Idea: a look-up of a hooked function is answered with its wrapper, wherever it landed: by
-// exported name, or in an answer of cuGetProcAddress. What came of it is part of the answer, for
-// the interception report.
+// Idea: a look-up of a hooked function is answered with its wrapper, whether the caller asked by
+// exported name or by cuGetProcAddress. The answer includes what the look-up came to, for the
+// interception report.
 //
-// Ownership: none. Threads: any, also while the process starts. Errors: the driver's own address
-// comes back where vramstow stays out. Units: addresses.
+// Ownership: none. Threads: any, also while the process starts. Errors: where vramstow stays out,
+// the answer is the driver's own address. Units: addresses.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_ROUTING_H_
 

@@ -18,8 +18,8 @@ bool WantsOffload(const Options& options);
 // Whether launches of kernels are counted or sampled.
 bool WantsLaunches(const Options& options);
 
-// The answer to one of these questions, kept: options are texts, and every call of the program may
-// ask.
+// Keeps the answer to one of these questions: options are texts, and every call of the program may
+// need the answer.
 class CachedOption {
  public:
   constexpr CachedOption() = default;

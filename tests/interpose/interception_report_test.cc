@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class CoverageReport : public Interposed {
+class InterceptionReport : public Interposed {
  protected:
   std::string ReportOf(const std::vector<std::string>& command) {
     const Outcome outcome = Run(command, {{"VRAMSTOW_COVERAGE", "1"}});
@@ -21,7 +21,7 @@ class CoverageReport : public Interposed {
   }
 };
 
-TEST_F(CoverageReport, NamesLibrariesWaysAndCalls) {
+TEST_F(InterceptionReport, NamesLibrariesWaysAndCalls) {
   const std::string report = ReportOf({"host", "dlsym"});
   EXPECT_THAT(report,
               HasSubstr("/host: by dlsym (3 functions); called cuInit 1×, cuMemAlloc_v2 1×, "
@@ -29,47 +29,48 @@ TEST_F(CoverageReport, NamesLibrariesWaysAndCalls) {
   EXPECT_THAT(report, HasSubstr("nothing that is loaded now"));
 }
 
-TEST_F(CoverageReport, TellsAMiddlemanFromItsCaller) {
+TEST_F(InterceptionReport, TellsAMiddlemanFromItsCaller) {
   const std::string report = ReportOf({"host", "library", "libthrough_runtime.so"});
   EXPECT_THAT(report, HasSubstr("/libcudart.so.13: by dlsym (2 functions), cuGetProcAddress (1 "
                                 "function); called"));
   EXPECT_THAT(report, Not(HasSubstr("libthrough_runtime.so")));
 }
 
-TEST_F(CoverageReport, NamesALinkedProgram) {
+TEST_F(InterceptionReport, NamesALinkedProgram) {
   EXPECT_THAT(ReportOf({"linked"}), AllOf(HasSubstr("/linked: by a direct link"),
                                           HasSubstr("nothing that is loaded now")));
 }
 
-TEST_F(CoverageReport, NamesALibraryOpenedWithDeepbind) {
+TEST_F(InterceptionReport, NamesALibraryOpenedWithDeepbind) {
   if (kIsSanitized) GTEST_SKIP() << "sanitizers refuse that";
   EXPECT_THAT(ReportOf({"host", "deepbind", "liblinked_library.so"}),
               HasSubstr("liblinked_library.so: opened with RTLD_DEEPBIND"));
 }
 
-TEST_F(CoverageReport, NamesADriverInANameSpaceOfItsOwn) {
+TEST_F(InterceptionReport, NamesADriverInANameSpaceOfItsOwn) {
   if (kIsSanitized) GTEST_SKIP() << "sanitizers refuse that";
   EXPECT_THAT(ReportOf({"host", "dlmopen", "liblinked_library.so"}),
               HasSubstr("libcuda.so.1: opened once more by dlmopen"));
 }
 
-TEST_F(CoverageReport, NamesALibraryWithAnIdleRuntimeOfItsOwn) {
+TEST_F(InterceptionReport, NamesALibraryWithAnIdleRuntimeOfItsOwn) {
   // Linked to the program, never asked to do anything.
   EXPECT_THAT(ReportOf({"idle_runtime_host", "dlsym"}),
               HasSubstr("libprivate_runtime.so: names the driver"));
 }
 
-TEST_F(CoverageReport, NamesAFormOfAFunctionThatItDoesNotKnow) {
+TEST_F(InterceptionReport, NamesAFormOfAFunctionThatItDoesNotKnow) {
   EXPECT_THAT(ReportOf({"host", "versions"}), HasSubstr("cuMemAlloc of CUDA 99.0"));
 }
 
-TEST_F(CoverageReport, IsNotWrittenByProgramsWithoutCuda) {
+TEST_F(InterceptionReport, IsNotWrittenByProgramsWithoutCuda) {
   EXPECT_THAT(ReportOf({"/bin/true"}), IsEmpty());
 }
 
-TEST_F(CoverageReport, IsWrittenOnceByAProcessThatForks) {
+TEST_F(InterceptionReport, IsWrittenOnceByAProcessThatForks) {
   const std::string report = ReportOf({"host", "fork-dormant"});
-  EXPECT_EQ(report.find("coverage of process"), report.rfind("coverage of process"));
+  EXPECT_EQ(report.find("interception report of process"),
+            report.rfind("interception report of process"));
 }
 
 }  // namespace
