@@ -217,7 +217,7 @@ struct FenceWaitEvent {
   }
 };
 
-// kActivity of work on the device, as CUPTI told it later.
+// kActivity of work on the device, as CUPTI reported it later.
 struct DeviceWorkEvent {
   int16_t device = kNoDevice;
   uint64_t stream = kUnknownStream;
@@ -249,7 +249,7 @@ struct DeviceWorkEvent {
   }
 };
 
-// kActivity of memory that was given out or taken back, as CUPTI told it later.
+// kActivity of memory that was given out or taken back, as CUPTI reported it later.
 struct ActivityMemoryEvent {
   MemoryKind memory = MemoryKind::kDevice;
   int16_t device = kNoDevice;

@@ -28,7 +28,7 @@ bool KernelTrustsCounter() {
   close(fd);
   return length >= 4 && std::memcmp(name, "tsc\n", 4) == 0;
 #elif defined(__aarch64__)
-  // They agree, the architecture says so; but a tick must be shorter than the way from one core to
+  // They agree, the architecture says so; but a tick must be shorter than the path from one core to
   // another, or what happened one after the other could have the same number.
   constexpr uint64_t kLeastHertz = 500'000'000;
   uint64_t hertz;

@@ -2,7 +2,7 @@
 // order, and what they are in nanoseconds of CLOCK_MONOTONIC.
 //
 // Idea: a counter that runs at one speed on all cores and agrees between them orders events without
-// a word of memory that all threads write to, and tells their time as well. It is read behind a
+// a word of memory that all threads write to, and gives their time as well. It is read behind a
 // fence, so that no core reads it before it has seen what the event rests on: if one thread's event
 // is over before another's begins, and anything in memory says so, the first has fewer ticks. That
 // is what the kernel's own clock rests on (Linux, lib/vdso), and where the kernel does not trust
@@ -22,13 +22,13 @@
 
 namespace vramstow {
 
-// After this time at most, a thread's chunk tells anew what the clocks say.
+// After this time at most, a thread's chunk gets a new clock record.
 inline constexpr uint64_t kAnchorNs = 50'000'000;
 // And after this time at least.
 inline constexpr uint64_t kFirstAnchorNs = 200'000;
 
 // How many of the counter's lowest bits are left out. Some nanoseconds are a shorter time than
-// Record takes, and much shorter than the way from one core to another, so they put nothing in
+// Record takes, and much shorter than the path from one core to another, so they put nothing in
 // order; but they look random, and what is random cannot be compressed.
 #if defined(__x86_64__)
 inline constexpr unsigned kCounterShift = 3;  // at 1 to 4 GHz: 2 to 8 ns

@@ -1,9 +1,9 @@
 // NumberTable: from a hash to a small number.
 //
 // Idea: open addressing; an entry is one word, the upper bits of the hash and the number, and is
-// only ever added, so that looking up takes no lock. Where an entry lies tells of the hash's lower
-// bits, too: two of 200,000 different things are taken for one with a chance of less than one in
-// ten million.
+// only ever added, so that looking up takes no lock. Where an entry lies also depends on the hash's
+// lower bits, too: two of 200,000 different things are taken for one with a chance of less than one
+// in ten million.
 //
 // Ownership: lives in memory that is zero at first, of which only what is touched costs anything.
 // Threads: Find by any number at once, Add by one at a time. Errors: see Add. No heap.

@@ -32,7 +32,7 @@ struct OpenTrace {
   void Latch(int error) { status.Latch(error, order); }
   FileHeader* header() const { return reinterpret_cast<FileHeader*>(first_slot.bytes); }
   uint32_t NextChunkNumber() { return chunks.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // What tells this thread from all others; null if the thread has no slot.
+  // An address that no other thread has; null if the thread has no slot.
   const void* Self() const { return thread_slot(); }
 };
 

@@ -1,7 +1,7 @@
 // OwnerMutex: a small lock for code that runs inside a foreign process.
 //
 // Idea: one word with the holder in it, and the kernel's futex to wait. Unlike pthread_mutex_t it
-// tells a thread that already holds it so, instead of waiting forever: a signal handler may have
+// refuses a thread that already holds it, instead of waiting forever: a signal handler may have
 // interrupted the holder. The tracer takes it on slow paths only.
 //
 // Ownership: none. Threads: that is its purpose; Lock may be called in a signal handler. Errors:

@@ -2,8 +2,8 @@
 //
 // Idea: each thread appends to a chunk of its own in a shared mapping of the file, which was
 // allocated on disk before it was mapped, so that what is committed survives SIGKILL and a full
-// disk cannot raise SIGBUS. No lock, no system call and no heap on the way of an event, except when
-// a chunk is full: then one write appends it to the file. The format is docs/trace-format.md.
+// disk cannot raise SIGBUS. No lock, no system call and no heap on the path of an event, except
+// when a chunk is full: then one write appends it to the file. The format is docs/trace-format.md.
 //
 // Ownership: the recorder copies all it is given. It is made to live in static storage for the
 // whole life of the process: it has a constexpr constructor and no destructor work. Threads: every

@@ -10,7 +10,7 @@ namespace {
 // mixes the two keeps the processor waiting.
 inline void DoFirst(EventEncoder::Short* encoded) {
   asm volatile(""
-               : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_unusual),
+               : "+r"(encoded->bytes), "+r"(encoded->size), "+r"(encoded->is_general),
                  "+r"(encoded->place));
 }
 
@@ -31,7 +31,7 @@ inline ThreadBuffer* RecorderState::StaticBuffer() const {
   return *reinterpret_cast<ThreadBuffer* const*>(ThreadPointer() + slot_distance_);
 }
 
-// Whatever is unusual is done by a call at the very end, so that nothing has to be kept for it.
+// All other cases are a call at the very end, so that no register has to be kept for them.
 inline uint64_t RecorderState::Record(const Event& event) {
   if (trace_.status.mode() != RecordMode::kFast) [[unlikely]]
     return RecordGeneral(event);

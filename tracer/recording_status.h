@@ -6,8 +6,8 @@
 // barrier to all threads of the process (thread_barrier.h): so each event either comes before it,
 // and Close sees that the buffer is busy, or comes after it and sees the changed condition. Where
 // the kernel cannot send that barrier, each event has a barrier of its own (MarkBusy). The
-// condition lies in a page that the kernel zeroes in a forked child, so that even a child of which
-// nobody told us records nothing.
+// condition lies in a page that the kernel zeroes in a forked child, so that even a child that
+// nobody announced records nothing.
 //
 // Ownership: the page of the condition. Threads: all methods by any thread at any time, but for
 // Make, Unmake, SetHeader and SetMode, which are called before others know the object. Errors: see
@@ -62,12 +62,12 @@ class RecordingStatus {
     }
   }
 
-  // An event cannot be recorded now, by the thread that has it: a gap event tells it later.
+  // An event cannot be recorded now, by the thread that has it: a gap event counts it later.
   void Drop();
   // An event is lost, because nothing can be recorded any more. It is counted in the chunk of its
   // thread, if there is one.
   void CountLost(ChunkWriter* chunk);
-  // How many dropped events no gap event has told yet. They are the caller's to tell.
+  // How many dropped events no gap event has counted yet. The caller writes that gap event.
   uint64_t TakeGap();
 
   // No more is recorded: the disk is full, or worse. To try again with each event would make the
@@ -83,7 +83,7 @@ class RecordingStatus {
   std::atomic<RecordMode> mode_{RecordMode::kGeneral};
   bool needs_barrier_ = false;
   FileHeader* header_ = nullptr;
-  std::atomic<uint64_t> gap_events_{0};  // dropped, and not yet told by a gap event
+  std::atomic<uint64_t> gap_events_{0};  // dropped, and in no gap event yet
 };
 
 }  // namespace vramstow

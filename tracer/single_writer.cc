@@ -12,7 +12,7 @@ constexpr uint64_t kAloneNs = 10'000'000;
 
 }  // namespace
 
-// Takes the mark away from whoever has it. Its thread needs not be told.
+// Takes the mark away from whoever has it. Its thread finds that out.
 void SingleWriter::EndUnless(const ThreadBuffer* except) {
   const ThreadBuffer* single = buffer_.load(std::memory_order_relaxed);
   while (single != nullptr && single != except) {

@@ -87,14 +87,14 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer) {
   const bool must_look = ++buffer->captures % kCapturesBetweenLooks == 0;
   if (known != 0 && !must_look) [[likely]]
     return known;
-  const uint32_t told = Tell(scratch, hash, here);
+  const uint32_t stack = InternNew(scratch, hash, here);
   asm volatile("");  // no tail call: this function's frame is where the walk begins
-  return told;
+  return stack;
 }
 
-// Tells the trace of a stack that it does not know. A stack that was followed by rules of a library
+// Writes a stack that the trace does not know yet. A stack that was followed by rules of a library
 // that is gone meanwhile is nearly always such a one, so that it is noticed here.
-uint32_t StackInterner::Tell(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
+uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
   const void* const self = trace_->Self();
   if (self == nullptr) return 0;
   if (tables_->capture.Refresh()) hash = tables_->capture.Capture(scratch, here);
@@ -108,27 +108,27 @@ uint32_t StackInterner::Tell(StackScratch* scratch, uint64_t hash, const FramePl
   }
   if (!writer_->mutex()->Lock(self)) return 0;
   uint32_t stack = tables_->stacks.Find(hash);
-  if (stack == 0 && trace_->IsRecording()) stack = TellLocked(*scratch, hash);
+  if (stack == 0 && trace_->IsRecording()) stack = EmitStack(*scratch, hash);
   writer_->mutex()->Unlock();
   return stack;
 }
 
 // 0: there is no room.
-uint32_t StackInterner::TellLocked(const StackScratch& scratch, uint64_t hash) {
+uint32_t StackInterner::EmitStack(const StackScratch& scratch, uint64_t hash) {
   size_t first = 0;
   while (first < scratch.count && IsOurs(scratch.libraries[first])) ++first;
   uint32_t stack = scratch.is_cut ? InternNode({0, FrameKind::kCut, 0, 0}) : 0;
-  bool is_told = !scratch.is_cut || stack != 0;
-  for (size_t i = scratch.count; i > first && is_told; --i) {
+  bool is_written = !scratch.is_cut || stack != 0;
+  for (size_t i = scratch.count; i > first && is_written; --i) {
     stack = InternNode(NodeOf(scratch.frames[i - 1], scratch.libraries[i - 1], stack));
-    is_told = stack != 0;
+    is_written = stack != 0;
   }
-  if (is_told && stack != 0) is_told = tables_->stacks.Add(hash, stack);
-  if (!is_told) TellThatTablesAreFull();
-  return is_told ? stack : 0;
+  if (is_written && stack != 0) is_written = tables_->stacks.Add(hash, stack);
+  if (!is_written) EmitThatTablesAreFull();
+  return is_written ? stack : 0;
 }
 
-void StackInterner::TellThatTablesAreFull() {
+void StackInterner::EmitThatTablesAreFull() {
   if (tables_->is_full || !trace_->IsRecording()) return;
   tables_->is_full = true;
   constexpr std::string_view kKey = "stacks.full";
@@ -182,8 +182,8 @@ uint32_t StackInterner::InternCode(const StackFrame& frame) {
   return AddCode(key, tables_->code.name, tables_->code.file, tables_->code.first_line);
 }
 
-// Names are told as codes are. Their texts' hashes are no code object's fingerprint, as far as 64
-// bits can tell.
+// Names are written as codes are. Their texts' hashes are no code object's fingerprint, as far as
+// 64 bits can show.
 uint32_t StackInterner::InternName(const StackName& name) {
   const uint64_t key = HashOf(0, name) | 1;
   const uint32_t number = tables_->codes.Find(key);

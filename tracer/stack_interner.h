@@ -1,7 +1,8 @@
-// StackInterner: gives the calling thread's stack a number, and tells the trace of each stack once.
+// StackInterner: gives the calling thread's stack a number, and writes each stack into the trace
+// once.
 //
 // Idea: each thread captures its own stack (capture/stack_capture.h). A stack that is known costs
-// one look-up of its hash. A new one is told to the trace frame by frame, under the lock of the
+// one look-up of its hash. A new one is written frame by frame, under the lock of the
 // trace's tables.
 //
 // Ownership: the tables, in memory that is never given back. Threads: Start before others know the
@@ -54,10 +55,10 @@ class StackInterner {
     uint64_t place;   // from the library's beginning, or the line
   };
 
-  uint32_t Tell(StackScratch* scratch, uint64_t hash, const FramePlace& here);
-  uint32_t TellLocked(const StackScratch& scratch, uint64_t hash)
+  uint32_t InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here);
+  uint32_t EmitStack(const StackScratch& scratch, uint64_t hash)
       VRAMSTOW_REQUIRES(writer_->mutex());
-  void TellThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());
+  void EmitThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());
   Node NodeOf(const StackFrame& frame, const CallerObject* library, uint32_t parent)
       VRAMSTOW_REQUIRES(writer_->mutex());
   uint32_t InternCode(const StackFrame& frame) VRAMSTOW_REQUIRES(writer_->mutex());

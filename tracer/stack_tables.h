@@ -1,4 +1,4 @@
-// StackTables: which stacks, frames and code objects a trace has been told of.
+// StackTables: which stacks, frames and code objects are in a trace.
 //
 // Idea: a stack is its innermost frame and the stack of that frame's caller, so that stacks with
 // the same beginning share it. A whole stack is known by its hash (capture/stack_capture.h), which
@@ -21,13 +21,13 @@ namespace vramstow {
 struct StackTables {
   StackCapture capture;
   CallerTable callers;
-  uint16_t libraries[kMaxCallerObjects];  // the trace's numbers, by callers' index; 0: not told
+  uint16_t libraries[kMaxCallerObjects];  // the trace's numbers, by callers' index; 0: not written
   NumberTable<262144> stacks;             // whole ones, by their hash
   NumberTable<524288> nodes;              // a frame and its caller's stack
   NumberTable<32768> codes;               // Python's, by their fingerprint
   uint32_t node_count;
   uint32_t code_count;
-  bool is_full;  // and that has been told
+  bool is_full;  // and the trace says so
   PythonCode code;
   char text[2048];
 };

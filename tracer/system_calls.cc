@@ -24,7 +24,7 @@ int OpenUnnamed(const char* directory) {
   return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 }
 
-// By way of /proc, because only the privileged may name a descriptor itself (open(2), O_TMPFILE).
+// Through /proc, because only the privileged may name a descriptor itself (open(2), O_TMPFILE).
 int NameUnnamed(int fd, const char* path) {
   char link[32] = "/proc/self/fd/";
   char* out = link + sizeof "/proc/self/fd/" - 1;

@@ -34,7 +34,7 @@ struct ThreadBuffer {
   std::atomic<bool> is_handed[2];
   uint32_t current;
   uint32_t chunks;       // begun so far
-  uint64_t anchor_ends;  // from this tick on the chunk has to be told anew what the clocks say
+  uint64_t anchor_ends;  // from this tick on the chunk needs a new clock record
   uint64_t alone_from;   // from this tick on the thread may ask whether it records alone
   EventEncoder encoder;
   uint64_t recorded;    // when there is no chunk: what the encoder's last_sequence was

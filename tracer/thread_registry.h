@@ -27,7 +27,7 @@ class RecorderState;
 
 class ThreadRegistry {
  public:
-  // `owner` is told when a thread with a buffer ends.
+  // When a thread with a buffer ends, `owner->OnThreadExit` is called.
   void Start(OpenTrace* trace, RecorderState* owner) {
     trace_ = trace;
     owner_ = owner;

@@ -46,7 +46,7 @@ bool AppendNumber(char** out, const char* end, unsigned number) {
 }
 
 // A file that copies on write needs new room each time the kernel writes a mapped page back, and
-// has no other way to refuse than SIGBUS. Btrfs can be told not to, while a file is empty.
+// has no other way to refuse than SIGBUS. Btrfs lets one switch that off while a file is empty.
 void ForbidCopyOnWrite(int fd) {
   struct statfs where;
   if (fstatfs(fd, &where) != 0 || where.f_type != BTRFS_SUPER_MAGIC) return;

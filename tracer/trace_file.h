@@ -72,7 +72,7 @@ class TraceFile {
   void EndInRing() VRAMSTOW_RELEASE(ring_lock_) { ring_lock_.Unlock(); }
 
   // Writes the trace as it is now into a file beside it, STEM-TAG.stow; where that exists it is
-  // replaced, or else the copy becomes STEM-TAG-2.stow, …: `name` is told which. Whoever has to
+  // replaced, or else the copy becomes STEM-TAG-2.stow, …: `name` becomes its name. Whoever has to
   // write into the ring meanwhile waits. 0 or an errno, and nothing is left behind; EEXIST: one is
   // being made.
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size);

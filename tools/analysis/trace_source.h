@@ -32,7 +32,7 @@ class TraceSource : public EventSource {
   const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
   ReadReport report() const override { return reader_.report(); }
   std::string_view MarkText(const Event& mark) const override {
-    return reader_.Annotation(mark.object);
+    return reader_.Annotation(TextNumber(mark));
   }
   // A trace that was converted from another kind of file says in its facts what only that knew.
   std::optional<uint16_t> OpeningCall() const override;

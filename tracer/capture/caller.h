@@ -1,6 +1,6 @@
 // Who called: from an address in the code to the library that it lies in.
 //
-// Idea: a hooked function's return address tells which library made the call; where that is only a
+// Idea: a hooked function's return address shows which library made the call; where that is only a
 // middleman (a CUDA runtime), a short unwinding of the stack finds who called the middleman. The
 // library of an address is asked from the dynamic linker without its lock where glibc can do that
 // (2.35), and each library is looked at once: path, base, build id.
@@ -12,7 +12,8 @@
 // library (code made at run time) or the table is full. Units: addresses.
 //
 // Limits: a library that is unloaded and another that is then loaded at exactly the same place with
-// the same size are told apart by their unwinding tables and names' places, not by their contents.
+// the same size are distinguished by their unwinding tables and names' places, not by their
+// contents.
 #ifndef VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 #define VRAMSTOW_TRACER_CAPTURE_CALLER_H_
 
@@ -22,7 +23,7 @@
 
 namespace vramstow {
 
-// The parts that a library can play on the way of a call.
+// The parts that a library can play in a call.
 enum class CallerRole : uint8_t {
   kApplication,  // everybody else: who is looked for
   kVramstow,

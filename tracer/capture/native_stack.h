@@ -34,7 +34,7 @@ class UnwindTable {
     Entry& entry = entries_[Place(address)];
     const uint64_t word = entry.word.load(std::memory_order_relaxed);
     const uint64_t check = entry.check.load(std::memory_order_relaxed);
-    // Addresses are far below 2^63: a place where a signal came is told apart by that bit.
+    // Addresses are far below 2^63: that bit marks a place where a signal came.
     const uint64_t key = address | uint64_t{is_exact} << 63;
     if ((word ^ check) == key) [[likely]]
       return word;

@@ -189,8 +189,8 @@ size_t PythonRuntime::Collect(StackFrame* frames, size_t max_frames, PythonSegme
     }
     frame = At<uintptr_t>(frame, layout.frame_previous);
   }
-  const size_t told = segment_count == 0 ? 0 : segments[segment_count - 1].end;
-  if (count > told && segment_count < max_segments) {
+  const size_t in_segments = segment_count == 0 ? 0 : segments[segment_count - 1].end;
+  if (count > in_segments && segment_count < max_segments) {
     segments[segment_count++] = {~uintptr_t{0}, static_cast<uint32_t>(count)};
   }
   return segment_count;

@@ -1,11 +1,11 @@
 // The stack of the calling thread: native and Python frames in the order of their calls, and a
-// number that tells it from other stacks.
+// number that no other stack has.
 //
 // Idea: the native stack is walked by its return addresses, the Python one is read from the
 // interpreter. Each run of Python frames is executed by one call of the interpreter's loop, which
 // keeps a record of it on the native stack: that call's frame, found by the address of the record,
-// gives way to the Python frames. Frames are hashed on the way, so that a stack that was seen
-// before is found by one look-up, and nothing else is ever done for it.
+// gives way to the Python frames. Frames are hashed as they are found, so that a stack that was
+// seen before is found by one look-up, and nothing else is ever done for it.
 //
 // Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
 // is zero at first. Threads: any number at once, each with its own scratch. Errors: a stack that
@@ -36,7 +36,7 @@ struct StackScratch {
   size_t count;                        // of frames
   bool is_cut;                         // there were more
   StackFrame frames[kMaxStackFrames];  // from the innermost on
-  // Of these frames, for whoever tells of them; null: in no library.
+  // Of these frames, for who writes them; null: in no library.
   const CallerObject* libraries[kMaxStackFrames];
   StackFrame python[kMaxStackFrames];
   PythonSegment segments[kMaxPythonSegments];
@@ -64,7 +64,7 @@ class StackCapture {
 
   // Looks whether libraries came or went since the last time, and whether there is an interpreter.
   // True: what was captured before may be wrong, and every stack has another number from now on.
-  // While one thread looks, the others do not wait for it: they are told false.
+  // While one thread looks, the others do not wait for it: they get false.
   bool Refresh();
 
   const PythonRuntime& python() const { return python_; }

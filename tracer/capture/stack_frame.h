@@ -14,7 +14,7 @@ struct StackFrame {
   enum Kind : uint32_t { kNative, kPython };
   // Native: where the code goes on. Python: the code object.
   uintptr_t place;
-  // Native: the same. Python: what tells this code object from others, also from one that was at
+  // Native: the same. Python: what is different for each code object, also from one that was at
   // the same place before.
   uint64_t fingerprint;
   uint32_t instruction;  // Python: how far into the code, in bytes

@@ -41,7 +41,7 @@ class UnwindLibrary {
   // The calling thread's stack from the caller of this function on: where the code of each frame
   // goes on. Gives the count. For tests and benchmarks.
   size_t Walk(uintptr_t* addresses, size_t max) const;
-  // The same by libunwind's quick way (unw_backtrace), which tells no more than these.
+  // The same by libunwind's quick way (unw_backtrace), which gives no more than these.
   size_t WalkQuickly(uintptr_t* addresses, size_t max) const;
 
   // A library was unloaded: what was learnt of its code is not true any more.

@@ -1,15 +1,15 @@
 // What the encoder and the decoder of events have in common.
 //
-// Idea: an event is some bytes that refer to what was told before. Who called what for which kind
-// of memory on which device and stream is a *shape*; a size with what was asked for, and an object
-// that is a small number, is an *amount*; both have numbers, which a record gives them at their
-// first use. An address seen lately (each free names one) is the number of a place in a table that
-// writer and reader fill alike; any other one is four bytes, with the rest of it in the shape. The
-// time is the step since the event before. What is left, which most events have not, follows as
-// numbers. So nothing in a usual event has a length that depends on what it says, and whatever is
-// unusual goes into a record before it or behind it: the recorder writes most events as one word,
-// without a loop and nearly without branches, because which event comes next is nothing that a
-// processor can guess. All tables start afresh in each chunk.
+// Idea: an event is some bytes that refer to what was written before. Who called what for which
+// kind of memory on which device and stream is a *shape*; a size with what was asked for, and an
+// object that is a small number, is an *amount*; both have numbers, which a record gives them at
+// their first use. An address seen lately (each free names one) is the number of a place in a table
+// that writer and reader fill alike; any other one is four bytes, with the rest of it in the shape.
+// The time is the step since the event before. What is left, which most events have not, follows as
+// numbers. So nothing in an ordinary event has a length that depends on its contents, and
+// everything else goes into a record before it or behind it: the recorder writes most events as one
+// word, without a loop and nearly without branches, because which event comes next is nothing that
+// a processor can guess. All tables start afresh in each chunk.
 //
 // Ownership: none. Threads: values. Errors: none. Units: bytes. Described in docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_EVENT_CODING_H_
@@ -36,7 +36,7 @@ inline size_t RecentPlace(uint64_t address) {
 static_assert(kRecentAddresses == size_t{1} << (64 - 56));
 
 // An address is a *region* of 2 TiB, which the shape gives, and a page of 512 bytes in it, which
-// the event gives. Others, and those with something in their top bits, are told by a record. An
+// the event gives. Others, and those with something in their top bits, are written as a record. An
 // address that is turned right by 9 bits has the page in its low 32 bits, then the region, then
 // what is 0 in one that is a page.
 inline constexpr unsigned kPageShift = 9;
@@ -75,7 +75,7 @@ inline constexpr size_t kMaxShapeBytes = 2 + 5 + 4 * 3 + 5 + kMaxVarintBytes;
 inline constexpr size_t kMaxAmountBytes = 2 + 1 + 3 * kMaxVarintBytes;
 inline constexpr size_t kMaxNumberBytes = 2 + kMaxVarintBytes;  // an address, a pause, a sequence
 inline constexpr size_t kMaxEventBytes = 1 + 1 + 4 + 2 + 3 * kMaxVarintBytes;
-// The most bytes that one event takes, with what has to be told before it.
+// The most bytes that one event takes, with the records before it.
 inline constexpr size_t kMaxEncodedBytes =
     kMaxShapeBytes + kMaxAmountBytes + 3 * kMaxNumberBytes + kMaxEventBytes;
 inline constexpr size_t kMaxClockBytes = 2 + 3 * kMaxVarintBytes;

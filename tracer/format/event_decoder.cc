@@ -61,7 +61,7 @@ DecodeResult EventDecoder::Take(const uint8_t* in, Event* event) {
   if (event->sequence <= last_sequence_ || event->time_ns < last_time_) {
     return DecodeResult::kDamaged;
   }
-  // Ticks rise, and must leave room for what tells buffers apart.
+  // Ticks rise, and must leave room for the buffer's number.
   if (is_ticked_ && (event->time_ns == last_time_ || event->time_ns >> (64 - kBufferBits) != 0)) {
     return DecodeResult::kDamaged;
   }

@@ -32,7 +32,7 @@ uint8_t* EventEncoder::Encode(uint8_t* out, const Event& event, uint64_t sequenc
   const unsigned shape = FindShape(event, follows, &out);
   const unsigned amount =
       FindAmount({event.size, event.requested, is_small ? event.object : 0}, &out);
-  out = TellAddress(out, event.address);
+  out = EmitAddress(out, event.address);
   out = EncodeFront(out, shape, amount, event.address, time);
   if (!is_small) {
     out = WriteVarint(out, ZigZag(event.object - last_object_));
@@ -65,11 +65,11 @@ unsigned EventEncoder::FindShape(const Event& event, uint8_t follows, uint8_t** 
   if (moves) shapes_[second] = {};
   const unsigned shape = moves || shapes_[first].kind == 0 ? first : second;
   shapes_[shape] = key;
-  *out = TellShape(*out, shape, event, follows);
+  *out = EmitShape(*out, shape, event, follows);
   return shape;
 }
 
-uint8_t* EventEncoder::TellShape(uint8_t* out, unsigned shape, const Event& event,
+uint8_t* EventEncoder::EmitShape(uint8_t* out, unsigned shape, const Event& event,
                                  uint8_t follows) {
   uint8_t* const begin = out;
   out = BeginRecord(out, RecordType::kShape);
@@ -105,11 +105,11 @@ unsigned EventEncoder::FindAmount(const Amount& amount, uint8_t** out) {
   const unsigned number = takes_first ? first : second;
   amounts_[number] = amount;
   ++told_amounts_;
-  *out = TellAmount(*out, number, amount);
+  *out = EmitAmount(*out, number, amount);
   return number;
 }
 
-uint8_t* EventEncoder::TellAmount(uint8_t* out, unsigned number, const Amount& amount) {
+uint8_t* EventEncoder::EmitAmount(uint8_t* out, unsigned number, const Amount& amount) {
   const bool in_pages = amount.size % kPageBytes == 0;
   const RequestedForm form = amount.requested == 0             ? RequestedForm::kZero
                              : amount.requested == amount.size ? RequestedForm::kAsSize
@@ -126,7 +126,7 @@ uint8_t* EventEncoder::TellAmount(uint8_t* out, unsigned number, const Amount& a
 }
 
 // Afterwards the address is a recent one or a page.
-uint8_t* EventEncoder::TellAddress(uint8_t* out, uint64_t address) {
+uint8_t* EventEncoder::EmitAddress(uint8_t* out, uint64_t address) {
   uint64_t& recent = recent_[RecentPlace(address)];
   if (NotAPage(address) == 0 || recent == address) return out;
   out = EncodeNumber(out, RecordType::kAddress, ZigZag(address - told_address_));

@@ -1,7 +1,7 @@
 // EventEncoder: turns events into the bytes of a chunk.
 //
 // Idea: see event_coding.h. One encoder per thread; Begin at the start of each chunk. Encode can do
-// everything. On the way of every event is a short cut for those that make up nearly all of a
+// everything. Every event first takes a short cut, made for those that make up nearly all of a
 // trace, with as few instructions as can be: ShortOf does all that needs no time, while the
 // processor is still reading the counter, and WriteShort the rest.
 //
@@ -41,13 +41,13 @@ class EventEncoder {
     uint64_t size;   // of them, with the time
     uint64_t address;
     uint64_t place;       // of the address in the table
-    uint64_t is_unusual;  // 0, or the event is not to be written like this
+    uint64_t is_general;  // not 0: the event needs Encode
   };
-  // Usual is an event before which nothing has to be told, behind which nothing follows, and whose
+  // An event has this form if no record comes before it, nothing follows it, and its
   // shape and amount have the first of their two places.
   Short ShortOf(const Event& event) const;
-  // Writes it with the next sequence. Null, and nothing is changed: it is unusual, or its time is
-  // not behind the last one's, or too far.
+  // Writes it with the next sequence. Null, and nothing is changed: it has not this form, or its
+  // time is not behind the last one's, or too far.
   uint8_t* WriteShort(uint8_t* out, const Short& event, uint64_t time);
 
   uint64_t last_sequence() const { return last_sequence_; }
@@ -107,10 +107,10 @@ class EventEncoder {
   uint8_t* EncodeTime(uint8_t* out, uint64_t* time);
   bool MovesToFirst() { return ++seconds_ % kSecondsUntilMove == 0; }
   unsigned FindShape(const Event& event, uint8_t follows, uint8_t** out);
-  static uint8_t* TellShape(uint8_t* out, unsigned shape, const Event& event, uint8_t follows);
+  static uint8_t* EmitShape(uint8_t* out, unsigned shape, const Event& event, uint8_t follows);
   unsigned FindAmount(const Amount& amount, uint8_t** out);
-  static uint8_t* TellAmount(uint8_t* out, unsigned number, const Amount& amount);
-  uint8_t* TellAddress(uint8_t* out, uint64_t address);
+  static uint8_t* EmitAmount(uint8_t* out, unsigned number, const Amount& amount);
+  uint8_t* EmitAddress(uint8_t* out, uint64_t address);
   uint8_t* EncodeFront(uint8_t* out, unsigned shape, unsigned amount, uint64_t address,
                        uint64_t time);
 
@@ -159,7 +159,7 @@ __attribute__((always_inline)) inline uint8_t* EventEncoder::WriteShort(uint8_t*
                                                                         const Short& event,
                                                                         uint64_t time) {
   const uint64_t elapsed = time - last_time_;
-  if (event.is_unusual != 0 || elapsed - 1 >= kMostElapsed) [[unlikely]]
+  if (event.is_general != 0 || elapsed - 1 >= kMostElapsed) [[unlikely]]
     return nullptr;
   std::memcpy(out, &event.bytes, sizeof event.bytes);
   out += event.size;

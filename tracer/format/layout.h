@@ -88,7 +88,7 @@ struct FileHeader {
   // When closed: the last number that was given out, or the number of events in ticked chunks. (In
   // version 1 also when latched off.)
   uint64_t last_sequence;
-  uint64_t dropped_events;  // before latching off; most of them are told by kGap events, too
+  uint64_t dropped_events;  // before latching off; kGap events count most of them, too
   uint64_t latch_sequence;  // where in the order it was latched off, or 0
   uint64_t latch_time_ns;   // when that was
   uint64_t lost_events;     // after that, by threads without a chunk (since version 2)

@@ -66,7 +66,7 @@ class TraceReader::Impl {
   void CountDamage(const Active& chunk);
   void Retire(Active* chunk);
   void NoteSpan(const Active& chunk);
-  bool TellUntoldGap(Event* event);
+  bool EmitFinalGap(Event* event);
   void Finish();
   uint64_t MissingNumbers() const;
   uint64_t MissingInBuffers();
@@ -85,7 +85,7 @@ class TraceReader::Impl {
   uint64_t first_sequence_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t last_time_ns_ = 0;
-  uint64_t told_events_ = 0;         // dropped ones, by kGap events
+  uint64_t gap_events_ = 0;          // dropped ones, by kGap events
   uint64_t events_after_latch_ = 0;  // recorded by threads that did not yet know
   bool is_ticked_ = false;           // the trace has ticked chunks
   std::vector<Span> spans_;
@@ -150,7 +150,7 @@ void TraceReader::Impl::Rewind() {
   pending_ = 0;
   current_ = nullptr;
   first_sequence_ = last_sequence_ = last_time_ns_ = 0;
-  told_events_ = events_after_latch_ = 0;
+  gap_events_ = events_after_latch_ = 0;
   spans_.clear();
   ranges_.clear();
   is_finished_ = false;
@@ -175,7 +175,7 @@ bool TraceReader::Impl::Next(Event* event) {
     last_time_ns_ = std::max(last_time_ns_, event->time_ns);
     if (report.events++ == 0) first_sequence_ = last_sequence_;
     if (event->kind == EventKind::kGap) [[unlikely]]
-      told_events_ += GapEvent::Of(*event).lost_events;
+      gap_events_ += GapEvent::Of(*event).lost_events;
     if (event->kind == EventKind::kMark) [[unlikely]]
       NameRange(event);
     if (last_sequence_ >= header_.latch_sequence) ++events_after_latch_;
@@ -185,7 +185,7 @@ bool TraceReader::Impl::Next(Event* event) {
   if (is_finished_) return false;
   is_finished_ = true;
   Finish();
-  return TellUntoldGap(event);
+  return EmitFinalGap(event);
 }
 
 // The end of a thread's range does not say which: it is the innermost one.
@@ -287,7 +287,7 @@ void TraceReader::Impl::CountDamage(const Active& chunk) {
 
 void TraceReader::Impl::Finish() {
   // These fields have no checksum: a killed process could not have kept it right.
-  report.dropped_events = std::max(header_.dropped_events, told_events_);
+  report.dropped_events = std::max(header_.dropped_events, gap_events_);
   if (header_.major >= 2) {
     report.dropped_events += header_.lost_events + index_.lost_events();
   } else if (header_.latch_sequence != 0 && header_.last_sequence >= header_.latch_sequence) {
@@ -333,17 +333,17 @@ uint64_t TraceReader::Impl::MissingInBuffers() {
   }
   // Buffers of which nothing is left are known by the sum.
   if (is_ring && report.closed) {
-    const uint64_t told = std::min(header_.last_sequence, report.events + missing);
-    report.overwritten_events = header_.last_sequence - told;
+    const uint64_t known_events = std::min(header_.last_sequence, report.events + missing);
+    report.overwritten_events = header_.last_sequence - known_events;
   }
   return missing;
 }
 
 // What was lost after the last event that could be recorded, as one more event.
-bool TraceReader::Impl::TellUntoldGap(Event* event) {
-  const uint64_t untold = report.dropped_events - std::min(report.dropped_events, told_events_);
-  if (untold == 0 || last_sequence_ == std::numeric_limits<uint64_t>::max()) return false;
-  *event = GapEvent{untold}.ToEvent();
+bool TraceReader::Impl::EmitFinalGap(Event* event) {
+  const uint64_t unreported = report.dropped_events - std::min(report.dropped_events, gap_events_);
+  if (unreported == 0 || last_sequence_ == std::numeric_limits<uint64_t>::max()) return false;
+  *event = GapEvent{unreported}.ToEvent();
   event->sequence = std::max(last_sequence_ + 1, header_.latch_sequence);
   event->time_ns = std::max(last_time_ns_, header_.latch_time_ns);
   return true;

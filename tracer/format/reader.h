@@ -8,7 +8,7 @@
 //
 // Ownership: the reader owns the file; texts that it returns live as long as the reader. Threads:
 // one thread at a time. Errors: Open fails only for what is no trace at all (or cannot be read);
-// damage is told by report(). Memory: bounded by the number of chunks and of threads, not of
+// report() counts damage. Memory: bounded by the number of chunks and of threads, not of
 // events. Units: bytes, nanoseconds. Source of the format: docs/trace-format.md.
 #ifndef VRAMSTOW_TRACER_FORMAT_READER_H_
 #define VRAMSTOW_TRACER_FORMAT_READER_H_

@@ -87,7 +87,7 @@ bool DecodeStack(const uint8_t* in, const uint8_t* end, TraceTables* tables) {
   in = ReadVarint(in, end, &number);
   if (in == nullptr || number == 0 || number > kMaxStacks) return false;
   in = ReadVarint(in, end, &parent);
-  // Callers are told first: so there is no way round in a circle.
+  // A caller is written before its callees: so there are no circles.
   if (in == nullptr || parent >= number || in == end) return false;
   node.parent = static_cast<uint32_t>(parent);
   node.kind = *in++;

@@ -1,4 +1,4 @@
-// Numbers of variable length, one to nine bytes, of which the first tells how many.
+// Numbers of variable length, one to nine bytes, of which the first gives the count.
 //
 // Idea: as many zero bits as there are further bytes, a one bit, then the number, least significant
 // bits and bytes first: seven bits of number for each byte. Nine bytes begin with a zero byte. This
