@@ -4,6 +4,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_QUERIES_H_
 
+#include "base/typed_event.h"
 #include "interpose/core/handlers/record.h"
 
 namespace vramstow::handlers {
@@ -30,12 +31,10 @@ CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
   if constexpr (std::is_same_v<Size, size_t>) {
     if (result == CUDA_SUCCESS) AdjustAnswer(call, free_bytes, total_bytes);
   }
-  Event event;
-  event.kind = EventKind::kMemoryInfo;
+  const int16_t device = result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice;
+  const DeviceMemoryInfo answer = {device, Output(result, free_bytes), Output(result, total_bytes)};
+  Event event = answer.ToEvent();
   event.result = result;
-  event.device = result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice;
-  event.size = Output(result, free_bytes);
-  event.requested = Output(result, total_bytes);
   Record(call, event);
   return result;
 }

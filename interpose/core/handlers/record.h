@@ -9,7 +9,7 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_RECORD_H_
 
-#include "base/event.h"
+#include "base/typed_event.h"
 #include "interpose/core/handlers/entry.h"
 #include "interpose/core/pools/pool_service.h"
 #include "interpose/core/record/free_bytes.h"
@@ -27,14 +27,11 @@ uint64_t Record(const Call& call, const Event& event) {
 // Records what gives memory away, asks the driver, and records its refusal. A driver that is
 // shutting down has freed everything already: that is no refusal.
 template <typename Call, typename... Arguments>
-CUresult RecordThenForward(const Call& call, Event event, Arguments... arguments) {
+CUresult RecordThenForward(const Call& call, const Event& event, Arguments... arguments) {
   const uint64_t sequence = Record(call, event);
   const CUresult result = call.Forward(arguments...);
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED && sequence != 0) {
-    event.kind = EventKind::kRefused;
-    event.object = sequence;
-    event.result = result;
-    Record(call, event);
+    Record(call, RefusalOf(event, sequence, result));
   }
   return result;
 }

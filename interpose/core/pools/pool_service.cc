@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/typed_event.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/imports.h"
 #include "interpose/core/pools/out_of_memory.h"
@@ -50,10 +51,7 @@ void PoolService::RecordRefusedFree(const CallSite& site, CUdeviceptr address) c
   event.address = address;
   const uint64_t sequence = Record(site, event);
   if (sequence == 0) return;
-  event.kind = EventKind::kRefused;
-  event.object = sequence;
-  event.result = CUDA_ERROR_INVALID_VALUE;
-  Record(site, event);
+  Record(site, RefusalOf(event, sequence, CUDA_ERROR_INVALID_VALUE));
 }
 
 void PoolService::RecordOverLimit(const CallSite& site, const PooledRequest& request,

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "base/typed_event.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
@@ -55,27 +56,24 @@ const char* NameOf(CuptiStart start) {
 }  // namespace
 
 void Activity::OnWork(void* self, const CuptiWork& work) {
-  Event event;
-  event.kind = EventKind::kActivity;
-  event.device = static_cast<int16_t>(work.device);
-  event.stream = work.stream;
-  event.address = work.correlation;
-  event.size = work.bytes;
-  event.requested = work.duration_ns;
-  event.offset = work.start_unix_ns;
-  static_cast<Activity*>(self)->trace_.RecordActivity(work.text, event);
+  const DeviceWorkEvent event = {.device = static_cast<int16_t>(work.device),
+                                 .stream = work.stream,
+                                 .correlation = work.correlation,
+                                 .bytes = work.bytes,
+                                 .duration_ns = work.duration_ns,
+                                 .begin_unix_ns = work.start_unix_ns};
+  static_cast<Activity*>(self)->trace_.RecordActivity(work.text, event.ToEvent());
 }
 
 void Activity::OnMemory(void* self, const CuptiMemory& memory) {
-  Event event;
-  event.kind = EventKind::kActivity;
-  event.memory = memory.memory;
-  event.device = static_cast<int16_t>(memory.device);
-  event.address = memory.address;
-  event.size = memory.bytes;
-  event.requested = memory.correlation;
-  event.offset = memory.unix_ns;
-  static_cast<Activity*>(self)->trace_.RecordActivity(memory.gives ? "allocate" : "free", event);
+  const ActivityMemoryEvent event = {.memory = memory.memory,
+                                     .device = static_cast<int16_t>(memory.device),
+                                     .address = memory.address,
+                                     .bytes = memory.bytes,
+                                     .correlation = memory.correlation,
+                                     .unix_ns = memory.unix_ns};
+  static_cast<Activity*>(self)->trace_.RecordActivity(memory.gives ? "allocate" : "free",
+                                                      event.ToEvent());
 }
 
 bool Activity::Subscribe() {
@@ -154,11 +152,8 @@ void Activity::Abandon() {
 
 void Activity::Join(VramstowThread* thread) {
   if (thread->recorded != 0) {
-    Event event;
-    event.kind = EventKind::kCorrelation;
-    event.object = thread->recorded;
-    event.size = thread->correlation;
-    trace_.RecordActivity(nullptr, event);
+    const CorrelationEvent event = {thread->recorded, thread->correlation};
+    trace_.RecordActivity(nullptr, event.ToEvent());
   }
   thread->recorded = 0;
   if (thread->in_runtime == 0) thread->correlation = 0;

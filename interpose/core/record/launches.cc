@@ -1,5 +1,6 @@
 #include "interpose/core/record/launches.h"
 
+#include "base/typed_event.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/keep_errno.h"
@@ -59,13 +60,10 @@ void Launches::Note(const CallSite& site, CUfunction function, uint64_t stream) 
   const uint32_t every = every_.load(std::memory_order_relaxed);
   if (++thread->launches < every) return;
   thread->launches = 0;
-  Event event;
-  event.kind = EventKind::kLaunch;
-  event.object = Find(site.hook, function)->annotation.load(std::memory_order_relaxed);
-  event.size = every;
-  event.offset = 1;
-  event.stream = stream;
-  trace_.Record(site, event);
+  const uint64_t name = Find(site.hook, function)->annotation.load(std::memory_order_relaxed);
+  const LaunchEvent sample = {
+      .is_sample = true, .launches = every, .annotation = name, .stream = stream};
+  trace_.Record(site, sample.ToEvent());
 }
 
 Launches::Kernel* Launches::Find(Hook hook, CUfunction function) {
@@ -131,10 +129,10 @@ void Launches::Emit() {
   for (uint32_t i = 0; i < count; ++i) {
     Kernel& kernel = kernels_[i];
     if (kernel.launches.load(std::memory_order_relaxed) == 0) continue;
-    Event event;
-    event.kind = EventKind::kLaunch;
-    event.object = kernel.annotation.load(std::memory_order_relaxed);
-    event.size = kernel.launches.exchange(0, std::memory_order_relaxed);
+    LaunchEvent counted;
+    counted.annotation = kernel.annotation.load(std::memory_order_relaxed);
+    counted.launches = kernel.launches.exchange(0, std::memory_order_relaxed);
+    Event event = counted.ToEvent();
     trace_.RecordFor(kNoHook, kUnknownName, &event);
   }
   mutex_.Unlock();

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/typed_event.h"
 #include "base/units.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
@@ -245,12 +246,8 @@ bool Trace::WantsSample(int device) {
 
 void Trace::RecordFreeBytes(int device, uint64_t free_bytes, uint64_t total_bytes) {
   KeepErrno keep_errno;
-  Event event;
-  event.kind = EventKind::kMemoryInfo;
-  event.device = static_cast<int16_t>(device);
-  event.size = free_bytes;
-  event.requested = total_bytes;
-  recorder_.RecordWithStack(event);
+  const DeviceMemoryInfo look = {static_cast<int16_t>(device), free_bytes, total_bytes};
+  recorder_.RecordWithStack(look.ToEvent());
 }
 
 int Trace::WriteCopy(char* path, size_t size) {
