@@ -20,22 +20,22 @@ namespace {
 constexpr char kHelp[] =
     "Usage: vramstow COMMAND …\n"
     "\n"
-    "Sees where the GPU memory of an unmodified program goes.\n"
+    "Shows, pools and moves the GPU memory of programs that were not changed for it.\n"
     "\n"
     "Commands:\n"
-    "  run      runs a command under vramstow and sums up what it did with device memory\n"
-    "  analyze  says where the memory of a recorded run went\n"
-    "  report   makes a page that shows it, to be opened in a browser\n"
-    "  diff     says what changed from one run to another\n"
+    "  run      runs a command under vramstow and prints a summary of its device memory\n"
+    "  analyze  tells where the memory of a recorded run went\n"
+    "  report   makes a page for a browser that shows it\n"
+    "  diff     shows what changed from one run to another\n"
     "  check    tests a run against an earlier one, or against assertions\n"
-    "  replay   says what other allocators would have made of the same requests\n"
+    "  replay   plays the requests of a recorded run to models of other allocators\n"
     "  export   writes the events of a trace in another format\n"
     "  convert  makes a trace of what another program recorded\n"
-    "  fit      says the largest batch that fits onto a card, by rehearsal\n"
-    "  ctl      asks a running process, or has it give memory back\n"
-    "  top      shows running processes, again and again\n"
-    "  adapter  looks after the allocators that are compiled for PyTorch\n"
-    "  doctor   says what will and will not work on this machine, and what to do\n"
+    "  fit      finds the largest batch that fits onto a card, by rehearsals\n"
+    "  ctl      asks a running process for numbers, or to give memory back\n"
+    "  top      shows running processes, and refreshes the page\n"
+    "  adapter  builds, lists and removes the allocators that are compiled for PyTorch\n"
+    "  doctor   tells what works on this machine, and what to do about the rest\n"
     "\n"
     "  --help, --version\n"
     "\n"
@@ -46,7 +46,7 @@ constexpr char kHelp[] =
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
-    "vramstow COMMAND --help says more.\n";
+    "For more see vramstow COMMAND --help.\n";
 
 struct Command {
   const char* name;

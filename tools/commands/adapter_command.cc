@@ -23,16 +23,20 @@ namespace {
 
 constexpr char kFooter[] =
     "Actions:\n"
-    "  build    compiles the adapter for a PyTorch, if it is not there already; says where it is\n"
-    "  status   says whether there is one, and lists all that were built\n"
-    "  remove   removes all that were built\n\n"
-    "vramstow run --pool=on builds what it needs by itself: before it starts a program that is "
-    "linked\n"
-    "to LibTorch, and at the first import of torch.\n\n"
+    "  build    compile the adapter for a PyTorch, unless it is built already, and print where it "
+    "is\n"
+    "  status   say whether there is an adapter for a PyTorch, and list all adapters that were "
+    "built\n"
+    "  remove   remove all adapters that were built\n"
+    "\n"
+    "vramstow run --pool=on builds the adapter that it needs by itself: before it starts a program "
+    "that is\nlinked to LibTorch, and at the first import of torch.\n"
+    "\n"
     "Examples:\n"
     "  vramstow adapter build\n"
-    "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n\n"
-    "Exit status: 0; 1 where it cannot be built; 2 for wrong arguments.";
+    "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n"
+    "\n"
+    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments.";
 
 constexpr uint64_t kPatienceMs = 60'000;
 
@@ -41,8 +45,8 @@ absl::StatusOr<std::string> TorchOfPython() {
   const auto python = FindPython(kPatienceMs);
   if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
   return absl::NotFoundError(
-      "python here has no PyTorch: name its folder with --torch, or run it in the environment that "
-      "has one.");
+      "the Python of this environment has no PyTorch: name the folder of PyTorch with --torch, or "
+      "call the command in an environment that has PyTorch.");
 }
 
 int Fail(const absl::Status& status) {
@@ -121,16 +125,19 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "adapter",
-      .summary = "Looks after the allocators that are compiled for frameworks on this machine.",
+      .summary =
+          "Builds, lists and removes the allocators that are compiled for frameworks on this "
+          "machine.",
       .footer = kFooter,
-      .options = {{"ACTION",
-                   &action,
-                   "build, status or remove",
-                   {.required = true, .one_of = {"build", "status", "remove"}}},
-                  {"--torch", &torch, "Folder torch of a PyTorch package, or LibTorch's folder"},
-                  {"--adapter-dir", &wanted, "Folder for compiled adapters, if not the usual one"},
-                  {"--quiet", &quiet, "Only the adapter's file"},
-                  {"--json", &json, "JSON on one line in place of text"}}};
+      .options = {
+          {"ACTION",
+           &action,
+           "build, status or remove (below)",
+           {.required = true, .one_of = {"build", "status", "remove"}}},
+          {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
+          {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
+          {"--quiet", &quiet, "Print only the path of the adapter"},
+          {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");

@@ -13,15 +13,18 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "Read are vramstow traces (.stow), PyTorch memory snapshots, PyTorch profiler traces with\n"
-    "memory events and memory timelines, RMM logs; whatever their names. Several files, or a\n"
-    "folder, are several ranks or processes of one job. A truncated or damaged file gives what "
-    "is\n"
-    "readable; the report says what is missing.\n\n"
+    "Inputs are vramstow traces (.stow), PyTorch memory snapshots, PyTorch profiler traces with "
+    "memory\n"
+    "events, PyTorch memory timelines and RMM logs, whatever their names are. Several files, or a\n"
+    "folder, are the ranks or processes of one job. Of a truncated or damaged file the command "
+    "uses what\n"
+    "is readable; the report says what is missing.\n"
+    "\n"
     "Examples:\n"
     "  vramstow analyze python-4711.stow\n"
     "  vramstow analyze snapshot.pickle\n"
-    "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n\n"
+    "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n"
+    "\n"
     "Exit status: 0; 1 if the report could not be written; 2 if an input cannot be read.";
 
 }  // namespace
@@ -33,14 +36,13 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "analyze",
       .summary =
-          "Says where the memory went: what was allocated when and by whom, at the peak and over "
+          "Tells where the memory went: what was allocated, when and by whom, at the peak and over "
           "time.",
       .footer = kFooter,
       .options = {
           {"INPUT", &files, "Files and folders", {.required = true}},
-          {"--within", &within,
-           "Only what lies in ranges of this name, as the program marked them"},
-          {"--json", &json, "JSON on one line in place of text; docs/analyze.md has the keys"}}};
+          {"--within", &within, "Look only at ranges that the program marked with this name"},
+          {"--json", &json, "Print JSON on one line; docs/analyze.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   auto inputs = AnalyzePaths(files, within);

@@ -25,18 +25,22 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "A baseline is what vramstow analyze --json wrote. Against it the peaks, what was free but\n"
-    "unusable, what was live at the end and the number of allocations may not rise by more than\n"
-    "the tolerance. An assertion compares figures of the facts: peak_allocated, peak_reserved,\n"
-    "peak_requested, allocations, frees, out_of_memory, fragmentation, unusable, iterations,\n"
-    "growth, live_at_end, or any path of the JSON.\n\n"
+    "A baseline is the output of vramstow analyze --json. Compared with the baseline, these "
+    "figures may\n"
+    "not rise by more than the tolerance: the peaks, the memory that was free but unusable, the "
+    "memory\n"
+    "that was live at the end, and the number of allocations. An assertion compares figures:\n"
+    "peak_allocated, peak_reserved, peak_requested, allocations, frees, out_of_memory, "
+    "fragmentation,\n"
+    "unusable, iterations, growth, live_at_end, or any path of the JSON.\n"
+    "\n"
     "Examples:\n"
     "  vramstow check run.stow --baseline base.json --update\n"
     "  vramstow check run.stow --baseline base.json --tolerance 5%\n"
-    "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n\n"
-    "Exit status: 0 if all holds; 1 if something does not (or could not be written); 2 for "
-    "wrong\n"
-    "arguments and inputs that cannot be read.";
+    "  vramstow check run.stow --assert 'peak_reserved <= 2GiB && out_of_memory == 0'\n"
+    "\n"
+    "Exit status: 0 if everything holds; 1 if something does not hold, or the result could not be\n"
+    "written; 2 for wrong arguments and inputs that cannot be read.";
 
 constexpr int kExitFailed = 1;
 constexpr size_t kMostSitesTold = 5;
@@ -115,7 +119,7 @@ std::string ReadBaseline(const std::string& path, JsonValue* baseline) {
   }
   auto parsed = JsonValue::Parse(text.str());
   if (!parsed.has_value() || !parsed->Has("peak")) {
-    return absl::StrCat(path, " is no baseline: it is written by --update or analyze --json.");
+    return absl::StrCat(path, " is no baseline: --update or vramstow analyze --json writes one.");
   }
   *baseline = *std::move(parsed);
   return "";
@@ -138,16 +142,15 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       .footer = kFooter,
       .options = {
           {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
-          {"--baseline", &baseline_path, "Facts of an earlier run"},
-          {"--tolerance", &tolerance_text, "How much more is accepted: 5%, 0.05 or 20MiB"},
+          {"--baseline", &baseline_path, "The facts of an earlier run, a file"},
+          {"--tolerance", &tolerance_text, "The rise that is accepted: 5%, 0.05 or 20MiB (0)"},
           {"--assert",
            &assertions,
-           "What has to hold; may be given several times",
+           "What must hold; may be given several times",
            {.one_at_a_time = true}},
-          {"--within", &within,
-           "Only what lies in ranges of this name, as the program marked them"},
-          {"--update", &update, "Makes this run the baseline, and checks nothing against it"},
-          {"--json", &json, "JSON on one line in place of text"}}};
+          {"--within", &within, "Look only at ranges that the program marked with this name"},
+          {"--update", &update, "Make this run the baseline, and compare nothing with it"},
+          {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const auto wrong = [](const std::string& sentence) {
     Complain("check", sentence);

@@ -21,12 +21,14 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "What the trace says afterwards is what the input said; of a PyTorch snapshot the events "
-    "and\n"
-    "the blocks, not the state of its segments at the end.\n\n"
+    "The trace has the same facts as the input. Of a PyTorch snapshot it has the events and the "
+    "blocks,\n"
+    "but not the state of the segments at the end.\n"
+    "\n"
     "Examples:\n"
     "  vramstow convert snapshot.pickle -o snapshot.stow\n"
-    "  vramstow convert rmm_log.csv --json\n\n"
+    "  vramstow convert rmm_log.csv --json\n"
+    "\n"
     "Exit status: 0; 1 if the trace could not be written; 2 if the input cannot be read.";
 
 std::string WithEnding(const std::string& path) {
@@ -45,14 +47,14 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "convert",
       .summary =
-          "Makes a trace (.stow) of what another program recorded, or of a trace: compressed, with "
-          "the\n"
-          "names of its stacks looked up, so that it can be read where the libraries are not.",
+          "Makes a trace (.stow) of another program's recording, or of a trace. It is "
+          "compressed, and has the\nnames of the functions in its stacks, so that it can be "
+          "read where the job's libraries are not.",
       .footer = kFooter,
       .options = {
           {"INPUT", &file, "A file, as for vramstow analyze", {.required = true}},
-          {"-o,--output", &output, "The trace to write; INPUT with the ending .stow if not given"},
-          {"--json", &json, "Say what was written as JSON"}}};
+          {"-o,--output", &output, "The trace to write; without it, INPUT with the ending .stow"},
+          {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (output.empty()) output = WithEnding(file);
   BeginReading(file);

@@ -21,21 +21,24 @@ namespace {
 
 constexpr char kFooter[] =
     "Requests:\n"
-    "  stats [DEVICE]           what the pool holds, and did\n"
+    "  stats [DEVICE]           print what the pool holds, and what it did\n"
     "  empty-cache [DEVICE]     give cached memory back to the device\n"
-    "  limit BYTES|none [DEVICE]  the most that the pool may hold from now on\n"
-    "  dump                     write what the trace holds now into a file of its own\n"
-    "  offload                  move live memory to the host, all of it or as the options say\n"
-    "  resume                   bring back what was offloaded or paused\n\n"
+    "  limit BYTES|none [DEVICE]  set the most that the pool may hold from now on\n"
+    "  dump                     write a copy of the trace as it is now\n"
+    "  offload                  move live memory to the host: all of it, or what the options "
+    "choose\n"
+    "  resume                   bring back what was offloaded or paused\n"
+    "\n"
     "Examples:\n"
     "  vramstow ctl 4711 stats\n"
     "  vramstow ctl 4711 empty-cache\n"
     "  vramstow ctl 4711 limit 20GiB\n"
     "  vramstow ctl 4711 offload --idle 5s\n"
-    "  vramstow ctl 4711 resume\n\n"
-    "Exit status: 0; 1 if the process refused or the answer could not be written; 2 if it cannot "
-    "be\n"
-    "reached.";
+    "  vramstow ctl 4711 resume\n"
+    "\n"
+    "Exit status: 0; 1 if the process refused or the answer could not be written; 2 if the "
+    "process\n"
+    "cannot be reached.";
 
 std::string StatsText(const JsonValue& stats) {
   std::string text =
@@ -117,7 +120,7 @@ absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder
   if (!marked.ok()) return marked.status();
   const auto body = JsonValue::Parse(*marked);
   if (!body.has_value() || !body->is_object())
-    return absl::UnavailableError("the answer cannot be understood.");
+    return absl::UnavailableError("the answer of the process is not understood.");
   absl::SleepFor(absl::Nanoseconds(static_cast<int64_t>(idle_ns)));
   return AskProcess(process, folder, absl::StrCat("offload since ", body->Unsigned("mark")));
 }
@@ -141,22 +144,25 @@ int CtlCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "ctl",
-      .summary = "Asks a process that runs under vramstow, or has it do something.",
+      .summary = "Sends a request to a process that runs under vramstow.",
       .footer = kFooter,
-      .options = {
-          {"PID", &process, "The process", {.required = true, .range = OptionRange{1, 1 << 30}}},
-          {"REQUEST", &request, "What it is to do", {.required = true}},
-          {"--control-dir", &folder, "Folder with the sockets, if not the usual one"},
-          {"--idle",
-           &choice.idle,
-           "offload: what nobody touches for this long from now on, such as 5s",
-           {.excludes = {"--bytes"}}},
-          {"--bytes", &choice.bytes, "offload: so much, what was longest untouched first"},
-          {"--region",
-           &choice.region,
-           "offload, resume: what is of this region",
-           {.excludes = {"--idle", "--bytes"}}},
-          {"--json", &json, "The answer as JSON on one line"}}};
+      .options = {{"PID",
+                   &process,
+                   "The id of the process",
+                   {.required = true, .range = OptionRange{1, 1 << 30}}},
+                  {"REQUEST", &request, "The request (below)", {.required = true}},
+                  {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
+                  {"--idle",
+                   &choice.idle,
+                   "offload: move memory that nothing touches for this long from now on, as 5s",
+                   {.excludes = {"--bytes"}}},
+                  {"--bytes", &choice.bytes,
+                   "offload: move this much; memory that was not touched for longest moves first"},
+                  {"--region",
+                   &choice.region,
+                   "offload, resume: move the memory of this region",
+                   {.excludes = {"--idle", "--bytes"}}},
+                  {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // The requests that belong to offload may be said after it, too.
@@ -176,7 +182,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
   if (json) return PrintResult("ctl", *body);
   const auto parsed = JsonValue::Parse(*body);
   if (!parsed.has_value() || !parsed->is_object()) {
-    Complain("ctl", "the answer cannot be understood; see it with --json.");
+    Complain("ctl", "the answer of the process is not understood; --json prints it as it is.");
     return kExitUsage;
   }
   return PrintResult("ctl", TextOf(request.front(), *parsed));

@@ -21,11 +21,14 @@ namespace {
 using Align = Table::Align;
 
 constexpr char kFooter[] =
-    "Inputs are those of vramstow analyze.\n\n"
+    "Inputs are those of vramstow analyze.\n"
+    "\n"
     "Example:\n"
-    "  vramstow diff before.stow after.stow\n\n"
-    "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input\n"
-    "cannot be read.";
+    "  vramstow diff before.stow after.stow\n"
+    "\n"
+    "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input cannot "
+    "be\n"
+    "read.";
 
 constexpr size_t kMostSiteRows = 20;
 
@@ -42,7 +45,7 @@ std::string Text(const std::vector<FigureChange>& figures, const std::vector<Sit
                   Signed(figure.path, figure.after - figure.before)});
   }
   std::string text = table.Text(0);
-  if (sites.empty()) return text + "\nNo site holds more or less.\n";
+  if (sites.empty()) return text + "\nNo site holds more or less than before.\n";
   Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   const bool steady = std::ranges::any_of(
       sites, [](const SiteChange& site) { return site.steady_before != site.steady_after; });
@@ -96,11 +99,11 @@ int DiffCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "diff",
       .summary =
-          "Says what changed from one run to another, at the peak and at the end, and where.",
+          "Shows what changed from one run to another, and where, at the peak and at the end.",
       .footer = kFooter,
       .options = {{"BEFORE", &before, "A file or folder", {.required = true}},
                   {"AFTER", &after, "A file or folder", {.required = true}},
-                  {"--json", &json, "JSON on one line in place of text"}}};
+                  {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   std::vector<JsonValue> facts;
   for (const std::string& path : {before, after}) {

@@ -24,17 +24,19 @@ namespace {
 constexpr int kExitSomethingBroken = 1;
 
 constexpr char kFooter[] =
-    "The driver is asked in a process of its own, which takes a little memory on each device and "
-    "gives\n"
-    "it back. Settings are taken from the environment, as vramstow run takes them.\n\n"
+    "The command asks the driver in a process of its own. That takes a little memory on each "
+    "device, and\n"
+    "gives it back. Settings come from the environment, as for vramstow run.\n"
+    "\n"
     "Examples:\n"
     "  vramstow doctor\n"
     "  vramstow doctor --simulate=h200                     (what a rehearsal needs)\n"
     "  vramstow doctor --need=pool,ranks                   (in a script, before a job)\n"
-    "  vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n\n"
-    "Exit status: 0 if all will work, or all that is needed; 1 if something of it will not, or the "
-    "page\n"
-    "could not be written; 2 for wrong arguments and settings.";
+    "  vramstow doctor --json | jq '.findings[] | select(.verdict != \"good\")'\n"
+    "\n"
+    "Exit status: 0 if everything works, or with --need everything that is needed; 1 if something "
+    "does\n"
+    "not work, or the result could not be written; 2 for wrong arguments and settings.";
 
 int Wrong(const absl::Status& status) {
   Complain("doctor", Printable(std::string(status.message())));
@@ -79,21 +81,20 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "doctor",
       .summary =
-          "Says what of vramstow will and will not work here, and what to do about it: driver, "
-          "devices, "
-          "PyTorch,\nfolders and limits. Works without a GPU.",
+          "Tells which parts of vramstow work on this machine, which do not, and what to do: "
+          "driver, devices,\nPyTorch, folders and limits. Works without a GPU.",
       .footer = kFooter,
       .options = {
-          {"--simulate", &simulate, "Look at rehearsals on this card, not at this machine's"},
+          {"--simulate", &simulate, "Check rehearsals on this card, not the card of this machine"},
           {"--timeout",
            &patience_s,
-           "Seconds that a driver or Python may take to answer (30)",
+           "Seconds that the driver or Python may take to answer (30)",
            {.range = OptionRange{0.1, 3600}}},
           {"--need",
            &needed,
-           "Only these decide the exit status: names of the list of what will work",
+           "Only these features decide the exit status; see the list \"What will work\"",
            {.takes_commas = true}},
-          {"--json", &json, "As JSON on one line"},
+          {"--json", &json, "Print JSON on one line"},
           // What the children of this command are started with.
           {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "preload"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

@@ -76,14 +76,17 @@ constexpr Format kFormats[] = {
     {"csv", Way::kStream,
      "every event, one line each: sequence, time_ns, thread, kind, memory, call,\n"
      "            library, device, stream, address, size, requested, object, offset, result"},
-    {"rmm", Way::kStream, "the log of RMM's logging adaptor: blocks only, sizes as requested"},
+    {"rmm", Way::kStream,
+     "the log of RMM's logging adaptor: only blocks, with the sizes that were asked for"},
     {"snapshot", Way::kSnapshot, "a memory snapshot for PyTorch's viewer and its _memory_viz.py"},
     {"chrome", Way::kAnalysis,
      "levels over time as counters, and marks (chrome://tracing, Perfetto)"},
-    {"perfetto", Way::kAnalysis, "the same as a Perfetto trace (ui.perfetto.dev)"},
-    {"pprof", Way::kAnalysis, "who allocated, and who held the peak, for go tool pprof"},
-    {"folded", Way::kAnalysis, "who held the peak, by call stack (flamegraph.pl and its kin)"},
-    {"speedscope", Way::kAnalysis, "the same for speedscope"},
+    {"perfetto", Way::kAnalysis,
+     "levels over time and marks, as a Perfetto trace (ui.perfetto.dev)"},
+    {"pprof", Way::kAnalysis, "who allocated, and who held the peak (go tool pprof)"},
+    {"folded", Way::kAnalysis,
+     "who held the peak, by call stack (flamegraph.pl and similar tools)"},
+    {"speedscope", Way::kAnalysis, "who held the peak, by call stack (speedscope.app)"},
     {"parquet", Way::kFolder,
      "every event, with the levels after it: a folder with one file for each rank\n"
      "            (needs Python with pyarrow; lib/vramstow/export/facts.sql has queries)"},
@@ -276,16 +279,16 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "export",
-      .summary = "Writes a trace, or what another program recorded, in another format.",
+      .summary = "Writes a trace, or another program's recording, in another format.",
       .footer = Footer(),
       .options = {{"INPUT",
                    &inputs,
-                   "A file, as for vramstow analyze; for parquet files and folders",
+                   "A file, as for vramstow analyze; parquet takes several, and folders",
                    {.required = true}},
                   {"--to", &name, "The format: " + NamesOfFormats(" or "), {.required = true}},
                   {"-o,--output", &output,
-                   "The file (for parquet: folder) to write; standard output if not given"},
-                  {"--json", &json, "Say what was written as JSON (with -o)"}}};
+                   "The file to write (for parquet: the folder); standard output without it"},
+                  {"--json", &json, "Print what was written, as JSON (with -o)"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const Format* format = FormatOf(name);
   if (format == nullptr) {

@@ -28,15 +28,17 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "{batch} in the command is replaced by the value that is tried. Without fragmentation means: "
-    "if\n"
-    "tensors lay without gaps; that is seen where the pool can serve them (PyTorch).\n\n"
+    "The command replaces {batch} by the value that it tries. \"Without fragmentation\" means: if "
+    "tensors\n"
+    "lay without gaps. That is known where the pool can serve the tensors (PyTorch).\n"
+    "\n"
     "Examples:\n"
     "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
-    "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n\n"
-    "Exit status: 0; 1 if nothing fits on any card (or the result could not be written); 2 for "
+    "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n"
+    "\n"
+    "Exit status: 0; 1 if nothing fits on any card, or the result could not be written; 2 for "
     "wrong\n"
-    "arguments, and where the command fails for another reason than memory.";
+    "arguments, and if the command fails for another reason than memory.";
 
 constexpr int kExitNothingFits = 1;
 constexpr char kPlace[] = "{batch}";
@@ -321,29 +323,29 @@ int FitCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "fit",
       .summary =
-          "Says the largest batch with which a command fits onto a card, by rehearsing it with "
-          "several.",
+          "Finds the largest batch with which a command fits onto a card, by rehearsing the "
+          "command with\nseveral values.",
       .footer = kFooter,
       .options = {
           {"--simulate",
            &settings.simulate,
-           "The cards, as for vramstow run, commas between",
+           "The cards, as for vramstow run, separated by commas",
            {.required = true}},
           {"--from", &settings.range.from, "The first value that is tried (1)"},
           {"--to", &settings.range.to, "The largest value that is tried (65536)"},
-          {"--step", &settings.range.step, "Only every so many-th value is tried (1)"},
-          {"--repeat", &settings.repeat, "Runs for each value, of which each has to fit (1)"},
-          {"--keep", &settings.keep, "A folder in which traces and output are kept"},
-          {"--json", &settings.json, "JSON on one line in place of text"},
-          {"COMMAND", &settings.command, "What to rehearse, after --", {.required = true}}}};
+          {"--step", &settings.range.step, "The distance between values that are tried (1)"},
+          {"--repeat", &settings.repeat, "Runs for each value; all of them must fit (1)"},
+          {"--keep", &settings.keep, "A folder that keeps traces and output"},
+          {"--json", &settings.json, "Print JSON on one line"},
+          {"COMMAND", &settings.command, "The command to rehearse, after --", {.required = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (std::ranges::none_of(settings.command, [](const std::string& word) {
         return word.find(kPlace) != std::string::npos;
       })) {
-    return Wrong("the command has no {batch} in it: write it where the value goes.");
+    return Wrong("the command has no {batch}: write {batch} where the value goes.");
   }
   if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
-    return Wrong("--step and --repeat are at least 1, and --from is not beyond --to.");
+    return Wrong("--step and --repeat must be at least 1, and --from must not be above --to.");
   }
   return FitCards(settings);
 }

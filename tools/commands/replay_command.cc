@@ -216,11 +216,12 @@ std::string LackingFor(const std::vector<ModelSpec>& specs, const Requests& requ
   const bool offload = std::ranges::any_of(
       specs, [](const ModelSpec& spec) { return spec.kind == ModelKind::kOffload; });
   if (offload && how.memory_bytes == 0) {
-    return "models with offload need to know how small the device is: give --memory.";
+    return "models with offload need the size of the device: give --memory.";
   }
   if (offload && requests.touches == 0) {
-    return "it does not say which blocks work used, which models with offload need: record the job "
-           "with vramstow run --pool=on --offload=explicit,touches.";
+    return "the trace does not tell which blocks work used, and models with offload need that: "
+           "record "
+           "the job with vramstow run --pool=on --offload=explicit,touches.";
   }
   return "";
 }
@@ -250,22 +251,22 @@ std::string Footer() {
 }
 
 CommandLine LineFor(ReplayArguments* options) {
-  return {
-      .command = "replay",
-      .summary = "Says what other allocators would have made of the same requests.",
-      .footer = Footer(),
-      .options = {
-          {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
-          {"--models", &options->models, "The models; all if not given"},
-          {"--memory", &options->memory,
-           "The most that a model may reserve, as in 24GiB; no limit if not given"},
-          {"--device", &options->device,
-           "The device whose requests are taken; the busiest if not given"},
-          {"--steps", &options->steps, "A file for what each model asked of the device, as CSV"},
-          {"--search", &options->search, "Tries settings of PyTorch's allocator as well"},
-          {"--thorough", &options->thorough,
-           "Searches up to a minute for a better static packing, if there are few blocks"},
-          {"--json", &options->json, "JSON on one line in place of text"}}};
+  return {.command = "replay",
+          .summary = "Plays the requests of a recorded run to models of other allocators.",
+          .footer = Footer(),
+          .options = {
+              {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
+              {"--models", &options->models, "The models, separated by commas; without it, all"},
+              {"--memory", &options->memory,
+               "The most that a model may reserve, as in 24GiB; without it, no limit"},
+              {"--device", &options->device,
+               "The device whose requests are taken; without it, the busiest"},
+              {"--steps", &options->steps,
+               "Write what each model asked the device for into this file, as CSV"},
+              {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
+              {"--thorough", &options->thorough,
+               "Search up to a minute for a better static packing, if there are few blocks"},
+              {"--json", &options->json, "Print JSON on one line"}}};
 }
 
 }  // namespace
@@ -281,7 +282,8 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
   how.keep_steps = !options.steps.empty();
   if (!options.memory.empty() &&
       (!ParseBytes(options.memory, &how.memory_bytes) || how.memory_bytes == 0)) {
-    return wrong(absl::StrCat("'", Printable(options.memory), "' is no size, as 24GiB is."));
+    return wrong(
+        absl::StrCat("'", Printable(options.memory), "' is no size: write for instance 24GiB."));
   }
   const auto specs = ParseModels(options.models);
   if (!specs.ok()) return wrong(Printable(std::string(specs.status().message())));

@@ -20,12 +20,14 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "Inputs are those of vramstow analyze. The page needs no network and no other file; it "
-    "shows\n"
-    "the same numbers as the text and --json.\n\n"
+    "Inputs are those of vramstow analyze. The page needs no network and no other file. It shows "
+    "the\n"
+    "same numbers as vramstow analyze.\n"
+    "\n"
     "Examples:\n"
     "  vramstow report python-4711.stow -o report.html\n"
-    "  vramstow report before.pickle after.pickle -o both.html\n\n"
+    "  vramstow report before.pickle after.pickle -o both.html\n"
+    "\n"
     "Exit status: 0; 1 if the page could not be written; 2 if an input cannot be read.";
 
 bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
@@ -44,12 +46,11 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "report",
-      .summary =
-          "Makes a page that shows where the memory went: one file, to be opened in a browser.",
+      .summary = "Makes a page for a browser that shows where the memory went, in one file.",
       .footer = kFooter,
       .options = {{"INPUT", &files, "Files and folders", {.required = true}},
                   {"-o,--output", &output, "The page to write", {.shows_default = true}},
-                  {"--json", &json, "Say what was written as JSON"}}};
+                  {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (IsOneOf(output, files)) {
     Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));

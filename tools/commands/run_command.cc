@@ -39,14 +39,16 @@ constexpr size_t kHelpWidth = 68;
 constexpr char kHelp[] = "help";  // the SPEC that lists the cards
 
 constexpr char kFooter[] =
-    "Each flag has an environment variable, named in docs/configuration.md; the flag wins.\n\n"
+    "Each flag has an environment variable, which docs/configuration.md names; the flag wins.\n"
+    "\n"
     "Examples:\n"
     "  vramstow run -- python train.py\n"
     "  vramstow run --simulate=h200 -- python train.py       (no GPU needed)\n"
-    "  vramstow run --trace-dir traces -- torchrun --nproc-per-node 2 train.py\n\n"
-    "Exit status: the command's own; 127 if there is no such command, 126 if it cannot be run, 2 "
-    "if\n"
-    "something is wrong with the flags or the machine (then nothing was started).";
+    "  vramstow run --trace-dir traces -- torchrun --nproc-per-node 2 train.py\n"
+    "\n"
+    "Exit status: that of the command; 127 if there is no such command; 126 if it cannot be "
+    "executed; 2\n"
+    "if a flag is wrong or the machine lacks something (then nothing was started).";
 
 // A name that a flag had before, and still takes.
 std::string WithOldName(const std::string& flag) {
@@ -151,7 +153,7 @@ absl::Status CheckMachine(const Settings& settings, const Installation& installa
 
 void SumUp(const Settings& settings, const std::string& run_id, time_t begin, bool json) {
   if (!settings.trace) {
-    Complain("", "no trace was wanted (--no-trace), so there is nothing to sum up.");
+    Complain("", "there is no summary, because --no-trace was given.");
     return;
   }
   // The command has ended and left the terminal.
@@ -253,14 +255,15 @@ int RunCommand(const std::vector<std::string>& arguments) {
   CommandLine line{
       .command = "run",
       .summary =
-          "Runs a command under vramstow, unchanged, and sums up on stderr what it did with device "
-          "memory.",
+          "Runs a command unchanged under vramstow, and writes a summary of its device memory to "
+          "stderr.",
       .footer = kFooter,
       .options = reader.Options(),
       .usage = "[FLAGS] -- COMMAND…"};
   line.options.push_back(
       {"--json", &json,
-       Wrapped("The summary on stderr is one line of JSON, that of vramstow analyze", kHelpWidth)});
+       Wrapped("Write the summary as one line of JSON, the same as vramstow analyze --json",
+               kHelpWidth)});
   if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
   if (const auto status = ReadArguments(line, split.flags)) return *status;
   FlagValues flags = reader.Values();

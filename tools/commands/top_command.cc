@@ -19,15 +19,18 @@ namespace vramstow {
 namespace {
 
 constexpr char kFooter[] =
-    "On a terminal the page is shown until q is pressed or everything has ended; elsewhere, and "
-    "with\n"
-    "--once, one page is printed. What is seen are the traces, and the pool where a process has "
-    "one.\n\n"
+    "On a terminal the page is refreshed until q is pressed or all processes have ended. "
+    "Elsewhere, and\n"
+    "with --once, one page is printed. The command reads the traces, and asks the pool where a "
+    "process\n"
+    "has one.\n"
+    "\n"
     "Examples:\n"
     "  vramstow top 4711\n"
     "  vramstow top runs/ --interval 5\n"
-    "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n\n"
-    "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to be seen.";
+    "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n"
+    "\n"
+    "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to show.";
 
 constexpr size_t kRowsElsewhere = 60;  // where there is no terminal
 constexpr size_t kColumnsElsewhere = 120;
@@ -102,16 +105,16 @@ int TopCommand(const std::vector<std::string>& arguments) {
   bool json = false;
   const CommandLine line{
       .command = "top",
-      .summary = "Shows processes that run under vramstow: what they hold, again and again.",
+      .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
       .footer = kFooter,
       .options = {
-          {"PID|DIR",
-           &target,
-           "A process, or the folder of its and others' traces",
-           {.required = true}},
-          {"--interval", &interval, "Seconds between looks (1)", {.range = OptionRange{0.1, 3600}}},
-          {"--once", &once, "One look"},
-          {"--json", &json, "One look, as JSON on one line"}}};
+          {"PID|DIR", &target, "The id of a process, or a folder with traces", {.required = true}},
+          {"--interval",
+           &interval,
+           "Seconds between two pages (1)",
+           {.range = OptionRange{0.1, 3600}}},
+          {"--once", &once, "Print one page"},
+          {"--json", &json, "Print one page as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
   if (const absl::Status status = view.Look(); !status.ok()) {
