@@ -46,6 +46,8 @@ def test_it_depends_on_what_it_links(package: Path) -> None:
     depends = {re.split(r"[ (|]", name.strip())[0] for name in field(package, "Depends").split(",")}
     assert {"libc6", "libstdc++6", "libdw1", "libzip4", "zlib1g"} <= depends
     assert any(name.startswith("libabsl") for name in depends)
+    # Of libunwind the package has a private copy, which needs a library of its own.
+    assert "liblzma5" in depends and "libunwind8" not in depends
     # What the simulator brings itself, and what only a build needs.
     assert not {name for name in depends if "cuda" in name or "nvidia" in name or "-dev" in name}
     # All of it is here, for the build linked it.
@@ -57,6 +59,8 @@ def test_it_has_what_a_package_must_have(package: Path, unpacked: Path) -> None:
         "bin/vramstow",
         "lib/libvramstow.so",
         "lib/libvramstow-core.so",
+        "lib/vramstow/libvramstow-unwind.so",
+        "lib/vramstow/libunwind-copyright",
         "lib/vramstow/simulator/libcuda.so.1",
         "lib/vramstow/adapters/adapters/torch/install.cc",
         "lib/vramstow/python/sitecustomize.py",
