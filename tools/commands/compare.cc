@@ -11,35 +11,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/units.h"
+#include "tools/analysis/fact_names.h"
 #include "tools/json/json_value.h"
 #include "tools/report/words.h"
 
 namespace vramstow {
 namespace {
 
-constexpr std::pair<const char*, const char*> kShortNames[] = {
-    {"peak_allocated", "peak.allocated_bytes"},
-    {"peak_reserved", "peak.reserved_bytes"},
-    {"peak_requested", "peak.requested_bytes"},
-    {"allocations", "counts.allocations"},
-    {"frees", "counts.frees"},
-    {"out_of_memory", "counts.out_of_memory"},
-    {"fragmentation", "fragmentation.peak_reserved_over_allocated"},
-    {"unusable", "fragmentation.unusable_bytes_at_peak"},
-    {"iterations", "iterations_found.count"},
-    {"growth", "iterations_found.growth_bytes"},
-    {"live_at_end", "leaks.device_bytes"},
-    {"steady_peak", "steady.peak_bytes"},
-    {"steady_between", "steady.between_bytes"}};
-
 constexpr size_t kLeastIterations = 4;  // of which the second half is steady
-
-// What a change of means something by itself. More is worse.
-constexpr const char* kCompared[] = {"peak.allocated_bytes", "peak.reserved_bytes",
-                                     "peak.requested_bytes", "fragmentation.unusable_bytes_at_peak",
-                                     "steady.peak_bytes",    "steady.between_bytes",
-                                     "leaks.device_bytes",   "counts.allocations",
-                                     "counts.out_of_memory"};
 
 // Facts of several processes know libraries only.
 const JsonValue* SitesOf(const JsonValue& facts) {
@@ -138,12 +117,7 @@ std::string NoNumber(const JsonValue& facts, const std::string& name) {
 
 }  // namespace
 
-std::string FullPath(const std::string& name) {
-  for (const auto& [shortened, path] : kShortNames) {
-    if (name == shortened) return path;
-  }
-  return name;
-}
+std::string FullPath(const std::string& name) { return PathOfFact(name); }
 
 std::optional<double> FigureOf(const JsonValue& facts, const std::string& path) {
   const JsonValue* at = Find(facts, path);
@@ -154,7 +128,7 @@ std::optional<double> FigureOf(const JsonValue& facts, const std::string& path) 
 
 std::vector<FigureChange> CompareFigures(const JsonValue& before, const JsonValue& after) {
   std::vector<FigureChange> changes;
-  for (const char* path : kCompared) {
+  for (const std::string& path : ComparedFacts()) {
     const auto was = FigureOf(before, path);
     const auto is = FigureOf(after, path);
     if (was.has_value() && is.has_value()) changes.push_back({path, *was, *is});
