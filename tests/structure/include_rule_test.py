@@ -153,7 +153,7 @@ RULE: dict[str, set[str]] = {
         "base",
     },
     "tools/terminal": {"tools/analysis", "tools/report", "base"},
-    "tools/exports": {"tools/analysis", "tools/formats", "tracer/format", "base"},
+    "tools/exports": {"tools/analysis", "tools/formats", "tools/json", "tracer/format", "base"},
     "tools/inputs": {"tools/analysis", "tools/formats", "tools/symbols", "tracer/format", "base"},
     "tools/analysis": {"tracer/format", "base"},
     "tools/replay": {
@@ -167,7 +167,7 @@ RULE: dict[str, set[str]] = {
     },
     "tools/symbols": {"tracer/format", "base"},
     "tools/formats": {"tracer/format", "base"},
-    "tools/report": {"tools/analysis", "base"},
+    "tools/report": {"tools/analysis", "tools/json", "base"},
 }
 # Arrows that still run back: (room, room it may not include in the end). This list only shrinks.
 RUNS_BACK: set[tuple[str, str]] = {

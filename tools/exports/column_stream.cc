@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "tools/analysis/analyzer.h"
+#include "tools/json/json_writer.h"
 
 namespace vramstow {
 namespace {
@@ -83,10 +83,20 @@ bool ColumnStream::Write(EventSource* source, int64_t rank, const std::string& f
 }
 
 bool ColumnStream::Flush() {
-  using Json = nlohmann::ordered_json;
-  const Json head = {
-      {"rank", rank_}, {"file", file_}, {"rows", columns_[0].size()}, {"texts", texts_}};
-  const std::string line = head.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  JsonWriter head;
+  head.BeginObject();
+  head.Key("rank");
+  head.Value(rank_);
+  head.Key("file");
+  head.Value(file_);
+  head.Key("rows");
+  head.Value(columns_[0].size());
+  head.Key("texts");
+  head.BeginArray();
+  for (const std::string& text : texts_) head.Value(text);
+  head.EndArray();
+  head.EndObject();
+  const std::string line = head.Take() + "\n";
   if (!WriteWhole(descriptor_, line.data(), line.size())) return false;
   for (std::vector<int64_t>& column : columns_) {
     if (!WriteWhole(descriptor_, column.data(), column.size() * sizeof(int64_t))) return false;

@@ -1,26 +1,83 @@
 #include "tools/exports/text_formats.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tools/json/json_writer.h"
 
 namespace vramstow {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+void Member(const char* key, const auto& value, JsonWriter* json) {
+  json->Key(key);
+  json->Value(value);
 }
+
+double Microseconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 // What RMM would have logged: memory of devices that the application itself asked for.
 bool IsBlock(const Event& event) {
   return event.layer != Layer::kPool &&
          (event.memory == MemoryKind::kDevice || event.memory == MemoryKind::kDevicePitched ||
           event.memory == MemoryKind::kDeviceStream);
+}
+
+// Who held the peak, a sample each.
+void WriteProfile(const Detail& detail, JsonWriter* json) {
+  uint64_t total = 0;
+  for (const SiteDetail& site : detail.sites) total += site.at_peak.bytes;
+  json->BeginObject();
+  Member("type", "sampled", json);
+  Member("name", "allocated at the peak", json);
+  Member("unit", "bytes", json);
+  Member("startValue", 0, json);
+  Member("endValue", total, json);
+  json->Key("samples");
+  json->BeginArray();
+  for (const SiteDetail& site : detail.sites) {
+    if (site.at_peak.bytes == 0) continue;
+    json->BeginArray();
+    for (const uint32_t frame : site.frames) json->Value(frame);
+    json->EndArray();
+  }
+  json->EndArray();
+  json->Key("weights");
+  json->BeginArray();
+  for (const SiteDetail& site : detail.sites) {
+    if (site.at_peak.bytes != 0) json->Value(site.at_peak.bytes);
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
+void WriteLevels(const LevelStep& step, bool with_reserved, JsonWriter* json) {
+  json->BeginObject();
+  Member("ph", "C", json);
+  Member("name", "device memory", json);
+  Member("pid", 1, json);
+  Member("ts", Microseconds(step.time_ns), json);
+  json->Key("args");
+  json->BeginObject();
+  Member("allocated", step.allocated, json);
+  Member("requested", step.requested, json);
+  if (with_reserved) Member("reserved", step.reserved, json);
+  json->EndObject();
+  json->EndObject();
+}
+
+void WriteMark(const MarkDetail& mark, JsonWriter* json) {
+  const char* phase = mark.kind == MarkDetail::Kind::kBegin ? "B"
+                      : mark.kind == MarkDetail::Kind::kEnd ? "E"
+                                                            : "i";
+  json->BeginObject();
+  Member("ph", phase, json);
+  Member("name", mark.text, json);
+  Member("pid", 1, json);
+  Member("tid", 1, json);
+  Member("ts", Microseconds(mark.time_ns), json);
+  json->EndObject();
 }
 
 }  // namespace
@@ -41,55 +98,41 @@ std::string FoldedStacks(const Detail& detail) {
 }
 
 std::string Speedscope(const Detail& detail, const std::string& name) {
-  Json frames = Json::array();
-  for (const std::string& frame : detail.frames) frames.push_back({{"name", frame}});
-  Json samples = Json::array();
-  Json weights = Json::array();
-  uint64_t total = 0;
-  for (const SiteDetail& site : detail.sites) {
-    if (site.at_peak.bytes == 0) continue;
-    samples.push_back(site.frames);
-    weights.push_back(site.at_peak.bytes);
-    total += site.at_peak.bytes;
+  JsonWriter json;
+  json.BeginObject();
+  Member("$schema", "https://www.speedscope.app/file-format-schema.json", &json);
+  Member("exporter", "vramstow", &json);
+  Member("name", name, &json);
+  json.Key("shared");
+  json.BeginObject();
+  json.Key("frames");
+  json.BeginArray();
+  for (const std::string& frame : detail.frames) {
+    json.BeginObject();
+    Member("name", frame, &json);
+    json.EndObject();
   }
-  return Dump({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
-               {"exporter", "vramstow"},
-               {"name", name},
-               {"shared", {{"frames", std::move(frames)}}},
-               {"profiles", Json::array({{{"type", "sampled"},
-                                          {"name", "allocated at the peak"},
-                                          {"unit", "bytes"},
-                                          {"startValue", 0},
-                                          {"endValue", total},
-                                          {"samples", std::move(samples)},
-                                          {"weights", std::move(weights)}}})}});
+  json.EndArray();
+  json.EndObject();
+  json.Key("profiles");
+  json.BeginArray();
+  WriteProfile(detail, &json);
+  json.EndArray();
+  json.EndObject();
+  return json.Take() + "\n";
 }
 
 std::string ChromeTrace(const Facts& facts, const Detail& detail) {
-  Json events = Json::array();
-  const auto microseconds = [](uint64_t nanoseconds) {
-    return static_cast<double>(nanoseconds) / 1000;
-  };
-  for (const LevelStep& step : detail.levels) {
-    Json levels = {{"allocated", step.allocated}, {"requested", step.requested}};
-    if (facts.reserved_known) levels["reserved"] = step.reserved;
-    events.push_back({{"ph", "C"},
-                      {"name", "device memory"},
-                      {"pid", 1},
-                      {"ts", microseconds(step.time_ns)},
-                      {"args", std::move(levels)}});
-  }
-  for (const MarkDetail& mark : detail.marks) {
-    const char* phase = mark.kind == MarkDetail::Kind::kBegin ? "B"
-                        : mark.kind == MarkDetail::Kind::kEnd ? "E"
-                                                              : "i";
-    events.push_back({{"ph", phase},
-                      {"name", mark.text},
-                      {"pid", 1},
-                      {"tid", 1},
-                      {"ts", microseconds(mark.time_ns)}});
-  }
-  return Dump({{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}});
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("traceEvents");
+  json.BeginArray();
+  for (const LevelStep& step : detail.levels) WriteLevels(step, facts.reserved_known, &json);
+  for (const MarkDetail& mark : detail.marks) WriteMark(mark, &json);
+  json.EndArray();
+  Member("displayTimeUnit", "ms", &json);
+  json.EndObject();
+  return json.Take() + "\n";
 }
 
 void RmmWriter::Append(const Event& event, std::string* text) {

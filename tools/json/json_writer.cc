@@ -1,18 +1,13 @@
-#include "tools/report/json_writer.h"
+#include "tools/json/json_writer.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
+#include <charconv>
 
-#include "absl/strings/str_cat.h"
+#include "tools/json/json_value.h"
 
 namespace vramstow {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // Nearly all texts are: then nothing has to be replaced.
 bool IsPlain(std::string_view text) {
@@ -44,11 +39,13 @@ void JsonWriter::End(char bracket) {
 }
 
 void JsonWriter::Quoted(std::string_view text) {
-  if (IsPlain(text)) {
-    absl::StrAppend(&text_, "\"", absl::string_view(text.data(), text.size()), "\"");
-  } else {
-    text_ += Dump(Json(text));
+  if (!IsPlain(text)) {
+    text_ += JsonValue(text).Dump();
+    return;
   }
+  text_ += '"';
+  text_ += text;
+  text_ += '"';
 }
 
 void JsonWriter::Key(std::string_view key) {
@@ -58,13 +55,17 @@ void JsonWriter::Key(std::string_view key) {
   follows_ = false;
 }
 
-void JsonWriter::Value(double number) { Raw(Dump(Json(number))); }
+void JsonWriter::Value(double number) { Raw(JsonValue(number).Dump()); }
 
 void JsonWriter::Value(std::string_view text) {
   Separate();
   Quoted(text);
 }
 
-void JsonWriter::Hex(uint64_t address) { Raw(absl::StrCat("\"0x", absl::Hex(address), "\"")); }
+void JsonWriter::Hex(uint64_t address) {
+  std::array<char, 16> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;
+  Raw("\"0x" + std::string(digits.data(), end) + "\"");
+}
 
 }  // namespace vramstow

@@ -1,12 +1,12 @@
 // JsonWriter: JSON as text, written from the beginning to the end.
 //
-// Idea: json_writer.cc alone knows the library that writes texts and fractions, so whoever uses
-// this header compiles fast. Nothing is kept but the text.
+// Idea: for long outputs. Nothing is kept but the text, and most of that is copied as it is; what
+// has to be replaced, and fractions, are written by JsonValue.
 //
 // Ownership: a value. Threads: one at a time. Errors: none; bytes that are no UTF-8 are replaced.
 // What is begun has to be ended, and in an object each value has a key before it. Units: none.
-#ifndef VRAMSTOW_TOOLS_REPORT_JSON_WRITER_H_
-#define VRAMSTOW_TOOLS_REPORT_JSON_WRITER_H_
+#ifndef VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
+#define VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
 
 #include <concepts>
 #include <cstdint>
@@ -50,4 +50,4 @@ class JsonWriter {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_REPORT_JSON_WRITER_H_
+#endif  // VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_

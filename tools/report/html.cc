@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tools/analysis/call_stack.h"
+#include "tools/json/json_writer.h"
 #include "tools/report/json.h"
-#include "tools/report/json_writer.h"
 #include "tools/report/page_assets.h"
 
 namespace vramstow {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/analysis/fact_tables.h"
-#include "tools/report/json_writer.h"
+#include "tools/json/json_writer.h"
 
 namespace vramstow {
 namespace {
