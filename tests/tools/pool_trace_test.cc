@@ -22,7 +22,7 @@ constexpr uint64_t kChunk = 2 * kMiB;
 // Analyses events as they happen.
 class Listener {
  public:
-  EventSink sink() { return {Hear, this}; }
+  EventSink sink() { return {OnEvent, this}; }
   const Analyzer& analyzer() const { return analyzer_; }
   uint64_t remapped() const { return remapped_; }
   uint64_t events() const { return events_; }
@@ -31,9 +31,9 @@ class Listener {
   Analysis Finish() { return analyzer_.Finish(source_); }
 
  private:
-  static uint64_t Hear(void* context, Event* told) {
+  static uint64_t OnEvent(void* context, Event* taken) {
     auto* self = static_cast<Listener*>(context);
-    Event event = *told;
+    Event event = *taken;
     event.sequence = ++self->events_;
     event.time_ns = self->events_ * 1000;
     event.thread = 1;
@@ -41,7 +41,7 @@ class Listener {
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
     const FreeMemory free = self->analyzer_.free_ranges();
-    // Who asks seldom is told the same.
+    // Who asks seldom gets the same.
     self->seldom_asked_.Add(event);
     if (event.sequence % 61 == 0) {
       EXPECT_EQ(self->seldom_asked_.free_ranges(), free) << self->events_;

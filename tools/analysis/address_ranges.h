@@ -47,7 +47,7 @@ class AddressRanges {
   // Removes all mappings that touch [address, address + size): their unmapping was not seen.
   std::vector<Mapping> Displace(uint64_t address, uint64_t size);
 
-  // Of what is told as blocks: [address, address + size) is used, or is not any more. Such are not
+  // Of blocks: [address, address + size) is used, or is not any more. Such are not
   // mappings: a range that is reserved is free whatever was used there before. Fill returns how
   // many bytes were free.
   uint64_t Fill(uint64_t address, uint64_t size) { return holes_.Cut(address, address + size); }

@@ -1,6 +1,6 @@
 // What memory is for. Where the program says it by marks (docs/architecture.md), that counts; else
 // it is read from where a block was allocated, where it was freed, and whether it outlived what
-// made it. The evidence is told with each category.
+// made it. The evidence is named with each category.
 #include <algorithm>
 #include <array>
 #include <charconv>

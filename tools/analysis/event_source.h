@@ -57,9 +57,9 @@ class EventSource {
   virtual std::vector<CallFrame> Frames(uint32_t /*stack*/) const { return {}; }
   // What a mark says; what launches are of.
   virtual std::string_view MarkText(const Event& /*mark*/) const { return {}; }
-  // The call under which blocks are told that were there before the first event.
+  // The call that stands for blocks that were there before the first event.
   virtual std::optional<uint16_t> OpeningCall() const { return std::nullopt; }
-  // Whether frees are told twice: when they are asked for, and when the memory may be used again.
+  // Whether frees come twice: when they are asked for, and when the memory may be used again.
   virtual bool TellsFreeCompleted() const { return false; }
   // How much is reserved after the event that Next gave last, where the source says that itself.
   virtual std::optional<uint64_t> Reserved() const { return std::nullopt; }

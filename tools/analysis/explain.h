@@ -2,7 +2,7 @@
 // fences them in, what came before the peak, and what could be done.
 //
 // Ownership: reads a Detail, fills the part of the Facts that it explains. Threads: pure functions.
-// Errors: none; what cannot be told is marked as not known. Units: bytes, nanoseconds, events.
+// Errors: none; what cannot be found is marked as not known. Units: bytes, nanoseconds, events.
 // Cost: O(n log n) in the lives that were kept.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
@@ -25,7 +25,7 @@ ChurnFacts FindChurn(const Detail& detail);
 BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
 
 // What each block at the peak is for, by where it was allocated, where it was freed and how long it
-// lived. Leaves categories alone that the input itself told.
+// lived. Leaves categories alone that the input itself gave.
 void FindCategories(const Detail& detail, Facts* facts);
 
 // The free ranges at the peak.

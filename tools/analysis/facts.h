@@ -55,7 +55,7 @@ struct Counts {
   uint64_t frees_missed = 0;        // blocks whose address was given out again without a free
   uint64_t freed_with_context = 0;  // blocks that went with their context, without a free
   uint64_t unmatched_refusals = 0;  // refusals of something that is not in the trace
-  uint64_t other_layers = 0;        // events of the pool and of the framework, not analysed here
+  uint64_t other_layers = 0;        // events of layers that this version does not know
   std::array<uint64_t, 256> by_kind{};  // events by EventKind
 };
 

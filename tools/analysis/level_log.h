@@ -1,7 +1,7 @@
 // LevelLog: the levels over the events, in a bounded number of steps.
 //
 // Idea: as Timeline, but by number of event instead of by time: a busy millisecond has as much room
-// as it needs, and what belongs to an iteration can be told exactly. While there are at most kMost
+// as it needs, and what belongs to an iteration is known exactly. While there are at most kMost
 // events each has a step of its own; then pairs are joined, keeping the highest of both.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds. Cost: a few

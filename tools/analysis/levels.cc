@@ -24,7 +24,7 @@ bool IsDeviceMemory(MemoryKind kind) {
   }
 }
 
-// A few more than are told, because a block that dies and revives may push out another.
+// A few more than the facts list, because a block that dies and revives may push out another.
 Levels::Levels() : peak_blocks_(4 * kMostBlocksAtPeak) {}
 
 DeviceLevel& Levels::Device(int16_t device) {

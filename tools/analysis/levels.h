@@ -1,7 +1,7 @@
 // Levels: how much memory is live, in total and by library, kind of memory, entry point, size and
 // device, how high each of these ever was, and what they were at the peak.
 //
-// Idea: blocks are announced when they are born and when they die; nothing here knows addresses.
+// Idea: each block is reported when it is born and when it dies. Nothing here knows addresses.
 // "The peak" is the moment when the device memory allocated by the process was highest (the first
 // such moment).
 //
@@ -22,7 +22,7 @@
 
 namespace vramstow {
 
-// What is told of each library, kind and entry point.
+// What is counted for each library, kind and entry point.
 struct Tally {
   uint64_t calls = 0;
   uint64_t allocations = 0;

@@ -1,4 +1,4 @@
-// LibraryName: what people are told of the library that made a call.
+// LibraryName: the name that people see of the library that made a call.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none. Units: none.
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_LIBRARY_NAME_H_

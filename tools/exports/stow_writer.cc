@@ -17,7 +17,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kRemembered = 4096;      // announcements
+constexpr size_t kRemembered = 4096;      // provisional frees
 constexpr uint32_t kMostCodes = 0xFFFF;   // of tracer/format/table_decoder.cc
 constexpr uint32_t kMostNodes = 0xFFFFF;  // the same
 constexpr size_t kMostTextBytes = 48 * 1024;
@@ -44,7 +44,7 @@ bool IsAnnouncement(EventKind kind) {
 StowWriter::StowWriter(int descriptor) : descriptor_(descriptor) {
   std::random_device random;
   trace_id_ = (uint64_t{random()} << 32 | random()) | 1;
-  announced_.resize(kRemembered);
+  provisional_.resize(kRemembered);
 }
 
 bool StowWriter::Write(EventSource* source) {
@@ -63,11 +63,11 @@ Event StowWriter::Renumbered(const Event& event) {
   Event renumbered = event;
   ++events_;
   if (IsAnnouncement(event.kind)) {
-    announced_[next_announced_++ % kRemembered] = {event.sequence, events_};
+    provisional_[next_provisional_++ % kRemembered] = {event.sequence, events_};
   } else if (event.kind == EventKind::kRefused) {
-    const auto known = std::ranges::find(announced_, RefusedSequence(event),
+    const auto known = std::ranges::find(provisional_, RefusedSequence(event),
                                          &std::pair<uint64_t, uint64_t>::first);
-    SetRefusedSequence(&renumbered, known == announced_.end() ? 0 : known->second);
+    SetRefusedSequence(&renumbered, known == provisional_.end() ? 0 : known->second);
   }
   if (event.stack != 0) renumbered.stack = StackOf(event.stack);
   if (HasText(event)) SetTextNumber(&renumbered, AnnotationOf(event));

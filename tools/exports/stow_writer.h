@@ -1,8 +1,8 @@
 // StowWriter: events of any source as a .stow file.
 //
 // Idea: one thread's chunks after the other, numbered as they come, with names, stacks and marks as
-// the source tells them. What only a source of another kind knows (that blocks were there before
-// the first event, that a free is told twice) becomes facts, which TraceSource understands.
+// the source has them. What only a source of another kind knows (that blocks were there before the
+// first event, that a free comes twice) becomes facts, which TraceSource understands.
 //
 // Ownership: owns the file. Threads: one at a time. Errors: false where the file cannot be written;
 // errno says why. Memory: bounded by names and stacks, not by events. Units: bytes, nanoseconds.
@@ -63,9 +63,9 @@ class StowWriter {
   uint32_t thread_ = 0;
   uint64_t events_ = 0;
   uint64_t last_time_ns_ = 0;
-  // Which number the source's last announcements (kFree and the like) got, for kRefused.
-  std::vector<std::pair<uint64_t, uint64_t>> announced_;
-  size_t next_announced_ = 0;
+  // Which number the source's last provisional frees (kFree and the like) got, for kRefused.
+  std::vector<std::pair<uint64_t, uint64_t>> provisional_;
+  size_t next_provisional_ = 0;
 
   std::vector<uint8_t> table_;
   absl::flat_hash_set<uint16_t> calls_;

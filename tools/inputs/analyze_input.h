@@ -15,7 +15,7 @@
 
 namespace vramstow {
 
-// Tells Progress that a file is being read, one of several. AnalyzePaths does so itself.
+// Lets Progress know that a file is being read, one of several. AnalyzePaths does so itself.
 void BeginReading(const std::string& path, size_t number = 0, size_t count = 1);
 
 // Events of a file. Not of a memory timeline, which has none.

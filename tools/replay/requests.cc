@@ -67,13 +67,13 @@ class Collector {
   }
 
  private:
-  // A free that was announced, until enough others have come that it cannot be refused any more.
-  struct Announced {
+  // A provisional free: until enough others have come, the driver may refuse it.
+  struct ProvisionalFree {
     uint64_t sequence;
     size_t index;
     uint64_t address;
   };
-  static constexpr size_t kMostAnnounced = 4096;
+  static constexpr size_t kMostProvisional = 4096;
 
   void Allocate(const Event& event) {
     // Of the driver's blocks this is something else, and of the pool's how they were served.
@@ -98,8 +98,8 @@ class Collector {
       return;
     }
     if (!frees_complete_) {
-      if (announced_.size() == kMostAnnounced) announced_.pop_front();
-      announced_.push_back({event.sequence, requests_.list.size(), event.address});
+      if (provisional_.size() == kMostProvisional) provisional_.pop_front();
+      provisional_.push_back({event.sequence, requests_.list.size(), event.address});
     }
     Request request = requests_.list[known->second];
     request.event = event.sequence;
@@ -129,8 +129,9 @@ class Collector {
                               .kind = RequestKind::kTouch});
   }
   void Refuse(const Event& event) {
-    const auto found = std::ranges::find(announced_, RefusedSequence(event), &Announced::sequence);
-    if (found == announced_.end()) return;
+    const auto found =
+        std::ranges::find(provisional_, RefusedSequence(event), &ProvisionalFree::sequence);
+    if (found == provisional_.end()) return;
     Request& free = requests_.list[found->index];
     for (size_t i = found->index; i-- > 0;) {
       const Request& before = requests_.list[i];
@@ -140,7 +141,7 @@ class Collector {
       break;
     }
     free.kind = RequestKind::kNone;
-    announced_.erase(found);
+    provisional_.erase(found);
   }
   static uint32_t NumberOf(absl::flat_hash_map<uint64_t, uint32_t>* numbers, uint64_t key,
                            uint32_t first) {
@@ -154,7 +155,7 @@ class Collector {
   absl::btree_set<uint64_t> starts_;            // of live blocks; empty until it is needed
   absl::flat_hash_map<uint64_t, uint32_t> streams_;
   absl::flat_hash_map<uint64_t, uint32_t> pools_;
-  std::deque<Announced> announced_;
+  std::deque<ProvisionalFree> provisional_;
 };
 
 // Tells a call of empty_cache() from what the allocator gives back to make room: by the stack,

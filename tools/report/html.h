@@ -2,7 +2,7 @@
 //
 // Idea: the page holds the same JSON as `vramstow analyze --json`, and in columns what its pictures
 // need: levels, lives, segments. Of a long trace the lives that matter least are left out (and
-// their number is told), so that the page stays below kMostPageBytes whatever the trace.
+// the page says how many), so that the page stays below kMostPageBytes whatever the trace.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,
 // nanoseconds, events.

@@ -58,7 +58,7 @@ std::string WhoOf(const BlockFacts& block) {
   return Printable(!block.site.empty() ? block.site : block.library);
 }
 
-// Neighbours in the list that are alike are told in one line.
+// Neighbours in the list that are alike share one line.
 std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   Table table({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft});
   size_t rows = 0;
