@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/typed_event.h"
 #include "tools/analysis/event_source.h"
 #include "tools/analysis/progress.h"
 #include "tracer/format/reader.h"
