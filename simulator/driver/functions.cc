@@ -1,5 +1,13 @@
-// Every symbol of functions.def exists: a weak one here, which says that it is not supported,
-// unless another file defines it. cuda.h is not included, because the weak ones have no parameters.
+// Every function of the driver exists: a weak one here, which says that it is not supported,
+// unless another file defines it. simulator/generate makes the table from CUDA's headers:
+//
+//   VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream)
+//
+// The name is the documented one, by which cuGetProcAddress knows the function; the symbol is the
+// exported one; the version is that of the CUDA which brought this form; the stream is what stream
+// 0 means in it. The table is sorted by name, then by version.
+//
+// cuda.h is not included, because the weak ones have no parameters.
 #include "simulator/driver/functions.h"
 
 #include <stdio.h>
@@ -26,7 +34,7 @@ int RefuseUnsupported(const char* name, std::atomic<bool>* said) {
     static std::atomic<bool> said{false};                          \
     return vramstow::simulator::RefuseUnsupported(#symbol, &said); \
   }
-#include "simulator/driver/functions.def"
+#include <driver_functions.def>
 #undef VRAMSTOW_DRIVER_FUNCTION
 
 namespace vramstow::simulator {
@@ -37,7 +45,7 @@ using Symbol = void (*)();
 const DriverFunction kFunctions[] = {
 #define VRAMSTOW_DRIVER_FUNCTION(name, symbol, version, stream) \
   {#name, reinterpret_cast<Symbol>(&::symbol), version, DefaultStream::stream},
-#include "simulator/driver/functions.def"
+#include <driver_functions.def>
 #undef VRAMSTOW_DRIVER_FUNCTION
 };
 

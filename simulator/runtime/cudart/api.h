@@ -1,5 +1,5 @@
 // CUDA's public headers, included so that the functions they declare are exported by this library;
-// everything else in it is hidden by the version script (symbols.def).
+// everything else in it is hidden by the version script (made from names.txt).
 //
 // Files that hold functions with a per-thread variant are compiled twice, the second time with
 // CUDA_API_PER_THREAD_DEFAULT_STREAM: the header then renames cudaMemcpy to cudaMemcpy_ptds and so

@@ -34,7 +34,7 @@ DriverTable* Make(DefaultStream stream) {
   table->name = access.Find<PFN_cu##name##_v##version>(                                         \
       "cu" #name, stream == DefaultStream::kLegacy ? (version) : (per_thread_version), stream); \
   STUB(name)
-#include "simulator/runtime/cudart/driver_functions.def"
+#include <cudart_driver_functions.def>
 #undef DRIVER_FUNCTION
 #undef DRIVER_STREAM_FUNCTION
 #undef STUB

@@ -1,4 +1,4 @@
-// The driver functions that the runtime calls, as one table of pointers (driver_functions.def).
+// The driver functions that the runtime calls, as one table of pointers (driver_functions.txt).
 //
 // Idea: filled once, on first use, by cuGetProcAddress queries, twice: once with CUDA's ordinary
 // meaning of stream 0 and once with the per-thread one. Members are named as the driver's functions
@@ -23,7 +23,7 @@ struct DriverTable {
 #define DRIVER_FUNCTION(name, version) PFN_cu##name##_v##version name = nullptr;
 #define DRIVER_STREAM_FUNCTION(name, version, per_thread_version) \
   PFN_cu##name##_v##version name = nullptr;
-#include "simulator/runtime/cudart/driver_functions.def"
+#include <cudart_driver_functions.def>
 #undef DRIVER_FUNCTION
 #undef DRIVER_STREAM_FUNCTION
 

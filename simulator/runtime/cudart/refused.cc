@@ -1,6 +1,7 @@
 // Public functions that this runtime does not have yet: each returns cudaErrorNotSupported and says
-// its name once on stderr. They are defined without their parameters, which they do not look at, so
-// that functions newer than the headers can be named, too.
+// its name once on stderr. Every exported name is defined here, weakly, so that the definition of
+// another file wins where there is one. They are defined without their parameters, which they do
+// not look at, so that functions newer than the headers can be named, too.
 #include <atomic>
 
 #include "simulator/runtime/cudart/message.h"
@@ -23,11 +24,11 @@ int Refuse(std::atomic<bool>* said, const char* name) {
 
 }  // namespace vramstow::simulator::cudart
 
-#define CUDART_SERVED(name)
-#define CUDART_REFUSED(name)                                    \
-  extern "C" __attribute__((visibility("default"))) int name(); \
-  extern "C" int name() {                                       \
-    static constinit std::atomic<bool> said = false;            \
-    return vramstow::simulator::cudart::Refuse(&said, #name);   \
+#define SYMBOL(name)                                                  \
+  extern "C" __attribute__((weak, visibility("default"))) int name(); \
+  extern "C" int name() {                                             \
+    static constinit std::atomic<bool> said = false;                  \
+    return vramstow::simulator::cudart::Refuse(&said, #name);         \
   }
-#include "simulator/runtime/cudart/symbols.def"
+#include <cudart_names.def>
+#undef SYMBOL

@@ -2,7 +2,7 @@
 // status "not supported", and says so once on stderr for each function.
 //
 // The entry points themselves come from common/refusals.S, one weak definition for each name in the
-// library's symbols.def; a function that a source file of the library defines takes its place.
+// library's table of names; a function that a source file of the library defines takes its place.
 //
 // Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is allocated.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_

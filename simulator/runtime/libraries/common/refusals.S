@@ -1,5 +1,5 @@
 // The entry points of what a stand-in exports and does not simulate: one per name in the library's
-// symbols.def (VRAMSTOW_SYMBOLS, a compile definition). Each hands its record to VramstowRefuse and
+// table (VRAMSTOW_SYMBOLS, a compile definition; simulator/generate makes it). Each hands its record to VramstowRefuse and
 // returns what that returns.
 //
 // They are weak: a function of the same name that a source file of the library defines takes their

@@ -1,0 +1,62 @@
+"""What CUDA's headers declare: the names of functions, and the driver's forms of each function.
+
+A toolkit and the packages on PyPI spread the headers over different folders and leave some of them
+out. So a header is looked for in all folders, and one that is nowhere counts as empty: the list
+that belongs to the table has what the header would have declared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+# Macros that give a function's name the suffix of its per-thread form.
+PER_THREAD_NAME = re.compile(r"__CUDA(?:RT)?_API_(PTDS|PTSZ)\s*\(\s*(\w+)\s*\)")
+FORM = re.compile(
+    r"typedef\s+\w+\s*\(\s*CUDAAPI\s*\*\s*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\s*\)\s*\(([^)]*)\)"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of a driver function: the version that brought it, and what it is called with."""
+
+    name: str  # as documented
+    version: int  # 12030 is CUDA 12.3
+    per_thread: str  # "", "_ptsz" or "_ptds"
+    parameters: str
+
+
+def without_comments(text: str) -> str:
+    return COMMENT.sub(" ", text)
+
+
+def read(folders: Iterable[Path], headers: Iterable[str]) -> str:
+    """The text of the headers that are there, without comments."""
+    texts = []
+    for header in headers:
+        places = [folder / header for folder in folders]
+        found = next((place for place in places if place.exists()), None)
+        if found is not None:
+            texts.append(without_comments(found.read_text(errors="replace")))
+    return "\n".join(texts)
+
+
+def function_names(text: str, prefix: str) -> set[str]:
+    """Names that are declared or called in the text and begin with the prefix, a pattern."""
+    names = set(re.findall(rf"\b({prefix}\w*)\s*\(", text))
+    for kind, name in PER_THREAD_NAME.findall(text):
+        if re.match(prefix, name):
+            names.add(f"{name}_{kind.lower()}")
+    return names
+
+
+def driver_forms(text: str) -> set[Form]:
+    """The forms that the function pointer types of cudaTypedefs.h and its companions describe."""
+    return {
+        Form(name, int(version), per_thread, " ".join(parameters.split()))
+        for name, version, per_thread, parameters in FORM.findall(text)
+    }

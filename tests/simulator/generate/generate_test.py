@@ -1,0 +1,126 @@
+"""What the simulator's tables are made of: the scripts of simulator/generate, on small headers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "simulator/generate"
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-B", SCRIPTS / script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def made(folder: Path, header: str, text: str, script: str, *arguments: object) -> str:
+    (folder / header).write_text(text)
+    result = run(script, "--include", folder, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+FORMS = """
+/* typedef CUresult (CUDAAPI *PFN_cuNot_v1000)(void); */
+typedef CUresult (CUDAAPI *PFN_cuCopy_v2000)(CUdeviceptr_v1 to,
+                                             size_t bytes);
+typedef CUresult (CUDAAPI *PFN_cuCopy_v3020)(CUdeviceptr_v2 to, void *from, size_t bytes);
+typedef CUresult (CUDAAPI *PFN_cuCopy_v7000_ptds)(CUdeviceptr_v2 to, void *from, size_t bytes);
+typedef CUresult (CUDAAPI *PFN_cuWait_v8000)(CUstream stream);
+typedef CUresult (CUDAAPI *PFN_cuWait_v8000_ptsz)(CUstream stream);
+"""
+
+
+def driver(folder: Path, lists: str) -> tuple[list[str], str]:
+    (folder / "list").write_text(lists)
+    functions, forwards = folder / "functions", folder / "forwards"
+    files = ["--list", folder / "list", "--functions", functions, "--per-thread", forwards]
+    made(folder, "cudaTypedefs.h", FORMS, "driver_table.py", *files)
+    return functions.read_text().splitlines(), forwards.read_text()
+
+
+def test_a_second_form_ends_in_v2_and_a_per_thread_form_follows_the_newest(tmp_path: Path) -> None:
+    functions, forwards = driver(tmp_path, "")
+    assert functions == [
+        "VRAMSTOW_DRIVER_FUNCTION(cuCopy, cuCopy, 2000, kLegacy)",
+        "VRAMSTOW_DRIVER_FUNCTION(cuCopy, cuCopy_v2, 3020, kLegacy)",
+        "VRAMSTOW_DRIVER_FUNCTION(cuCopy, cuCopy_v2_ptds, 7000, kPerThread)",
+        "VRAMSTOW_DRIVER_FUNCTION(cuWait, cuWait, 8000, kLegacy)",
+        "VRAMSTOW_DRIVER_FUNCTION(cuWait, cuWait_ptsz, 8000, kPerThread)",
+    ]
+    assert "return cuCopy_v2(to, from, bytes);" in forwards
+    assert "return cuWait(stream);" in forwards
+
+
+def test_functions_that_headers_lack_come_from_the_list(tmp_path: Path) -> None:
+    functions, _ = driver(tmp_path, "typedef CUresult (CUDAAPI *PFN_cuNew_v13020)(void);\n")
+    assert "VRAMSTOW_DRIVER_FUNCTION(cuNew, cuNew, 13020, kLegacy)" in functions
+
+
+def test_refused_forms_are_in_the_table_and_pass_nothing_on(tmp_path: Path) -> None:
+    functions, forwards = driver(tmp_path, "refused cuWait_ptsz\nforward cuCopy_v2_ptds cuCopy\n")
+    assert "VRAMSTOW_DRIVER_FUNCTION(cuWait, cuWait_ptsz, 8000, kPerThread)" in functions
+    assert "cuWait" not in forwards
+    assert "return cuCopy(to, from, bytes);" in forwards
+
+
+def test_a_line_of_another_kind_is_told(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("# fine\nforward cuWait_ptsz\n")
+    result = run(
+        "driver_table.py",
+        *("--include", tmp_path, "--list", tmp_path / "list"),
+        *("--functions", tmp_path / "functions", "--per-thread", tmp_path / "forwards"),
+    )
+    assert result.returncode != 0
+    assert "list:2:" in result.stderr
+
+
+LIBRARY = """
+// libThing(not a function)
+#define libCopy __CUDART_API_PTDS(libCopy)
+int libCopy(int a);  int libInline(void);
+int other(int a);
+"""
+
+
+def test_names_of_a_library_are_its_header_with_the_list(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("# private\n+ libOld libOlder\n- libInline\n")
+    table, script = tmp_path / "table", tmp_path / "script"
+    made(
+        tmp_path,
+        "lib.h",
+        LIBRARY,
+        "library_names.py",
+        *("--header", "absent.h", "--header", "lib.h", "--prefix", "lib"),
+        *("--list", tmp_path / "list", "--table", table, "--script", "libx.so.3", script),
+    )
+    names = ["libCopy", "libCopy_ptds", "libOld", "libOlder"]
+    assert table.read_text() == "".join(f"SYMBOL({name})\n" for name in names)
+    assert script.read_text().startswith("libx.so.3 {\n  global:\n    libCopy;\n")
+    assert script.read_text().endswith("  local: *;\n};\n")
+
+
+def test_called_functions_have_the_newest_form_of_the_oldest_headers(tmp_path: Path) -> None:
+    newer = "typedef CUresult (CUDAAPI *PFN_cuWait_v13020)(CUstream stream, int how);\n"
+    (tmp_path / "list").write_text("Wait Copy=2000 # two\n")
+    functions = tmp_path / "functions"
+    files = ["--list", tmp_path / "list", "--functions", functions]
+    made(tmp_path, "cudaTypedefs.h", FORMS + newer, "called_functions.py", *files)
+    assert functions.read_text().splitlines() == [
+        "DRIVER_FUNCTION(Copy, 2000)",
+        "DRIVER_STREAM_FUNCTION(Wait, 8000, 8000)",
+    ]
+
+
+def test_a_called_function_that_no_header_has_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cudaTypedefs.h").write_text(FORMS)
+    (tmp_path / "list").write_text("Waits\n")
+    files = ["--list", tmp_path / "list", "--functions", tmp_path / "functions"]
+    result = run("called_functions.py", "--include", tmp_path, *files)
+    assert result.returncode != 0
+    assert "cuWaits" in result.stderr
