@@ -4,9 +4,9 @@
 # Gives the target CudaHeaders::CudaHeaders, and CudaHeaders_DIRECTORY, CudaHeaders_VERSION.
 set(VRAMSTOW_CUDA_INCLUDE "" CACHE PATH "Folder with cuda.h; empty: look in the usual places")
 
-file(GLOB _venv_cuda ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/nvidia/cu13/include)
+file(GLOB _venv_cuda ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/cu13/include)
 file(GLOB _venv_triton
-     ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/triton/backends/nvidia/include)
+     ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/triton/backends/nvidia/include)
 set(_places)
 if(VRAMSTOW_CUDA_INCLUDE)
   set(_places ${VRAMSTOW_CUDA_INCLUDE})
@@ -33,7 +33,7 @@ endforeach()
 
 # The libraries' headers may lie elsewhere: a toolkit has no cudnn.h, and PyPI has one package each.
 set(CudaHeaders_DIRECTORIES ${CudaHeaders_DIRECTORY})
-file(GLOB _venv_libraries ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/nvidia/*/include)
+file(GLOB _venv_libraries ${VRAMSTOW_ROOT}/.venv/lib/python3.*/site-packages/nvidia/*/include)
 foreach(_header cublas_v2.h cublasLt.h cudnn.h nccl.h cupti.h)
   string(MAKE_C_IDENTIFIER ${_header} _name)
   find_path(CudaHeaders_${_name} ${_header} HINTS ${CudaHeaders_DIRECTORY}

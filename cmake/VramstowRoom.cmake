@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86
 endif()
 
 function(vramstow_options target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${VRAMSTOW_ROOT})
   target_compile_options(${target} PRIVATE ${VRAMSTOW_TUNING})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${VRAMSTOW_WARNINGS}>)
 endfunction()
@@ -34,7 +34,7 @@ function(vramstow_test name)
   find_package(GTest REQUIRED)
   add_executable(${name} ${TEST_SOURCES})
   vramstow_options(${name})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # The code under test is optimised as it is installed; the tests themselves need to compile fast.
   target_compile_options(${name} PRIVATE -O0)
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
