@@ -1,5 +1,4 @@
-// What CUPTI's documentation says of callbacks, over the simulated driver and runtime; and that
-// these and the stand-in agree on what they tell each other.
+// What CUPTI's documentation says of callbacks, over the simulated driver and runtime.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "simulator/runtime/libraries/nvml/api.h"
-#include "simulator/runtime/libraries/nvml/devices.h"
 #include "tests/libraries/device_fixture.h"
 
 namespace vramstow {
@@ -16,30 +15,6 @@ nvmlReturn_t Nvml(const char* name, Arguments... arguments) {
   auto function = reinterpret_cast<nvmlReturn_t (*)(Arguments...)>(dlsym(library, name));
   return function != nullptr ? function(arguments...) : NVML_ERROR_FUNCTION_NOT_FOUND;
 }
-
-// The report that the driver fills in and that NVML reads, declared on both sides of dlsym.
-#define EXPECT_SAME_PLACE(field)                                 \
-  static_assert(offsetof(simulator::DeviceReport, field) ==      \
-                offsetof(vramstowSimulatorDeviceReport, field)); \
-  static_assert(sizeof(simulator::DeviceReport::field) ==        \
-                sizeof(vramstowSimulatorDeviceReport::field))
-static_assert(sizeof(simulator::DeviceReport) == sizeof(vramstowSimulatorDeviceReport));
-EXPECT_SAME_PLACE(name);
-EXPECT_SAME_PLACE(pci_bus_id);
-EXPECT_SAME_PLACE(uuid);
-EXPECT_SAME_PLACE(pci_device_id);
-EXPECT_SAME_PLACE(major);
-EXPECT_SAME_PLACE(minor);
-EXPECT_SAME_PLACE(multiprocessors);
-EXPECT_SAME_PLACE(clock_khz);
-EXPECT_SAME_PLACE(memory_clock_khz);
-EXPECT_SAME_PLACE(memory_bus_bits);
-EXPECT_SAME_PLACE(has_ecc);
-EXPECT_SAME_PLACE(has_nvlink);
-EXPECT_SAME_PLACE(has_context);
-EXPECT_SAME_PLACE(total_bytes);
-EXPECT_SAME_PLACE(used_bytes);
-EXPECT_SAME_PLACE(process_bytes);
 
 class NvmlTest : public DeviceTest {
  protected:

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMostText = 64 * 1024;
-using SimulatorCheck = int (*)(const char* spec, char* text, size_t size);
 
 }  // namespace
 
@@ -34,7 +34,8 @@ absl::StatusOr<std::string> CheckSimulator(const std::string& simulator_director
                      reason == nullptr ? "no reason given" : reason,
                      "): build or install vramstow again, with the simulator."));
   }
-  const auto check = reinterpret_cast<SimulatorCheck>(dlsym(driver, "vramstowSimulatorCheck"));
+  const auto check =
+      reinterpret_cast<decltype(&vramstowSimulatorCheck)>(dlsym(driver, "vramstowSimulatorCheck"));
   if (check == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(path,

@@ -8,8 +8,8 @@ namespace vramstow::simulator {
 namespace {
 
 struct SimulatorFunctions {
-  int (*register_kernel)(const char*, Effect, const size_t*, size_t, uint64_t, void*) = nullptr;
-  void* (*translate)(uint64_t, size_t, int) = nullptr;
+  decltype(&vramstowSimulatorRegisterKernel) register_kernel = nullptr;
+  decltype(&vramstowSimulatorTranslate) translate = nullptr;
 
   SimulatorFunctions() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -12,20 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simulator/simulator_api.h"
+
 namespace vramstow::simulator {
 
-// vramstowSimulatorLaunch of simulator/simulator_api.h: an agreement with the simulated
-// driver across libraries.
-struct EffectLaunch {
-  unsigned grid[3];
-  unsigned block[3];
-  unsigned shared_bytes;
-  int device;
-  void** parameters;
-  size_t parameter_count;
-  void* user;
-};
-using Effect = void (*)(const EffectLaunch* launch);
+using EffectLaunch = vramstowSimulatorLaunch;
+using Effect = vramstowSimulatorKernel;
 
 // From now on the kernel of this name, launched with LaunchWork, does what `effect` does. False:
 // the driver is not the simulated one.

@@ -14,9 +14,9 @@ nvmlDevice_st devices[kDevicesMax];
 std::atomic<int> initializations = 0;
 
 struct DriverFunctions {
-  int (*count)() = nullptr;
-  int (*report)(int device, DeviceReport* report, size_t size) = nullptr;
-  int (*list)(int device, DeviceProcess* processes, int room) = nullptr;
+  decltype(&vramstowSimulatorDeviceCount) count = nullptr;
+  decltype(&vramstowSimulatorReportDevice) report = nullptr;
+  decltype(&vramstowSimulatorListProcesses) list = nullptr;
 
   DriverFunctions() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

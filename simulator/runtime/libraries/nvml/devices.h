@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simulator/runtime/libraries/nvml/api.h"
+#include "simulator/simulator_api.h"
 
 // A handle's target: only its place in the table matters.
 struct nvmlDevice_st {
@@ -21,32 +22,8 @@ struct nvmlDevice_st {
 
 namespace vramstow::simulator {
 
-// What vramstowSimulatorReportDevice fills in: an agreement with the simulated driver across
-// libraries, written down on both sides and compared by tests/libraries.
-struct DeviceReport {
-  char name[96];
-  char pci_bus_id[16];
-  unsigned char uuid[16];
-  unsigned pci_device_id;
-  int major;
-  int minor;
-  int multiprocessors;
-  int clock_khz;
-  int memory_clock_khz;
-  int memory_bus_bits;
-  int has_ecc;
-  int has_nvlink;
-  int has_context;
-  uint64_t total_bytes;
-  uint64_t used_bytes;
-  uint64_t process_bytes;
-};
-
-// One of the processes that vramstowSimulatorListProcesses lists, likewise.
-struct DeviceProcess {
-  uint64_t process;
-  uint64_t bytes;
-};
+using DeviceReport = vramstowSimulatorDeviceReport;
+using DeviceProcess = vramstowSimulatorProcess;
 
 // Looks for the driver; true if it is the simulator's and its SPEC is right.
 bool FindDriver();
