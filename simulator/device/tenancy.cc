@@ -69,30 +69,52 @@ bool IsLocked(int file, off_t start, off_t length) {
 
 }  // namespace
 
-struct Tenancy::Table {
-  std::atomic<uint64_t> magic;  // set last
-  std::atomic<uint32_t> gone;   // the name has been removed: newcomers make another file
-  std::atomic<uint32_t> slots;  // so many have ever been used
-  pthread_mutex_t mutex;
-  Slot slot[kSlots];
-};
-
 namespace {
 
-// Holds the file's mutex. A process that died with it leaves counters that are right all the same:
-// each is one store.
-class TableLock {
+// A lock in the file, between processes. One that died with it leaves counters that are right all
+// the same: each is one store.
+class VRAMSTOW_CAPABILITY("mutex") FileMutex {
  public:
-  explicit TableLock(pthread_mutex_t* mutex) : mutex_(mutex) {
-    if (pthread_mutex_lock(mutex_) == EOWNERDEAD) pthread_mutex_consistent(mutex_);
+  bool Make() {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    const bool made = pthread_mutex_init(&mutex_, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return made;
   }
-  ~TableLock() { pthread_mutex_unlock(mutex_); }
+  void Lock() VRAMSTOW_ACQUIRE() {
+    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+  }
+  void Unlock() VRAMSTOW_RELEASE() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_;
+};
+
+class VRAMSTOW_SCOPED_CAPABILITY TableLock {
+ public:
+  explicit TableLock(FileMutex* mutex) VRAMSTOW_ACQUIRE(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  ~TableLock() VRAMSTOW_RELEASE() { mutex_->Unlock(); }
   TableLock(const TableLock&) = delete;
   TableLock& operator=(const TableLock&) = delete;
 
  private:
-  pthread_mutex_t* mutex_;
+  FileMutex* mutex_;
 };
+
+}  // namespace
+
+struct Tenancy::Table {
+  std::atomic<uint64_t> magic;  // set last
+  std::atomic<uint32_t> gone;   // the name has been removed: newcomers make another file
+  std::atomic<uint32_t> slots;  // so many have ever been used
+  FileMutex mutex;              // slots are counted and found empty under it
+  Slot slot[kSlots];
+};
+
+namespace {
 
 void RemoveIfStale(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -152,12 +174,7 @@ void Tenancy::Close() {
 // here leaves a file without its magic, which the next one fills again.
 bool Tenancy::Prepare() {
   if (table_->magic == kMagic) return true;
-  pthread_mutexattr_t attributes;
-  pthread_mutexattr_init(&attributes);
-  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-  const bool made = pthread_mutex_init(&table_->mutex, &attributes) == 0;
-  pthread_mutexattr_destroy(&attributes);
+  const bool made = table_->mutex.Make();
   if (made) table_->magic = kMagic;
   return made;
 }
@@ -208,7 +225,7 @@ bool Tenancy::EnterSlot() {
 }
 
 bool Tenancy::Enter(std::string* error) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   if (slot_ >= 0) return true;
   constexpr int kTries = 100;  // the file may be removed between opening and entering it
   for (int i = 0; i < kTries; ++i) {
@@ -250,7 +267,7 @@ uint64_t Tenancy::Sum(int card) const {
 }
 
 bool Tenancy::Take(int card, uint64_t bytes, uint64_t capacity) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   if (slot_ < 0 || bytes > capacity) return false;
   const TableLock lock(&table_->mutex);
   if (Sum(card) > capacity - bytes) {
@@ -262,7 +279,7 @@ bool Tenancy::Take(int card, uint64_t bytes, uint64_t capacity) {
 }
 
 void Tenancy::Give(int card, uint64_t bytes) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   if (slot_ >= 0) table_->slot[slot_].used[card] -= bytes;
 }
 
@@ -275,7 +292,7 @@ void Tenancy::Refresh() {
 }
 
 uint64_t Tenancy::Used(int card) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   Refresh();
   if (table_ == nullptr) return 0;
   const TableLock lock(&table_->mutex);
@@ -284,7 +301,7 @@ uint64_t Tenancy::Used(int card) {
 }
 
 std::vector<Tenant> Tenancy::Tenants(int card) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   std::vector<Tenant> tenants;
   Refresh();
   if (table_ == nullptr) return tenants;
@@ -300,7 +317,7 @@ std::vector<Tenant> Tenancy::Tenants(int card) {
 }
 
 void Tenancy::Leave() {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(&mutex_);
   if (table_ != nullptr && slot_ >= 0) {
     const TableLock lock(&table_->mutex);
     for (auto& used : table_->slot[slot_].used) used = 0;

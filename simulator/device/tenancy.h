@@ -16,11 +16,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "simulator/device/spec.h"
+#include "simulator/mutex.h"
 
 namespace vramstow::simulator {
 
@@ -58,20 +58,20 @@ class Tenancy {
   struct Table;
 
   // With `create` the making byte is locked afterwards.
-  bool Open(bool create, std::string* error);
-  bool Prepare();
-  void Close();
-  bool EnterSlot();
-  bool IsAlive(unsigned slot) const;
-  void SweepDead();
-  uint64_t Sum(int card) const;
-  void Refresh();
+  bool Open(bool create, std::string* error) VRAMSTOW_REQUIRES(mutex_);
+  bool Prepare() VRAMSTOW_REQUIRES(mutex_);
+  void Close() VRAMSTOW_REQUIRES(mutex_);
+  bool EnterSlot() VRAMSTOW_REQUIRES(mutex_);
+  bool IsAlive(unsigned slot) const VRAMSTOW_REQUIRES(mutex_);
+  void SweepDead() VRAMSTOW_REQUIRES(mutex_);
+  uint64_t Sum(int card) const VRAMSTOW_REQUIRES(mutex_);
+  void Refresh() VRAMSTOW_REQUIRES(mutex_);
 
   std::string path_;
-  std::mutex mutex_;  // this object's own members; taken before the file's
-  int file_ = -1;
-  Table* table_ = nullptr;
-  int slot_ = -1;
+  Mutex mutex_;  // taken before the file's
+  int file_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
+  Table* table_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
+  int slot_ VRAMSTOW_GUARDED_BY(mutex_) = -1;
 };
 
 // Who shares cards with this process: what share= says, else the run that `run_id` names, else

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "simulator/mutex.h"
 
 namespace vramstow::simulator::cudart {
 
@@ -56,14 +57,14 @@ struct FatBinary {
 
 namespace {
 
-// Guarded by `lock` in whole. Leaked: exit handlers of other libraries still come here.
+// Leaked: exit handlers of other libraries still come here.
 struct Registry {
-  std::mutex lock;
-  std::vector<FatBinary*> binaries;
+  Mutex mutex;  // also guards what a FatBinary holds
+  std::vector<FatBinary*> binaries VRAMSTOW_GUARDED_BY(mutex);
   // Something was registered that is not in the index yet.
-  bool stale = false;
-  std::unordered_map<const void*, Place> index;
-  std::unordered_set<const void*> kernels;
+  bool stale VRAMSTOW_GUARDED_BY(mutex) = false;
+  std::unordered_map<const void*, Place> index VRAMSTOW_GUARDED_BY(mutex);
+  std::unordered_set<const void*> kernels VRAMSTOW_GUARDED_BY(mutex);
 };
 
 Registry& TheRegistry() {
@@ -71,9 +72,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-using Guard = std::lock_guard<std::mutex>;
-
-void IndexEntries(Registry& registry) {
+void IndexEntries(Registry& registry) VRAMSTOW_REQUIRES(registry.mutex) {
   if (!registry.stale) {
     return;
   }
@@ -87,13 +86,35 @@ void IndexEntries(Registry& registry) {
   }
 }
 
-Place* Find(Registry& registry, const void* host) {
+Place* Find(Registry& registry, const void* host) VRAMSTOW_REQUIRES(registry.mutex) {
   auto found = registry.index.find(host);
   if (found == registry.index.end()) {
     IndexEntries(registry);
     found = registry.index.find(host);
   }
   return found == registry.index.end() ? nullptr : &found->second;
+}
+
+// What the index has of this address, if it is the binary's.
+void Forget(Registry& registry, const FatBinary* binary, const void* host)
+    VRAMSTOW_REQUIRES(registry.mutex) {
+  auto found = registry.index.find(host);
+  if (found != registry.index.end() && found->second.binary == binary) {
+    registry.index.erase(found);
+  }
+}
+
+void Unregister(Registry& registry, FatBinary* binary) VRAMSTOW_REQUIRES(registry.mutex) {
+  for (size_t i = 0; i < binary->indexed; ++i) {
+    const Entry& entry = binary->entries[i];
+    Forget(registry, binary, entry.host);
+    if (entry.kind == Kind::kManaged) {
+      Forget(registry, binary, *static_cast<void* const*>(entry.host));
+    }
+  }
+  auto& binaries = registry.binaries;
+  binaries.erase(std::remove(binaries.begin(), binaries.end(), binary), binaries.end());
+  delete binary;
 }
 
 cudaError_t Load(FatBinary* binary) {
@@ -110,7 +131,8 @@ cudaError_t Load(FatBinary* binary) {
 // A managed variable is a pointer in the host's program. A driver that has no image of the variable
 // (a simulated one does not look into device code) gives no memory for it: then it gets its own,
 // zeroed like any managed memory, whatever value the source gives it.
-cudaError_t LoadManagedVariable(FatBinary* binary, const Entry& entry) {
+cudaError_t LoadManagedVariable(Registry& registry, FatBinary* binary, const Entry& entry)
+    VRAMSTOW_REQUIRES(registry.mutex) {
   CUdeviceptr address = 0;
   CUresult result = Driver().LibraryGetManaged(&address, nullptr, binary->library, entry.name);
   if (result == CUDA_ERROR_NOT_FOUND) {
@@ -120,12 +142,12 @@ cudaError_t LoadManagedVariable(FatBinary* binary, const Entry& entry) {
     void* memory = reinterpret_cast<void*>(address);
     *static_cast<void**>(const_cast<void*>(entry.host)) = memory;
     // Compiled code names the variable by its memory, not by the pointer that was registered.
-    TheRegistry().index[memory] = {binary, entry.name, entry.host, entry.size, entry.kind, nullptr};
+    registry.index[memory] = {binary, entry.name, entry.host, entry.size, entry.kind, nullptr};
   }
   return FromDriver(result);
 }
 
-cudaError_t LoadManaged(FatBinary* binary) {
+cudaError_t LoadManaged(Registry& registry, FatBinary* binary) VRAMSTOW_REQUIRES(registry.mutex) {
   if (binary->managed_ready) {
     return cudaSuccess;
   }
@@ -134,7 +156,7 @@ cudaError_t LoadManaged(FatBinary* binary) {
   }
   for (const Entry& entry : binary->entries) {
     if (entry.kind == Kind::kManaged) {
-      if (cudaError_t error = LoadManagedVariable(binary, entry); error != cudaSuccess) {
+      if (cudaError_t error = LoadManagedVariable(registry, binary, entry); error != cudaSuccess) {
         return error;
       }
     }
@@ -159,14 +181,14 @@ FatBinary* RegisterFatBinary(const void* wrapper) {
     binary->image = static_cast<const FatBinaryWrapper*>(wrapper)->data;
   }
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   registry.binaries.push_back(binary);
   return binary;
 }
 
 void RegisterKernel(FatBinary* binary, const void* host_function, const char* name) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   binary->entries.push_back({host_function, name, 0, Kind::kKernel});
   registry.stale = true;
 }
@@ -174,7 +196,7 @@ void RegisterKernel(FatBinary* binary, const void* host_function, const char* na
 void RegisterVariable(FatBinary* binary, const void* host_variable, const char* name, size_t size,
                       bool managed) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   binary->entries.push_back(
       {host_variable, name, size, managed ? Kind::kManaged : Kind::kVariable});
   registry.stale = true;
@@ -183,41 +205,25 @@ void RegisterVariable(FatBinary* binary, const void* host_variable, const char* 
 void UnregisterFatBinary(FatBinary* binary) {
   Registry& registry = TheRegistry();
   // A forked child may have inherited the lock as taken; its exit must not hang on that.
-  std::unique_lock<std::mutex> guard(registry.lock, std::try_to_lock);
-  for (int tries = 0; !guard.owns_lock() && tries < 100; ++tries) {
+  for (int tries = 0; tries <= 100; ++tries) {
+    if (registry.mutex.TryLock()) {
+      Unregister(registry, binary);
+      registry.mutex.Unlock();
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    static_cast<void>(guard.try_lock());
   }
-  if (!guard.owns_lock()) {
-    return;
-  }
-  auto forget = [&](const void* host) {
-    auto found = registry.index.find(host);
-    if (found != registry.index.end() && found->second.binary == binary) {
-      registry.index.erase(found);
-    }
-  };
-  for (size_t i = 0; i < binary->indexed; ++i) {
-    const Entry& entry = binary->entries[i];
-    forget(entry.host);
-    if (entry.kind == Kind::kManaged) {
-      forget(*static_cast<void* const*>(entry.host));
-    }
-  }
-  auto& binaries = registry.binaries;
-  binaries.erase(std::remove(binaries.begin(), binaries.end(), binary), binaries.end());
-  delete binary;
 }
 
 cudaError_t InitialiseManaged(FatBinary* binary) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
-  return LoadManaged(binary);
+  const MutexLock lock(&registry.mutex);
+  return LoadManaged(registry, binary);
 }
 
 cudaError_t FindKernel(const void* function, CUkernel* kernel) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   Place* place = Find(registry, function);
   if (place == nullptr || place->kind != Kind::kKernel) {
     if (registry.kernels.count(function) == 0) {
@@ -244,19 +250,19 @@ cudaError_t FindKernel(const void* function, CUkernel* kernel) {
 
 void RememberKernel(CUkernel kernel) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   registry.kernels.insert(kernel);
 }
 
 cudaError_t FindVariable(const void* host_variable, CUdeviceptr* address, size_t* size) {
   Registry& registry = TheRegistry();
-  Guard guard(registry.lock);
+  const MutexLock lock(&registry.mutex);
   Place* place = Find(registry, host_variable);
   if (place == nullptr || place->kind == Kind::kKernel) {
     return cudaErrorInvalidSymbol;
   }
   if (place->kind == Kind::kManaged) {
-    cudaError_t error = LoadManaged(place->binary);
+    cudaError_t error = LoadManaged(registry, place->binary);
     if (error == cudaSuccess) {
       *address = Address(*static_cast<void* const*>(place->host));
     }

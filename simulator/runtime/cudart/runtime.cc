@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+
+#include "simulator/mutex.h"
 
 namespace vramstow::simulator::cudart {
 
@@ -13,7 +14,6 @@ constexpr int kNoDevice = -1;
 
 struct Device {
   CUcontext primary = nullptr;
-  CUdevice handle = 0;
   bool retained = false;
 };
 
@@ -27,11 +27,13 @@ struct ThreadState {
 
 constinit thread_local ThreadState thread_state;
 
-// Guards the arrays below while they are filled or a primary context is retained or reset.
-constinit std::mutex lock;
-constinit Device devices[kMaxDevices];
-constinit int valid_devices[kMaxDevices] = {};
-constinit int valid_count = 0;
+// Held while the tables below are filled, or a primary context is retained or reset.
+constinit Mutex mutex;
+// Written before `initialised`, and read without the lock after it.
+constinit CUdevice handles[kMaxDevices] = {};
+constinit Device devices[kMaxDevices] VRAMSTOW_GUARDED_BY(mutex);
+constinit int valid_devices[kMaxDevices] VRAMSTOW_GUARDED_BY(mutex) = {};
+constinit int valid_count VRAMSTOW_GUARDED_BY(mutex) = 0;
 constinit std::atomic<int> device_count = 0;
 constinit std::atomic<bool> initialised = false;
 // Counts resets: what a thread knows about its context holds for one generation only.
@@ -50,7 +52,7 @@ cudaError_t Initialise() {
     return FromDriver(result);
   }
   profiler_place.store(FindProfilerPlace(), std::memory_order_release);
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   if (initialised.load(std::memory_order_relaxed)) {
     return cudaSuccess;
   }
@@ -60,7 +62,7 @@ cudaError_t Initialise() {
   }
   count = std::min(count, kMaxDevices);
   for (int i = 0; i < count; ++i) {
-    if (CUresult result = driver.DeviceGet(&devices[i].handle, i); result != CUDA_SUCCESS) {
+    if (CUresult result = driver.DeviceGet(&handles[i], i); result != CUDA_SUCCESS) {
       return FromDriver(result);
     }
   }
@@ -71,13 +73,13 @@ cudaError_t Initialise() {
 
 // The device of a thread that has chosen none.
 int DefaultDevice() {
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   return valid_count > 0 ? valid_devices[0] : 0;
 }
 
 // True, and the device's number, if `context` is the primary context of one.
 bool IsPrimary(CUcontext context, int* device, bool* retained) {
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   for (int i = 0; i < device_count.load(std::memory_order_relaxed); ++i) {
     if (devices[i].primary == context) {
       *device = i;
@@ -160,7 +162,7 @@ cudaError_t FindDevice(int device, CUdevice* handle) {
   if (device < 0 || device >= device_count.load(std::memory_order_acquire)) {
     return cudaErrorInvalidDevice;
   }
-  *handle = devices[device].handle;
+  *handle = handles[device];
   return cudaSuccess;
 }
 
@@ -179,7 +181,7 @@ cudaError_t CurrentDevice(int* device) {
     return FromDriver(result);
   }
   for (int i = 0; i < device_count.load(std::memory_order_relaxed); ++i) {
-    if (devices[i].handle == handle) {
+    if (handles[i] == handle) {
       *device = i;
       return cudaSuccess;
     }
@@ -192,7 +194,7 @@ cudaError_t RetainPrimary(int device, CUcontext* context) {
   if (cudaError_t error = FindDevice(device, &handle); error != cudaSuccess) {
     return error;
   }
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   Device& entry = devices[device];
   if (!entry.retained) {
     const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
@@ -227,7 +229,7 @@ cudaError_t ResetDevice(int device) {
     return error;
   }
   const DriverTable& driver = DriverTable::Get(DefaultStream::kLegacy);
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   CUresult result = driver.DevicePrimaryCtxReset(handle);
   if (result != CUDA_SUCCESS) {
     return FromDriver(result);
@@ -251,7 +253,7 @@ cudaError_t SetValidDevices(const int* chosen, int count) {
       return error;
     }
   }
-  std::lock_guard<std::mutex> guard(lock);
+  const MutexLock lock(&mutex);
   std::copy(chosen, chosen + count, valid_devices);
   valid_count = count;
   return cudaSuccess;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/driver_access.h"
 
 // Macro arguments are types here, which cannot be put in parentheses.
@@ -70,7 +70,7 @@ class KernelCache {
   }
 
   CUresult Find(const char* name, CUkernel* kernel) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (size_t i = 0; i < count_; ++i) {
       if (strcmp(entries_[i].name, name) == 0) {
         *kernel = entries_[i].kernel;
@@ -99,10 +99,10 @@ class KernelCache {
     CUkernel kernel;
   };
 
-  std::mutex mutex_;
-  CUlibrary library_ = nullptr;
-  size_t count_ = 0;
-  Entry entries_[kMaximum] = {};
+  Mutex mutex_;
+  CUlibrary library_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
+  size_t count_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  Entry entries_[kMaximum] VRAMSTOW_GUARDED_BY(mutex_) = {};
 };
 
 unsigned Tiles(int64_t extent, int64_t limit) {

@@ -8,7 +8,8 @@
 namespace vramstow::simulator {
 namespace {
 
-size_t RoundUp(size_t bytes) { return (bytes + 255) / 256 * 256; }
+// Each buffer begins at a multiple of 256 bytes.
+size_t Aligned(size_t bytes) { return RoundUp(bytes, 256); }
 
 }  // namespace
 
@@ -21,11 +22,11 @@ size_t ConvolutionWorkspace(ConvolutionPass pass, const ConvolutionShape& shape)
   const size_t element = BytesOf(shape.type);
   size_t bytes = 0;
   if (element <= 2 && !shape.channels_last) {
-    bytes += RoundUp(shape.x_elements * element) + RoundUp(shape.w_elements * element) +
-             RoundUp(shape.y_elements * element);
+    bytes += Aligned(shape.x_elements * element) + Aligned(shape.w_elements * element) +
+             Aligned(shape.y_elements * element);
   }
   if (pass == ConvolutionPass::kBackwardFilter) {
-    bytes += RoundUp(shape.w_elements * sizeof(float));
+    bytes += Aligned(shape.w_elements * sizeof(float));
   }
   return bytes;
 }

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <mutex>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/effect.h"
 #include "simulator/runtime/libraries/common/kernels.h"
@@ -21,11 +21,11 @@ constexpr int64_t kValues = int64_t{1} << 22;
 constexpr uint64_t kDurationNs = 10000;
 
 struct Plans {
-  std::mutex mutex;
-  std::map<cufftHandle, Plan> plans;
-  cufftHandle next = 1;
+  Mutex mutex;
+  std::map<cufftHandle, Plan> plans VRAMSTOW_GUARDED_BY(mutex);
+  cufftHandle next VRAMSTOW_GUARDED_BY(mutex) = 1;
   // By number. Never shrinks: a launch or a graph may still name one. A deque keeps them in place.
-  std::deque<Geometry> geometries;
+  std::deque<Geometry> geometries VRAMSTOW_GUARDED_BY(mutex);
 };
 
 Plans& ThePlans() {
@@ -44,7 +44,7 @@ void RunTransform(const EffectLaunch* launch) {
   Geometry geometry;
   {
     Plans& plans = ThePlans();
-    const std::lock_guard<std::mutex> lock(plans.mutex);
+    const MutexLock lock(&plans.mutex);
     if (words[0] >= plans.geometries.size()) return;
     geometry = plans.geometries[words[0]];
   }
@@ -95,7 +95,7 @@ cufftResult CreatePlan(cufftHandle* handle) {
   static const bool registered = RegisterEffect("cufft_transform", RunTransform, kDurationNs);
   static_cast<void>(registered);  // without it outputs stay as they are
   Plans& plans = ThePlans();
-  const std::lock_guard<std::mutex> lock(plans.mutex);
+  const MutexLock lock(&plans.mutex);
   *handle = plans.next++;
   plans.plans[*handle] = {};
   return CUFFT_SUCCESS;
@@ -105,7 +105,7 @@ cufftResult DestroyPlan(cufftHandle handle) {
   Plan plan;
   {
     Plans& plans = ThePlans();
-    const std::lock_guard<std::mutex> lock(plans.mutex);
+    const MutexLock lock(&plans.mutex);
     const auto found = plans.plans.find(handle);
     if (found == plans.plans.end()) return CUFFT_INVALID_PLAN;
     plan = found->second;
@@ -118,7 +118,7 @@ cufftResult DestroyPlan(cufftHandle handle) {
 cufftResult WithPlan(cufftHandle handle, cufftResult (*action)(Plan* plan, void* argument),
                      void* argument) {
   Plans& plans = ThePlans();
-  const std::lock_guard<std::mutex> lock(plans.mutex);
+  const MutexLock lock(&plans.mutex);
   const auto found = plans.plans.find(handle);
   return found == plans.plans.end() ? CUFFT_INVALID_PLAN : action(&found->second, argument);
 }
@@ -165,7 +165,7 @@ cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_by
   Plans& plans = ThePlans();
   bool allocates = false;
   {
-    const std::lock_guard<std::mutex> lock(plans.mutex);
+    const MutexLock lock(&plans.mutex);
     const auto found = plans.plans.find(handle);
     if (found == plans.plans.end() || found->second.made) return CUFFT_INVALID_PLAN;
     Plan& plan = found->second;
@@ -196,7 +196,7 @@ cufftResult Execute(cufftHandle handle, const void* input, void* output, int dir
   WorkSize size;
   {
     Plans& plans = ThePlans();
-    const std::lock_guard<std::mutex> lock(plans.mutex);
+    const MutexLock lock(&plans.mutex);
     const auto found = plans.plans.find(handle);
     if (found == plans.plans.end() || !found->second.made) return CUFFT_INVALID_PLAN;
     words[0] = found->second.geometry;

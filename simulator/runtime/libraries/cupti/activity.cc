@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <mutex>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/cupti/call_names.h"
 #include "simulator/runtime/libraries/cupti/clock.h"
@@ -21,8 +21,8 @@ struct Attribute {
 };
 
 struct Attributes {
-  std::mutex mutex;
-  std::map<int, Attribute> known = {
+  Mutex mutex;
+  std::map<int, Attribute> known VRAMSTOW_GUARDED_BY(mutex) = {
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, {sizeof(size_t), 3200000}},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, {sizeof(size_t), 8388608}},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, {sizeof(size_t), 250}},
@@ -73,7 +73,7 @@ CUptiResult SwitchCall(CallDomain domain, CUpti_CallbackId id, bool on) {
 CUptiResult MoveAttribute(CUpti_ActivityAttribute name, size_t* bytes, void* value, bool store) {
   if (bytes == nullptr || value == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Attributes& attributes = TheAttributes();
-  const std::lock_guard<std::mutex> lock(attributes.mutex);
+  const MutexLock lock(&attributes.mutex);
   const auto known = attributes.known.find(name);
   if (known == attributes.known.end()) return CUPTI_ERROR_INVALID_PARAMETER;
   Attribute& attribute = known->second;

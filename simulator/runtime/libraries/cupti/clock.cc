@@ -25,21 +25,21 @@ CuptiClock& TheClock() {
 
 void CuptiClock::UseClient(Callback callback) {
   const Pair pair = {HostNow(), callback()};
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   callback_ = callback;
   first_ = latest_ = pair;
 }
 
 uint64_t CuptiClock::Now() {
   const int64_t host = HostNow();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (callback_ == nullptr) return static_cast<uint64_t>(host);
   latest_ = {host, callback_()};
   return latest_.client;
 }
 
 uint64_t CuptiClock::ToClient(int64_t host_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (callback_ == nullptr) return static_cast<uint64_t>(host_ns);
   // A short line is a bad one.
   constexpr int64_t kShortNs = 1'000'000;
@@ -56,7 +56,7 @@ uint64_t CuptiClock::ToClient(int64_t host_ns) {
 
 int64_t CuptiClock::OffsetAt(uint64_t virtual_ns) {
   const int64_t offset = HostNow() - static_cast<int64_t>(virtual_ns);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   offset_ns_ = has_offset_ ? std::max(offset_ns_, offset) : offset;
   has_offset_ = true;
   return offset_ns_;
@@ -65,7 +65,7 @@ int64_t CuptiClock::OffsetAt(uint64_t virtual_ns) {
 void CuptiClock::Pace(uint64_t virtual_ns) {
   int64_t ahead = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (!has_offset_) return;
     ahead = static_cast<int64_t>(virtual_ns) + offset_ns_ - HostNow();
   }

@@ -15,7 +15,8 @@
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CLOCK_H_
 
 #include <cstdint>
-#include <mutex>
+
+#include "simulator/mutex.h"
 
 namespace vramstow::simulator {
 
@@ -41,12 +42,12 @@ class CuptiClock {
     uint64_t client = 0;
   };
 
-  std::mutex mutex_;
-  Callback callback_ = nullptr;
-  Pair first_;
-  Pair latest_;
-  int64_t offset_ns_ = 0;
-  bool has_offset_ = false;
+  Mutex mutex_;
+  Callback callback_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
+  Pair first_ VRAMSTOW_GUARDED_BY(mutex_);
+  Pair latest_ VRAMSTOW_GUARDED_BY(mutex_);
+  int64_t offset_ns_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
+  bool has_offset_ VRAMSTOW_GUARDED_BY(mutex_) = false;
 };
 
 CuptiClock& TheClock();

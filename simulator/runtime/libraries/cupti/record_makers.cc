@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/cupti/clock.h"
 #include "simulator/runtime/libraries/cupti/observer.h"
 #include "simulator/runtime/libraries/cupti/records.h"
@@ -142,7 +142,7 @@ constexpr MemoryCall kMemoryCalls[] = {
 class ManagedMemory {
  public:
   CUpti_ActivityMemoryKind Note(const MemoryCall& call, uint64_t address) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (call.kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED) addresses_[address] = true;
     if (call.kind != CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN) return call.kind;
     return addresses_.erase(address) != 0 ? CUPTI_ACTIVITY_MEMORY_KIND_MANAGED
@@ -150,8 +150,8 @@ class ManagedMemory {
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<uint64_t, bool> addresses_;
+  Mutex mutex_;
+  std::unordered_map<uint64_t, bool> addresses_ VRAMSTOW_GUARDED_BY(mutex_);
 };
 
 CUpti_ActivitySynchronizationType SynchronizationOf(std::string_view call) {

@@ -48,18 +48,18 @@ void Records::SetCallbacks(CUpti_BuffersCallbackRequestFunc request,
                            CUpti_BuffersCallbackCompleteFunc complete) {
   // What the client before has not got yet is given to it first.
   Deliver(true);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   request_ = request;
   complete_ = complete;
 }
 
 bool Records::has_callbacks() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return request_ != nullptr;
 }
 
 void Records::Append(const void* record, size_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (request_ == nullptr) {
     ++dropped_;
     return;
@@ -78,7 +78,7 @@ void Records::Complete() {
   if (buffer == nullptr) return;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     complete = complete_;
   }
   const InsideClient inside;
@@ -89,7 +89,7 @@ void Records::Complete() {
 bool Records::Request() {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     request = request_;
   }
   const InsideClient inside;
@@ -99,10 +99,10 @@ bool Records::Request() {
 }
 
 void Records::Deliver(bool all) {
-  const std::lock_guard<std::mutex> delivery(delivery_);
+  const MutexLock delivery(&delivery_);
   std::vector<char> aside;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     aside.swap(aside_);
   }
   for (size_t at = 0; at < aside.size();) {
@@ -112,7 +112,7 @@ void Records::Deliver(bool all) {
     if (!HasRoom(bytes)) {
       Complete();
       if (!Request() || !HasRoom(bytes)) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const MutexLock lock(&mutex_);
         ++dropped_;
         at += bytes;
         continue;
@@ -127,7 +127,7 @@ void Records::Deliver(bool all) {
 }
 
 size_t Records::TakeDropped() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return std::exchange(dropped_, 0);
 }
 

@@ -12,9 +12,9 @@
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORDS_H_
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/cupti/cupti.h"
 
 namespace vramstow::simulator {
@@ -49,22 +49,24 @@ class Records {
 
  private:
   void Append(const void* record, size_t bytes);
-  bool HasRoom(size_t bytes) const;
-  void Complete();
-  bool Request();
+  bool HasRoom(size_t bytes) const VRAMSTOW_REQUIRES(delivery_);
+  void Complete() VRAMSTOW_REQUIRES(delivery_);
+  bool Request() VRAMSTOW_REQUIRES(delivery_);
 
-  std::mutex mutex_;  // of what follows
-  CUpti_BuffersCallbackRequestFunc request_ = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
-  std::vector<char> aside_;
-  size_t dropped_ = 0;
+  // Held while the client is called.
+  Mutex delivery_ VRAMSTOW_ACQUIRED_BEFORE(mutex_);
+  uint8_t* buffer_ VRAMSTOW_GUARDED_BY(delivery_) = nullptr;
+  size_t size_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
+  size_t valid_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
+  // 0: as many as there is room for.
+  size_t most_records_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
+  size_t records_ VRAMSTOW_GUARDED_BY(delivery_) = 0;
 
-  std::mutex delivery_;  // of the buffer; taken first, held while the client is called
-  uint8_t* buffer_ = nullptr;
-  size_t size_ = 0;
-  size_t valid_ = 0;
-  size_t most_records_ = 0;  // 0: as many as there is room for
-  size_t records_ = 0;
+  Mutex mutex_;
+  CUpti_BuffersCallbackRequestFunc request_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
+  std::vector<char> aside_ VRAMSTOW_GUARDED_BY(mutex_);
+  size_t dropped_ VRAMSTOW_GUARDED_BY(mutex_) = 0;
 };
 
 Records& TheRecords();

@@ -3,8 +3,8 @@
 #include "simulator/runtime/libraries/cupti/subscriber.h"
 
 #include <atomic>
-#include <mutex>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/cupti/call_names.h"
 #include "simulator/runtime/libraries/cupti/observer.h"
 
@@ -19,8 +19,8 @@ constexpr size_t kCallbacks = 4096;
 
 // Callbacks are looked up without the lock, on every call of the program.
 struct Subscription {
-  std::mutex mutex;
-  bool taken = false;
+  Mutex mutex;
+  bool taken VRAMSTOW_GUARDED_BY(mutex) = false;
   CUpti_Subscriber_st handle;
   std::atomic<CUpti_CallbackFunc> function = nullptr;
   std::atomic<void*> user = nullptr;
@@ -36,7 +36,7 @@ Subscription& TheSubscription() {
 CUptiResult Enable(uint32_t enable, CUpti_SubscriberHandle subscriber, size_t domain, size_t first,
                    size_t last) {
   Subscription& subscription = TheSubscription();
-  const std::lock_guard<std::mutex> lock(subscription.mutex);
+  const MutexLock lock(&subscription.mutex);
   if (!subscription.taken || subscriber != &subscription.handle || domain >= kDomains ||
       last > kCallbacks) {
     return CUPTI_ERROR_INVALID_PARAMETER;
@@ -90,7 +90,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
                            void* userdata) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Subscription& subscription = TheSubscription();
-  const std::lock_guard<std::mutex> lock(subscription.mutex);
+  const MutexLock lock(&subscription.mutex);
   if (subscription.taken) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   subscription.taken = true;
   subscription.user.store(userdata, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   Subscription& subscription = TheSubscription();
-  const std::lock_guard<std::mutex> lock(subscription.mutex);
+  const MutexLock lock(&subscription.mutex);
   if (!subscription.taken || subscriber != &subscription.handle) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
@@ -135,7 +135,7 @@ CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscr
 CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subscriber,
                                   CUpti_CallbackDomain domain, CUpti_CallbackId cbid) {
   Subscription& subscription = TheSubscription();
-  const std::lock_guard<std::mutex> lock(subscription.mutex);
+  const MutexLock lock(&subscription.mutex);
   if (enable == nullptr || !subscription.taken || subscriber != &subscription.handle ||
       domain >= kDomains || cbid >= kCallbacks) {
     return CUPTI_ERROR_INVALID_PARAMETER;

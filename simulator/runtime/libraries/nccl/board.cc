@@ -15,6 +15,8 @@
 #include <climits>
 #include <cstring>
 
+#include "base/units.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -24,7 +26,7 @@ constexpr size_t kPage = 4096;
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr int kYields = 20;
 
-size_t RoundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+size_t WholePages(size_t bytes) { return RoundUp(bytes, kPage); }
 
 int OpenWatch(int pid) {
   return pid == getpid() ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -64,11 +66,11 @@ template <typename Header, typename Rank, typename Ring>
 struct Layout {
   size_t ranks, rings, slots, ring_data, end;
   Layout(size_t count, size_t slot_bytes) {
-    ranks = RoundUp(sizeof(Header));
-    rings = RoundUp(ranks + count * sizeof(Rank));
-    slots = RoundUp(rings + count * count * sizeof(Ring));
-    ring_data = slots + count * RoundUp(slot_bytes);
-    end = ring_data + count * RoundUp(slot_bytes);
+    ranks = WholePages(sizeof(Header));
+    rings = WholePages(ranks + count * sizeof(Rank));
+    slots = WholePages(rings + count * count * sizeof(Ring));
+    ring_data = slots + count * WholePages(slot_bytes);
+    end = ring_data + count * WholePages(slot_bytes);
   }
 };
 
@@ -131,7 +133,7 @@ Board::Rank& Board::rank_state(int rank) const {
 
 uint8_t* Board::slot(int rank) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
-  return memory_ + layout.slots + static_cast<size_t>(rank) * RoundUp(slot_bytes_);
+  return memory_ + layout.slots + static_cast<size_t>(rank) * WholePages(slot_bytes_);
 }
 
 Board::Ring& Board::ring(int source, int target) const {
@@ -141,7 +143,7 @@ Board::Ring& Board::ring(int source, int target) const {
 
 uint8_t* Board::ring_data(int source, int target) const {
   const Layout<Header, Rank, Ring> layout(static_cast<size_t>(ranks_), slot_bytes_);
-  return memory_ + layout.ring_data + static_cast<size_t>(source) * RoundUp(slot_bytes_) +
+  return memory_ + layout.ring_data + static_cast<size_t>(source) * WholePages(slot_bytes_) +
          static_cast<size_t>(target) * ring_bytes();
 }
 

@@ -126,7 +126,7 @@ void FreeBuffers(ncclComm* comm) {
 
 ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence) {
   {
-    const std::lock_guard<std::mutex> lock(comm->mutex);
+    const MutexLock lock(&comm->mutex);
     if (comm->problem.empty()) {
       comm->problem = sentence;
       const std::string said = "NCCL, rank " + std::to_string(comm->rank) + " of " +
@@ -139,6 +139,11 @@ ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& senten
     comm->result.compare_exchange_strong(expected, result);
   }
   return result;
+}
+
+const char* FirstProblem(ncclComm* comm) {
+  const MutexLock lock(&comm->mutex);
+  return comm->problem.c_str();
 }
 
 bool Drain(ncclComm* comm, int milliseconds) {

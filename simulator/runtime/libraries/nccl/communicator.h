@@ -18,10 +18,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/nccl/board.h"
 #include "simulator/runtime/libraries/nccl/driver.h"
 #include "simulator/runtime/libraries/nccl/nccl.h"
@@ -66,8 +66,8 @@ struct ncclComm {
   std::atomic<int> result{ncclSuccess};  // ncclInProgress until it is connected
   std::atomic<int> pending{0};           // rounds that are queued and have not run
   std::atomic<bool> given_up{false};     // aborted before there was a board
-  std::mutex mutex;                      // guards `problem`
-  std::string problem;
+  vramstow::simulator::Mutex mutex;
+  std::string problem VRAMSTOW_GUARDED_BY(mutex);  // written once
 };
 
 namespace vramstow::simulator {
@@ -83,6 +83,9 @@ bool IsCommunicator(const ncclComm* comm);
 
 // The first problem is kept. Returns `result`.
 ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& sentence);
+
+// The first problem, or nothing. The text lives as long as the communicator.
+const char* FirstProblem(ncclComm* comm);
 
 // Waits until what was queued has run; false if it has not after `milliseconds` (negative: no
 // limit, other than that the driver still answers).

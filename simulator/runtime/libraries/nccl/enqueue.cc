@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <mutex>
 
+#include "simulator/mutex.h"
 #include "simulator/runtime/libraries/nccl/operation.h"
 #include "simulator/runtime/libraries/nccl/reduction.h"
 
@@ -39,10 +39,13 @@ namespace {
 
 // Rounds that are part of a graph, for as long as the process lives.
 void KeepForGraphs(void* round) {
-  static std::mutex mutex;
-  static auto* rounds = new std::vector<void*>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  rounds->push_back(round);
+  struct Rounds {
+    Mutex mutex;
+    std::vector<void*> list VRAMSTOW_GUARDED_BY(mutex);
+  };
+  static auto* rounds = new Rounds;
+  const MutexLock lock(&rounds->mutex);
+  rounds->list.push_back(round);
 }
 
 // Work of one communicator on one stream, from the moment its turn comes on the host.

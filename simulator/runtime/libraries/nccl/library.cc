@@ -45,7 +45,7 @@ VRAMSTOW_NCCL_BOTH(const char*, GetErrorString, (ncclResult_t result), (result))
 
 // As in NCCL the text stays until the next error; here a communicator keeps its first one.
 VRAMSTOW_NCCL_BOTH(const char*, GetLastError, (ncclComm_t comm), (comm)) {
-  return IsCommunicator(comm) ? comm->problem.c_str() : "";
+  return IsCommunicator(comm) ? FirstProblem(comm) : "";
 }
 
 // Without effect. The header may have macros of these names.
