@@ -22,15 +22,15 @@ std::string ExpandProcess(std::string path) {
 
 }  // namespace
 
-Ledger::~Ledger() {
+CallLog::~CallLog() {
   if (file_ >= 0) close(file_);
 }
 
-bool Ledger::Open(const std::string& path, std::string* error) {
+bool CallLog::Open(const std::string& path, std::string* error) {
   const std::string name = ExpandProcess(path);
   file_ = open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) {
-    *error = "simulated card: ledger=" + name + " cannot be opened: " + strerror(errno) + ".";
+    *error = "simulated card: call-log=" + name + " cannot be opened: " + strerror(errno) + ".";
     return false;
   }
   struct stat state;
@@ -39,8 +39,8 @@ bool Ledger::Open(const std::string& path, std::string* error) {
   return true;
 }
 
-void Ledger::Write(uint64_t time_ns, int device, const char* call, uint64_t address, uint64_t bytes,
-                   int result) {
+void CallLog::Write(uint64_t time_ns, int device, const char* call, uint64_t address,
+                    uint64_t bytes, int result) {
   if (file_ < 0) return;
   char line[256];
   const int length =
@@ -49,7 +49,7 @@ void Ledger::Write(uint64_t time_ns, int device, const char* call, uint64_t addr
   if (write(file_, line, static_cast<size_t>(length)) == length || complained_) return;
   complained_ = true;
   fprintf(stderr,
-          "vramstow: the simulated card's ledger cannot be written (%s); it is not whole.\n",
+          "vramstow: the simulated card's call log cannot be written (%s); it is not whole.\n",
           strerror(errno));
 }
 

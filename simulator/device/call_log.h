@@ -1,4 +1,4 @@
-// The ledger: one CSV line for each call that gives or takes memory, written before it returns.
+// The call log: one CSV line for each call that gives or takes memory, written before it returns.
 //
 // Idea: an independent witness of what was asked and answered. The form is in docs/architecture.md:
 // sequence,time_ns,device,call,address,bytes,result. Each line is one write() to a file opened for
@@ -15,12 +15,12 @@
 
 namespace vramstow::simulator {
 
-class Ledger {
+class CallLog {
  public:
-  Ledger() = default;
-  ~Ledger();
-  Ledger(const Ledger&) = delete;
-  Ledger& operator=(const Ledger&) = delete;
+  CallLog() = default;
+  ~CallLog();
+  CallLog(const CallLog&) = delete;
+  CallLog& operator=(const CallLog&) = delete;
 
   // `path` may hold %p, which becomes the process id.
   bool Open(const std::string& path, std::string* error);

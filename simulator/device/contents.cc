@@ -126,13 +126,13 @@ void Contents::CopyFromDevice(char* to, uint64_t from, uint64_t size, bool to_de
 }
 
 void Contents::CopyMarks(uint64_t to, uint64_t from, uint64_t size) {
-  if (left_out_.empty()) return;
+  if (uncomputed_.empty()) return;
   if (!IsDevice(from)) {
-    left_out_.Clear(to, size);
+    uncomputed_.Clear(to, size);
   } else if (IsDevice(to)) {
-    left_out_.Copy(to, from, size);
-  } else if (const char* by = left_out_.Find(from, size)) {
-    left_out_.NoteRead(by);
+    uncomputed_.Copy(to, from, size);
+  } else if (const char* by = uncomputed_.Find(from, size)) {
+    uncomputed_.NoteRead(by);
   }
 }
 
@@ -162,7 +162,7 @@ void Contents::Fill(uint64_t to, uint32_t value, int width, uint64_t count) {
   const bool to_device = IsDevice(to);
   const uint64_t size = count * width;
   if (size == 0 || (to_device && !keep_)) return;
-  if (to_device) left_out_.Clear(to, size);
+  if (to_device) uncomputed_.Clear(to, size);
   char* bytes = to_device ? space_->Shadow(to) : HostPointer(to);
   if (value == 0) {
     Zero(bytes, size, to_device, to);

@@ -38,7 +38,7 @@ class Contents {
   void* Translate(uint64_t address, uint64_t size, bool write);
 
   // What of it kernels should have computed and did not.
-  LeftOut& left_out() { return left_out_; }
+  UncomputedRanges& uncomputed() { return uncomputed_; }
 
  private:
   // Where a run of device addresses lies in its file, and how far that goes.
@@ -65,7 +65,7 @@ class Contents {
   AddressSpace* space_;
   Memory* memory_;
   VirtualMemory* virtual_;
-  LeftOut left_out_;
+  UncomputedRanges uncomputed_;
   Written written_;  // the last that was found
   bool keep_;
 };

@@ -9,7 +9,7 @@ std::unique_ptr<Machine> Machine::Start(const Spec& spec, std::string* error) {
   if (!space->Reserve(static_cast<int>(spec.cards.size()), spec.memory_bytes, error))
     return nullptr;
   std::unique_ptr<Machine> machine(new Machine(spec, std::move(space)));
-  if (!spec.ledger.empty() && !machine->ledger.Open(spec.ledger, error)) return nullptr;
+  if (!spec.call_log.empty() && !machine->call_log.Open(spec.call_log, error)) return nullptr;
   return machine;
 }
 

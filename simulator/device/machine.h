@@ -1,4 +1,4 @@
-// The simulated machine: its devices' memory, its clock and its ledger, made from one SPEC.
+// The simulated machine: its devices' memory, its clock and its call log, made from one SPEC.
 //
 // Ownership: owns every part; lives as long as the process. Threads: none of it is thread safe, the
 // driver room holds one lock around all of it. Errors: Start says false and one sentence.
@@ -41,7 +41,7 @@ class Machine {
   VirtualMemory virtual_memory;
   Contents contents;
   Timeline timeline;
-  Ledger ledger;
+  CallLog call_log;
   Random random;  // for faults; the timeline has its own
 };
 

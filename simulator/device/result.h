@@ -1,7 +1,7 @@
 // What the simulated device answers: the subset of the driver's result codes that it can give.
 //
 // Idea: the numbers are those of the CUDA documentation, so that the driver room passes them on
-// with a cast and the ledger prints them as they are. Ownership, threads, errors: values only.
+// with a cast and the call log prints them as they are. Ownership, threads, errors: values only.
 #ifndef VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 #define VRAMSTOW_SIMULATOR_DEVICE_RESULT_H_
 

@@ -95,91 +95,97 @@ bool ParseWithout(std::string_view value, Spec* spec) {
 
 struct OptionParser {
   const char* name;
+  const char* alias;  // an older name that means the same; null: there is none
   const char* right;  // what a right value is, for the sentence
   const char* help;
   bool (*parse)(std::string_view value, Spec* spec);
 };
 
 constexpr OptionParser kOptions[] = {
-    {"memory", "a size from 64MiB to 1TiB, such as 24GiB", "device memory; default: the card's",
+    {"memory", nullptr, "a size from 64MiB to 1TiB, such as 24GiB",
+     "device memory; default: the card's",
      [](std::string_view value, Spec* spec) {
        return ParseBytes(value, &spec->memory_bytes) && spec->memory_bytes >= kMemoryMin &&
               spec->memory_bytes <= kMemoryMax;
      }},
-    {"count", "a number from 1 to 16", "how many such cards; default 1",
+    {"count", nullptr, "a number from 1 to 16", "how many such cards; default 1",
      [](std::string_view value, Spec* spec) {
        uint64_t count = 0;
        if (!ParseNumber(value, &count) || count < 1 || count > kDevicesMax) return false;
        spec->count = static_cast<int>(count);
        return true;
      }},
-    {"seed", "a whole number", "chooses among the legal orders of pending work; default 1",
+    {"seed", nullptr, "a whole number", "chooses among the legal orders of pending work; default 1",
      [](std::string_view value, Spec* spec) { return ParseNumber(value, &spec->seed); }},
-    {"kernel-time", "a time such as 10us or 0", "how long an unknown kernel runs; default 0",
+    {"kernel-time", nullptr, "a time such as 10us or 0",
+     "how long an unknown kernel runs; default 0",
      [](std::string_view value, Spec* spec) {
        return ParseDuration(value, &spec->kernel_time_ns);
      }},
-    {"contents", "keep or discard", "discard: device memory holds nothing and reads as zeros",
+    {"contents", nullptr, "keep or discard",
+     "discard: device memory holds nothing and reads as zeros",
      [](std::string_view value, Spec* spec) {
        spec->keep_contents = value == "keep";
        return value == "keep" || value == "discard";
      }},
-    {"values", "off, decide or all",
+    {"values", nullptr, "off, decide or all",
      "how much is computed: decide (the default), what is small or cheap, so that sizes, branches "
      "and what is printed are right; all; or off, nothing",
      ParseValues},
-    {"effects", "on, off or a size such as 256MiB",
+    {"emulation", "effects", "on, off or a size such as 256MiB",
      "kernels that are known by name compute, always in launches that touch up to this much, over "
      "lists of tensors up to four times as much; default 1MiB",
      ParseEffects},
-    {"allowance", "a size such as 16GiB, or 0",
+    {"allowance", nullptr, "a size such as 16GiB, or 0",
      "larger launches compute, too, until all together have touched this much; default 2GiB, "
      "behind "
-     "effects=SIZE 0",
+     "emulation=SIZE 0",
      [](std::string_view value, Spec* spec) { return ParseBytes(value, &spec->allowance_bytes); }},
-    {"gemm", "a number of operations such as 64MFLOP or 2GFLOP, or 0",
+    {"gemm", nullptr, "a number of operations such as 64MFLOP or 2GFLOP, or 0",
      "the largest matrix product that is computed; default 32MFLOP",
      [](std::string_view value, Spec* spec) {
        return ParseOperations(value, &spec->gemm_operations);
      }},
-    {"ptx", "a number of instructions such as 64M or 2G, or 0",
+    {"ptx", nullptr, "a number of instructions such as 64M or 2G, or 0",
      "kernels whose image has them as PTX are run, up to this many instructions of all threads in "
      "a launch, and 64 times as many in all; default 64M",
      [](std::string_view value, Spec* spec) {
        return !value.ends_with("FLOP") && ParseOperations(value, &spec->ptx_steps);
      }},
-    {"kernels", "list or quiet", "list: at exit, name on stderr the kernels that had no effect",
+    {"kernels", nullptr, "list or quiet",
+     "list: at exit, name on stderr the kernels that had no effect",
      [](std::string_view value, Spec* spec) {
        spec->list_kernels = value == "list";
        return value == "list" || value == "quiet";
      }},
-    {"context", "a size such as 500MiB",
+    {"context", nullptr, "a size such as 500MiB",
      "device memory that a context takes; default: the card's, at most 1/8 of memory=",
      [](std::string_view value, Spec* spec) { return ParseBytes(value, &spec->context_bytes); }},
-    {"ledger", "a file name", "write every memory call to this CSV file; %p is the process id",
+    {"call-log", "ledger", "a file name",
+     "write every memory call to this CSV file; %p is the process id",
      [](std::string_view value, Spec* spec) {
-       spec->ledger = std::string(value);
+       spec->call_log = std::string(value);
        return !value.empty();
      }},
-    {"order", "normal or adversarial", "adversarial: work completes as late as allowed",
+    {"order", nullptr, "normal or adversarial", "adversarial: work completes as late as allowed",
      [](std::string_view value, Spec* spec) {
        spec->adversarial = value == "adversarial";
        return value == "normal" || value == "adversarial";
      }},
-    {"fail", "CALL:N, CALL:N+ or CALL:pX, such as cuMemCreate:3 or cuMemMap:p0.01",
+    {"fail", nullptr, "CALL:N, CALL:N+ or CALL:pX, such as cuMemCreate:3 or cuMemMap:p0.01",
      "the Nth call fails (N+: and all later ones; pX: each with probability X), with out of memory "
      "or, as in cuMemCreate:1+:801, with the CUresult of that number",
      [](std::string_view value, Spec* spec) {
        spec->faults.emplace_back();
        return ParseFault(value, &spec->faults.back());
      }},
-    {"share", "a name, or none",
+    {"share", nullptr, "a name, or none",
      "processes with the same name share the cards; default: those of one vramstow run",
      [](std::string_view value, Spec* spec) {
        spec->share = std::string(value);
        return !value.empty();
      }},
-    {"without", "one of vmm, host-vmm, event-context, ipc, peer, mempool",
+    {"without", nullptr, "one of vmm, host-vmm, event-context, ipc, peer, mempool",
      "a capability that the card lacks; may be given again", ParseWithout},
 };
 
@@ -199,7 +205,7 @@ bool ParseOption(std::string_view item, Spec* spec, bool* context_given, std::st
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
   for (const OptionParser& option : kOptions) {
-    if (name != option.name) continue;
+    if (name != option.name && (option.alias == nullptr || name != option.alias)) continue;
     if (name == "context") *context_given = true;
     if (equals != std::string_view::npos && option.parse(value, spec)) return true;
     *error = "simulated card: " + std::string(name) + "=" + std::string(value) +

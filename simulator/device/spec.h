@@ -56,7 +56,7 @@ struct Spec {
   bool list_kernels = false;                   // at exit, name the kernels without effect
   bool adversarial = false;
   uint32_t without = 0;  // Capability bits
-  std::string ledger;    // path, %p stands for the process id; empty: none
+  std::string call_log;  // path, %p stands for the process id; empty: none
   std::string share;     // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
 };

@@ -6,7 +6,7 @@
 
 namespace vramstow::simulator {
 
-void LeftOut::Mark(uint64_t address, uint64_t bytes, const char* by) {
+void UncomputedRanges::Mark(uint64_t address, uint64_t bytes, const char* by) {
   if (bytes == 0) return;
   Clear(address, bytes);
   auto range = ranges_.emplace(address, Range{address + bytes, by}).first;
@@ -24,7 +24,7 @@ void LeftOut::Mark(uint64_t address, uint64_t bytes, const char* by) {
   }
 }
 
-void LeftOut::Clear(uint64_t address, uint64_t bytes) {
+void UncomputedRanges::Clear(uint64_t address, uint64_t bytes) {
   if (ranges_.empty() || bytes == 0) return;
   const uint64_t end = address + bytes;
   auto range = ranges_.upper_bound(address);
@@ -42,7 +42,7 @@ void LeftOut::Clear(uint64_t address, uint64_t bytes) {
   }
 }
 
-const char* LeftOut::Find(uint64_t address, uint64_t bytes) const {
+const char* UncomputedRanges::Find(uint64_t address, uint64_t bytes) const {
   if (ranges_.empty() || bytes == 0) return nullptr;
   auto range = ranges_.upper_bound(address);
   if (range != ranges_.begin()) {
@@ -52,7 +52,7 @@ const char* LeftOut::Find(uint64_t address, uint64_t bytes) const {
   return range != ranges_.end() && range->first < address + bytes ? range->second.by : nullptr;
 }
 
-void LeftOut::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
+void UncomputedRanges::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
   if (ranges_.empty()) return;
   struct Piece {
     uint64_t offset;

@@ -1,7 +1,8 @@
-// What was left out: device memory whose bytes a kernel should have computed, and did not.
+// Uncomputed ranges: device memory whose bytes a kernel should have computed, and did not.
 //
-// Idea: a simulated card computes what is cheap enough. What is derived from a result that was left
-// out need not be computed either, and a program that reads it can be told whose result it misses.
+// Idea: a simulated card computes what is cheap enough. What is derived from a result that is not
+// computed need not be computed either, and a program that reads it can be told which kernel is
+// missing.
 // Marks stay at an address until something is written there.
 //
 // Ownership: names belong to the caller and live as long as the process. Threads: the owner's lock.
@@ -14,7 +15,7 @@
 
 namespace vramstow::simulator {
 
-class LeftOut {
+class UncomputedRanges {
  public:
   bool empty() const { return ranges_.empty(); }
 
@@ -22,12 +23,12 @@ class LeftOut {
   void Mark(uint64_t address, uint64_t bytes, const char* by);
   // It is what it should be.
   void Clear(uint64_t address, uint64_t bytes);
-  // Who left out a byte of it, the lowest; null: nobody did.
+  // The kernel that did not compute a byte of it, the lowest; null: all of it is as it should be.
   const char* Find(uint64_t address, uint64_t bytes) const;
   // The bytes at `from` are at `to` as well now. The ranges may overlap.
   void Copy(uint64_t to, uint64_t from, uint64_t bytes);
 
-  // The host has read what `by` left out; how often that happened, by name.
+  // The host has read what `by` did not compute; how often that happened, by name.
   void NoteRead(const char* by) { ++reads_[by]; }
   const std::map<const char*, uint64_t>& reads() const { return reads_; }
 

@@ -3,12 +3,12 @@
 #include <cuda.h>
 #include <string.h>
 
+#include "base/units.h"
+
 namespace vramstow::simulator {
 namespace {
 
 constexpr size_t kUnit = 16;  // every copy is aligned for any type
-
-size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

@@ -91,25 +91,25 @@ CUresult cuArray3DCreate(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* shape) 
 }
 
 CUresult cuArrayDestroy(CUarray handle) {
-  return ServeMemory(
-      "cuArrayDestroy", Needs::kContext, {.address = reinterpret_cast<uintptr_t>(handle)},
-      [&](Call& call, Call::Line& line) -> CUresult {
-        Array* array = FindArray(handle);
-        if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        line.bytes = array->bytes;
-        line.device = array->device;
-        const CUresult refused = RefuseUnsafe(call);
-        if (refused != CUDA_SUCCESS) return refused;
-        const CUresult waited = WaitForContext(&call.state(), &call.lock(), *call.context());
-        if (waited != CUDA_SUCCESS) return waited;
-        array = FindArray(handle);
-        if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        if (Block* block = call.machine().memory.FindExact(array->address)) {
-          call.machine().memory.Release(block);
-        }
-        Arrays().Remove(array);
-        return CUDA_SUCCESS;
-      });
+  return ServeMemory("cuArrayDestroy", Needs::kContext,
+                     {.address = reinterpret_cast<uintptr_t>(handle)},
+                     [&](Call& call, Call::Line& line) -> CUresult {
+                       Array* array = FindArray(handle);
+                       if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+                       line.bytes = array->bytes;
+                       line.device = array->device;
+                       const CUresult refused = RefuseUnsafe(call);
+                       if (refused != CUDA_SUCCESS) return refused;
+                       const CUresult waited = WaitForContext(&call.state(), *call.context());
+                       if (waited != CUDA_SUCCESS) return waited;
+                       array = FindArray(handle);
+                       if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+                       if (Block* block = call.machine().memory.FindExact(array->address)) {
+                         call.machine().memory.Release(block);
+                       }
+                       Arrays().Remove(array);
+                       return CUDA_SUCCESS;
+                     });
 }
 
 CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR* shape, CUarray handle) {

@@ -8,38 +8,56 @@ namespace {
 // What one call costs the host in virtual time.
 constexpr uint64_t kCallNs = 300;
 
+CUresult CheckContext(const Context* context, Needs needs) {
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return needs == Needs::kContext ? context->sticky : CUDA_SUCCESS;
+}
+
 }  // namespace
 
-Call::Call(const char* name, Needs needs)
-    : state_(GlobalState()), name_(name), profiler_(Profiler()) {
+// Whether the lock is taken depends on what is asked first, which the analysis cannot follow: from
+// here to the end of the call, locked_ says whether it is held.
+Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(Globals()),
+                                                                      state_(globals_.state()),
+                                                                      name_(name),
+                                                                      profiler_(Profiler()) {
   if (profiler_ != nullptr) Enter();
   const ThreadState& thread = CurrentThread();
   // In this order: a child is told that of its parent's end it knows nothing.
-  if (state_.forked.load(std::memory_order_relaxed)) {  // NOLINT(bugprone-branch-clone)
+  if (globals_.forked.load(std::memory_order_relaxed)) {  // NOLINT(bugprone-branch-clone)
     refused_ = CUDA_ERROR_NOT_INITIALIZED;
-  } else if (state_.shut_down.load(std::memory_order_relaxed)) {
+  } else if (globals_.shut_down.load(std::memory_order_relaxed)) {
     refused_ = CUDA_ERROR_DEINITIALIZED;
-  } else if (!state_.initialized.load(std::memory_order_acquire)) {
+  } else if (!globals_.initialized.load(std::memory_order_acquire)) {
     refused_ = CUDA_ERROR_NOT_INITIALIZED;
   } else if (thread.inside_callback) {
     refused_ = CUDA_ERROR_NOT_PERMITTED;
   }
   if (refused_ != CUDA_SUCCESS) return;
 
-  lock_ = std::unique_lock<std::mutex>(state_.mutex);
-  ++state_.calls;
-  state_.machine->timeline.Advance(kCallNs);
-  if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
-  if (needs != Needs::kInit) {
-    if (context_ == nullptr) {
-      refused_ = CUDA_ERROR_INVALID_CONTEXT;
-    } else if (!context_->alive) {
-      refused_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    } else if (needs == Needs::kContext) {
-      refused_ = context_->sticky;
-    }
+  globals_.mutex.Lock();
+  locked_ = true;
+  try {
+    ++state_.calls;
+    state_.machine->timeline.Advance(kCallNs);
+    if (thread.depth > 0) context_ = thread.stack[thread.depth - 1];
+    if (needs != Needs::kInit) refused_ = CheckContext(context_, needs);
+    if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();
+  } catch (...) {
+    Unlock();  // of an object that was not made no destructor runs
+    throw;
   }
-  if (refused_ == CUDA_SUCCESS && !state_.machine->spec().faults.empty()) refused_ = Fault();
+}
+
+Call::~Call() {
+  if (profiler_ != nullptr) Leave();
+  Unlock();
+}
+
+void Call::Unlock() VRAMSTOW_NO_LOCK_ANALYSIS {
+  if (locked_) globals_.mutex.Unlock();
+  locked_ = false;
 }
 
 ThreadState& Call::thread() {
@@ -67,7 +85,7 @@ CUresult Call::Fault() {
 
 void Call::Enter() {
   // In a forked child, inside host functions: the call is refused, and nobody else's business.
-  if (state_.forked.load(std::memory_order_relaxed) || CurrentThread().inside_callback) {
+  if (globals_.forked.load(std::memory_order_relaxed) || CurrentThread().inside_callback) {
     profiler_ = nullptr;
     return;
   }
@@ -83,16 +101,14 @@ void Call::Leave() {
     told_.context_id = static_cast<uint32_t>(context_->id);
     if (told_.device == kUnknownDevice) told_.device = context_->device;
   }
-  if (lock_.owns_lock()) {
-    told_.time_ns = state_.machine->timeline.now_ns();
-    lock_.unlock();
-  }
+  if (locked_) told_.time_ns = state_.machine->timeline.now_ns();
+  Unlock();
   profiler_->leave(&told_);
 }
 
 void Call::Note(const Line& line, CUresult result) {
-  // Refused before the lock was taken: no ledger yet, or none of its business any more.
-  if (!lock_.owns_lock()) return;
+  // Refused before the lock was taken: no log yet, or none of its business any more.
+  if (!locked_) return;
   int device = line.device;
   if (device == kUnknownDevice) device = context_ == nullptr ? 0 : context_->device;
   if (profiler_ != nullptr) {
@@ -101,9 +117,9 @@ void Call::Note(const Line& line, CUresult result) {
     if (context_ != nullptr) told_.context_id = static_cast<uint32_t>(context_->id);
     profiler_->memory(&told_, line.address, line.bytes);
   }
-  if (!state_.machine->ledger.is_open()) return;
-  state_.machine->ledger.Write(state_.machine->timeline.now_ns(), device, name_, line.address,
-                               line.bytes, static_cast<int>(result));
+  if (!state_.machine->call_log.is_open()) return;
+  state_.machine->call_log.Write(state_.machine->timeline.now_ns(), device, name_, line.address,
+                                 line.bytes, static_cast<int>(result));
 }
 
 }  // namespace vramstow::simulator

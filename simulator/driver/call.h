@@ -3,10 +3,10 @@
 // Serve(name, needs, body) refuses calls in a forked child, after shutdown, before cuInit, from
 // inside a host function, without a context or on a broken one; takes the lock, lets a little
 // virtual time pass, applies fail= rules, tells a profiler of the call, and keeps exceptions from
-// leaving the C ABI. ServeMemory also writes the ledger's line, before the call returns. What
-// failed goes to the error log.
+// leaving the C ABI. ServeMemory also writes the line of the call log, before the call returns.
+// What failed goes to the error log.
 //
-// Ownership: none. Threads: any; the body runs with State::mutex held. Errors: CUresult.
+// Ownership: none. Threads: any; the body runs with the driver's lock held. Errors: CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CALL_H_
 
@@ -31,9 +31,7 @@ const vramstowSimulatorProfiler* Profiler();
 class Call {
  public:
   Call(const char* name, Needs needs);
-  ~Call() {
-    if (profiler_ != nullptr) Leave();
-  }
+  ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -43,22 +41,21 @@ class Call {
   Machine& machine() { return *state_.machine; }
   // The calling thread, with its number.
   ThreadState& thread();
-  std::unique_lock<std::mutex>& lock() { return lock_; }
   // The current context; null if the call needs none and there is none.
   Context* context() { return context_; }
   int device() { return context_->device; }
 
   CUresult Wait(const Mark& mark) {
-    const CUresult result = WaitFor(&state_, &lock_, mark);
-    return result == CUDA_SUCCESS && context_ != nullptr ? context_->sticky : result;
+    WaitFor(&state_, mark);
+    return context_ == nullptr ? CUDA_SUCCESS : context_->sticky;
   }
 
-  // One line of the ledger, of the call in progress or of `name`.
+  // One line of the call log, of the call in progress or of `name`.
   struct Line {
     int device = kUnknownDevice;  // the current context's
     uint64_t address = 0;
     uint64_t bytes = 0;
-    bool skip = false;  // this call turned out to be none that the ledger knows
+    bool skip = false;  // this call turned out to be none that the log knows
   };
   static constexpr int kUnknownDevice = -2;
   void Note(const Line& line, CUresult result);
@@ -75,11 +72,14 @@ class Call {
   void Leave();
   CUresult Fault();
 
-  State& state_;
+  void Unlock();
+
+  DriverGlobals& globals_;
+  State& state_;  // not touched unless locked_
   const char* name_;
   CUresult refused_ = CUDA_SUCCESS;
   Context* context_ = nullptr;
-  std::unique_lock<std::mutex> lock_;
+  bool locked_ = false;
   const vramstowSimulatorProfiler* profiler_;
   vramstowSimulatorCall told_ = {};
 };
@@ -101,8 +101,8 @@ CUresult Serve(const char* name, Needs needs, Body&& body) noexcept {
   return result;
 }
 
-// As Serve, for a call that gives or takes memory: the ledger gets a line whatever comes of it. The
-// body fills in what it learns.
+// As Serve, for a call that gives or takes memory: the call log gets a line whatever comes of it.
+// The body fills in what it learns.
 template <typename Body>
 CUresult ServeMemory(const char* name, Needs needs, Call::Line line, Body&& body) noexcept {
   CUresult result = CUDA_SUCCESS;

@@ -117,7 +117,7 @@ void InvalidateCapture(Stream* stream, CUresult /*why*/) {
   Invalidate(stream->capture.get());
   stream->capture->streams.erase(stream);
   if (stream->capture->origin == stream) {
-    State& state = GlobalState();
+    State& state = HeldState();
     if (stream->capture->owns_graph) DestroyGraph(stream->capture->graph);
     std::erase(state.captures, stream->capture);
     for (Stream* other : stream->capture->streams) {

@@ -47,7 +47,7 @@ CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Con
 void EndContext(Call& call, Context* context) {
   State& state = call.state();
   Machine& machine = call.machine();
-  if (context->sticky == CUDA_SUCCESS) WaitForContext(&state, &call.lock(), *context);
+  if (context->sticky == CUDA_SUCCESS) WaitForContext(&state, *context);
   for (const Mark& mark : MarksOf(*context)) machine.timeline.Abandon(mark.queue);
   UnloadModules(&state, context);
   for (Block* block : machine.memory.BlocksOf(context)) {

@@ -53,17 +53,18 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 extern "C" {
 
 CUresult cuInit(unsigned int flags) {
-  State& state = GlobalState();
-  if (state.forked) return CUDA_ERROR_NOT_INITIALIZED;
-  if (state.shut_down) return CUDA_ERROR_DEINITIALIZED;
+  DriverGlobals& globals = Globals();
+  if (globals.forked) return CUDA_ERROR_NOT_INITIALIZED;
+  if (globals.shut_down) return CUDA_ERROR_DEINITIALIZED;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (state.initialized) return CUDA_SUCCESS;
+  if (globals.initialized) return CUDA_SUCCESS;
   try {
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    if (state.initialized) return CUDA_SUCCESS;
+    const MutexLock lock(&globals.mutex);
+    State& state = globals.state();
+    if (globals.initialized) return CUDA_SUCCESS;
     // A wrong SPEC stays wrong, and is said once.
     if (state.init_result == CUDA_SUCCESS) state.init_result = StartMachine(&state);
-    if (state.init_result == CUDA_SUCCESS) state.initialized = true;
+    if (state.init_result == CUDA_SUCCESS) globals.initialized = true;
     return state.init_result;
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -230,9 +231,10 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size) {
 
 const char* vramstowSimulatorDescription(void) {
   static char text[256];
-  State& state = GlobalState();
-  if (state.forked) return text;
-  const std::lock_guard<std::mutex> lock(state.mutex);
+  DriverGlobals& globals = Globals();
+  if (globals.forked) return text;
+  const MutexLock lock(&globals.mutex);
+  const State& state = globals.state();
   if (state.machine == nullptr) {
     snprintf(text, sizeof(text), "a simulated card, not initialized");
   } else {

@@ -71,7 +71,7 @@ Mark ForeignMark(Call& call, SharedEvent* shared) {
   shared->waited_mark = call.machine().timeline.Enqueue(
       Timeline::NewQueue(), std::make_shared<Outside>(shared->slot, shared->ticket.id, record), {},
       0);
-  WakeHostWorker(&call.state());
+  WakeHostWorker();
   return shared->waited_mark;
 }
 
@@ -108,7 +108,7 @@ void PublishRecord(Call& call, Event* event) {
   call.machine().timeline.Enqueue(Timeline::NewQueue(),
                                   std::make_shared<Signal>(shared->slot, shared->own_record),
                                   std::move(waits), 0);
-  WakeHostWorker(&call.state());
+  WakeHostWorker();
 }
 
 std::vector<Mark> PendingMarks(Call& call, Event* event) {

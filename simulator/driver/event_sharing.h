@@ -6,7 +6,7 @@
 // the simulator looks at the slot. If the recording process ends first, the record counts as
 // reached, so nobody waits for ever.
 //
-// Ownership: an event owns its share. Threads: State::mutex, the slot itself is atomic.
+// Ownership: an event owns its share. Threads: the driver's lock, the slot itself is atomic.
 // Errors: CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_EVENT_SHARING_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_EVENT_SHARING_H_

@@ -1,9 +1,8 @@
 // What can be asked about a function's parameters.
 //
-// They are known from the image, and, where it is compressed, for kernels that
-// simulator/kernels/named knows by name.
+// They are known from the image, and, where it is compressed, for kernels that emulation knows.
+#include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
-#include "simulator/kernels/named_kernel.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -14,15 +13,7 @@ CUresult ParametersOf(const void* handle, std::vector<KernelParameter>* paramete
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *parameters = function->parameters;
   if (function->parameters_known) return CUDA_SUCCESS;
-  const Effect* effect = FindEffect(function);
-  if (effect == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  size_t at = 0;
-  for (const Argument& argument : effect->arguments()) {
-    at = (at + argument.alignment - 1) / argument.alignment * argument.alignment;
-    parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
-    at += argument.bytes;
-  }
-  return CUDA_SUCCESS;
+  return FindEmulatedParameters(function, parameters) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult ParameterInfo(const void* handle, size_t index, size_t* offset, size_t* bytes) {

@@ -6,7 +6,7 @@
 // any order, never at the same time; what a missing dependency breaks shows all the same.
 //
 // Ownership: a graph owns its nodes and child graphs; the tables in Graphs() own graphs and
-// executables. Threads: State::mutex. Errors: CUresult.
+// executables. Threads: the driver's lock. Errors: CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_GRAPH_H_
 

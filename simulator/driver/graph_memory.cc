@@ -10,7 +10,7 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-// High-water marks per device; guarded by State::mutex.
+// High-water marks per device; guarded by the driver's lock.
 uint64_t& HighOf(int device) {
   static auto* high = new std::map<int, uint64_t>;
   return (*high)[device];

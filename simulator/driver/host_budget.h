@@ -1,7 +1,7 @@
 // How much memory of this machine the simulated devices may fill by effects: a quarter of what was
 // available when the first effect was about to write.
 //
-// Ownership: one for the process. Threads: State::mutex. Errors: false, said once on stderr.
+// Ownership: one for the process. Threads: the driver's lock. Errors: false, said once on stderr.
 // Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_BUDGET_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_BUDGET_H_

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "base/units.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 
@@ -14,10 +15,8 @@ constexpr unsigned kHostAllocFlags =
 constexpr unsigned kRegisterFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                     CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
 
-uint64_t RoundUp(uint64_t bytes) { return (bytes + kSmallPage - 1) & ~(kSmallPage - 1); }
-
 Block* MakeHostBlock(Call& call, size_t bytes, BlockKind kind, unsigned flags) {
-  if (RoundUp(bytes) < bytes) return nullptr;
+  if (RoundUp(bytes, kSmallPage) < bytes) return nullptr;
   void* pages = MapHostPages(bytes);
   if (pages == nullptr) return nullptr;
   Block* block = call.machine().memory.AddHost(reinterpret_cast<uintptr_t>(pages), bytes, kind,
@@ -46,13 +45,13 @@ CUresult AllocateHost(const char* name, void** memory, size_t bytes, unsigned fl
 }  // namespace
 
 void* MapHostPages(uint64_t bytes) {
-  void* pages = mmap(nullptr, RoundUp(bytes), PROT_READ | PROT_WRITE,
+  void* pages = mmap(nullptr, RoundUp(bytes, kSmallPage), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return pages == MAP_FAILED ? nullptr : pages;
 }
 
 void UnmapHostPages(uint64_t address, uint64_t bytes) {
-  munmap(reinterpret_cast<void*>(static_cast<uintptr_t>(address)), RoundUp(bytes));
+  munmap(reinterpret_cast<void*>(static_cast<uintptr_t>(address)), RoundUp(bytes, kSmallPage));
 }
 
 void ReleaseHostPages(const Block& block) {
@@ -92,7 +91,7 @@ CUresult cuMemFreeHost(void* memory) {
         line.bytes = block->requested;
         const CUresult refused = RefuseUnsafe(call);
         if (refused != CUDA_SUCCESS) return refused;
-        const CUresult waited = WaitForContext(&call.state(), &call.lock(), *call.context());
+        const CUresult waited = WaitForContext(&call.state(), *call.context());
         if (waited != CUDA_SUCCESS) return waited;
         block = call.machine().memory.FindExact(address);
         if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -132,8 +131,7 @@ CUresult cuMemHostUnregister(void* memory) {
                          return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
                        }
                        line.bytes = block->requested;
-                       const CUresult waited =
-                           WaitForContext(&call.state(), &call.lock(), *call.context());
+                       const CUresult waited = WaitForContext(&call.state(), *call.context());
                        if (waited != CUDA_SUCCESS) return waited;
                        block = call.machine().memory.FindExact(address);
                        if (block == nullptr) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

@@ -32,30 +32,31 @@ Workers& TheWorkers() {
 void* RunHostWorker(void* argument);
 
 // False: the system gives no more threads. Signals are the application's.
-bool StartWorker(State* state) {
+bool StartWorker() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const bool started = pthread_create(&thread, nullptr, RunHostWorker, state) == 0;
+  const bool started = pthread_create(&thread, nullptr, RunHostWorker, nullptr) == 0;
   if (started) pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (started) ++TheWorkers().started;
   return started;
 }
 
-void RunOne(State* state, std::unique_lock<std::mutex>* lock, const Timeline::HostWork& item) {
+void RunOne(DriverGlobals* globals, const Timeline::HostWork& item)
+    VRAMSTOW_REQUIRES(globals->mutex) {
   Workers& workers = TheWorkers();
   ++workers.running;
   workers.latest = Clock::now();
-  if (workers.running == workers.started && workers.started < kMostWorkers) StartWorker(state);
-  lock->unlock();
+  if (workers.running == workers.started && workers.started < kMostWorkers) StartWorker();
+  globals->mutex.Unlock();
   item.work->Run(0);
-  lock->lock();
+  globals->mutex.Lock();
   --workers.running;
-  state->machine->timeline.FinishHostWork(item.queue);
-  state->changed.notify_all();
+  globals->state().machine->timeline.FinishHostWork(item.queue);
+  globals->changed.NotifyAll();
 }
 
 Timeline::HostWork TakeWork(State* state) {
@@ -64,21 +65,22 @@ Timeline::HostWork TakeWork(State* state) {
   return state->machine->timeline.TakeHostWork();
 }
 
-void* RunHostWorker(void* argument) {
-  State* state = static_cast<State*>(argument);
+void* RunHostWorker(void* /*argument*/) {
+  DriverGlobals& globals = Globals();
+  const MutexLock lock(&globals.mutex);
+  State* state = &globals.state();
   Timeline& timeline = state->machine->timeline;
-  std::unique_lock<std::mutex> lock(state->mutex);
   uint64_t calls = state->calls;
-  while (!state->shut_down) {
+  while (!globals.shut_down) {
     const Timeline::HostWork item = TakeWork(state);
     if (item.work != nullptr) {
-      RunOne(state, &lock, item);
+      RunOne(&globals, item);
     } else if (timeline.pending_host_work() == 0) {
-      state->changed.wait(lock);
+      globals.changed.Wait(&globals.mutex);
     } else {
       const bool busy = TheWorkers().running > 0;
       const auto pause = busy ? std::chrono::microseconds(kBlocked) / 2 : kSilence;
-      state->changed.wait_until(lock, std::chrono::system_clock::now() + pause);
+      globals.changed.WaitUntil(&globals.mutex, std::chrono::system_clock::now() + pause);
       if (state->calls == calls) timeline.Step();
       calls = state->calls;
     }
@@ -88,9 +90,9 @@ void* RunHostWorker(void* argument) {
 
 }  // namespace
 
-void WakeHostWorker(State* state) {
-  if (TheWorkers().started == 0) StartWorker(state);
-  state->changed.notify_all();
+void WakeHostWorker() {
+  if (TheWorkers().started == 0) StartWorker();
+  Globals().changed.NotifyAll();
 }
 
 void HostFunction::Run(uint64_t /*time_ns*/) {

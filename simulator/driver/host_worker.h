@@ -13,7 +13,7 @@
 namespace vramstow::simulator {
 
 // Host work was enqueued. Called with the lock held.
-void WakeHostWorker(State* state);
+void WakeHostWorker();
 
 // A call of the application's function, in stream order.
 class HostFunction : public Work {

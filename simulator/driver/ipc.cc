@@ -26,7 +26,7 @@ struct Import {
   uint64_t opened = 0;
 };
 
-// Guarded by State::mutex; never destroyed.
+// Guarded by the driver's lock; never destroyed.
 struct Tables {
   std::unordered_map<uint64_t, Ticket> offered;  // by the block's id
   std::vector<Import> imports;
@@ -175,7 +175,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
     if (--import->opened > 0) return CUDA_SUCCESS;
     // Work that uses it has to end before the addresses go.
     ++import->opened;
-    const CUresult waited = WaitForContext(&call.state(), &call.lock(), *import->context);
+    const CUresult waited = WaitForContext(&call.state(), *import->context);
     if (waited != CUDA_SUCCESS) return waited;
     import = find();  // another thread may have opened it again, or closed it
     if (import == Sharing().imports.end()) return CUDA_ERROR_INVALID_VALUE;

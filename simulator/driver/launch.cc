@@ -1,4 +1,4 @@
-// Launching kernels and host functions; registered effects; occupancy.
+// Launching kernels and host functions; registered kernels; occupancy.
 #include <string.h>
 
 #include <algorithm>
@@ -10,22 +10,20 @@
 #include "simulator/driver/newer_functions.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
-#include "simulator/kernels/named_kernel.h"
-#include "simulator/kernels/ptx_kernel.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Guarded by State::mutex; never destroyed.
+// Guarded by the driver's lock; never destroyed.
 std::unordered_map<std::string, RegisteredKernel>& RegisteredKernels() {
   static auto* kernels = new std::unordered_map<std::string, RegisteredKernel>;
   return *kernels;
 }
 
-// What the registered kernel that runs has asked for. Guarded by State::mutex.
+// What the registered kernel that runs has asked for. Guarded by the driver's lock.
 struct Touched {
   std::vector<std::pair<uint64_t, uint64_t>> writes;  // address, bytes
-  const char* origin = nullptr;                       // who left out what it reads
+  const char* origin = nullptr;  // the kernel that did not compute what it reads
 };
 Touched& TouchedByRegistered() {
   static auto* touched = new Touched;
@@ -69,13 +67,13 @@ class HostKernel : public Work {
     TouchedByRegistered() = {};
     kernel_.function(&view_);
     thread.inside_callback = before;
-    LeftOut& left_out = GlobalState().machine->contents.left_out();
+    UncomputedRanges& uncomputed = HeldState().machine->contents.uncomputed();
     const Touched& touched = TouchedByRegistered();
     for (const auto& [address, bytes] : touched.writes) {
       if (touched.origin == nullptr) {
-        left_out.Clear(address, bytes);
+        uncomputed.Clear(address, bytes);
       } else {
-        left_out.Mark(address, bytes, touched.origin);
+        uncomputed.Mark(address, bytes, touched.origin);
       }
     }
   }
@@ -102,13 +100,7 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
       std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
   // Somebody computes what they should, and would do it a second time.
   if (CurrentThread().held_kernels > 0) return *idle;
-  if (std::shared_ptr<Work> known = MakeKnownKernel(state, context, launch)) return known;
-  if (IsEmptyKernel(*state, launch.function)) return *idle;
-  std::string why;
-  if (std::shared_ptr<Work> ptx = MakePtxKernel(state, context, launch, &why)) return ptx;
-  const bool known = launch.function->program->known_kernels;
-  const char* reason = known ? "" : " (effects are known of PyTorch 2.15 only)";
-  NoteIdleLaunch(*state, launch.function->name, why.empty() ? reason : LastingName(why));
+  if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
   return *idle;
 }
 
@@ -345,7 +337,7 @@ int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel fu
                                     uint64_t duration_ns, void* user) {
   if (name == nullptr || (parameter_count > 0 && parameter_sizes == nullptr)) return 1;
   try {
-    const std::lock_guard<std::mutex> lock(GlobalState().mutex);
+    const MutexLock lock(&Globals().mutex);
     if (function == nullptr) {
       RegisteredKernels().erase(name);
       return 0;
@@ -359,30 +351,31 @@ int vramstowSimulatorRegisterKernel(const char* name, vramstowSimulatorKernel fu
   }
 }
 
-// Called by registered kernels, which run with the lock held.
+// Called by registered kernels, which run with the lock held, and by others, which do not hold it.
 void* vramstowSimulatorTranslate(uint64_t address, size_t size, int write) {
-  State& state = GlobalState();
-  if (state.machine == nullptr) return nullptr;
-  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
-  if (!CurrentThread().inside_callback) lock.lock();
-  Contents& contents = state.machine->contents;
-  void* bytes = contents.Translate(address, size, write != 0);
-  if (bytes == nullptr || !CurrentThread().inside_callback || contents.left_out().empty()) {
-    return bytes;
+  if (!Globals().initialized) return nullptr;
+  if (!CurrentThread().inside_callback) {
+    DriverGlobals& globals = Globals();
+    const MutexLock lock(&globals.mutex);
+    return globals.state().machine->contents.Translate(address, size, write != 0);
   }
+  Contents& contents = HeldState().machine->contents;
+  void* bytes = contents.Translate(address, size, write != 0);
+  if (bytes == nullptr || contents.uncomputed().empty()) return bytes;
   Touched& touched = TouchedByRegistered();
   if (write != 0) touched.writes.emplace_back(address, size);
   if (write == 0 && touched.origin == nullptr) {
-    touched.origin = contents.left_out().Find(address, size);
+    touched.origin = contents.uncomputed().Find(address, size);
   }
   return bytes;
 }
 
 uint64_t vramstowSimulatorTime(void) {
-  State& state = GlobalState();
-  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
-  if (!CurrentThread().inside_callback) lock.lock();
-  return state.machine == nullptr ? 0 : state.machine->timeline.now_ns();
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized) return 0;
+  if (CurrentThread().inside_callback) return HeldState().machine->timeline.now_ns();
+  const MutexLock lock(&globals.mutex);
+  return globals.state().machine->timeline.now_ns();
 }
 
 }  // extern "C"

@@ -31,7 +31,7 @@ namespace {
 
 using Link = CUlinkState_st;
 
-// Guarded by State::mutex; never destroyed.
+// Guarded by the driver's lock; never destroyed.
 Handles<Link>& Links() {
   static auto* links = new Handles<Link>;
   return *links;

@@ -26,15 +26,18 @@ constexpr char kLinesLeftOut[] = "[CUDA][W] older lines are left out: the buffer
 
 // Never destroyed.
 struct Log {
-  std::mutex mutex;
-  std::deque<std::string> lines;  // each with its newline
-  unsigned first = 0;             // the number of lines.front()
-  size_t bytes = 0;
-  std::vector<CUlogsCallbackEntry_st*> callbacks;
+  Mutex mutex;
+  // Each with its newline.
+  std::deque<std::string> lines VRAMSTOW_GUARDED_BY(mutex);
+  unsigned first VRAMSTOW_GUARDED_BY(mutex) = 0;  // the number of lines.front()
+  size_t bytes VRAMSTOW_GUARDED_BY(mutex) = 0;
+  std::vector<CUlogsCallbackEntry_st*> callbacks VRAMSTOW_GUARDED_BY(mutex);
 
-  unsigned end() const { return first + static_cast<unsigned>(lines.size()); }
+  unsigned end() const VRAMSTOW_REQUIRES(mutex) {
+    return first + static_cast<unsigned>(lines.size());
+  }
 
-  void Add(const std::string& line) {
+  void Add(const std::string& line) VRAMSTOW_REQUIRES(mutex) {
     lines.push_back(line);
     bytes += line.size();
     while (bytes > kLogBytes) {
@@ -45,7 +48,7 @@ struct Log {
   }
 
   // The latest lines from number `from` on that fit into `room` bytes.
-  std::string Text(unsigned from, size_t room) const {
+  std::string Text(unsigned from, size_t room) const VRAMSTOW_REQUIRES(mutex) {
     const bool lost = from < first;
     size_t start = lost ? 0 : std::min<size_t>(from - first, lines.size());
     size_t size = lost ? sizeof(kLinesLost) - 1 : 0;
@@ -88,7 +91,7 @@ std::string MakeLine(const char* call, CUresult result) {
 
 void LogFailure(const char* call, CUresult result) noexcept {
   // Answers, not errors. And a child of fork must not wait for a lock that its parent held.
-  if (result == CUDA_ERROR_NOT_READY || GlobalState().forked.load(std::memory_order_relaxed)) {
+  if (result == CUDA_ERROR_NOT_READY || Globals().forked.load(std::memory_order_relaxed)) {
     return;
   }
   try {
@@ -96,7 +99,7 @@ void LogFailure(const char* call, CUresult result) noexcept {
     std::vector<CUlogsCallbackEntry_st> callbacks;
     {
       Log& log = GlobalLog();
-      const std::lock_guard<std::mutex> lock(log.mutex);
+      const MutexLock lock(&log.mutex);
       log.Add(line);
       // Inside a callback of the application the driver's lock may be held.
       if (CurrentThread().inside_callback) return;
@@ -126,7 +129,7 @@ CUresult cuLogsRegisterCallback(CUlogsCallback callback, void* user, CUlogsCallb
   auto* entry = new (std::nothrow) CUlogsCallbackEntry_st{callback, user};
   if (entry == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   Log& log = GlobalLog();
-  const std::lock_guard<std::mutex> lock(log.mutex);
+  const MutexLock lock(&log.mutex);
   log.callbacks.push_back(entry);
   if (handle != nullptr) *handle = entry;
   return CUDA_SUCCESS;
@@ -134,7 +137,7 @@ CUresult cuLogsRegisterCallback(CUlogsCallback callback, void* user, CUlogsCallb
 
 CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
   Log& log = GlobalLog();
-  const std::lock_guard<std::mutex> lock(log.mutex);
+  const MutexLock lock(&log.mutex);
   if (std::erase(log.callbacks, handle) == 0) return CUDA_ERROR_INVALID_VALUE;
   delete handle;
   return CUDA_SUCCESS;
@@ -143,7 +146,7 @@ CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
 CUresult cuLogsCurrent(CUlogIterator* iterator, unsigned int flags) {
   if (iterator == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Log& log = GlobalLog();
-  const std::lock_guard<std::mutex> lock(log.mutex);
+  const MutexLock lock(&log.mutex);
   *iterator = log.end();
   return CUDA_SUCCESS;
 }
@@ -155,7 +158,7 @@ CUresult cuLogsDumpToFile(CUlogIterator* iterator, const char* path, unsigned in
   std::string text;
   {
     Log& log = GlobalLog();
-    const std::lock_guard<std::mutex> lock(log.mutex);
+    const MutexLock lock(&log.mutex);
     text = log.Text(iterator == nullptr ? 0 : *iterator, SIZE_MAX);
     if (iterator != nullptr) *iterator = log.end();
   }
@@ -169,7 +172,7 @@ CUresult cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* size,
     return CUDA_ERROR_INVALID_VALUE;
   }
   Log& log = GlobalLog();
-  const std::lock_guard<std::mutex> lock(log.mutex);
+  const MutexLock lock(&log.mutex);
   const unsigned from = iterator == nullptr ? 0 : *iterator;
   const std::string text = log.Text(from, *size - 1);
   memcpy(buffer, text.c_str(), text.size() + 1);

@@ -30,7 +30,7 @@ struct Advice {
 using Runs = std::map<uint64_t, Advice>;
 
 // By the block's id, which is never used twice; those of freed blocks are left, they are few.
-// Guarded by State::mutex; never destroyed.
+// Guarded by the driver's lock; never destroyed.
 Runs& RunsOf(const Block& block) {
   static auto* all = new std::unordered_map<uint64_t, Runs>;
   Runs& runs = (*all)[block.id];

@@ -36,7 +36,7 @@ CUresult Free(Call& call, CUdeviceptr address, Call::Line* line) {
   if (refused != CUDA_SUCCESS) return refused;
   // Freeing waits for all work of the context, as the driver does.
   auto* owner = static_cast<Context*>(const_cast<void*>(block->owner));
-  const CUresult result = WaitForContext(&call.state(), &call.lock(), *owner);
+  const CUresult result = WaitForContext(&call.state(), *owner);
   if (result != CUDA_SUCCESS) return result;
   block = memory.FindExact(address);  // another thread may have been faster
   if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -6,12 +6,11 @@
 #include <iterator>
 
 #include "simulator/driver/variable.h"
-#include "simulator/kernels/image_origin.h"
 
 namespace vramstow::simulator {
 namespace {
 
-// Guarded by State::mutex; never destroyed.
+// Guarded by the driver's lock; never destroyed.
 struct Tables {
   Handles<Program> programs;
   Handles<Function> functions;
@@ -52,7 +51,7 @@ CUresult Load(Call& call, const void* image, size_t size, bool library, void** h
   const CUresult result = ResultOf(ParseImage(image, size, &program->image));
   if (result != CUDA_SUCCESS) return result;
   program->library = library;
-  program->known_kernels = HasKnownKernels(image);
+  program->emulated = EmulateProgram(image);
   program->context = library ? nullptr : call.context();
   *handle = GlobalTables().programs.Add(std::move(program));
   return CUDA_SUCCESS;
@@ -175,14 +174,6 @@ void Function::SetKnown(const KernelImage& kernel) {
   if (kernel.max_threads > 0) {
     attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = static_cast<int>(kernel.max_threads);
   }
-}
-
-const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
-  if (program->code == nullptr && !program->image.ptx.empty()) {
-    program->code = std::make_shared<ptx::Program>(std::move(program->image.ptx));
-    program->image.ptx.clear();
-  }
-  return program->code;
 }
 
 Function* FindFunctionHandle(const void* handle) { return GlobalTables().functions.Find(handle); }

@@ -2,10 +2,9 @@
 //
 // Idea: the simulator runs no machine code. An image tells which kernels and variables there are
 // (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
-// does nothing, unless somebody registered a host function under its name, simulator/kernels/named
-// knows the name, or the image has the kernel as PTX that simulator/kernels/ptx can run. A module
-// and a library are the same thing here, a kernel and a function too: the driver lets one stand for
-// the other.
+// does nothing, unless somebody registered a host function under its name or kernel emulation
+// (kernel_emulation.h) can compute what it does. A module and a library are the same thing here, a
+// kernel and a function too: the driver lets one stand for the other.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 
@@ -14,27 +13,17 @@
 
 #include "simulator/driver/call.h"
 #include "simulator/driver/image.h"
-#include "simulator/kernels/named/effect.h"
-#include "simulator/kernels/ptx/program.h"
+#include "simulator/driver/kernel_emulation.h"
 #include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 
 struct Program;
 
-// What is known of a kernel by its name; launches hold it, so that it outlives the function.
-struct NamedEffect {
-  std::string name;
-  std::unique_ptr<const Effect> effect;
-};
-
 struct Function {
   std::string name;
   Program* program = nullptr;
-  bool effect_sought = false;  // whether the name has been looked up
-  std::shared_ptr<const NamedEffect> effect;
-  bool routine_sought = false;
-  const ptx::Routine* routine = nullptr;  // of the program's code
+  std::shared_ptr<EmulatedFunction> emulated;  // made by emulation when it needs it
   std::vector<KernelParameter> parameters;
   bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
@@ -51,10 +40,8 @@ struct Global {
 struct Program {
   Context* context = nullptr;  // of a module; a library has none
   bool library = false;
-  bool known_kernels =
-      true;  // whether their names mean what simulator/kernels/named takes them for
   Image image;
-  std::shared_ptr<ptx::Program> code;  // of image.ptx, once somebody asks; see FindCode
+  std::shared_ptr<EmulatedProgram> emulated;
   std::map<std::string, Function*> functions;
   std::map<std::pair<std::string, Context*>, Global> globals;
 };
@@ -76,9 +63,6 @@ struct Launch {
   void** parameters = nullptr;  // of the caller; copied when the work is made
   void** extra = nullptr;
 };
-
-// The program as PTX, or null.
-const std::shared_ptr<ptx::Program>& FindCode(Program* program);
 
 Function* FindFunctionHandle(const void* handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);

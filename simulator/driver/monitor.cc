@@ -36,10 +36,11 @@ int DeviceOfCard(const Machine& machine, int card) {
 // What this process uses is known once the machine runs. A forked child has a copy of its parent's
 // machine, perhaps in the middle of a change, and says nothing of it.
 void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report) {
-  State& state = GlobalState();
-  if (state.forked) return;
-  if (state.initialized) {
-    const std::lock_guard<std::mutex> lock(state.mutex);
+  DriverGlobals& globals = Globals();
+  if (globals.forked) return;
+  if (globals.initialized) {
+    const MutexLock lock(&globals.mutex);
+    const State& state = globals.state();
     const int device = DeviceOfCard(*state.machine, card);
     if (device >= 0) {
       report->used_bytes = report->process_bytes = state.machine->memory.own(device);
@@ -49,7 +50,7 @@ void ReportUse(const Spec& spec, int card, vramstowSimulatorDeviceReport* report
       }
     }
   }
-  if (Tenancy* tenancy = FindTenancy(&state, spec)) {
+  if (Tenancy* tenancy = FindTenancy(spec)) {
     report->used_bytes = std::max(report->used_bytes, tenancy->Used(card));
   }
 }
@@ -103,9 +104,8 @@ int vramstowSimulatorListProcesses(int device, struct vramstowSimulatorProcess* 
                                    int room) {
   if (device < 0 || device >= vramstowSimulatorDeviceCount()) return -1;
   try {
-    State& state = GlobalState();
     std::vector<Tenant> tenants;
-    Tenancy* tenancy = state.forked ? nullptr : FindTenancy(&state, *ProcessSpec());
+    Tenancy* tenancy = Globals().forked ? nullptr : FindTenancy(*ProcessSpec());
     if (tenancy != nullptr) tenants = tenancy->Tenants(device);
     if (tenants.empty()) {
       vramstowSimulatorDeviceReport report = {};

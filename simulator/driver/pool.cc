@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/event_sharing.h"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr uint64_t kChunkMin = 32ull << 20;
 
-// Guarded by State::mutex; never destroyed. A destroyed pool is kept: blocks may still name it.
+// Guarded by the driver's lock; never destroyed. A destroyed pool is kept: blocks may still name
+// it.
 struct PoolTables {
   Handles<Pool> pools;
   std::map<PoolPlace, Pool*> default_of;
@@ -27,8 +29,6 @@ PoolTables& Pools() {
   static auto* tables = new PoolTables;
   return *tables;
 }
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
 
 Pool* MakePool(const PoolPlace& place, bool is_default) {
   auto pool = std::make_unique<Pool>();
@@ -423,7 +423,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
         place.kind == PoolKind::kDevice ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
     if ((properties->handleTypes & ~handles) != 0) return CUDA_ERROR_NOT_SUPPORTED;
     Pool* pool = NewPool(place);
-    pool->size_max = RoundUp(properties->maxSize, kDevicePage);
+    pool->size_max = vramstow::RoundUp(properties->maxSize, kDevicePage);
     pool->handle_types = properties->handleTypes;
     TellPool(call, *pool);
     *out = reinterpret_cast<CUmemoryPool>(pool);

@@ -3,8 +3,8 @@
 // Idea: a pool cuts blocks from chunks in the same way wherever they are. Chunks of a device are
 // charged to it; managed and pinned ones are pages of this process, which no card is charged for.
 //
-// Ownership: a chunk is the caller's until ReturnChunk. Threads: State::mutex. Errors: CUresult, or
-// an address of 0. Units: bytes.
+// Ownership: a chunk is the caller's until ReturnChunk. Threads: the driver's lock. Errors:
+// CUresult, or an address of 0. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_POOL_PLACE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_POOL_PLACE_H_
 

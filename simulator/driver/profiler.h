@@ -5,8 +5,8 @@
 // cost one load.
 //
 // Ownership: notes belong to the wrapped work; names of kernels live as long as the process.
-// Threads: Profiler() any; the others with State::mutex held. Errors: none. Units: bytes, virtual
-// nanoseconds.
+// Threads: Profiler() any; the others with the driver's lock held. Errors: none. Units: bytes,
+// virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_PROFILER_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_PROFILER_H_
 

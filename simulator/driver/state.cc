@@ -4,22 +4,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <mutex>
+
 #include "base/options.h"
 #include "simulator/driver/visible.h"
 
 namespace vramstow::simulator {
 namespace {
 
-void NoteFork() { GlobalState().forked = true; }
+void NoteFork() { Globals().forked = true; }
 
 void NoteExit() {
-  GlobalState().shut_down = true;
-  if (Tenancy* tenancy = GlobalState().tenancy) tenancy->Leave();
+  Globals().shut_down = true;
+  if (Tenancy* tenancy = Globals().tenancy) tenancy->Leave();
 }
 
 // A failure leaves the process alone with its cards, and says so.
 void ShareCards(State* state) {
-  Tenancy* tenancy = FindTenancy(state, state->machine->spec());
+  Tenancy* tenancy = FindTenancy(state->machine->spec());
   if (tenancy == nullptr) return;
   std::string error;
   if (!tenancy->Enter(&error)) {
@@ -34,18 +36,25 @@ void ShareCards(State* state) {
 
 }  // namespace
 
-Tenancy* FindTenancy(State* state, const Spec& spec) {
+Tenancy* FindTenancy(const Spec& spec) {
+  DriverGlobals& globals = Globals();
   static std::once_flag once;
   std::call_once(once, [&] {
     const std::string group = TenancyGroup(spec, getenv(kRunIdVariable));
-    if (!group.empty()) state->tenancy = new Tenancy(spec, group);  // until the process ends
+    if (!group.empty()) globals.tenancy = new Tenancy(spec, group);  // until the process ends
   });
-  return state->tenancy;
+  return globals.tenancy;
 }
 
-State& GlobalState() {
-  static State* state = new State;
-  return *state;
+DriverGlobals& Globals() {
+  static auto* globals = new DriverGlobals;
+  return *globals;
+}
+
+State& HeldState() {
+  DriverGlobals& globals = Globals();
+  globals.mutex.AssertHeld();
+  return globals.state();
 }
 
 ThreadState& CurrentThread() {
@@ -76,15 +85,16 @@ CUresult StartMachine(State* state) {
   return CUDA_SUCCESS;
 }
 
-CUresult WaitFor(State* state, std::unique_lock<std::mutex>* lock, const Mark& mark) {
+void WaitFor(State* state, const Mark& mark) {
+  DriverGlobals& globals = Globals();
+  globals.mutex.AssertHeld();
   Timeline& timeline = state->machine->timeline;
   while (!mark.Reached()) {
     if (timeline.StepTowards(mark)) continue;
     // Only work on the host, or another thread, can bring this further.
-    state->changed.notify_all();
-    state->changed.wait(*lock);
+    globals.changed.NotifyAll();
+    globals.changed.Wait(&globals.mutex);
   }
-  return CUDA_SUCCESS;
 }
 
 std::vector<Mark> MarksOf(const Context& context) {
@@ -98,11 +108,8 @@ std::vector<Mark> MarksOf(const Context& context) {
   return marks;
 }
 
-CUresult WaitForContext(State* state, std::unique_lock<std::mutex>* lock, const Context& context) {
-  for (const Mark& mark : MarksOf(context)) {
-    const CUresult result = WaitFor(state, lock, mark);
-    if (result != CUDA_SUCCESS) return result;
-  }
+CUresult WaitForContext(State* state, const Context& context) {
+  for (const Mark& mark : MarksOf(context)) WaitFor(state, mark);
   return context.sticky;
 }
 

@@ -1,12 +1,13 @@
-// What the simulated driver knows: the machine, contexts, streams, events, and the lock around
-// them.
+// What the simulated driver knows: the machine, contexts, streams, events; and the lock around it.
 //
 // Idea: handles are addresses of these objects; each kind has a table of the living ones, so that a
 // stale handle is refused and never followed. Contexts are never deleted (threads may still have
 // them current), only marked dead.
 //
 // Ownership: State owns everything and is never destroyed, so calls at exit are safe.
-// Threads: State::mutex guards all of it but what is marked atomic; Serve() in call.h takes it.
+// Threads: DriverGlobals::mutex guards a State and all that it leads to. Whoever is handed a State
+// (Serve() in call.h takes the lock and hands it to each call) may use it, because it is handed out
+// only while the lock is held; the analysis checks those who take the lock themselves.
 // Errors: CUresult. Units: bytes, virtual nanoseconds.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_STATE_H_
@@ -14,15 +15,14 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "simulator/device/machine.h"
+#include "simulator/mutex.h"
 
 namespace vramstow::simulator {
 
@@ -113,16 +113,8 @@ struct DeviceState {
 };
 
 struct State {
-  std::mutex mutex;
-  std::condition_variable changed;  // host work finished
-
-  std::atomic<bool> initialized{false};
-  std::atomic<bool> shut_down{false};
-  std::atomic<bool> forked{false};
   CUresult init_result = CUDA_SUCCESS;
-
   std::unique_ptr<Machine> machine;
-  std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
   std::vector<DeviceState> devices;
   Handles<Context> contexts;
   Handles<Stream> streams;
@@ -131,6 +123,23 @@ struct State {
   uint64_t next_id = 0;
   uint64_t calls = 0;  // served, for the host thread to see whether the application is busy
   std::unordered_map<std::string, uint64_t> fault_counts;
+};
+
+// The lock, what it guards, and what is known without it. Never destroyed.
+class DriverGlobals {
+ public:
+  State& state() VRAMSTOW_REQUIRES(mutex) { return state_; }
+
+  Mutex mutex;
+  ConditionVariable changed;  // host work finished
+
+  std::atomic<bool> initialized{false};
+  std::atomic<bool> shut_down{false};
+  std::atomic<bool> forked{false};
+  std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
+
+ private:
+  State state_ VRAMSTOW_GUARDED_BY(mutex);
 };
 
 // What each thread has. No destructor: it is used until the very end of the thread.
@@ -146,22 +155,25 @@ struct ThreadState {
   ReadPatch* read_patch;  // what small copies to the host that this thread asks for read, or null
 };
 
-State& GlobalState();
+DriverGlobals& Globals();
+// For code that runs under the lock and is handed no State: kernels, ends of captures.
+State& HeldState();
 ThreadState& CurrentThread();
 
 // Reads the SPEC and makes the machine. Called with the lock held.
 CUresult StartMachine(State* state);
 
 // Who shares the machine's cards; null: nobody can. Needs no lock.
-Tenancy* FindTenancy(State* state, const Spec& spec);
+Tenancy* FindTenancy(const Spec& spec);
 
-// Waits until `mark` is reached, letting other threads in while work on the host runs.
-// `context` may get a sticky error meanwhile: the result says so.
-CUresult WaitFor(State* state, std::unique_lock<std::mutex>* lock, const Mark& mark);
+// Waits until `mark` is reached. Gives the lock up while work on the host runs, so that other
+// threads may call the driver meanwhile.
+void WaitFor(State* state, const Mark& mark);
 
 // All work submitted to a context up to now; of one stream.
 std::vector<Mark> MarksOf(const Context& context);
-CUresult WaitForContext(State* state, std::unique_lock<std::mutex>* lock, const Context& context);
+// The context may get a sticky error meanwhile: that is the result.
+CUresult WaitForContext(State* state, const Context& context);
 
 }  // namespace vramstow::simulator
 

@@ -71,7 +71,7 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
   const bool on_host = work != nullptr && work->OnHost();
   Mark mark =
       call.machine().timeline.Enqueue(stream->queue, std::move(work), std::move(waits), duration);
-  if (on_host) WakeHostWorker(&call.state());
+  if (on_host) WakeHostWorker();
   return mark;
 }
 
@@ -84,7 +84,7 @@ CUresult SynchronizeContext(Call& call, Context* context) {
   if (context->sticky != CUDA_SUCCESS) return context->sticky;
   const CUresult refused = RefuseWhileCapturing(call, context);
   if (refused != CUDA_SUCCESS) return refused;
-  const CUresult result = WaitForContext(&call.state(), &call.lock(), *context);
+  const CUresult result = WaitForContext(&call.state(), *context);
   TrimPools(&call.state());
   return result;
 }

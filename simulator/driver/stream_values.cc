@@ -54,8 +54,9 @@ class WaitValue : public Work {
 
  private:
   bool IsOver() {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (state_->shut_down || !context_->alive || context_->sticky != CUDA_SUCCESS) return true;
+    DriverGlobals& globals = Globals();
+    const MutexLock lock(&globals.mutex);
+    if (globals.shut_down || !context_->alive || context_->sticky != CUDA_SUCCESS) return true;
     Contents& contents = state_->machine->contents;
     if (contents.Check(value_.address, value_.size, context_->device, false, true) !=
         Result::kSuccess) {

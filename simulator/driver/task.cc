@@ -8,8 +8,8 @@
 #include "simulator/driver/capture.h"
 #include "simulator/driver/graph.h"
 #include "simulator/driver/host_budget.h"
+#include "simulator/driver/idle_launches.h"
 #include "simulator/driver/stream.h"
-#include "simulator/kernels/named_kernel.h"
 
 namespace vramstow::simulator {
 
@@ -17,14 +17,14 @@ namespace vramstow::simulator {
 struct ReadPatch {
   void (*patch)(void* user, void* bytes, size_t size) = nullptr;  // null: no longer
   void* user = nullptr;
-  uint64_t references = 1;  // under State::mutex
+  uint64_t references = 1;  // under the driver's lock
 };
 
 namespace {
 
 constexpr uint64_t kSmallRead = 8;
 
-// What large tasks have touched so far. Written under State::mutex, read by anybody.
+// What large tasks have touched so far. Written under the driver's lock, read by anybody.
 std::atomic<uint64_t> spent_allowance{0};
 
 bool IsLarge(const Spec& spec, uint64_t bytes) { return bytes > spec.effect_bytes; }
@@ -83,11 +83,11 @@ class Task : public Work {
 
   // Who left out what is read; null: nobody did.
   const char* FindOrigin() const {
-    const LeftOut& left_out = state_->machine->contents.left_out();
-    if (left_out.empty()) return nullptr;
+    const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+    if (uncomputed.empty()) return nullptr;
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & kVramstowSimulatorFills) != 0) continue;
-      const char* by = left_out.Find(range.address, range.bytes);
+      const char* by = uncomputed.Find(range.address, range.bytes);
       if (by != nullptr) return by;
     }
     return nullptr;
@@ -118,14 +118,14 @@ class Task : public Work {
   }
 
   void MarkWrites(const char* by) {
-    LeftOut& left_out = state_->machine->contents.left_out();
-    if (by == nullptr && left_out.empty()) return;
+    UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+    if (by == nullptr && uncomputed.empty()) return;
     for (const vramstowSimulatorRange& range : ranges_) {
       if ((range.use & (kVramstowSimulatorWrites | kVramstowSimulatorFills)) == 0) continue;
       if (by != nullptr) {
-        left_out.Mark(range.address, range.bytes, by);
+        uncomputed.Mark(range.address, range.bytes, by);
       } else if ((range.use & kVramstowSimulatorFills) != 0) {
-        left_out.Clear(range.address, range.bytes);
+        uncomputed.Clear(range.address, range.bytes);
       }
     }
   }
@@ -200,6 +200,10 @@ CUresult AppendTask(State* state, CUstream handle, const vramstowSimulatorTask& 
   return CUDA_SUCCESS;
 }
 
+// The machine of a driver that was started: what its SPEC says, and where its memory lies, stays as
+// it is from then on and is read without the lock.
+const Machine& StartedMachine() { return *HeldState().machine; }
+
 }  // namespace
 
 void PatchRead(Call& call, Stream* stream, const CopyBox& box) {
@@ -216,13 +220,14 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 extern "C" {
 
 int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) {
-  State& state = GlobalState();
+  DriverGlobals& globals = Globals();
   CUresult result = CUDA_ERROR_NOT_INITIALIZED;
   bool taken = false;
-  if (!CurrentThread().inside_callback && state.initialized && !state.forked && !state.shut_down) {
-    const std::lock_guard<std::mutex> lock(state.mutex);
+  if (!CurrentThread().inside_callback && globals.initialized && !globals.forked &&
+      !globals.shut_down) {
+    const MutexLock lock(&globals.mutex);
     try {
-      result = AppendTask(&state, stream, *task, &taken);
+      result = AppendTask(&globals.state(), stream, *task, &taken);
     } catch (const std::bad_alloc&) {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -232,26 +237,25 @@ int vramstowSimulatorAppend(CUstream stream, const vramstowSimulatorTask* task) 
 }
 
 int vramstowSimulatorAffords(uint64_t bytes, uint64_t operations) {
-  const State& state = GlobalState();
-  if (!state.initialized.load(std::memory_order_acquire)) return 0;
-  const Spec& spec = state.machine->spec();
+  if (!Globals().initialized.load(std::memory_order_acquire)) return 0;
+  const Spec& spec = StartedMachine().spec();
   return operations <= spec.gemm_operations &&
          (!IsLarge(spec, bytes) || IsWithinAllowance(spec, bytes));
 }
 
 int64_t vramstowSimulatorShadow(void) {
-  const State& state = GlobalState();
-  if (!state.initialized.load(std::memory_order_acquire) || state.forked) return 0;
-  const Spec& spec = state.machine->spec();
+  DriverGlobals& globals = Globals();
+  if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return 0;
+  const Machine& machine = StartedMachine();
+  const Spec& spec = machine.spec();
   if (!spec.keep_contents || spec.effect_bytes == 0) return 0;
-  return state.machine->space().shadow_distance();
+  return machine.space().shadow_distance();
 }
 
 void vramstowSimulatorHoldKernels(int change) { CurrentThread().held_kernels += change; }
 
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user) {
-  State& state = GlobalState();
-  const std::lock_guard<std::mutex> lock(state.mutex);
+  const MutexLock lock(&Globals().mutex);
   ReadPatch*& place = CurrentThread().read_patch;
   if (place != nullptr) {
     place->patch = nullptr;

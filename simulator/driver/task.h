@@ -6,7 +6,7 @@
 // by name; then it reads as zeros and is marked. The functions are declared in simulator_api.h.
 //
 // Ownership: a task belongs to the work or the graph node that it was appended to. Threads:
-// State::mutex, unless said otherwise. Errors: CUresult. Units: bytes.
+// the driver's lock, unless said otherwise. Errors: CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_TASK_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_TASK_H_
 

@@ -10,9 +10,8 @@ namespace {
 // What a variable takes whose size nobody knows: the image is compressed.
 constexpr uint64_t kUnknownBytes = 4096;
 
-uint64_t SizeOf(const Program& program, const ptx::GlobalVariable* declared,
-                const std::string& name) {
-  if (declared != nullptr && declared->bytes > 0) return declared->bytes;
+uint64_t SizeOf(const Program& program, const DeclaredVariable& declared, const std::string& name) {
+  if (declared.bytes > 0) return declared.bytes;
   const auto known = program.image.variables.find(name);
   return known == program.image.variables.end() ? kUnknownBytes : known->second;
 }
@@ -28,14 +27,13 @@ CUresult Allocate(State* state, Context* context, uint64_t bytes, Global* global
 
 // The values that it was declared with. Addresses among them are those of variables that have
 // their memory.
-void Fill(State* state, Context* context, Program* program, const ptx::GlobalVariable& declared,
+void Fill(State* state, Context* context, Program* program, const DeclaredVariable& declared,
           const Global& global) {
   if (declared.initial.empty() || !state->machine->spec().keep_contents) return;
   std::vector<char> bytes = declared.initial;
   bytes.resize(std::min<uint64_t>(bytes.size(), global.bytes));
-  for (const ptx::GlobalVariable::Address& address : declared.addresses) {
-    const std::string& name = program->code->variables()[address.variable].name;
-    const uint64_t value = program->globals[{name, context}].address + address.addend;
+  for (const DeclaredVariable::Address& address : declared.addresses) {
+    const uint64_t value = program->globals[{address.variable, context}].address + address.addend;
     if (address.offset + sizeof(value) <= bytes.size()) {
       memcpy(bytes.data() + address.offset, &value, sizeof(value));
     }
@@ -48,24 +46,24 @@ void Fill(State* state, Context* context, Program* program, const ptx::GlobalVar
 
 CUresult FindGlobal(State* state, Context* context, Program* program, const std::string& name,
                     Global* global) {
-  const ptx::Program* code = FindCode(program).get();
   std::vector<std::string> wanted = {name};
-  std::vector<std::pair<const ptx::GlobalVariable*, Global>> made;
+  std::vector<std::pair<DeclaredVariable, Global>> made;
   while (!wanted.empty()) {
     const std::string next = std::move(wanted.back());
     wanted.pop_back();
     Global& found = program->globals[{next, context}];
     if (found.address != 0) continue;
-    const ptx::GlobalVariable* declared = code == nullptr ? nullptr : code->FindVariable(next);
+    DeclaredVariable declared;
+    const bool known = FindDeclaredVariable(program, next, &declared);
     const CUresult result = Allocate(state, context, SizeOf(*program, declared, next), &found);
     if (result != CUDA_SUCCESS) return result;
-    if (declared == nullptr) continue;
-    made.emplace_back(declared, found);
-    for (const ptx::GlobalVariable::Address& address : declared->addresses) {
-      wanted.push_back(code->variables()[address.variable].name);
+    if (!known) continue;
+    for (const DeclaredVariable::Address& address : declared.addresses) {
+      wanted.push_back(address.variable);
     }
+    made.emplace_back(std::move(declared), found);
   }
-  for (const auto& [declared, place] : made) Fill(state, context, program, *declared, place);
+  for (const auto& [declared, place] : made) Fill(state, context, program, declared, place);
   *global = program->globals[{name, context}];
   return CUDA_SUCCESS;
 }

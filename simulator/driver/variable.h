@@ -4,7 +4,8 @@
 // is launched there. Of a program that is there as PTX it begins with the values that the PTX gives
 // it, and of any other with zeros.
 //
-// Ownership: the program's, until it or the context ends. Threads: State::mutex. Errors: CUresult.
+// Ownership: the program's, until it or the context ends. Threads: the driver's lock. Errors:
+// CUresult.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_VARIABLE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_VARIABLE_H_
 

@@ -152,7 +152,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                        const Result result = memory.Map(address, size, offset, handle);
                        // Marks are kept by address; what lies here now is something else.
                        if (result == Result::kSuccess) {
-                         call.machine().contents.left_out().Clear(address, size);
+                         call.machine().contents.uncomputed().Clear(address, size);
                        }
                        return ToDriver(result);
                      });

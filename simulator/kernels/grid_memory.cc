@@ -50,8 +50,8 @@ ptx::Memory::Window GridMemory::FindHost(uint64_t address, uint64_t bytes) const
 
 void GridMemory::Note(uint64_t address, uint64_t bytes, bool write) {
   if (!write) {
-    const LeftOut& left_out = state_->machine->contents.left_out();
-    if (origin_ == nullptr && !left_out.empty()) origin_ = left_out.Find(address, bytes);
+    const UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+    if (origin_ == nullptr && !uncomputed.empty()) origin_ = uncomputed.Find(address, bytes);
     return;
   }
   if (!written_.empty() && written_.back().second == address) {
@@ -83,14 +83,14 @@ void GridMemory::Join() {
 }
 
 void GridMemory::Conclude(const char* by) {
-  LeftOut& left_out = state_->machine->contents.left_out();
-  if (by == nullptr && left_out.empty()) return;
+  UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+  if (by == nullptr && uncomputed.empty()) return;
   Join();
   for (const auto& [start, end] : written_) {
     if (by == nullptr) {
-      left_out.Clear(start, end - start);
+      uncomputed.Clear(start, end - start);
     } else {
-      left_out.Mark(start, end - start, by);
+      uncomputed.Mark(start, end - start, by);
     }
   }
 }

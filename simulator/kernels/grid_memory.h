@@ -4,7 +4,7 @@
 // around it. What was written is kept, coarsely joined, because the marks of what was left out
 // must follow it when the launch has ended.
 //
-// Ownership: borrows the state. Threads: State::mutex. Errors: no window. Units: bytes.
+// Ownership: borrows the state. Threads: the driver's lock. Errors: no window. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_GRID_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_GRID_MEMORY_H_
 

@@ -1,41 +1,14 @@
 #include "simulator/kernels/named_kernel.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <algorithm>
-#include <set>
 
 #include "simulator/driver/arguments.h"
 #include "simulator/driver/host_budget.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/idle_launches.h"
 
 namespace vramstow::simulator {
 namespace {
-
-// Idle launches by kernel and reason. Guarded by State::mutex; never destroyed.
-using IdleCounts = std::map<std::pair<std::string, const char*>, uint64_t>;
-IdleCounts& GlobalIdleCounts() {
-  static auto* counts = new IdleCounts;
-  return *counts;
-}
-
-void ListIdleKernels() {
-  const std::lock_guard<std::mutex> lock(GlobalState().mutex);
-  if (GlobalState().forked) return;
-  std::vector<std::pair<uint64_t, std::string>> lines;
-  for (const auto& [key, count] : GlobalIdleCounts()) {
-    lines.emplace_back(count, ReadableName(key.first) + key.second);
-  }
-  for (const auto& [by, count] : GlobalState().machine->contents.left_out().reads()) {
-    lines.emplace_back(count, "the host read what was left out by " + ReadableName(by));
-  }
-  std::sort(lines.begin(), lines.end(), std::greater<>());
-  fprintf(stderr, "vramstow: %zu kernels without effect\n", GlobalIdleCounts().size());
-  for (const auto& [count, line] : lines) {
-    fprintf(stderr, "vramstow: %8llu x %s\n", static_cast<unsigned long long>(count), line.c_str());
-  }
-}
 
 // Memory as one launch of a kernel sees it; decides whether the launch is worth its price.
 //
@@ -69,7 +42,7 @@ class LaunchMemory : public KernelMemory {
       written_ += bytes;
       writes_.push_back({address, bytes});
     } else if (origin_ == nullptr) {
-      origin_ = contents.left_out().Find(address, bytes);
+      origin_ = contents.uncomputed().Find(address, bytes);
     }
     return static_cast<char*>(contents.Translate(address, bytes, write));
   }
@@ -96,7 +69,7 @@ class LaunchMemory : public KernelMemory {
     uint64_t bytes = 0;
   };
 
-  // Guarded by State::mutex.
+  // Guarded by the driver's lock.
   static uint64_t* SpentAllowance() {
     static uint64_t spent = 0;
     return &spent;
@@ -115,13 +88,13 @@ class LaunchMemory : public KernelMemory {
   }
 
   void MarkWrites(const char* by) {
-    LeftOut& left_out = state_->machine->contents.left_out();
-    if (by == nullptr && left_out.empty()) return;
+    UncomputedRanges& uncomputed = state_->machine->contents.uncomputed();
+    if (by == nullptr && uncomputed.empty()) return;
     for (const Write& write : writes_) {
       if (by == nullptr) {
-        left_out.Clear(write.address, write.bytes);
+        uncomputed.Clear(write.address, write.bytes);
       } else {
-        left_out.Mark(write.address, write.bytes, by);
+        uncomputed.Mark(write.address, write.bytes, by);
       }
     }
   }
@@ -157,8 +130,9 @@ class LaunchMemory : public KernelMemory {
 
 class KnownKernel : public Work {
  public:
-  KnownKernel(State* state, Context* context, const Launch& launch)
-      : state_(state), context_(context), known_(launch.function->effect) {
+  KnownKernel(State* state, Context* context, const Launch& launch,
+              std::shared_ptr<const NamedEffect> known)
+      : state_(state), context_(context), known_(std::move(known)) {
     std::copy_n(launch.grid, 3, launch_.grid);
     std::copy_n(launch.block, 3, launch_.block);
     for (const Argument& argument : known_->effect->arguments()) {
@@ -221,33 +195,15 @@ class KnownKernel : public Work {
 
 }  // namespace
 
-const Effect* FindEffect(Function* function) {
-  if (!function->effect_sought && function->program->known_kernels) {
-    function->effect_sought = true;
-    if (auto effect = MakeEffect(function->name)) {
-      function->effect =
-          std::make_shared<NamedEffect>(NamedEffect{function->name, std::move(effect)});
-    }
-  }
-  return function->effect == nullptr ? nullptr : function->effect->effect.get();
+std::shared_ptr<const NamedEffect> FindEffect(const std::string& kernel) {
+  auto effect = MakeEffect(kernel);
+  if (effect == nullptr) return nullptr;
+  return std::make_shared<NamedEffect>(NamedEffect{kernel, std::move(effect)});
 }
 
-std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch) {
-  const Spec& spec = state->machine->spec();
-  if (!spec.keep_contents || spec.effect_bytes == 0) return nullptr;
-  if (FindEffect(launch.function) == nullptr) return nullptr;
-  return std::make_shared<KnownKernel>(state, context, launch);
-}
-
-const char* LastingName(const std::string& name) {
-  static auto* names = new std::set<std::string>;
-  return names->insert(name).first->c_str();
-}
-
-void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason) {
-  if (!state.machine->spec().list_kernels) return;
-  static const bool listed = atexit(ListIdleKernels) == 0;
-  if (listed) ++GlobalIdleCounts()[{kernel, reason}];
+std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch,
+                                      const std::shared_ptr<const NamedEffect>& known) {
+  return std::make_shared<KnownKernel>(state, context, launch, known);
 }
 
 }  // namespace vramstow::simulator

@@ -6,26 +6,28 @@
 // Launches that are too large for the SPEC's limits, or more than this machine's memory should
 // hold, take their time and do nothing, as unknown kernels do.
 //
-// Ownership: functions own what is known of them. Threads: State::mutex. Errors: on the context.
+// Ownership: launches share what is known of their kernel. Threads: the driver's lock. Errors: on
+// the context.
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_KERNEL_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_KERNEL_H_
 
 #include "simulator/driver/module.h"
+#include "simulator/kernels/named/effect.h"
 
 namespace vramstow::simulator {
 
-// What is known of a function by its name, or null.
-const Effect* FindEffect(Function* function);
+// What is known of a kernel by its name; launches hold it, so that it outlives the function.
+struct NamedEffect {
+  std::string name;
+  std::unique_ptr<const Effect> effect;
+};
 
-// The work of a launch; null if nothing is known of the kernel, or effects are off.
-std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch);
+// Null: nothing is known of a kernel with this name.
+std::shared_ptr<const NamedEffect> FindEffect(const std::string& kernel);
 
-// Counts a launch without effect, for the list at exit that kernels=list asks for.
-void NoteIdleLaunch(const State& state, const std::string& kernel, const char* reason);
-
-// A name that lives as long as the process: marks of what was left out refer to it, and reasons
-// are kept by address.
-const char* LastingName(const std::string& name);
+// The work of a launch.
+std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch,
+                                      const std::shared_ptr<const NamedEffect>& known);
 
 }  // namespace vramstow::simulator
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "simulator/driver/arguments.h"
+#include "simulator/driver/idle_launches.h"
 #include "simulator/driver/variable.h"
 #include "simulator/kernels/grid_memory.h"
-#include "simulator/kernels/named_kernel.h"
 #include "simulator/kernels/ptx/grid.h"
 
 namespace vramstow::simulator {
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kStepsAlways = 1ull << 20;
 constexpr uint64_t kLaunchesInAllowance = 64;
 
-// Of all launches. Guarded by State::mutex.
+// Of all launches. Guarded by the driver's lock.
 uint64_t* SpentSteps() {
   static uint64_t spent = 0;
   return &spent;
@@ -33,12 +33,10 @@ uint64_t StepsAllowed(const Spec& spec) {
 
 class PtxKernel : public Work {
  public:
-  PtxKernel(State* state, Context* context, const Launch& launch, const ptx::Routine& routine,
+  PtxKernel(State* state, Context* context, const Launch& launch,
+            std::shared_ptr<ptx::Program> code, const ptx::Routine& routine,
             std::vector<uint64_t> variables)
-      : state_(state),
-        context_(context),
-        name_(launch.function->name),
-        code_(FindCode(launch.function->program)) {
+      : state_(state), context_(context), name_(launch.function->name), code_(std::move(code)) {
     launch_.entry = &routine;
     std::copy_n(launch.grid, 3, launch_.grid);
     std::copy_n(launch.block, 3, launch_.block);
@@ -125,46 +123,27 @@ class PtxKernel : public Work {
   bool complete_ = false;
 };
 
-const ptx::Routine* FindRoutine(Function* function) {
-  if (!function->routine_sought) {
-    function->routine_sought = true;
-    const auto& code = FindCode(function->program);
-    if (code != nullptr) function->routine = code->FindKernel(function->name);
-  }
-  return function->routine;
-}
-
 }  // namespace
 
-bool IsEmptyKernel(const State& state, Function* function) {
-  const Spec& spec = state.machine->spec();
-  if (!spec.keep_contents || spec.effect_bytes == 0 || spec.ptx_steps == 0) return false;
-  const ptx::Routine* routine = FindRoutine(function);
-  return routine != nullptr && routine->refusal.empty() && routine->idle;
-}
-
 std::shared_ptr<Work> MakePtxKernel(State* state, Context* context, const Launch& launch,
-                                    std::string* why) {
-  const Spec& spec = state->machine->spec();
-  if (!spec.keep_contents || spec.effect_bytes == 0 || spec.ptx_steps == 0) return nullptr;
-  const ptx::Routine* routine = FindRoutine(launch.function);
-  if (routine == nullptr) return nullptr;
-  if (!routine->refusal.empty()) {
-    *why = " (not known here: " + routine->refusal + ")";
+                                    const std::shared_ptr<ptx::Program>& code,
+                                    const ptx::Routine& routine, std::string* why) {
+  if (!routine.refusal.empty()) {
+    *why = " (not known here: " + routine.refusal + ")";
     return nullptr;
   }
-  Program* program = launch.function->program;
-  const auto& declared = program->code->variables();
+  const auto& declared = code->variables();
   std::vector<uint64_t> variables(declared.size());
-  for (const uint32_t index : routine->variables) {
+  for (const uint32_t index : routine.variables) {
     Global global;
-    if (FindGlobal(state, context, program, declared[index].name, &global) != CUDA_SUCCESS) {
+    if (FindGlobal(state, context, launch.function->program, declared[index].name, &global) !=
+        CUDA_SUCCESS) {
       *why = " (no device memory for its variables)";
       return nullptr;
     }
     variables[index] = global.address;
   }
-  return std::make_shared<PtxKernel>(state, context, launch, *routine, std::move(variables));
+  return std::make_shared<PtxKernel>(state, context, launch, code, routine, std::move(variables));
 }
 
 }  // namespace vramstow::simulator

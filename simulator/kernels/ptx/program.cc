@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "simulator/kernels/ptx/body.h"
 #include "simulator/kernels/ptx/select.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 constexpr uint64_t kSharedMax = 16ull << 20;
 constexpr uint64_t kFrameMax = 512ull << 10;
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

@@ -45,7 +45,7 @@ TEST(SpecTest, EveryOptionIsRead) {
   EXPECT_EQ(10000u, spec.kernel_time_ns);
   EXPECT_FALSE(spec.keep_contents);
   EXPECT_EQ(100 * kMiB, spec.context_bytes);
-  EXPECT_EQ("/tmp/x.csv", spec.ledger);
+  EXPECT_EQ("/tmp/x.csv", spec.call_log);
   EXPECT_TRUE(spec.adversarial);
   ASSERT_EQ(2u, spec.faults.size());
   EXPECT_EQ("cuMemCreate", spec.faults[0].call);
@@ -54,6 +54,14 @@ TEST(SpecTest, EveryOptionIsRead) {
   EXPECT_EQ(0.25, spec.faults[1].probability);
   EXPECT_EQ(2u, spec.faults[1].result);
   EXPECT_EQ(static_cast<uint32_t>(kVmm | kIpc), spec.without);
+}
+
+TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
+  EXPECT_EQ("/tmp/x.csv", Right("h200,call-log=/tmp/x.csv").call_log);
+  EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
+  EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").effect_bytes);
+  EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").effect_bytes);
+  EXPECT_NE(std::string::npos, Wrong("h200,effects=all").find("effects=all"));
 }
 
 TEST(SpecTest, ContextShrinksWithTheMemory) {

@@ -9,8 +9,8 @@
 namespace vramstow::simulator {
 namespace {
 
-TEST(LeftOutTest, FindsWhoLeftOutAnyByteOfARange) {
-  LeftOut marks;
+TEST(UncomputedRangesTest, FindsWhoLeftOutAnyByteOfARange) {
+  UncomputedRanges marks;
   EXPECT_EQ(nullptr, marks.Find(0, 1000));
   marks.Mark(100, 50, "gemm");
   EXPECT_EQ(nullptr, marks.Find(0, 100));
@@ -20,8 +20,8 @@ TEST(LeftOutTest, FindsWhoLeftOutAnyByteOfARange) {
   EXPECT_EQ(nullptr, marks.Find(120, 0));
 }
 
-TEST(LeftOutTest, WritingClearsJustWhatIsWritten) {
-  LeftOut marks;
+TEST(UncomputedRangesTest, WritingClearsJustWhatIsWritten) {
+  UncomputedRanges marks;
   marks.Mark(100, 100, "gemm");
   marks.Clear(120, 10);
   EXPECT_NE(nullptr, marks.Find(119, 1));
@@ -31,8 +31,8 @@ TEST(LeftOutTest, WritingClearsJustWhatIsWritten) {
   EXPECT_TRUE(marks.empty());
 }
 
-TEST(LeftOutTest, TheLatestMarkCounts) {
-  LeftOut marks;
+TEST(UncomputedRangesTest, TheLatestMarkCounts) {
+  UncomputedRanges marks;
   marks.Mark(100, 100, "first");
   marks.Mark(150, 100, "second");
   EXPECT_STREQ("first", marks.Find(149, 1));
@@ -40,8 +40,8 @@ TEST(LeftOutTest, TheLatestMarkCounts) {
   EXPECT_STREQ("second", marks.Find(249, 1));
 }
 
-TEST(LeftOutTest, ACopyTakesMarksAlongAndClearsTheRest) {
-  LeftOut marks;
+TEST(UncomputedRangesTest, ACopyTakesMarksAlongAndClearsTheRest) {
+  UncomputedRanges marks;
   marks.Mark(110, 10, "gemm");
   marks.Mark(1000, 100, "old");
   marks.Copy(1000, 100, 100);
@@ -52,11 +52,11 @@ TEST(LeftOutTest, ACopyTakesMarksAlongAndClearsTheRest) {
 }
 
 // Against a byte map, under random steps; overlapping copies included.
-TEST(LeftOutTest, EqualsAMapOfBytes) {
+TEST(UncomputedRangesTest, EqualsAMapOfBytes) {
   constexpr int kBytes = 256;
   const char* const names[] = {"a", "b", "c"};
   std::minstd_rand random(7);
-  LeftOut marks;
+  UncomputedRanges marks;
   std::vector<const char*> bytes(2 * kBytes, nullptr);
   for (int step = 0; step < 20000; ++step) {
     const uint64_t at = random() % kBytes;

@@ -1,0 +1,24 @@
+// Kernel emulation that is left out: launches have no effect.
+#include "simulator/driver/idle_launches.h"
+#include "simulator/driver/kernel_emulation.h"
+#include "simulator/driver/module.h"
+
+namespace vramstow::simulator {
+
+std::shared_ptr<EmulatedProgram> EmulateProgram(const void* /*image*/) { return nullptr; }
+
+std::shared_ptr<Work> EmulateLaunch(State* state, Context* /*context*/, const Launch& launch) {
+  NoteIdleLaunch(*state, launch.function->name, " (this build has no kernel emulation)");
+  return nullptr;
+}
+
+bool FindEmulatedParameters(Function* /*function*/, std::vector<KernelParameter>* /*parameters*/) {
+  return false;
+}
+
+bool FindDeclaredVariable(Program* /*program*/, const std::string& /*name*/,
+                          DeclaredVariable* /*variable*/) {
+  return false;
+}
+
+}  // namespace vramstow::simulator

@@ -1,0 +1,120 @@
+// Kernel emulation, as simulator/driver/kernel_emulation.h describes it: which launch has which
+// effect.
+#include "simulator/driver/idle_launches.h"
+#include "simulator/driver/kernel_emulation.h"
+#include "simulator/driver/module.h"
+#include "simulator/kernels/image_origin.h"
+#include "simulator/kernels/named_kernel.h"
+#include "simulator/kernels/ptx_kernel.h"
+
+namespace vramstow::simulator {
+namespace {
+
+struct KnownProgram : EmulatedProgram {
+  bool names_are_known = true;         // whether kernels' names mean what named/ takes them for
+  std::shared_ptr<ptx::Program> code;  // of the image's PTX, once somebody asks
+};
+
+struct KnownFunction : EmulatedFunction {
+  bool effect_sought = false;
+  std::shared_ptr<const NamedEffect> effect;
+  bool routine_sought = false;
+  const ptx::Routine* routine = nullptr;  // of the program's code
+};
+
+KnownProgram& Known(Program* program) {
+  if (program->emulated == nullptr) program->emulated = std::make_shared<KnownProgram>();
+  return static_cast<KnownProgram&>(*program->emulated);
+}
+
+KnownFunction& Known(Function* function) {
+  if (function->emulated == nullptr) function->emulated = std::make_shared<KnownFunction>();
+  return static_cast<KnownFunction&>(*function->emulated);
+}
+
+// The program as PTX, or null.
+const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
+  KnownProgram& known = Known(program);
+  if (known.code == nullptr && !program->image.ptx.empty()) {
+    known.code = std::make_shared<ptx::Program>(std::move(program->image.ptx));
+    program->image.ptx.clear();
+  }
+  return known.code;
+}
+
+// Null: the name says nothing.
+const std::shared_ptr<const NamedEffect>& EffectOf(Function* function) {
+  KnownFunction& known = Known(function);
+  if (!known.effect_sought && Known(function->program).names_are_known) {
+    known.effect_sought = true;
+    known.effect = FindEffect(function->name);
+  }
+  return known.effect;
+}
+
+// Null: there is no PTX of it.
+const ptx::Routine* FindRoutine(Function* function) {
+  KnownFunction& known = Known(function);
+  if (!known.routine_sought) {
+    known.routine_sought = true;
+    const auto& code = FindCode(function->program);
+    if (code != nullptr) known.routine = code->FindKernel(function->name);
+  }
+  return known.routine;
+}
+
+}  // namespace
+
+std::shared_ptr<EmulatedProgram> EmulateProgram(const void* image) {
+  auto program = std::make_shared<KnownProgram>();
+  program->names_are_known = HasKnownKernels(image);
+  return program;
+}
+
+std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch& launch) {
+  const Spec& spec = state->machine->spec();
+  Function* function = launch.function;
+  std::string why;
+  if (spec.keep_contents && spec.effect_bytes > 0) {
+    if (const auto& effect = EffectOf(function)) {
+      return MakeKnownKernel(state, context, launch, effect);
+    }
+    const ptx::Routine* routine = spec.ptx_steps > 0 ? FindRoutine(function) : nullptr;
+    if (routine != nullptr) {
+      // A kernel that ends with its first instruction has all of its effect already.
+      if (routine->refusal.empty() && routine->idle) return nullptr;
+      const auto& code = FindCode(function->program);
+      if (auto work = MakePtxKernel(state, context, launch, code, *routine, &why)) return work;
+    }
+  }
+  const bool known = Known(function->program).names_are_known;
+  const char* reason = known ? "" : " (effects are known of PyTorch 2.15 only)";
+  NoteIdleLaunch(*state, function->name, why.empty() ? reason : LastingName(why));
+  return nullptr;
+}
+
+bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters) {
+  const auto& known = EffectOf(function);
+  if (known == nullptr) return false;
+  size_t at = 0;
+  for (const Argument& argument : known->effect->arguments()) {
+    at = (at + argument.alignment - 1) / argument.alignment * argument.alignment;
+    parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
+    at += argument.bytes;
+  }
+  return true;
+}
+
+bool FindDeclaredVariable(Program* program, const std::string& name, DeclaredVariable* variable) {
+  const auto& code = FindCode(program);
+  const ptx::GlobalVariable* found = code == nullptr ? nullptr : code->FindVariable(name);
+  if (found == nullptr) return false;
+  *variable = {found->bytes, found->initial, {}};
+  for (const ptx::GlobalVariable::Address& address : found->addresses) {
+    variable->addresses.push_back(
+        {address.offset, code->variables()[address.variable].name, address.addend});
+  }
+  return true;
+}
+
+}  // namespace vramstow::simulator
