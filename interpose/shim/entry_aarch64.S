@@ -137,7 +137,7 @@ vramstow_shim_slots:
 vramstow_shim_stubs:
         .popsection
 
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) STUB symbol
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) STUB symbol
 #include "interpose/shim/hooks.def"
 
         .section .note.GNU-stack, "", %progbits

@@ -17,7 +17,7 @@ constexpr uint64_t AddToFingerprint(uint64_t hash, const char* text) {
 
 constexpr uint64_t HooksFingerprint() {
   uint64_t hash = 0xcbf29ce484222325u;
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   hash = AddToFingerprint(hash, #symbol #parameters);
 #include "interpose/shim/hooks.def"
 #define VRAMSTOW_API(version, name, function, core, parameters, arguments) \

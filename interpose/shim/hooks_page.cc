@@ -16,7 +16,7 @@ struct Row {
 };
 
 constexpr Row kHooks[] = {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   {#symbol, #name, version, #stream, #group, what},
 #include "interpose/shim/hooks.def"
 };

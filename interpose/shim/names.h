@@ -11,7 +11,7 @@
 namespace vramstow {
 
 inline constexpr const char* kHookSymbols[] = {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
 #symbol,
 #include "interpose/shim/hooks.def"
 };

@@ -21,7 +21,7 @@
 namespace {
 
 enum class Id {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   k##symbol,
 #include "interpose/shim/hooks.def"
 };
@@ -183,9 +183,9 @@ CUresult Handle(const char* symbol, Arguments... arguments) {
 }  // namespace
 
 #define VRAMSTOW_WITHOUT_BRACKETS(...) __VA_ARGS__
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI symbol parameters {           \
-    return Handle<Id::k##symbol>(#symbol, VRAMSTOW_WITHOUT_BRACKETS arguments);                    \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
+  extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI symbol parameters {          \
+    return Handle<Id::k##symbol>(#symbol, VRAMSTOW_WITHOUT_BRACKETS arguments);                   \
   }
 #include "interpose/shim/hooks.def"
 
@@ -207,7 +207,7 @@ struct Row {
 #define VRAMSTOW_STREAM_legacy false
 #define VRAMSTOW_STREAM_ptsz true
 const Row kRows[] = {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   {#name, version, VRAMSTOW_STREAM_##stream, reinterpret_cast<void*>(&symbol)},
 #include "interpose/shim/hooks.def"
 };

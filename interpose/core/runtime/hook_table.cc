@@ -13,8 +13,8 @@ constexpr bool IsSubmission(std::string_view group) {
 }
 
 constexpr HookRow kRows[] = {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  {#symbol,         #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group),      \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
+  {#symbol,         #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group),     \
    IsLaunch(#group)},
 #include "interpose/shim/hooks.def"
 };

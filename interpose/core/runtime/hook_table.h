@@ -11,7 +11,7 @@ namespace vramstow {
 
 // One number for each row: kcuInit, kcuGetProcAddress, …
 enum class Hook : uint16_t {
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
   k##symbol,
 #include "interpose/shim/hooks.def"
   kCount,

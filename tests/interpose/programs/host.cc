@@ -123,16 +123,16 @@ int EveryHook() {
   auto* ask = Look<GetProcAddressFunction>(driver, "cuGetProcAddress_v2");
 #define VRAMSTOW_STREAM_legacy CU_GET_PROC_ADDRESS_LEGACY_STREAM
 #define VRAMSTOW_STREAM_ptsz CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  {                                                                                                \
-    void* by_dlsym = dlsym(driver, #symbol);                                                       \
-    void* by_dlvsym = dlvsym(driver, #symbol, "DRIVER_1");                                         \
-    void* globally = dlsym(RTLD_DEFAULT, #symbol);                                                 \
-    void* by_address = nullptr;                                                                    \
-    HOST_CHECK(ask(#name, &by_address, version, VRAMSTOW_STREAM_##stream, nullptr) ==              \
-               CUDA_SUCCESS);                                                                      \
-    HOST_CHECK(by_dlsym == by_dlvsym && by_dlsym == globally && by_dlsym == by_address);           \
-    std::printf("%s %s\n", #symbol, LibraryOf(by_dlsym));                                          \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
+  {                                                                                               \
+    void* by_dlsym = dlsym(driver, #symbol);                                                      \
+    void* by_dlvsym = dlvsym(driver, #symbol, "DRIVER_1");                                        \
+    void* globally = dlsym(RTLD_DEFAULT, #symbol);                                                \
+    void* by_address = nullptr;                                                                   \
+    HOST_CHECK(ask(#name, &by_address, version, VRAMSTOW_STREAM_##stream, nullptr) ==             \
+               CUDA_SUCCESS);                                                                     \
+    HOST_CHECK(by_dlsym == by_dlvsym && by_dlsym == globally && by_dlsym == by_address);          \
+    std::printf("%s %s\n", #symbol, LibraryOf(by_dlsym));                                         \
   }
 #include "interpose/shim/hooks.def"
   return 0;
@@ -149,16 +149,16 @@ int NullArguments() {
   Look<InitFunction>(driver, "cuInit")(0);
   const char* forced = std::getenv("FAKE_RESULT");
   const int expected = forced == nullptr ? 0 : std::atoi(forced);
-#define VRAMSTOW_HOOK(symbol, name, version, stream, group, delegate, parameters, arguments, what) \
-  {                                                                                                \
-    using Function = CUresult(*) parameters;                                                       \
-    const int result = CallWithZeros(Look<Function>(driver, #symbol));                             \
-    const bool is_own =                                                                            \
-        std::strcmp(#name, "cuInit") == 0 || std::strcmp(#name, "cuGetProcAddress") == 0;          \
-    if (!is_own && result != expected) {                                                           \
-      std::fprintf(stderr, "%s gave %d\n", #symbol, result);                                       \
-      return 1;                                                                                    \
-    }                                                                                              \
+#define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
+  {                                                                                               \
+    using Function = CUresult(*) parameters;                                                      \
+    const int result = CallWithZeros(Look<Function>(driver, #symbol));                            \
+    const bool is_own =                                                                           \
+        std::strcmp(#name, "cuInit") == 0 || std::strcmp(#name, "cuGetProcAddress") == 0;         \
+    if (!is_own && result != expected) {                                                          \
+      std::fprintf(stderr, "%s gave %d\n", #symbol, result);                                      \
+      return 1;                                                                                   \
+    }                                                                                             \
   }
 #include "interpose/shim/hooks.def"
   return 0;
