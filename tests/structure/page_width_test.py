@@ -9,9 +9,6 @@ import tree
 WIDE: set[str] = {
     "docs/architecture.md",
     "docs/pool.md",
-    "docs/simulated-driver.md",
-    "simulator/kernels/named/README.md",
-    "simulator/runtime/libraries/README.md",
 }
 
 
