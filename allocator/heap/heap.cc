@@ -5,9 +5,9 @@
 
 namespace vramstow {
 
-bool Heap::Open(const Surroundings& around, const HeapKey& heap_key, uint16_t heap_number,
+bool Heap::Open(const HeapDependencies& around, const HeapKey& heap_key, uint16_t heap_number,
                 uint32_t heap_timeline) {
-  around_ = around;
+  with_ = around;
   key = heap_key;
   number = heap_number;
   timeline = heap_timeline;
@@ -40,14 +40,14 @@ uint32_t Heap::TakeFromBin(uint64_t size) {
   uint32_t* link = &bin.head;
   if (spans_[bin.head].zone == kLargeZone) {
     // In a job that repeats, only the block that lay at the place of the round before.
-    const uint64_t place = repeats_.Foretell(size);
-    if (place != 0 && repeats_.Repeating()) {
+    const uint64_t place = predictor_.Predict(size);
+    if (place != 0 && predictor_.Repeating()) {
       int looks = 0;
       while (*link != 0 && spans_[*link].address != place && ++looks < kBinLooks) {
         link = &spans_[*link].list_next;
       }
       if (*link == 0 || spans_[*link].address != place) return TakeFromIndex(size);
-      repeats_.WasRight();
+      predictor_.OnHit();
     }
   }
   const uint32_t index = *link;
@@ -56,7 +56,7 @@ uint32_t Heap::TakeFromBin(uint64_t size) {
   if (bin.head == 0) full_bins_ &= ~(uint64_t{1} << number_of_bin);
   quick_bytes_ -= size;
   span.state = SpanState::kLive;
-  if (span.zone == kLargeZone) span.epoch = repeats_.Note(size, span.address);
+  if (span.zone == kLargeZone) span.epoch = predictor_.OnServed(size, span.address);
   return index;
 }
 
@@ -82,8 +82,8 @@ void Heap::EmptyBins(uint64_t which) {
 // --- Taking -------------------------------------------------------------------------------------
 
 uint32_t Heap::TakeFromIndex(uint64_t size) {
-  if (parked_count.load(std::memory_order_relaxed) != 0) {
-    UnparkAll();
+  if (deferred_count.load(std::memory_order_relaxed) != 0) {
+    FlushAllDeferred();
     return Take(size);
   }
   if (gated_) return 0;
@@ -173,9 +173,9 @@ uint32_t Heap::FindRepeated(uint64_t size, uint64_t place) const {
 // opens no more pages than elsewhere; or 0.
 uint32_t Heap::FindQuiet(uint64_t size, uint64_t pages, uint64_t* place) {
   constexpr int kMostLooks = 16;
-  const uint64_t round = repeats_.round();
-  if (!EarnForesight(kMostLooks * round)) return 0;
-  const uint64_t life = repeats_.Life();
+  const uint64_t round = predictor_.round();
+  if (!SpendLookahead(kMostLooks * round)) return 0;
+  const uint64_t life = predictor_.Life();
   uint32_t best = 0;
   uint64_t least = ~uint64_t{0};
   int looks = 0;
@@ -185,7 +185,7 @@ uint32_t Heap::FindQuiet(uint64_t size, uint64_t pages, uint64_t* place) {
     if (fit.pages > pages) return true;
     const uint64_t from = span.address + fit.offset;
     uint64_t disturbed = 0;
-    repeats_.VisitRound([&](uint64_t other, uint64_t at, uint64_t first, uint64_t last) {
+    predictor_.VisitRound([&](uint64_t other, uint64_t at, uint64_t first, uint64_t last) {
       if (first == 0 || (first >= life && last <= round)) return;
       const uint64_t low = std::max(at, from);
       const uint64_t high = std::min(at + other, from + size);
@@ -202,14 +202,14 @@ uint32_t Heap::FindQuiet(uint64_t size, uint64_t pages, uint64_t* place) {
 }
 
 uint32_t Heap::TakeLarge(uint64_t size) {
-  uint64_t place = repeats_.Foretell(size);
+  uint64_t place = predictor_.Predict(size);
   uint32_t index = FindLarge(size);
   bool chosen = false;  // the place, not only the span
-  if (place != 0 && repeats_.Repeating()) {
+  if (place != 0 && predictor_.Repeating()) {
     // What would be taken anyway is mostly what was taken in the round before.
     uint32_t there = index != 0 && Holds(index, place, size) ? index : FindRepeated(size, place);
     if (there == 0 && !Moved(place, size)) {
-      const uint64_t earlier = repeats_.Earlier();
+      const uint64_t earlier = predictor_.Earlier();
       if (earlier != 0 && earlier != place) {
         there = FindRepeated(size, earlier);
         place = earlier;
@@ -218,25 +218,26 @@ uint32_t Heap::TakeLarge(uint64_t size) {
     chosen = there != 0;
     if (chosen) {
       index = there;
-      repeats_.WasRight();
+      predictor_.OnHit();
     } else {
       // Its pages have moved, and may come home: without a driver call, or not at all. What lies
       // there may have been freed, and the work on it be done.
-      if (repeats_.Sure() && (Moved(place, size) || (!on_stream && pending_head_ != 0))) return 0;
-      if (index != 0 && repeats_.Sure()) {
+      if (predictor_.Confident() && (Moved(place, size) || (!on_stream && pending_head_ != 0)))
+        return 0;
+      if (index != 0 && predictor_.Confident()) {
         place = 0;
         const uint32_t quiet = FindQuiet(size, FitIn(spans_[index], size).pages, &place);
         if (quiet != 0) index = quiet;
         chosen = quiet != 0;
       }
-      repeats_.WasWrong();
+      predictor_.OnMiss();
     }
   }
   if (index == 0) return 0;
   map_.Prefetch(spans_[index].address);
   zones_[kLargeZone].free.Remove(&spans_, index);
   index = chosen ? CutAt(index, place - spans_[index].address, size) : Cut(index, size);
-  spans_[index].epoch = repeats_.Note(size, spans_[index].address);
+  spans_[index].epoch = predictor_.OnServed(size, spans_[index].address);
   return index;
 }
 
@@ -258,7 +259,7 @@ uint32_t Heap::CutAt(uint32_t index, uint64_t offset, uint64_t size) {
   }
   Span& span = spans_[index];
   span.state = SpanState::kLive;
-  span.epoch = Repeats::kNoName;
+  span.epoch = PlacementPredictor::kNoName;
   map_.Insert(span.address, index);
   return index;
 }
@@ -284,24 +285,24 @@ uint32_t Heap::SplitAt(uint32_t index, uint64_t offset) {
 
 // --- Giving back --------------------------------------------------------------------------------
 
-void Heap::UnparkAll() {
-  for (uint32_t i = 0; i < kParked; ++i, ++parked_next_) {
-    const uint32_t place = parked_next_ % kParked;
+void Heap::FlushAllDeferred() {
+  for (uint32_t i = 0; i < kDeferred; ++i, ++deferred_next_) {
+    const uint32_t place = deferred_next_ % kDeferred;
     const uint32_t index = found_[place];
     found_[place] = 0;
     if (index != 0) TakeBack(index);
   }
-  for (uint32_t i = 0; i < kParked; ++i, ++parked_next_) {
-    const uint32_t place = parked_next_ % kParked;
-    const uint64_t address = parked_[place];
-    parked_[place] = 0;
+  for (uint32_t i = 0; i < kDeferred; ++i, ++deferred_next_) {
+    const uint32_t place = deferred_next_ % kDeferred;
+    const uint64_t address = deferred_[place];
+    deferred_[place] = 0;
     if (address != 0) TakeBack(map_.Find(address));
   }
-  parked_count.store(0, std::memory_order_relaxed);
+  deferred_count.store(0, std::memory_order_relaxed);
 }
 
 // From now on it is known without a look at the records where small blocks begin. Nothing is
-// parked.
+// deferred.
 void Heap::Track() {
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];
@@ -312,18 +313,18 @@ void Heap::Track() {
     }
   }
   tracks_ = true;
-  parks_ = narrow_;
+  defers_ = narrow_;
 }
 
 void Heap::Give(uint32_t index, uint32_t epoch) {
   Span& span = spans_[index];
-  if (span.zone == kLargeZone) repeats_.NoteFreed(span.epoch);
+  if (span.zone == kLargeZone) predictor_.OnFreed(span.epoch);
   span.epoch = epoch;
-  span.tick = around_.fences->OpenTick(timeline);
+  span.tick = with_.fences->OpenTick(timeline);
   // What lies in host memory is slow: better a miss than to use it again.
   if (!on_stream || span.uses != 0 || span.offloaded) {
     for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
-      uses_[use].tick = around_.fences->OpenTick(uses_[use].timeline);
+      uses_[use].tick = with_.fences->OpenTick(uses_[use].timeline);
     }
     span.state = SpanState::kPending;
     Link(&pending_head_, index);
@@ -420,9 +421,9 @@ void Heap::DropUses(Span* span) {
 
 bool Heap::UsesPassed(const Span& span) const {
   const bool own = on_stream && !span.offloaded;
-  if (!own && !around_.fences->Completed(timeline, span.tick)) return false;
+  if (!own && !with_.fences->Completed(timeline, span.tick)) return false;
   for (uint32_t use = span.uses; use != 0; use = uses_[use].next) {
-    if (!around_.fences->Completed(uses_[use].timeline, uses_[use].tick)) return false;
+    if (!with_.fences->Completed(uses_[use].timeline, uses_[use].tick)) return false;
   }
   return true;
 }
@@ -434,8 +435,8 @@ void Heap::Retire(uint32_t index) {
   DropUses(&span);
   map_.Remove(span.address, index);
   Bump(&stats.pending_bytes, ~span.size + 1);
-  around_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
-                        span.requested, key.stream, Served::kUnknown);
+  with_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
+                      span.requested, key.stream, Served::kUnknown);
   const bool offloaded = span.offloaded;
   const uint32_t joined = Join(index);
   if (offloaded) DropHostPages(joined);
@@ -456,7 +457,7 @@ bool Heap::SettlePending(bool may_unmap) {
 }
 
 void Heap::EnsureFences() {
-  Fences* fences = around_.fences;
+  Fences* fences = with_.fences;
   for (uint32_t index = pending_head_; index != 0; index = spans_[index].list_next) {
     const Span& span = spans_[index];
     fences->Ensure(timeline, span.tick);

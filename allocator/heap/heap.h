@@ -29,8 +29,8 @@
 #include "allocator/heap/span.h"
 #include "allocator/heap/span_index.h"
 #include "allocator/physical/chunk_store.h"
-#include "allocator/placement/foresight.h"
-#include "allocator/placement/repeats.h"
+#include "allocator/placement/interference_map.h"
+#include "allocator/placement/placement_predictor.h"
 
 namespace vramstow {
 
@@ -56,26 +56,26 @@ struct HeapStats {
   std::atomic<uint64_t> mapped_bytes[2]{};  // by zone
 };
 
+// Everything that a heap needs of its pool.
+struct HeapDependencies {
+  AddressSpace* space;
+  ChunkStore* chunks;
+  Fences* fences;
+  const Epochs* epochs;
+  const PoolEvents* events;
+  InterferenceMap* interference;
+  uint64_t page_bytes;
+  uint64_t small_bytes;
+  uint64_t largest_region;  // a region is at most this large, unless one block needs more
+};
+
 class Heap {
  public:
   static constexpr int kZones = 2;
   static constexpr uint8_t kSmallZone = 0;
   static constexpr uint8_t kLargeZone = 1;
 
-  // Everything that a heap needs of its pool.
-  struct Surroundings {
-    AddressSpace* space;
-    ChunkStore* chunks;
-    Fences* fences;
-    const Epochs* epochs;
-    const PoolEvents* events;
-    Foresight* foresight;
-    uint64_t page_bytes;
-    uint64_t small_bytes;
-    uint64_t largest_region;  // a region is at most this large, unless one block needs more
-  };
-
-  bool Open(const Surroundings& around, const HeapKey& key, uint16_t number, uint32_t timeline);
+  bool Open(const HeapDependencies& around, const HeapKey& key, uint16_t number, uint32_t timeline);
   void Close();
 
   // --- Hits -----------------------------------------------------------------------------------
@@ -102,21 +102,21 @@ class Heap {
     Bump(&stats.allocated_bytes, ~span.size + 1);
     Bump(&stats.requested_bytes, ~span.requested + 1);
     Bump(&stats.live_blocks, ~uint64_t{0});
-    Give(index, around_.epochs->now());
+    Give(index, with_.epochs->now());
   }
   // The same for a heap of very many blocks, whose records lie in no cache: whether the block is
   // live is seen at once, the rest is put off while its records are fetched. False: it is not, or
-  // nothing is known here: ask FindLive, with nothing parked. What is parked is counted as live;
-  // everything but a hit calls Unpark first.
-  bool Park(uint64_t address) {
-    if (!parks_ || !bits_.Clear(address)) return false;
+  // nothing is known here: ask FindLive, with nothing deferred. What is deferred is counted as
+  // live; everything but a hit calls FlushDeferred first.
+  bool DeferFree(uint64_t address) {
+    if (!defers_ || !bits_.Clear(address)) return false;
     map_.Prefetch(address);
-    const uint32_t place = parked_next_++ % kParked;
-    const uint64_t older = parked_[place];
-    parked_[place] = address;
+    const uint32_t place = deferred_next_++ % kDeferred;
+    const uint64_t older = deferred_[place];
+    deferred_[place] = address;
     if (older == 0) {
-      parked_count.store(parked_count.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_relaxed);
+      deferred_count.store(deferred_count.load(std::memory_order_relaxed) + 1,
+                           std::memory_order_relaxed);
       return true;
     }
     const uint32_t index = map_.Find(older);
@@ -126,15 +126,15 @@ class Heap {
     if (oldest != 0) TakeBack(oldest);
     return true;
   }
-  // The block was freed without Park, or is live from now on.
+  // The block was freed without DeferFree, or is live from now on.
   void NoteFreed(uint64_t address) {
     if (tracks_) bits_.Clear(address);
   }
   void NoteLive(uint64_t address) {
     if (tracks_) bits_.Set(address);
   }
-  void Unpark() {
-    if (parked_count.load(std::memory_order_relaxed) != 0) UnparkAll();
+  void FlushDeferred() {
+    if (deferred_count.load(std::memory_order_relaxed) != 0) FlushAllDeferred();
   }
   // Work of another stream uses the live block. False: no memory for the record.
   bool RecordUse(uint32_t index, uint32_t timeline);
@@ -164,19 +164,19 @@ class Heap {
     bool repeats = false;  // the block comes to lie where it lay in the round before
   };
   // Whether the requests of late repeat earlier ones.
-  bool repeating() const { return repeats_.Repeating(); }
-  void NeededDriver() { repeats_.NeededDriver(); }
+  bool repeating() const { return predictor_.Repeating(); }
+  void NeededDriver() { predictor_.NeededDriver(); }
   // The next Take may serve the request anywhere. True if it would not have until now.
   bool ServeAnywhere() {
-    const bool sure = repeats_.Sure();
-    repeats_.GiveUp();
+    const bool sure = predictor_.Confident();
+    predictor_.GiveUp();
     return sure;
   }
   // With `recall`, chunks that were at a place before may come back to it.
   DriverResult MakePlan(uint64_t size, bool recall, Plan* plan);
   // Chunks that had filled a gap and are free again go back to where they came from, so that a
   // repeating job finds its memory as it was before. No driver call. True if any did.
-  bool SendHome();
+  bool RestoreMappings();
   // Takes the chunks that were at the plan's pages before out of free pages: they go to the store.
   // No driver call. Returns how many.
   uint64_t Recall(const Plan& plan);
@@ -186,7 +186,7 @@ class Heap {
   // In a job that repeats: the chunks of up to `count` whole free pages go to the store, those that
   // are least in the way when the round is served in the same way again; with `safe`, only such as
   // are not at all. No driver call. Returns how many.
-  uint64_t StripForeseen(uint64_t count, const Plan& plan, bool safe);
+  uint64_t StripByInterference(uint64_t count, const Plan& plan, bool safe);
 
   struct StripResult {
     uint64_t pages = 0;    // of the device; now in the store
@@ -252,15 +252,15 @@ class Heap {
   const char* Check() const;
 
   Mutex mutex;
-  std::atomic<uint32_t> parked_count{0};  // written under the lock, read by anybody; 0: none
+  std::atomic<uint32_t> deferred_count{0};  // written under the lock, read by anybody; 0: none
   HeapKey key{};
   uint16_t number = 0;
   uint32_t timeline = 0;
   bool on_stream = false;
   // Cached pages stay mapped where they are: a captured graph may write to them. Under both locks.
-  bool kept = false;
+  bool graph_pinned = false;
   // Some of its pages are paused: nothing is served from it. Written under both locks.
-  bool asleep = false;
+  bool paused = false;
   uint64_t next_id = 0;
   HeapStats stats;
 
@@ -274,14 +274,14 @@ class Heap {
   static constexpr uint64_t kTinyShare = 512;
   static constexpr int kLooks = 6;
   static constexpr int kBinLooks = 8;
-  // Steps that foresight may take for each request, and before a job has repeated for long.
+  // Steps that interference may take for each request, and before a job has repeated for long.
   static constexpr uint64_t kStepsEach = 4;
   static constexpr uint64_t kMostSteps = uint64_t{1} << 24;
   // Below so many live blocks the records fit into a processor's own cache.
   static constexpr uint64_t kTracksFrom = 6144;
   // So many bytes of blocks have a byte of bits.
   static constexpr uint64_t kBitsReach = kBlockBytes * 8;
-  static constexpr uint32_t kParked = 8;
+  static constexpr uint32_t kDeferred = 8;
   // Regions are few and double in size; segments are many.
   static constexpr uint32_t kMaxRegions = 16384;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
@@ -314,15 +314,15 @@ class Heap {
     return kTinyBins | (static_cast<uint32_t>(units) * 0x9E3779B1U >> 27);
   }
   uint8_t ZoneOf(uint64_t size) const {
-    return size <= around_.small_bytes ? kSmallZone : kLargeZone;
+    return size <= with_.small_bytes ? kSmallZone : kLargeZone;
   }
   uint64_t PageUp(uint64_t address) const {
-    return (address + around_.page_bytes - 1) & ~(around_.page_bytes - 1);
+    return (address + with_.page_bytes - 1) & ~(with_.page_bytes - 1);
   }
-  uint64_t PageDown(uint64_t address) const { return address & ~(around_.page_bytes - 1); }
+  uint64_t PageDown(uint64_t address) const { return address & ~(with_.page_bytes - 1); }
 
   void Give(uint32_t index, uint32_t epoch);
-  void UnparkAll();
+  void FlushAllDeferred();
   void Track();
   uint64_t MostTinyBytes() const {
     const uint64_t part = stats.allocated_bytes.load(std::memory_order_relaxed) / kTinyShare;
@@ -343,12 +343,12 @@ class Heap {
   uint32_t TakeLarge(uint64_t size);
   // Whether so many steps may be taken to look ahead: so many for each request, and something to
   // begin with.
-  bool EarnForesight(uint64_t steps) {
-    foresight_steps_ += (repeats_.count() - foresight_at_) * kStepsEach;
-    foresight_at_ = repeats_.count();
-    if (foresight_steps_ > kMostSteps) foresight_steps_ = kMostSteps;
-    if (foresight_steps_ < steps) return false;
-    foresight_steps_ -= steps;
+  bool SpendLookahead(uint64_t steps) {
+    lookahead_steps_ += (predictor_.count() - lookahead_at_) * kStepsEach;
+    lookahead_at_ = predictor_.count();
+    if (lookahead_steps_ > kMostSteps) lookahead_steps_ = kMostSteps;
+    if (lookahead_steps_ < steps) return false;
+    lookahead_steps_ -= steps;
     return true;
   }
   // Whether [place, place + size) lies in a span that is at least that large.
@@ -376,19 +376,19 @@ class Heap {
   uint64_t FirstPossible(const Span& hole, uint64_t count) const;
   void MarkFreePages(bool recall);
   bool MovesUnfenced() const;
-  bool Leave(uint32_t index, uint64_t from, uint64_t to);
+  bool DetachKeepMapped(uint32_t index, uint64_t from, uint64_t to);
   template <typename Wanted>
   uint32_t FindSpanWith(const Plan& plan, Wanted wanted) const;
   uint64_t RecallFrom(uint32_t index);
-  int LeaveForHome(uint32_t index, Plan* runs);
-  bool Foresee(const Plan& plan, SlotMask* wanted);
+  int DetachForRestore(uint32_t index, Plan* runs);
+  bool BuildInterference(const Plan& plan, SlotMask* wanted);
   template <typename Visit>
   void VisitMovable(const Plan& plan, Visit visit) const;
-  uint64_t LeaveWanted(uint64_t wanted, const Plan& plan);
+  uint64_t DetachWanted(uint64_t wanted, const Plan& plan);
   uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result);
   void MakeHole(uint32_t index, uint64_t from, uint64_t to);
 
-  Surroundings around_{};
+  HeapDependencies with_{};
   SpanSlab spans_;
   Slab<Use> uses_;
   AddressMap map_;
@@ -400,10 +400,10 @@ class Heap {
   bool narrow_ = true;  // no two addresses of the heap look alike to the map
   LiveBits bits_;       // of the small zone's blocks, where tracks_
   bool tracks_ = false;
-  bool parks_ = false;  // tracks_ and narrow_
-  uint32_t parked_next_ = 0;
-  uint64_t parked_[kParked] = {};  // addresses: their places in the map are being fetched
-  uint32_t found_[kParked] = {};   // blocks: their records are being fetched
+  bool defers_ = false;  // tracks_ and narrow_
+  uint32_t deferred_next_ = 0;
+  uint64_t deferred_[kDeferred] = {};  // addresses: their places in the map are being fetched
+  uint32_t found_[kDeferred] = {};     // blocks: their records are being fetched
   uint32_t region_count_ = 0;
   uint32_t mark_ = 0;  // of the pages that were free when the plan was made; 0: of none
   uint64_t next_region_ = 0;
@@ -411,15 +411,15 @@ class Heap {
   Bin bins_[kBins];
   Zone zones_[kZones];
   Region* regions_ = nullptr;  // room for kMaxRegions
-  Repeats repeats_;
-  uint64_t foresight_steps_ = kMostSteps;  // that may be taken now
-  uint64_t foresight_at_ = 0;              // the request at which that was counted
+  PlacementPredictor predictor_;
+  uint64_t lookahead_steps_ = kMostSteps;  // that may be taken now
+  uint64_t lookahead_at_ = 0;              // the request at which that was counted
 };
 
-// Holds a heap's lock, with nothing parked: for all but hits and frees.
+// Holds a heap's lock, with nothing deferred: for all but hits and frees.
 class HeapLock {
  public:
-  explicit HeapLock(Heap* heap) : lock_(&heap->mutex) { heap->Unpark(); }
+  explicit HeapLock(Heap* heap) : lock_(&heap->mutex) { heap->FlushDeferred(); }
 
  private:
   MutexLock lock_;

@@ -6,8 +6,8 @@ namespace vramstow {
 uint64_t Heap::BackedBytes() const {
   uint64_t backed = 0;
   for (uint32_t r = 0; r < region_count_; ++r) {
-    for (uint64_t at = 0; at < regions_[r].size; at += around_.page_bytes) {
-      if (around_.space->PageAt(regions_[r].address + at).chunk != 0) backed += around_.page_bytes;
+    for (uint64_t at = 0; at < regions_[r].size; at += with_.page_bytes) {
+      if (with_.space->PageAt(regions_[r].address + at).chunk != 0) backed += with_.page_bytes;
     }
   }
   return backed;
@@ -22,7 +22,7 @@ const char* Heap::Check() const {
   uint64_t hole_bytes = 0;
   uint32_t in_map = 0;
   uint32_t records = 0;
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];
     uint64_t expected = region.address;
@@ -67,14 +67,14 @@ const char* Heap::Check() const {
       }
       if (span.state != SpanState::kHole) {
         for (uint64_t at = PageDown(span.address); at < span.address + span.size; at += page) {
-          if (around_.space->PageAt(at).chunk == 0) return "a span lies on a page without a chunk";
+          if (with_.space->PageAt(at).chunk == 0) return "a span lies on a page without a chunk";
         }
       }
       if (span.state != SpanState::kFree && span.state != SpanState::kHole) {
         ++in_map;
         if (map_.Find(span.address, spans_) != i) return "a block is not found by its address";
       }
-      if (around_.space->HeapOf(span.address) != number) return "an address leads to another heap";
+      if (with_.space->HeapOf(span.address) != number) return "an address leads to another heap";
       expected += span.size;
       previous = i;
     }

@@ -48,7 +48,7 @@ void Heap::MakeHole(uint32_t index, uint64_t from, uint64_t to) {
 uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   if (!spans_.EnsureSpare(2)) return 0;
   Span& span = spans_[index];
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   const uint64_t first = PageUp(span.address);
   const uint64_t last = PageDown(span.address + span.size);
   const uint64_t pages = (last - first) / page;
@@ -58,8 +58,8 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
   uint64_t of_device = 0;
   while (of_device < count && done < pages) {
     const uint64_t address = from_below ? first + done * page : last - (done + 1) * page;
-    const bool on_host = around_.chunks->OnHost(address);
-    *result = around_.chunks->Vacate(address, timeline, span.tick);
+    const bool on_host = with_.chunks->OnHost(address);
+    *result = with_.chunks->Detach(address, timeline, span.tick);
     if (*result != kDriverSuccess) break;
     ++done;
     of_device += on_host ? 0 : 1;
@@ -78,17 +78,17 @@ uint64_t Heap::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
 // The chunks of a free span's whole pages that lie in host memory go to the store, unless work may
 // still touch them. From the top down, so that what is left to look at keeps its number.
 void Heap::DropHostPages(uint32_t index) {
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   const uint64_t bottom = spans_[index].address;
   for (;;) {
     const Span& span = spans_[index];
-    if (!around_.fences->Completed(timeline, span.tick) || !spans_.EnsureSpare(2)) return;
+    if (!with_.fences->Completed(timeline, span.tick) || !spans_.EnsureSpare(2)) return;
     const uint64_t first = PageUp(span.address);
     uint64_t to = PageDown(span.address + span.size);
-    while (to > first && !around_.chunks->OnHost(to - page)) to -= page;
+    while (to > first && !with_.chunks->OnHost(to - page)) to -= page;
     uint64_t from = to;
-    while (from > first && around_.chunks->OnHost(from - page) &&
-           around_.chunks->Vacate(from - page, timeline, span.tick) == kDriverSuccess) {
+    while (from > first && with_.chunks->OnHost(from - page) &&
+           with_.chunks->Detach(from - page, timeline, span.tick) == kDriverSuccess) {
       from -= page;
     }
     if (from >= to) return;
@@ -101,11 +101,11 @@ void Heap::DropHostPages(uint32_t index) {
 
 // The chunks of [from, to), whole pages of a free span, go to the store. False: no memory for
 // records.
-bool Heap::Leave(uint32_t index, uint64_t from, uint64_t to) {
+bool Heap::DetachKeepMapped(uint32_t index, uint64_t from, uint64_t to) {
   if (!spans_.EnsureSpare(2)) return false;
   const Span& span = spans_[index];
-  for (uint64_t at = from; at < to; at += around_.page_bytes) {
-    around_.chunks->Leave(at, timeline, span.tick);
+  for (uint64_t at = from; at < to; at += with_.page_bytes) {
+    with_.chunks->DetachKeepMapped(at, timeline, span.tick);
   }
   Bump(&stats.mapped_bytes[span.zone], ~(to - from) + 1);
   zones_[span.zone].free.Remove(&spans_, index);
@@ -121,13 +121,13 @@ void Heap::VisitMovable(const Plan& plan, Visit visit) const {
   bool going = true;
   for (const Zone& zone : zones_) {
     if (!going) break;
-    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
+    zone.free.VisitFrom(spans_, with_.page_bytes, [&](uint32_t index) {
       const Span& span = spans_[index];
       if (span.address < plan.to && plan.from < span.address + span.size) return true;
-      if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
+      if (!unfenced && !with_.fences->Completed(timeline, span.tick)) return true;
       const uint64_t last = PageDown(span.address + span.size);
-      for (uint64_t at = PageUp(span.address); going && at < last; at += around_.page_bytes) {
-        going = visit(index, &around_.space->PageAt(at));
+      for (uint64_t at = PageUp(span.address); going && at < last; at += with_.page_bytes) {
+        going = visit(index, &with_.space->PageAt(at));
       }
       return going;
     });
@@ -147,18 +147,18 @@ uint32_t Heap::FindSpanWith(const Plan& plan, Wanted wanted) const {
 
 // From its end on, so that the span keeps its number as long as there is something left of it.
 uint64_t Heap::RecallFrom(uint32_t index) {
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   const uint64_t first = PageUp(spans_[index].address);
   const uint64_t start = spans_[index].address;
-  const auto wanted = [&](uint64_t at) { return around_.space->PageAt(at).mark == kWanted; };
+  const auto wanted = [&](uint64_t at) { return with_.space->PageAt(at).mark == kWanted; };
   uint64_t done = 0;
   for (uint64_t at = PageDown(start + spans_[index].size); at > first;) {
     at -= page;
     if (!wanted(at)) continue;
     const uint64_t end = at + page;
     while (at > first && wanted(at - page)) at -= page;
-    for (uint64_t each = at; each < end; each += page) around_.space->PageAt(each).mark = 0;
-    if (!Leave(index, at, end)) return done;
+    for (uint64_t each = at; each < end; each += page) with_.space->PageAt(each).mark = 0;
+    if (!DetachKeepMapped(index, at, end)) return done;
     done += (end - at) / page;
     if (at == start) break;
   }
@@ -166,7 +166,7 @@ uint64_t Heap::RecallFrom(uint32_t index) {
 }
 
 // The chunks of so many pages that are marked as wanted go to the store.
-uint64_t Heap::LeaveWanted(uint64_t wanted, const Plan& plan) {
+uint64_t Heap::DetachWanted(uint64_t wanted, const Plan& plan) {
   uint64_t left = 0;
   while (left < wanted) {
     const uint32_t index =
@@ -180,45 +180,45 @@ uint64_t Heap::LeaveWanted(uint64_t wanted, const Plan& plan) {
 
 // Learns when the pages of the round are in use, and when those of the plan that lack a chunk will
 // be. False: nobody knows.
-bool Heap::Foresee(const Plan& plan, SlotMask* wanted) {
-  Foresight* foresight = around_.foresight;
-  const uint64_t round = repeats_.round();
-  if (round == 0 || !foresight->Begin(around_.space)) return false;
+bool Heap::BuildInterference(const Plan& plan, SlotMask* wanted) {
+  InterferenceMap* interference = with_.interference;
+  const uint64_t round = predictor_.round();
+  if (round == 0 || !interference->Begin(with_.space)) return false;
   bool all = true;
-  repeats_.VisitRound([&](uint64_t size, uint64_t address, uint64_t from, uint64_t to) {
+  predictor_.VisitRound([&](uint64_t size, uint64_t address, uint64_t from, uint64_t to) {
     const uint64_t end = address + size;
     const uint64_t pages = (PageUp(end) - PageDown(address)) >> page_shift_;
-    all = all && EarnForesight(pages + 1);
+    all = all && SpendLookahead(pages + 1);
     if (!all) return;
     SlotMask slots;
     slots.AddRequests(from, to, round);
-    for (uint64_t at = PageDown(address); at < end && all; at += around_.page_bytes) {
-      all = foresight->Note(at, slots);
+    for (uint64_t at = PageDown(address); at < end && all; at += with_.page_bytes) {
+      all = interference->Note(at, slots);
     }
   });
-  wanted->AddRequests(0, repeats_.Life(), round);
+  wanted->AddRequests(0, predictor_.Life(), round);
   for (uint64_t i = 0; i < plan.pages; ++i) {
-    const Page& page = around_.space->PageAt(plan.address + i * around_.page_bytes);
-    if (page.chunk == 0) wanted->Add(foresight->Of(page));
+    const Page& page = with_.space->PageAt(plan.address + i * with_.page_bytes);
+    if (page.chunk == 0) wanted->Add(interference->Of(page));
   }
   return all;
 }
 
-uint64_t Heap::StripForeseen(uint64_t count, const Plan& plan, bool safe) {
-  if (count == 0 || kept || !repeats_.Repeating()) return 0;
-  if (!around_.chunks->MayShadow(count)) return 0;
+uint64_t Heap::StripByInterference(uint64_t count, const Plan& plan, bool safe) {
+  if (count == 0 || graph_pinned || !predictor_.Repeating()) return 0;
+  if (!with_.chunks->MayShadow(count)) return 0;
   EmptyBins(~uint64_t{0});
   SlotMask needs;
-  if (!Foresee(plan, &needs)) {
-    around_.foresight->End();
+  if (!BuildInterference(plan, &needs)) {
+    with_.interference->End();
     return 0;
   }
   const auto cost_of = [&](const Page& page) {
-    return needs.Common(around_.chunks->UseOf(page, *around_.foresight));
+    return needs.Common(with_.chunks->UseOf(page, *with_.interference));
   };
   uint64_t pages[SlotMask::kSlots + 1] = {};  // by what they cost
   VisitMovable(plan, [&](uint32_t, const Page* page) {
-    if (!around_.chunks->IsHost(page->chunk)) ++pages[cost_of(*page)];
+    if (!with_.chunks->IsHost(page->chunk)) ++pages[cost_of(*page)];
     return true;
   });
   uint32_t most = 0;
@@ -227,42 +227,40 @@ uint64_t Heap::StripForeseen(uint64_t count, const Plan& plan, bool safe) {
   }
   uint64_t wanted = 0;
   VisitMovable(plan, [&](uint32_t, Page* page) {
-    if (around_.chunks->IsHost(page->chunk) || cost_of(*page) > most) return true;
+    if (with_.chunks->IsHost(page->chunk) || cost_of(*page) > most) return true;
     page->mark = kWanted;
     return ++wanted != count;
   });
-  around_.foresight->End();
-  return LeaveWanted(wanted, plan);
+  with_.interference->End();
+  return DetachWanted(wanted, plan);
 }
 
 uint64_t Heap::Recall(const Plan& plan) {
   if (mark_ == 0) return 0;
   uint64_t wanted = 0;
   for (uint64_t i = 0; i < plan.pages; ++i) {
-    const Page& page = around_.space->PageAt(plan.address + i * around_.page_bytes);
+    const Page& page = with_.space->PageAt(plan.address + i * with_.page_bytes);
     if (page.chunk != 0 || page.mapped == 0) continue;
-    const uint32_t place = around_.chunks->PlaceOf(page);
-    if (place == 0 || (*around_.space)[place].mark != mark_) continue;
-    (*around_.space)[place].mark = kWanted;
+    const uint32_t place = with_.chunks->PlaceOf(page);
+    if (place == 0 || (*with_.space)[place].mark != mark_) continue;
+    (*with_.space)[place].mark = kWanted;
     ++wanted;
   }
-  const uint64_t recalled = LeaveWanted(wanted, plan);
+  const uint64_t recalled = DetachWanted(wanted, plan);
   // What lies in the plan itself stays there.
-  for (uint64_t at = plan.from; recalled < wanted && at < plan.to; at += around_.page_bytes) {
-    if (around_.space->PageAt(at).mark == kWanted) around_.space->PageAt(at).mark = 0;
+  for (uint64_t at = plan.from; recalled < wanted && at < plan.to; at += with_.page_bytes) {
+    if (with_.space->PageAt(at).mark == kWanted) with_.space->PageAt(at).mark = 0;
   }
   return recalled;
 }
 
 // Takes chunks that have a home out of a free span, up to kBatch runs of pages; *runs says where
 // they belong.
-int Heap::LeaveForHome(uint32_t index, Plan* runs) {
-  const uint64_t size = around_.page_bytes;
+int Heap::DetachForRestore(uint32_t index, Plan* runs) {
+  const uint64_t size = with_.page_bytes;
   const uint64_t start = spans_[index].address;
   const uint64_t first = PageUp(start);
-  const auto home_of = [&](uint64_t at) {
-    return around_.chunks->HomeOf(around_.space->PageAt(at));
-  };
+  const auto home_of = [&](uint64_t at) { return with_.chunks->HomeOf(with_.space->PageAt(at)); };
   int found = 0;
   for (uint64_t at = PageDown(start + spans_[index].size); at > first && found < kBatch;) {
     at -= size;
@@ -274,24 +272,24 @@ int Heap::LeaveForHome(uint32_t index, Plan* runs) {
       --home;
       ++count;
     }
-    if (!Leave(index, at, at + count * size)) break;
+    if (!DetachKeepMapped(index, at, at + count * size)) break;
     runs[found] = Plan();
-    runs[found].address = around_.space->AddressOf(home);
+    runs[found].address = with_.space->AddressOf(home);
     runs[found++].pages = count;
     if (at == start) break;
   }
   return found;
 }
 
-bool Heap::SendHome() {
-  if (kept || around_.chunks->shadow_count() == 0) return false;
+bool Heap::RestoreMappings() {
+  if (graph_pinned || with_.chunks->shadow_count() == 0) return false;
   EmptyBins(~uint64_t{0});
   for (bool any = false;; any = true) {
-    const uint32_t index = FindSpanWith(
-        Plan(), [this](const Page& page) { return around_.chunks->HomeOf(page) != 0; });
+    const uint32_t index =
+        FindSpanWith(Plan(), [this](const Page& page) { return with_.chunks->HomeOf(page) != 0; });
     if (index == 0) return any;
     Plan runs[kBatch];
-    const int found = LeaveForHome(index, runs);
+    const int found = DetachForRestore(index, runs);
     if (found == 0) return any;
     for (int i = 0; i < found; ++i) {
       if (Execute(runs[i]) != kDriverSuccess) return any;
@@ -301,10 +299,10 @@ bool Heap::SendHome() {
 
 Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own) {
   StripResult strip;
-  if (kept) return strip;
+  if (graph_pinned) return strip;
   EmptyBins(~uint64_t{0});
   const bool unfenced = own && MovesUnfenced();
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   for (bool progress = true; progress && strip.pages < count;) {
     progress = false;
     strip.waiting = 0;
@@ -318,7 +316,7 @@ Heap::StripResult Heap::Strip(uint64_t count, uint32_t before_epoch, const Plan&
         if (first >= last) return true;
         if (span.address < plan.to && plan.from < span.address + span.size) return true;
         if (span.epoch > before_epoch) return true;
-        if (!unfenced && !around_.fences->Completed(timeline, span.tick)) {
+        if (!unfenced && !with_.fences->Completed(timeline, span.tick)) {
           strip.waiting += (last - first) / page;
           return true;
         }

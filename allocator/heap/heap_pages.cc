@@ -20,7 +20,7 @@ bool Heap::Prepare() {
   stats.host_bytes.store(spans_.committed_bytes() + uses_.committed_bytes() + map_.bytes() + bits,
                          std::memory_order_relaxed);
   // Segments come and go, and may come back as another heap's.
-  const bool stays = !around_.chunks->segments();
+  const bool stays = !with_.chunks->segments();
   if (!tracks_ && stays && stats.live_blocks.load(std::memory_order_relaxed) >= kTracksFrom) {
     Track();
   }
@@ -30,13 +30,13 @@ bool Heap::Prepare() {
 DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
   if (region_count_ == kMaxRegions || !spans_.EnsureSpare(1)) return kDriverOutOfMemory;
   uint64_t wanted = next_region_ > kFirstRegionBytes ? next_region_ : kFirstRegionBytes;
-  if (wanted > around_.largest_region) wanted = around_.largest_region;
+  if (wanted > with_.largest_region) wanted = with_.largest_region;
   if (wanted < size) wanted = size;
   uint64_t address = 0;
   uint64_t region_size = 0;
-  DriverResult result = around_.space->TakeRegion(wanted, number, &address, &region_size);
+  DriverResult result = with_.space->TakeRegion(wanted, number, &address, &region_size);
   if (result == kDriverOutOfMemory && wanted > size) {
-    result = around_.space->TakeRegion(size, number, &address, &region_size);
+    result = with_.space->TakeRegion(size, number, &address, &region_size);
   }
   if (result != kDriverSuccess) return result;
   next_region_ = region_size * 2;
@@ -54,7 +54,7 @@ DriverResult Heap::AddRegion(uint8_t zone, uint64_t size) {
         std::max(regions_[r].address, address) - std::min(regions_[r].address, address);
     if (apart + std::max(regions_[r].size, region_size) > AddressMap::kKeyReach) narrow_ = false;
   }
-  parks_ = tracks_ && narrow_;
+  defers_ = tracks_ && narrow_;
   return kDriverSuccess;
 }
 
@@ -78,17 +78,17 @@ uint32_t Heap::TakeAt(uint64_t address, uint64_t size) {
   }
   if (spans_[index].size != size) zone.free.Insert(&spans_, SplitAt(index, size));
   spans_[index].state = SpanState::kLive;
-  spans_[index].epoch = Repeats::kNoName;
+  spans_[index].epoch = PlacementPredictor::kNoName;
   map_.Insert(address, index);
   return index;
 }
 
 bool Heap::WaitForFrees(uint64_t deadline_ns) {
   // All ticks that pending blocks and free spans carry are at most the open one.
-  bool all = around_.fences->WaitFor(timeline, around_.fences->OpenTick(timeline), deadline_ns);
+  bool all = with_.fences->WaitFor(timeline, with_.fences->OpenTick(timeline), deadline_ns);
   for (uint32_t i = pending_head_; i != 0; i = spans_[i].list_next) {
     for (uint32_t use = spans_[i].uses; use != 0; use = uses_[use].next) {
-      all &= around_.fences->WaitFor(uses_[use].timeline, uses_[use].tick, deadline_ns);
+      all &= with_.fences->WaitFor(uses_[use].timeline, uses_[use].tick, deadline_ns);
     }
   }
   return all;
@@ -100,17 +100,17 @@ bool Heap::WaitForFrees(uint64_t deadline_ns) {
 void Heap::Gate() {
   EmptyBins(~uint64_t{0});
   gated_ = true;
-  gate_tick_ = around_.fences->OpenTick(timeline);
-  around_.fences->Ensure(timeline, gate_tick_);
+  gate_tick_ = with_.fences->OpenTick(timeline);
+  with_.fences->Ensure(timeline, gate_tick_);
 }
 
 bool Heap::GateOpen() {
-  if (gated_ && around_.fences->Completed(timeline, gate_tick_)) gated_ = false;
+  if (gated_ && with_.fences->Completed(timeline, gate_tick_)) gated_ = false;
   return !gated_;
 }
 
 bool Heap::WaitForGate(uint64_t deadline_ns) {
-  if (gated_) around_.fences->WaitFor(timeline, gate_tick_, deadline_ns);
+  if (gated_) with_.fences->WaitFor(timeline, gate_tick_, deadline_ns);
   return GateOpen();
 }
 
@@ -140,10 +140,10 @@ uint32_t Heap::FindAround(uint64_t address) const {
 DriverResult Heap::RenewAccess() {
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];
-    const uint64_t page = around_.page_bytes;
+    const uint64_t page = with_.page_bytes;
     for (uint64_t at = 0; at < region.size; at += page) {
-      if (around_.space->PageAt(region.address + at).mapped == 0) continue;
-      const DriverResult result = around_.chunks->RenewAccess(region.address + at);
+      if (with_.space->PageAt(region.address + at).mapped == 0) continue;
+      const DriverResult result = with_.chunks->RenewAccess(region.address + at);
       if (result != kDriverSuccess) return result;
     }
   }
@@ -153,8 +153,8 @@ DriverResult Heap::RenewAccess() {
 void Heap::UnmapAll() {
   for (uint32_t r = 0; r < region_count_; ++r) {
     const Region& region = regions_[r];
-    for (uint64_t at = 0; at < region.size; at += around_.page_bytes) {
-      around_.chunks->Unmap(region.address + at);
+    for (uint64_t at = 0; at < region.size; at += with_.page_bytes) {
+      with_.chunks->Unmap(region.address + at);
     }
   }
 }

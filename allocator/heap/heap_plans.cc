@@ -19,8 +19,8 @@ constexpr int kMaxSpanLooks = 4096;
 // under its lock.
 bool Heap::Moved(uint64_t place, uint64_t size) const {
   const uint64_t end = place + size;
-  for (uint64_t at = PageDown(place); at < end; at += around_.page_bytes) {
-    if (around_.space->PageAt(at).chunk == 0) return true;
+  for (uint64_t at = PageDown(place); at < end; at += with_.page_bytes) {
+    if (with_.space->PageAt(at).chunk == 0) return true;
   }
   return false;
 }
@@ -28,22 +28,22 @@ bool Heap::Moved(uint64_t place, uint64_t size) const {
 // Work of this heap's own stream may be under way on a chunk that moves within it: its order holds.
 // While something is captured, the order of what was submitted says nothing.
 bool Heap::MovesUnfenced() const {
-  return on_stream && around_.chunks->shadows() && !around_.fences->capturing();
+  return on_stream && with_.chunks->shadows() && !with_.fences->capturing();
 }
 
 // Marks the whole free pages whose chunks can be had without a wait.
 void Heap::MarkFreePages(bool recall) {
   mark_ = 0;
-  if (!recall || kept || around_.chunks->shadow_count() == 0) return;
-  mark_ = around_.chunks->NewMark();
+  if (!recall || graph_pinned || with_.chunks->shadow_count() == 0) return;
+  mark_ = with_.chunks->NewMark();
   const bool unfenced = MovesUnfenced();
   for (const Zone& zone : zones_) {
-    zone.free.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
+    zone.free.VisitFrom(spans_, with_.page_bytes, [&](uint32_t index) {
       const Span& span = spans_[index];
-      if (!unfenced && !around_.fences->Completed(timeline, span.tick)) return true;
+      if (!unfenced && !with_.fences->Completed(timeline, span.tick)) return true;
       const uint64_t last = PageDown(span.address + span.size);
-      for (uint64_t at = PageUp(span.address); at < last; at += around_.page_bytes) {
-        around_.space->PageAt(at).mark = mark_;
+      for (uint64_t at = PageUp(span.address); at < last; at += with_.page_bytes) {
+        with_.space->PageAt(at).mark = mark_;
       }
       return true;
     });
@@ -52,23 +52,23 @@ void Heap::MarkFreePages(bool recall) {
 
 // Of all pages of a plan, what ChunkStore::CostOf says.
 uint64_t Heap::CostOf(const Plan& plan) const {
-  if (around_.chunks->shadow_count() == 0) return plan.count;
+  if (with_.chunks->shadow_count() == 0) return plan.count;
   const auto can_be_had = [&](uint32_t place) {
-    if (mark_ == 0 || (*around_.space)[place].mark != mark_) return false;
-    return around_.space->AddressOf(place) - plan.from >= plan.to - plan.from;
+    if (mark_ == 0 || (*with_.space)[place].mark != mark_) return false;
+    return with_.space->AddressOf(place) - plan.from >= plan.to - plan.from;
   };
   uint64_t cost = 0;
   for (uint64_t i = 0; i < plan.pages && cost < ChunkStore::kImpossible; ++i) {
-    const Page& page = around_.space->PageAt(plan.address + i * around_.page_bytes);
-    cost += around_.chunks->CostOf(page, timeline, can_be_had);
+    const Page& page = with_.space->PageAt(plan.address + i * with_.page_bytes);
+    cost += with_.chunks->CostOf(page, timeline, can_be_had);
   }
   return cost;
 }
 
 // The lowest place in a hole where so many pages can be used; 0: there is none near its start.
 uint64_t Heap::FirstPossible(const Span& hole, uint64_t count) const {
-  if (around_.chunks->shadow_count() == 0) return hole.address;
-  const uint64_t page = around_.page_bytes;
+  if (with_.chunks->shadow_count() == 0) return hole.address;
+  const uint64_t page = with_.page_bytes;
   const uint64_t end = hole.address + hole.size;
   Plan one;
   one.pages = 1;
@@ -89,7 +89,7 @@ uint64_t Heap::FirstPossible(const Span& hole, uint64_t count) const {
 // Compares the ways to use one hole: by itself, or together with the free spans beside it.
 void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
   const Span& span = spans_[hole];
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   const auto size_of_free = [this](uint32_t index) {
     return index != 0 && spans_[index].state == SpanState::kFree ? spans_[index].size : 0;
   };
@@ -97,7 +97,7 @@ void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
   const uint64_t above = size_of_free(span.next);
   // The fewest chunks; in a repeating job the fewest steps of the driver; then the one that leaves
   // the smallest piece over, so that the pieces at the edges of pages get used up.
-  const bool repeating = repeats_.Repeating();
+  const bool repeating = predictor_.Repeating();
   const auto offer = [&](uint64_t address, uint64_t count, uint64_t low, uint64_t high) {
     const uint64_t room = count * page + low + high;
     if (room < size || count * page > span.size) return;
@@ -131,7 +131,7 @@ void Heap::Consider(uint32_t hole, uint64_t size, Plan* plan) const {
 // else lies there, or work still comes that way.
 bool Heap::PlanAt(uint64_t place, uint64_t size, Plan* plan) const {
   if (place == 0) return false;
-  const uint64_t page = around_.page_bytes;
+  const uint64_t page = with_.page_bytes;
   const uint64_t end = place + size;
   uint64_t covered = 0;
   int looks = 0;
@@ -152,7 +152,7 @@ bool Heap::PlanAt(uint64_t place, uint64_t size, Plan* plan) const {
   plan->to = PageUp(end);
   plan->repeats = true;
   for (uint64_t at = plan->from; at < plan->to; at += page) {
-    if (around_.space->PageAt(at).chunk == 0) ++plan->count;
+    if (with_.space->PageAt(at).chunk == 0) ++plan->count;
   }
   plan->cost = CostOf(*plan);
   return plan->count != 0 && plan->cost < ChunkStore::kImpossible;
@@ -162,11 +162,11 @@ DriverResult Heap::MakePlan(uint64_t size, bool recall, Plan* plan) {
   const uint8_t zone = ZoneOf(size);
   EmptyBins(~uint64_t{0});
   MarkFreePages(recall);
-  uint64_t place = zone == kLargeZone && recall ? repeats_.Foretell(size) : 0;
+  uint64_t place = zone == kLargeZone && recall ? predictor_.Predict(size) : 0;
   Plan repeated;
-  if (!repeats_.Repeating()) place = 0;
+  if (!predictor_.Repeating()) place = 0;
   if (place != 0 && !PlanAt(place, size, &repeated)) {
-    place = repeats_.Earlier();
+    place = predictor_.Earlier();
     if (!PlanAt(place, size, &repeated)) place = 0;
   }
   if (place != 0 && repeated.cost == 0) {
@@ -176,13 +176,13 @@ DriverResult Heap::MakePlan(uint64_t size, bool recall, Plan* plan) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     *plan = Plan();
     int looks = 0;
-    zones_[zone].holes.VisitFrom(spans_, around_.page_bytes, [&](uint32_t hole) {
+    zones_[zone].holes.VisitFrom(spans_, with_.page_bytes, [&](uint32_t hole) {
       Consider(hole, size, plan);
       return ++looks < kMaxLooks;
     });
     if (plan->count == 0) {
       // The looks may have gone to holes that are all too small.
-      const uint32_t hole = zones_[zone].holes.Find(spans_, size + around_.page_bytes);
+      const uint32_t hole = zones_[zone].holes.Find(spans_, size + with_.page_bytes);
       if (hole != 0) Consider(hole, size, plan);
     }
     if (place != 0 && repeated.count <= plan->count) *plan = repeated;
@@ -198,7 +198,7 @@ uint32_t Heap::FindHole(uint64_t from, uint64_t to) const {
   uint32_t hole = 0;
   for (const Zone& zone : zones_) {
     if (hole != 0) break;
-    zone.holes.VisitFrom(spans_, around_.page_bytes, [&](uint32_t index) {
+    zone.holes.VisitFrom(spans_, with_.page_bytes, [&](uint32_t index) {
       const Span& span = spans_[index];
       if (span.address < to && from < span.address + span.size) hole = index;
       return hole == 0;
@@ -208,7 +208,7 @@ uint32_t Heap::FindHole(uint64_t from, uint64_t to) const {
 }
 
 DriverResult Heap::Execute(const Plan& plan) {
-  const uint64_t end = plan.address + plan.pages * around_.page_bytes;
+  const uint64_t end = plan.address + plan.pages * with_.page_bytes;
   for (;;) {
     if (!spans_.EnsureSpare(2)) return kDriverOutOfMemory;
     const uint32_t hole = FindHole(plan.address, end);
@@ -216,8 +216,7 @@ DriverResult Heap::Execute(const Plan& plan) {
     const uint64_t from = std::max(spans_[hole].address, plan.address);
     const uint64_t size = std::min(spans_[hole].address + spans_[hole].size, end) - from;
     uint32_t tick = 0;
-    const DriverResult result =
-        around_.chunks->Place(from, size / around_.page_bytes, timeline, &tick);
+    const DriverResult result = with_.chunks->Place(from, size / with_.page_bytes, timeline, &tick);
     if (result != kDriverSuccess) return result;
     Zone& zone = zones_[spans_[hole].zone];
     Bump(&stats.mapped_bytes[spans_[hole].zone], size);

@@ -2,7 +2,7 @@
 //
 // Idea: whether an address may be freed has to be known at once, but the records that say so lie in
 // no cache of the processor's once there are very many. These bits do: a million blocks of 1 KiB
-// have 256 KiB of them. Everything else about a free can then be put off (Heap::Park).
+// have 256 KiB of them. Everything else about a free can then be put off (Heap::DeferFree).
 //
 // Ownership: the bits own their memory until Close. Threads: the heap's lock. Errors: false: no
 // memory, or too many ranges; such addresses are never set. Only Cover makes system calls. Units:

@@ -98,7 +98,7 @@ class SpanIndex {
       for (; steps != 0; steps &= steps - 1) {
         for (uint32_t i = heads_[row][std::countr_zero(steps)]; i != 0; i = slab[i].list_next) {
           const Span& span = slab[i];
-          // Without a branch that cannot be foreseen.
+          // Without a branch that cannot be predicted.
           const uint64_t its = span.size >= size ? score(span) : ~uint64_t{0};
           best = its < best_score ? i : best;
           best_score = its < best_score ? its : best_score;

@@ -117,7 +117,7 @@ void Offloader::VisitHeaps(uint32_t tag, Visit visit) {
   const uint32_t heaps = pool_->heap_count_.load(std::memory_order_relaxed);
   for (uint32_t number = 1; number <= heaps; ++number) {
     Heap* heap = pool_->heaps_[number];
-    if (heap->kept || (tag != kAnyTag && heap->key.tag != tag)) continue;
+    if (heap->graph_pinned || (tag != kAnyTag && heap->key.tag != tag)) continue;
     HeapLock lock(heap);
     visit(heap);
   }
@@ -160,15 +160,15 @@ void Offloader::MarkBlocks() {
 }
 
 // What is allocated under a tag that has paused pages must not come to lie on them. Under the
-// device's lock. `asleep` false: heaps without such pages wake up.
-void Offloader::SetAsleep(uint32_t tag, bool asleep) {
+// device's lock. `paused` false: heaps without such pages serve again.
+void Offloader::SetPaused(uint32_t tag, bool paused) {
   VisitHeaps(tag, [&](Heap* heap) {
-    if (asleep) {
-      heap->asleep = true;
-    } else if (heap->asleep) {
-      uint64_t paused = 0;
-      ListHeap(heap, Where::kPaused, kByAge, &paused);
-      heap->asleep = paused != 0;
+    if (paused) {
+      heap->paused = true;
+    } else if (heap->paused) {
+      uint64_t pages = 0;
+      ListHeap(heap, Where::kPaused, kByAge, &pages);
+      heap->paused = pages != 0;
     }
   });
 }

@@ -180,7 +180,7 @@ class Offloader {
   uint64_t EnsureDeviceChunks(uint64_t count);
   template <typename Visit>
   void VisitHeaps(uint32_t tag, Visit visit);
-  void SetAsleep(uint32_t tag, bool asleep);
+  void SetPaused(uint32_t tag, bool paused);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);

@@ -15,12 +15,12 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
   uint64_t moved = 0;
   {
     MutexLock device_lock(&pool_->mutex_);
-    if (motion != Motion::kOut) SetAsleep(tag, true);
+    if (motion != Motion::kOut) SetPaused(tag, true);
     const uint64_t all = ListPages(motion == Motion::kOut ? Where::kResident : Where::kThere, tag);
     const uint64_t listed = DropPinned(all);
     moved = MoveSlices(listed, listed, motion, reason, &outcome);
     if (moved != 0) MarkBlocks();
-    if (motion != Motion::kOut) SetAsleep(tag, false);
+    if (motion != Motion::kOut) SetPaused(tag, false);
     if (outcome == OffloadResult::kDone && listed < all) outcome = OffloadResult::kBusy;
     last_out_ns_ = pool_->Now();
     last_out_clock_ = Clock();
@@ -138,7 +138,7 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
     moved += ReturnPaused(tag, most - moved, &outcome);
   }
   if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
-  SetAsleep(tag, false);
+  SetPaused(tag, false);
   MarkBlocks();
   *bytes = moved * pool_->chunk_bytes();
   return outcome;

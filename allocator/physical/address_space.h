@@ -23,14 +23,14 @@
 namespace vramstow {
 
 struct Page {
-  uint32_t chunk;     // that is in use here; 0: none
-  uint32_t mapped;    // that is mapped here: the same, or a shadow; 0: none
-  uint32_t next;      // number of the next page where `mapped` is mapped; 0: there is none
-  uint32_t tick;      // of a shadow: work came this way until this tick…
-  uint32_t mark;      // Heap's: a free page, as of the plan with this number
-  uint32_t foreseen;  // Foresight's: number of its mask; 0: it has none
-  uint16_t timeline;  // …of this timeline
-  bool fresh;         // mapped just now, and not yet accessible
+  uint32_t chunk;         // that is in use here; 0: none
+  uint32_t mapped;        // that is mapped here: the same, or a shadow; 0: none
+  uint32_t next;          // number of the next page where `mapped` is mapped; 0: there is none
+  uint32_t tick;          // of a shadow: work came this way until this tick…
+  uint32_t mark;          // Heap's: a free page, as of the plan with this number
+  uint32_t interference;  // InterferenceMap's: number of its mask; 0: it has none
+  uint16_t timeline;      // …of this timeline
+  bool fresh;             // mapped just now, and not yet accessible
 };
 
 class AddressSpace {

@@ -295,15 +295,15 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
   }
 }
 
-SlotMask ChunkStore::UseOf(const Page& page, const Foresight& foresight) const {
+SlotMask ChunkStore::UseOf(const Page& page, const InterferenceMap& interference) const {
   SlotMask use;
   for (uint32_t number = chunks_[page.chunk].pages; number != 0; number = (*space_)[number].next) {
-    use.Add(foresight.Of((*space_)[number]));
+    use.Add(interference.Of((*space_)[number]));
   }
   return use;
 }
 
-void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
+void ChunkStore::DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t index = page.chunk;
@@ -318,10 +318,10 @@ void ChunkStore::Leave(uint64_t address, uint32_t timeline, uint32_t tick) {
   PutIdle(index);
 }
 
-DriverResult ChunkStore::Vacate(uint64_t address, uint32_t timeline, uint32_t tick) {
+DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t tick) {
   const bool keep = shadows_ && shadow_count() < kMostShadows && !OnHost(address);
   if (!fences_->Completed(timeline, tick) || keep) {
-    Leave(address, timeline, tick);
+    DetachKeepMapped(address, timeline, tick);
     return kDriverSuccess;
   }
   const uint32_t number = space_->NumberOf(address);

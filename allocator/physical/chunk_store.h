@@ -22,7 +22,7 @@
 #include "allocator/core/fences.h"
 #include "allocator/core/slab.h"
 #include "allocator/physical/address_space.h"
-#include "allocator/placement/foresight.h"
+#include "allocator/placement/interference_map.h"
 
 namespace vramstow {
 
@@ -54,10 +54,10 @@ class ChunkStore {
   DriverResult Place(uint64_t address, uint64_t count, uint32_t timeline, uint32_t* tick);
   // The chunk in use at this page goes to the store. Work of the timeline may touch it until `tick`
   // has completed; without shadows it must have.
-  DriverResult Vacate(uint64_t address, uint32_t timeline, uint32_t tick);
+  DriverResult Detach(uint64_t address, uint32_t timeline, uint32_t tick);
   // The same, and it stays mapped in any case: for chunks on their way to where they are mapped,
   // too.
-  void Leave(uint64_t address, uint32_t timeline, uint32_t tick);
+  void DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick);
   // At the end: unmaps what is mapped at this page. No work touches it.
   void Unmap(uint64_t address);
   // Sets the access rights of a mapped page again.
@@ -170,7 +170,7 @@ class ChunkStore {
     return chunk.kind == ChunkMemory::kDevice ? chunk.place : 0;
   }
   // When the pages are in use where the chunk is mapped that is in use at this page.
-  SlotMask UseOf(const Page& page, const Foresight& foresight) const;
+  SlotMask UseOf(const Page& page, const InterferenceMap& interference) const;
   bool MayShadow(uint64_t more) const { return shadows_ && shadow_count() + more < kMostShadows; }
   uint32_t NewMark() { return ++mark_; }
   bool shadows() const { return shadows_; }

@@ -14,7 +14,7 @@ void Pool::UpdatePeak() {
   const uint32_t count = heap_count_.load(std::memory_order_acquire);
   for (uint32_t number = 1; number <= count; ++number) {
     Heap* heap = heaps_[number];
-    if (heap->parked_count.load(std::memory_order_relaxed) != 0) HeapLock lock(heap);
+    if (heap->deferred_count.load(std::memory_order_relaxed) != 0) HeapLock lock(heap);
   }
   const uint64_t sum = AllocatedBytes();
   uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);

@@ -80,7 +80,7 @@ void Pool::Close(PoolEnd end) {
     FreeHostMemory(heap, sizeof(Heap));
     heaps_[number] = nullptr;
   }
-  foresight_.Close();
+  interference_.Close();
   fences_.Close(end == PoolEnd::kAlive);
   chunks_.Close(alive);
   space_.Close(alive);
@@ -108,7 +108,7 @@ Heap* Pool::FindHeap(const HeapKey& key) const {
 // The device's lock is held.
 Heap* Pool::GetHeap(const HeapKey& key) {
   Heap* heap = FindHeap(key);
-  if (heap != nullptr) return heap->asleep ? GetHeap({key.stream, key.pool}) : heap;
+  if (heap != nullptr) return heap->paused ? GetHeap({key.stream, key.pool}) : heap;
   const uint32_t count = heap_count_.load(std::memory_order_relaxed);
   // The last place is kept for callers without a stream: that heap waits for everything, so it is
   // right for any stream that finds no place of its own.
@@ -121,13 +121,13 @@ Heap* Pool::GetHeap(const HeapKey& key) {
   heap = new (memory) Heap;
   const uint32_t timeline =
       key.stream == kUnknownStream ? Fences::kEverything : fences_.TimelineOf(key.stream);
-  Heap::Surroundings around;
+  HeapDependencies around;
   around.space = &space_;
   around.chunks = &chunks_;
   around.fences = &fences_;
   around.epochs = &epochs_;
   around.events = &events_;
-  around.foresight = &foresight_;
+  around.interference = &interference_;
   around.page_bytes = config_.chunk_bytes;
   around.small_bytes = config_.small_bytes;
   around.largest_region = RoundUp(device_.total_bytes, config_.chunk_bytes);
@@ -136,7 +136,7 @@ Heap* Pool::GetHeap(const HeapKey& key) {
     FreeHostMemory(memory, sizeof(Heap));
     return nullptr;
   }
-  heap->kept = key.pool != 0;
+  heap->graph_pinned = key.pool != 0;
   heap->next_id = kIdMark | uint64_t{config_.id_space & 2047} << 52 | uint64_t{count + 1} << 42;
   heaps_[count + 1] = heap;
   heap_count_.store(count + 1, std::memory_order_release);
@@ -167,7 +167,7 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
       // What waited for work that is done by now is as good as free, and has to be seen as such
       // before a place is chosen.
       heap->SettleIfDone();
-      const uint32_t index = heap->asleep ? 0 : heap->Take(size);
+      const uint32_t index = heap->paused ? 0 : heap->Take(size);
       if (index != 0) {
         served = true;
         sum = FinishAllocation(heap, index, request, Served::kHit, block);
@@ -213,7 +213,7 @@ uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& 
                 request.stream, served);
   if (allocated <= heap->stats.credit.load(std::memory_order_relaxed)) return 0;
   if (heap_count_.load(std::memory_order_acquire) == 1 &&
-      heap->parked_count.load(std::memory_order_relaxed) == 0) {
+      heap->deferred_count.load(std::memory_order_relaxed) == 0) {
     // Nobody else has credit, and nobody gets any while this heap is locked (GetHeap).
     const uint64_t peak = peak_allocated_.load(std::memory_order_relaxed);
     const uint64_t higher = allocated > peak ? allocated : peak;
@@ -224,7 +224,7 @@ uint64_t Pool::FinishAllocation(Heap* heap, uint32_t index, const BlockRequest& 
   return AllocatedBytes();
 }
 
-// The sum over all heaps, read without a lock: each number is exact but for what is parked.
+// The sum over all heaps, read without a lock: each number is exact but for what is deferred.
 uint64_t Pool::AllocatedBytes() const {
   const uint32_t count = heap_count_.load(std::memory_order_acquire);
   uint64_t sum = 0;
@@ -242,11 +242,11 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   Heap* heap = heaps_[number];
   MutexLock lock(&heap->mutex);
   // Who wants to know about the block needs its record at once.
-  if (!events_.on() && freed == nullptr && heap->Park(address)) {
+  if (!events_.on() && freed == nullptr && heap->DeferFree(address)) {
     Bump(&heap->stats.frees, 1);
     return PoolError::kOk;
   }
-  heap->Unpark();
+  heap->FlushDeferred();
   const uint32_t index = heap->FindLive(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
@@ -347,7 +347,7 @@ PoolStats Pool::Stats() {
   PoolStats stats{};
   const uint32_t count = heap_count_.load(std::memory_order_acquire);
   for (uint32_t number = 1; number <= count; ++number) {
-    if (heaps_[number]->parked_count.load(std::memory_order_relaxed) != 0) {
+    if (heaps_[number]->deferred_count.load(std::memory_order_relaxed) != 0) {
       HeapLock lock(heaps_[number]);
     }
     const HeapStats& heap = heaps_[number]->stats;

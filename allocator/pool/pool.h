@@ -28,7 +28,7 @@
 #include "allocator/heap/heap.h"
 #include "allocator/physical/address_space.h"
 #include "allocator/physical/chunk_store.h"
-#include "allocator/placement/foresight.h"
+#include "allocator/placement/interference_map.h"
 #include "allocator/pool/report.h"
 
 namespace vramstow {
@@ -230,7 +230,7 @@ class Pool {
   friend class Offloader;  // moves the pool's pages, under its locks
 
   // Where an allocation stands on the ladder.
-  struct Climb {
+  struct AllocationAttempt {
     BlockRequest request;
     uint64_t size = 0;  // rounded
     Heap* heap = nullptr;
@@ -258,24 +258,24 @@ class Pool {
 
   // ladder.cc
   PoolError AllocateSlow(const BlockRequest& request, uint64_t size, Block* block);
-  bool ClimbOnce(Climb* climb);
-  bool TryFences(Climb* climb);
-  bool TryChunks(Climb* climb);
-  void Grow(Climb* climb, uint64_t chunks);
-  bool WithinSlack(const Climb& climb, uint64_t chunks, uint64_t permille) const;
-  void Gather(Climb* climb, const Heap::Plan& plan);
-  uint64_t StripOthers(Climb* climb, uint64_t count, uint32_t before_epoch);
+  bool TryOnce(AllocationAttempt* attempt);
+  bool TryFences(AllocationAttempt* attempt);
+  bool TryChunks(AllocationAttempt* attempt);
+  void Grow(AllocationAttempt* attempt, uint64_t chunks);
+  bool WithinSlack(const AllocationAttempt& attempt, uint64_t chunks, uint64_t permille) const;
+  void Gather(AllocationAttempt* attempt, const Heap::Plan& plan);
+  uint64_t StripOthers(AllocationAttempt* attempt, uint64_t count, uint32_t before_epoch);
   bool MayWait(uint64_t now) const;
-  bool WaitForOwnStream(Climb* climb);
-  void WaitForEverything(Climb* climb);
-  void ReportOutOfMemory(const Climb& climb);
-  void Note(Climb* climb, LadderStep step, uint64_t bytes, uint64_t since_ns);
+  bool WaitForOwnStream(AllocationAttempt* attempt);
+  void WaitForEverything(AllocationAttempt* attempt);
+  void ReportOutOfMemory(const AllocationAttempt& attempt);
+  void Note(AllocationAttempt* attempt, LadderStep step, uint64_t bytes, uint64_t since_ns);
 
   // segments.cc
   bool TurnToSegments(DriverResult result);
-  bool TrySegments(Climb* climb);
-  DriverResult AddSegment(Climb* climb, uint64_t bytes);
-  bool MakeRoom(Climb* climb, uint64_t pages);
+  bool TrySegments(AllocationAttempt* attempt);
+  DriverResult AddSegment(AllocationAttempt* attempt, uint64_t bytes);
+  bool MakeRoom(AllocationAttempt* attempt, uint64_t pages);
 
   // trim.cc
   bool RunHooks(HookKind kind, uint64_t bytes);
@@ -298,7 +298,7 @@ class Pool {
   AddressSpace space_;
   ChunkStore chunks_;
   Fences fences_;
-  Foresight foresight_;
+  InterferenceMap interference_;
   Epochs epochs_;
   Mutex mutex_;
   uint64_t opened_ns_ = 0;

@@ -11,7 +11,7 @@ void Pool::KeepPrivate(uint64_t pool, bool keep) {
     Heap* heap = heaps_[number];
     if (pool == 0 || heap->key.pool != pool) continue;
     HeapLock lock(heap);
-    heap->kept = keep;
+    heap->graph_pinned = keep;
   }
 }
 

@@ -87,14 +87,14 @@ DriverResult Heap::AddSegment(uint64_t size, uint64_t bytes) {
   uint64_t address = 0;
   uint64_t usable = 0;
   const DriverResult result =
-      around_.chunks->MakeSegment(bytes / around_.page_bytes, number, &address, &usable);
+      with_.chunks->MakeSegment(bytes / with_.page_bytes, number, &address, &usable);
   if (result != kDriverSuccess) return result;
   const uint8_t zone = ZoneOf(size);
   const uint32_t index = spans_.New();
   Span& span = spans_[index];
   span.address = address;
-  span.size = usable * around_.page_bytes;
-  span.epoch = around_.epochs->now();
+  span.size = usable * with_.page_bytes;
+  span.epoch = with_.epochs->now();
   span.state = SpanState::kFree;
   span.zone = zone;
   Bump(&stats.mapped_bytes[zone], span.size);
@@ -105,24 +105,24 @@ DriverResult Heap::AddSegment(uint64_t size, uint64_t bytes) {
 
 Heap::StripResult Heap::ReleaseSegments(uint64_t pages, uint32_t before_epoch, bool no_more) {
   StripResult released;
-  if (kept) return released;
+  if (graph_pinned) return released;
   EmptyBins(~uint64_t{0});
   for (uint32_t r = 0; r < region_count_ && released.pages < pages;) {
     const Region region = regions_[r];
     const Span& span = spans_[region.first];
-    const uint64_t size = region.size / around_.page_bytes;
+    const uint64_t size = region.size / with_.page_bytes;
     const bool whole = span.state == SpanState::kFree && span.size == region.size;
     const bool fits = !no_more || size <= pages - released.pages;
     if (!whole || !fits || span.epoch > before_epoch) {
       ++r;
       continue;
     }
-    if (!around_.fences->Completed(timeline, span.tick)) {
+    if (!with_.fences->Completed(timeline, span.tick)) {
       released.waiting += size;
       ++r;
       continue;
     }
-    released.result = around_.chunks->ReleaseSegment(region.address, true);
+    released.result = with_.chunks->ReleaseSegment(region.address, true);
     if (released.result != kDriverSuccess) return released;
     ForgetSegment(r);
     released.pages += size;
@@ -141,8 +141,8 @@ void Heap::ForgetSegment(uint32_t r) {
 
 void Heap::DropSegments(bool alive) {
   for (uint32_t r = 0; r < region_count_; ++r) {
-    if (around_.space->PageAt(regions_[r].address).chunk != 0) {
-      around_.chunks->ReleaseSegment(regions_[r].address, alive);
+    if (with_.space->PageAt(regions_[r].address).chunk != 0) {
+      with_.chunks->ReleaseSegment(regions_[r].address, alive);
     }
   }
 }
@@ -164,64 +164,65 @@ bool Pool::TurnToSegments(DriverResult result) {
 }
 
 // Up to the limit, and no more than there ever was.
-DriverResult Pool::AddSegment(Climb* climb, uint64_t bytes) {
+DriverResult Pool::AddSegment(AllocationAttempt* attempt, uint64_t bytes) {
   const uint64_t pages = bytes / config_.chunk_bytes;
   if (pages > chunks_.ChunksUnderLimit() || bytes > device_.total_bytes) return kDriverOutOfMemory;
   const uint64_t since = Now();
   const uint64_t before = chunks_.reserved_bytes();
-  const DriverResult result = climb->heap->AddSegment(climb->size, bytes);
+  const DriverResult result = attempt->heap->AddSegment(attempt->size, bytes);
   const uint64_t made = result == kDriverSuccess ? chunks_.reserved_bytes() - before : 0;
   Bump(&grown_, made / config_.chunk_bytes);
   if (made != 0) {
-    events_.Step(EventKind::kCacheGrow, made, climb->size, 0, climb->request.stream, result);
+    events_.Step(EventKind::kCacheGrow, made, attempt->size, 0, attempt->request.stream, result);
   }
-  Note(climb, LadderStep::kGrow, made, since);
+  Note(attempt, LadderStep::kGrow, made, since);
   return result;
 }
 
 // Step 3 where step 2 cannot be: a new segment, if need be for old ones that are free.
-bool Pool::TrySegments(Climb* climb) {
-  Heap* heap = climb->heap;
+bool Pool::TrySegments(AllocationAttempt* attempt) {
+  Heap* heap = attempt->heap;
   if (heap->ServeAnywhere()) {
-    climb->index = heap->Take(climb->size);
-    climb->served = Served::kHit;
-    if (climb->index != 0) return true;
+    attempt->index = heap->Take(attempt->size);
+    attempt->served = Served::kHit;
+    if (attempt->index != 0) return true;
   }
-  climb->relaxed->Begin();
+  attempt->relaxed->Begin();
   const uint64_t page = config_.chunk_bytes;
-  const uint64_t least = (climb->size + page - 1) / page * page;
+  const uint64_t least = (attempt->size + page - 1) / page * page;
   uint64_t shared = least;
-  if (climb->size > config_.small_bytes && climb->size < kLargestSharing) {
+  if (attempt->size > config_.small_bytes && attempt->size < kLargestSharing) {
     shared = (kSharedSegmentBytes + page - 1) / page * page;
   }
-  climb->served = Served::kGrow;
+  attempt->served = Served::kGrow;
   // Twice at most: the first may show that the driver does not align segments.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    climb->result = AddSegment(climb, shared);
-    if (climb->result != kDriverSuccess && least < shared) climb->result = AddSegment(climb, least);
-    if (climb->result != kDriverSuccess && MakeRoom(climb, least / page)) {
-      climb->result = AddSegment(climb, least);
+  for (int round = 0; round < 2; ++round) {
+    attempt->result = AddSegment(attempt, shared);
+    if (attempt->result != kDriverSuccess && least < shared)
+      attempt->result = AddSegment(attempt, least);
+    if (attempt->result != kDriverSuccess && MakeRoom(attempt, least / page)) {
+      attempt->result = AddSegment(attempt, least);
     }
-    climb->lacking = climb->result == kDriverSuccess ? 0 : least / page;
-    if (climb->result != kDriverSuccess) return false;
-    climb->index = heap->Take(climb->size);
-    if (climb->index != 0) return true;
+    attempt->lacking = attempt->result == kDriverSuccess ? 0 : least / page;
+    if (attempt->result != kDriverSuccess) return false;
+    attempt->index = heap->Take(attempt->size);
+    if (attempt->index != 0) return true;
   }
   return false;
 }
 
 // Segments that are free go back, of this heap first. True if any did.
-bool Pool::MakeRoom(Climb* climb, uint64_t pages) {
+bool Pool::MakeRoom(AllocationAttempt* attempt, uint64_t pages) {
   const uint64_t since = Now();
   const uint64_t limit = chunks_.ChunksUnderLimit();
   // Under a limit only what is missing has to go.
   if (limit < pages) pages -= limit;
-  fences_.Ensure(climb->heap->timeline, fences_.OpenTick(climb->heap->timeline));
+  fences_.Ensure(attempt->heap->timeline, fences_.OpenTick(attempt->heap->timeline));
   fences_.Poll();
-  uint64_t released = climb->heap->ReleaseSegments(pages, ~uint32_t{0}, false).pages;
+  uint64_t released = attempt->heap->ReleaseSegments(pages, ~uint32_t{0}, false).pages;
   Bump(&released_, released);
-  if (released < pages) released += StripOthers(climb, pages - released, ~uint32_t{0});
-  Note(climb, LadderStep::kTrimOthers, released * config_.chunk_bytes, since);
+  if (released < pages) released += StripOthers(attempt, pages - released, ~uint32_t{0});
+  Note(attempt, LadderStep::kTrimOthers, released * config_.chunk_bytes, since);
   return released != 0;
 }
 

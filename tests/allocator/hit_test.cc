@@ -1,5 +1,5 @@
 // What a hit must not do: no driver call, no system call, no allocation from the process's heap.
-// And what is parked in a heap of very many blocks is counted and refused as if it were not.
+// And what is deferred in a heap of very many blocks is counted and refused as if it were not.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -189,7 +189,7 @@ TEST_F(ManyBlocks, NumbersAreExactWhateverIsParked) {
 
 TEST_F(ManyBlocks, ThePeakDoesNotCountWhatIsParked) {
   const uint64_t peak = pool_->Stats().peak_allocated_bytes;
-  // On the stream itself, and on another one, whose heap is not the one that has them parked.
+  // On the stream itself, and on another one, whose heap is not the one that has them deferred.
   for (const uint64_t stream : {uint64_t{1}, uint64_t{2}}) {
     for (int i = 0; i < 7; ++i) {
       ASSERT_EQ(pool_->Free(live_[static_cast<size_t>(i)]), PoolError::kOk);

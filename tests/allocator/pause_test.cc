@@ -134,7 +134,7 @@ TEST_F(OffloadTest, ResumingTakesWhatIsCachedAndSaysWhatLacks) {
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 12 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kNoRoom);
   EXPECT_EQ(offloader_.Stats().paused_bytes, 8 * kMiB);
-  // Still asleep: this must not come to lie on what is paused.
+  // Still paused: this must not come to lie on what is paused.
   ASSERT_NE(Take(2 * kMiB, 1, 7), 0U);
   Give(other);
   EXPECT_EQ(Resume(7, ~uint64_t{0}), 8 * kMiB);

@@ -1,4 +1,4 @@
-// Foresight: when the pages of a job that repeats are in use, as its last round tells.
+// InterferenceMap: when the pages of a job that repeats are in use, as its last round tells.
 //
 // Idea: a round of requests is cut into slots. Each page that blocks of the round lie on has a mask
 // of the slots in which it is in use, and a chunk that of all pages where it is mapped. A chunk
@@ -9,8 +9,8 @@
 //
 // Ownership: its own memory, taken when it is first needed. Threads: the device's lock. Errors:
 // none; what it does not know counts as unused. Units: bytes; requests, counted from now on.
-#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_FORESIGHT_H_
-#define VRAMSTOW_ALLOCATOR_PLACEMENT_FORESIGHT_H_
+#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_INTERFERENCE_MAP_H_
+#define VRAMSTOW_ALLOCATOR_PLACEMENT_INTERFERENCE_MAP_H_
 
 #include <cstdint>
 
@@ -32,7 +32,7 @@ struct SlotMask {
   void AddRequests(uint64_t from, uint64_t to, uint64_t round);
 };
 
-class Foresight {
+class InterferenceMap {
  public:
   // Gives its memory back.
   void Close();
@@ -42,7 +42,7 @@ class Foresight {
   // The page is in use during these slots. False: too many pages.
   bool Note(uint64_t address, const SlotMask& slots);
   SlotMask Of(const Page& page) const {
-    return page.foreseen != 0 ? masks_[page.foreseen] : SlotMask();
+    return page.interference != 0 ? masks_[page.interference] : SlotMask();
   }
   // After it was asked.
   void End();
@@ -58,4 +58,4 @@ class Foresight {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_FORESIGHT_H_
+#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_INTERFERENCE_MAP_H_

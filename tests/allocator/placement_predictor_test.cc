@@ -1,5 +1,5 @@
 // Where the blocks of a repeating job are foretold to lie, and when that is given up.
-#include "allocator/placement/repeats.h"
+#include "allocator/placement/placement_predictor.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ constexpr uint64_t kRequests = 64;  // of a round
 // A job that asks for the same sizes in each round, and is served at the same places.
 class Loop {
  public:
-  Repeats& repeats() { return *repeats_; }
+  PlacementPredictor& predictor() { return *predictor_; }
 
   // Returns how many places were foretold, and right.
   uint64_t Round(uint64_t requests = kRequests, uint64_t driver_calls = 0) {
@@ -23,67 +23,67 @@ class Loop {
     for (uint64_t i = 0; i < requests; ++i) {
       const uint64_t size = (i * 37 % 61 + 1) * kMiB;
       const uint64_t place = (i + 1) * kGiB;
-      if (repeats_->Foretell(size) == place) ++right;
-      if (i < driver_calls) repeats_->NeededDriver();
-      repeats_->Note(size, place);
+      if (predictor_->Predict(size) == place) ++right;
+      if (i < driver_calls) predictor_->NeededDriver();
+      predictor_->OnServed(size, place);
     }
     return right;
   }
   // Rounds until nothing repeats any more, or that many.
   int RoundsWhileRepeating(uint64_t driver_calls, int most) {
     for (int round = 0; round < most; ++round) {
-      if (!repeats_->Repeating()) return round;
+      if (!predictor_->Repeating()) return round;
       Round(kRequests, driver_calls);
     }
     return most;
   }
 
  private:
-  std::unique_ptr<Repeats> repeats_ = std::make_unique<Repeats>();
+  std::unique_ptr<PlacementPredictor> predictor_ = std::make_unique<PlacementPredictor>();
 };
 
-TEST(Repeats, TheSecondRoundIsForetoldAndTheThirdOneWhole) {
+TEST(PlacementPredictor, TheSecondRoundIsPredictedAndTheThirdOneWhole) {
   Loop loop;
   EXPECT_EQ(loop.Round(), 0);
   EXPECT_GT(loop.Round(), kRequests / 2);
   EXPECT_EQ(loop.Round(), kRequests);
-  EXPECT_TRUE(loop.repeats().Repeating());
-  EXPECT_EQ(loop.repeats().round(), kRequests);
+  EXPECT_TRUE(loop.predictor().Repeating());
+  EXPECT_EQ(loop.predictor().round(), kRequests);
 }
 
-TEST(Repeats, SizesThatNeverCameForetellNothing) {
+TEST(PlacementPredictor, SizesThatNeverCamePredictNothing) {
   Loop loop;
   for (int round = 0; round < 3; ++round) loop.Round();
-  EXPECT_EQ(loop.repeats().Foretell(kMiB / 2), 0);
-  EXPECT_FALSE(loop.repeats().Repeating());
+  EXPECT_EQ(loop.predictor().Predict(kMiB / 2), 0);
+  EXPECT_FALSE(loop.predictor().Repeating());
 }
 
-TEST(Repeats, ALoopThatHasSettledGoesOnForEver) {
+TEST(PlacementPredictor, ALoopThatHasSettledGoesOnForEver) {
   Loop loop;
   for (int round = 0; round < 3; ++round) loop.Round();
   EXPECT_EQ(loop.RoundsWhileRepeating(0, 500), 500);
 }
 
-TEST(Repeats, ALoopThatNeverSettlesIsGivenUpForSomeTimeAndTriedAgain) {
+TEST(PlacementPredictor, ALoopThatNeverSettlesIsGivenUpForSomeTimeAndTriedAgain) {
   Loop loop;
   for (int round = 0; round < 3; ++round) loop.Round();
   const int patience = loop.RoundsWhileRepeating(2, 500);
   EXPECT_GE(patience, 8) << "convolutional nets take up to seven rounds";
   EXPECT_LT(patience, 32);
   int rest = 0;
-  for (; !loop.repeats().Repeating() && rest < 500; ++rest) {
+  for (; !loop.predictor().Repeating() && rest < 500; ++rest) {
     EXPECT_EQ(loop.Round(), kRequests) << "what is known is kept";
   }
   EXPECT_GT(rest, 2 * patience);
   EXPECT_LT(rest, 500);
 }
 
-TEST(Repeats, AnotherLoopIsTriedAtOnce) {
+TEST(PlacementPredictor, AnotherLoopIsTriedAtOnce) {
   Loop loop;
   for (int round = 0; round < 3; ++round) loop.Round();
   ASSERT_LT(loop.RoundsWhileRepeating(2, 500), 500);
   for (int round = 0; round < 4; ++round) loop.Round(kRequests / 2);
-  EXPECT_TRUE(loop.repeats().Repeating());
+  EXPECT_TRUE(loop.predictor().Repeating());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "allocator/placement/foresight.h"
+#include "allocator/placement/interference_map.h"
 
 #include <bit>
 
@@ -27,7 +27,7 @@ void SlotMask::AddRequests(uint64_t from, uint64_t to, uint64_t round) {
   }
 }
 
-bool Foresight::Begin(AddressSpace* space) {
+bool InterferenceMap::Begin(AddressSpace* space) {
   if (masks_ == nullptr) {
     void* memory = AllocateHostMemory(kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
     if (memory == nullptr) return false;
@@ -39,23 +39,23 @@ bool Foresight::Begin(AddressSpace* space) {
   return true;
 }
 
-bool Foresight::Note(uint64_t address, const SlotMask& slots) {
+bool InterferenceMap::Note(uint64_t address, const SlotMask& slots) {
   Page& page = space_->PageAt(address);
-  if (page.foreseen == 0) {
+  if (page.interference == 0) {
     if (count_ + 1 == kMostPages) return false;
-    page.foreseen = ++count_;
+    page.interference = ++count_;
     masks_[count_] = SlotMask();
     pages_[count_] = address;
   }
-  masks_[page.foreseen].Add(slots);
+  masks_[page.interference].Add(slots);
   return true;
 }
 
-void Foresight::End() {
-  for (; count_ != 0; --count_) space_->PageAt(pages_[count_]).foreseen = 0;
+void InterferenceMap::End() {
+  for (; count_ != 0; --count_) space_->PageAt(pages_[count_]).interference = 0;
 }
 
-void Foresight::Close() {
+void InterferenceMap::Close() {
   if (masks_ != nullptr) {
     FreeHostMemory(masks_, kMostPages * (sizeof(SlotMask) + sizeof(uint64_t)));
   }

@@ -1,32 +1,32 @@
-// Repeats: where the blocks of a repeating job lay the last time.
+// PlacementPredictor: where the blocks of a repeating job lay the last time.
 //
 // Idea: a training loop asks for the same sizes in the same order again and again. If each block
 // comes to lie where it lay in the round before, the round finds all memory mapped where it needs
 // it. So the sizes and places of a heap's requests are kept in order; while the sizes go on as they
-// did some requests ago, the places of then are foretold. Where a job begins to repeat is found by
+// did some requests ago, the places of then are predicted. Where a job begins to repeat is found by
 // the sizes of the last few requests. Wrong guesses cost nothing but a look: a place that is taken
 // is not used.
 //
 // Ownership: none. Threads: the heap's lock. Errors: none. Units: bytes.
-#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_REPEATS_H_
-#define VRAMSTOW_ALLOCATOR_PLACEMENT_REPEATS_H_
+#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_PLACEMENT_PREDICTOR_H_
+#define VRAMSTOW_ALLOCATOR_PLACEMENT_PLACEMENT_PREDICTOR_H_
 
 #include <cstdint>
 
 namespace vramstow {
 
-class Repeats {
+class PlacementPredictor {
  public:
   // Of a block that was served without a note.
   static constexpr uint32_t kNoName = 0;
 
   // Before a request is served: where it is expected to lie; 0: no idea.
-  uint64_t Foretell(uint64_t size) {
-    if (asked_ == next_) return foretold_;  // the same request once more
+  uint64_t Predict(uint64_t size) {
+    if (asked_ == next_) return predicted_;  // the same request once more
     asked_ = next_;
     given_up_ = false;
     if (follows_ != 0 && Kept(follows_) && At(follows_).size == size) {
-      foretold_ = At(follows_).address;
+      predicted_ = At(follows_).address;
       // Many blocks of one size prove nothing.
       if (size != before_[0]) ++run_;
       // What goes wrong in one round may go right in the next.
@@ -38,16 +38,16 @@ class Repeats {
       run_ = 0;
       // Lost, or not found yet: the last time that these sizes came in this order.
       follows_ = LastLike(size);
-      foretold_ =
+      predicted_ =
           follows_ != 0 && Kept(follows_) && At(follows_).size == size ? At(follows_).address : 0;
-      if (foretold_ == 0) follows_ = 0;
+      if (predicted_ == 0) follows_ = 0;
       // Another round, or another part of it: what was learned of the one before counts no more.
       if (follows_ != 0) Renew();
     }
-    return foretold_;
+    return predicted_;
   }
 
-  // Where a request that has been foretold lay in the round before that: a block that is made
+  // Where a request that has been predicted lay in the round before that: a block that is made
   // before its like of the round before is freed has two places by turns. 0: no idea.
   uint64_t Earlier() const {
     const uint64_t before = follows_ - round();
@@ -55,18 +55,18 @@ class Repeats {
     const Entry& earlier = entries_[before % kKept];
     return earlier.size == entries_[follows_ % kKept].size ? earlier.address : 0;
   }
-  // Whether it is worth some effort to have this request where it is foretold.
-  bool Sure() const { return Repeating() && !given_up_; }
+  // Whether it is worth some effort to have this request where it is predicted.
+  bool Confident() const { return Repeating() && !given_up_; }
   // Whether the requests of late have been such as came before, in the same order.
-  bool Repeating() const { return run_ >= kSure && trust_ > 0 && rest_ == 0; }
+  bool Repeating() const { return run_ >= kConfidentRun && trust_ > 0 && rest_ == 0; }
   // Requests in a round; 0: there is none.
   uint64_t round() const { return follows_ != 0 ? next_ - follows_ : 0; }
   // Requests so far.
   uint64_t count() const { return next_; }
-  // For how many requests the one that has been foretold lives.
+  // For how many requests the one that has been predicted lives.
   uint64_t Life() const { return LifeOf(follows_); }
   // Calls visit(size, address, from, to) for the requests of a round, this one, which has been
-  // foretold, being number 0: each lives during the requests [from, to).
+  // predicted, being number 0: each lives during the requests [from, to).
   template <typename Visit>
   void VisitRound(Visit visit) const {
     if (follows_ == 0) return;
@@ -85,10 +85,10 @@ class Repeats {
   }
 
   // Whether the block came to lie there.
-  void WasRight() {
+  void OnHit() {
     if (trust_ < kMostTrust) ++trust_;
   }
-  void WasWrong() {
+  void OnMiss() {
     if (trust_ > 0) --trust_;
   }
   // The driver had to be called to serve a request of a round that repeats.
@@ -96,8 +96,8 @@ class Repeats {
   // It cannot be had there this time.
   void GiveUp() { given_up_ = true; }
 
-  // After it was served, Foretell having been called. Returns a name for NoteFreed.
-  uint32_t Note(uint64_t size, uint64_t address) {
+  // After it was served, Predict having been called. Returns a name for OnFreed.
+  uint32_t OnServed(uint64_t size, uint64_t address) {
     asked_ = 0;
     const uint64_t mixed = Mix(size);
     last_[mixed % kHashes] = {static_cast<uint32_t>(next_), TagOf(mixed)};
@@ -108,7 +108,7 @@ class Repeats {
     if (follows_ != 0) ++follows_;
     return static_cast<uint32_t>(next_ - 1);
   }
-  void NoteFreed(uint32_t name) {
+  void OnFreed(uint32_t name) {
     if (name == kNoName) return;
     const uint64_t number = WholeNumber(name);
     if (Kept(number)) At(number).freed = next_;
@@ -138,7 +138,7 @@ class Repeats {
 
   static constexpr uint64_t kKept = 8192;
   static constexpr uint64_t kHashes = 2048;
-  static constexpr uint64_t kSure = 4;
+  static constexpr uint64_t kConfidentRun = 4;
 
   // Sizes that come as before prove little where blocks are freed in another order.
   static constexpr int kMostTrust = 256;
@@ -189,8 +189,8 @@ class Repeats {
   uint64_t WholeNumber(uint32_t low) const { return next_ - (static_cast<uint32_t>(next_) - low); }
 
   uint64_t next_ = 1;   // the number of the next request
-  uint64_t asked_ = 0;  // for which a place was foretold
-  uint64_t foretold_ = 0;
+  uint64_t asked_ = 0;  // for which a place was predicted
+  uint64_t predicted_ = 0;
   uint64_t follows_ = 0;  // the request that the next one repeats; 0: none is known
   int trust_ = 0;
   uint64_t renews_ = 0;  // the request with which a round begins anew
@@ -207,4 +207,4 @@ class Repeats {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_REPEATS_H_
+#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_PLACEMENT_PREDICTOR_H_
