@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 namespace vramstow {
 
 class Epochs {
@@ -20,7 +22,7 @@ class Epochs {
   // The stamp for what is freed now. From 1 on; 0 is older than everything.
   uint32_t now() const { return epoch_.load(std::memory_order_relaxed); }
 
-  void Advance(uint64_t time_ns) {
+  void Advance(uint64_t time_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t epoch = now();
     if (begins_[epoch % kKept] != 0 && time_ns - begins_[epoch % kKept] < kStepNs) return;
     begins_[(epoch + 1) % kKept] = time_ns;
@@ -28,7 +30,7 @@ class Epochs {
   }
 
   // The last epoch whose frees are all at least `age_ns` old; 0: none is known to be.
-  uint32_t OlderThan(uint64_t age_ns, uint64_t time_ns) const {
+  uint32_t OlderThan(uint64_t age_ns, uint64_t time_ns) const VRAMSTOW_REQUIRES(kDeviceLock) {
     const uint32_t epoch = now();
     for (uint32_t back = 0; back + 1 < kKept && back + 1 < epoch; ++back) {
       // Epoch (epoch - back) began, so everything stamped before it is older than this.

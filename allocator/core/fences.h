@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/core/driver.h"
 
 namespace vramstow {
@@ -29,10 +31,10 @@ class Fences {
 
   void Open(const DriverTable* driver) { driver_ = driver; }
   // Destroys the events; `alive` false: the context is gone, and its events with it.
-  void Close(bool alive);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The timeline of a stream; made at first sight. kEverything when there are too many streams.
-  uint32_t TimelineOf(uint64_t stream);
+  uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
   // The same without making one; kMaxTimelines where there is none.
   uint32_t FindTimeline(uint64_t stream) const;
 
@@ -45,14 +47,15 @@ class Fences {
   }
 
   // Makes sure that an event for this tick is on its way. Result of the record, if one was needed.
-  DriverResult Ensure(uint32_t timeline, uint32_t tick);
+  DriverResult Ensure(uint32_t timeline, uint32_t tick) VRAMSTOW_REQUIRES(kDeviceLock);
   // Looks which events have completed. No wait.
-  void Poll();
+  void Poll() VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether Poll would ask the driver.
-  bool AnyInFlight() const { return in_flight_ != 0; }
+  bool AnyInFlight() const VRAMSTOW_REQUIRES(kDeviceLock) { return in_flight_ != 0; }
   // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
   // clock), or it cannot.
-  bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns);
+  bool WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for all work of the context: all ticks complete. From any thread, without the lock.
   DriverResult Synchronize();
 
@@ -81,12 +84,12 @@ class Fences {
     Fence fences[kInFlight] = {};
   };
 
-  DriverResult NewEvent(uint64_t* event);
-  void DropEvent(uint64_t event);
-  DriverResult Record(uint32_t timeline, uint64_t event);
-  DriverResult EnsureEverything();
-  void PollTimeline(uint32_t timeline);
-  void PollEverything();
+  DriverResult NewEvent(uint64_t* event) VRAMSTOW_REQUIRES(kDeviceLock);
+  void DropEvent(uint64_t event) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult Record(uint32_t timeline, uint64_t event) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult EnsureEverything() VRAMSTOW_REQUIRES(kDeviceLock);
+  void PollTimeline(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
+  void PollEverything() VRAMSTOW_REQUIRES(kDeviceLock);
   void Complete(Timeline* timeline, uint32_t tick);
 
   const DriverTable* driver_ = nullptr;

@@ -41,17 +41,22 @@ class VRAMSTOW_CAPABILITY("mutex") Mutex {
     sleepers_.store(0, std::memory_order_relaxed);
   }
 
+  // Tells the analysis, where it cannot follow (inside a lambda), that the thread holds the lock.
+  void AssertHeld() const VRAMSTOW_ASSERT_HELD(this) {}
+
  private:
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kTaken = 1;
 
-  void LockSlow();
+  // Takes the lock in a loop of TryLock, which the analysis does not follow.
+  void LockSlow() VRAMSTOW_NO_LOCK_ANALYSIS;
   void Wake();
 
   std::atomic<uint32_t> state_{kFree};
   std::atomic<uint32_t> sleepers_{0};
 };
 
+// Holds a lock from construction to destruction.
 class VRAMSTOW_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) VRAMSTOW_ACQUIRE(mutex) : mutex_(mutex) { mutex_->Lock(); }

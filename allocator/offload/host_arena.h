@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
 #include "allocator/physical/chunk_store.h"
@@ -21,9 +23,9 @@ class HostArena {
  public:
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
   // `alive`: the driver can still be called.
-  void Close(bool alive);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
   // One block more, of up to `pieces` chunks, which go to the store.
-  bool Grow(uint64_t pieces);
+  bool Grow(uint64_t pieces) VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   static constexpr uint64_t kMostPieces = 128;

@@ -20,6 +20,8 @@
 
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
 #include "allocator/physical/chunk_store.h"
@@ -39,15 +41,17 @@ class Mover {
 
   void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
   // `alive`: the driver can still be called.
-  void Close(bool alive);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Moves up to kMostPages pages, for each of which the store has an idle chunk of the other kind;
   // those that moved come first in `pages` afterwards. Returns how many; *result is the first
   // error.
-  uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result);
+  uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   // Takes the memory away from under the pages; `keep`: what they hold goes to pinned chunks, which
   // the store has. Otherwise as Move.
-  uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result);
+  uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Paused pages on their way back. Of three steps the first can be done while another return
   // copies; Begin and End come one after the other.
@@ -60,33 +64,36 @@ class Mover {
   };
   // Maps chunks, which the store has, under the first pages of `coming`, as many as it can; the
   // rest, and all that fails later, stays paused.
-  DriverResult Lay(Return* coming);
+  DriverResult Lay(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Begins to copy what they held.
-  DriverResult Begin(Return* coming);
+  DriverResult Begin(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
   // Waits for that; then, if it has no error, the pages are there. Returns how many. None is
   // coming afterwards.
-  uint32_t End(Return* coming, DriverResult* result);
+  uint32_t End(Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Tries to map what is lost once more. True: nothing is lost (any more).
-  bool Restore();
+  bool Restore() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   // How a chunk was placed in the window.
   enum class Placed : uint8_t { kYes, kNo, kWithoutAccess };
 
   uint64_t PlaceOf(uint32_t number) const { return window_ + number * chunks_->chunk_bytes(); }
-  void Keep(uint32_t place, uint32_t* chunk);
-  void Release(uint32_t place);
-  bool FreeWindow();
-  DriverResult OpenWindow();
-  DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count);
-  DriverResult EmptyWindow(uint32_t* fresh, uint32_t count);
-  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count);
-  void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count);
-  Placed Place(uint64_t address, uint32_t chunk, DriverResult* result);
+  void Keep(uint32_t place, uint32_t* chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Release(uint32_t place) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool FreeWindow() VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult OpenWindow() VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult EmptyWindow(uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  Placed Place(uint64_t address, uint32_t chunk, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);
-  DriverResult GiveAccess(const Return& coming);
-  void Drop(Return* coming);
+  DriverResult GiveAccess(const Return& coming) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Drop(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;

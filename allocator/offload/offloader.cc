@@ -13,7 +13,7 @@ constexpr OffloadPolicy kByAge = {RankColdest};
 
 }  // namespace
 
-bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config) {
+bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config) {
   pool_ = pool;
   gate_ = gate;
   config_ = config;
@@ -21,16 +21,16 @@ bool Offloader::Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& conf
   last_out_ns_ = 0;
   last_out_clock_ = 0;
   watch_until_ns_ = 0;
-  mover_.Open(pool->driver_, &pool->events_, &pool->chunks_);
-  arena_.Open(pool->driver_, &pool->events_, &pool->chunks_);
-  maps_host_ = pool->device_.host_memory;
-  if (!pool->device_.copies) config_.host_bytes = 0;
+  mover_.Open(pool->driver(), &pool->events(), &pool->chunks());
+  arena_.Open(pool->driver(), &pool->events(), &pool->chunks());
+  maps_host_ = pool->device().host_memory;
+  if (!pool->device().copies) config_.host_bytes = 0;
   Watch(false);
   return maps_host_;
 }
 
 void Offloader::Close(bool alive) {
-  MutexLock device_lock(&pool_->mutex_);
+  DeviceLock device_lock(pool_->mutex());
   mover_.Close(alive);
   arena_.Close(alive);
   if (pages_ != nullptr) FreeHostMemory(pages_, pages_room_ * sizeof(Page));
@@ -43,7 +43,7 @@ void Offloader::Close(bool alive) {
 void Offloader::Watch(bool wanted) {
   wanted = wanted || config_.tells_touches;
   watching_.store(wanted, std::memory_order_relaxed);
-  pool_->touch_clock_.store(wanted ? Clock() : 0, std::memory_order_relaxed);
+  pool_->SetClock(wanted ? Clock() : 0);
 }
 
 // --- Which pages --------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ bool Offloader::EnsurePages(uint64_t count) {
 }
 
 bool Offloader::IsWhere(uint64_t address, Where where) {
-  ChunkStore& chunks = pool_->chunks_;
+  ChunkStore& chunks = pool_->chunks();
   switch (where) {
     case Where::kResident:
       return !chunks.OnHost(address);
@@ -78,9 +78,9 @@ bool Offloader::IsWhere(uint64_t address, Where where) {
 // A block was touched when any of its pages was.
 PageUse Offloader::UseOf(const Span& span) const {
   PageUse use{span.address, span.size, span.id, 0, 0, Clock()};
-  const uint64_t page = pool_->config_.chunk_bytes;
+  const uint64_t page = pool_->page_bytes();
   for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
-    const AddressSpace::Touches touches = pool_->space_.TouchesAt(at);
+    const AddressSpace::Touches touches = pool_->TouchesAt(at);
     if (touches.last < use.touched) continue;
     use.touched = touches.last;
     use.gaps = touches.gaps;
@@ -90,36 +90,23 @@ PageUse Offloader::UseOf(const Span& span) const {
 
 // A page is as warm as its warmest block, and pinned with a pinned one. Spans come in order of
 // address, so blocks that share a page come one after the other.
-void Offloader::ListHeap(Heap* heap, Where where, const OffloadPolicy& policy, uint64_t* count) {
-  const uint64_t page = pool_->config_.chunk_bytes;
+void Offloader::ListSpan(const Span& span, Where where, const OffloadPolicy& policy,
+                         uint64_t* count) {
+  const uint64_t page = pool_->page_bytes();
   const bool all = where == Where::kPaused || where == Where::kAway;
-  heap->VisitSpans([&](const Span& span) {
-    const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
-    if (span.state == SpanState::kHole || (!live && !all)) return;
-    const uint64_t first = span.address / page * page;
-    const uint64_t end = span.address + span.size;
-    const PageUse use = UseOf(span);
-    const uint64_t rank = policy.rank(policy.self, use);
-    for (uint64_t at = first; at < end; at += page) {
-      if (*count > 0 && pages_[*count - 1].address == at) {
-        Page& shared = pages_[*count - 1];
-        shared.rank = std::max(shared.rank, rank);
-        shared.touched = std::max(shared.touched, use.touched);
-      } else if (*count < pages_room_ && IsWhere(at, where)) {
-        pages_[(*count)++] = {at, rank, use.touched};
-      }
+  const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
+  if (span.state == SpanState::kHole || (!live && !all)) return;
+  const PageUse use = UseOf(span);
+  const uint64_t rank = policy.rank(policy.self, use);
+  const uint64_t end = span.address + span.size;
+  for (uint64_t at = span.address / page * page; at < end; at += page) {
+    if (*count > 0 && pages_[*count - 1].address == at) {
+      Page& shared = pages_[*count - 1];
+      shared.rank = std::max(shared.rank, rank);
+      shared.touched = std::max(shared.touched, use.touched);
+    } else if (*count < pages_room_ && IsWhere(at, where)) {
+      pages_[(*count)++] = {at, rank, use.touched};
     }
-  });
-}
-
-template <typename Visit>
-void Offloader::VisitHeaps(uint32_t tag, Visit visit) {
-  const uint32_t heaps = pool_->heap_count_.load(std::memory_order_relaxed);
-  for (uint32_t number = 1; number <= heaps; ++number) {
-    Heap* heap = pool_->heaps_[number];
-    if (heap->graph_pinned || (tag != kAnyTag && heap->key.tag != tag)) continue;
-    HeapLock lock(heap);
-    visit(heap);
   }
 }
 
@@ -127,9 +114,12 @@ void Offloader::VisitHeaps(uint32_t tag, Visit visit) {
 uint64_t Offloader::ListPages(Where where, uint32_t tag) { return ListPages(where, tag, kByAge); }
 
 uint64_t Offloader::ListPages(Where where, uint32_t tag, const OffloadPolicy& policy) {
-  if (!EnsurePages(pool_->chunks_.chunks() + 1)) return 0;
+  if (!EnsurePages(pool_->chunks().chunks() + 1)) return 0;
   uint64_t count = 0;
-  VisitHeaps(tag, [&](Heap* heap) { ListHeap(heap, where, policy, &count); });
+  pool_->VisitSpans(tag, [&](const Span& span) {
+    kDeviceLock.AssertHeld();
+    ListSpan(span, where, policy, &count);
+  });
   return count;
 }
 
@@ -144,40 +134,11 @@ uint64_t Offloader::DropPinned(uint64_t count) {
   return DropPages(count, [](const Page& page) { return page.touched == AddressSpace::kPinned; });
 }
 
-// Blocks with a page that is not on the device are not to be used again as they are once they are
-// freed.
-void Offloader::MarkBlocks() {
-  const uint64_t page = pool_->config_.chunk_bytes;
-  VisitHeaps(kAnyTag, [&](Heap* heap) {
-    heap->MarkOffloaded([this, page](const Span& span) {
-      const uint64_t end = span.address + span.size;
-      for (uint64_t at = span.address / page * page; at < end; at += page) {
-        if (pool_->chunks_.OnHost(at)) return true;
-      }
-      return false;
-    });
-  });
-}
-
-// What is allocated under a tag that has paused pages must not come to lie on them. Under the
-// device's lock. `paused` false: heaps without such pages serve again.
-void Offloader::SetPaused(uint32_t tag, bool paused) {
-  VisitHeaps(tag, [&](Heap* heap) {
-    if (paused) {
-      heap->paused = true;
-    } else if (heap->paused) {
-      uint64_t pages = 0;
-      ListHeap(heap, Where::kPaused, kByAge, &pages);
-      heap->paused = pages != 0;
-    }
-  });
-}
-
 // --- Moving -------------------------------------------------------------------------------------
 
 // The device's lock is held. True: all work that was submitted has finished.
 bool Offloader::WaitForWork() {
-  Fences& fences = pool_->fences_;
+  Fences& fences = pool_->fences();
   if (fences.capturing()) return false;
   const uint32_t tick = fences.OpenTick(Fences::kEverything);
   if (fences.WaitFor(Fences::kEverything, tick, pool_->Now() + config_.work_wait_ns)) return true;
@@ -186,7 +147,7 @@ bool Offloader::WaitForWork() {
 
 // The same, and no work is submitted until OpenGate.
 bool Offloader::CloseGate() {
-  if (pool_->fences_.capturing()) return false;
+  if (pool_->fences().capturing()) return false;
   if (!gate_->Close(config_.gate_wait_ns)) return false;
   const bool quiet = WaitForWork();
   if (!quiet) gate_->Open();
@@ -204,14 +165,14 @@ void Offloader::OpenGate(uint64_t closed_ns) {
 }
 
 bool Offloader::HostHas(uint64_t bytes) const {
-  if (pool_->chunks_.host_bytes() + bytes > config_.host_bytes) return false;
+  if (pool_->chunks().host_bytes() + bytes > config_.host_bytes) return false;
   return config_.host_free_bytes == nullptr ||
          config_.host_free_bytes() >= bytes + config_.keep_host_free_bytes;
 }
 
 // So many idle chunks of host memory are in the store, as far as the limits allow; gives how many.
 uint64_t Offloader::EnsureHostChunks(uint64_t count) {
-  ChunkStore& chunks = pool_->chunks_;
+  ChunkStore& chunks = pool_->chunks();
   const uint64_t idle = chunks.idle_host_chunks();
   if (idle >= count) return count;
   // Once for all of them: asking the host takes a while.
@@ -225,7 +186,7 @@ uint64_t Offloader::EnsureHostChunks(uint64_t count) {
 // The same for page-locked memory, which is taken at once for all that is `coming`. What offloaded
 // pages left behind makes room.
 uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
-  ChunkStore& chunks = pool_->chunks_;
+  ChunkStore& chunks = pool_->chunks();
   const uint64_t size = chunks.chunk_bytes();
   const uint64_t idle = chunks.idle_pinned_chunks();
   if (idle >= count) return count;
@@ -239,12 +200,12 @@ uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
 // One event for each run of neighbouring pages; the first has the time that the gate was closed.
 void Offloader::Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
                      uint64_t gate_ns) {
-  const uint64_t size = pool_->config_.chunk_bytes;
+  const uint64_t size = pool_->page_bytes();
   const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
   for (uint32_t i = 0; i < count;) {
     const uint32_t run = Mover::RunOf(pages + i, count - i, size);
-    pool_->events_.Moved(kind, pages[i], run * size, i == 0 ? gate_ns : 0,
-                         static_cast<uint64_t>(reason));
+    pool_->events().Moved(kind, pages[i], run * size, i == 0 ? gate_ns : 0,
+                          static_cast<uint64_t>(reason));
     i += run;
   }
 }
@@ -303,7 +264,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, Motion motion, O
       break;
     }
   }
-  const uint64_t bytes = moved * pool_->config_.chunk_bytes;
+  const uint64_t bytes = moved * pool_->page_bytes();
   if (motion == Motion::kBack) Bump(&in_, bytes);
   if (motion == Motion::kOut || motion == Motion::kPause) Bump(&out_, bytes);
   return moved;
@@ -325,8 +286,8 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   if (!maps_host_) return OffloadResult::kNotThere;
   if (config_.host_bytes == 0) return OffloadResult::kNoRoom;
   Watch(true);
-  MutexLock device_lock(&pool_->mutex_);
-  const uint64_t size = pool_->config_.chunk_bytes;
+  DeviceLock device_lock(pool_->mutex());
+  const uint64_t size = pool_->page_bytes();
   // Who asks for what is idle means the coldest.
   const bool pressure = reason == OffloadReason::kPressure;
   uint64_t listed =
@@ -337,7 +298,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, sooner);
   OffloadResult outcome = OffloadResult::kDone;
   const uint64_t moved = MoveSlices(count, listed, Motion::kOut, reason, &outcome);
-  if (moved != 0) MarkBlocks();
+  if (moved != 0) pool_->MarkOffloaded();
   last_out_ns_ = pool_->Now();
   last_out_clock_ = Clock();
   Tick();
@@ -347,40 +308,31 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
 
 // The device's lock is held. How many bytes may come back.
 uint64_t Offloader::Room() {
-  const uint64_t size = pool_->config_.chunk_bytes;
+  const uint64_t size = pool_->page_bytes();
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
-  const DriverTable* driver = pool_->driver_;
+  const DriverTable* driver = pool_->driver();
   if (driver->memory_info(driver->self, &free_bytes, &total_bytes) != kDriverSuccess) return 0;
-  const uint64_t under_limit = pool_->chunks_.ChunksUnderLimit();
+  const uint64_t under_limit = pool_->chunks().ChunksUnderLimit();
   if (under_limit < free_bytes / size) free_bytes = under_limit * size;
-  free_bytes += pool_->chunks_.idle_chunks() * size;
+  free_bytes += pool_->chunks().idle_chunks() * size;
   return free_bytes > config_.keep_free_bytes ? free_bytes - config_.keep_free_bytes : 0;
 }
 
 // What lies on the host and can be touched there.
 uint64_t Offloader::MappedHostBytes() const {
-  const ChunkStore& chunks = pool_->chunks_;
+  const ChunkStore& chunks = pool_->chunks();
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
-}
-
-// The device's lock is held. The store has `idle` chunks that would do, and is to have `count`, as
-// far as the limit and the device allow it.
-void Offloader::MakeUpTo(uint64_t count, uint64_t idle) {
-  if (idle >= count) return;
-  uint64_t made = 0;
-  pool_->chunks_.Make(std::min(count - idle, pool_->chunks_.ChunksUnderLimit()), &made);
-  Bump(&pool_->grown_, made);
 }
 
 // The device's lock is held. As many of these chunks as the store has or can make.
 uint64_t Offloader::EnsureDeviceChunks(uint64_t count) {
-  MakeUpTo(count, pool_->chunks_.idle_chunks());
-  return std::min(count, pool_->chunks_.idle_chunks());
+  pool_->MakeUpTo(count, pool_->chunks().idle_chunks());
+  return std::min(count, pool_->chunks().idle_chunks());
 }
 
 uint64_t Offloader::BringBack(uint64_t most_bytes) {
-  MutexLock device_lock(&pool_->mutex_);
+  DeviceLock device_lock(pool_->mutex());
   // What could not be mapped anywhere comes first.
   mover_.Restore();
   const uint64_t now = pool_->Now();
@@ -389,7 +341,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
     return 0;
   }
   if (now - last_out_ns_ < config_.calm_ns) return 0;
-  const uint64_t size = pool_->config_.chunk_bytes;
+  const uint64_t size = pool_->page_bytes();
   uint64_t listed = ListPages(Where::kOffloaded, kAnyTag);
   listed = DropPages(listed,
                      [since = last_out_clock_](const Page& page) { return page.touched < since; });
@@ -404,12 +356,12 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
 // --- Numbers ------------------------------------------------------------------------------------
 
 uint64_t Offloader::BytesOnHost(uint64_t address, uint64_t size) {
-  MutexLock device_lock(&pool_->mutex_);
-  const uint64_t page = pool_->config_.chunk_bytes;
+  DeviceLock device_lock(pool_->mutex());
+  const uint64_t page = pool_->page_bytes();
   const uint64_t end = address + size;
   uint64_t bytes = 0;
   for (uint64_t at = address / page * page; at < end; at += page) {
-    if (pool_->chunks_.OnHost(at)) bytes += std::min(at + page, end) - std::max(at, address);
+    if (pool_->chunks().OnHost(at)) bytes += std::min(at + page, end) - std::max(at, address);
   }
   return bytes;
 }
@@ -418,9 +370,9 @@ OffloadStats Offloader::Stats() const {
   OffloadStats stats{};
   stats.out_bytes = out_.load(std::memory_order_relaxed);
   stats.in_bytes = in_.load(std::memory_order_relaxed);
-  stats.offloaded_bytes = pool_->chunks_.offloaded_bytes();
-  stats.paused_bytes = pool_->chunks_.paused_bytes();
-  stats.host_bytes = pool_->chunks_.host_bytes();
+  stats.offloaded_bytes = pool_->chunks().offloaded_bytes();
+  stats.paused_bytes = pool_->chunks().paused_bytes();
+  stats.host_bytes = pool_->chunks().host_bytes();
   stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
   stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);
   stats.longest_gate_ns = longest_gate_ns_.load(std::memory_order_relaxed);

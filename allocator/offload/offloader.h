@@ -25,11 +25,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/offload/gate.h"
 #include "allocator/offload/host_arena.h"
 #include "allocator/offload/mover.h"
 #include "allocator/offload/policy.h"
-#include "allocator/pool/pool.h"
+#include "allocator/pool/pool_pages.h"
 
 namespace vramstow {
 
@@ -84,7 +86,7 @@ class Offloader {
 
   // False: the device cannot map host memory: memory can be paused, not offloaded. The pool is
   // open; its configuration's relief may name this object before.
-  bool Open(Pool* pool, SubmissionGate* gate, const OffloadConfig& config);
+  bool Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config);
   // Before the pool is closed. What lies on the host is the pool's to release.
   void Close(bool alive);
 
@@ -98,7 +100,7 @@ class Offloader {
   // --- Requests ---------------------------------------------------------------------------------
   // *bytes: what moved, also where that is not all. Afterwards as much device memory is the
   // device's again.
-  static constexpr uint32_t kAnyTag = ~uint32_t{0};
+  static constexpr uint32_t kAnyTag = PoolPages::kAnyTag;
   OffloadResult Offload(uint32_t tag, uint64_t* bytes);
   // Up to `most_bytes`, the coldest first, of what was not touched since Mark gave `before`.
   OffloadResult OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes);
@@ -116,16 +118,16 @@ class Offloader {
   // One more submission: touches from here on are later than those before.
   void Tick() {
     submissions_.fetch_add(1, std::memory_order_relaxed);
-    if (watching()) pool_->touch_clock_.store(Clock(), std::memory_order_relaxed);
+    if (watching()) pool_->SetClock(Clock());
   }
   // Work is submitted that may use this address; no address of the pool's: nothing happens.
   void Touch(uint64_t address) {
     const uint32_t clock = Clock();
-    const bool news = pool_->space_.Touch(address, clock);
-    if (news && config_.tells_touches) pool_->events_.Touched(address, clock);
+    const bool news = pool_->Touch(address, clock);
+    if (news && config_.tells_touches) pool_->events().Touched(address, clock);
   }
   // The page at this address stays where it is as long as its blocks live: a graph may use it.
-  void Pin(uint64_t address) { pool_->space_.Touch(address, AddressSpace::kPinned); }
+  void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }
 
   OffloadStats Stats() const;
   // How many bytes of a live block of the pool's lie on the host now, for those who count.
@@ -153,43 +155,42 @@ class Offloader {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) >> 4) + 1;
   }
   void Watch(bool wanted);
-  bool EnsurePages(uint64_t count);
-  bool IsWhere(uint64_t address, Where where);
-  uint64_t ListPages(Where where, uint32_t tag);
-  uint64_t ListPages(Where where, uint32_t tag, const OffloadPolicy& policy);
-  void ListHeap(Heap* heap, Where where, const OffloadPolicy& policy, uint64_t* count);
+  bool EnsurePages(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool IsWhere(uint64_t address, Where where) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ListPages(Where where, uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ListPages(Where where, uint32_t tag, const OffloadPolicy& policy)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  void ListSpan(const Span& span, Where where, const OffloadPolicy& policy, uint64_t* count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   PageUse UseOf(const Span& span) const;
   template <typename IsDropped>
   uint64_t DropPages(uint64_t count, IsDropped is_dropped);
-  uint64_t DropPinned(uint64_t count);
-  bool WaitForWork();
-  bool CloseGate();
+  uint64_t DropPinned(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);
   bool HostHas(uint64_t bytes) const;
-  uint64_t EnsureHostChunks(uint64_t count);
-  uint64_t EnsurePinnedChunks(uint64_t count, uint64_t coming);
-  uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result);
+  uint64_t EnsureHostChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t EnsurePinnedChunks(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
-                      OffloadResult* outcome);
+                      OffloadResult* outcome) VRAMSTOW_REQUIRES(kDeviceLock);
   void Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
-            uint64_t gate_ns);
-  void MarkBlocks();
-  uint64_t Room();
+            uint64_t gate_ns) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MappedHostBytes() const;
-  void MakeUpTo(uint64_t count, uint64_t idle);
-  uint64_t EnsureDeviceChunks(uint64_t count);
-  template <typename Visit>
-  void VisitHeaps(uint32_t tag, Visit visit);
-  void SetPaused(uint32_t tag, bool paused);
+  uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   OffloadResult MoveOutCold(uint64_t bytes, uint32_t before, OffloadReason reason,
                             uint64_t* moved_bytes);
   OffloadResult MoveTag(uint32_t tag, Motion motion, uint64_t* bytes);
-  void TakeCached(uint64_t count);
-  uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome);
-  uint64_t EndReturn(Mover::Return* coming, DriverResult* result);
-  uint64_t ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome);
+  uint64_t ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t EndReturn(Mover::Return* coming, DriverResult* result) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome)
+      VRAMSTOW_REQUIRES(kDeviceLock);
 
-  Pool* pool_ = nullptr;
+  PoolPages* pool_ = nullptr;
   SubmissionGate* gate_ = nullptr;
   OffloadConfig config_;
   Mover mover_;

@@ -14,20 +14,20 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
   OffloadResult outcome = OffloadResult::kDone;
   uint64_t moved = 0;
   {
-    MutexLock device_lock(&pool_->mutex_);
-    if (motion != Motion::kOut) SetPaused(tag, true);
+    DeviceLock device_lock(pool_->mutex());
+    if (motion != Motion::kOut) pool_->Pause(tag);
     const uint64_t all = ListPages(motion == Motion::kOut ? Where::kResident : Where::kThere, tag);
     const uint64_t listed = DropPinned(all);
     moved = MoveSlices(listed, listed, motion, reason, &outcome);
-    if (moved != 0) MarkBlocks();
-    if (motion != Motion::kOut) SetPaused(tag, false);
+    if (moved != 0) pool_->MarkOffloaded();
+    if (motion != Motion::kOut) pool_->EndPause(tag);
     if (outcome == OffloadResult::kDone && listed < all) outcome = OffloadResult::kBusy;
     last_out_ns_ = pool_->Now();
     last_out_clock_ = Clock();
     Tick();
   }
-  *bytes = moved * pool_->chunk_bytes();
-  if (moved != 0) pool_->Trim({.bytes = *bytes});
+  *bytes = moved * pool_->page_bytes();
+  if (moved != 0) pool_->Trim(*bytes);
   return outcome;
 }
 
@@ -40,31 +40,23 @@ OffloadResult Offloader::Offload(uint32_t tag, uint64_t* bytes) {
 
 OffloadResult Offloader::Pause(uint32_t tag, bool keep, uint64_t* bytes) {
   *bytes = 0;
-  if (keep && !pool_->device_.copies) return OffloadResult::kNotThere;
+  if (keep && !pool_->device().copies) return OffloadResult::kNotThere;
   return MoveTag(tag, keep ? Motion::kPause : Motion::kDiscard, bytes);
 }
 
 OffloadResult Offloader::OffloadIdle(uint64_t most_bytes, uint32_t before, uint64_t* bytes) {
   const OffloadResult outcome = MoveOutCold(most_bytes, before, OffloadReason::kAsked, bytes);
-  if (*bytes != 0) pool_->Trim({.bytes = *bytes});
+  if (*bytes != 0) pool_->Trim(*bytes);
   return outcome;
 }
 
 uint32_t Offloader::Mark(uint64_t watch_ns) {
-  MutexLock device_lock(&pool_->mutex_);
+  DeviceLock device_lock(pool_->mutex());
   watch_until_ns_ = std::max(watch_until_ns_, pool_->Now() + watch_ns);
   // The next number of the clock, so that what came before is earlier.
   submissions_.fetch_add(16, std::memory_order_relaxed);
   Watch(true);
   return Clock();
-}
-
-// The device's lock is held. What is cached anywhere is better than more of the device.
-void Offloader::TakeCached(uint64_t count) {
-  const uint64_t idle = pool_->chunks_.IdleFor(Fences::kEverything);
-  if (idle >= count) return;
-  pool_->EnsureAllFences();
-  pool_->StripAll(count - idle, ~uint32_t{0});
 }
 
 uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
@@ -88,7 +80,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
     for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_[laid + i].address;
     // Such as no work touches.
-    MakeUpTo(next.count, pool_->chunks_.IdleFor(Fences::kEverything));
+    pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
     laid += next.count;
     DriverResult ended = kDriverSuccess;
@@ -106,7 +98,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
     Bump(&failed_, 1);
     *outcome = OffloadResult::kFailed;
   }
-  Bump(&in_, returned * pool_->chunk_bytes());
+  Bump(&in_, returned * pool_->page_bytes());
   return returned;
 }
 
@@ -121,26 +113,26 @@ uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* 
 }
 
 OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* bytes) {
-  MutexLock device_lock(&pool_->mutex_);
+  DeviceLock device_lock(pool_->mutex());
   *bytes = 0;
   if (!mover_.Restore()) return OffloadResult::kFailed;
-  if (pool_->fences_.capturing()) return OffloadResult::kBusy;
-  const uint64_t most = most_bytes / pool_->chunk_bytes();
+  if (pool_->fences().capturing()) return OffloadResult::kBusy;
+  const uint64_t most = most_bytes / pool_->page_bytes();
   OffloadResult outcome = OffloadResult::kDone;
-  TakeCached(std::min(ListPages(Where::kAway, tag), most));
+  pool_->TakeCached(std::min(ListPages(Where::kAway, tag), most));
   uint64_t moved = ReturnPaused(tag, most, &outcome);
   // What work still uses of what is cached is waited for only where it is needed.
   if (outcome == OffloadResult::kNoRoom) {
     outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
   }
   if (outcome == OffloadResult::kDone && moved < most) {
-    TakeCached(std::min(ListPages(Where::kAway, tag), most - moved));
+    pool_->TakeCached(std::min(ListPages(Where::kAway, tag), most - moved));
     moved += ReturnPaused(tag, most - moved, &outcome);
   }
   if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);
-  SetPaused(tag, false);
-  MarkBlocks();
-  *bytes = moved * pool_->chunk_bytes();
+  pool_->EndPause(tag);
+  pool_->MarkOffloaded();
+  *bytes = moved * pool_->page_bytes();
   return outcome;
 }
 

@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
 
@@ -41,15 +43,19 @@ class AddressSpace {
   void Open(const DriverTable* driver, const PoolEvents* events, uint64_t page_bytes,
             uint64_t wanted, uint64_t least);
   // Gives the ranges back; `alive` false: the context is gone and they with it.
-  void Close(bool alive);
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // A region of at least `size` bytes for the heap, page aligned and rounded up to a step.
-  DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size);
+  DriverResult TakeRegion(uint64_t size, uint16_t heap, uint64_t* address, uint64_t* region_size)
+      VRAMSTOW_REQUIRES(kDeviceLock);
 
   // Memory of the plain driver at these pages is the heap's, until Drop. Out of memory: the records
   // reach no further.
-  DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap);
-  void DropSegment(uint64_t address, uint64_t size) { Mark(address, size, kNoHeap); }
+  DriverResult TakeSegment(uint64_t address, uint64_t size, uint16_t heap)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  void DropSegment(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(kDeviceLock) {
+    Mark(address, size, kNoHeap);
+  }
 
   // The heap whose region the address lies in, or kNoHeap.
   uint16_t HeapOf(uint64_t address) const {
@@ -117,10 +123,10 @@ class AddressSpace {
     PageTouches* touches = nullptr;  // by page
   };
 
-  DriverResult AddArena(uint64_t least);
+  DriverResult AddArena(uint64_t least) VRAMSTOW_REQUIRES(kDeviceLock);
   bool OpenTables(Arena* arena, uint64_t address, uint64_t size, uint64_t step);
   static void FreeTables(Arena* arena, uint64_t page_bytes);
-  DriverResult AddWindow(uint64_t address);
+  DriverResult AddWindow(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   void Mark(uint64_t address, uint64_t size, uint16_t heap);
   int ArenaOf(uint64_t address) const;
   PageTouches& TouchesOf(uint64_t address) const;

@@ -11,15 +11,8 @@ bool ChunkStore::Open(const DriverTable* driver, const PoolEvents* events, Addre
   space_ = space;
   fences_ = fences;
   shadows_ = shadows;
-  set_limit_bytes(limit_bytes);
+  budget_.set_limit_bytes(limit_bytes);
   return chunks_.Open(kMaxChunks);
-}
-
-uint64_t ChunkStore::ChunksUnderLimit() const {
-  const uint64_t limit = limit_bytes();
-  if (limit == 0) return ~uint64_t{0};
-  const uint64_t reserved = reserved_bytes();
-  return reserved >= limit ? 0 : (limit - reserved) / chunk_bytes();
 }
 
 // --- Idle chunks --------------------------------------------------------------------------------
@@ -87,7 +80,7 @@ DriverResult ChunkStore::Make(uint64_t count, uint64_t* made) {
     const uint32_t index = chunks_.New();
     chunks_[index].handle = handle;
     PutIdle(index);
-    NoteReserved(chunk_bytes());
+    budget_.Add(chunk_bytes());
   }
   return kDriverSuccess;
 }
@@ -113,7 +106,7 @@ DriverResult ChunkStore::Release(uint64_t count, uint64_t* released) {
     TakeIdle(index);
     chunks_.Delete(index);
     ++*released;
-    reserved_.store(reserved_bytes() - chunk_bytes(), std::memory_order_relaxed);
+    budget_.Remove(chunk_bytes());
   }
   return kDriverSuccess;
 }
@@ -295,14 +288,6 @@ void ChunkStore::Undo(uint64_t address, uint64_t count) {
   }
 }
 
-SlotMask ChunkStore::UseOf(const Page& page, const InterferenceMap& interference) const {
-  SlotMask use;
-  for (uint32_t number = chunks_[page.chunk].pages; number != 0; number = (*space_)[number].next) {
-    use.Add(interference.Of((*space_)[number]));
-  }
-  return use;
-}
-
 void ChunkStore::DetachKeepMapped(uint64_t address, uint32_t timeline, uint32_t tick) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
@@ -353,7 +338,7 @@ void ChunkStore::Close(bool alive) {
   host_bytes_.store(0, std::memory_order_relaxed);
   mappings_ = 0;
   in_use_ = 0;
-  reserved_.store(0, std::memory_order_relaxed);
+  budget_.Clear();
 }
 
 }  // namespace vramstow

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "allocator/core/device_lock.h"
+
 #include "allocator/physical/address_space.h"
 
 namespace vramstow {
@@ -35,17 +37,17 @@ struct SlotMask {
 class InterferenceMap {
  public:
   // Gives its memory back.
-  void Close();
+  void Close() VRAMSTOW_REQUIRES(kDeviceLock);
 
   // A new round. False: no memory.
-  bool Begin(AddressSpace* space);
+  bool Begin(AddressSpace* space) VRAMSTOW_REQUIRES(kDeviceLock);
   // The page is in use during these slots. False: too many pages.
-  bool Note(uint64_t address, const SlotMask& slots);
+  bool Note(uint64_t address, const SlotMask& slots) VRAMSTOW_REQUIRES(kDeviceLock);
   SlotMask Of(const Page& page) const {
     return page.interference != 0 ? masks_[page.interference] : SlotMask();
   }
   // After it was asked.
-  void End();
+  void End() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
   static constexpr uint32_t kMostPages = 1U << 17;

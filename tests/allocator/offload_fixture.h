@@ -49,7 +49,7 @@ class OffloadTest : public testing::Test {
     offload.keep_free_bytes = 0;
     offload.gate_wait_ns = 5'000'000;
     offload.work_wait_ns = 1'000'000;
-    ASSERT_EQ(offloader_.Open(pool_.get(), &gate_, offload), maps_host);
+    ASSERT_EQ(offloader_.Open(pool_->pages(), &gate_, offload), maps_host);
   }
   void TearDown() override {
     if (device_ == nullptr) return;

@@ -252,7 +252,7 @@ TEST_F(OffloadTest, WhatTheHostLacksIsNotTaken) {
   config.keep_host_free_bytes = 296 * kMiB;
   offloader_.Close(true);
   new (&offloader_) Offloader;
-  ASSERT_TRUE(offloader_.Open(pool_.get(), &gate_, config));
+  ASSERT_TRUE(offloader_.Open(pool_->pages(), &gate_, config));
   Take(10 * kMiB, 1, 7);
   EXPECT_EQ(Pause(7), 4 * kMiB);
   EXPECT_EQ(last_, OffloadResult::kNoRoom);

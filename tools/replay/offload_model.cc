@@ -30,7 +30,7 @@ OffloadModel::OffloadModel(ModelDevice* device, uint64_t device_bytes, OffloadMo
   OffloadConfig config;
   config.host_bytes = std::numeric_limits<uint64_t>::max() / 2;
   config.policy = choice ? MakeOffloadPolicy(*choice) : OffloadPolicy{RankForeseen, this};
-  offloader_.Open(pool_.pool(), &gate_, config);
+  offloader_.Open(pool_.pool()->pages(), &gate_, config);
 }
 
 OffloadModel::~OffloadModel() {

@@ -38,7 +38,7 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.policy = MakeOffloadPolicy(setting.policy);
   config.tells_touches = setting.touches;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
-  if (offloader->Open(pool, &gate_, config)) return;
+  if (offloader->Open(pool->pages(), &gate_, config)) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
   Log("--offload moves nothing by itself here: the device cannot map memory of the host. "
       "vramstow_pause and vramstow_resume work.");

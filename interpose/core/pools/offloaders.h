@@ -14,6 +14,7 @@
 
 #include "allocator/offload/gate.h"
 #include "allocator/offload/offloader.h"
+#include "allocator/pool/pool.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/settings.h"
 

@@ -1,0 +1,118 @@
+// Bins: blocks that were freed a moment ago, kept whole for a request of the same size.
+//
+// Idea: the smallest sizes have a bin each, the others share the rest by hash; a bin holds blocks
+// of one size. A block in a bin (SpanState::kQuick) is not joined with its neighbours. Emptying a
+// bin hands its blocks to the caller, who joins them.
+//
+// Ownership: none; blocks are linked through list_next. Threads: the heap's lock. Errors: none.
+// Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_BINS_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_BINS_H_
+
+#include <bit>
+#include <cstdint>
+
+#include "allocator/heap/span_table.h"
+
+namespace vramstow {
+
+class Bins {
+ public:
+  // Sets of bins.
+  static constexpr uint64_t kAll = ~uint64_t{0};
+  static constexpr uint64_t kTiny = (uint64_t{1} << 32) - 1;
+
+  bool Has(uint64_t size) const {
+    const Bin& bin = bins_[NumberOf(size)];
+    return bin.size == size && bin.head != 0;
+  }
+  // The block that Take would give.
+  uint32_t First(uint64_t size) const { return bins_[NumberOf(size)].head; }
+  // Takes a block of a size that the bins have.
+  uint32_t Take(const SpanTable& spans, uint64_t size) {
+    Bin& bin = bins_[NumberOf(size)];
+    return TakeLinked(spans, &bin, &bin.head);
+  }
+  // The same: the one at this address, if it is among the first few; else 0.
+  uint32_t TakeAt(SpanTable* spans, uint64_t size, uint64_t address) {
+    Bin& bin = bins_[NumberOf(size)];
+    uint32_t* link = &bin.head;
+    int looks = 0;
+    while (*link != 0 && (*spans)[*link].address != address && ++looks < kLooks) {
+      link = &(*spans)[*link].list_next;
+    }
+    if (*link == 0 || (*spans)[*link].address != address) return 0;
+    return TakeLinked(*spans, &bin, link);
+  }
+
+  // Puts a freed block into its bin. What was there of another size goes to drop(block).
+  template <typename Drop>
+  void Put(SpanTable* spans, uint32_t index, Drop drop) {
+    Span& span = (*spans)[index];
+    const uint32_t number = NumberOf(span.size);
+    Bin& bin = bins_[number];
+    if (bin.size != span.size) {
+      EmptyOne(spans, number, drop);
+      bin.size = span.size;
+    }
+    span.state = SpanState::kQuick;
+    span.list_next = bin.head;
+    bin.head = index;
+    full_ |= uint64_t{1} << number;
+    bytes_ += span.size;
+  }
+  // Takes the blocks out of these bins and hands each to drop(block).
+  template <typename Drop>
+  void Empty(SpanTable* spans, uint64_t which, Drop drop) {
+    while ((full_ & which) != 0) {
+      EmptyOne(spans, static_cast<uint32_t>(std::countr_zero(full_ & which)), drop);
+    }
+  }
+
+  bool empty() const { return full_ == 0; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr uint32_t kTinyBins = 32;
+  static constexpr uint32_t kBins = 2 * kTinyBins;
+  static constexpr int kLooks = 8;
+
+  struct Bin {
+    uint64_t size = 0;
+    uint32_t head = 0;
+  };
+
+  static uint32_t NumberOf(uint64_t size) {
+    const uint64_t units = size / kBlockBytes;
+    if (units < kTinyBins) return static_cast<uint32_t>(units);
+    return kTinyBins | (static_cast<uint32_t>(units) * 0x9E3779B1U >> 27);
+  }
+  uint32_t TakeLinked(const SpanTable& spans, Bin* bin, uint32_t* link) {
+    const uint32_t index = *link;
+    const Span& span = spans[index];
+    *link = span.list_next;
+    if (bin->head == 0) full_ &= ~(uint64_t{1} << (bin - bins_));
+    bytes_ -= bin->size;
+    return index;
+  }
+  template <typename Drop>
+  void EmptyOne(SpanTable* spans, uint32_t number, Drop drop) {
+    Bin& bin = bins_[number];
+    full_ &= ~(uint64_t{1} << number);
+    while (bin.head != 0) {
+      const uint32_t index = bin.head;
+      const Span& span = (*spans)[index];
+      bin.head = span.list_next;
+      bytes_ -= span.size;
+      drop(index);
+    }
+  }
+
+  uint64_t full_ = 0;  // one bit for each bin with a member
+  uint64_t bytes_ = 0;
+  Bin bins_[kBins];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_BINS_H_

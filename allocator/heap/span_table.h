@@ -1,0 +1,156 @@
+// SpanTable: the spans of one heap. Regions of addresses are tiled by blocks, free spans and holes.
+//
+// Idea: there are two zones, one for small blocks and one for the others, each a set of regions.
+// The table cuts spans and joins them again; it knows no memory, no fence and no stream. A free
+// span is in the index of its zone's free spans, a hole in that of the holes, a block in neither.
+//
+// Ownership: its records. Threads: the heap's lock; mapped_bytes from any thread. Errors: false: no
+// memory for records. Units: bytes; a page is as large as a chunk.
+#ifndef VRAMSTOW_ALLOCATOR_HEAP_SPAN_TABLE_H_
+#define VRAMSTOW_ALLOCATOR_HEAP_SPAN_TABLE_H_
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "allocator/core/counter.h"
+#include "allocator/heap/span.h"
+#include "allocator/heap/span_index.h"
+
+namespace vramstow {
+
+class SpanTable {
+ public:
+  static constexpr int kZones = 2;
+  static constexpr uint8_t kSmallZone = 0;
+  static constexpr uint8_t kLargeZone = 1;
+
+  struct Region {
+    uint64_t address;
+    uint64_t size;
+    uint32_t first;  // the span at the region's start, which never changes its number
+    uint8_t zone;
+  };
+
+  // Blocks up to `small_bytes` belong to the small zone.
+  bool Open(uint64_t page_bytes, uint64_t small_bytes);
+  void Close();
+
+  Span& operator[](uint32_t index) { return slab_[index]; }
+  const Span& operator[](uint32_t index) const { return slab_[index]; }
+  const SpanSlab& slab() const { return slab_; }
+  // Makes the next `count` cuts safe: a block that is cut needs two records at most.
+  bool EnsureSpare(uint32_t count) { return slab_.EnsureSpare(count); }
+  bool CanCut() const { return slab_.spare() >= 2; }
+
+  uint8_t ZoneOf(uint64_t size) const { return size <= small_bytes_ ? kSmallZone : kLargeZone; }
+  uint64_t page_bytes() const { return page_bytes_; }
+  int page_shift() const { return page_shift_; }
+  uint64_t PageUp(uint64_t address) const {
+    return (address + page_bytes_ - 1) & ~(page_bytes_ - 1);
+  }
+  uint64_t PageDown(uint64_t address) const { return address & ~(page_bytes_ - 1); }
+
+  // --- Free spans and holes, by zone
+  // --------------------------------------------------------------
+  const SpanIndex& free(uint8_t zone) const { return zones_[zone].free; }
+  const SpanIndex& holes(uint8_t zone) const { return zones_[zone].holes; }
+  bool IsFree(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kFree; }
+  bool IsHole(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kHole; }
+  // A hole with an address in [from, to), or 0.
+  uint32_t FindHole(uint64_t from, uint64_t to) const;
+  // The span that the address lies in, or 0. Walks the region's spans.
+  uint32_t FindSpan(uint64_t address) const;
+  uint64_t LargestFree() const;
+  uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
+  uint64_t hole_bytes() const { return zones_[0].holes.bytes() + zones_[1].holes.bytes(); }
+  uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
+
+  // --- Cutting and joining
+  // ------------------------------------------------------------------------ Takes [offset, offset
+  // + size) out of a free span; the rest stays free. Returns the span, which is in no index.
+  uint32_t CutFree(uint32_t index, uint64_t offset, uint64_t size) {
+    zones_[slab_[index].zone].free.Remove(&slab_, index);
+    return CutTaken(index, offset, size);
+  }
+  // Joins a span that is in no list with its free neighbours, and puts the result into the index.
+  // The lowest of the joined spans keeps its number, which is returned.
+  uint32_t JoinFree(uint32_t index);
+  // [from, to), whole pages of a free span, become a hole.
+  void MakeHole(uint32_t index, uint64_t from, uint64_t to);
+  // [from, from + size), whole pages of a hole, become free. The heap's stream may touch them until
+  // `tick` has completed.
+  void FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t tick);
+
+  // --- Regions
+  // ------------------------------------------------------------------------------------
+  bool HasRoomForRegion() { return region_count_ < kMaxRegions && slab_.EnsureSpare(1); }
+  // A region that is one hole, or one free span, freed in `epoch`.
+  void AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone);
+  void AddFreeRegion(uint64_t address, uint64_t size, uint8_t zone, uint32_t epoch);
+  // Forgets a region that is one free span. The last region gets its number.
+  void ForgetFreeRegion(uint32_t number);
+  uint32_t region_count() const { return region_count_; }
+  const Region& region(uint32_t number) const { return regions_[number]; }
+
+  // Calls visit(span) for all spans, in order of address within each region.
+  template <typename Visitor>
+  void Visit(Visitor visit) const {
+    for (uint32_t r = 0; r < region_count_; ++r) {
+      for (uint32_t i = regions_[r].first; i != 0; i = slab_[i].next) visit(slab_[i]);
+    }
+  }
+  template <typename Visitor>
+  void VisitMutable(Visitor visit) {
+    for (uint32_t r = 0; r < region_count_; ++r) {
+      for (uint32_t i = regions_[r].first; i != 0; i = slab_[i].next) visit(&slab_[i]);
+    }
+  }
+
+  // Bytes of spans that are no holes.
+  uint64_t mapped_bytes(uint8_t zone) const {
+    return mapped_bytes_[zone].load(std::memory_order_relaxed);
+  }
+  uint64_t committed_bytes() const { return slab_.committed_bytes(); }
+
+  // --- A doubly linked list of blocks, through list_previous and list_next
+  // ------------------------
+  void Link(uint32_t* head, uint32_t index);
+  void Unlink(uint32_t* head, uint32_t index);
+
+ private:
+  // Regions are few and double in size; segments are many.
+  static constexpr uint32_t kMaxRegions = 16384;
+  static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
+
+  struct Zone {
+    SpanIndex free;
+    SpanIndex holes;
+  };
+
+  uint32_t CutTaken(uint32_t index, uint64_t offset, uint64_t size) {
+    SpanIndex& free = zones_[slab_[index].zone].free;
+    if (offset != 0) {
+      const uint32_t upper = SplitAt(index, offset);
+      free.Insert(&slab_, index);
+      index = upper;
+    }
+    if (slab_[index].size != size) free.Insert(&slab_, SplitAt(index, size));
+    return index;
+  }
+  uint32_t SplitAt(uint32_t index, uint64_t offset);
+  void Absorb(uint32_t low, uint32_t high);
+
+  SpanSlab slab_;
+  uint64_t page_bytes_ = 0;
+  uint64_t small_bytes_ = 0;
+  int page_shift_ = 0;
+  uint32_t region_count_ = 0;
+  Zone zones_[kZones];
+  Region* regions_ = nullptr;  // room for kMaxRegions
+  std::atomic<uint64_t> mapped_bytes_[kZones]{};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_HEAP_SPAN_TABLE_H_

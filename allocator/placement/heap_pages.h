@@ -1,0 +1,52 @@
+// HeapPages: one heap's spans and the memory under them, as planner and stripper get them.
+//
+// Plan: a way to make room for a block with chunks.
+//
+// Ownership: none; what the pointers name belongs to the heap and its pool. Threads: the heap's
+// lock and the device's. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_HEAP_PAGES_H_
+#define VRAMSTOW_ALLOCATOR_PLACEMENT_HEAP_PAGES_H_
+
+#include <cstdint>
+
+#include "allocator/core/fences.h"
+#include "allocator/heap/span_table.h"
+#include "allocator/physical/chunk_store.h"
+
+namespace vramstow {
+
+struct HeapPages {
+  SpanTable* spans;
+  ChunkStore* chunks;
+  AddressSpace* space;
+  const Fences* fences;
+  uint32_t timeline;
+  bool on_stream;     // the timeline is that of one stream, whose order protects its memory
+  bool graph_pinned;  // no chunk may move: a captured graph writes to what is mapped
+
+  // Work of the heap's own stream may be under way on a chunk that moves within the heap: its order
+  // holds. While something is captured, the order of what was submitted says nothing.
+  bool MovesUnfenced() const { return on_stream && chunks->shadows() && !fences->capturing(); }
+  // Whether no work may touch a free span any more.
+  bool IsUntouched(const Span& span) const { return fences->Completed(timeline, span.tick); }
+};
+
+// These pages get chunks, as far as they are holes.
+struct Plan {
+  uint64_t address = 0;
+  uint64_t pages = 0;
+  uint64_t count = 0;  // chunks that are needed
+  uint64_t cost = 0;   // steps of the driver, where chunks can be had
+  uint64_t left = 0;   // bytes that stay over beside the block
+  uint64_t from = 0;   // free spans within [from, to) are part of it: not to be stripped
+  uint64_t to = 0;
+  bool repeats = false;  // the block comes to lie where it lay in the round before
+
+  bool Touches(const Span& span) const {
+    return span.address < to && from < span.address + span.size;
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_HEAP_PAGES_H_

@@ -1,0 +1,154 @@
+#include "allocator/placement/large_placement.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+// Whether [place, place + size) lies in a span that is at least that large.
+bool Holds(const Span& span, uint64_t place, uint64_t size) {
+  return place - span.address <= span.size - size;
+}
+
+// Whether some of the pages of a place have no chunk now. Those of a heap's own regions change only
+// under its lock.
+bool HasMoved(const SpanTable& spans, AddressSpace* space, uint64_t place, uint64_t size) {
+  const uint64_t end = place + size;
+  for (uint64_t at = spans.PageDown(place); at < end; at += spans.page_bytes()) {
+    if (space->PageAt(at).chunk == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// At the span's start, at its end, or at its first page boundary.
+[[gnu::always_inline]] inline LargePlacement::Fit LargePlacement::FitIn(const SpanTable& spans,
+                                                                        const Span& span,
+                                                                        uint64_t size) {
+  const uint64_t slack = span.size - size;
+  const uint64_t end = span.address + span.size;
+  const uint64_t first = spans.PageUp(span.address);
+  // Not below the first, so that the differences below are never negative.
+  const uint64_t last = std::max(spans.PageDown(end), first);
+  const uint64_t low_end = std::max(std::min(spans.PageUp(span.address + size), last), first);
+  const uint64_t high_start = std::min(std::max(spans.PageDown(end - size), first), last);
+  const uint64_t at_start = (low_end - first) >> spans.page_shift();
+  const uint64_t at_end = (last - high_start) >> spans.page_shift();
+  const bool high = at_end < at_start;
+  const Fit fit{high ? slack : 0, high ? at_end : at_start};
+  if (spans.PageDown(size) != size) return fit;
+  // A block of whole pages loses nothing at a boundary, and gives whole pages back.
+  const uint64_t gap = first - span.address;
+  const uint64_t whole = size >> spans.page_shift();
+  return gap <= slack && whole <= fit.pages && last > first ? Fit{gap, whole} : fit;
+}
+
+uint64_t LargePlacement::OffsetIn(const SpanTable& spans, uint32_t index, uint64_t size) {
+  return spans[index].size != size ? FitIn(spans, spans[index], size).offset : 0;
+}
+
+// Of the free spans that are large enough the one where the block opens the fewest whole pages; of
+// equals the lowest, so that a repeating job finds the same places again. Bounded: looks at a few
+// of the smallest.
+uint32_t LargePlacement::FindBest(const SpanTable& spans, uint64_t size) {
+  constexpr int kLooks = 6;
+  constexpr int kPagesShift = 40;  // above an address in units of kBlockBytes
+  // A block of so many bytes opens at least so many pages, wherever it lies.
+  const uint64_t pages = size >> spans.page_shift();
+  const uint64_t least = pages > 0 ? pages - 1 : 0;
+  const uint64_t enough = (least + 1) << kPagesShift;
+  const SpanIndex& free = spans.free(SpanTable::kLargeZone);
+  return free.FindBest(spans.slab(), size, kLooks, enough, [&](const Span& span) {
+    const uint64_t place = span.address / kBlockBytes & ((uint64_t{1} << kPagesShift) - 1);
+    return FitIn(spans, span, size).pages << kPagesShift | place;
+  });
+}
+
+// The free span that holds this place, or 0. Bounded: looks at so many spans.
+uint32_t LargePlacement::FindHolding(const SpanTable& spans, uint64_t size, uint64_t place) {
+  constexpr int kMostLooks = 256;
+  uint32_t found = 0;
+  int looks = 0;
+  spans.free(SpanTable::kLargeZone).VisitFrom(spans.slab(), size, [&](uint32_t index) {
+    if (Holds(spans[index], place, size)) found = index;
+    return found == 0 && ++looks < kMostLooks;
+  });
+  return found;
+}
+
+// For a request that cannot lie where it lay in the round before: a free place that the round needs
+// for as little as possible while the block lives, so that it displaces no others, and where it
+// opens no more pages than elsewhere; or 0.
+uint32_t LargePlacement::FindQuiet(const SpanTable& spans, uint64_t size, uint64_t pages,
+                                   uint64_t* place) {
+  constexpr int kMostLooks = 16;
+  const uint64_t round = predictor_.round();
+  if (!budget_.Spend(kMostLooks * round, predictor_.count())) return 0;
+  const uint64_t life = predictor_.Life();
+  uint32_t best = 0;
+  uint64_t least = ~uint64_t{0};
+  int looks = 0;
+  spans.free(SpanTable::kLargeZone).VisitFrom(spans.slab(), size, [&](uint32_t index) {
+    const Span& span = spans[index];
+    const Fit fit = FitIn(spans, span, size);
+    if (fit.pages > pages) return true;
+    const uint64_t from = span.address + fit.offset;
+    uint64_t disturbed = 0;
+    predictor_.VisitRound([&](uint64_t other, uint64_t at, uint64_t first, uint64_t last) {
+      if (first == 0 || (first >= life && last <= round)) return;
+      const uint64_t low = std::max(at, from);
+      const uint64_t high = std::min(at + other, from + size);
+      if (low < high) disturbed += high - low;
+    });
+    if (disturbed < least) {
+      least = disturbed;
+      best = index;
+      *place = from;
+    }
+    return least != 0 && ++looks < kMostLooks;
+  });
+  return best;
+}
+
+LargePlacement::Choice LargePlacement::ChooseRepeated(const SpanTable& spans, AddressSpace* space,
+                                                      uint64_t size, uint64_t place, uint32_t best,
+                                                      bool may_free_up) {
+  // What would be taken anyway is mostly what was taken in the round before.
+  const bool as_before = best != 0 && Holds(spans[best], place, size);
+  uint32_t there = as_before ? best : FindHolding(spans, size, place);
+  if (there == 0 && !HasMoved(spans, space, place, size)) {
+    const uint64_t earlier = predictor_.Earlier();
+    if (earlier != 0 && earlier != place) {
+      there = FindHolding(spans, size, earlier);
+      place = earlier;
+    }
+  }
+  if (there != 0) {
+    predictor_.OnHit();
+    return {there, place - spans[there].address};
+  }
+  const bool confident = predictor_.Confident();
+  // The place's pages have moved, and may be restored: without a driver call, or not at all. What
+  // lies there may have been freed, and the work on it be done.
+  if (confident && (HasMoved(spans, space, place, size) || may_free_up)) return {0, 0};
+  Choice choice{best, best != 0 ? OffsetIn(spans, best, size) : 0};
+  if (best != 0 && confident) {
+    const uint32_t quiet = FindQuiet(spans, size, FitIn(spans, spans[best], size).pages, &place);
+    if (quiet != 0) choice = {quiet, place - spans[quiet].address};
+  }
+  predictor_.OnMiss();
+  return choice;
+}
+
+LargePlacement::Choice LargePlacement::Choose(const SpanTable& spans, AddressSpace* space,
+                                              uint64_t size, bool may_free_up) {
+  const uint64_t place = predictor_.Predict(size);
+  const uint32_t best = FindBest(spans, size);
+  if (place != 0 && predictor_.Repeating()) {
+    return ChooseRepeated(spans, space, size, place, best, may_free_up);
+  }
+  return {best, best != 0 ? OffsetIn(spans, best, size) : 0};
+}
+
+}  // namespace vramstow

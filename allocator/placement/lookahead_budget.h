@@ -1,0 +1,35 @@
+// LookaheadBudget: how many steps may be taken to look ahead: some for each request, and something
+// to begin with. So looking ahead costs a bounded part of the time, whatever a job does.
+//
+// Ownership: none. Threads: the heap's lock. Errors: none. Units: steps; requests.
+#ifndef VRAMSTOW_ALLOCATOR_PLACEMENT_LOOKAHEAD_BUDGET_H_
+#define VRAMSTOW_ALLOCATOR_PLACEMENT_LOOKAHEAD_BUDGET_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+class LookaheadBudget {
+ public:
+  // Takes so many steps out of the budget, after so many requests in all. False: it has not enough,
+  // and nothing was taken.
+  bool Spend(uint64_t steps, uint64_t requests) {
+    steps_ += (requests - counted_at_) * kStepsEach;
+    counted_at_ = requests;
+    if (steps_ > kMostSteps) steps_ = kMostSteps;
+    if (steps_ < steps) return false;
+    steps_ -= steps;
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kStepsEach = 4;
+  static constexpr uint64_t kMostSteps = uint64_t{1} << 24;
+
+  uint64_t steps_ = kMostSteps;
+  uint64_t counted_at_ = 0;  // the request at which `steps_` was counted
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_PLACEMENT_LOOKAHEAD_BUDGET_H_

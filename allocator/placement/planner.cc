@@ -1,0 +1,206 @@
+#include "allocator/placement/planner.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+// Holes that a plan looks at.
+constexpr int kMaxLooks = 512;
+// Pages of a hole at which a plan looks for a place where no work comes any more.
+constexpr uint64_t kMaxPageLooks = 16384;
+// Spans at which the plan for a place looks.
+constexpr int kMaxSpanLooks = 4096;
+
+}  // namespace
+
+// Marks the whole free pages whose chunks can be had without a wait.
+void Planner::MarkFreePages(const HeapPages& heap, bool recall) {
+  mark_ = 0;
+  if (!recall || heap.graph_pinned || heap.chunks->shadow_count() == 0) return;
+  mark_ = heap.chunks->NewMark();
+  const SpanTable& spans = *heap.spans;
+  const bool unfenced = heap.MovesUnfenced();
+  for (uint8_t zone = 0; zone < SpanTable::kZones; ++zone) {
+    spans.free(zone).VisitFrom(spans.slab(), spans.page_bytes(), [&](uint32_t index) {
+      const Span& span = spans[index];
+      if (!unfenced && !heap.IsUntouched(span)) return true;
+      const uint64_t last = spans.PageDown(span.address + span.size);
+      for (uint64_t at = spans.PageUp(span.address); at < last; at += spans.page_bytes()) {
+        heap.space->PageAt(at).mark = mark_;
+      }
+      return true;
+    });
+  }
+}
+
+// Of all pages of a plan, what ChunkStore::CostOf says.
+uint64_t Planner::CostOf(const HeapPages& heap, const Plan& plan) const {
+  if (heap.chunks->shadow_count() == 0) return plan.count;
+  const auto can_be_had = [&](uint32_t place) {
+    if (mark_ == 0 || (*heap.space)[place].mark != mark_) return false;
+    return heap.space->AddressOf(place) - plan.from >= plan.to - plan.from;
+  };
+  uint64_t cost = 0;
+  for (uint64_t i = 0; i < plan.pages && cost < ChunkStore::kImpossible; ++i) {
+    const Page& page = heap.space->PageAt(plan.address + i * heap.spans->page_bytes());
+    cost += heap.chunks->CostOf(page, heap.timeline, can_be_had);
+  }
+  return cost;
+}
+
+// The lowest place in a hole where so many pages can be used; 0: there is none near its start.
+uint64_t Planner::FirstPossible(const HeapPages& heap, const Span& hole, uint64_t count) const {
+  if (heap.chunks->shadow_count() == 0) return hole.address;
+  const uint64_t page = heap.spans->page_bytes();
+  const uint64_t end = hole.address + hole.size;
+  Plan one;
+  one.pages = 1;
+  uint64_t start = hole.address;
+  uint64_t at = start;
+  for (uint64_t looks = 0; start + count * page <= end && looks < kMaxPageLooks; ++looks) {
+    one.address = at;
+    at += page;
+    if (CostOf(heap, one) >= ChunkStore::kImpossible) {
+      start = at;
+    } else if (at - start == count * page) {
+      return start;
+    }
+  }
+  return 0;
+}
+
+// Takes the offered plan if it is better: the fewest chunks; in a repeating job the fewest steps of
+// the driver; then the one that leaves the smallest piece over, so that the pieces at the edges of
+// pages get used up.
+void Planner::Offer(const HeapPages& heap, bool repeating, Plan offered, Plan* plan) const {
+  if (plan->count != 0 && plan->count < offered.count) return;
+  offered.cost = CostOf(heap, offered);
+  if (offered.cost >= ChunkStore::kImpossible) return;
+  if (plan->count == offered.count) {
+    const bool cheaper = offered.cost < plan->cost;
+    const bool fuller = offered.left < plan->left;
+    if (repeating && plan->cost != offered.cost ? !cheaper : !fuller) return;
+  }
+  *plan = offered;
+}
+
+// Compares the ways to use one hole: by itself, or together with the free spans beside it.
+void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uint64_t size,
+                       Plan* plan) const {
+  const SpanTable& spans = *heap.spans;
+  const Span& span = spans[hole];
+  const uint64_t page = spans.page_bytes();
+  const uint64_t below = spans.IsFree(span.previous) ? spans[span.previous].size : 0;
+  const uint64_t above = spans.IsFree(span.next) ? spans[span.next].size : 0;
+  // `count` pages from the address on, with so many free bytes below and above them.
+  const auto offer = [&](uint64_t address, uint64_t count, uint64_t low, uint64_t high) {
+    kDeviceLock.AssertHeld();
+    const uint64_t room = count * page + low + high;
+    if (room < size || count * page > span.size) return;
+    Plan offered{.address = address,
+                 .pages = count,
+                 .count = count,
+                 .left = room - size,
+                 .from = address - low,
+                 .to = address + count * page + high};
+    Offer(heap, repeating, offered, plan);
+  };
+  const auto pages_for = [page](uint64_t bytes) { return (bytes + page - 1) / page; };
+  const uint64_t alone = pages_for(size);
+  if (alone * page <= span.size && (plan->count == 0 || plan->count >= alone)) {
+    const uint64_t start = FirstPossible(heap, span, alone);
+    if (start != 0) offer(start, alone, 0, 0);
+  }
+  if (below != 0 && below < size) offer(span.address, pages_for(size - below), below, 0);
+  if (above != 0 && above < size) {
+    const uint64_t count = pages_for(size - above);
+    if (count * page <= span.size) offer(span.address + span.size - count * page, count, 0, above);
+  }
+  if (below != 0 && above != 0) offer(span.address, span.size / page, below, above);
+}
+
+// The plan for a block at this very place, which may need pages here and there. False: something
+// else lies there, or work still comes that way.
+bool Planner::PlanAt(const HeapPages& heap, uint64_t place, uint64_t size, Plan* plan) const {
+  if (place == 0) return false;
+  const SpanTable& spans = *heap.spans;
+  const uint64_t page = spans.page_bytes();
+  const uint64_t end = place + size;
+  uint64_t covered = 0;
+  int looks = 0;
+  const auto cover = [&](uint32_t index) {
+    const Span& span = spans[index];
+    const uint64_t from = std::max(span.address, place);
+    const uint64_t to = std::min(span.address + span.size, end);
+    if (from < to) covered += to - from;
+    return ++looks < kMaxSpanLooks;
+  };
+  spans.free(SpanTable::kLargeZone).VisitFrom(spans.slab(), kBlockBytes, cover);
+  spans.holes(SpanTable::kLargeZone).VisitFrom(spans.slab(), kBlockBytes, cover);
+  if (covered != size) return false;
+  *plan = Plan();
+  plan->address = spans.PageDown(place);
+  plan->pages = (spans.PageUp(end) - plan->address) / page;
+  plan->from = plan->address;
+  plan->to = spans.PageUp(end);
+  plan->repeats = true;
+  for (uint64_t at = plan->from; at < plan->to; at += page) {
+    if (heap.space->PageAt(at).chunk == 0) ++plan->count;
+  }
+  plan->cost = CostOf(heap, *plan);
+  return plan->count != 0 && plan->cost < ChunkStore::kImpossible;
+}
+
+bool Planner::Begin(const HeapPages& heap, PlacementPredictor* predictor, uint64_t size,
+                    bool recall, Plan* plan) {
+  MarkFreePages(heap, recall);
+  const bool large = heap.spans->ZoneOf(size) == SpanTable::kLargeZone;
+  const uint64_t place = large && recall ? predictor->Predict(size) : 0;
+  repeated_ = Plan();
+  has_repeated_ = place != 0 && predictor->Repeating() &&
+                  (PlanAt(heap, place, size, &repeated_) ||
+                   PlanAt(heap, predictor->Earlier(), size, &repeated_));
+  if (!has_repeated_ || repeated_.cost != 0) return false;
+  *plan = repeated_;
+  return true;
+}
+
+bool Planner::Find(const HeapPages& heap, bool repeating, uint64_t size, Plan* plan) const {
+  const SpanTable& spans = *heap.spans;
+  const SpanIndex& holes = spans.holes(spans.ZoneOf(size));
+  *plan = Plan();
+  int looks = 0;
+  holes.VisitFrom(spans.slab(), spans.page_bytes(), [&](uint32_t hole) {
+    kDeviceLock.AssertHeld();
+    Consider(heap, repeating, hole, size, plan);
+    return ++looks < kMaxLooks;
+  });
+  if (plan->count == 0) {
+    // The looks may have gone to holes that are all too small.
+    const uint32_t hole = holes.Find(spans.slab(), size + spans.page_bytes());
+    if (hole != 0) Consider(heap, repeating, hole, size, plan);
+  }
+  if (has_repeated_ && repeated_.count <= plan->count) *plan = repeated_;
+  return plan->count != 0;
+}
+
+DriverResult Planner::Execute(const HeapPages& heap, const Plan& plan) {
+  SpanTable& spans = *heap.spans;
+  const uint64_t page = spans.page_bytes();
+  const uint64_t end = plan.address + plan.pages * page;
+  for (;;) {
+    if (!spans.EnsureSpare(2)) return kDriverOutOfMemory;
+    const uint32_t hole = spans.FindHole(plan.address, end);
+    if (hole == 0) return kDriverSuccess;
+    const uint64_t from = std::max(spans[hole].address, plan.address);
+    const uint64_t size = std::min(spans[hole].address + spans[hole].size, end) - from;
+    uint32_t tick = 0;
+    const DriverResult result = heap.chunks->Place(from, size / page, heap.timeline, &tick);
+    if (result != kDriverSuccess) return result;
+    spans.FillHole(hole, from, size, tick);
+    if (size == end - plan.address) return kDriverSuccess;
+  }
+}
+
+}  // namespace vramstow

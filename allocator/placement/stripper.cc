@@ -1,0 +1,99 @@
+#include "allocator/placement/stripper.h"
+
+namespace vramstow {
+
+// Takes the chunks of whole pages of a free span, beside a hole if there is one, until `count` were
+// of the device. Returns how many were.
+uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
+  SpanTable& spans = *heap_.spans;
+  if (!spans.EnsureSpare(2)) return 0;
+  const Span& span = spans[index];
+  const uint64_t page = spans.page_bytes();
+  const uint64_t first = spans.PageUp(span.address);
+  const uint64_t last = spans.PageDown(span.address + span.size);
+  const uint64_t pages = (last - first) / page;
+  const bool from_below = spans.IsHole(span.previous) && !spans.IsHole(span.next);
+  uint64_t done = 0;
+  uint64_t of_device = 0;
+  while (of_device < count && done < pages) {
+    const uint64_t address = from_below ? first + done * page : last - (done + 1) * page;
+    const bool on_host = heap_.chunks->OnHost(address);
+    *result = heap_.chunks->Detach(address, heap_.timeline, span.tick);
+    if (*result != kDriverSuccess) break;
+    ++done;
+    of_device += on_host ? 0 : 1;
+  }
+  if (done == 0) return 0;
+  if (from_below) {
+    spans.MakeHole(index, first, first + done * page);
+  } else {
+    spans.MakeHole(index, last - done * page, last);
+  }
+  return of_device;
+}
+
+// From the top down, so that what is left to look at keeps its number.
+void Stripper::DropHostPages(uint32_t index) {
+  SpanTable& spans = *heap_.spans;
+  const uint64_t page = spans.page_bytes();
+  const uint64_t bottom = spans[index].address;
+  for (;;) {
+    const Span& span = spans[index];
+    if (!heap_.IsUntouched(span) || !spans.EnsureSpare(2)) return;
+    const uint64_t first = spans.PageUp(span.address);
+    uint64_t to = spans.PageDown(span.address + span.size);
+    while (to > first && !heap_.chunks->OnHost(to - page)) to -= page;
+    uint64_t from = to;
+    while (from > first && heap_.chunks->OnHost(from - page) &&
+           heap_.chunks->Detach(from - page, heap_.timeline, span.tick) == kDriverSuccess) {
+      from -= page;
+    }
+    if (from >= to) return;
+    spans.MakeHole(index, from, to);
+    if (from == bottom) return;
+  }
+}
+
+// Up to kBatch free spans with whole pages that may go; *waiting: pages of those that wait for a
+// fence.
+int Stripper::FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, uint32_t* batch,
+                             uint64_t* waiting) const {
+  const SpanTable& spans = *heap_.spans;
+  const bool unfenced = own && heap_.MovesUnfenced();
+  int found = 0;
+  *waiting = 0;
+  for (uint8_t zone = 0; zone < SpanTable::kZones && found < kBatch; ++zone) {
+    spans.free(zone).VisitFrom(spans.slab(), spans.page_bytes(), [&](uint32_t index) {
+      const Span& span = spans[index];
+      const uint64_t first = spans.PageUp(span.address);
+      const uint64_t last = spans.PageDown(span.address + span.size);
+      if (first >= last || plan.Touches(span) || span.epoch > before_epoch) return true;
+      if (!unfenced && !heap_.IsUntouched(span)) {
+        *waiting += (last - first) / spans.page_bytes();
+        return true;
+      }
+      batch[found++] = index;
+      return found < kBatch;
+    });
+  }
+  return found;
+}
+
+StripResult Stripper::Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own) {
+  StripResult strip;
+  if (heap_.graph_pinned) return strip;
+  for (bool progress = true; progress && strip.pages < count;) {
+    progress = false;
+    uint32_t batch[kBatch];
+    const int found = FindStrippable(before_epoch, plan, own, batch, &strip.waiting);
+    for (int i = 0; i < found && strip.pages < count; ++i) {
+      const uint64_t done = StripSpan(batch[i], count - strip.pages, &strip.result);
+      strip.pages += done;
+      if (done > 0) progress = true;
+      if (strip.result != kDriverSuccess) return strip;
+    }
+  }
+  return strip;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,47 @@
+// AllocationAttempt: where an allocation that is no hit stands on the pressure ladder.
+//
+// Ownership: none. Threads: one; `heap` may be used under its lock. Errors: `result`. Units: bytes;
+// chunks; nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_ATTEMPT_H_
+#define VRAMSTOW_ALLOCATOR_POOL_ATTEMPT_H_
+
+#include <cstdint>
+
+#include "allocator/core/relaxed_capture.h"
+#include "allocator/pool/report.h"
+#include "allocator/pool/stream_heap.h"
+#include "allocator/pool/types.h"
+
+namespace vramstow {
+
+struct AllocationAttempt {
+  BlockRequest request;
+  uint64_t size = 0;  // rounded
+  StreamHeap* heap = nullptr;
+  uint32_t index = 0;  // the block, once there is one
+  Served served = Served::kUnknown;
+  uint64_t lacking = 0;  // chunks
+  uint64_t made = 0;     // chunks
+  bool last = false;     // every stream's memory, however young
+  OutOfMemoryReport::Tried tried[kLadderSteps] = {};
+  DriverResult result = kDriverSuccess;
+  RelaxedCapture* relaxed = nullptr;
+
+  // A step was tried, and brought so much.
+  void Note(LadderStep step, uint64_t bytes, uint64_t duration_ns) {
+    OutOfMemoryReport::Tried& entry = tried[static_cast<int>(step)];
+    ++entry.times;
+    entry.bytes += bytes;
+    entry.duration_ns += duration_ns;
+  }
+  // Tries to serve the block from free memory. True: `index` is the block.
+  bool Take(Served how) VRAMSTOW_REQUIRES(heap->mutex) {
+    index = heap->Take(size);
+    served = how;
+    return index != 0;
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_ATTEMPT_H_

@@ -1,0 +1,216 @@
+#include "allocator/pool/chunk_backing.h"
+
+#include "allocator/core/counter.h"
+#include "allocator/pool/wait_budget.h"
+
+namespace vramstow {
+
+// Where a plan's chunks come from, until it has enough. Chunks that are idle, and those that were
+// at the plan's pages before, have been taken already.
+const ChunkBacking::Source ChunkBacking::kSources[] = {
+    &ChunkBacking::TakeHarmless,     // step 2: what the next round does not need elsewhere
+    &ChunkBacking::GrowWithinSlack,  // step 3, early: a little more settles a loop sooner
+    &ChunkBacking::TakeOwn,          // step 2: free pages of this stream
+    &ChunkBacking::TakeOldOfOthers,  // step 2: of other streams, what nobody has used for long
+    &ChunkBacking::Grow,             // step 3
+    &ChunkBacking::TakeAllOfOthers,  // step 4: of other streams, however young
+};
+
+bool ChunkBacking::Serve(AllocationAttempt* attempt) {
+  PoolCounters& counters = parts_->counters;
+  if (attempt->heap->repeating() && attempt->heap->RestoreMappings() &&
+      attempt->Take(Served::kStitch))
+    return true;
+  // Twice at most: after a wait there may be a better plan.
+  for (int round = 0; round < 2; ++round) {
+    Plan plan;
+    const bool recall = round == 0;
+    attempt->result = attempt->heap->MakePlan(attempt->size, recall, &plan);
+    if (attempt->result != kDriverSuccess) return false;
+    const bool elsewhere = !plan.repeats || plan.cost != 0;
+    if (elsewhere && attempt->heap->ServeAnywhere() && attempt->Take(Served::kHit)) return true;
+    attempt->result = Renew(attempt, recall, &plan);
+    if (attempt->result != kDriverSuccess) return false;
+    const uint64_t grown = counters.grown.load(std::memory_order_relaxed);
+    const uint64_t moved = counters.moved.load(std::memory_order_relaxed);
+    Gather(attempt, plan);
+    const uint64_t idle = parts_->chunks.IdleFor(attempt->heap->timeline);
+    attempt->lacking = idle < plan.count ? plan.count - idle : 0;
+    if (attempt->lacking != 0) return false;
+    if (plan.cost != 0 && attempt->heap->repeating()) attempt->heap->NeededDriver();
+    attempt->result = attempt->heap->Execute(plan);
+    // Of two pages that wait for the same chunk only one can have it: then without any that waits.
+    if (attempt->result == kDriverNotReady && round == 0) continue;
+    if (attempt->result != kDriverSuccess) return false;
+    const uint64_t made = counters.grown.load(std::memory_order_relaxed) - grown;
+    const uint64_t came = counters.moved.load(std::memory_order_relaxed) - moved;
+    Bump(&counters.stitches, 1);
+    if (came != 0) {
+      parts_->events.Step(EventKind::kCacheStitch, (plan.count - made) * parts_->config.chunk_bytes,
+                          attempt->size, came, attempt->request.stream, kDriverSuccess);
+    }
+    if (attempt->Take(made != 0 ? Served::kGrow : Served::kStitch)) return true;
+  }
+  return false;
+}
+
+// Where the driver is needed for the plan anyway, it may as well say which work has let go of its
+// pages: then there may be a better one.
+DriverResult ChunkBacking::Renew(AllocationAttempt* attempt, bool recall, Plan* plan) {
+  if (plan->cost == 0 || parts_->chunks.shadow_count() == 0) return kDriverSuccess;
+  attempt->relaxed->Begin();
+  Fences& fences = parts_->fences;
+  fences.Ensure(attempt->heap->timeline, fences.OpenTick(attempt->heap->timeline));
+  fences.Poll();
+  return attempt->heap->MakePlan(attempt->size, recall, plan);
+}
+
+uint64_t ChunkBacking::Lacking(const Gathering& gathering) const {
+  const uint64_t idle = parts_->chunks.IdleFor(gathering.attempt->heap->timeline);
+  return idle < gathering.plan.count ? gathering.plan.count - idle : 0;
+}
+
+// Brings idle chunks into the store until the plan has enough.
+void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
+  Bump(&parts_->counters.moved, attempt->heap->Recall(plan));
+  if (plan.cost != 0) attempt->relaxed->Begin();
+  Gathering gathering{attempt, plan};
+  if (Lacking(gathering) == 0) return;
+  attempt->relaxed->Begin();
+  for (const Source source : kSources) {
+    (this->*source)(&gathering);
+    if (Lacking(gathering) == 0) break;
+  }
+  if (gathering.stitched == 0) return;
+  attempt->Note(LadderStep::kStitch, gathering.stitched * parts_->config.chunk_bytes,
+                gathering.stitch_ns);
+}
+
+// --- The sources
+// ----------------------------------------------------------------------------------
+
+// Chunks that the next round does not need elsewhere at the same time are as good as new ones.
+void ChunkBacking::TakeHarmless(Gathering* gathering) {
+  Bump(&parts_->counters.moved,
+       gathering->attempt->heap->StripByInterference(Lacking(*gathering), gathering->plan, true));
+}
+
+// Whether so many more chunks stay within the slack.
+bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks,
+                               uint64_t permille) const {
+  const uint64_t peak = parts_->peak.since_trim();
+  const uint64_t now = parts_->heaps.AllocatedBytes() + attempt.size;
+  const uint64_t most = peak > now ? peak : now;
+  uint64_t slack = most / 1000 * permille;
+  const uint64_t small = parts_->config.small_slack_bytes;
+  if (most < 8 * small) {
+    const uint64_t least = (8 * small - most) / 4 < small ? (8 * small - most) / 4 : small;
+    if (slack < least) slack = least;
+  }
+  return parts_->chunks.reserved_bytes() + chunks * parts_->config.chunk_bytes <= most + slack;
+}
+
+void ChunkBacking::GrowWithinSlack(Gathering* gathering) {
+  const PoolConfig& config = parts_->config;
+  // A round that repeats, and still lacks chunks where it had some before, would move them about in
+  // every round.
+  uint64_t permille = config.slack_permille;
+  if (gathering->plan.repeats && permille != 0) permille = config.repeat_slack_permille;
+  if (!gathering->attempt->heap->repeating() && permille > config.restless_slack_permille) {
+    permille = config.restless_slack_permille;
+  }
+  if (WithinSlack(*gathering->attempt, Lacking(*gathering), permille)) Grow(gathering);
+}
+
+void ChunkBacking::TakeOwn(Gathering* gathering) {
+  AllocationAttempt* attempt = gathering->attempt;
+  StreamHeap* heap = attempt->heap;
+  const Plan& plan = gathering->plan;
+  const uint64_t since = parts_->Now();
+  uint64_t brought = heap->StripByInterference(Lacking(*gathering), plan, false);
+  StripResult strip = heap->Strip(Lacking(*gathering), ~uint32_t{0}, plan, true);
+  brought += strip.pages;
+  if (Lacking(*gathering) != 0 && strip.waiting != 0) {
+    Fences& fences = parts_->fences;
+    fences.Ensure(heap->timeline, fences.OpenTick(heap->timeline));
+    fences.Poll();
+    strip = heap->Strip(Lacking(*gathering), ~uint32_t{0}, plan, true);
+    brought += strip.pages;
+  }
+  if (Lacking(*gathering) != 0 && strip.waiting != 0 && WaitForOwnStream(attempt)) {
+    strip = heap->Strip(Lacking(*gathering), ~uint32_t{0}, plan, true);
+    brought += strip.pages;
+  }
+  Bump(&parts_->counters.moved, brought);
+  if (strip.result != kDriverSuccess) attempt->result = strip.result;
+  gathering->stitched += brought;
+  gathering->stitch_ns += parts_->Now() - since;
+}
+
+void ChunkBacking::TakeOldOfOthers(Gathering* gathering) {
+  const uint64_t since = parts_->Now();
+  const uint32_t old = parts_->epochs.OlderThan(parts_->config.steal_after_ns, since);
+  if (old == 0) return;
+  gathering->stitched += trimmer_->StripOthers(gathering->attempt, Lacking(*gathering), old);
+  gathering->stitch_ns += parts_->Now() - since;
+}
+
+// Makes chunks for the rest of the plan, if the limit allows. Nothing is made that does not
+// suffice.
+void ChunkBacking::Grow(Gathering* gathering) {
+  AllocationAttempt* attempt = gathering->attempt;
+  const uint64_t chunks = Lacking(*gathering);
+  if (chunks == 0 || chunks > parts_->chunks.ChunksUnderLimit()) return;
+  // More than there ever was: not worth a try.
+  if (chunks > parts_->device.total_bytes / parts_->config.chunk_bytes) {
+    attempt->result = kDriverOutOfMemory;
+    return;
+  }
+  const uint64_t since = parts_->Now();
+  uint64_t made = 0;
+  attempt->result = parts_->chunks.Make(chunks, &made);
+  attempt->made += made;
+  Bump(&parts_->counters.grown, made);
+  const uint64_t bytes = made * parts_->config.chunk_bytes;
+  if (made != 0) {
+    parts_->events.Step(EventKind::kCacheGrow, bytes, attempt->size, 0, attempt->request.stream,
+                        attempt->result);
+  }
+  attempt->Note(LadderStep::kGrow, bytes, parts_->Now() - since);
+}
+
+void ChunkBacking::TakeAllOfOthers(Gathering* gathering) {
+  const uint64_t since = parts_->Now();
+  const uint64_t stripped =
+      trimmer_->StripOthers(gathering->attempt, Lacking(*gathering), ~uint32_t{0});
+  gathering->attempt->Note(LadderStep::kTrimOthers, stripped * parts_->config.chunk_bytes,
+                           parts_->Now() - since);
+  // With what the others gave, the limit may allow the rest.
+  if (stripped != 0) Grow(gathering);
+}
+
+// Memory of this very stream is free but for work that is about to finish: waiting a moment for it
+// saves growing for good. Other threads may hit meanwhile.
+bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
+  const uint64_t since = parts_->Now();
+  if (!MayWait(*parts_, since)) return false;
+  Fences& fences = parts_->fences;
+  const uint32_t timeline = attempt->heap->timeline;
+  const uint32_t tick = fences.OpenTick(timeline) - 1;
+  const bool passed = fences.WaitFor(timeline, tick, since + parts_->config.stitch_wait_ns);
+  NoteWait(parts_, *attempt, since, passed);
+  return passed;
+}
+
+// --- Giving back
+// ----------------------------------------------------------------------------------
+
+StripResult ChunkBacking::StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch, bool) {
+  return heap->Strip(pages, before_epoch, Plan());
+}
+
+void ChunkBacking::DropAll(StreamHeap* heap, PoolEnd end) {
+  if (end != PoolEnd::kDriverGone) heap->UnmapAll();
+}
+
+}  // namespace vramstow

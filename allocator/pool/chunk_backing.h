@@ -1,0 +1,67 @@
+// ChunkBacking: serves blocks by putting chunks under a range of addresses.
+//
+// Idea: a plan says which pages lack a chunk. The chunks come from a row of sources, the cheapest
+// first; the row (kSources) can be read from the top to the bottom.
+//
+// Ownership: none. Threads, errors, units: as Backing.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_CHUNK_BACKING_H_
+#define VRAMSTOW_ALLOCATOR_POOL_CHUNK_BACKING_H_
+
+#include <cstdint>
+
+#include "allocator/pool/backing.h"
+#include "allocator/pool/parts.h"
+#include "allocator/pool/trimmer.h"
+
+namespace vramstow {
+
+class ChunkBacking final : public Backing {
+ public:
+  void Open(PoolParts* parts, Trimmer* trimmer) {
+    parts_ = parts;
+    trimmer_ = trimmer;
+  }
+
+  bool Serve(AllocationAttempt* attempt) override
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  StripResult StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch,
+                        bool no_more) override VRAMSTOW_REQUIRES(kDeviceLock, heap->mutex);
+  void DropAll(StreamHeap* heap, PoolEnd end) override VRAMSTOW_REQUIRES(kDeviceLock);
+
+ private:
+  // One round of gathering chunks for a plan.
+  struct Gathering {
+    AllocationAttempt* attempt;
+    const Plan& plan;
+    uint64_t stitched = 0;   // chunks
+    uint64_t stitch_ns = 0;  // how long that took
+  };
+  using Source = void (ChunkBacking::*)(Gathering* gathering);
+
+  static const Source kSources[];
+
+  DriverResult Renew(AllocationAttempt* attempt, bool recall, Plan* plan)
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  void Gather(AllocationAttempt* attempt, const Plan& plan)
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  uint64_t Lacking(const Gathering& gathering) const VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WithinSlack(const AllocationAttempt& attempt, uint64_t chunks, uint64_t permille) const
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WaitForOwnStream(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // The sources. Both locks are held, as in Gather; the analysis does not follow a pointer to a
+  // member.
+  void TakeHarmless(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void GrowWithinSlack(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void TakeOwn(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void TakeOldOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void Grow(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+  void TakeAllOfOthers(Gathering* gathering) VRAMSTOW_NO_LOCK_ANALYSIS;
+
+  PoolParts* parts_ = nullptr;
+  Trimmer* trimmer_ = nullptr;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_CHUNK_BACKING_H_

@@ -1,0 +1,83 @@
+// PoolParts: what a pool is made of. The parts that do the pool's slow work (PressureLadder,
+// Trimmer, the backings) get it as their argument.
+//
+// Ownership: the pool's. Threads: each part says so itself; the numbers from any thread, written
+// under the device's lock. Errors: none. Units: bytes; chunks; nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
+#define VRAMSTOW_ALLOCATOR_POOL_PARTS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/config.h"
+#include "allocator/core/device_lock.h"
+#include "allocator/core/driver.h"
+#include "allocator/core/epochs.h"
+#include "allocator/core/events.h"
+#include "allocator/core/fences.h"
+#include "allocator/physical/address_space.h"
+#include "allocator/physical/chunk_store.h"
+#include "allocator/physical/segment_store.h"
+#include "allocator/placement/interference_map.h"
+#include "allocator/pool/heap_table.h"
+#include "allocator/pool/hook_list.h"
+#include "allocator/pool/peak_tracker.h"
+
+namespace vramstow {
+
+class Backing;
+
+struct PoolCounters {
+  std::atomic<uint64_t> stitches{0};
+  std::atomic<uint64_t> grown{0};
+  std::atomic<uint64_t> moved{0};
+  std::atomic<uint64_t> released{0};
+  std::atomic<uint64_t> fence_waits{0};
+  std::atomic<uint64_t> fence_wait_ns{0};
+  std::atomic<uint64_t> out_of_memory{0};
+};
+
+struct PoolParts {
+  const DriverTable* driver = nullptr;
+  PoolConfig config;
+  DriverDevice device{};
+  PoolEvents events;
+  AddressSpace space;
+  ChunkStore chunks;
+  SegmentStore segment_store;
+  Fences fences;
+  InterferenceMap interference;
+  Epochs epochs;
+  DeviceMutex mutex;
+  HeapTable heaps;
+  PeakTracker peak;
+  HookList hooks;
+  PoolCounters counters;
+  Backing* backing = nullptr;
+  uint64_t opened_ns = 0;
+  std::atomic<uint64_t> limit_bytes{0};                       // the user's
+  uint64_t share_bytes VRAMSTOW_GUARDED_BY(kDeviceLock) = 0;  // the framework's
+  // The time by which new blocks count as touched; 0 while nobody wants to know
+  // (allocator/offload).
+  std::atomic<uint32_t> touch_clock{0};
+
+  uint64_t Now() const { return driver->now(driver->self); }
+  bool segments() const { return chunks.segments(); }
+  // A framework's share is of what it holds itself, beside what callers without a stream do.
+  void ApplyLimits(bool for_framework) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Makes sure that fences for all that was freed are on their way.
+  void EnsureAllFences() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Null if all invariants hold, else a sentence.
+  const char* Check() VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same after a slow step, where PoolConfig::check asks for it.
+  void CheckIfAsked() VRAMSTOW_REQUIRES(kDeviceLock);
+  // What these checks have found first; null: nothing.
+  std::atomic<const char*> check_failure{nullptr};
+
+  // Runs the hooks, without any lock. False: none ran.
+  bool RunHooks(HookKind kind, uint64_t bytes);
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_PARTS_H_

@@ -1,0 +1,72 @@
+#include "allocator/pool/peak_tracker.h"
+
+namespace vramstow {
+
+void PeakTracker::NoteSum(StreamHeap* heap, uint64_t sum) {
+  if (sum > peak()) Update();
+  RenewCredit(heap);
+}
+
+// The thread that makes the sum largest sees its own block in it.
+void PeakTracker::Update() {
+  FlushAllDeferred();
+  const uint64_t sum = heaps_->AllocatedBytes();
+  uint64_t before = peak();
+  while (sum > before && !peak_.compare_exchange_weak(before, sum)) {
+  }
+}
+
+void PeakTracker::FlushAllDeferred() {
+  const uint32_t count = heaps_->count();
+  for (uint32_t number = 1; number <= count; ++number) {
+    StreamHeap* heap = heaps_->at(number);
+    if (!heap->has_deferred()) continue;
+    MutexLock lock(&heap->mutex);
+    heap->FlushDeferred();
+  }
+}
+
+// Takes from all heaps but one the credit that they do not use, and returns what they have left.
+// Only the first of all heaps, while it is alone, gives itself some without this lock (NoteServed).
+uint64_t PeakTracker::CollectCredit(const StreamHeap* except) {
+  const uint32_t count = heaps_->count();
+  uint64_t left = 0;
+  for (uint32_t number = 1; number <= count; ++number) {
+    StreamHeap* heap = heaps_->at(number);
+    if (heap == except) continue;
+    HeapStats& stats = heap->stats;
+    uint64_t credit = stats.credit.load(std::memory_order_relaxed);
+    if (credit > stats.allocated_bytes.load(std::memory_order_relaxed)) {
+      MutexLock lock(&heap->mutex);
+      const uint64_t allocated = stats.allocated_bytes.load(std::memory_order_relaxed);
+      if (allocated < credit) credit = allocated;
+      stats.credit.store(credit, std::memory_order_relaxed);
+    }
+    left += credit;
+  }
+  return left;
+}
+
+// What the peak leaves over is shared between this heap and whoever asks next: half of it is the
+// heap's.
+void PeakTracker::RenewCredit(StreamHeap* heap) {
+  MutexLock credit_lock(&mutex_);
+  const uint64_t others = CollectCredit(heap);
+  const uint64_t most = peak() > others ? peak() - others : 0;
+  MutexLock lock(&heap->mutex);
+  const uint64_t allocated = heap->stats.allocated_bytes.load(std::memory_order_relaxed);
+  const bool alone = heaps_->count() == 1;
+  const uint64_t unused = most > allocated && !alone ? most - allocated : 0;
+  heap->stats.credit.store(most - unused / 2, std::memory_order_relaxed);
+}
+
+void PeakTracker::Reset() {
+  MutexLock lock(&mutex_);
+  // Without credit every heap asks again. Once more, for what was given meanwhile.
+  CollectCredit(nullptr);
+  FlushAllDeferred();
+  peak_.store(heaps_->AllocatedBytes(), std::memory_order_relaxed);
+  CollectCredit(nullptr);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,77 @@
+#include "allocator/pool/pool_pages.h"
+
+#include <algorithm>
+
+#include "allocator/core/counter.h"
+
+namespace vramstow {
+namespace {
+
+// Whether one of the span's pages is `like` that.
+template <typename Like>
+bool HasPage(const Span& span, uint64_t page, Like like) {
+  const uint64_t end = span.address + span.size;
+  for (uint64_t at = span.address / page * page; at < end; at += page) {
+    if (like(at)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void PoolPages::MakeUpTo(uint64_t count, uint64_t idle) {
+  if (idle >= count) return;
+  uint64_t made = 0;
+  parts_->chunks.Make(std::min(count - idle, parts_->chunks.ChunksUnderLimit()), &made);
+  Bump(&parts_->counters.grown, made);
+}
+
+// What is cached anywhere is better than more of the device.
+void PoolPages::TakeCached(uint64_t count) {
+  const uint64_t idle = parts_->chunks.IdleFor(Fences::kEverything);
+  if (idle >= count) return;
+  parts_->EnsureAllFences();
+  trimmer_->StripAll(count - idle, ~uint32_t{0});
+}
+
+void PoolPages::Trim(uint64_t bytes) {
+  const TrimResult result = trimmer_->Trim({.bytes = bytes});
+  if (result.released_bytes != 0) parts_->RunHooks(HookKind::kTrimmed, result.released_bytes);
+}
+
+void PoolPages::MarkOffloaded() {
+  ChunkStore& chunks = parts_->chunks;
+  const uint64_t page = page_bytes();
+  VisitHeaps(kAnyTag, [&](StreamHeap* heap) {
+    heap->mutex.AssertHeld();
+    heap->MarkOffloaded([&](const Span& span) {
+      return HasPage(span, page, [&](uint64_t at) { return chunks.OnHost(at); });
+    });
+  });
+}
+
+void PoolPages::Pause(uint32_t tag) {
+  VisitHeaps(tag, [](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
+    heap->mutex.AssertHeld();
+    heap->set_paused(true);
+  });
+}
+
+void PoolPages::EndPause(uint32_t tag) {
+  ChunkStore& chunks = parts_->chunks;
+  const uint64_t page = page_bytes();
+  VisitHeaps(tag, [&](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
+    heap->mutex.AssertHeld();
+    if (!heap->paused()) return;
+    bool any = false;
+    static_cast<const StreamHeap*>(heap)->spans().Visit([&](const Span& span) {
+      if (span.state == SpanState::kHole) return;
+      any = any || HasPage(span, page, [&](uint64_t at) { return chunks.Paused(at); });
+    });
+    heap->set_paused(any);
+  });
+}
+
+}  // namespace vramstow

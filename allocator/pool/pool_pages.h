@@ -1,0 +1,98 @@
+// PoolPages: the pages under a pool's live blocks, for whoever moves what is in them
+// (allocator/offload).
+//
+// Idea: who moves memory holds the device's lock, looks at the blocks heap by heap, exchanges
+// chunks under their pages, and says afterwards which blocks lie elsewhere. It does not see how
+// blocks are allocated. Touches are told from any thread, without a lock.
+//
+// Ownership: none; the pool outlives it. Threads: with the device's lock, but for touches, Trim and
+// the constants. Errors: as ChunkStore. Units: bytes; nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_POOL_PAGES_H_
+#define VRAMSTOW_ALLOCATOR_POOL_POOL_PAGES_H_
+
+#include <cstdint>
+
+#include "allocator/pool/parts.h"
+#include "allocator/pool/trimmer.h"
+
+namespace vramstow {
+
+class PoolPages {
+ public:
+  static constexpr uint32_t kAnyTag = ~uint32_t{0};
+
+  void Open(PoolParts* parts, Trimmer* trimmer) {
+    parts_ = parts;
+    trimmer_ = trimmer;
+  }
+
+  // --- Constants
+  // ----------------------------------------------------------------------------------
+  DeviceMutex* mutex() const { return &parts_->mutex; }
+  const DriverTable* driver() const { return parts_->driver; }
+  const DriverDevice& device() const { return parts_->device; }
+  const PoolEvents& events() const { return parts_->events; }
+  uint64_t page_bytes() const { return parts_->config.chunk_bytes; }
+  uint64_t Now() const { return parts_->Now(); }
+
+  // --- Touches, from any thread
+  // ------------------------------------------------------------------- The time by which new
+  // blocks count as touched; 0 while nobody wants to know.
+  void SetClock(uint32_t clock) { parts_->touch_clock.store(clock, std::memory_order_relaxed); }
+  // True: that is news: a page of the pool's, not pinned, not touched at the same time before.
+  bool Touch(uint64_t address, uint32_t when) { return parts_->space.Touch(address, when); }
+  AddressSpace::Touches TouchesAt(uint64_t address) const {
+    return parts_->space.TouchesAt(address);
+  }
+
+  // --- Memory
+  // -------------------------------------------------------------------------------------
+  ChunkStore& chunks() const { return parts_->chunks; }
+  Fences& fences() const { return parts_->fences; }
+  // Makes chunks until the store has `count` of those that it has `idle` of, as far as the limit
+  // and the device allow it.
+  void MakeUpTo(uint64_t count, uint64_t idle) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The store has `count` chunks that no work touches, as far as cached memory gives them.
+  void TakeCached(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Gives so many bytes back to the device. Without the device's lock.
+  void Trim(uint64_t bytes);
+
+  // --- Blocks
+  // ------------------------------------------------------------------------------------- Calls
+  // visit(span) for the spans of heaps with this tag whose pages may move, in order of address
+  // within each heap.
+  template <typename Visit>
+  void VisitSpans(uint32_t tag, Visit visit) VRAMSTOW_REQUIRES(kDeviceLock) {
+    VisitHeaps(tag, [&](StreamHeap* heap) {
+      heap->mutex.AssertHeld();
+      static_cast<const StreamHeap*>(heap)->spans().Visit(visit);
+    });
+  }
+  // Marks the blocks that have a page which is not on the device: once they are freed, their pages
+  // are given up rather than used again.
+  void MarkOffloaded() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Heaps with this tag serve nothing from now on.
+  void Pause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Those of them that have no paused page serve again.
+  void EndPause(uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
+
+ private:
+  // Heaps whose pages a captured graph writes to are left out.
+  template <typename Visit>
+  void VisitHeaps(uint32_t tag, Visit visit) {
+    const uint32_t heaps = parts_->heaps.count();
+    for (uint32_t number = 1; number <= heaps; ++number) {
+      StreamHeap* heap = parts_->heaps.at(number);
+      if (heap->graph_pinned() || (tag != kAnyTag && heap->key.tag != tag)) continue;
+      HeapLock lock(heap);
+      visit(heap);
+    }
+  }
+
+  PoolParts* parts_ = nullptr;
+  Trimmer* trimmer_ = nullptr;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_POOL_PAGES_H_

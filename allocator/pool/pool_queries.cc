@@ -1,0 +1,111 @@
+// What a pool is asked about itself, and what is set about it.
+#include "allocator/pool/pool.h"
+#include "allocator/pool/report_writer.h"
+
+namespace vramstow {
+
+PoolStats Pool::Stats() { return CollectStats(&parts_); }
+
+void Pool::ResetPeaks() {
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.peak.Reset();
+  parts_.chunks.budget().ResetPeak();
+}
+
+void Pool::SetLimit(uint64_t bytes) {
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.limit_bytes = bytes;
+  parts_.ApplyLimits(true);
+}
+
+void Pool::SetShare(uint64_t bytes) {
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.share_bytes = bytes;
+  parts_.ApplyLimits(true);
+}
+
+DriverResult Pool::MemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
+  const DriverTable* driver = parts_.driver;
+  const DriverResult result = driver->memory_info(driver->self, free_bytes, total_bytes);
+  if (result == kDriverSuccess) AdjustMemoryInfo(free_bytes, total_bytes);
+  return result;
+}
+
+void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
+  DeviceLock device_lock(&parts_.mutex);
+  const PoolStats stats = Stats();
+  // What lies elsewhere takes no device memory.
+  const uint64_t away = parts_.chunks.offloaded_bytes() + parts_.chunks.discarded_bytes();
+  const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
+  if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
+  if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;
+  const uint64_t limit = parts_.limit_bytes;
+  if (limit == 0) return;
+  if (*total_bytes > limit) *total_bytes = limit;
+  const uint64_t left = resident < limit ? limit - resident : 0;
+  if (*free_bytes > left) *free_bytes = left;
+}
+
+OutOfMemoryReport Pool::LastReport() {
+  DeviceLock device_lock(&parts_.mutex);
+  return ladder_.LastReport();
+}
+
+const char* Pool::Check() {
+  DeviceLock device_lock(&parts_.mutex);
+  return parts_.Check();
+}
+
+DriverResult Pool::RenewAccess() {
+  DeviceLock device_lock(&parts_.mutex);
+  const uint32_t heaps = parts_.heaps.count();
+  for (uint32_t number = 1; number <= heaps; ++number) {
+    HeapLock lock(parts_.heaps.at(number));
+    const DriverResult result = parts_.heaps.at(number)->RenewAccess();
+    if (result != kDriverSuccess) return result;
+  }
+  return kDriverSuccess;
+}
+
+// --- Private pools, and what a framework wants to see
+// ---------------------------------------------
+
+void Pool::KeepPrivate(uint64_t pool, bool keep) {
+  if (pool == 0) return;
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.heaps.VisitLocked([&](StreamHeap* heap) {
+    kDeviceLock.AssertHeld();
+    heap->mutex.AssertHeld();
+    if (heap->key.pool == pool) heap->set_graph_pinned(keep);
+  });
+}
+
+MappedBytes Pool::Mapped(uint64_t pool) const {
+  MappedBytes mapped{};
+  const uint32_t count = parts_.heaps.count();
+  for (uint32_t number = 1; number <= count; ++number) {
+    const StreamHeap* heap = parts_.heaps.at(number);
+    if (heap->key.stream == kUnknownStream || (pool != 0 && heap->key.pool != pool)) continue;
+    mapped.small += heap->mapped_bytes(SpanTable::kSmallZone);
+    mapped.large += heap->mapped_bytes(SpanTable::kLargeZone);
+  }
+  return mapped;
+}
+
+uint64_t Pool::MappedWithoutStream() const { return parts_.heaps.MappedWithoutStream(); }
+
+void Pool::VisitSpans(SpanVisitor visitor, void* context) {
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.heaps.VisitLocked([&](StreamHeap* heap) {
+    heap->mutex.AssertHeld();
+    static_cast<const StreamHeap*>(heap)->spans().Visit([&](const Span& span) {
+      if (span.state == SpanState::kHole) return;
+      const bool block = span.state == SpanState::kLive || span.state == SpanState::kPending;
+      visitor(context, {span.address, span.size, block ? span.requested : 0, heap->key.stream,
+                        heap->key.pool, block ? span.state : SpanState::kFree, span.layer,
+                        span.zone == SpanTable::kSmallZone});
+    });
+  });
+}
+
+}  // namespace vramstow

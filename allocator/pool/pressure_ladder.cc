@@ -1,0 +1,192 @@
+#include "allocator/pool/pressure_ladder.h"
+
+#include "allocator/core/counter.h"
+#include "allocator/pool/backing.h"
+#include "allocator/pool/report_writer.h"
+#include "allocator/pool/serve.h"
+#include "allocator/pool/wait_budget.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kFirstPauseNs = 5'000;
+constexpr uint64_t kLongestPauseNs = 1'000'000;
+
+}  // namespace
+
+// What is done between two attempts. An attempt itself is steps 1 (fences) to 4 (other streams).
+const PressureLadder::Step PressureLadder::kReliefs[] = {
+    &PressureLadder::RunHooks,           // step 5: the application drops its caches
+    &PressureLadder::Offload,            // step 6: live memory moves to the host
+    &PressureLadder::WaitForEverything,  // step 7: all work on what was freed
+};
+
+void PressureLadder::Open(PoolParts* parts, Trimmer* trimmer, SegmentBacking* segments) {
+  parts_ = parts;
+  trimmer_ = trimmer;
+  segments_ = segments;
+}
+
+PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, Block* block) {
+  RelaxedCapture relaxed(parts_->driver);
+  AllocationAttempt attempt;
+  attempt.relaxed = &relaxed;
+  attempt.request = request;
+  attempt.size = size;
+  Outcome outcome = Attempt(&attempt, /*final=*/false, block);
+  for (const Step relief : kReliefs) {
+    if (outcome != Outcome::kNotServed) break;
+    if (!(this->*relief)(&attempt)) continue;
+    outcome = Attempt(&attempt, /*final=*/attempt.last, block);
+  }
+  if (outcome == Outcome::kNoHeap) return PoolError::kUnavailable;
+  return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
+}
+
+// False: no memory for records.
+bool PressureLadder::FindHeap(AllocationAttempt* attempt) {
+  if (attempt->heap != nullptr && !attempt->heap->paused()) return true;
+  const BlockRequest& request = attempt->request;
+  attempt->heap = parts_->heaps.Get({request.stream, request.pool, request.tag});
+  if (attempt->heap == nullptr) return false;
+  Bump(&attempt->heap->stats.misses, 1);
+  parts_->events.Step(EventKind::kCacheMiss, attempt->size, request.size, 0, request.stream,
+                      kDriverSuccess);
+  return true;
+}
+
+PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, bool final,
+                                                Block* block) {
+  DeviceLock device_lock(&parts_->mutex);
+  if (!FindHeap(attempt)) return Outcome::kNoHeap;
+  StreamHeap* heap = attempt->heap;
+  bool served = false;
+  uint64_t sum = 0;
+  {
+    HeapLock lock(attempt->heap);
+    served = TryLocked(attempt);
+    if (served) {
+      sum = FinishAllocation(parts_, attempt->heap, attempt->index, attempt->request,
+                             attempt->served, block);
+    }
+  }
+  if (sum != 0) parts_->peak.NoteSum(heap, sum);
+  parts_->CheckIfAsked();
+  if (!served && final) {
+    // What was made for nothing goes back.
+    trimmer_->ReleaseIdle(attempt->made);
+    report_ = WriteReport(parts_, *attempt);
+  }
+  return served ? Outcome::kServed : Outcome::kNotServed;
+}
+
+// True: attempt->index is the block.
+bool PressureLadder::TryLocked(AllocationAttempt* attempt) {
+  parts_->epochs.Advance(parts_->Now());
+  parts_->ApplyLimits(attempt->request.stream != kUnknownStream);
+  if (!attempt->heap->Prepare()) return false;
+  if (!attempt->heap->IsGateOpen()) {
+    attempt->relaxed->Begin();
+    parts_->fences.Poll();
+    if (!attempt->heap->WaitForGate(parts_->Now() + parts_->config.last_wait_ns)) return false;
+  }
+  if (TryFences(attempt)) return true;
+  if (parts_->backing->Serve(attempt)) return true;
+  if (segments_->TakeOver(attempt->result) && segments_->Serve(attempt)) return true;
+  if (!attempt->last) return false;
+  attempt->index = attempt->heap->TakeAnywhere(attempt->size);
+  attempt->served = Served::kFence;
+  return attempt->index != 0;
+}
+
+// Step 1: cached memory whose fences have passed meanwhile.
+bool PressureLadder::TryFences(AllocationAttempt* attempt) {
+  const uint64_t since = parts_->Now();
+  const std::atomic<uint64_t>& pending = attempt->heap->stats.pending_bytes;
+  // Another thread may have freed something between the miss and here.
+  if (attempt->Take(Served::kHit)) return true;
+  if (parts_->fences.AnyInFlight() || pending.load(std::memory_order_relaxed) != 0) {
+    attempt->relaxed->Begin();
+    attempt->heap->EnsureFences();
+    parts_->fences.Poll();
+  }
+  bool any = attempt->heap->Settle();
+  const uint64_t wait_ns = parts_->config.free_wait_ns;
+  if (!any && wait_ns != 0 && pending.load(std::memory_order_relaxed) >= attempt->size &&
+      MayWait(*parts_, since)) {
+    any = attempt->heap->WaitForFrees(since + wait_ns) && attempt->heap->Settle();
+    NoteWait(parts_, *attempt, since, any);
+  }
+  if (!any) return false;
+  const bool served = attempt->Take(Served::kFence);
+  attempt->Note(LadderStep::kFences, served ? attempt->size : 0, parts_->Now() - since);
+  return served;
+}
+
+// --- Relief, without any lock
+// ---------------------------------------------------------------------
+
+bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
+  const uint64_t since = parts_->Now();
+  const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
+  if (parts_->RunHooks(HookKind::kPressure, lacking)) {
+    attempt->Note(LadderStep::kHooks, 0, parts_->Now() - since);
+  }
+  // Other threads may have freed something meanwhile, hooks or not.
+  return true;
+}
+
+bool PressureLadder::Offload(AllocationAttempt* attempt) {
+  const Relief& relief = parts_->config.relief;
+  if (relief.relieve == nullptr || attempt->lacking == 0) return false;
+  attempt->relaxed->Begin();
+  const uint64_t since = parts_->Now();
+  const uint64_t lacking = attempt->lacking * parts_->config.chunk_bytes;
+  const uint64_t brought = relief.relieve(relief.context, lacking);
+  attempt->Note(LadderStep::kOffload, brought, parts_->Now() - since);
+  return true;
+}
+
+// Waits for the work on all that was freed so far. False: not by the deadline.
+bool PressureLadder::WaitUntil(uint64_t deadline_ns) {
+  Fences& fences = parts_->fences;
+  uint32_t ticks[Fences::kMaxTimelines];
+  const uint32_t count = fences.timelines();
+  for (uint32_t t = 0; t < count; ++t) ticks[t] = fences.OpenTick(t);
+  uint64_t pause = kFirstPauseNs;
+  bool all = false;
+  while (!fences.capturing()) {
+    bool impossible = false;
+    {
+      DeviceLock device_lock(&parts_->mutex);
+      for (uint32_t t = 0; t < count; ++t) {
+        const DriverResult result = fences.Ensure(t, ticks[t]);
+        impossible |= result != kDriverSuccess && result != kDriverNotReady;
+      }
+      fences.Poll();
+      impossible |= fences.broken();
+    }
+    // Without events there is one more way to know.
+    if (impossible && fences.Synchronize() != kDriverSuccess) break;
+    all = true;
+    for (uint32_t t = 0; t < count; ++t) all = all && fences.Completed(t, ticks[t]);
+    if (all || parts_->Now() >= deadline_ns) break;
+    parts_->driver->pause(parts_->driver->self, pause);
+    if (pause < kLongestPauseNs) pause *= 2;
+  }
+  return all;
+}
+
+// Everything that was freed, on whatever stream.
+bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
+  attempt->relaxed->Begin();
+  const uint64_t since = parts_->Now();
+  const bool all = WaitUntil(since + parts_->config.last_wait_ns);
+  DeviceLock device_lock(&parts_->mutex);
+  NoteWait(parts_, *attempt, since, all);
+  attempt->Note(LadderStep::kWait, 0, parts_->Now() - since);
+  attempt->last = true;
+  return true;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,55 @@
+// PressureLadder: how an allocation is served that is no hit.
+//
+// Idea: an attempt is made under the pool's locks (steps 1 to 4 of docs/pool.md). Where it fails,
+// the pool seeks relief without any lock, step by step down the table kReliefs, and tries again
+// after each. Each step is bounded, and what it brought is noted for the out-of-memory report.
+//
+// Ownership: none. Threads: any. Errors: PoolError; the report says more. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_
+#define VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_
+
+#include <cstdint>
+
+#include "allocator/pool/attempt.h"
+#include "allocator/pool/parts.h"
+#include "allocator/pool/report.h"
+#include "allocator/pool/segment_backing.h"
+#include "allocator/pool/trimmer.h"
+
+namespace vramstow {
+
+class PressureLadder {
+ public:
+  void Open(PoolParts* parts, Trimmer* trimmer, SegmentBacking* segments);
+
+  // `size`: the request's, rounded.
+  PoolError Allocate(const BlockRequest& request, uint64_t size, Block* block);
+  // The last out-of-memory report; number 0 if there was none.
+  OutOfMemoryReport LastReport() const VRAMSTOW_REQUIRES(kDeviceLock) { return report_; }
+
+ private:
+  // Seeks relief. True: that is worth another attempt.
+  using Step = bool (PressureLadder::*)(AllocationAttempt* attempt);
+  static const Step kReliefs[];
+
+  enum class Outcome : uint8_t { kServed, kNotServed, kNoHeap };
+
+  Outcome Attempt(AllocationAttempt* attempt, bool final, Block* block);
+  bool FindHeap(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool TryLocked(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  bool TryFences(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+
+  bool RunHooks(AllocationAttempt* attempt);
+  bool Offload(AllocationAttempt* attempt);
+  bool WaitForEverything(AllocationAttempt* attempt);
+  bool WaitUntil(uint64_t deadline_ns);
+
+  PoolParts* parts_ = nullptr;
+  Trimmer* trimmer_ = nullptr;
+  SegmentBacking* segments_ = nullptr;
+  OutOfMemoryReport report_ VRAMSTOW_GUARDED_BY(kDeviceLock){};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_PRESSURE_LADDER_H_

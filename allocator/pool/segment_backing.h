@@ -1,0 +1,51 @@
+// SegmentBacking: serves blocks from memory of the plain driver, where there is no virtual memory.
+//
+// Idea: physical memory cannot move here, so nothing is stitched: a new segment is taken, if need
+// be for old ones that are free as a whole. A segment is a region of one heap.
+//
+// Ownership: none. Threads, errors, units: as Backing.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_
+#define VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_
+
+#include <cstdint>
+
+#include "allocator/physical/segment_store.h"
+#include "allocator/pool/backing.h"
+#include "allocator/pool/parts.h"
+#include "allocator/pool/trimmer.h"
+
+namespace vramstow {
+
+class SegmentBacking final : public Backing {
+ public:
+  void Open(PoolParts* parts, Trimmer* trimmer) {
+    parts_ = parts;
+    trimmer_ = trimmer;
+  }
+
+  // Whether the pool is to go on with segments, because the driver has refused virtual memory, with
+  // this result, before anything was made of it. Then the pool's chunks are used no more.
+  bool TakeOver(DriverResult result) VRAMSTOW_REQUIRES(kDeviceLock);
+
+  bool Serve(AllocationAttempt* attempt) override
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  // Free segments go back to the device.
+  StripResult StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch,
+                        bool no_more) override VRAMSTOW_REQUIRES(kDeviceLock, heap->mutex);
+  void DropAll(StreamHeap* heap, PoolEnd end) override VRAMSTOW_REQUIRES(kDeviceLock);
+
+ private:
+  DriverResult AddSegment(AllocationAttempt* attempt, uint64_t bytes)
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  DriverResult AddFirstFitting(AllocationAttempt* attempt, uint64_t shared, uint64_t least)
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+  bool MakeRoom(AllocationAttempt* attempt, uint64_t pages)
+      VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
+
+  PoolParts* parts_ = nullptr;
+  Trimmer* trimmer_ = nullptr;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_SEGMENT_BACKING_H_

@@ -1,0 +1,289 @@
+// StreamHeap: the memory of one stream (or of all callers without a stream), in regions of its own.
+//
+// Idea: it puts the parts of a heap together under one lock. A request is served, in this order, by
+// a block of the same size that was freed a moment ago (Bins), or by a free span (SpanTable) at the
+// place that LargePlacement chooses; neither touches a page or a chunk. What needs chunks is done
+// by Planner, Stripper and ChunkMoves, with the device's lock held as well.
+//
+// A heap of one stream hands a freed block out again at once: the stream's own order protects it.
+// What other streams used (recorded uses), and every block of the heap without a stream, waits in
+// the PendingList until its fences have passed. Unmapping a free page always needs the fence, also
+// on the stream's own heap.
+//
+// Ownership: its records; the pool owns heaps, chunks and addresses. Threads: `mutex` guards all
+// but the constants and the numbers. Errors: DriverResult, or 0 for a block. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_
+#define VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/counter.h"
+#include "allocator/core/device_lock.h"
+#include "allocator/core/epochs.h"
+#include "allocator/core/events.h"
+#include "allocator/core/fences.h"
+#include "allocator/core/mutex.h"
+#include "allocator/heap/address_map.h"
+#include "allocator/heap/bins.h"
+#include "allocator/heap/deferred_frees.h"
+#include "allocator/heap/pending_list.h"
+#include "allocator/heap/span_table.h"
+#include "allocator/physical/address_space.h"
+#include "allocator/physical/chunk_store.h"
+#include "allocator/placement/chunk_moves.h"
+#include "allocator/placement/interference_map.h"
+#include "allocator/placement/large_placement.h"
+#include "allocator/placement/planner.h"
+#include "allocator/placement/stripper.h"
+
+namespace vramstow {
+
+struct HeapKey {
+  uint64_t stream;   // kUnknownStream: callers without a stream
+  uint64_t pool;     // a private pool of the framework; 0 is the common one
+  uint32_t tag = 0;  // blocks with the same one can be moved together; 0: none
+
+  bool operator==(const HeapKey&) const = default;
+};
+
+// What a heap counts. Written under its lock; read by anybody, each number by itself.
+struct HeapStats {
+  std::atomic<uint64_t> allocated_bytes{0};  // live blocks, rounded
+  std::atomic<uint64_t> requested_bytes{0};
+  std::atomic<uint64_t> live_blocks{0};
+  std::atomic<uint64_t> pending_bytes{0};
+  std::atomic<uint64_t> allocations{0};
+  std::atomic<uint64_t> frees{0};
+  std::atomic<uint64_t> misses{0};
+  std::atomic<uint64_t> host_bytes{0};  // of the heap's records
+  // As long as every heap's allocated bytes stay below its credit, the pool's peak cannot rise: all
+  // credits together are at most the peak. So a hit need not look at what other heaps count.
+  std::atomic<uint64_t> credit{0};
+};
+
+// Everything that a heap needs of its pool.
+struct HeapDependencies {
+  AddressSpace* space;
+  ChunkStore* chunks;
+  Fences* fences;
+  const Epochs* epochs;
+  const PoolEvents* events;
+  InterferenceMap* interference;
+  uint64_t page_bytes;
+  uint64_t small_bytes;
+  uint64_t largest_region;  // a region is at most this large, unless one block needs more
+};
+
+class StreamHeap {
+ public:
+  StreamHeap() = default;
+  StreamHeap(const StreamHeap&) = delete;
+  StreamHeap& operator=(const StreamHeap&) = delete;
+
+  bool Open(const HeapDependencies& with, const HeapKey& heap_key, uint16_t heap_number,
+            uint32_t heap_timeline) VRAMSTOW_REQUIRES(kDeviceLock);
+  // No other thread knows the heap any more, or yet.
+  void Close() VRAMSTOW_NO_LOCK_ANALYSIS;
+
+  // --- Hits
+  // --------------------------------------------------------------------------------------- A live
+  // span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
+  uint32_t Take(uint64_t size) VRAMSTOW_REQUIRES(mutex) {
+    if (bins_.Has(size)) return TakeFromBin(size);
+    return TakeFromIndex(size);
+  }
+  // Where nothing that was freed needs to be waited for any more: makes it free. No driver call.
+  bool SettleIfDone() VRAMSTOW_REQUIRES(mutex) {
+    return !pending_.empty() && pending_.IsDone(spans_[pending_.first()]) && SettleUnmoved();
+  }
+  // The live block at this address, or 0.
+  uint32_t FindLive(uint64_t address) const VRAMSTOW_REQUIRES(mutex) {
+    const uint32_t index = map_.Find(address, spans_.slab());
+    return index != 0 && spans_[index].state == SpanState::kLive ? index : 0;
+  }
+  // The live block that the address lies in, or 0. Slower: walks its zone's spans.
+  uint32_t FindAround(uint64_t address) const VRAMSTOW_REQUIRES(mutex);
+  // Takes a live block back: counts it out and frees it.
+  void TakeBack(uint32_t index) VRAMSTOW_REQUIRES(mutex) {
+    const Span& span = spans_[index];
+    Bump(&stats.allocated_bytes, ~span.size + 1);
+    Bump(&stats.requested_bytes, ~span.requested + 1);
+    Bump(&stats.live_blocks, ~uint64_t{0});
+    Give(index, with_.epochs->now());
+  }
+  // The same later, for the block at this address (DeferredFrees). False: nothing was done; ask
+  // FindLive, after FlushDeferred.
+  bool DeferFree(uint64_t address) VRAMSTOW_REQUIRES(mutex) {
+    return deferred_.Defer(address, map_, &spans_, [this](uint32_t index) {
+      mutex.AssertHeld();
+      TakeBack(index);
+    });
+  }
+  // Everything but a hit and a free calls this first.
+  void FlushDeferred() VRAMSTOW_REQUIRES(mutex) {
+    if (deferred_.any()) FlushAllDeferred();
+  }
+  // Whether frees are deferred, so that the numbers count blocks as live that are not. From any
+  // thread.
+  bool has_deferred() const VRAMSTOW_NO_LOCK_ANALYSIS { return deferred_.any(); }
+  // The block was freed without DeferFree, or is live from now on.
+  void NoteFreed(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteFreed(address); }
+  void NoteLive(uint64_t address) VRAMSTOW_REQUIRES(mutex) { deferred_.NoteLive(address); }
+  // Work of another stream uses the live block. False: no memory for the record.
+  bool RecordUse(uint32_t index, uint32_t used_by) VRAMSTOW_REQUIRES(mutex) {
+    return pending_.RecordUse(&spans_, index, used_by);
+  }
+
+  Span& span(uint32_t index) VRAMSTOW_REQUIRES(mutex) { return spans_[index]; }
+
+  // --- Slow steps
+  // --------------------------------------------------------------------------------- Makes sure
+  // that the next Take finds room for its records. False: the system has no memory.
+  bool Prepare() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Makes pending blocks whose fences have passed free; joins what the bins keep apart; gives up
+  // whole free pages of blocks that lay in host memory. True if something became free.
+  bool Settle() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Makes sure that fences for all pending blocks and free spans are on their way.
+  void EnsureFences() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { pending_.EnsureFences(spans_); }
+  // Waits until all that was freed so far can be taken. False: not by the deadline.
+  bool WaitForFrees(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Joins what the bins keep apart.
+  void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }
+
+  // --- Chunks (Planner, ChunkMoves, Stripper)
+  // ----------------------------------------------------- Whether the requests of late repeat
+  // earlier ones.
+  bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
+  void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
+  // The next Take may serve the request anywhere. True if it would not have until now.
+  bool ServeAnywhere() VRAMSTOW_REQUIRES(mutex);
+  // With `recall`, chunks that were at a place before may come back to it.
+  DriverResult MakePlan(uint64_t size, bool recall, Plan* plan)
+      VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  DriverResult Execute(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  uint64_t Recall(const Plan& plan) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  bool RestoreMappings() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  uint64_t StripByInterference(uint64_t count, const Plan& plan, bool safe)
+      VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own = false)
+      VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+
+  // --- Segments
+  // ----------------------------------------------------------------------------------- The
+  // regions, for whoever adds and forgets such as are one free span.
+  SpanTable& spans() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { return spans_; }
+  const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
+
+  // --- The gate
+  // ----------------------------------------------------------------------------------- The stream
+  // is about to be destroyed, and its name may come back as another's: nothing is handed out until
+  // the work submitted so far has passed.
+  void CloseGate() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Whether the gate has opened, which needs a poll before.
+  bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  bool WaitForGate(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+
+  // The block [address, address + size), if all of it is cached; else 0. Room for the records has
+  // been made.
+  uint32_t TakeAt(uint64_t address, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Serves from the other zone, as a last resort: 0 if that cannot be either.
+  uint32_t TakeAnywhere(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  // Sets the access rights of every page that is mapped.
+  DriverResult RenewAccess() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Unmaps every chunk of the heap's regions, live blocks or not. At the end, with no other thread.
+  void UnmapAll() VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS;
+
+  // Marks the live and pending blocks for which lies_there(span) says so: once they are freed,
+  // their pages are given up rather than used again.
+  template <typename Says>
+  void MarkOffloaded(Says lies_there) VRAMSTOW_REQUIRES(mutex) {
+    spans_.VisitMutable([&](Span* span) {
+      if (span->state != SpanState::kLive && span->state != SpanState::kPending) return;
+      span->offloaded = lies_there(*span);
+    });
+  }
+  // Bytes of the pages of the heap's regions that a chunk backs.
+  uint64_t BackedBytes() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Null if all invariants hold, else a sentence.
+  const char* Check() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Mapped memory of blocks of one zone. From any thread.
+  uint64_t mapped_bytes(uint8_t zone) const VRAMSTOW_NO_LOCK_ANALYSIS {
+    return spans_.mapped_bytes(zone);
+  }
+
+  // Cached pages stay mapped where they are: a captured graph may write to them. Written under both
+  // locks, so read under either: the analysis knows no such rule.
+  bool graph_pinned() const VRAMSTOW_NO_LOCK_ANALYSIS { return graph_pinned_; }
+  void set_graph_pinned(bool pinned) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
+    graph_pinned_ = pinned;
+  }
+  // Some of its pages are paused: nothing is served from it. The same rule.
+  bool paused() const VRAMSTOW_NO_LOCK_ANALYSIS { return paused_; }
+  void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) { paused_ = paused; }
+
+  Mutex mutex VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
+  // Constant after Open.
+  HeapKey key{};
+  uint16_t number = 0;
+  uint32_t timeline = 0;
+  bool on_stream = false;
+  uint64_t next_id VRAMSTOW_GUARDED_BY(mutex) = 0;
+  HeapStats stats;
+
+ private:
+  // Tiny blocks stay in their bins, unjoined, up to so many bytes or this part of what is
+  // allocated: too few to matter.
+  static constexpr uint64_t kMostTinyBytes = uint64_t{1} << 18;
+  static constexpr uint64_t kTinyShare = 512;
+
+  uint64_t MostTinyBytes() const {
+    const uint64_t part = stats.allocated_bytes.load(std::memory_order_relaxed) / kTinyShare;
+    return part > kMostTinyBytes ? part : kMostTinyBytes;
+  }
+  HeapPages Pages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  uint32_t TakeFromBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t TakeFromIndex(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t TakeLarge(uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  uint32_t Cut(uint32_t index, uint64_t offset, uint64_t size) VRAMSTOW_REQUIRES(mutex);
+  void Give(uint32_t index, uint32_t epoch) VRAMSTOW_REQUIRES(mutex);
+  void FlushAllDeferred() VRAMSTOW_REQUIRES(mutex);
+  void EmptyBins(uint64_t which) VRAMSTOW_REQUIRES(mutex);
+  void JoinBinned(uint32_t index) VRAMSTOW_REQUIRES(mutex);
+  bool SettleUnmoved() VRAMSTOW_REQUIRES(mutex);
+  uint32_t Retire(uint32_t index) VRAMSTOW_REQUIRES(mutex);
+  DriverResult AddRegion(uint8_t zone, uint64_t size) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+
+  HeapDependencies with_{};  // constant after Open
+  SpanTable spans_ VRAMSTOW_GUARDED_BY(mutex);
+  AddressMap map_ VRAMSTOW_GUARDED_BY(mutex);
+  Bins bins_ VRAMSTOW_GUARDED_BY(mutex);
+  PendingList pending_ VRAMSTOW_GUARDED_BY(mutex);
+  DeferredFrees deferred_ VRAMSTOW_GUARDED_BY(mutex);
+  bool gated_ VRAMSTOW_GUARDED_BY(mutex) = false;
+  uint32_t gate_tick_ VRAMSTOW_GUARDED_BY(mutex) = 0;
+  bool graph_pinned_ VRAMSTOW_GUARDED_BY(mutex) = false;
+  bool paused_ VRAMSTOW_GUARDED_BY(mutex) = false;
+  uint64_t next_region_ VRAMSTOW_GUARDED_BY(mutex) = 0;
+  Planner planner_ VRAMSTOW_GUARDED_BY(mutex);
+  LargePlacement placement_ VRAMSTOW_GUARDED_BY(mutex);
+};
+
+// Holds a heap's lock, with no free deferred: for all but hits and frees.
+class VRAMSTOW_SCOPED_CAPABILITY HeapLock {
+ public:
+  explicit HeapLock(StreamHeap* heap) VRAMSTOW_ACQUIRE(heap->mutex) : heap_(heap) {
+    heap_->mutex.Lock();
+    heap_->FlushDeferred();
+  }
+  ~HeapLock() VRAMSTOW_RELEASE() { heap_->mutex.Unlock(); }
+  HeapLock(const HeapLock&) = delete;
+  HeapLock& operator=(const HeapLock&) = delete;
+
+ private:
+  StreamHeap* heap_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_

@@ -1,0 +1,38 @@
+// How long allocations may wait for work so that the pool need not grow.
+//
+// Idea: such waits may take a part of the pool's life, and some time at its start: a job whose
+// every allocation misses is not slowed down more than that.
+//
+// Ownership: none. Threads: the device's lock. Errors: none. Units: nanoseconds.
+#ifndef VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
+#define VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
+
+#include <cstdint>
+
+#include "allocator/core/counter.h"
+#include "allocator/pool/attempt.h"
+#include "allocator/pool/parts.h"
+
+namespace vramstow {
+
+inline bool MayWait(const PoolParts& parts, uint64_t now_ns) {
+  constexpr uint64_t kShare = 20;
+  constexpr uint64_t kStartNs = 500'000'000;
+  if (parts.config.stitch_wait_ns == 0 || parts.fences.capturing()) return false;
+  return parts.counters.fence_wait_ns.load(std::memory_order_relaxed) <
+         kStartNs + (now_ns - parts.opened_ns) / kShare;
+}
+
+// An allocation has waited since then; `passed`: not in vain.
+inline void NoteWait(PoolParts* parts, const AllocationAttempt& attempt, uint64_t since_ns,
+                     bool passed) {
+  const uint64_t duration = parts->Now() - since_ns;
+  Bump(&parts->counters.fence_waits, 1);
+  Bump(&parts->counters.fence_wait_ns, duration);
+  parts->events.Step(EventKind::kCacheFenceWait, duration, attempt.size, 0, attempt.request.stream,
+                     passed ? kDriverSuccess : kDriverNotReady);
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_POOL_WAIT_BUDGET_H_
