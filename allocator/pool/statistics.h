@@ -1,4 +1,4 @@
-// PoolStats: the numbers of a pool, made from statistics.def.
+// PoolStats: the numbers of a pool.
 //
 // Ownership: a value. Threads: values. Errors: none. Units: bytes; nanoseconds; counts.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_STATISTICS_H_
@@ -8,10 +8,27 @@
 
 namespace vramstow {
 
+// What callers of the C API see of it is listed in interpose/core/pools/statistics.def.
 struct PoolStats {
-#define VRAMSTOW_POOL_STATISTIC(name, merge, help) uint64_t name;
-#include "allocator/pool/statistics.def"
-#undef VRAMSTOW_POOL_STATISTIC
+  uint64_t allocated_bytes;
+  uint64_t requested_bytes;
+  uint64_t reserved_bytes;
+  uint64_t peak_allocated_bytes;
+  uint64_t peak_reserved_bytes;
+  uint64_t pending_bytes;
+  uint64_t live_blocks;
+  uint64_t allocations;
+  uint64_t frees;
+  uint64_t misses;        // allocations that were no hit
+  uint64_t stitches;      // allocations for which chunks were mapped
+  uint64_t grown_chunks;  // made, ever
+  uint64_t moved_chunks;  // left a page to be in use elsewhere, ever
+  uint64_t released_chunks;
+  uint64_t fence_waits;
+  uint64_t fence_wait_ns;
+  uint64_t out_of_memory;
+  uint64_t hook_calls;
+  uint64_t host_bytes;  // of the pool's own records
 };
 
 }  // namespace vramstow
