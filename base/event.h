@@ -1,8 +1,8 @@
-// The event model: one Event is one thing that happened to memory, told by whoever saw it.
+// The event model: one Event is one thing that happened to memory.
 //
-// Idea: interpose (the driver layer), the pool and the framework adapter all speak these words, the
-// tracer stores them, the analyzer explains them. An event is a plain value with no pointers, so it
-// can be stored and sent as it is.
+// Idea: interpose (the driver layer), the pool and the framework adapter make events, the tracer
+// stores them, the analyzer explains them. An event is a plain value without pointers. The kinds
+// that are marked with (*) use fields in their own way: base/typed_event.h makes and reads these.
 //
 // What gives memory away (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
 // *before* the driver is asked, because the address may be handed to another thread while the call
@@ -23,7 +23,7 @@ enum class EventKind : uint8_t {
   kNone = 0,
   kAllocate = 1,      // memory came into being: address, size, requested
   kFree = 2,          // memory was given back: address (for kPhysical: the handle)
-  kRefused = 3,       // the driver refused what event number `object` announced; result says why
+  kRefused = 3,       // (*) the driver refused what an earlier event announced; result says why
   kReserve = 4,       // address range reserved: address, size
   kUnreserve = 5,     // address range given back: address, size
   kMap = 6,           // physical memory `object` mapped at address: size, offset
@@ -39,40 +39,40 @@ enum class EventKind : uint8_t {
   kPoolDestroy = 16,
   kPoolTrim = 17,       // pool `object` cut down to `size` bytes
   kAdvise = 18,         // advice or prefetch for address, size
-  kMemoryInfo = 19,     // the driver was asked: `size` bytes free of `requested` in total
+  kMemoryInfo = 19,     // (*) how much memory is free: of a device, or of the host
   kContextCreate = 20,  // context `object` on `device`
   kContextDestroy = 21,
   kDeviceReset = 22,
   kGraphAllocate = 23,  // a graph node that will allocate: `object` is the node, size
   kGraphFree = 24,      // a graph node that will free: address
   kGraphTrim = 25,
-  kPeerAccess = 26,     // context may reach device `object`
-  kMark = 27,           // an annotation of the application; text in the annotation table, `object`
-  kGap = 28,            // `size` events were lost here (buffers full, disk full)
+  kPeerAccess = 26,     // (*) context may reach another device
+  kMark = 27,           // (*) an annotation of the application
+  kGap = 28,            // (*) events were lost here (buffers full, disk full)
   kPoolSelect = 29,     // stream-ordered pool `object` became the current one of `device`
   kFreeCompleted = 30,  // what kFree gave back may be handed out again: address, size
   // Steps of our own pool, layer kPool. Blocks are kAllocate and kFree; how one was served is in
-  // the `object` of its kAllocate (allocator/core/events.h).
+  // the `object` of its kAllocate (Served).
   kCacheMiss = 31,         // an allocation of `size` bytes that cached memory could not serve
-  kCacheStitch = 32,       // `size` bytes were mapped anew, `object` chunks taken from elsewhere
+  kCacheStitch = 32,       // (*) free chunks were mapped anew
   kCacheGrow = 33,         // `size` bytes more are reserved
   kCacheTrim = 34,         // `size` bytes were given back to the device
-  kCacheHook = 35,         // hooks of the application ran; `size` bytes were lacking or given back
-  kCacheFenceWait = 36,    // waited for submitted work: `size` nanoseconds
+  kCacheHook = 35,         // (*) hooks of the application ran
+  kCacheFenceWait = 36,    // (*) an allocation waited for submitted work
   kCacheOutOfMemory = 37,  // an allocation of `size` bytes failed after all steps
-  // What CUPTI told (--cupti), later than it happened: `offset` is when it began, in nanoseconds of
-  // Unix time, `object` the annotation that names it. Work on the device: `size` bytes of a copy or
-  // fill, `requested` nanoseconds long, `address` is CUPTI's correlation id. Memory that was given
-  // out or taken back: address, `size`, and `requested` is the correlation id.
+  // (*) What CUPTI reported (--cupti), later than it happened: work on the device
+  // (DeviceWorkEvent), or memory that was given out or taken back (ActivityMemoryEvent). Only the
+  // latter has a kind of memory. Both say in which call of the program they belong, by the number
+  // that CUPTI gave to that call.
   kActivity = 38,
-  kCorrelation = 39,  // event number `object` was recorded in CUPTI's call number `size`
-  kOffload = 40,      // live memory went to the host: address, size; `requested` ns of gate time
-  kReturn = 41,       // and came back; `object` of both says why (OffloadReason)
-  // Kernels were launched (--launches): `size` of them, `object` the annotation that names the
-  // kernel, or the entry point where it is no kernel's. `offset` 0: counted since the last such
-  // event, by all threads. 1: this one, for so many of this thread.
+  kCorrelation = 39,  // (*) in which of CUPTI's calls an event was recorded
+  kOffload = 40,      // (*) live memory went to the host
+  kReturn = 41,       // (*) and came back
+  // (*) Kernels were launched (--launches). Either all launches of a kernel are counted, or one in
+  // so many launches of a thread is recorded by itself. Launches that are no kernel's have the name
+  // of their entry point.
   kLaunch = 42,
-  kTouch = 43,  // submitted work names the address; `object`: the offloader's clock
+  kTouch = 43,  // (*) submitted work names the address
 };
 
 // What kind of memory an event speaks of. Stored in traces: only append.
