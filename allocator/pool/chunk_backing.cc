@@ -46,8 +46,8 @@ bool ChunkBacking::Serve(AllocationAttempt* attempt) {
     const uint64_t came = counters.moved.load(std::memory_order_relaxed) - moved;
     Bump(&counters.stitches, 1);
     if (came != 0) {
-      parts_->events.Step(EventKind::kCacheStitch, (plan.count - made) * parts_->config.chunk_bytes,
-                          attempt->size, came, attempt->request.stream, kDriverSuccess);
+      const uint64_t mapped = (plan.count - made) * parts_->config.chunk_bytes;
+      parts_->events.Stitched({mapped, attempt->size, came, attempt->request.stream});
     }
     if (attempt->Take(made != 0 ? Served::kGrow : Served::kStitch)) return true;
   }

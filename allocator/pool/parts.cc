@@ -44,8 +44,7 @@ void PoolParts::CheckIfAsked() {
 
 bool PoolParts::RunHooks(HookKind kind, uint64_t bytes) {
   if (!hooks.Run(kind, bytes)) return false;
-  events.Step(EventKind::kCacheHook, bytes, 0, static_cast<uint64_t>(kind), kUnknownStream,
-              kDriverSuccess);
+  events.HooksRan({kind, bytes});
   return true;
 }
 

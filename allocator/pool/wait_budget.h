@@ -29,8 +29,8 @@ inline void NoteWait(PoolParts* parts, const AllocationAttempt& attempt, uint64_
   const uint64_t duration = parts->Now() - since_ns;
   Bump(&parts->counters.fence_waits, 1);
   Bump(&parts->counters.fence_wait_ns, duration);
-  parts->events.Step(EventKind::kCacheFenceWait, duration, attempt.size, 0, attempt.request.stream,
-                     passed ? kDriverSuccess : kDriverNotReady);
+  parts->events.Waited(
+      {duration, attempt.size, attempt.request.stream, passed ? kDriverSuccess : kDriverNotReady});
 }
 
 }  // namespace vramstow
