@@ -108,7 +108,7 @@ void Pool::Close(PoolEnd end) {
   parts_.space.Close(alive);
 }
 
-StreamHeap* Pool::HeapAt(uint64_t address, PoolError* error) const {
+[[gnu::always_inline]] inline StreamHeap* Pool::HeapAt(uint64_t address, PoolError* error) const {
   const uint16_t number = parts_.space.HeapOf(address);
   if (number != AddressSpace::kNoHeap) return parts_.heaps.at(number);
   *error = parts_.space.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
