@@ -15,6 +15,7 @@ _FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that is not about the peak of what a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
 # No line of the page is wider.
+_LEAST = 20  # columns of a cell that is wrapped
 _COLUMNS = 140
 _HEADER = (
     "| technique | allocated | reserved | in the pool | used | host | calls | published |",
@@ -204,13 +205,18 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
 
 
 def _row_lines(line: str) -> list[str]:
-    """A row of a table; its last cell goes on in the rows below."""
+    """A row of a table; its last cell goes on in the rows below, or a longer one before it."""
     if len(line) <= _COLUMNS:
         return [line]
-    *cells, last = line[2:-2].split(" | ")
-    start, *rest = _wrapped(last, _COLUMNS - (len(line) - len(last)))
-    empty = "| " * len(cells)
-    return [f"| {' | '.join([*cells, start])} |", *(f"{empty}| {text} |" for text in rest)]
+    cells = line[2:-2].split(" | ")
+    which = len(cells) - 1
+    if _COLUMNS - (len(line) - len(cells[which])) < _LEAST:
+        which = max(range(len(cells)), key=lambda i: len(cells[i]))
+    left = _COLUMNS - (len(line) - len(cells[which]))
+    start, *rest = _wrapped(cells[which], max(left, _LEAST))
+    before, after = "| " * which, " |" * (len(cells) - 1 - which)
+    cells[which] = start
+    return [f"| {' | '.join(cells)} |", *(f"{before}| {text} |{after}" for text in rest)]
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
