@@ -27,6 +27,7 @@ extern "C" {
  * names the adapters that are ready, for child processes: pairs of lines, the folder of PyTorch and
  * the adapter's file; without a file, the reason was printed already. */
 #define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
+#define VRAMSTOW_TORCH_OBSERVE_SYMBOL "vramstow_torch_observe" /* the same of an observer */
 #define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
 typedef const char* (*vramstow_torch_install_function)(void);
@@ -149,6 +150,36 @@ struct vramstow_framework {
 };
 
 typedef const struct vramstow_framework* (*vramstow_framework_function)(uint32_t version);
+
+/* The other table: for an observer, which leaves the framework's allocator in place and tells what
+ * it does. The exported function returns it for this version, cast to the type above; null where
+ * there is no trace, or where the pool serves the framework. */
+#define VRAMSTOW_FRAMEWORK_TRACE_VERSION 2
+
+struct vramstow_framework_event {
+  int32_t kind; /* one of the four below */
+  int32_t device;
+  uint64_t address;
+  uint64_t size;      /* of the block; 0: not known */
+  uint64_t requested; /* as asked for */
+  uint64_t stream;
+};
+#define VRAMSTOW_EVENT_ALLOCATE 1
+#define VRAMSTOW_EVENT_FREE 2
+#define VRAMSTOW_EVENT_FREE_COMPLETED 3 /* no stream uses the freed block any more */
+#define VRAMSTOW_EVENT_OUT_OF_MEMORY 4
+
+struct vramstow_framework_trace {
+  uint32_t version;
+  uint32_t size; /* of this struct */
+  /* Call it once, before the framework allocates. `code` is an address in the library of the
+   * framework's allocator: from now on memory that this library gets from the driver is what a pool
+   * reserves, and blocks lie in it. */
+  int (*attach)(const void* code);
+  /* Writes an event into the trace. The caller may hold locks of the framework: this calls neither
+   * the driver nor the framework. */
+  int (*emit)(const struct vramstow_framework_event* event);
+};
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,7 @@
-"""vramstow's start-up hook: makes the pool PyTorch's allocator when torch is imported.
+"""vramstow's start-up hook: connects PyTorch with vramstow when torch is imported.
+
+With the pool, the pool becomes PyTorch's allocator. Without it, an observer records what PyTorch's
+own allocator does.
 
 `vramstow run` puts this folder first on PYTHONPATH. The hook imports and changes nothing before the
 program imports torch. A sitecustomize of the user's own runs as it would without this one.
@@ -12,11 +15,14 @@ import sys
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
+_OBSERVE = "vramstow_torch_observe"
+_POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 
 
 def _say(why: str) -> None:
+    what = "the pool serves" if _POOLED else "the trace has"
     print(
-        f"vramstow: the pool serves PyTorch's segments, not its tensors: {why}.",
+        f"vramstow: {what} PyTorch's segments, not its tensors: {why}.",
         file=sys.stderr,
         flush=True,
     )
@@ -28,6 +34,13 @@ def _adapter_for(folder: str) -> str:
     for i in range(0, len(lines) - 1, 2):
         if lines[i] == folder and os.path.exists(lines[i + 1]):
             return lines[i + 1]
+    path = _build(folder)
+    os.environ[_FINISHED] = f"{folder}\n{path}"
+    return path
+
+
+def _build(folder: str, *options: str) -> str:
+    """Has the program compile what is not there yet. An OSError says why it cannot."""
     import subprocess
 
     environment = dict(os.environ)
@@ -35,7 +48,7 @@ def _adapter_for(folder: str) -> str:
         environment.pop(name, None)
     program = os.environ.get(_PROGRAM, "vramstow")
     done = subprocess.run(
-        [program, "adapter", "build", "--quiet", "--torch", folder],
+        [program, "adapter", "build", "--quiet", "--torch", folder, *options],
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -45,9 +58,7 @@ def _adapter_for(folder: str) -> str:
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["the adapter cannot be built"]
         raise OSError(lines[-1].removeprefix("vramstow adapter: ").rstrip("."))
-    path = done.stdout.strip()
-    os.environ[_FINISHED] = f"{folder}\n{path}"
-    return path
+    return done.stdout.strip()
 
 
 def _follow_modules(adapter: object) -> None:
@@ -87,6 +98,32 @@ def _install(torch: object) -> None:
         _say(why)
 
 
+def _observe_when_cuda_starts(torch: object) -> None:
+    """PyTorch has allocators, which can be observed, once it has initialised CUDA."""
+    folder = os.path.dirname(os.path.realpath(torch.__file__))
+    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
+        return
+
+    def observe() -> None:
+        try:
+            import ctypes
+
+            library = ctypes.CDLL(_build(folder, "--observer"))
+            attach = getattr(library, _OBSERVE)
+            attach.restype = ctypes.c_char_p
+            why = attach()
+            why = why.decode() if why is not None else None
+        except Exception as error:  # whatever goes wrong here, the job must go on
+            why = str(error) or type(error).__name__
+        if why is not None:
+            _say(why)
+
+    try:
+        torch.cuda._lazy_call(observe)
+    except Exception as error:
+        _say(f"PyTorch does not call back when it starts CUDA ({error})")
+
+
 class _Finder:
     """Finds torch as Python would find it without us, and adds one step after its import."""
 
@@ -108,7 +145,7 @@ class _Finder:
 
             def exec_module(module: object) -> None:
                 execute(module)
-                _install(module)
+                (_install if _POOLED else _observe_when_cuda_starts)(module)
 
             try:
                 loader.exec_module = exec_module
@@ -132,6 +169,7 @@ def _run_next_sitecustomize() -> None:
     spec.loader.exec_module(module)
 
 
-if os.environ.get("VRAMSTOW_POOL") == "on" and os.environ.get("VRAMSTOW_LEVEL") != "segments":
+_level = os.environ.get("VRAMSTOW_LEVEL")
+if _level != "segments" if _POOLED else _level == "tensors":
     sys.meta_path.insert(0, _Finder())
 _run_next_sitecustomize()

@@ -112,7 +112,7 @@ def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[
     for row in rows:
         if row["kind"] == "refused":
             steps.pop(int(row["object"], 0), None)
-        elif is_pooled(row, pooled) and not with_pooled:
+        elif (is_pooled(row, pooled) or row["call"] == "tensor") and not with_pooled:
             continue
         elif row["kind"] in TRACED_KINDS and int(row["result"]) == 0 and row["call"] != "unknown":
             gives = row["call"] in GIVES

@@ -23,8 +23,9 @@ def test_the_start_up_hook_has_the_names_of_the_header() -> None:
         ("VRAMSTOW_TORCH_ADAPTER_VARIABLE", "_FINISHED"),
         ("VRAMSTOW_PROGRAM_VARIABLE", "_PROGRAM"),
         ("VRAMSTOW_TORCH_INSTALL_SYMBOL", "_INSTALL"),
+        ("VRAMSTOW_TORCH_OBSERVE_SYMBOL", "_OBSERVE"),
     ):
-        value = re.search(rf'^#define {macro} ("\w+")$', header, re.MULTILINE)
+        value = re.search(rf'^#define {macro} ("\w+")', header, re.MULTILINE)
         assert value is not None, macro
         assert f"\n{name} = {value[1]}" in hook, name
 

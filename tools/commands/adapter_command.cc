@@ -57,11 +57,11 @@ int Fail(const absl::Status& status) {
 int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump() + "\n"); }
 
 int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-          bool quiet, bool json) {
+          AdapterKind kind, bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = BuildAdapter(*torch, sources, folder);
+  const auto adapter = BuildAdapter(*torch, sources, folder, kind);
   if (!adapter.ok()) return Fail(adapter.status());
   if (json) {
     return PrintAsJson(JsonValue::Object({{"release", torch->release},
@@ -75,11 +75,11 @@ int Build(const std::string& torch_folder, const std::string& sources, const std
 }
 
 int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-           bool json) {
+           AdapterKind kind, bool json) {
   std::string text;
   const auto torch = FindTorch(torch_folder);
-  const auto adapter =
-      torch.ok() ? FindAdapter(*torch, sources, folder) : absl::StatusOr<Adapter>(torch.status());
+  const auto adapter = torch.ok() ? FindAdapter(*torch, sources, folder, kind)
+                                  : absl::StatusOr<Adapter>(torch.status());
   if (json) {
     JsonValue told = JsonValue::Object({{"release", nullptr},
                                         {"torch", torch_folder},
@@ -121,6 +121,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   std::string action;
   std::string torch;
   std::string wanted;
+  bool observer = false;
   bool quiet = false;
   bool json = false;
   const CommandLine line{
@@ -136,6 +137,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            {.required = true, .one_of = {"build", "status", "remove"}}},
           {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
           {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
+          {"--observer", &observer, "The observer, in place of the allocator"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
@@ -151,8 +153,9 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
     if (!found.ok()) return Fail(found.status());
     torch = *found;
   }
-  if (action == "status") return Status(torch, installation->adapter_sources, *folder, json);
-  return Build(torch, installation->adapter_sources, *folder, quiet, json);
+  const AdapterKind kind = observer ? AdapterKind::kObserver : AdapterKind::kAllocator;
+  if (action == "status") return Status(torch, installation->adapter_sources, *folder, kind, json);
+  return Build(torch, installation->adapter_sources, *folder, kind, quiet, json);
 }
 
 }  // namespace vramstow

@@ -66,9 +66,10 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(InTermsOfFlags(error.sentence, flags));
   }
   const bool pool = std::strcmp(options.pool, "on") == 0;
-  if (!pool && std::strcmp(options.level, "tensors") == 0) {
+  const bool tensors = std::strcmp(options.level, "tensors") == 0;
+  if (!pool && tensors && !options.trace) {
     return absl::InvalidArgumentError(
-        "--level=tensors needs the pool that is to serve them: say --pool=on, too.");
+        "--level=tensors without the pool only traces tensors: leave --no-trace out.");
   }
   OffloadSetting offload;
   if (ParseOffload(options.offload, &offload) && offload.on && !pool) {
@@ -80,7 +81,8 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   }
   return Settings{options.trace,    options.trace_dir,
                   options.simulate, options.nvtx,
-                  options.cupti,    pool && std::strcmp(options.level, "segments") != 0};
+                  options.cupti,    pool && std::strcmp(options.level, "segments") != 0,
+                  !pool && tensors};
 }
 
 }  // namespace vramstow

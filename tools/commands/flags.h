@@ -35,7 +35,8 @@ struct Settings {
   std::string simulate;  // empty: no rehearsal
   bool nvtx = false;
   bool cupti = false;
-  bool tensors = false;  // the pool serves a framework's tensors, where it can
+  bool tensors = false;   // the pool serves a framework's tensors, where it can
+  bool observed = false;  // an observer records the tensors of the framework's own allocator
 };
 
 // Reads flags and, for what they do not set, the environment. Errors name the flag where a flag set

@@ -70,7 +70,8 @@ Finding CheckAdapter(const DoctorPlan& plan, const PythonHere& python) {
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
   const auto folder = AdapterFolder(chosen == nullptr ? "" : chosen);
   if (!folder.ok()) return BrokenBy(folder.status());
-  const auto adapter = FindAdapter(*torch, plan.installation.adapter_sources, *folder);
+  const auto adapter =
+      FindAdapter(*torch, plan.installation.adapter_sources, *folder, AdapterKind::kAllocator);
   if (!adapter.ok()) {
     if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
       return Broken("there is no C++ compiler to build the adapter with (c++, g++ or clang++)",

@@ -27,6 +27,11 @@ namespace fs = std::filesystem;
 // Releases whose allocator interface the adapter was tested with.
 constexpr const char* kTestedReleases[] = {"2.11.", "2.15."};
 constexpr char kPrefix[] = "torch-";
+constexpr char kObserverPrefix[] = "torch-observer-";
+// Releases whose allocator calls an observer back: 2.1 to 2.15.
+constexpr int kObservedMajor = 2;
+constexpr int kFirstObservedMinor = 1;
+constexpr int kLastObservedMinor = 15;
 constexpr char kSuffix[] = ".so";
 
 std::string ReadFile(const fs::path& path) {
@@ -68,12 +73,15 @@ std::string CompilerMark(const std::string& compiler) {
   return absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
 }
 
-std::vector<fs::path> SourceFiles(const std::string& sources) {
+// The headers, and the .cc files of one folder: those of an observer lie below the adapter's.
+std::vector<fs::path> SourceFiles(const std::string& sources, AdapterKind kind) {
+  const char* folder = kind == AdapterKind::kObserver ? "observer" : "torch";
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(sources, error)) {
     const fs::path& path = entry.path();
-    if (path.extension() == ".cc" || path.extension() == ".h") files.push_back(path);
+    const bool is_unit = path.extension() == ".cc" && path.parent_path().filename() == folder;
+    if (is_unit || path.extension() == ".h") files.push_back(path);
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -112,7 +120,7 @@ std::string FirstError(const std::string& log) {
   return first;
 }
 
-absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
+absl::Status Compile(const TorchInstallation& torch, const std::string& sources, AdapterKind kind,
                      const Adapter& adapter) {
   const std::string stem = absl::StrCat(adapter.path, ".", getpid());
   const std::string unit = stem + ".cc";
@@ -121,7 +129,7 @@ absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
   {
     // All in one unit: PyTorch's headers take most of the time, and are read once.
     std::ofstream text(unit);
-    for (const fs::path& file : SourceFiles(sources)) {
+    for (const fs::path& file : SourceFiles(sources, kind)) {
       if (file.extension() == ".cc") text << "#include \"" << file.string() << "\"\n";
     }
   }
@@ -156,6 +164,26 @@ void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
   const std::string written = absl::StrCat(file, ".", getpid());
   std::ofstream(written) << torch.folder;
   if (rename(written.c_str(), file.c_str()) != 0) unlink(written.c_str());
+}
+
+absl::Status CheckRelease(const std::string& release, AdapterKind kind) {
+  if (kind == AdapterKind::kObserver) {
+    const std::vector<std::string> numbers = absl::StrSplit(release, '.');
+    const int major = std::atoi(numbers[0].c_str());
+    const int minor = numbers.size() < 2 ? 0 : std::atoi(numbers[1].c_str());
+    if (major == kObservedMajor && minor >= kFirstObservedMinor && minor <= kLastObservedMinor) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "PyTorch ", release, " is not one that this vramstow can observe (2.1 to 2.15)."));
+  }
+  const bool tested = std::any_of(std::begin(kTestedReleases), std::end(kTestedReleases),
+                                  [&](const char* start) { return release.starts_with(start); });
+  if (tested) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("PyTorch ", release,
+                   " has an allocator interface that this vramstow does not know "
+                   "(it knows 2.11 and 2.15)."));
 }
 
 }  // namespace
@@ -216,17 +244,10 @@ absl::StatusOr<std::string> AdapterFolder(const std::string& wanted) {
 }
 
 absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::string& sources,
-                                    const std::string& folder) {
-  const bool tested =
-      std::any_of(std::begin(kTestedReleases), std::end(kTestedReleases),
-                  [&](const char* start) { return torch.release.starts_with(start); });
-  if (!tested) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("PyTorch ", torch.release,
-                     " has an allocator interface that this vramstow does not know "
-                     "(it knows 2.11 and 2.15)."));
-  }
-  const std::vector<fs::path> files = SourceFiles(sources);
+                                    const std::string& folder, AdapterKind kind) {
+  const absl::Status release = CheckRelease(torch.release, kind);
+  if (!release.ok()) return release;
+  const std::vector<fs::path> files = SourceFiles(sources, kind);
   if (files.empty()) {
     return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", sources,
                                             ": build or install vramstow again."));
@@ -241,7 +262,8 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
   AddTo(&hash, absl::StrCat(torch.release, torch.cxx11_abi ? " 1 " : " 0 ", torch.folder));
   Adapter adapter;
   adapter.compiler = FindCompiler();
-  const std::string stem = absl::StrCat(kPrefix, torch.release, "-", absl::Hex(hash), "-");
+  const char* prefix = kind == AdapterKind::kObserver ? kObserverPrefix : kPrefix;
+  const std::string stem = absl::StrCat(prefix, torch.release, "-", absl::Hex(hash), "-");
   if (adapter.compiler.empty()) {
     // One that was compiled when there was a compiler is as good.
     for (const std::string& known : ListAdapters(folder)) {
@@ -260,8 +282,8 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
 std::string TorchFileOf(const std::string& adapter) { return adapter + ".folder"; }
 
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
-                                     const std::string& folder) {
-  auto adapter = FindAdapter(torch, sources, folder);
+                                     const std::string& folder, AdapterKind kind) {
+  auto adapter = FindAdapter(torch, sources, folder, kind);
   if (!adapter.ok()) return adapter;
   if (adapter->built) {
     NoteTorch(torch, *adapter);
@@ -272,7 +294,7 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
   const int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor >= 0) flock(descriptor, LOCK_EX);
   absl::Status status = absl::OkStatus();
-  if (access(adapter->path.c_str(), R_OK) != 0) status = Compile(torch, sources, *adapter);
+  if (access(adapter->path.c_str(), R_OK) != 0) status = Compile(torch, sources, kind, *adapter);
   if (descriptor >= 0) close(descriptor);
   if (!status.ok()) return status;
   NoteTorch(torch, *adapter);
@@ -288,7 +310,7 @@ std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const st
     const auto torch = FindTorch(torch_folder);
     if (!torch.ok()) continue;
     // Another release may lie there by now, or this vramstow have another adapter.
-    const auto adapter = FindAdapter(*torch, sources, folder);
+    const auto adapter = FindAdapter(*torch, sources, folder, AdapterKind::kAllocator);
     if (adapter.ok() && adapter->built && adapter->path == known) {
       ready.push_back({torch_folder, known});
     }

@@ -35,6 +35,9 @@ std::string ExistingAdapterFolder(const std::string& wanted);
 // The file beside an adapter that says which PyTorch it is for.
 std::string TorchFileOf(const std::string& adapter);
 
+// What is compiled: an allocator that serves the framework, or an observer of the framework's own.
+enum class AdapterKind { kAllocator, kObserver };
+
 struct Adapter {
   std::string path;
   bool built = false;  // the file is there
@@ -42,10 +45,10 @@ struct Adapter {
 };
 // The adapter for this PyTorch; `sources` is the folder with the adapter's source tree.
 absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::string& sources,
-                                    const std::string& folder);
+                                    const std::string& folder, AdapterKind kind);
 // The same, compiled now if it is not there.
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
-                                     const std::string& folder);
+                                     const std::string& folder, AdapterKind kind);
 
 // An adapter that is there, and the folder of the PyTorch that it is for.
 struct ReadyAdapter {

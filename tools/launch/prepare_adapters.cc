@@ -32,7 +32,7 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
   const auto folder = AdapterFolder(wanted_folder);
   if (!folder.ok()) return folder.status();
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = BuildAdapter(*torch, sources, *folder);
+  const auto adapter = BuildAdapter(*torch, sources, *folder, AdapterKind::kAllocator);
   if (!adapter.ok()) return adapter.status();
   return adapter->path;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "interpose/core/framework/observed.h"
 #include "interpose/core/pools/out_of_memory.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
@@ -374,6 +375,7 @@ constexpr vramstow_framework kTable = {
 }  // namespace
 
 const vramstow_framework* FrameworkTable(uint32_t version) {
+  if (version == VRAMSTOW_FRAMEWORK_TRACE_VERSION) return ObservedTable();
   if (version != VRAMSTOW_FRAMEWORK_VERSION) return nullptr;
   Process& process = framework_context.process;
   if (!process.Start() || !WantsPool(process.options())) return nullptr;

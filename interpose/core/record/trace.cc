@@ -124,10 +124,23 @@ uint64_t Trace::Record(const CallSite& site, Event event) {
   if (!IsOpenFor(event)) return 0;
   event.call = NumberOfCall(site.hook);
   event.library = NumberOfLibrary(site.return_address);
+  event.layer = LayerOf(event);
   const uint64_t sequence = recorder_.Record(event);
   if (event.result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
     NoteOutOfMemory();
   return sequence;
+}
+
+// A framework's own allocator reserves memory as a pool does, while an observer records its blocks.
+Layer Trace::LayerOf(const Event& event) const {
+  if (event.library == kUnknownName ||
+      event.library != framework_library_.load(std::memory_order_acquire)) [[likely]] {
+    return event.layer;
+  }
+  const bool is_reserved = event.memory == MemoryKind::kDevice ||
+                           event.memory == MemoryKind::kPhysical ||
+                           event.memory == MemoryKind::kAddressRange;
+  return is_reserved ? Layer::kPool : event.layer;
 }
 
 uint64_t Trace::RecordFor(Hook hook, uint16_t library, Event* event) {

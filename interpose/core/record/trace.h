@@ -57,6 +57,12 @@ class Trace {
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
   uint16_t Library(const void* return_address);
 
+  // An observer records the blocks of a framework's own allocator: what this library gets from the
+  // driver from now on is the memory of a pool, of layer kPool.
+  void FollowFramework(uint16_t library) {
+    framework_library_.store(library, std::memory_order_release);
+  }
+
   // A mark of the application, if there is a trace: gives the number of its text, or another number
   // that is not 0 where it has none. `number` is that of an iteration or of a range of the process.
   uint64_t Mark(MarkKind kind, const char* text, uint64_t number);
@@ -102,6 +108,7 @@ class Trace {
   // The name's number, which is kept in *place.
   uint16_t NumberOfCall(std::atomic<uint32_t>* place, const char* name);
   uint16_t NumberOfLibrary(const void* return_address);
+  Layer LayerOf(const Event& event) const;
 
   static constexpr int kMaxDevices = 64;
 
@@ -117,6 +124,7 @@ class Trace {
   // Numbers, plus one; 0: not asked for yet.
   std::atomic<uint32_t> calls_[kHookCount] = {};
   std::atomic<uint32_t> tensor_{0};  // what a framework asks for, by no function of the driver
+  std::atomic<uint16_t> framework_library_{kUnknownName};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
 };
 

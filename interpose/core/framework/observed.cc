@@ -1,0 +1,73 @@
+#include "interpose/core/framework/observed.h"
+
+#include <cuda.h>
+
+#include "interpose/core/framework/framework.h"
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
+#include "interpose/shim/keep_errno.h"
+
+#define VRAMSTOW_IMPLEMENTATION
+#include "include/vramstow/framework.h"
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow {
+namespace {
+
+EventKind KindOf(int32_t kind) {
+  switch (kind) {
+    case VRAMSTOW_EVENT_ALLOCATE:
+    case VRAMSTOW_EVENT_OUT_OF_MEMORY:
+      return EventKind::kAllocate;
+    case VRAMSTOW_EVENT_FREE:
+      return EventKind::kFree;
+    case VRAMSTOW_EVENT_FREE_COMPLETED:
+      return EventKind::kFreeCompleted;
+    default:
+      return EventKind::kNone;
+  }
+}
+
+int Emit(const vramstow_framework_event* observed) {
+  const EventKind kind = KindOf(observed->kind);
+  if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
+  Trace& trace = framework_context.trace;
+  if (trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
+  const KeepErrno keep_errno;
+  Event event;
+  event.kind = kind;
+  event.layer = Layer::kFramework;
+  event.memory = MemoryKind::kDevice;
+  event.device = static_cast<int16_t>(observed->device);
+  event.address = observed->address;
+  event.size = observed->size;
+  event.requested = observed->requested;
+  event.stream = observed->stream;
+  if (observed->kind == VRAMSTOW_EVENT_OUT_OF_MEMORY) event.result = CUDA_ERROR_OUT_OF_MEMORY;
+  event.stack = trace.CaptureStack(kind);
+  return trace.RecordFor(kNoHook, trace.Library(__builtin_return_address(0)), &event) != 0
+             ? VRAMSTOW_OK
+             : VRAMSTOW_NOT_ACTIVE;
+}
+
+int Attach(const void* code) {
+  Trace& trace = framework_context.trace;
+  const uint16_t library = trace.Library(code);
+  if (library == kUnknownName) return VRAMSTOW_NOT_ACTIVE;
+  trace.FollowFramework(library);
+  return VRAMSTOW_OK;
+}
+
+constexpr vramstow_framework_trace kTable = {VRAMSTOW_FRAMEWORK_TRACE_VERSION,
+                                             sizeof(vramstow_framework_trace), Attach, Emit};
+
+}  // namespace
+
+const vramstow_framework* ObservedTable() {
+  Process& process = framework_context.process;
+  if (!process.Start() || WantsPool(process.options()) || !process.options().trace) return nullptr;
+  return reinterpret_cast<const vramstow_framework*>(&kTable);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,203 @@
+"""PyTorch's own allocator, observed: it behaves as without us, and the trace has its tensors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs_conftest import EXAMPLES, VRAMSTOW, Rehearsal
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+OWN = Path(__file__).parent / "programs"
+Rehearse = Callable[..., Rehearsal]
+NATIVE = {"VRAMSTOW_POOL": "off"}
+
+
+@pytest.fixture(scope="session")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings under which tensors are observed, with one compiled observer for all tests."""
+    folder = tmp_path_factory.mktemp("adapters")
+    return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": str(folder)}
+
+
+def levels_at_marks(trace: Path) -> list[list[int]]:
+    """What the trace says at each iteration's mark, in the order of every_step.py's numbers."""
+    listing = subprocess.run(
+        [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
+    )
+    live: dict[str, tuple[int, int]] = {}
+    pending: dict[str, tuple[int, int]] = {}
+    reserved: dict[str, int] = {}
+    levels = []
+    for row in csv.DictReader(listing.stdout.splitlines()):
+        kind, place = row["kind"], row["address"]
+        if kind == "mark":
+            active = [*live.values(), *pending.values()]
+            levels.append(
+                [
+                    len(live),
+                    sum(size for size, _ in live.values()),
+                    sum(asked for _, asked in active),
+                    sum(reserved.values()),
+                    sum(size for size, _ in active),
+                ]
+            )
+        elif row["call"] == "tensor":
+            if kind == "allocate" and row["result"] == "0":
+                live[place] = int(row["size"]), int(row["requested"])
+            elif kind == "free":
+                pending[place] = live.pop(place)
+            elif kind == "free_completed":
+                del pending[place]
+        elif row["memory"] in ("device", "physical") and row["result"] == "0":
+            if kind == "allocate":
+                reserved[place] = int(row["size"])
+            elif kind == "free":
+                del reserved[place]
+    return levels
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "",
+        "expandable_segments:True",
+        pytest.param("roundup_power2_divisions:[1:1,256:4,>:8]", marks=pytest.mark.long),
+        pytest.param("max_split_size_mb:21", marks=pytest.mark.long),
+    ],
+)
+def test_the_trace_agrees_with_memory_stats_at_every_step_and_nothing_else_changes(
+    rehearse: Rehearse, python: str, tmp_path: Path, observed: dict[str, str], settings: str
+) -> None:
+    conf = {"PYTORCH_CUDA_ALLOC_CONF": settings}
+    target = tmp_path / "observed.json"
+    job = rehearse(python, OWN / "every_step.py", target, env=observed | conf)
+    assert job.status == 0, job.err[-4000:]
+    assert "not its tensors" not in job.err, job.err[-2000:]
+    told = json.loads(target.read_text())
+    (trace,) = job.traces
+    assert levels_at_marks(trace) == told["steps"]
+    assert len(told["steps"]) == 200
+    job.assert_trace_equals_ledger()
+    peak = job.analysis()["peak"]
+    assert peak["allocated_bytes"] >= max(step[1] for step in told["steps"])
+    assert peak["reserved_bytes"] >= max(step[3] for step in told["steps"])
+    assert peak["allocated_bytes"] <= peak["reserved_bytes"]
+    trace.unlink()
+    plain = tmp_path / "plain.json"
+    native = rehearse(python, OWN / "every_step.py", plain, env=NATIVE | conf)
+    assert native.status == 0, native.err[-4000:]
+    without = json.loads(plain.read_text())
+    assert without["steps"] == told["steps"]
+    assert without["entries"] == told["entries"], "the same requests got other addresses"
+
+
+@pytest.mark.parametrize(
+    ("example", "steps"),
+    [
+        ("mlp.py", "2"),
+        pytest.param("transformer.py", "1", marks=pytest.mark.long),
+        pytest.param("cuda_graph.py", None, marks=pytest.mark.long),
+        pytest.param("convnet.py", "2", marks=pytest.mark.long),
+    ],
+)
+def test_a_job_makes_the_same_requests_with_and_without_the_observer(
+    rehearse: Rehearse,
+    python: str,
+    tmp_path: Path,
+    observed: dict[str, str],
+    example: str,
+    steps: str | None,
+) -> None:
+    requests = {}
+    for name, env in (("native", NATIVE), ("observed", observed)):
+        target = tmp_path / f"{name}.json"
+        arguments = ["--steps", steps] if steps is not None else []
+        job = rehearse(python, OWN / "watched.py", target, EXAMPLES / example, *arguments, env=env)
+        assert job.status == 0, job.err[-4000:]
+        assert "not its tensors" not in job.err, job.err[-2000:]
+        requests[name] = json.loads(target.read_text())
+    assert sorted(requests["native"]) == sorted(requests["observed"])
+    assert len(requests["native"]) > 10
+
+
+def test_an_out_of_memory_is_in_the_trace_and_the_message_is_pytorchs(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    program = (
+        "import torch\n"
+        "kept = torch.empty(100 << 20, dtype=torch.uint8, device='cuda')\n"
+        "try:\n"
+        "    torch.empty(1000 << 20, dtype=torch.uint8, device='cuda')\n"
+        "except torch.OutOfMemoryError as error:\n"
+        "    print(str(error).splitlines()[0][:60])\n"
+    )
+    job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=observed)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out.startswith("CUDA out of memory. Tried to allocate 1000.00 MiB.")
+    assert job.analysis()["counts"]["out_of_memory"] == 1
+
+
+def test_without_a_compiler_the_job_runs_and_one_line_says_so(
+    rehearse: Rehearse, python: str, observed: dict[str, str], tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    job = rehearse(
+        python,
+        "-c",
+        "import torch\nprint(torch.ones(3, device='cuda').tolist())\n",
+        env=observed | {"PATH": str(empty), "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
+    )
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "[1.0, 1.0, 1.0]\n"
+    lines = [line for line in job.err.splitlines() if "not its tensors" in line]
+    assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
+
+
+def test_another_allocator_is_left_alone_and_one_line_says_so(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    job = rehearse(
+        python,
+        "-c",
+        "import torch\nprint(torch.ones(3, device='cuda').tolist())\n",
+        env=observed | {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+    )
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "[1.0, 1.0, 1.0]\n"
+    lines = [line for line in job.err.splitlines() if "not its tensors" in line]
+    assert len(lines) == 1 and "another allocator is chosen" in lines[0], job.err
+
+
+def test_a_program_that_does_not_use_cuda_is_left_alone(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    job = rehearse(python, "-c", "import torch\nprint(torch.ones(2).tolist())\n", env=observed)
+    assert (job.status, job.out) == (0, "[1.0, 1.0]\n"), job.err
+    assert not job.traces
+    assert "not its tensors" not in job.err
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.16.0", "9.9.0"])
+def test_a_release_that_cannot_be_observed_is_refused(tmp_path: Path, release: str) -> None:
+    torch = tmp_path / "torch"
+    (torch / "lib").mkdir(parents=True)
+    (torch / "lib/libc10_cuda.so").write_text("")
+    (torch / "share/cmake/Torch").mkdir(parents=True)
+    about = torch / "share/cmake/Torch/TorchConfigVersion.cmake"
+    about.write_text(f'set(PACKAGE_VERSION "{release}")\n')
+    refused = subprocess.run(
+        [VRAMSTOW, "adapter", "build", "--observer", "--torch", torch, "--adapter-dir", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert f"PyTorch {release} is not one that this vramstow can observe" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
