@@ -129,8 +129,8 @@ constexpr OptionParser kOptions[] = {
        return value == "keep" || value == "discard";
      }},
     {"values", nullptr, "off, decide or all",
-     "how much is computed: decide (the default), what is small or cheap, so that sizes, branches "
-     "and what is printed are right; all; or off, nothing",
+     "computes by PyTorch's operators, not by names of kernels: decide, what is small or cheap, so "
+     "that sizes, branches and what is printed are right; all; or off, nothing",
      ParseValues},
     {"emulation", "effects", "on, off or a size such as 256MiB",
      "kernels that are known by name compute, always in launches that touch up to this much, over "

@@ -14,6 +14,7 @@ import tree
 RULE: dict[str, set[str]] = {
     "include/vramstow": set(),
     "adapters/torch": {"include/vramstow", "base"},
+    "adapters/values": {"simulator"},
     "base": set(),
     # The rooms of the allocator, from the bottom to the top.
     "allocator/core": {"base"},

@@ -1,0 +1,307 @@
+#include "adapters/values/computation.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/record_function.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vramstow::values {
+namespace {
+
+// While a computation runs the thread may be anybody's, in the middle of anything: no modes of the
+// program, no gradients, no observers of operators.
+c10::DispatchKeySet OwnKeys() { return c10::DispatchKeySet(c10::DispatchKey::BackendSelect); }
+
+c10::DispatchKeySet ForeignKeys() {
+  return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::default_excluded_set |
+         c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                              c10::DispatchKey::FuncTorchBatched,
+                              c10::DispatchKey::FuncTorchVmapMode,
+                              c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+                              c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+                              c10::DispatchKey::PreDispatch, c10::DispatchKey::Functionalize});
+}
+
+class QuietScope {
+ public:
+  QuietScope() : keys_(OwnKeys(), ForeignKeys()) {}
+
+ private:
+  c10::impl::ForceDispatchKeyGuard keys_;
+  at::DisableRecordFunctionGuard records_;
+};
+
+void Compute(const Plan& plan, Stack* stack) {
+  if (plan.rule != nullptr) {
+    plan.rule(OperatorCall(plan.op.schema(), stack));
+  } else {
+    plan.op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  }
+}
+
+// What PyTorch's CPU kernels say where a card's would stop at an assertion.
+bool IsAssertion(const std::string& what) {
+  for (const std::string_view sign :
+       {"out of bounds", "out of range", "Expected Tensor with single",
+        "probability tensor contains", "Assertion"}) {
+    if (what.find(sign) != std::string::npos) return true;
+  }
+  return false;
+}
+
+int OutcomeOf(const std::exception& error) {
+  return IsAssertion(error.what()) ? kVramstowSimulatorAssertion : kVramstowSimulatorNotComputed;
+}
+
+// All tensors of a value, in order.
+template <typename Visit>
+void VisitTensors(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) VisitTensors(item, visit);
+  }
+}
+
+// The value with shadows in place of tensors. False: one of them has none.
+bool ShadowValue(const c10::IValue& value, c10::IValue* shadow) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    at::Tensor made = ShadowOf(tensor);
+    if (tensor.defined() && !made.defined()) return false;
+    *shadow = std::move(made);
+    return true;
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      at::Tensor made = ShadowOf(tensor);
+      if (tensor.defined() && !made.defined()) return false;
+      list.push_back(std::move(made));
+    }
+    *shadow = std::move(list);
+    return true;
+  }
+  if (value.isList()) {
+    c10::List<c10::IValue> items = value.toList();
+    c10::impl::GenericList list(items.elementType());
+    for (const c10::IValue& item : value.toListRef()) {
+      c10::IValue made;
+      if (!ShadowValue(item, &made)) return false;
+      list.push_back(std::move(made));
+    }
+    *shadow = std::move(list);
+    return true;
+  }
+  if (value.isDevice()) {
+    *shadow = c10::Device(c10::DeviceType::CPU);
+    return true;
+  }
+  *shadow = value;
+  return true;
+}
+
+// A generator of the host that goes on where the device's was.
+c10::IValue HostGenerator(const RandomState& random) {
+  return at::detail::createCPUGenerator(random.seed ^ (random.offset * 0x9e3779b97f4a7c15U));
+}
+
+bool WantsGenerator(const c10::Argument& argument) {
+  c10::TypePtr type = argument.type();
+  if (auto maybe = type->cast<c10::OptionalType>()) type = maybe->getElementType();
+  return type->kind() == c10::TypeKind::GeneratorType;
+}
+
+int UseOf(const Plan& plan, size_t argument) {
+  if (plan.overwritten[argument]) return kVramstowSimulatorFills;
+  return plan.written[argument] ? kVramstowSimulatorReads | kVramstowSimulatorWrites
+                                : kVramstowSimulatorReads;
+}
+
+// A card's kernels may keep a part in another form than the CPU's, or larger than it has to be.
+void CopyInto(const at::Tensor& output, const at::Tensor& result) {
+  if (output.sizes() == result.sizes()) {
+    output.copy_(result);
+  } else if (output.numel() == result.numel()) {
+    output.copy_(result.reshape(output.sizes()));
+  } else if (output.dim() == result.dim() && output.numel() > 0) {
+    at::Tensor to = output;
+    at::Tensor from = result;
+    for (int64_t i = 0; i < output.dim(); ++i) {
+      const int64_t size = std::min(output.size(i), result.size(i));
+      to = to.narrow(i, 0, size);
+      from = from.narrow(i, 0, size);
+    }
+    to.copy_(from);
+  }
+}
+
+// What runs when the work's turn has come.
+struct Computation {
+  const Plan& plan;
+  Stack arguments;
+  std::vector<std::vector<at::Tensor>> outputs;  // by result; empty: not new
+
+  void PutInPlace(const Stack& results) const {
+    for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
+      size_t next = 0;
+      VisitTensors(results[i], [&](const at::Tensor& result) {
+        if (next == outputs[i].size()) return;
+        const at::Tensor& output = outputs[i][next++];
+        if (output.defined() && result.defined()) CopyInto(output, result);
+      });
+    }
+  }
+
+  int Run() const {
+    try {
+      const QuietScope quiet;
+      Stack stack = arguments;
+      Compute(plan, &stack);
+      PutInPlace(stack);
+      return kVramstowSimulatorDone;
+    } catch (const std::exception& error) {
+      return OutcomeOf(error);
+    }
+  }
+};
+
+// The shadows of new results, and that they are filled.
+std::vector<std::vector<at::Tensor>> ShadowOutputs(const Plan& plan, const Stack& results,
+                                                   Footprint* footprint) {
+  std::vector<std::vector<at::Tensor>> outputs(plan.fresh.size());
+  for (size_t i = 0; i < plan.fresh.size() && i < results.size(); ++i) {
+    if (!plan.fresh[i]) continue;
+    VisitTensors(results[i], [&](const at::Tensor& tensor) {
+      // Results on the host are what the operator made them.
+      const bool computed = IsOnDevice(tensor);
+      outputs[i].push_back(computed ? ShadowOf(tensor) : at::Tensor());
+      if (computed) footprint->Add(tensor, kVramstowSimulatorFills);
+    });
+  }
+  return outputs;
+}
+
+template <typename Work>
+void Append(const char* name, const Footprint& footprint, uint64_t operations,
+            std::unique_ptr<Work> work, int (*run)(void*)) {
+  vramstowSimulatorTask task = {};
+  task.size = sizeof task;
+  task.name = name;
+  task.ranges = footprint.ranges().data();
+  task.range_count = footprint.ranges().size();
+  task.bytes = footprint.bytes();
+  task.operations = operations;
+  task.run = run;
+  task.user = work.release();
+  task.drop = [](void* user) { delete static_cast<Work*>(user); };
+  FindSimulator()->append(c10::cuda::getCurrentCUDAStream().stream(), &task);
+}
+
+}  // namespace
+
+Arguments ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random) {
+  const QuietScope quiet;
+  Arguments arguments;
+  const auto& declared = plan.op.schema().arguments();
+  if (given.size() != declared.size()) return arguments;
+  for (size_t i = 0; i < given.size(); ++i) {
+    c10::IValue& shadow = arguments.shadows.emplace_back();
+    if (plan.family == Family::kRandom && WantsGenerator(declared[i])) {
+      shadow = HostGenerator(random);
+      continue;
+    }
+    if (declared[i].name() == "pin_memory") continue;
+    if (!ShadowValue(given[i], &shadow)) return arguments;
+    VisitTensors(given[i], [&](const at::Tensor& tensor) {
+      arguments.footprint.Add(tensor, UseOf(plan, i));
+    });
+  }
+  arguments.usable = true;
+  return arguments;
+}
+
+void AppendComputation(const Plan& plan, Arguments arguments, const Stack& given,
+                       const Stack& results, bool affordable) {
+  const QuietScope quiet;
+  Footprint footprint = std::move(arguments.footprint);
+  auto outputs = ShadowOutputs(plan, results, &footprint);
+  const uint64_t operations = CountOperations(plan, given, results);
+  auto work = std::unique_ptr<Computation>(
+      new Computation{plan, std::move(arguments.shadows), std::move(outputs)});
+  Append(plan.name, footprint, operations, std::move(work),
+         affordable ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
+                    : static_cast<int (*)(void*)>(nullptr));
+}
+
+// Between the two tasks of one call, and its reads: all under the simulator's lock.
+struct EarlyComputation::Shared {
+  explicit Shared(const Plan& which) : plan(which) {}
+
+  const Plan& plan;
+  Stack arguments;
+  Stack results;
+  bool computed = false;
+  std::vector<std::vector<at::Tensor>> outputs;
+
+  int64_t Size() const {
+    if (!computed || results.empty() || !results[0].isTensor()) return 0;
+    return results[0].toTensor().size(0);
+  }
+
+  int Run() {
+    try {
+      const QuietScope quiet;
+      results = arguments;
+      Compute(plan, &results);
+      computed = true;
+      return kVramstowSimulatorDone;
+    } catch (const std::exception& error) {
+      return OutcomeOf(error);
+    }
+  }
+
+  int PutInPlace() const {
+    if (!computed) return kVramstowSimulatorNotComputed;
+    try {
+      const QuietScope quiet;
+      Computation{plan, {}, outputs}.PutInPlace(results);
+      return kVramstowSimulatorDone;
+    } catch (const std::exception&) {
+      return kVramstowSimulatorNotComputed;
+    }
+  }
+};
+
+EarlyComputation::EarlyComputation(const Plan& plan, Arguments arguments)
+    : plan_(plan), shared_(std::make_shared<Shared>(plan)), reads_(arguments.footprint.AsReads()) {
+  shared_->arguments = std::move(arguments.shadows);
+  Append(plan.name, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+         [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); });
+  FindSimulator()->patch_reads(
+      [](void* user, void* bytes, size_t size) {
+        const int64_t count = static_cast<Shared*>(user)->Size();
+        std::memcpy(bytes, &count, std::min(size, sizeof count));  // little-endian: the low part
+      },
+      shared_.get());
+}
+
+EarlyComputation::~EarlyComputation() { FindSimulator()->patch_reads(nullptr, nullptr); }
+
+void EarlyComputation::Finish(const Stack& results) {
+  FindSimulator()->patch_reads(nullptr, nullptr);
+  const QuietScope quiet;
+  Footprint footprint = reads_;
+  shared_->outputs = ShadowOutputs(plan_, results, &footprint);
+  Append(plan_.name, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
+         [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
+}
+
+}  // namespace vramstow::values

@@ -1,0 +1,61 @@
+// A computation: one call of an operator, as the simulated device will compute it when its turn
+// comes.
+//
+// Idea: what the call was given is kept as shadows of the device's tensors. The simulator runs the
+// computation as a part of the work that the operator's own kernels are, so streams, events, memory
+// that is used again and captured graphs stay what they are.
+//
+// Ownership: the simulator owns a computation from Append on. Threads: made by the calling thread;
+// run by any, with the simulator's lock held. Errors: outcomes of simulator_api.h; no exception
+// leaves. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_
+#define VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_
+
+#include <memory>
+
+#include "adapters/values/plan.h"
+#include "adapters/values/shadow_tensor.h"
+
+namespace vramstow::values {
+
+// Seed and position of the device's generator, before the operator moved it on.
+struct RandomState {
+  uint64_t seed = 0;
+  uint64_t offset = 0;
+};
+
+// What an operator was given: in the form that the host computes with, and what of it is read.
+struct Arguments {
+  Stack shadows;
+  Footprint footprint;
+  bool usable = false;  // false: something among them has no such form
+};
+Arguments ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random);
+
+// Appends to the current stream's work that the results of a call are computed. `results` are what
+// the operator gave. `affordable` false: they are left out.
+void AppendComputation(const Plan& plan, Arguments arguments, const Stack& given,
+                       const Stack& results, bool affordable);
+
+// For operators whose results have a size that depends on values: computed first, so that the
+// operator can be told the size; the results are put in place afterwards.
+class EarlyComputation {
+ public:
+  EarlyComputation(const Plan& plan, Arguments arguments);
+  ~EarlyComputation();
+  EarlyComputation(const EarlyComputation&) = delete;
+  EarlyComputation& operator=(const EarlyComputation&) = delete;
+
+  // Until then this thread's small reads of device memory give the size.
+  void Finish(const Stack& results);
+
+ private:
+  struct Shared;
+  const Plan& plan_;
+  std::shared_ptr<Shared> shared_;
+  Footprint reads_;
+};
+
+}  // namespace vramstow::values
+
+#endif  // VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_

@@ -1,0 +1,90 @@
+// Where the library comes in: one exported function, called once by whoever loaded it.
+//
+// Ownership: wrappers stay as long as the process. Threads: the first call counts; others wait for
+// it. Errors: told as a sentence's half; then operators stay as they were. Units: none.
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "adapters/values/wrapper.h"
+
+namespace vramstow::values {
+namespace {
+
+// The dispatcher keeps what an operator's kernel is to itself. An explicit instantiation may name
+// private members (C++20, [temp.spec]), which is the one way that all releases have.
+const c10::impl::OperatorEntry& EntryOf(const c10::OperatorHandle& op);
+template <auto Definition>
+struct EntryOpener {
+  friend const c10::impl::OperatorEntry& EntryOf(const c10::OperatorHandle& op) {
+    return (op.*Definition)->op;
+  }
+};
+template struct EntryOpener<&c10::OperatorHandle::operatorDef_>;
+
+// Copies and convolutions have one kernel for all devices, which picks others; here they are
+// computed as what the program asked for.
+constexpr const char* kForAllDevices[] = {"aten::copy_", "aten::convolution"};
+
+// Warnings about kernels that are replaced, which is what is meant.
+class Silence : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& /*warning*/) override {}
+};
+
+bool IsForAllDevices(const c10::OperatorName& name) {
+  for (const char* known : kForAllDevices) {
+    if (name.name == known && name.overload_name.empty()) return true;
+  }
+  return false;
+}
+
+// The random kernels of this release are computed exactly by the simulator itself.
+bool HasExactRandomKernels() { return std::string(VRAMSTOW_TORCH_RELEASE).starts_with("2.15."); }
+
+void Wrap(const c10::OperatorHandle& op) {
+  constexpr auto kKey = c10::DispatchKey::CUDA;
+  const bool own = op.hasKernelForDispatchKey(kKey);
+  if (!own && !IsForAllDevices(op.operator_name())) return;
+  auto plan = MakePlan(op);
+  if (plan == nullptr) return;
+  if (plan->family == Family::kRandom && HasExactRandomKernels()) return;
+  const c10::KernelFunction kernel = EntryOf(op).lookup(c10::DispatchKeySet(kKey));
+  if (!kernel.isValid() || kernel.isFallthrough()) return;
+  auto wrapped =
+      c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Wrapper>(std::move(plan), kernel));
+  // Never undone: the registration is given up on purpose.
+  new c10::RegistrationHandleRAII(
+      c10::Dispatcher::singleton().registerImpl(op.operator_name(), kKey, std::move(wrapped),
+                                                std::nullopt, nullptr, "values of a rehearsal"));
+}
+
+void WrapAll() {
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto op = c10::Dispatcher::singleton().findOp(name);
+    if (op.has_value()) Wrap(*op);
+  }
+}
+
+}  // namespace
+}  // namespace vramstow::values
+
+// Null: operators are computed from now on. Else a sentence's half that says why not.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_values_install() {
+  static std::once_flag once;
+  static const char* why = nullptr;
+  std::call_once(once, [] {
+    try {
+      vramstow::values::WrapAll();
+    } catch (const std::exception&) {
+      why = "PyTorch refused";
+    }
+  });
+  return why;
+}

@@ -1,0 +1,50 @@
+// A plan: how the results of one operator are computed on the host.
+//
+// Idea: an operator's schema tells which of its arguments it writes and which of its results are
+// new. Where PyTorch has a CPU kernel of the same operator, that computes them. An operator that
+// only cards have (cuDNN's, fused attention) has a rule of its own (rules.h).
+//
+// Ownership: plans live as long as the process. Threads: constant once made. Errors: null where the
+// operator needs no computing. Units: none.
+#ifndef VRAMSTOW_ADAPTERS_VALUES_PLAN_H_
+#define VRAMSTOW_ADAPTERS_VALUES_PLAN_H_
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "adapters/values/rules.h"
+
+namespace vramstow::values {
+
+using Stack = torch::jit::Stack;
+
+enum class Family : uint8_t {
+  kOrdinary,
+  kSizedByData,  // the shape of the result depends on values: nonzero, unique
+  kRandom,
+};
+
+struct Plan {
+  explicit Plan(c10::OperatorHandle which) : op(std::move(which)) {}
+
+  c10::OperatorHandle op;
+  const char* name = nullptr;  // lives as long as the process
+  Family family = Family::kOrdinary;
+  Rule rule = nullptr;            // null: the CPU kernel of the same operator
+  std::vector<bool> written;      // by argument: changed in place
+  std::vector<bool> overwritten;  // by argument: written without being read
+  std::vector<bool> fresh;        // by result: new, not one of the arguments
+};
+
+// Null: there is nothing to compute, or nothing to compute it with.
+std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op);
+
+// Operations of a matrix product, as the SPEC's gemm= counts them; 0: it is none.
+uint64_t CountOperations(const Plan& plan, const Stack& arguments, const Stack& results);
+
+}  // namespace vramstow::values
+
+#endif  // VRAMSTOW_ADAPTERS_VALUES_PLAN_H_

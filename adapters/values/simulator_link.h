@@ -1,0 +1,30 @@
+// The simulated driver's functions for libraries that compute in place of kernels.
+//
+// Idea: simulator_api.h declares them; a real driver has none of them, so they are looked up in the
+// libcuda.so.1 of this process and everything is off where one is missing.
+//
+// Ownership: the table lives as long as the process. Threads: any. Errors: null. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_VALUES_SIMULATOR_LINK_H_
+#define VRAMSTOW_ADAPTERS_VALUES_SIMULATOR_LINK_H_
+
+#include "simulator/simulator_api.h"
+
+namespace vramstow::values {
+
+struct SimulatorLink {
+  decltype(&vramstowSimulatorAppend) append;
+  decltype(&vramstowSimulatorAffords) affords;
+  decltype(&vramstowSimulatorShadow) shadow;
+  decltype(&vramstowSimulatorHoldKernels) hold_kernels;
+  decltype(&vramstowSimulatorPatchReads) patch_reads;
+};
+
+// Null: the process has no simulated driver, or none yet.
+const SimulatorLink* FindSimulator();
+
+// What has to be added to a device address to find its bytes; 0: there are no bytes to work on.
+int64_t ShadowDistance();
+
+}  // namespace vramstow::values
+
+#endif  // VRAMSTOW_ADAPTERS_VALUES_SIMULATOR_LINK_H_

@@ -1,0 +1,157 @@
+#include "adapters/values/wrapper.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+
+#include <algorithm>
+
+#include "adapters/values/computation.h"
+
+namespace vramstow::values {
+namespace {
+
+// The operators at work in this thread, inner ones first, with what each changes in place.
+struct Frame {
+  Frame* outer = nullptr;
+  std::vector<const void*> changed;  // storages
+};
+thread_local Frame* t_innermost = nullptr;
+
+bool IsChangedOutside(const void* storage) {
+  for (const Frame* frame = t_innermost; frame != nullptr; frame = frame->outer) {
+    if (std::find(frame->changed.begin(), frame->changed.end(), storage) != frame->changed.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Kernels of this thread have no effect of their own while it lives.
+class HeldKernels {
+ public:
+  HeldKernels() { FindSimulator()->hold_kernels(1); }
+  ~HeldKernels() { FindSimulator()->hold_kernels(-1); }
+  HeldKernels(const HeldKernels&) = delete;
+  HeldKernels& operator=(const HeldKernels&) = delete;
+};
+
+class FrameScope {
+ public:
+  explicit FrameScope(Frame* frame) : frame_(frame) {
+    frame->outer = t_innermost;
+    t_innermost = frame;
+  }
+  ~FrameScope() { t_innermost = frame_->outer; }
+  FrameScope(const FrameScope&) = delete;
+  FrameScope& operator=(const FrameScope&) = delete;
+
+ private:
+  Frame* frame_;
+};
+
+void AddStorages(const c10::IValue& value, std::vector<const void*>* storages) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.defined() && tensor.has_storage()) {
+      storages->push_back(tensor.storage().unsafeGetStorageImpl());
+    }
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined() && tensor.has_storage()) {
+        storages->push_back(tensor.storage().unsafeGetStorageImpl());
+      }
+    }
+  }
+}
+
+// Where the device's generator stands. Within a capture nobody may ask: a fixed place.
+RandomState AskGenerator(const Plan& plan, const Stack& given) {
+  RandomState state;
+  if (plan.family != Family::kRandom) return state;
+  try {
+    at::Generator generator;
+    for (const c10::IValue& value : given) {
+      if (value.isGenerator()) generator = value.toGenerator();
+    }
+    if (!generator.defined()) {
+      generator = at::globalContext().defaultGenerator(c10::Device(c10::DeviceType::CUDA));
+    }
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    state.seed = generator.current_seed();
+    state.offset = generator.get_offset();
+  } catch (const std::exception&) {
+    state = {};
+  }
+  return state;
+}
+
+uint64_t BytesOf(const Stack& values) {
+  uint64_t bytes = 0;
+  for (const c10::IValue& value : values) {
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      if (tensor.defined() && tensor.has_storage()) bytes += tensor.nbytes();
+    }
+  }
+  return bytes;
+}
+
+// Copies between devices and the host are copies of bytes, which the simulator makes itself.
+bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
+  if (std::string_view(plan.name) != "copy_" || given.size() < 2) return false;
+  const at::Tensor& to = given[0].toTensor();
+  const at::Tensor& from = given[1].toTensor();
+  return !IsOnDevice(to) || !IsOnDevice(from);
+}
+
+}  // namespace
+
+void Wrapper::Run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+  kernel_.callBoxed(op, keys, stack);
+}
+
+void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  if (ShadowDistance() == 0) return Run(op, keys, stack);
+  RunAndCompute(op, keys, stack);
+}
+
+void Wrapper::RunAndCompute(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                            Stack* stack) const {
+  const size_t count = op.schema().arguments().size();
+  // The kernel takes its arguments off the stack; some kernels refer to them until they return.
+  const Stack given(stack->end() - static_cast<ptrdiff_t>(count), stack->end());
+  if (IsCopyOfBytes(*plan_, given)) return Run(op, keys, stack);
+  Frame frame;
+  std::vector<const void*> written;
+  for (size_t i = 0; i < count; ++i) {
+    if (plan_->written[i]) AddStorages(given[i], &written);
+    if (plan_->written[i] && !plan_->overwritten[i]) AddStorages(given[i], &frame.changed);
+  }
+  const bool left_to_outer = std::any_of(written.begin(), written.end(), IsChangedOutside);
+  const RandomState random = AskGenerator(*plan_, given);
+  Arguments arguments;
+  std::unique_ptr<EarlyComputation> early;
+  if (plan_->family == Family::kSizedByData && !left_to_outer) {
+    arguments = ShadowArguments(*plan_, given, random);
+    if (arguments.usable) {
+      early = std::make_unique<EarlyComputation>(*plan_, std::move(arguments));
+    }
+  }
+  const size_t below = stack->size() - count;
+  {
+    const HeldKernels held;
+    const FrameScope scope(&frame);
+    Run(op, keys, stack);
+  }
+  if (left_to_outer) return;
+  const Stack results(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
+  if (early != nullptr) return early->Finish(results);
+  // Arguments that are written are seen as they are now: an out= argument may have been resized.
+  arguments = ShadowArguments(*plan_, given, random);
+  if (!arguments.usable) return;
+  const bool affordable = FindSimulator()->affords(BytesOf(given) + BytesOf(results),
+                                                   CountOperations(*plan_, given, results)) != 0;
+  AppendComputation(*plan_, std::move(arguments), given, results, affordable);
+}
+
+}  // namespace vramstow::values
