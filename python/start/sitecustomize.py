@@ -1,5 +1,7 @@
 """vramstow's start-up hook: connects PyTorch with vramstow when torch is imported.
 
+In a rehearsal with values=decide or values=all, what its operators give is computed.
+
 With the pool, the pool becomes PyTorch's allocator. Without it, an observer records what PyTorch's
 own allocator does.
 
@@ -13,10 +15,15 @@ import sys
 # include/vramstow/framework.h explains these names.
 # Pairs of lines: torch's folder, and the adapter for it. Child processes need not ask for it again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
+_FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
+_VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
+# Options of a simulated card that ask for values by operator.
+_WITH_VALUES = {"values=decide", "values=all"}
+_LONG = 3  # seconds after which a user wants to know what takes so long
 
 
 def _say(why: str) -> None:
@@ -28,14 +35,14 @@ def _say(why: str) -> None:
     )
 
 
-def _adapter_for(folder: str) -> str:
-    """The compiled adapter's file, built if needed. An OSError says why there is none."""
-    lines = os.environ.get(_FINISHED, "").split("\n")
+def _library_for(folder: str, finished: str, *options: str) -> str:
+    """The compiled library's file, built if needed. An OSError says why there is none."""
+    lines = os.environ.get(finished, "").split("\n")
     for i in range(0, len(lines) - 1, 2):
         if lines[i] == folder and os.path.exists(lines[i + 1]):
             return lines[i + 1]
-    path = _build(folder)
-    os.environ[_FINISHED] = f"{folder}\n{path}"
+    path = _build(folder, *options)
+    os.environ[finished] = f"{folder}\n{path}"
     return path
 
 
@@ -47,18 +54,24 @@ def _build(folder: str, *options: str) -> str:
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
         environment.pop(name, None)
     program = os.environ.get(_PROGRAM, "vramstow")
-    done = subprocess.run(
+    with subprocess.Popen(
         [program, "adapter", "build", "--quiet", "--torch", folder, *options],
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["the adapter cannot be built"]
+    ) as build:
+        try:
+            out, err = build.communicate(timeout=_LONG)
+        except subprocess.TimeoutExpired:
+            what = "compiling what it needs for this PyTorch, once; this takes about half a minute"
+            print(f"vramstow: {what}.", file=sys.stderr, flush=True)
+            out, err = build.communicate()
+    if build.returncode != 0:
+        lines = err.strip().splitlines() or ["the adapter cannot be built"]
         raise OSError(lines[-1].removeprefix("vramstow adapter: ").rstrip("."))
-    return done.stdout.strip()
+    return out.strip()
 
 
 def _follow_modules(adapter: object) -> None:
@@ -84,7 +97,7 @@ def _install(torch: object) -> None:
     try:
         import ctypes
 
-        adapter = ctypes.CDLL(_adapter_for(folder))
+        adapter = ctypes.CDLL(_library_for(folder, _FINISHED))
         install = getattr(adapter, _INSTALL)
         install.restype = ctypes.c_char_p
         why = install()
@@ -124,6 +137,35 @@ def _observe_when_cuda_starts(torch: object) -> None:
         _say(f"PyTorch does not call back when it starts CUDA ({error})")
 
 
+def _wants_values() -> bool:
+    options = os.environ.get("VRAMSTOW_SIMULATE", "").split(",")[1:]
+    return not _WITH_VALUES.isdisjoint(options) and "contents=discard" not in options
+
+
+def _compute_values(torch: object) -> None:
+    """Has the simulated card compute what PyTorch's operators give."""
+    folder = os.path.dirname(os.path.realpath(torch.__file__))
+    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
+        return
+    try:
+        import ctypes
+
+        install = getattr(ctypes.CDLL(_library_for(folder, _FINISHED_VALUES, "--values")), _VALUES)
+        install.restype = ctypes.c_char_p
+        why = install()
+        why = why.decode() if why is not None else None
+    except Exception as error:  # whatever goes wrong here, the job must go on
+        why = str(error) or type(error).__name__
+    if why is not None:
+        what = "the rehearsal computes only kernels that it knows by name"
+        print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
+
+
+def _wants_tensors() -> bool:
+    level = os.environ.get("VRAMSTOW_LEVEL")
+    return level != "segments" if _POOLED else level == "tensors"
+
+
 class _Finder:
     """Finds torch as Python would find it without us, and adds one step after its import."""
 
@@ -145,7 +187,10 @@ class _Finder:
 
             def exec_module(module: object) -> None:
                 execute(module)
-                (_install if _POOLED else _observe_when_cuda_starts)(module)
+                if _wants_values():
+                    _compute_values(module)
+                if _wants_tensors():
+                    (_install if _POOLED else _observe_when_cuda_starts)(module)
 
             try:
                 loader.exec_module = exec_module
@@ -169,7 +214,6 @@ def _run_next_sitecustomize() -> None:
     spec.loader.exec_module(module)
 
 
-_level = os.environ.get("VRAMSTOW_LEVEL")
-if _level != "segments" if _POOLED else _level == "tensors":
+if _wants_values() or _wants_tensors():
     sys.meta_path.insert(0, _Finder())
 _run_next_sitecustomize()

@@ -122,6 +122,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   std::string torch;
   std::string wanted;
   bool observer = false;
+  bool values = false;
   bool quiet = false;
   bool json = false;
   const CommandLine line{
@@ -138,6 +139,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
           {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
           {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
           {"--observer", &observer, "The observer, in place of the allocator"},
+          {"--values", &values, "What computes the values of a rehearsal, in its place"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
@@ -153,7 +155,9 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
     if (!found.ok()) return Fail(found.status());
     torch = *found;
   }
-  const AdapterKind kind = observer ? AdapterKind::kObserver : AdapterKind::kAllocator;
+  const AdapterKind kind = observer ? AdapterKind::kObserver
+                           : values ? AdapterKind::kValues
+                                    : AdapterKind::kAllocator;
   if (action == "status") return Status(torch, installation->adapter_sources, *folder, kind, json);
   return Build(torch, installation->adapter_sources, *folder, kind, quiet, json);
 }

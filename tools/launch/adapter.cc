@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 constexpr const char* kTestedReleases[] = {"2.11.", "2.15."};
 constexpr char kPrefix[] = "torch-";
 constexpr char kObserverPrefix[] = "torch-observer-";
+constexpr char kValuesPrefix[] = "torch-values-";
 // Releases whose allocator calls an observer back: 2.1 to 2.15.
 constexpr int kObservedMajor = 2;
 constexpr int kFirstObservedMinor = 1;
@@ -73,9 +74,34 @@ std::string CompilerMark(const std::string& compiler) {
   return absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
 }
 
+// The folder of a kind's .cc files.
+const char* FolderOf(AdapterKind kind) {
+  switch (kind) {
+    case AdapterKind::kObserver:
+      return "observer";
+    case AdapterKind::kValues:
+      return "values";
+    case AdapterKind::kAllocator:
+      break;
+  }
+  return "torch";
+}
+
+const char* PrefixOf(AdapterKind kind) {
+  switch (kind) {
+    case AdapterKind::kObserver:
+      return kObserverPrefix;
+    case AdapterKind::kValues:
+      return kValuesPrefix;
+    case AdapterKind::kAllocator:
+      break;
+  }
+  return kPrefix;
+}
+
 // The headers, and the .cc files of one folder: those of an observer lie below the adapter's.
 std::vector<fs::path> SourceFiles(const std::string& sources, AdapterKind kind) {
-  const char* folder = kind == AdapterKind::kObserver ? "observer" : "torch";
+  const char* folder = FolderOf(kind);
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(sources, error)) {
@@ -167,6 +193,8 @@ void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
 }
 
 absl::Status CheckRelease(const std::string& release, AdapterKind kind) {
+  // It asks PyTorch's dispatcher, whose interface is the same in all releases that are tested.
+  if (kind == AdapterKind::kValues) return absl::OkStatus();
   if (kind == AdapterKind::kObserver) {
     const std::vector<std::string> numbers = absl::StrSplit(release, '.');
     const int major = std::atoi(numbers[0].c_str());
@@ -262,8 +290,7 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
   AddTo(&hash, absl::StrCat(torch.release, torch.cxx11_abi ? " 1 " : " 0 ", torch.folder));
   Adapter adapter;
   adapter.compiler = FindCompiler();
-  const char* prefix = kind == AdapterKind::kObserver ? kObserverPrefix : kPrefix;
-  const std::string stem = absl::StrCat(prefix, torch.release, "-", absl::Hex(hash), "-");
+  const std::string stem = absl::StrCat(PrefixOf(kind), torch.release, "-", absl::Hex(hash), "-");
   if (adapter.compiler.empty()) {
     // One that was compiled when there was a compiler is as good.
     for (const std::string& known : ListAdapters(folder)) {

@@ -35,8 +35,9 @@ std::string ExistingAdapterFolder(const std::string& wanted);
 // The file beside an adapter that says which PyTorch it is for.
 std::string TorchFileOf(const std::string& adapter);
 
-// What is compiled: an allocator that serves the framework, or an observer of the framework's own.
-enum class AdapterKind { kAllocator, kObserver };
+// What is compiled: an allocator that serves the framework, an observer of the framework's own, or
+// what computes the values of a rehearsal.
+enum class AdapterKind { kAllocator, kObserver, kValues };
 
 struct Adapter {
   std::string path;
