@@ -55,14 +55,24 @@ TEST(Settings, AnErrorNamesWhatTheUserHasWritten) {
 }
 
 TEST(Settings, WhatIsAboutThePoolAsksForThePool) {
-  for (const auto& [variable, value] : FlagValues{{"VRAMSTOW_LEVEL", "tensors"},
-                                                  {"VRAMSTOW_OFFLOAD", "auto"},
-                                                  {"VRAMSTOW_NVTX_MEMORY", "1"}}) {
+  for (const auto& [variable, value] :
+       FlagValues{{"VRAMSTOW_OFFLOAD", "auto"}, {"VRAMSTOW_NVTX_MEMORY", "1"}}) {
     const auto without = ReadSettings({{variable, value}});
     ASSERT_FALSE(without.ok()) << variable;
     EXPECT_THAT(std::string(without.status().message()), EndsWith("say --pool=on, too."));
     EXPECT_TRUE(ReadSettings({{variable, value}, {"VRAMSTOW_POOL", "on"}}).ok()) << variable;
   }
+}
+
+TEST(Settings, TensorsWithoutThePoolAreObserved) {
+  const auto observed = ReadSettings({{"VRAMSTOW_LEVEL", "tensors"}});
+  ASSERT_TRUE(observed.ok()) << observed.status();
+  EXPECT_TRUE(observed->observed);
+  EXPECT_FALSE(observed->tensors);
+  const auto pooled = ReadSettings({{"VRAMSTOW_LEVEL", "tensors"}, {"VRAMSTOW_POOL", "on"}});
+  ASSERT_TRUE(pooled.ok()) << pooled.status();
+  EXPECT_FALSE(pooled->observed);
+  EXPECT_TRUE(pooled->tensors);
 }
 
 TEST(Flags, AreWrittenWithTheirValues) {
