@@ -58,18 +58,6 @@ int OutcomeOf(const std::exception& error) {
   return IsAssertion(error.what()) ? kVramstowSimulatorAssertion : kVramstowSimulatorNotComputed;
 }
 
-// All tensors of a value, in order.
-template <typename Visit>
-void VisitTensors(const c10::IValue& value, Visit visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
-  } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) VisitTensors(item, visit);
-  }
-}
-
 // The value with shadows in place of tensors. False: one of them has none.
 bool ShadowValue(const c10::IValue& value, c10::IValue* shadow) {
   if (value.isTensor()) {
@@ -173,20 +161,55 @@ struct Computation {
   }
 };
 
-// The shadows of new results, and that they are filled.
-std::vector<std::vector<at::Tensor>> ShadowOutputs(const Plan& plan, const Stack& results,
-                                                   Footprint* footprint) {
-  std::vector<std::vector<at::Tensor>> outputs(plan.fresh.size());
+// Calls visit(result, tensor) for each tensor of the results that is new, with the number of the
+// result.
+template <typename Visit>
+void VisitNewResults(const Plan& plan, const Stack& results, Visit visit) {
   for (size_t i = 0; i < plan.fresh.size() && i < results.size(); ++i) {
     if (!plan.fresh[i]) continue;
-    VisitTensors(results[i], [&](const at::Tensor& tensor) {
-      // Results on the host are what the operator made them.
-      const bool computed = IsOnDevice(tensor);
-      outputs[i].push_back(computed ? ShadowOf(tensor) : at::Tensor());
-      if (computed) footprint->Add(tensor, kVramstowSimulatorFills);
-    });
+    VisitTensors(results[i], [&](const at::Tensor& tensor) { visit(i, tensor); });
   }
+}
+
+// Results on the host are what the operator made them: they have no shadow.
+std::vector<std::vector<at::Tensor>> ShadowOutputs(const Plan& plan, const Stack& results) {
+  std::vector<std::vector<at::Tensor>> outputs(plan.fresh.size());
+  VisitNewResults(plan, results, [&](size_t i, const at::Tensor& tensor) {
+    outputs[i].push_back(IsOnDevice(tensor) ? ShadowOf(tensor) : at::Tensor());
+  });
   return outputs;
+}
+
+Footprint FootprintOf(const Plan& plan, const Stack& given) {
+  Footprint footprint;
+  for (size_t i = 0; i < given.size(); ++i) {
+    VisitTensors(given[i],
+                 [&](const at::Tensor& tensor) { footprint.Add(tensor, UseOf(plan, i)); });
+  }
+  return footprint;
+}
+
+void AddNewResults(const Plan& plan, const Stack& results, Footprint* footprint) {
+  VisitNewResults(plan, results, [&](size_t, const at::Tensor& tensor) {
+    footprint->Add(tensor, kVramstowSimulatorFills);
+  });
+}
+
+// What an operator was given, in the form that the host computes with. False: something among it
+// has no such form.
+bool ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random,
+                     Stack* shadows) {
+  const auto& declared = plan.op.schema().arguments();
+  for (size_t i = 0; i < given.size(); ++i) {
+    c10::IValue& shadow = shadows->emplace_back();
+    if (declared[i].name() == "pin_memory") continue;
+    if (plan.family == Family::kRandom && WantsGenerator(declared[i])) {
+      shadow = HostGenerator(random);
+    } else if (!ShadowValue(given[i], &shadow)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 template <typename Work>
@@ -207,38 +230,20 @@ void Append(const char* name, const Footprint& footprint, uint64_t operations,
 
 }  // namespace
 
-Arguments ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random) {
+void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
+                       const RandomState& random) {
   const QuietScope quiet;
-  Arguments arguments;
-  const auto& declared = plan.op.schema().arguments();
-  if (given.size() != declared.size()) return arguments;
-  for (size_t i = 0; i < given.size(); ++i) {
-    c10::IValue& shadow = arguments.shadows.emplace_back();
-    if (plan.family == Family::kRandom && WantsGenerator(declared[i])) {
-      shadow = HostGenerator(random);
-      continue;
-    }
-    if (declared[i].name() == "pin_memory") continue;
-    if (!ShadowValue(given[i], &shadow)) return arguments;
-    VisitTensors(given[i], [&](const at::Tensor& tensor) {
-      arguments.footprint.Add(tensor, UseOf(plan, i));
-    });
-  }
-  arguments.usable = true;
-  return arguments;
-}
-
-void AppendComputation(const Plan& plan, Arguments arguments, const Stack& given,
-                       const Stack& results, bool affordable) {
-  const QuietScope quiet;
-  Footprint footprint = std::move(arguments.footprint);
-  auto outputs = ShadowOutputs(plan, results, &footprint);
+  Footprint footprint = FootprintOf(plan, given);
+  AddNewResults(plan, results, &footprint);
   const uint64_t operations = CountOperations(plan, given, results);
-  auto work = std::unique_ptr<Computation>(
-      new Computation{plan, std::move(arguments.shadows), std::move(outputs)});
+  auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
+  // What will be left out needs no shadows.
+  const bool computed = FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
+                        ShadowArguments(plan, given, random, &work->arguments);
+  if (computed) work->outputs = ShadowOutputs(plan, results);
   Append(plan.name, footprint, operations, std::move(work),
-         affordable ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
-                    : static_cast<int (*)(void*)>(nullptr));
+         computed ? [](void* user) { return static_cast<Computation*>(user)->Run(); }
+                  : static_cast<int (*)(void*)>(nullptr));
 }
 
 // Between the two tasks of one call, and its reads: all under the simulator's lock.
@@ -280,9 +285,17 @@ struct EarlyComputation::Shared {
   }
 };
 
-EarlyComputation::EarlyComputation(const Plan& plan, Arguments arguments)
-    : plan_(plan), shared_(std::make_shared<Shared>(plan)), reads_(arguments.footprint.AsReads()) {
-  shared_->arguments = std::move(arguments.shadows);
+std::unique_ptr<EarlyComputation> EarlyComputation::Begin(const Plan& plan, const Stack& given) {
+  const QuietScope quiet;
+  Stack shadows;
+  if (!ShadowArguments(plan, given, {}, &shadows)) return nullptr;
+  return std::unique_ptr<EarlyComputation>(
+      new EarlyComputation(plan, std::move(shadows), FootprintOf(plan, given)));
+}
+
+EarlyComputation::EarlyComputation(const Plan& plan, Stack shadows, const Footprint& footprint)
+    : plan_(plan), shared_(std::make_shared<Shared>(plan)), reads_(footprint.AsReads()) {
+  shared_->arguments = std::move(shadows);
   Append(plan.name, reads_, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); });
   FindSimulator()->patch_reads(
@@ -299,7 +312,8 @@ void EarlyComputation::Finish(const Stack& results) {
   FindSimulator()->patch_reads(nullptr, nullptr);
   const QuietScope quiet;
   Footprint footprint = reads_;
-  shared_->outputs = ShadowOutputs(plan_, results, &footprint);
+  AddNewResults(plan_, results, &footprint);
+  shared_->outputs = ShadowOutputs(plan_, results);
   Append(plan_.name, footprint, 0, std::make_unique<std::shared_ptr<Shared>>(shared_),
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
 }

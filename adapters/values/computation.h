@@ -24,24 +24,18 @@ struct RandomState {
   uint64_t offset = 0;
 };
 
-// What an operator was given: in the form that the host computes with, and what of it is read.
-struct Arguments {
-  Stack shadows;
-  Footprint footprint;
-  bool usable = false;  // false: something among them has no such form
-};
-Arguments ShadowArguments(const Plan& plan, const Stack& given, const RandomState& random);
-
-// Appends to the current stream's work that the results of a call are computed. `results` are what
-// the operator gave. `affordable` false: they are left out.
-void AppendComputation(const Plan& plan, Arguments arguments, const Stack& given,
-                       const Stack& results, bool affordable);
+// Appends to the current stream's work that the results of a call are computed. `given` and
+// `results` are what the operator got and gave. What is too large, or has no form that the host can
+// compute with, is left out.
+void AppendComputation(const Plan& plan, const Stack& given, const Stack& results,
+                       const RandomState& random);
 
 // For operators whose results have a size that depends on values: computed first, so that the
 // operator can be told the size; the results are put in place afterwards.
 class EarlyComputation {
  public:
-  EarlyComputation(const Plan& plan, Arguments arguments);
+  // Null: the host has no form of what was given.
+  static std::unique_ptr<EarlyComputation> Begin(const Plan& plan, const Stack& given);
   ~EarlyComputation();
   EarlyComputation(const EarlyComputation&) = delete;
   EarlyComputation& operator=(const EarlyComputation&) = delete;
@@ -51,6 +45,8 @@ class EarlyComputation {
 
  private:
   struct Shared;
+  EarlyComputation(const Plan& plan, Stack shadows, const Footprint& footprint);
+
   const Plan& plan_;
   std::shared_ptr<Shared> shared_;
   Footprint reads_;

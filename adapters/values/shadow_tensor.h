@@ -17,6 +17,18 @@
 
 namespace vramstow::values {
 
+// Calls visit(tensor) for all tensors of a value, in order, undefined ones too.
+template <typename Visit>
+void VisitTensors(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) VisitTensors(item, visit);
+  }
+}
+
 // A dense tensor whose bytes are a device's.
 bool IsOnDevice(const at::Tensor& tensor);
 

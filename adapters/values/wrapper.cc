@@ -50,18 +50,11 @@ class FrameScope {
 };
 
 void AddStorages(const c10::IValue& value, std::vector<const void*>* storages) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
+  VisitTensors(value, [&](const at::Tensor& tensor) {
     if (tensor.defined() && tensor.has_storage()) {
       storages->push_back(tensor.storage().unsafeGetStorageImpl());
     }
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      if (tensor.defined() && tensor.has_storage()) {
-        storages->push_back(tensor.storage().unsafeGetStorageImpl());
-      }
-    }
-  }
+  });
 }
 
 // Where the device's generator stands. Within a capture nobody may ask: a fixed place.
@@ -85,17 +78,6 @@ RandomState AskGenerator(const Plan& plan, const Stack& given) {
   return state;
 }
 
-uint64_t BytesOf(const Stack& values) {
-  uint64_t bytes = 0;
-  for (const c10::IValue& value : values) {
-    if (value.isTensor()) {
-      const at::Tensor& tensor = value.toTensor();
-      if (tensor.defined() && tensor.has_storage()) bytes += tensor.nbytes();
-    }
-  }
-  return bytes;
-}
-
 // Copies between devices and the host are copies of bytes, which the simulator makes itself.
 bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
   if (std::string_view(plan.name) != "copy_" || given.size() < 2) return false;
@@ -106,21 +88,13 @@ bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
 
 }  // namespace
 
-void Wrapper::Run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
-  kernel_.callBoxed(op, keys, stack);
-}
-
 void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
-  if (ShadowDistance() == 0) return Run(op, keys, stack);
-  RunAndCompute(op, keys, stack);
-}
-
-void Wrapper::RunAndCompute(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                            Stack* stack) const {
   const size_t count = op.schema().arguments().size();
+  const size_t below = stack->size() - count;
+  if (ShadowDistance() == 0) return kernel_.callBoxed(op, keys, stack);
   // The kernel takes its arguments off the stack; some kernels refer to them until they return.
-  const Stack given(stack->end() - static_cast<ptrdiff_t>(count), stack->end());
-  if (IsCopyOfBytes(*plan_, given)) return Run(op, keys, stack);
+  const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
+  if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);
   Frame frame;
   std::vector<const void*> written;
   for (size_t i = 0; i < count; ++i) {
@@ -129,29 +103,20 @@ void Wrapper::RunAndCompute(const c10::OperatorHandle& op, c10::DispatchKeySet k
   }
   const bool left_to_outer = std::any_of(written.begin(), written.end(), IsChangedOutside);
   const RandomState random = AskGenerator(*plan_, given);
-  Arguments arguments;
   std::unique_ptr<EarlyComputation> early;
   if (plan_->family == Family::kSizedByData && !left_to_outer) {
-    arguments = ShadowArguments(*plan_, given, random);
-    if (arguments.usable) {
-      early = std::make_unique<EarlyComputation>(*plan_, std::move(arguments));
-    }
+    early = EarlyComputation::Begin(*plan_, given);
   }
-  const size_t below = stack->size() - count;
   {
     const HeldKernels held;
     const FrameScope scope(&frame);
-    Run(op, keys, stack);
+    kernel_.callBoxed(op, keys, stack);
   }
   if (left_to_outer) return;
   const Stack results(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (early != nullptr) return early->Finish(results);
   // Arguments that are written are seen as they are now: an out= argument may have been resized.
-  arguments = ShadowArguments(*plan_, given, random);
-  if (!arguments.usable) return;
-  const bool affordable = FindSimulator()->affords(BytesOf(given) + BytesOf(results),
-                                                   CountOperations(*plan_, given, results)) != 0;
-  AppendComputation(*plan_, std::move(arguments), given, results, affordable);
+  AppendComputation(*plan_, given, results, random);
 }
 
 }  // namespace vramstow::values

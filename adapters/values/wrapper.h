@@ -26,10 +26,6 @@ class Wrapper : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack);
 
  private:
-  // The kernel alone, with the arguments on top of the stack.
-  void Run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const;
-  void RunAndCompute(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const;
-
   std::unique_ptr<Plan> plan_;
   c10::KernelFunction kernel_;
 };
