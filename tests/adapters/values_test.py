@@ -13,7 +13,7 @@ from jobs_conftest import EXAMPLES, Rehearsal
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 Rehearse = Callable[..., Rehearsal]
-HERE = Path(__file__).parent
+PROGRAMS = Path(__file__).parent / "programs"
 CARD = "h200,values=decide"
 # Operations that the simulated libraries refuse, by the name that the rehearsal says.
 REFUSED = {"svd_values", "qr", "eigh"}
@@ -22,7 +22,7 @@ REFUSED = {"svd_values", "qr", "eigh"}
 def test_operations_on_small_tensors_give_what_the_cpu_gives(
     rehearse: Rehearse, python: str
 ) -> None:
-    job = rehearse(python, HERE / "run_operations.py", card=CARD, timeout=600)
+    job = rehearse(python, PROGRAMS / "run_operations.py", card=CARD, timeout=600)
     assert job.status == 0, job.err[-4000:]
     found: dict[str, str] = json.loads(job.out.splitlines()[-1])
     assert len(found) >= 300
