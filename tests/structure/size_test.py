@@ -18,7 +18,6 @@ LONG_FUNCTIONS = tree.ROOT / "tests/structure/long_functions.txt"
 LARGE = {
     "allocator ChunkStore",
     "allocator Offloader",
-    "tools Unpickler",
 }
 
 

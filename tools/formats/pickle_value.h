@@ -139,7 +139,7 @@ class PickleTree {
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:
-  friend class Unpickler;
+  friend class PickleBuilder;
 
   Arena arena_;
   std::vector<std::string_view> texts_;

@@ -1,6 +1,6 @@
 #include "tools/formats/unpickler.h"
 
-#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "tools/formats/pickle_opcodes.h"
@@ -12,11 +12,6 @@ namespace {
 
 constexpr uint64_t kLeastBudget = uint64_t{64} << 20;
 constexpr uint64_t kBudgetPerByte = 8;
-// How far beyond the last one an index of the memo may lie and still be stored in the plain table.
-constexpr uint64_t kMemoGap = 64;
-constexpr uint64_t kSparseEntryBytes = 48;
-constexpr uint64_t kTextEntryBytes = 64;  // a view, and a slot of the hash table that is half full
-constexpr size_t kMostItems = ~uint32_t{0};
 
 }  // namespace
 
@@ -27,26 +22,22 @@ absl::StatusOr<PickleTree> Unpickle(std::string_view bytes, const PickleLimits& 
 }
 
 Unpickler::Unpickler(std::string_view bytes, uint64_t max_memory_bytes)
-    : begin_(bytes.data()),
-      end_(bytes.data() + bytes.size()),
-      next_(begin_),
-      opcode_start_(begin_),
-      tree_(max_memory_bytes) {}
+    : bytes_(bytes),
+      builder_(max_memory_bytes),
+      stack_(builder_.arena()),
+      memo_(builder_.arena()) {}
 
 absl::StatusOr<PickleTree> Unpickler::Run() {
   Step step = Step::kNext;
   while (step == Step::kNext) {
-    opcode_start_ = next_;
-    step = next_ == end_ ? EndsEarly() : One(static_cast<uint8_t>(*next_++));
+    opcode_offset_ = bytes_.offset();
+    step = bytes_.at_end() ? EndsEarly() : One(bytes_.Next());
   }
   if (!refusal_.ok()) return refusal_;
-  if (step == Step::kFailed) {
-    if (!Salvage()) return absl::InvalidArgumentError(damage_);
-    tree_.damage_ = damage_;
+  if (step == Step::kFailed && !stack_.CloseOpenContainers(&builder_)) {
+    return absl::InvalidArgumentError(damage_);
   }
-  tree_.root_ = stack_.front();
-  tree_.source_bytes_ = static_cast<uint64_t>(end_ - begin_);
-  return std::move(tree_);
+  return builder_.Finish(stack_[0], std::move(damage_), bytes_.size());
 }
 
 Unpickler::Step Unpickler::One(uint8_t opcode) {
@@ -55,21 +46,21 @@ Unpickler::Step Unpickler::One(uint8_t opcode) {
     // What snapshots consist of comes first.
     case kBinGet: {
       uint8_t index;
-      return Read(&index) ? Get(index) : EndsEarly();
+      return bytes_.Read(&index) ? Get(index) : EndsEarly();
     }
     case kLongBinGet: {
       uint32_t index;
-      return Read(&index) ? Get(index) : EndsEarly();
+      return bytes_.Read(&index) ? Get(index) : EndsEarly();
     }
     case kMemoize:
-      return Put(memo_count_);
+      return Put(memo_.count());
     case kBinPut: {
       uint8_t index;
-      return Read(&index) ? Put(index) : EndsEarly();
+      return bytes_.Read(&index) ? Put(index) : EndsEarly();
     }
     case kLongBinPut: {
       uint32_t index;
-      return Read(&index) ? Put(index) : EndsEarly();
+      return bytes_.Read(&index) ? Put(index) : EndsEarly();
     }
     case kNone:
     case kNewTrue:
@@ -139,30 +130,35 @@ Unpickler::Step Unpickler::Scalar(uint8_t opcode) {
       return Push(PickleValue::OfKind(PickleKind::kFalse));
     case pickle::kBinInt1: {
       uint8_t number;
-      return Read(&number) ? PushInteger(number) : EndsEarly();
+      return bytes_.Read(&number) ? Push(builder_.Integer(number)) : EndsEarly();
     }
     case pickle::kBinInt2: {
       uint16_t number;
-      return Read(&number) ? PushInteger(number) : EndsEarly();
+      return bytes_.Read(&number) ? Push(builder_.Integer(number)) : EndsEarly();
     }
     case pickle::kBinInt: {
       int32_t number;
-      return Read(&number) ? PushInteger(number) : EndsEarly();
+      return bytes_.Read(&number) ? Push(builder_.Integer(number)) : EndsEarly();
     }
     case pickle::kLong1: {
       uint8_t size;
       std::string_view digits;
-      return Read(&size) && ReadBytes(size, &digits) ? PushLong(digits) : EndsEarly();
+      return bytes_.Read(&size) && bytes_.ReadBytes(size, &digits) ? Push(builder_.Long(digits))
+                                                                   : EndsEarly();
     }
     case pickle::kLong4: {
       int32_t size;
       std::string_view digits;
-      if (!Read(&size)) return EndsEarly();
+      if (!bytes_.Read(&size)) return EndsEarly();
       if (size < 0) return Damaged("a number has a negative length");
-      return ReadBytes(static_cast<uint64_t>(size), &digits) ? PushLong(digits) : EndsEarly();
+      return bytes_.ReadBytes(static_cast<uint64_t>(size), &digits) ? Push(builder_.Long(digits))
+                                                                    : EndsEarly();
     }
-    default:
-      return Float();
+    default: {
+      uint64_t big_endian;
+      if (!bytes_.Read(&big_endian)) return EndsEarly();
+      return Push(builder_.Float(std::bit_cast<double>(__builtin_bswap64(big_endian))));
+    }
   }
 }
 
@@ -173,13 +169,13 @@ Unpickler::Step Unpickler::TextOrBytes(uint8_t opcode) {
     case pickle::kShortBinString:
     case pickle::kShortBinBytes: {
       uint8_t short_size;
-      if (!Read(&short_size)) return EndsEarly();
+      if (!bytes_.Read(&short_size)) return EndsEarly();
       size = short_size;
       break;
     }
     case pickle::kBinString: {
       int32_t signed_size;
-      if (!Read(&signed_size)) return EndsEarly();
+      if (!bytes_.Read(&signed_size)) return EndsEarly();
       if (signed_size < 0) return Damaged("a text has a negative length");
       size = static_cast<uint64_t>(signed_size);
       break;
@@ -187,23 +183,24 @@ Unpickler::Step Unpickler::TextOrBytes(uint8_t opcode) {
     case pickle::kBinUnicode:
     case pickle::kBinBytes: {
       uint32_t usual_size;
-      if (!Read(&usual_size)) return EndsEarly();
+      if (!bytes_.Read(&usual_size)) return EndsEarly();
       size = usual_size;
       break;
     }
     default:
-      if (!Read(&size)) return EndsEarly();
+      if (!bytes_.Read(&size)) return EndsEarly();
   }
   std::string_view bytes;
-  if (!ReadBytes(size, &bytes)) return EndsEarly();
+  if (!bytes_.ReadBytes(size, &bytes)) return EndsEarly();
   switch (opcode) {
     case pickle::kShortBinBytes:
     case pickle::kBinBytes:
     case pickle::kBinBytes8:
     case pickle::kByteArray8:
-      return PushBytes();
+      // Nothing that is read here has bytes in it: that there were some is all that is kept.
+      return Push(PickleValue::OfKind(PickleKind::kBytes));
     default:
-      return PushText(bytes, /*stable=*/true);
+      return Push(builder_.Text(bytes, /*stable=*/true));
   }
 }
 
@@ -221,7 +218,7 @@ Unpickler::Step Unpickler::Container(uint8_t opcode) {
     case pickle::kTuple2:
     case pickle::kTuple3: {
       const size_t count = opcode - pickle::kTuple1 + size_t{1};
-      if (!Has(count)) return Damaged("a tuple lacks its items");
+      if (!stack_.Has(count)) return Damaged("a tuple lacks its items");
       return PushItems(PickleKind::kTuple, stack_.size() - count);
     }
     case pickle::kAppend:
@@ -237,9 +234,8 @@ Unpickler::Step Unpickler::Container(uint8_t opcode) {
     default:
       break;
   }
-  if (marks_.empty()) return Damaged("a list, tuple or dict ends that did not begin");
-  const size_t first = marks_.back();
-  marks_.pop_back();
+  if (!stack_.has_mark()) return Damaged("a list, tuple or dict ends that did not begin");
+  const size_t first = stack_.TakeMark();
   switch (opcode) {
     case pickle::kList:
       return PushItems(PickleKind::kList, first);
@@ -256,37 +252,34 @@ Unpickler::Step Unpickler::Container(uint8_t opcode) {
 Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
   switch (opcode) {
     case pickle::kMark:
-      if (!Grow(&marks_)) return OutOfMemory();
-      marks_.push_back(stack_.size());
-      return Step::kNext;
+      return stack_.SetMark() ? Step::kNext : OutOfMemory();
     case pickle::kPop:
-      if (Has(1)) {
-        stack_.pop_back();
-      } else if (!marks_.empty()) {
-        marks_.pop_back();
+      if (stack_.Has(1)) {
+        stack_.Cut(stack_.size() - 1);
+      } else if (stack_.has_mark()) {
+        stack_.TakeMark();
       } else {
         return Damaged("something is taken from an empty stack");
       }
       return Step::kNext;
     case pickle::kPopMark:
-      if (marks_.empty()) return Damaged("a mark is taken that was not set");
-      stack_.resize(marks_.back());
-      marks_.pop_back();
+      if (!stack_.has_mark()) return Damaged("a mark is taken that was not set");
+      stack_.Cut(stack_.TakeMark());
       return Step::kNext;
     case pickle::kDup:
-      if (!Has(1)) return Damaged("something is doubled on an empty stack");
-      return Push(stack_.back());
+      if (!stack_.Has(1)) return Damaged("something is doubled on an empty stack");
+      return Push(stack_.top());
     case pickle::kProtocol:
       return Protocol();
     case pickle::kFrame: {
       // Frames only help to read ahead; what they promise is checked by every later read.
       uint64_t size;
-      return Read(&size) ? Step::kNext : EndsEarly();
+      return bytes_.Read(&size) ? Step::kNext : EndsEarly();
     }
     default:
       break;
   }
-  if (!marks_.empty() || stack_.size() != 1) {
+  if (stack_.has_mark() || stack_.size() != 1) {
     return Damaged("the pickle ends while something is still open");
   }
   return Step::kStopped;
@@ -294,195 +287,50 @@ Unpickler::Step Unpickler::StackOrMemo(uint8_t opcode) {
 
 Unpickler::Step Unpickler::Protocol() {
   uint8_t version;
-  if (!Read(&version)) return EndsEarly();
+  if (!bytes_.Read(&version)) return EndsEarly();
   if (version <= kNewestPickleProtocol) return Step::kNext;
   return Damaged(Concat("the pickle protocol ", version, " is newer than ", kNewestPickleProtocol,
                         ", the newest known"));
 }
 
-Unpickler::Step Unpickler::Push(PickleValue value) {
-  if (!Grow(&stack_)) return OutOfMemory();
-  stack_.push_back(value);
-  return Step::kNext;
-}
-
-Unpickler::Step Unpickler::PushInteger(int64_t number) {
-  if (PickleValue::FitsInline(number)) return Push(PickleValue::Integer(number));
-  auto* wide = static_cast<int64_t*>(tree_.arena_.Allocate(sizeof(int64_t)));
-  if (wide == nullptr) return OutOfMemory();
-  *wide = number;
-  return Push(PickleValue::Object(PickleKind::kWideInteger, wide));
-}
-
-Unpickler::Step Unpickler::PushUnsigned(uint64_t number) {
-  if (number <= uint64_t{INT64_MAX}) return PushInteger(static_cast<int64_t>(number));
-  auto* wide = static_cast<uint64_t*>(tree_.arena_.Allocate(sizeof(uint64_t)));
-  if (wide == nullptr) return OutOfMemory();
-  *wide = number;
-  return Push(PickleValue::Object(PickleKind::kUnsigned, wide));
-}
-
-Unpickler::Step Unpickler::PushLong(std::string_view digits) {
-  const bool negative = !digits.empty() && static_cast<int8_t>(digits.back()) < 0;
-  const char filler = negative ? '\xff' : '\0';
-  // Bytes that only repeat the sign say nothing.
-  while (digits.size() > sizeof(uint64_t) && digits.back() == filler) digits.remove_suffix(1);
-  if (digits.size() > sizeof(uint64_t)) {
-    return Push(PickleValue::OfKind(PickleKind::kHugeInteger));
-  }
-  uint64_t number = negative ? ~uint64_t{0} : 0;
-  if (!digits.empty()) std::memcpy(&number, digits.data(), digits.size());
-  if (!negative) return PushUnsigned(number);
-  if (number <= uint64_t{INT64_MAX}) return Push(PickleValue::OfKind(PickleKind::kHugeInteger));
-  return PushInteger(static_cast<int64_t>(number));
-}
-
-Unpickler::Step Unpickler::PushFloat(double number) {
-  auto* wide = static_cast<double*>(tree_.arena_.Allocate(sizeof(double)));
-  if (wide == nullptr) return OutOfMemory();
-  *wide = number;
-  return Push(PickleValue::Object(PickleKind::kFloat, wide));
-}
-
-Unpickler::Step Unpickler::Float() {
-  uint64_t big_endian;
-  if (!Read(&big_endian)) return EndsEarly();
-  return PushFloat(std::bit_cast<double>(__builtin_bswap64(big_endian)));
-}
-
-Unpickler::Step Unpickler::PushText(std::string_view text, bool stable) {
-  const auto found = tree_.text_numbers_.find(text);
-  if (found != tree_.text_numbers_.end()) return Push(PickleValue::Text(found->second));
-  if (tree_.texts_.size() >= PickleValue::kNotAText || !tree_.arena_.Book(kTextEntryBytes)) {
-    return OutOfMemory();
-  }
-  if (!stable) {
-    text = tree_.arena_.Copy(text);
-    if (text.data() == nullptr) return OutOfMemory();
-  }
-  const auto number = static_cast<uint32_t>(tree_.texts_.size());
-  tree_.texts_.push_back(text);
-  tree_.text_numbers_.emplace(text, number);
-  return Push(PickleValue::Text(number));
-}
-
-// Nothing that is read here has bytes in it: that there were some is all that is kept.
-Unpickler::Step Unpickler::PushBytes() { return Push(PickleValue::OfKind(PickleKind::kBytes)); }
-
 Unpickler::Step Unpickler::PushItems(PickleKind kind, size_t first) {
-  void* memory = tree_.arena_.Allocate(sizeof(PickleItems));
-  if (memory == nullptr) return OutOfMemory();
-  auto* items = new (memory) PickleItems;
-  if (!Extend(items, stack_.data() + first, stack_.size() - first)) return OutOfMemory();
-  stack_.resize(first);
-  return Push(PickleValue::Object(kind, items));
-}
-
-bool Unpickler::Extend(PickleItems* items, const PickleValue* values, size_t count) {
-  if (count == 0) return true;
-  if (count > kMostItems - items->size) return false;
-  const size_t wanted = items->size + count;
-  if (wanted > items->capacity) {
-    // Exact at first, because most are filled once; doubled afterwards.
-    size_t capacity = items->capacity == 0 ? wanted : std::max<size_t>(wanted, items->size * 2ULL);
-    capacity = std::min(capacity, kMostItems);
-    auto* larger = static_cast<PickleValue*>(tree_.arena_.Allocate(capacity * sizeof(PickleValue)));
-    if (larger == nullptr) return false;
-    if (items->size != 0) std::copy_n(items->items, items->size, larger);
-    items->items = larger;
-    items->capacity = static_cast<uint32_t>(capacity);
-  }
-  std::copy_n(values, count, items->items + items->size);
-  items->size = static_cast<uint32_t>(wanted);
-  return true;
+  const std::optional<PickleValue> made = builder_.Container(kind, stack_.From(first));
+  if (!made) return OutOfMemory();
+  stack_.Cut(first);
+  return Push(made);
 }
 
 Unpickler::Step Unpickler::AddToTop(PickleKind kind, size_t count) {
-  if (!Has(count + 1)) return Damaged("something is added to nothing");
+  if (!stack_.Has(count + 1)) return Damaged("something is added to nothing");
   const size_t first = stack_.size() - count;
   const PickleValue target = stack_[first - 1];
   if (!target.is(kind)) {
     return Damaged(Concat("something is added to ", PickleKindName(target.kind()),
                           " as if it were ", PickleKindName(kind)));
   }
-  if (!Extend(target.items(), stack_.data() + first, count)) return OutOfMemory();
-  stack_.resize(first);
+  if (!builder_.Extend(target.items(), stack_.From(first))) return OutOfMemory();
+  stack_.Cut(first);
   return Step::kNext;
 }
 
 Unpickler::Step Unpickler::AddFromMark(PickleKind kind) {
-  if (marks_.empty()) return Damaged("a list, set or dict ends that did not begin");
-  const size_t count = stack_.size() - marks_.back();
+  if (!stack_.has_mark()) return Damaged("a list, set or dict ends that did not begin");
+  const size_t count = stack_.size() - stack_.mark();
   if (kind == PickleKind::kDict && count % 2 != 0) {
     return Damaged("a dict has a key without a value");
   }
-  marks_.pop_back();
+  stack_.TakeMark();
   return AddToTop(kind, count);
 }
 
 Unpickler::Step Unpickler::Put(uint64_t index) {
-  if (!Has(1)) return Damaged("nothing is there to be remembered");
-  const PickleValue value = stack_.back();
-  if (index > memo_.size() + kMemoGap) {
-    if (!tree_.arena_.Book(kSparseEntryBytes)) return OutOfMemory();
-    if (sparse_memo_.insert_or_assign(index, value).second) ++memo_count_;
-    return Step::kNext;
-  }
-  while (memo_.size() <= index) {
-    if (!Grow(&memo_)) return OutOfMemory();
-    memo_.emplace_back();
-    memo_set_.push_back(false);
-  }
-  if (!memo_set_[index]) ++memo_count_;
-  memo_[index] = value;
-  memo_set_[index] = true;
-  return Step::kNext;
+  if (!stack_.Has(1)) return Damaged("nothing is there to be remembered");
+  return memo_.Put(index, stack_.top()) ? Step::kNext : OutOfMemory();
 }
 
 Unpickler::Step Unpickler::Get(uint64_t index) {
-  if (index < memo_.size() && memo_set_[index]) return Push(memo_[index]);
-  if (!sparse_memo_.empty()) {
-    const auto found = sparse_memo_.find(index);
-    if (found != sparse_memo_.end()) return Push(found->second);
-  }
+  if (const PickleValue* value = memo_.Get(index)) return Push(*value);
   return Damaged(Concat("number ", index, " was never remembered"));
-}
-
-// In a dict that is still open lie keys and values by turns. What is no text where a key is due
-// was about to be appended, one by one, to the list before it.
-void Unpickler::FoldOpenValues(size_t first) {
-  size_t kept = first;
-  for (size_t key = first; key + 1 < stack_.size();) {
-    size_t end = key + 2;
-    while (end < stack_.size() && !stack_[end].is(PickleKind::kText)) ++end;
-    for (size_t child = end - 1; child > key + 1; --child) {
-      const PickleValue parent = stack_[child - 1];
-      if (parent.is(PickleKind::kList)) Extend(parent.items(), &stack_[child], 1);
-    }
-    stack_[kept++] = stack_[key];
-    stack_[kept++] = stack_[key + 1];
-    key = end;
-  }
-  stack_.resize(kept);
-}
-
-bool Unpickler::Salvage() {
-  while (!marks_.empty()) {
-    const size_t first = marks_.back();
-    marks_.pop_back();
-    if (first > fence()) {
-      const PickleValue target = stack_[first - 1];
-      if (target.is(PickleKind::kDict)) FoldOpenValues(first);
-      const bool open = target.is(PickleKind::kDict) || target.is(PickleKind::kList);
-      const size_t count = stack_.size() - first;
-      if (open && !Extend(target.items(), stack_.data() + first, count)) return false;
-    }
-    stack_.resize(first);
-  }
-  // A list or dict with nothing in it is not worth the name of a partial result.
-  if (stack_.empty()) return false;
-  const PickleItems* items = stack_.front().identity();
-  return items != nullptr && items->size != 0;
 }
 
 }  // namespace vramstow

@@ -49,38 +49,39 @@ Unpickler::Step Unpickler::Refuse(uint8_t opcode) {
   if (opcode == pickle::kGlobal || opcode == pickle::kInstance) {
     std::string_view module;
     std::string_view object;
-    if (!ReadLine(&module) || !ReadLine(&object)) return EndsEarly();
+    if (!bytes_.ReadLine(&module) || !bytes_.ReadLine(&object)) return EndsEarly();
     name = Concat(" ", Quoted(Concat(module, ".", object)));
   } else if (opcode == pickle::kStackGlobal) {
     std::string_view parts[2] = {"?", "?"};
-    for (size_t i = 0; i < 2 && Has(2); ++i) {
-      const uint32_t text = stack_[stack_.size() - 2 + i].AsText();
-      if (text != PickleValue::kNotAText) parts[i] = tree_.Text(text);
+    for (size_t i = 0; i < 2 && stack_.Has(2); ++i) {
+      const PickleValue part = stack_[stack_.size() - 2 + i];
+      if (part.is(PickleKind::kText)) parts[i] = builder_.TextOf(part);
     }
     name = Concat(" ", Quoted(Concat(parts[0], ".", parts[1])));
   }
   refusal_ = absl::PermissionDeniedError(
-      Concat("at byte ", opcode_offset(), " the pickle asks ", what, name,
+      Concat("at byte ", opcode_offset_, " the pickle asks ", what, name,
              "; a memory snapshot is made of numbers, texts, lists and dicts only, so "
              "nothing of the file was used"));
   return Step::kFailed;
 }
 
 Unpickler::Step Unpickler::Damaged(std::string_view what) {
-  damage_ = Concat("the pickle is damaged at byte ", opcode_offset(), ": ", what);
+  damage_ = Concat("the pickle is damaged at byte ", opcode_offset_, ": ", what);
   return Step::kFailed;
 }
 
 Unpickler::Step Unpickler::EndsEarly() {
-  damage_ = Concat("the pickle ends early, after ", end_ - begin_,
-                   " bytes, in the middle of what begins at byte ", opcode_offset());
+  damage_ = Concat("the pickle ends early, after ", bytes_.size(),
+                   " bytes, in the middle of what begins at byte ", opcode_offset_);
   return Step::kFailed;
 }
 
 Unpickler::Step Unpickler::OutOfMemory() {
-  refusal_ = absl::ResourceExhaustedError(Concat(
-      "at byte ", opcode_offset(), " of ", end_ - begin_, " the pickle would take more than ",
-      tree_.arena_.max_bytes(), " bytes of memory, which no memory snapshot of its length does"));
+  refusal_ = absl::ResourceExhaustedError(
+      Concat("at byte ", opcode_offset_, " of ", bytes_.size(), " the pickle would take more than ",
+             builder_.arena()->max_bytes(),
+             " bytes of memory, which no memory snapshot of its length does"));
   return Step::kFailed;
 }
 

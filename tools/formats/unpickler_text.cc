@@ -80,19 +80,9 @@ bool UnescapeRawUnicode(std::string_view line, std::string* text) {
 
 }  // namespace
 
-bool Unpickler::ReadLine(std::string_view* line) {
-  const void* found = std::memchr(next_, '\n', static_cast<size_t>(end_ - next_));
-  if (found == nullptr) return false;
-  const char* line_end = static_cast<const char*>(found);
-  *line = {next_, static_cast<size_t>(line_end - next_)};
-  next_ = line_end + 1;
-  if (!line->empty() && line->back() == '\r') line->remove_suffix(1);
-  return true;
-}
-
 Unpickler::Step Unpickler::TextProtocol(uint8_t opcode) {
   std::string_view line;
-  if (next_ == end_ || !ReadLine(&line)) return EndsEarly();
+  if (!bytes_.ReadLine(&line)) return EndsEarly();
   std::string text;
   switch (opcode) {
     case pickle::kIntText:
@@ -101,8 +91,8 @@ Unpickler::Step Unpickler::TextProtocol(uint8_t opcode) {
       [[fallthrough]];
     case pickle::kLongText: {
       if (line.ends_with('L')) line.remove_suffix(1);
-      if (const auto number = ParseNumber<int64_t>(line)) return PushInteger(*number);
-      if (const auto number = ParseNumber<uint64_t>(line)) return PushUnsigned(*number);
+      if (const auto number = ParseNumber<int64_t>(line)) return Push(builder_.Integer(*number));
+      if (const auto number = ParseNumber<uint64_t>(line)) return Push(builder_.Unsigned(*number));
       const size_t first = line.starts_with('-') ? 1 : 0;
       if (line.size() == first || line.find_first_not_of("0123456789", first) != line.npos) {
         return Damaged("a number is expected");
@@ -111,14 +101,14 @@ Unpickler::Step Unpickler::TextProtocol(uint8_t opcode) {
     }
     case pickle::kFloatText: {
       const auto number = ParseNumber<double>(line);
-      return number ? PushFloat(*number) : Damaged("a number is expected");
+      return number ? Push(builder_.Float(*number)) : Damaged("a number is expected");
     }
     case pickle::kStringText:
       if (!Unquote(line, &text)) return Damaged("a text in quotes is expected");
-      return PushText(text, /*stable=*/false);
+      return Push(builder_.Text(text, /*stable=*/false));
     case pickle::kUnicodeText:
       if (!UnescapeRawUnicode(line, &text)) return Damaged("a text has a wrong escape");
-      return PushText(text, /*stable=*/false);
+      return Push(builder_.Text(text, /*stable=*/false));
     default: {
       const auto index = ParseNumber<uint64_t>(line);
       if (!index) return Damaged("a number is expected");

@@ -1,0 +1,46 @@
+// PickleMemo: the values that a pickle stored under a number, to use them again.
+//
+// Idea: the numbers of an ordinary pickle count up from 0, so a plain table has them. A number far
+// beyond those goes into a hash table: a file of ten bytes must not cost a table of gigabytes.
+//
+// Ownership: books its memory in the arena, which must outlive it. Threads: one. Errors: false
+// where the budget is spent; no value where nothing was stored. Units: none.
+// Source: PUT, GET and MEMOIZE in Python's documentation of pickletools.
+#ifndef VRAMSTOW_TOOLS_FORMATS_PICKLE_MEMO_H_
+#define VRAMSTOW_TOOLS_FORMATS_PICKLE_MEMO_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/formats/arena.h"
+#include "tools/formats/pickle_value.h"
+
+namespace vramstow {
+
+class PickleMemo {
+ public:
+  explicit PickleMemo(Arena* arena) : arena_(arena) {}
+
+  // The number that MEMOIZE gives to the next value: how many are stored.
+  uint64_t count() const { return count_; }
+  bool Put(uint64_t index, PickleValue value);
+  // Null: nothing was stored under this number. Valid until the next Put.
+  const PickleValue* Get(uint64_t index) const {
+    if (index < dense_.size() && is_set_[index]) return &dense_[index];
+    return sparse_.empty() ? nullptr : GetSparse(index);
+  }
+
+ private:
+  const PickleValue* GetSparse(uint64_t index) const;
+
+  Arena* arena_;
+  std::vector<PickleValue> dense_;
+  std::vector<bool> is_set_;
+  absl::flat_hash_map<uint64_t, PickleValue> sparse_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_PICKLE_MEMO_H_

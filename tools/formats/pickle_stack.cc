@@ -1,0 +1,44 @@
+#include "tools/formats/pickle_stack.h"
+
+#include "tools/formats/pickle_builder.h"
+
+namespace vramstow {
+
+bool PickleStack::CloseOpenContainers(PickleBuilder* builder) {
+  while (has_mark()) {
+    const size_t first = TakeMark();
+    if (first > fence()) {
+      const PickleValue target = values_[first - 1];
+      if (target.is(PickleKind::kDict)) FoldOpenDict(first, builder);
+      const bool open = target.is(PickleKind::kDict) || target.is(PickleKind::kList);
+      if (open && !builder->Extend(target.items(), From(first))) return false;
+    }
+    Cut(first);
+  }
+  // A list or dict with nothing in it is not worth the name of a partial result.
+  if (values_.empty()) return false;
+  const PickleItems* items = values_.front().identity();
+  return items != nullptr && items->size != 0;
+}
+
+// In a dict that is still open, keys and values lie by turns. A value that is no text where a key
+// is due was about to be appended, one by one, to the list before it.
+void PickleStack::FoldOpenDict(size_t first, PickleBuilder* builder) {
+  size_t kept = first;
+  for (size_t key = first; key + 1 < values_.size();) {
+    size_t end = key + 2;
+    while (end < values_.size() && !values_[end].is(PickleKind::kText)) ++end;
+    for (size_t child = end - 1; child > key + 1; --child) {
+      const PickleValue parent = values_[child - 1];
+      if (parent.is(PickleKind::kList)) {
+        builder->Extend(parent.items(), std::span(values_).subspan(child, 1));
+      }
+    }
+    values_[kept++] = values_[key];
+    values_[kept++] = values_[key + 1];
+    key = end;
+  }
+  Cut(kept);
+}
+
+}  // namespace vramstow
