@@ -138,8 +138,8 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            {.required = true, .one_of = {"build", "status", "remove"}}},
           {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
           {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
-          {"--observer", &observer, "The observer, in place of the allocator"},
-          {"--values", &values, "What computes the values of a rehearsal, in its place"},
+          {"--observer", &observer, "Act on the observer of PyTorch's own allocator"},
+          {"--values", &values, "Act on the library that computes the values of a rehearsal"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

@@ -24,15 +24,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Releases whose allocator interface the adapter was tested with.
-constexpr const char* kTestedReleases[] = {"2.11.", "2.15."};
-constexpr char kPrefix[] = "torch-";
-constexpr char kObserverPrefix[] = "torch-observer-";
-constexpr char kValuesPrefix[] = "torch-values-";
-// Releases whose allocator calls an observer back: 2.1 to 2.15.
-constexpr int kObservedMajor = 2;
-constexpr int kFirstObservedMinor = 1;
-constexpr int kLastObservedMinor = 15;
+// What one kind of library is made of, and which releases 2.x of PyTorch it knows.
+struct KindFacts {
+  const char* folder;  // of its .cc files, below the sources
+  const char* prefix;  // of the compiled library's name
+  bool (*knows)(int minor);
+  const char* otherwise;  // what to say of a release that it does not know
+};
+
+// By AdapterKind.
+constexpr KindFacts kKinds[] = {
+    // The releases whose allocator interface it was tested with.
+    {"torch", "torch-", [](int minor) { return minor == 11 || minor == 15; },
+     "has an allocator interface that this vramstow does not know (it knows 2.11 and 2.15)."},
+    // The releases whose allocator calls an observer back.
+    {"observer", "torch-observer-", [](int minor) { return minor >= 1 && minor <= 15; },
+     "is not one that this vramstow can observe (2.1 to 2.15)."},
+    // It asks PyTorch's dispatcher, whose interface is the same in all releases that were tried.
+    {"values", "torch-values-", nullptr, ""},
+};
+constexpr int kMajor = 2;
+constexpr char kPrefix[] = "torch-";  // of all kinds
 constexpr char kSuffix[] = ".so";
 
 std::string ReadFile(const fs::path& path) {
@@ -74,34 +86,11 @@ std::string CompilerMark(const std::string& compiler) {
   return absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
 }
 
-// The folder of a kind's .cc files.
-const char* FolderOf(AdapterKind kind) {
-  switch (kind) {
-    case AdapterKind::kObserver:
-      return "observer";
-    case AdapterKind::kValues:
-      return "values";
-    case AdapterKind::kAllocator:
-      break;
-  }
-  return "torch";
-}
-
-const char* PrefixOf(AdapterKind kind) {
-  switch (kind) {
-    case AdapterKind::kObserver:
-      return kObserverPrefix;
-    case AdapterKind::kValues:
-      return kValuesPrefix;
-    case AdapterKind::kAllocator:
-      break;
-  }
-  return kPrefix;
-}
+const KindFacts& FactsOf(AdapterKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
 // The headers, and the .cc files of one folder: those of an observer lie below the adapter's.
 std::vector<fs::path> SourceFiles(const std::string& sources, AdapterKind kind) {
-  const char* folder = FolderOf(kind);
+  const char* folder = FactsOf(kind).folder;
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(sources, error)) {
@@ -193,25 +182,13 @@ void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
 }
 
 absl::Status CheckRelease(const std::string& release, AdapterKind kind) {
-  // It asks PyTorch's dispatcher, whose interface is the same in all releases that are tested.
-  if (kind == AdapterKind::kValues) return absl::OkStatus();
-  if (kind == AdapterKind::kObserver) {
-    const std::vector<std::string> numbers = absl::StrSplit(release, '.');
-    const int major = std::atoi(numbers[0].c_str());
-    const int minor = numbers.size() < 2 ? 0 : std::atoi(numbers[1].c_str());
-    if (major == kObservedMajor && minor >= kFirstObservedMinor && minor <= kLastObservedMinor) {
-      return absl::OkStatus();
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "PyTorch ", release, " is not one that this vramstow can observe (2.1 to 2.15)."));
-  }
-  const bool tested = std::any_of(std::begin(kTestedReleases), std::end(kTestedReleases),
-                                  [&](const char* start) { return release.starts_with(start); });
-  if (tested) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("PyTorch ", release,
-                   " has an allocator interface that this vramstow does not know "
-                   "(it knows 2.11 and 2.15)."));
+  const KindFacts& facts = FactsOf(kind);
+  if (facts.knows == nullptr) return absl::OkStatus();
+  const std::vector<std::string> numbers = absl::StrSplit(release, '.');
+  const int major = std::atoi(numbers[0].c_str());
+  const int minor = numbers.size() < 2 ? 0 : std::atoi(numbers[1].c_str());
+  if (major == kMajor && facts.knows(minor)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("PyTorch ", release, " ", facts.otherwise));
 }
 
 }  // namespace
@@ -290,7 +267,8 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
   AddTo(&hash, absl::StrCat(torch.release, torch.cxx11_abi ? " 1 " : " 0 ", torch.folder));
   Adapter adapter;
   adapter.compiler = FindCompiler();
-  const std::string stem = absl::StrCat(PrefixOf(kind), torch.release, "-", absl::Hex(hash), "-");
+  const std::string stem =
+      absl::StrCat(FactsOf(kind).prefix, torch.release, "-", absl::Hex(hash), "-");
   if (adapter.compiler.empty()) {
     // One that was compiled when there was a compiler is as good.
     for (const std::string& known : ListAdapters(folder)) {
