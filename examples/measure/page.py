@@ -14,9 +14,8 @@ _NONE = "-"
 _FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that is not about the peak of what a technique changes.
 _BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
-# No line of the page is wider.
-_LEAST = 20  # columns of a cell that is wrapped
-_COLUMNS = 140
+_COLUMNS = 140  # no line of the page is wider
+_LEAST = 20  # what the last cell of a row needs to be the one that is wrapped
 _HEADER = (
     "| technique | allocated | reserved | in the pool | used | host | calls | published |",
     "|---" * 8 + "|",
@@ -211,9 +210,10 @@ def _row_lines(line: str) -> list[str]:
     cells = line[2:-2].split(" | ")
     which = len(cells) - 1
     if _COLUMNS - (len(line) - len(cells[which])) < _LEAST:
-        which = max(range(len(cells)), key=lambda i: len(cells[i]))
+        # A cell without a space, such as a link, cannot be wrapped.
+        which = max(range(len(cells)), key=lambda i: (" " in cells[i], len(cells[i])))
     left = _COLUMNS - (len(line) - len(cells[which]))
-    start, *rest = _wrapped(cells[which], max(left, _LEAST))
+    start, *rest = _wrapped(cells[which], max(left, 1))
     before, after = "| " * which, " |" * (len(cells) - 1 - which)
     cells[which] = start
     return [f"| {' | '.join(cells)} |", *(f"{before}| {text} |{after}" for text in rest)]
