@@ -7,8 +7,8 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "base/keep_errno.h"
 #include "interpose/shim/core_loader.h"
-#include "interpose/shim/keep_errno.h"
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
 #include "interpose/shim/seam.h"

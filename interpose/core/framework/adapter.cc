@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "include/vramstow/framework.h"
 #include "interpose/core/framework/framework.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "interpose/core/framework/observed.h"
 #include "interpose/core/pools/out_of_memory.h"
 #include "interpose/core/pools/pool_trace.h"
@@ -10,7 +11,6 @@
 #include "interpose/core/pools/regions.h"
 #include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/trace.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"
 #include "interpose/core/runtime/settings.h"

@@ -2,11 +2,11 @@
 
 #include <cuda.h>
 
+#include "base/keep_errno.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
-#include "interpose/shim/keep_errno.h"
 
 #define VRAMSTOW_IMPLEMENTATION
 #include "include/vramstow/framework.h"

@@ -1,6 +1,6 @@
 #include "interpose/core/handlers/record.h"
 
-#include "interpose/core/runtime/keep_errno.h"
+#include "base/keep_errno.h"
 
 namespace vramstow::handlers {
 

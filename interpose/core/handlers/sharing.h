@@ -4,9 +4,9 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_SHARING_H_
 
+#include "base/keep_errno.h"
 #include "interpose/core/handlers/record.h"
 #include "interpose/core/pools/ipc.h"
-#include "interpose/core/runtime/keep_errno.h"
 
 namespace vramstow::handlers {
 

@@ -5,8 +5,8 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_VIRTUAL_MEMORY_H_
 
+#include "base/keep_errno.h"
 #include "interpose/core/handlers/record.h"
-#include "interpose/core/runtime/keep_errno.h"
 
 namespace vramstow::handlers {
 

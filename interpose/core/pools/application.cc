@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/this_thread.h"
 
 #define VRAMSTOW_IMPLEMENTATION

@@ -1,11 +1,11 @@
 // Contexts, streams and captures come and go: what the pools have to know of it.
 #include <time.h>
 
+#include "base/keep_errno.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 
 namespace vramstow {

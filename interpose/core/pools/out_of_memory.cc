@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "interpose/core/record/trace.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 
 namespace vramstow {

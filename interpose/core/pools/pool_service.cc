@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "base/typed_event.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/imports.h"
@@ -13,7 +14,6 @@
 #include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/kernel_arguments.h"
 #include "interpose/core/runtime/process.h"
 #include "tracer/capture/caller.h"

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "allocator/core/host_memory.h"
+#include "base/keep_errno.h"
 #include "interpose/core/pools/application.h"
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/pool_settings.h"
@@ -10,7 +11,6 @@
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"

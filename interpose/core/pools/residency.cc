@@ -1,10 +1,10 @@
 #include "interpose/core/pools/residency.h"
 
+#include "base/keep_errno.h"
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/pools/regions.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 

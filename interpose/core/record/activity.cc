@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 
+#include "base/keep_errno.h"
 #include "base/typed_event.h"
 #include "interpose/core/record/trace.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"

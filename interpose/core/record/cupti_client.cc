@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "interpose/core/runtime/keep_errno.h"
+#include "base/keep_errno.h"
 
 namespace vramstow {
 namespace {

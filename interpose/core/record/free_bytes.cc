@@ -1,31 +1,11 @@
 #include "interpose/core/record/free_bytes.h"
 
+#include "base/keep_errno.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
+#include "interpose/core/runtime/relaxed_capture_mode.h"
 
 namespace vramstow {
-namespace {
-
-// The next calls of this thread are not held against a capture, whatever mode the program chose.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const Driver& driver)
-      : exchange_(driver.cuThreadExchangeStreamCaptureMode()) {
-    if (exchange_ != nullptr) exchange_(&mode_);
-  }
-  ~RelaxedCapture() {
-    if (exchange_ != nullptr) exchange_(&mode_);
-  }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  decltype(&::cuThreadExchangeStreamCaptureMode) const exchange_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
-
-}  // namespace
 
 // Of the current device. False: the driver does not say.
 bool FreeBytes::Ask(size_t* free_bytes, size_t* total_bytes) const {
@@ -33,7 +13,7 @@ bool FreeBytes::Ask(size_t* free_bytes, size_t* total_bytes) const {
   auto* memory_info =
       reinterpret_cast<decltype(&::cuMemGetInfo_v2)>(driver_.real(Hook::kcuMemGetInfo_v2));
   if (memory_info == nullptr) return false;
-  RelaxedCapture relaxed(driver_);
+  RelaxedCaptureMode relaxed(driver_);
   return memory_info(free_bytes, total_bytes) == CUDA_SUCCESS;
 }
 

@@ -1,9 +1,9 @@
 #include "interpose/core/record/launches.h"
 
+#include "base/keep_errno.h"
 #include "base/typed_event.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "interpose/core/runtime/keep_errno.h"
+#include "base/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/settings.h"
 

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "base/typed_event.h"
 #include "base/units.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/this_thread.h"

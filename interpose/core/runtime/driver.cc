@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/event.h"
-#include "interpose/core/runtime/keep_errno.h"
+#include "base/keep_errno.h"
 
 namespace vramstow {
 

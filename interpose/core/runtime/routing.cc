@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "base/keep_errno.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"

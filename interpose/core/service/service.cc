@@ -4,16 +4,17 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/keep_errno.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/offloading.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
-#include "interpose/core/runtime/keep_errno.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"
+#include "interpose/core/runtime/relaxed_capture_mode.h"
 #include "interpose/core/service/control_socket.h"
 #include "interpose/core/service/control_verbs.h"
 
@@ -75,9 +76,7 @@ void* Service::Run(void* self) {
   auto* const service = static_cast<Service*>(self);
   // Whatever the driver calls from here is its own affair.
   const ReentrancyGuard guard;
-  auto* exchange = service->links_.driver.cuThreadExchangeStreamCaptureMode();
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (exchange != nullptr) exchange(&mode);
+  const RelaxedCaptureMode relaxed(service->links_.driver);
   service->Loop();
   return nullptr;
 }

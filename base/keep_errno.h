@@ -2,8 +2,8 @@
 // the caller's errno.
 //
 // Ownership, errors, units: none. Threads: errno is the thread's own.
-#ifndef VRAMSTOW_INTERPOSE_SHIM_KEEP_ERRNO_H_
-#define VRAMSTOW_INTERPOSE_SHIM_KEEP_ERRNO_H_
+#ifndef VRAMSTOW_BASE_KEEP_ERRNO_H_
+#define VRAMSTOW_BASE_KEEP_ERRNO_H_
 
 #include <errno.h>
 
@@ -22,4 +22,4 @@ class KeepErrno {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_INTERPOSE_SHIM_KEEP_ERRNO_H_
+#endif  // VRAMSTOW_BASE_KEEP_ERRNO_H_
