@@ -47,7 +47,7 @@ bool HostBudget::Allows(const State& state, uint64_t bytes) {
   spent_ = true;
   fprintf(stderr,
           "vramstow: the simulated memory holds %s, a quarter of what this machine had free: "
-          "kernels have no effect from here on. Say contents=discard or effects=off if nothing "
+          "kernels have no effect from here on. Say contents=discard or emulation=off if nothing "
           "needs their results.\n",
           FormatBytes(written).text);
   return false;

@@ -88,7 +88,7 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
     }
   }
   const bool known = Known(function->program).names_are_known;
-  const char* reason = known ? "" : " (effects are known of PyTorch 2.15 only)";
+  const char* reason = known ? "" : " (only the kernels of PyTorch 2.15 are known)";
   NoteIdleLaunch(*state, function->name, why.empty() ? reason : LastingName(why));
   return nullptr;
 }

@@ -40,5 +40,5 @@ def test_a_kernel_of_another_release_does_nothing(
     job = rehearse(python, PROGRAMS / "known_kernel.py", library, card="h200,kernels=list")
     assert job.status == 0, job.err
     assert job.out.strip() == filled
-    told = "(effects are known of PyTorch 2.15 only)" in job.err
+    told = "(only the kernels of PyTorch 2.15 are known)" in job.err
     assert told == (filled == "0.0")

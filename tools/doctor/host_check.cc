@@ -214,7 +214,7 @@ Finding CheckMemory() {
   const uint64_t group = LeftInControlGroup();
   const uint64_t usable = std::min(available, group);
   const std::string said =
-      absl::StrCat(Bytes(usable), " of host memory can be had",
+      absl::StrCat(Bytes(usable), " of host memory can be used",
                    group < available ? ", within this control group's limit" : "");
   if (usable >= kLittleMemory) return {"host.memory", Verdict::kGood, said, ""};
   return {

@@ -1,4 +1,4 @@
-// python.*: the interpreter of this shell, its PyTorch, and whether an adapter for it can be had.
+// python.*: the interpreter of this shell, its PyTorch, and whether an adapter for it can be built.
 #include <cstdlib>
 #include <string>
 #include <vector>

@@ -27,7 +27,7 @@ TorchAllocator::Position TorchAllocator::BestExpandable(Pool* pool, Position fir
   return best;
 }
 
-// Where `size` bytes can be had by adding memory: the lowest such place, or a new segment.
+// Where adding memory gives `size` free bytes in a row: the lowest such place, or a new segment.
 TorchAllocator::Block* TorchAllocator::FindRoom(Pool* pool, uint64_t size, uint32_t stream) {
   const auto has_room = [size](const Block* block) {
     uint64_t bytes = 0;

@@ -326,7 +326,7 @@ int FreeAsync() {
   return 0;
 }
 
-// Until there is no more; then everything can be had again.
+// Takes memory until there is no more, and gives all of it back: all can be taken again.
 int OutOfMemory() {
   const PoolApi api = StartPoolApi();
   for (int round = 0; round < 2; ++round) {
