@@ -16,7 +16,17 @@ RecorderError Recorder::Open(const RecorderConfig& config) {
 
 uint32_t Recorder::CaptureStack(EventKind kind) {
   RecorderState* const state = state_.load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->CaptureStack(kind);
+  return state == nullptr ? 0 : state->CaptureStack(kind, CaptureMode::kMayAsk);
+}
+
+uint32_t Recorder::CaptureStackQuietly(EventKind kind) {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->CaptureStack(kind, CaptureMode::kQuiet);
+}
+
+void Recorder::LookAtLibraries() {
+  RecorderState* const state = state_.load(std::memory_order_acquire);
+  if (state != nullptr) state->LookAtLibraries();
 }
 
 uint32_t Recorder::NameStack(uint32_t stack, const StackName* names, size_t count) {

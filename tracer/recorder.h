@@ -35,6 +35,8 @@ enum class RecorderError {
 // first. The preloaded shim owns the storage, because a library that comes by dlopen should not
 // bring thread-local storage of its own; a test passes a function over a thread_local.
 using ThreadSlot = void** (*)();
+// Has `ended` called with the value when the calling thread ends. 0: it cannot be done.
+using ThreadWatch = int (*)(void (*ended)(void* value), void* value);
 
 // What puts the events of different threads in order.
 enum class OrderSource : uint8_t {
@@ -68,6 +70,9 @@ struct RecorderConfig {
   // The slot is a thread_local of the initial-exec model, as those of a program are: it lies as far
   // from each thread's pointer, and an event finds it without a call.
   bool slot_is_static = false;
+  // Null, or where it cannot be done: by a thread-specific key of the recorder's own, for which
+  // glibc may use the heap once for each thread.
+  ThreadWatch thread_watch = nullptr;
 };
 
 // A frame of a stack that is no code. In a trace it is one of Python's: `kind`, in angle brackets,
@@ -102,6 +107,11 @@ class Recorder {
   uint64_t RecordWithStack(const Event& event);
   // The stack that Record would give an event of this kind here and now; 0: none.
   uint32_t CaptureStack(EventKind kind);
+  // The same for callers that hold locks of a framework: the dynamic linker is not asked. Where
+  // that cannot be done (glibc before 2.35): 0. Libraries and Python are known as they were when
+  // LookAtLibraries was called, or the other way of capturing was used.
+  uint32_t CaptureStackQuietly(EventKind kind);
+  void LookAtLibraries();
   // That stack with something inside of it that no code says: what a framework calls the work that
   // goes on. The first is the innermost. Texts that are too long are cut; a stack that the trace
   // has no room for stays as it is.

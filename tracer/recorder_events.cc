@@ -1,4 +1,5 @@
 // The path of an event: the fast one first, then what is done in all other cases.
+#include "tracer/capture/find_object.h"
 #include "tracer/recorder.h"
 #include "tracer/recorder_state.h"
 #include "tracer/thread_pointer.h"
@@ -94,7 +95,7 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   if (stacks_.mode() != StackMode::kOff && event.stack == 0 && trace_.IsRecording() &&
       stacks_.Wants(event.kind)) {
     Event with_stack = event;
-    with_stack.stack = stacks_.Take(buffer);
+    with_stack.stack = stacks_.Take(buffer, CaptureMode::kMayAsk);
     return events_.Record(buffer, with_stack);
   }
   return events_.Record(buffer, event);
@@ -128,11 +129,12 @@ uint64_t RecorderState::CountOnly() {
 
 // The calling thread's stack before it takes locks of its own, for events that it records under
 // them.
-uint32_t RecorderState::CaptureStack(EventKind kind) {
+uint32_t RecorderState::CaptureStack(EventKind kind, CaptureMode mode) {
   if (stacks_.mode() == StackMode::kOff || !trace_.IsRecording() || !stacks_.Wants(kind)) return 0;
+  if (mode == CaptureMode::kQuiet && !CanFindObjects()) return 0;
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
-  const uint32_t stack = stacks_.Take(buffer);
+  const uint32_t stack = stacks_.Take(buffer, mode);
   buffer->busy.store(false, std::memory_order_release);
   return stack;
 }

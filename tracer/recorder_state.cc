@@ -69,7 +69,7 @@ RecorderError RecorderState::Open(const RecorderConfig& config) {
   trace_.order.Start(config.order == OrderSource::kBest, &last_number_);
   single_.Start(&trace_.order.clock());
   events_.Start(&trace_, &single_, &background_);
-  threads_.Start(&trace_, this);
+  threads_.Start(&trace_, this, config.thread_watch);
   if (!tables_.Start(&trace_)) return RecorderError::kCannotMap;
   stacks_.Start(config.stacks, &trace_, &tables_);
   if (config.ring_bytes != 0) {

@@ -39,10 +39,11 @@ class RecorderState {
 
   uint64_t Record(const Event& event);
   uint64_t RecordWithStack(const Event& event);
-  uint32_t CaptureStack(EventKind kind);
+  uint32_t CaptureStack(EventKind kind, CaptureMode mode);
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count) {
     return stacks_.Name(stack, names, count);
   }
+  void LookAtLibraries() { stacks_.LookAtLibraries(); }
   TableWriter& tables() { return tables_; }
   int WriteCopy(const char* tag, bool replaces, char* name, size_t size) {
     return trace_.IsRecording() ? trace_.file.WriteCopy(tag, replaces, name, size) : EBADF;

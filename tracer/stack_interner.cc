@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "tracer/format/varint.h"
-#include "tracer/stack_tables.h"
 #include "tracer/thread_buffer.h"
 
 namespace vramstow {
@@ -74,7 +73,7 @@ bool StackInterner::Wants(EventKind kind) const {
   }
 }
 
-__attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer) {
+__attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer, CaptureMode mode) {
   FramePlace here = {};
   VRAMSTOW_HERE(here);
   if (buffer->stack == nullptr) {
@@ -82,22 +81,42 @@ __attribute__((noinline)) uint32_t StackInterner::Take(ThreadBuffer* buffer) {
     if (buffer->stack == nullptr) return 0;
   }
   StackScratch* const scratch = buffer->stack;
-  const uint64_t hash = tables_->capture.Capture(scratch, here);
+  const uint64_t hash = tables_->capture.Capture(scratch, here, mode);
   const uint32_t known = tables_->stacks.Find(hash);
-  const bool must_look = ++buffer->captures % kCapturesBetweenLooks == 0;
+  const bool must_look =
+      mode == CaptureMode::kMayAsk && ++buffer->captures % kCapturesBetweenLooks == 0;
   if (known != 0 && !must_look) [[likely]]
     return known;
-  const uint32_t stack = InternNew(scratch, hash, here);
+  const uint32_t stack = InternNew(scratch, hash, here, mode);
   asm volatile("");  // no tail call: this function's frame is where the walk begins
   return stack;
 }
 
 // Writes a stack that the trace does not know yet. A stack that was followed by rules of a library
 // that is gone meanwhile is nearly always such a one, so that it is noticed here.
-uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here) {
+uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,
+                                  CaptureMode mode) {
   const void* const self = trace_->Self();
   if (self == nullptr) return 0;
-  if (tables_->capture.Refresh()) hash = tables_->capture.Capture(scratch, here);
+  if (mode == CaptureMode::kMayAsk && tables_->capture.Refresh()) {
+    hash = tables_->capture.Capture(scratch, here, mode);
+  }
+  if (MergeAndMeetLibraries(scratch) && mode == CaptureMode::kQuiet) {
+    // A library that is new may lie where another one was, whose rules are still known.
+    tables_->capture.Forget();
+    hash = tables_->capture.Capture(scratch, here, mode);
+    MergeAndMeetLibraries(scratch);
+  }
+  if (!writer_->mutex()->Lock(self)) return 0;
+  uint32_t stack = tables_->stacks.Find(hash);
+  if (stack == 0 && trace_->IsRecording()) stack = EmitStack(*scratch, hash);
+  writer_->mutex()->Unlock();
+  return stack;
+}
+
+// True: one of these frames is in a library that no stack was in before.
+bool StackInterner::MergeAndMeetLibraries(StackScratch* scratch) {
+  const size_t known = tables_->callers.size();
   StackCapture::Merge(scratch);
   for (size_t i = 0; i < scratch->count; ++i) {
     const StackFrame& frame = scratch->frames[i];
@@ -106,11 +125,7 @@ uint32_t StackInterner::InternNew(StackScratch* scratch, uint64_t hash, const Fr
             ? tables_->callers.FindDirect(reinterpret_cast<const void*>(frame.place))
             : nullptr;
   }
-  if (!writer_->mutex()->Lock(self)) return 0;
-  uint32_t stack = tables_->stacks.Find(hash);
-  if (stack == 0 && trace_->IsRecording()) stack = EmitStack(*scratch, hash);
-  writer_->mutex()->Unlock();
-  return stack;
+  return tables_->callers.size() != known;
 }
 
 // 0: there is no room.

@@ -7,8 +7,9 @@
 //
 // Ownership: the tables, in memory that is never given back. Threads: Start before others know the
 // object, the rest by any thread; a thread's own buffer is busy while it takes a stack. Locks: the
-// TableWriter's. The dynamic linker may be asked, always before that lock is taken: a thread inside
-// the linker may wait for it. Errors: 0, a stack is not known or has no room. No heap. Units: none.
+// TableWriter's. The dynamic linker may be asked unless the mode is quiet, always before that lock
+// is taken: a thread inside the linker may wait for it. Errors: 0, a stack is not known or has no
+// room. No heap. Units: none.
 #ifndef VRAMSTOW_TRACER_STACK_INTERNER_H_
 #define VRAMSTOW_TRACER_STACK_INTERNER_H_
 
@@ -21,15 +22,11 @@
 #include "tracer/format/layout.h"
 #include "tracer/open_trace.h"
 #include "tracer/recorder.h"
+#include "tracer/stack_tables.h"
 #include "tracer/table_writer.h"
 
 namespace vramstow {
 
-struct CallerObject;
-struct FramePlace;
-struct StackFrame;
-struct StackScratch;
-struct StackTables;
 struct ThreadBuffer;
 
 class StackInterner {
@@ -43,7 +40,11 @@ class StackInterner {
 
   // The number of the calling thread's stack from this function on; 0: none. The buffer is the
   // thread's, and busy.
-  uint32_t Take(ThreadBuffer* buffer);
+  uint32_t Take(ThreadBuffer* buffer, CaptureMode mode);
+  // Looks which libraries and which interpreter there are, so that quiet captures know them.
+  void LookAtLibraries() {
+    if (tables_ != nullptr) tables_->capture.Refresh();
+  }
   // Recorder::NameStack.
   uint32_t Name(uint32_t stack, const StackName* names, size_t count);
 
@@ -55,7 +56,9 @@ class StackInterner {
     uint64_t place;   // from the library's beginning, or the line
   };
 
-  uint32_t InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here);
+  uint32_t InternNew(StackScratch* scratch, uint64_t hash, const FramePlace& here,
+                     CaptureMode mode);
+  bool MergeAndMeetLibraries(StackScratch* scratch);
   uint32_t EmitStack(const StackScratch& scratch, uint64_t hash)
       VRAMSTOW_REQUIRES(writer_->mutex());
   void EmitThatTablesAreFull() VRAMSTOW_REQUIRES(writer_->mutex());

@@ -32,9 +32,10 @@ void ThreadRegistry::OnThreadExit(void* buffer) {
   ended->owner->OnThreadExit(ended);
 }
 
-// Sees to it that the buffer comes back when the thread ends. (glibc takes memory from the heap for
-// it if the process uses more than 32 keys; once per thread.)
-bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) {
+// Sees to it that the buffer comes back when the thread ends. (For a key of our own glibc takes
+// memory from the heap if the process uses more than 32 keys; once per thread.)
+bool ThreadRegistry::WatchThreadExit(ThreadBuffer* buffer) const {
+  if (watch_ != nullptr && watch_(OnThreadExit, buffer) != 0) return true;
   pthread_once(&g_exit_key_once,
                [] { g_has_exit_key = pthread_key_create(&g_exit_key, OnThreadExit) == 0; });
   return g_has_exit_key && pthread_setspecific(g_exit_key, buffer) == 0;

@@ -19,6 +19,7 @@
 #include "base/thread_annotations.h"
 #include "tracer/open_trace.h"
 #include "tracer/owner_mutex.h"
+#include "tracer/recorder.h"
 #include "tracer/thread_buffer.h"
 
 namespace vramstow {
@@ -28,9 +29,10 @@ class RecorderState;
 class ThreadRegistry {
  public:
   // When a thread with a buffer ends, `owner->OnThreadExit` is called.
-  void Start(OpenTrace* trace, RecorderState* owner) {
+  void Start(OpenTrace* trace, RecorderState* owner, ThreadWatch watch) {
     trace_ = trace;
     owner_ = owner;
+    watch_ = watch;
   }
 
   // Gives this thread a buffer and puts it into the slot. Null: there is none to be had, or this is
@@ -68,10 +70,11 @@ class ThreadRegistry {
   ThreadBuffer* NewBuffer() VRAMSTOW_REQUIRES(mutex_);
   static void TakeOver(ThreadBuffer* buffer);
   static void OnThreadExit(void* buffer);
-  static bool WatchThreadExit(ThreadBuffer* buffer);
+  bool WatchThreadExit(ThreadBuffer* buffer) const;
 
   OpenTrace* trace_ = nullptr;
   RecorderState* owner_ = nullptr;
+  ThreadWatch watch_ = nullptr;
   OwnerMutex mutex_;
   ThreadBuffer* free_ VRAMSTOW_GUARDED_BY(mutex_) = nullptr;
   std::atomic<uint32_t> count_{0};

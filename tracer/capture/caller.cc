@@ -8,13 +8,7 @@
 
 #include <cstring>
 
-// Without the dynamic linker's lock; glibc 2.35 and newer.
-#if __GLIBC_PREREQ(2, 35)
-#define VRAMSTOW_HAS_FIND_OBJECT 1
-#pragma weak _dl_find_object
-#else
-#define VRAMSTOW_HAS_FIND_OBJECT 0
-#endif
+#include "tracer/capture/find_object.h"
 
 namespace vramstow {
 namespace {
@@ -35,19 +29,17 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 }
 
 bool FindMapping(const void* address, Mapping* mapping) {
-#if VRAMSTOW_HAS_FIND_OBJECT
-  if (&_dl_find_object != nullptr) {
-    dl_find_object found;
-    if (_dl_find_object(const_cast<void*>(address), &found) != 0) return false;
-    mapping->object = found.dlfo_link_map;
-    mapping->start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
-    uint64_t identity = Mix(mapping->start, reinterpret_cast<uintptr_t>(found.dlfo_map_end));
-    identity = Mix(identity, reinterpret_cast<uintptr_t>(found.dlfo_eh_frame));
-    identity = Mix(identity, reinterpret_cast<uintptr_t>(found.dlfo_link_map->l_name));
+  if (CanFindObjects()) {
+    FoundObject found;
+    if (!FindObject(address, &found)) return false;
+    mapping->object = found.object;
+    mapping->start = found.begin;
+    uint64_t identity = Mix(mapping->start, found.end);
+    identity = Mix(identity, reinterpret_cast<uintptr_t>(found.unwind_table));
+    identity = Mix(identity, reinterpret_cast<uintptr_t>(found.object->l_name));
     mapping->identity = identity | 2;
     return true;
   }
-#endif
   Dl_info info;
   link_map* object = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||

@@ -4,8 +4,11 @@
 
 namespace vramstow {
 
-uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, uint64_t key) {
-  const uint64_t word = FindUnwindRule(is_exact ? address : address - 1).Pack();
+uint64_t UnwindTable::Fill(Entry* entry, uintptr_t address, bool is_exact, CaptureMode mode,
+                           uint64_t key) {
+  const uint64_t word = FindUnwindRule(is_exact ? address : address - 1, mode).Pack();
+  // Others may find more.
+  if (word == 0 && mode == CaptureMode::kQuiet) return word;
   entry->word.store(word, std::memory_order_relaxed);
   entry->check.store(word ^ key, std::memory_order_relaxed);
   return word;
@@ -34,7 +37,7 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
                        bool* caller_is_exact) {
   const FramePlace& place = frame->place;
   frame->return_slot = frame->frame_slot = 0;
-  const UnwindRule rule = UnwindRule::Unpack(table->Find(place.address, is_exact));
+  const UnwindRule rule = UnwindRule::Unpack(table->Find(place.address, is_exact, mode_));
   uintptr_t end;
   switch (rule.kind) {
     case UnwindRule::kFromStack:
@@ -55,6 +58,7 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
       *caller_is_exact = false;
       return StepByLibrary(frame, caller);
     default:
+      if (mode_ == CaptureMode::kQuiet) is_unrepeatable_ = true;
       return false;
   }
   // A caller's frame is above. A function that has none (arm64) leaves the stack where it is.
@@ -86,6 +90,7 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
 // libunwind follows all registers, from this function on: that takes some hundred times as long.
 bool NativeStack::StepByLibrary(NativeFrame* frame, FramePlace* caller) {
   is_unrepeatable_ = true;
+  if (mode_ == CaptureMode::kQuiet) return false;
   const UnwindLibrary* const library = UnwindLibrary::Opened();
   if (library == nullptr || !library->StepOver(frame->place, caller)) return false;
   frame->end = caller->stack;
@@ -140,7 +145,9 @@ bool NativeStack::IsStillTrue(size_t from) const {
   return changed == 0;
 }
 
-void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch) {
+void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch,
+                       CaptureMode mode) {
+  mode_ = mode;
   if (epoch != epoch_) is_known_ = false;
   if (!bounds_.Has(start.stack)) {
     bounds_.Find(start.stack);

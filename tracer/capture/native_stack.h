@@ -30,7 +30,7 @@ namespace vramstow {
 class UnwindTable {
  public:
   // The packed rule for the code before this return address (or at it, if `is_exact`).
-  uint64_t Find(uintptr_t address, bool is_exact) {
+  uint64_t Find(uintptr_t address, bool is_exact, CaptureMode mode) {
     Entry& entry = entries_[Place(address)];
     const uint64_t word = entry.word.load(std::memory_order_relaxed);
     const uint64_t check = entry.check.load(std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class UnwindTable {
     const uint64_t key = address | uint64_t{is_exact} << 63;
     if ((word ^ check) == key) [[likely]]
       return word;
-    return Fill(&entry, address, is_exact, key);
+    return Fill(&entry, address, is_exact, mode, key);
   }
 
   // Forgets all: a library is gone, and another one may take its place.
@@ -54,7 +54,7 @@ class UnwindTable {
     return static_cast<size_t>(address * 0x9E3779B97F4A7C15u >> 50);
   }
   static_assert(kEntries == size_t{1} << (64 - 50));
-  uint64_t Fill(Entry* entry, uintptr_t address, bool is_exact, uint64_t key);
+  uint64_t Fill(Entry* entry, uintptr_t address, bool is_exact, CaptureMode mode, uint64_t key);
 
   Entry entries_[kEntries];
 };
@@ -97,7 +97,8 @@ class NativeStack {
 
   // Starts at a place in a function that has not returned yet. Another `epoch` than last time says
   // that nothing of then can be relied on.
-  void Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch);
+  void Walk(UnwindTable* table, const FramePlace& start, uint64_t epoch,
+            CaptureMode mode = CaptureMode::kMayAsk);
 
   // Another thread's stack comes next.
   void Forget() {
@@ -120,6 +121,7 @@ class NativeStack {
   }
 
   StackBounds bounds_;
+  CaptureMode mode_;  // of this walk
   uint64_t epoch_;
   size_t begin_;
   bool is_known_;  // frames_ from begin_ on can be looked at again

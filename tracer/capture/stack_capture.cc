@@ -17,7 +17,7 @@ uint64_t HashOf(const StackFrame* frames, size_t count) {
 
 }  // namespace
 
-uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here) {
+uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode) {
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
   scratch->segment_count = 0;
   scratch->python_count = 0;
@@ -31,7 +31,7 @@ uint64_t StackCapture::Capture(StackScratch* scratch, const FramePlace& here) {
       hash = MixInto(hash, HashOf(scratch->python, scratch->python_count) + segments);
     }
   }
-  scratch->native.Walk(&rules_, here, generation);
+  scratch->native.Walk(&rules_, here, generation, mode);
   return MixInto(hash, scratch->native.frames()[0].hash + scratch->native.count()) | 1;
 }
 
@@ -64,6 +64,16 @@ void StackCapture::Merge(StackScratch* scratch) {
   scratch->count = static_cast<size_t>(out - scratch->frames);
 }
 
+void StackCapture::Forget() {
+  rules_.Clear();
+  BeginGeneration();
+}
+
+// An odd number is added: the hash that begins with it differs in all bits.
+void StackCapture::BeginGeneration() {
+  generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
+}
+
 bool StackCapture::Refresh() {
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return false;
   const LibraryCounts now = CountLibraries();
@@ -84,8 +94,7 @@ bool StackCapture::Refresh() {
     python_.Check();
     changed = changed || python_.state() == PythonRuntime::State::kUsable;
   }
-  // An odd number: the hash that begins with it differs in all bits.
-  if (changed) generation_.fetch_add(0x9E3779B97F4A7C15u, std::memory_order_relaxed);
+  if (changed) BeginGeneration();
   is_refreshing_.store(false, std::memory_order_release);
   return changed;
 }

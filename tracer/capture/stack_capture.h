@@ -9,7 +9,7 @@
 //
 // Ownership: one StackCapture for a recorder, one StackScratch for each thread, both in memory that
 // is zero at first. Threads: any number at once, each with its own scratch. Errors: a stack that
-// cannot be followed ends early. No heap; no lock, but for Refresh the one of the list of
+// cannot be followed ends early. No heap; no lock in quiet mode; otherwise that of the list of
 // libraries: so callers must hold none that a thread inside the dynamic linker could wait for.
 // Units: addresses.
 #ifndef VRAMSTOW_TRACER_CAPTURE_STACK_CAPTURE_H_
@@ -57,7 +57,7 @@ struct StackScratch {
 class StackCapture {
  public:
   // Looks at the calling thread's stack; returns its number, which is never 0.
-  uint64_t Capture(StackScratch* scratch, const FramePlace& here);
+  uint64_t Capture(StackScratch* scratch, const FramePlace& here, CaptureMode mode);
 
   // Puts the frames that were just captured in their order: scratch->frames.
   static void Merge(StackScratch* scratch);
@@ -67,9 +67,14 @@ class StackCapture {
   // While one thread looks, the others do not wait for it: they get false.
   bool Refresh();
 
+  // Forgets how code is walked: every stack has another number from now on.
+  void Forget();
+
   const PythonRuntime& python() const { return python_; }
 
  private:
+  void BeginGeneration();
+
   UnwindTable rules_;
   PythonRuntime python_;
   std::atomic<uint64_t> generation_;

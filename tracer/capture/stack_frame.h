@@ -21,6 +21,14 @@ struct StackFrame {
   Kind kind;
 };
 
+// What a capture may do besides reading memory.
+enum class CaptureMode : uint8_t {
+  kMayAsk,  // the dynamic linker, libunwind and the process's libgcc, which take their locks
+  // None of them: for callers that hold locks of a framework. A walk ends where only they know how
+  // it goes on.
+  kQuiet,
+};
+
 // Of frames beyond this the outermost are left out.
 inline constexpr size_t kMaxStackFrames = 4096;
 

@@ -1,9 +1,11 @@
 #include "tracer/capture/unwind_rule.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
 
+#include "tracer/capture/find_object.h"
 #include "tracer/capture/symbol_search.h"
 
 // libgcc's: finds the entry of .eh_frame for an address. It is in every libgcc since 3.0, also in
@@ -48,6 +50,9 @@ class Bytes {
     std::memcpy(&value, at_, sizeof value);
     at_ += sizeof value;
     return value;
+  }
+  uint64_t FixedOf(size_t bytes) {
+    return bytes == 8 ? Fixed<uint64_t>() : bytes == 4 ? Fixed<uint32_t>() : Fixed<uint16_t>();
   }
   uint64_t Unsigned() {  // LEB128
     uint64_t value = 0;
@@ -377,7 +382,37 @@ using FindEntry = const void* (*)(void* address, dwarf_eh_bases* bases);
 // The program's own. Null: there is none, or it was not looked for.
 constinit std::atomic<FindEntry> g_find_registered{nullptr};
 
-const void* FindEntryFor(uintptr_t address, dwarf_eh_bases* bases) {
+// The entry before the address, by the sorted table that linkers put in front of .eh_frame
+// (.eh_frame_hdr, of the LSB). No lock is taken.
+const void* FindEntryByTable(uintptr_t address, dwarf_eh_bases* bases) {
+  FoundObject object;
+  if (!FindObject(reinterpret_cast<const void*>(address), &object)) return nullptr;
+  if (object.unwind_table == nullptr) return nullptr;
+  const uintptr_t header = reinterpret_cast<uintptr_t>(object.unwind_table);
+  Bytes in(object.unwind_table);
+  constexpr uint32_t kUsual = 0x3B03'0001;  // version 1, a count of 4 bytes, offsets of 4 bytes
+  const uint32_t kinds = in.Fixed<uint32_t>();
+  const size_t pointer_bytes = Bytes::PointerBytes(static_cast<uint8_t>(kinds >> 8));
+  if ((kinds & 0xFFFF'00FF) != kUsual || pointer_bytes == 0) return nullptr;
+  in.Skip(pointer_bytes);
+  const uint32_t count = in.Fixed<uint32_t>();
+  struct Entry {
+    int32_t begin;  // of the function, and its description: both from the header on
+    int32_t place;
+  };
+  const Entry* const rows = reinterpret_cast<const Entry*>(in.at());
+  const int64_t wanted = static_cast<int64_t>(address - header);
+  const Entry* const after =
+      std::upper_bound(rows, rows + count, wanted,
+                       [](int64_t place, const Entry& entry) { return place < entry.begin; });
+  if (after == rows) return nullptr;
+  const Entry& entry = after[-1];
+  bases->func = reinterpret_cast<void*>(header + static_cast<uintptr_t>(intptr_t{entry.begin}));
+  return reinterpret_cast<const void*>(header + static_cast<uintptr_t>(intptr_t{entry.place}));
+}
+
+const void* FindEntryFor(uintptr_t address, CaptureMode mode, dwarf_eh_bases* bases) {
+  if (mode == CaptureMode::kQuiet) return FindEntryByTable(address, bases);
   void* const place = reinterpret_cast<void*>(address);
   const void* const entry = _Unwind_Find_FDE(place, bases);
   if (entry != nullptr) return entry;
@@ -418,9 +453,9 @@ UnwindRule UnwindRule::Unpack(uint64_t word) {
   return rule;
 }
 
-UnwindRule FindUnwindRule(uintptr_t address) {
+UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode) {
   dwarf_eh_bases bases = {};
-  const void* const entry = FindEntryFor(address, &bases);
+  const void* const entry = FindEntryFor(address, mode, &bases);
   if (entry == nullptr) return UnwindRule();
   Bytes in(entry);
   const uint32_t length = in.Fixed<uint32_t>();
@@ -436,9 +471,12 @@ UnwindRule FindUnwindRule(uintptr_t address) {
   }
   const size_t pointer_bytes = Bytes::PointerBytes(common.pointer_encoding);
   if (pointer_bytes == 0) return OtherRule();
-  in.Skip(2 * pointer_bytes);
-  if (common.has_length) in.Skip(in.Unsigned());
+  in.Skip(pointer_bytes);
+  const uint64_t bytes = in.FixedOf(pointer_bytes);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(bases.func);
+  // The table's last entry before an address may end before it.
+  if (address - begin >= bytes) return UnwindRule();
+  if (common.has_length) in.Skip(in.Unsigned());
   RowMachine machine(common, begin, address);
   machine.Run(common.program, common.end);
   machine.KeepInitial();

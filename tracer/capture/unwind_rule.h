@@ -6,11 +6,14 @@
 // no other registers for that. Where it does, libunwind steps over the frame (unwind_library.h).
 //
 // Ownership: values. Threads: values; FindUnwindRule may be called by all at once. It takes no lock
-// where glibc can find an object without one (2.35), and no heap. Errors: kind kEnd. Units: bytes.
+// where glibc can find an object without one (2.35), and no heap; elsewhere a quiet search finds
+// nothing. Errors: kind kEnd. Units: bytes.
 #ifndef VRAMSTOW_TRACER_CAPTURE_UNWIND_RULE_H_
 #define VRAMSTOW_TRACER_CAPTURE_UNWIND_RULE_H_
 
 #include <cstdint>
+
+#include "tracer/capture/stack_frame.h"
 
 namespace vramstow {
 
@@ -37,7 +40,7 @@ struct UnwindRule {
 
 // For the instruction at `address` (of a frame that made a call: one byte before where it returns
 // to).
-UnwindRule FindUnwindRule(uintptr_t address);
+UnwindRule FindUnwindRule(uintptr_t address, CaptureMode mode);
 
 // Code that the program makes at run time is registered with the program's own libgcc
 // (__register_frame). Looks for that; rules are then found there, too. Asks for the list of

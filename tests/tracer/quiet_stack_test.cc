@@ -1,0 +1,129 @@
+// A quiet capture uses no heap and does not ask for the list of libraries, and sees the same stack.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "tests/tracer/support.h"
+#include "tracer/format/reader.h"
+#include "tracer/recorder.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+namespace {
+thread_local int asked_for_libraries = 0;
+thread_local int asked_for_memory = 0;
+}  // namespace
+
+#ifndef SANITIZED
+// What glibc has under these names, counted.
+extern "C" void* __libc_malloc(size_t size);
+extern "C" void* malloc(size_t size) {
+  ++asked_for_memory;
+  return __libc_malloc(size);
+}
+extern "C" int dl_iterate_phdr(int (*visit)(dl_phdr_info*, size_t, void*), void* argument) {
+  ++asked_for_libraries;
+  static const auto real =
+      reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+  return real(visit, argument);
+}
+#endif
+
+namespace vramstow {
+namespace {
+
+struct Look {
+  Recorder* recorder;
+  bool is_quiet;
+  uint32_t stack;
+  int libraries;
+  int memory;
+};
+
+__attribute__((noinline)) int Capture(const void* key, const void*) {
+  Look* const look = *static_cast<Look* const*>(key);
+  const int libraries = asked_for_libraries;
+  const int memory = asked_for_memory;
+  look->stack = look->is_quiet ? look->recorder->CaptureStackQuietly(EventKind::kAllocate)
+                               : look->recorder->CaptureStack(EventKind::kAllocate);
+  look->libraries = asked_for_libraries - libraries;
+  look->memory = asked_for_memory - memory;
+  return 0;
+}
+
+// The same call for both ways, and a frame of libc between.
+void CaptureThroughLibc(Look* look) { std::bsearch(&look, &look, 1, sizeof look, Capture); }
+
+std::vector<uint64_t> OffsetsOf(TraceReader* reader, uint32_t stack) {
+  std::vector<uint64_t> offsets;
+  for (const TraceFrame& frame : reader->Stack(stack)) offsets.push_back(frame.offset);
+  return offsets;
+}
+
+class QuietStackTest : public testing::Test {
+ protected:
+  QuietStackTest() {
+    EXPECT_EQ(recorder_->Open({folder_.path().c_str(), "test", TestThreadSlot, OrderSource::kBest,
+                               StackMode::kSites}),
+              RecorderError::kOk);
+  }
+  TemporaryFolder folder_;
+  Recorder* const recorder_ = NewRecorder();
+};
+
+TEST_F(QuietStackTest, AsksNobodyAndSeesTheSameFrames) {
+#ifdef SANITIZED
+  GTEST_SKIP() << "sanitizers have functions of their own in place of these";
+#endif
+  recorder_->LookAtLibraries();
+  Look looks[2] = {{recorder_, true, 0, 0, 0}, {recorder_, false, 0, 0, 0}};
+  for (Look& look : looks) CaptureThroughLibc(&look);
+  EXPECT_NE(looks[0].stack, 0u);
+  EXPECT_EQ(looks[0].libraries, 0);
+  EXPECT_EQ(looks[0].memory, 0);
+  EXPECT_GT(looks[1].libraries, 0) << "otherwise this test counts nothing";
+  Event event = Allocation(0x1000, 512);
+  event.stack = looks[0].stack;
+  recorder_->RecordWithStack(event);
+  recorder_->Close();
+
+  TraceReader reader;
+  ASSERT_EQ(reader.Open((folder_.path() + "/test.stow").c_str()), ReadError::kOk);
+  ASSERT_TRUE(reader.Next(&event));
+  std::vector<uint64_t> quiet = OffsetsOf(&reader, looks[0].stack);
+  std::vector<uint64_t> usual = OffsetsOf(&reader, looks[1].stack);
+  ASSERT_GT(quiet.size(), 6u);
+  // The two ways are two calls in Capture, the third of these functions.
+  quiet.erase(quiet.begin(), quiet.begin() + 3);
+  usual.erase(usual.begin(), usual.begin() + 3);
+  EXPECT_EQ(quiet, usual);
+}
+
+TEST_F(QuietStackTest, OneThatIsKnownHasItsNumberAgain) {
+  std::vector<uint32_t> stacks;
+  for (int i = 0; i < 3; ++i) {
+    stacks.push_back(recorder_->CaptureStackQuietly(EventKind::kAllocate));
+  }
+  EXPECT_NE(stacks[1], 0u);
+  EXPECT_EQ(stacks[1], stacks[2]);
+  EXPECT_EQ(recorder_->CaptureStackQuietly(EventKind::kFree), 0u) << "of sites only";
+}
+
+TEST_F(QuietStackTest, AfterItsEndARecorderGivesNone) {
+  recorder_->Close();
+  recorder_->LookAtLibraries();
+  EXPECT_EQ(recorder_->CaptureStackQuietly(EventKind::kAllocate), 0u);
+}
+
+}  // namespace
+}  // namespace vramstow
