@@ -23,12 +23,14 @@ extern "C" {
 /* How an adapter for PyTorch is put in place. Python's start-up hook, or the library itself, gets
  * the adapter's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE says where that is),
  * loads it and calls VRAMSTOW_TORCH_INSTALL_SYMBOL. That function returns null when the adapter is
- * installed, and otherwise half a sentence that says why not. VRAMSTOW_TORCH_ADAPTER_VARIABLE
- * names the adapters that are ready, for child processes: pairs of lines, the folder of PyTorch and
- * the adapter's file; without a file, the reason was printed already. */
+ * installed, and otherwise half a sentence that says why not; an empty one was said already.
+ * VRAMSTOW_TORCH_ADAPTER_VARIABLE names the adapters that are ready, for child processes: pairs of
+ * lines, the folder of PyTorch and the adapter's file; without a file, the reason was printed
+ * already. */
 #define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
 #define VRAMSTOW_TORCH_OBSERVE_SYMBOL "vramstow_torch_observe" /* the same of an observer */
 #define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
+#define VRAMSTOW_TORCH_OBSERVER_VARIABLE "VRAMSTOW_TORCH_OBSERVER" /* the same of observers */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
 typedef const char* (*vramstow_torch_install_function)(void);
 
@@ -176,8 +178,9 @@ struct vramstow_framework_trace {
    * framework's allocator: from now on memory that this library gets from the driver is what a pool
    * reserves, and blocks lie in it. */
   int (*attach)(const void* code);
-  /* Writes an event into the trace. The caller may hold locks of the framework: this calls neither
-   * the driver nor the framework. */
+  /* Writes an event into the trace. The caller may hold locks of the framework: this uses no heap,
+   * asks no dynamic linker, and calls neither the driver nor the framework. OUT_OF_MEMORY may write
+   * a copy of the trace: tell of it without such locks. In a forked child: NOT_ACTIVE. */
   int (*emit)(const struct vramstow_framework_event* event);
 };
 

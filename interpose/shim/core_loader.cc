@@ -1,6 +1,7 @@
 #include "interpose/shim/core_loader.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "interpose/shim/fingerprint.h"
@@ -36,8 +37,35 @@ const char* DeepbindFile(unsigned index) {
   return index < count ? state.deepbind[index] : nullptr;
 }
 
-constexpr VramstowShim kShim = {HooksFingerprint(), FindSymbol, OpenLibrary, ThisThread,
-                                DeepbindFile};
+// glibc keeps the values of the first 32 keys in each thread, and of later ones on the heap. So the
+// key is made when the process starts. Before glibc 2.34 these functions are not in libc.
+struct ThreadExit {
+  pthread_key_t key;
+  int (*set)(pthread_key_t, const void*);  // null: there is no key
+  void (*ended)(void* value);              // __atomic access
+};
+ThreadExit thread_exit;
+
+__attribute__((constructor)) void MakeExitKey() {
+  const auto make =
+      reinterpret_cast<decltype(&pthread_key_create)>(LibcDefinition("pthread_key_create"));
+  const auto set =
+      reinterpret_cast<decltype(&pthread_setspecific)>(LibcDefinition("pthread_setspecific"));
+  if (make == nullptr || set == nullptr) return;
+  const auto call = [](void* value) {
+    if (auto* ended = __atomic_load_n(&thread_exit.ended, __ATOMIC_ACQUIRE)) ended(value);
+  };
+  if (make(&thread_exit.key, call) == 0) thread_exit.set = set;
+}
+
+int WatchThreadExit(void (*ended)(void* value), void* value) {
+  if (thread_exit.set == nullptr) return 0;
+  __atomic_store_n(&thread_exit.ended, ended, __ATOMIC_RELEASE);
+  return thread_exit.set(thread_exit.key, value) == 0;
+}
+
+constexpr VramstowShim kShim = {HooksFingerprint(), FindSymbol,   OpenLibrary,
+                                ThisThread,         DeepbindFile, WatchThreadExit};
 
 // Prints one line, even if several threads fail at once.
 void LogFailure(const char* why) {

@@ -58,6 +58,9 @@ struct VramstowShim {
   struct VramstowThread* (*thread)(void);
   /* The files that were opened with RTLD_DEEPBIND, in order; null after the last. */
   const char* (*deepbind_file)(unsigned index);
+  /* Has `ended` called with the value when this thread ends; it is the same function each time. No
+   * heap is used, unlike for a thread-specific key that is made late. 0: it cannot be done. */
+  int (*watch_thread_exit)(void (*ended)(void* value), void* value);
 };
 
 /* The C API: include/vramstow/vramstow.h says what each function does. */

@@ -126,6 +126,21 @@ def test_a_job_makes_the_same_requests_with_and_without_the_observer(
     assert len(requests["native"]) > 10
 
 
+def test_a_callback_asks_neither_the_heap_nor_the_dynamic_linker(
+    rehearse: Rehearse, python: str, tmp_path: Path, observed: dict[str, str]
+) -> None:
+    """It runs under PyTorch's lock, for which their holders may wait."""
+    library = tmp_path / "asks_nobody.so"
+    source = OWN / "asks_nobody.cc"
+    subprocess.run(["c++", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    env = observed | {"LD_PRELOAD": str(library), "VRAMSTOW_STACKS": "all"}
+    job = rehearse(python, OWN / "asks_nobody.py", env=env)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "0\n", job.err[-4000:]
+    assert job.analysis()["counts"]["allocations"] > 9000
+    assert "asks_nobody.py" in job.report(), "there are no stacks"
+
+
 def test_an_out_of_memory_is_in_the_trace_and_the_message_is_pytorchs(
     rehearse: Rehearse, python: str, observed: dict[str, str]
 ) -> None:

@@ -1,49 +1,55 @@
 // AddressTable: a hash table from addresses to small values, for callbacks that must be quick.
 //
 // Idea: open addressing with linear probing in one array; removal moves later entries back, so
-// there are no tombstones. Address 0 marks an empty place.
+// there are no tombstones. Address 0 marks an empty place. The array is mapped memory: a callback
+// that runs under an allocator's lock must not use the heap, whose locks a thread may hold that
+// waits for that allocator.
 //
-// Ownership: values. Threads: one at a time. Errors: none; growth allocates host memory. Units:
-// none.
+// Ownership: its array. Threads: one at a time. Errors: an entry for which no memory can be mapped
+// is left out, and is then not found. Units: none.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADDRESS_TABLE_H_
 #define VRAMSTOW_ADAPTERS_TORCH_OBSERVER_ADDRESS_TABLE_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace vramstow::torch_observer {
 
 template <typename Value>
 class AddressTable {
  public:
-  AddressTable() : places_(kFirstPlaces) {}
+  AddressTable() = default;
+  ~AddressTable() { Unmap(places_, capacity_); }
+  AddressTable(const AddressTable&) = delete;
+  AddressTable& operator=(const AddressTable&) = delete;
 
   size_t size() const { return count_; }
 
   // Null: not there. The pointer is valid until the next Set or Erase.
   Value* Find(uint64_t address) {
+    if (address == 0 || capacity_ == 0) return nullptr;
     Place& place = places_[IndexOf(address)];
-    return place.address == address && address != 0 ? &place.value : nullptr;
+    return place.address == address ? &place.value : nullptr;
   }
 
   void Set(uint64_t address, const Value& value) {
-    if (address == 0) return;
-    if ((count_ + 1) * 2 > places_.size()) Grow();
+    if (address == 0 || !HasRoom()) return;
     Place& place = places_[IndexOf(address)];
     if (place.address == 0) ++count_;
     place = {address, value};
   }
 
   void Erase(uint64_t address) {
+    if (address == 0 || capacity_ == 0) return;
     size_t hole = IndexOf(address);
-    if (address == 0 || places_[hole].address != address) return;
+    if (places_[hole].address != address) return;
     --count_;
     // An entry behind the hole moves into it, unless its own place lies between them.
     for (size_t next = Next(hole); places_[next].address != 0; next = Next(next)) {
       const size_t wanted = HashOf(places_[next].address);
-      const size_t mask = places_.size() - 1;
+      const size_t mask = capacity_ - 1;
       if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
       places_[hole] = places_[next];
       hole = next;
@@ -56,27 +62,43 @@ class AddressTable {
     uint64_t address = 0;
     Value value{};
   };
-  static constexpr size_t kFirstPlaces = 1024;  // a power of two, as all sizes
+  static constexpr size_t kFirstPlaces = 4096;  // a power of two, as all sizes
 
   size_t HashOf(uint64_t address) const {
-    return static_cast<size_t>(((address >> 9) * 0x9e3779b97f4a7c15U) >> 20) & (places_.size() - 1);
+    return static_cast<size_t>(((address >> 9) * 0x9e3779b97f4a7c15U) >> 20) & (capacity_ - 1);
   }
-  size_t Next(size_t index) const { return (index + 1) & (places_.size() - 1); }
+  size_t Next(size_t index) const { return (index + 1) & (capacity_ - 1); }
   // Where the address is, or the empty place where it would be.
   size_t IndexOf(uint64_t address) const {
     size_t index = HashOf(address);
     while (places_[index].address != 0 && places_[index].address != address) index = Next(index);
     return index;
   }
-  void Grow() {
-    std::vector<Place> before(places_.size() * 2);
-    before.swap(places_);
-    for (const Place& place : before) {
-      if (place.address != 0) places_[IndexOf(place.address)] = place;
+  // One place stays empty, because a search ends there.
+  bool HasRoom() { return (count_ + 1) * 2 <= capacity_ || Grow() || count_ + 2 <= capacity_; }
+
+  bool Grow() {
+    const size_t capacity = capacity_ == 0 ? kFirstPlaces : capacity_ * 2;
+    // Zeros are empty places.
+    void* const memory = mmap(nullptr, capacity * sizeof(Place), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    Place* const before = places_;
+    const size_t before_capacity = capacity_;
+    places_ = static_cast<Place*>(memory);
+    capacity_ = capacity;
+    for (size_t i = 0; i < before_capacity; ++i) {
+      if (before[i].address != 0) places_[IndexOf(before[i].address)] = before[i];
     }
+    Unmap(before, before_capacity);
+    return true;
+  }
+  static void Unmap(Place* places, size_t capacity) {
+    if (places != nullptr) munmap(places, capacity * sizeof(Place));
   }
 
-  std::vector<Place> places_;
+  Place* places_ = nullptr;
+  size_t capacity_ = 0;
   size_t count_ = 0;
 };
 

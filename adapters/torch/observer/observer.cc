@@ -5,8 +5,9 @@
 // 2.15: what moved between releases is found with __has_include and `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
-// allocator, so each device's state has one user at a time. A tracker calls neither the driver nor
-// Python. Errors: half a sentence; then nothing is observed. Units: bytes.
+// allocator, so each device's state has one user at a time. A tracker uses no heap, takes no lock
+// of others, and calls neither the driver nor Python nor the dynamic linker. Errors: half a
+// sentence; then nothing is observed. Units: bytes.
 #include <c10/cuda/CUDACachingAllocator.h>
 #if __has_include(<c10/cuda/CUDAAllocatorConfig.h>)
 #include <c10/cuda/CUDAAllocatorConfig.h>
@@ -156,7 +157,7 @@ const char* Attach() {
   const auto* trace = reinterpret_cast<const vramstow_framework_trace*>(
       get_table(VRAMSTOW_FRAMEWORK_TRACE_VERSION));
   if (trace == nullptr || trace->size < sizeof(vramstow_framework_trace)) {
-    return "there is no trace, or the library is of another version";
+    return "the library is of another version, or the pool serves the framework";
   }
   auto* allocator = caching::get();
   if (allocator == nullptr || !allocator->initialized()) return "PyTorch has not started CUDA";
@@ -166,7 +167,7 @@ const char* Attach() {
     return "PYTORCH_NO_CUDA_MEMORY_CACHING asks for no caching";
   }
   if (trace->attach(reinterpret_cast<const void*>(&c10::cuda::device_count)) != VRAMSTOW_OK) {
-    return "there is no trace";
+    return "";  // there is no trace, and it was said why
   }
   auto* observer = new Observer(trace);
   allocator->attachAllocatorTraceTracker(
@@ -182,7 +183,8 @@ const char* Attach() {
 }  // namespace
 }  // namespace vramstow::torch_observer
 
-// Null: from now on PyTorch's tensors are in the trace. Otherwise half a sentence says why not.
+// Null: from now on PyTorch's tensors are in the trace. Otherwise half a sentence says why not; an
+// empty one was said already.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_torch_observe() {
   try {
     return vramstow::torch_observer::Attach();

@@ -33,7 +33,8 @@ int Emit(const vramstow_framework_event* observed) {
   const EventKind kind = KindOf(observed->kind);
   if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
   Trace& trace = framework_context.trace;
-  if (trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
+  const uint16_t library = trace.observer();
+  if (library == kUnknownName || trace.is_off()) return VRAMSTOW_NOT_ACTIVE;
   const KeepErrno keep_errno;
   Event event;
   event.kind = kind;
@@ -45,17 +46,19 @@ int Emit(const vramstow_framework_event* observed) {
   event.requested = observed->requested;
   event.stream = observed->stream;
   if (observed->kind == VRAMSTOW_EVENT_OUT_OF_MEMORY) event.result = CUDA_ERROR_OUT_OF_MEMORY;
-  event.stack = trace.CaptureStack(kind);
-  return trace.RecordFor(kNoHook, trace.Library(__builtin_return_address(0)), &event) != 0
-             ? VRAMSTOW_OK
-             : VRAMSTOW_NOT_ACTIVE;
+  event.stack = trace.CaptureStackQuietly(kind);
+  const bool is_recorded = trace.RecordFor(kNoHook, library, &event) != 0;
+  // PyTorch tells of these without its locks.
+  if (event.result != 0) trace.NoteOutOfMemory();
+  return is_recorded ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 
 int Attach(const void* code) {
   Trace& trace = framework_context.trace;
-  const uint16_t library = trace.Library(code);
-  if (library == kUnknownName) return VRAMSTOW_NOT_ACTIVE;
-  trace.FollowFramework(library);
+  const uint16_t framework = trace.Library(code);
+  const uint16_t observer = trace.Library(__builtin_return_address(0));
+  if (framework == kUnknownName || observer == kUnknownName) return VRAMSTOW_NOT_ACTIVE;
+  trace.FollowFramework(framework, observer);
   return VRAMSTOW_OK;
 }
 

@@ -84,7 +84,8 @@ void Trace::OpenAs(State* state) {
                                               .sample_ms = 1000,
                                               .on_sample = callbacks_.before_mark,
                                               .ring_bytes = ring_bytes,
-                                              .slot_is_static = true});
+                                              .slot_is_static = true,
+                                              .thread_watch = Shim().watch_thread_exit});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
@@ -160,6 +161,18 @@ uint32_t Trace::CaptureStack(EventKind kind) {
   if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
   KeepErrno keep_errno;
   return recorder_.CaptureStack(kind);
+}
+
+uint32_t Trace::CaptureStackQuietly(EventKind kind) {
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return 0;
+  KeepErrno keep_errno;
+  return recorder_.CaptureStackQuietly(kind);
+}
+
+void Trace::FollowFramework(uint16_t framework, uint16_t observer) {
+  recorder_.LookAtLibraries();
+  framework_library_.store(framework, std::memory_order_release);
+  observer_.store(observer, std::memory_order_release);
 }
 
 uint32_t Trace::NameStack(uint32_t stack, const StackName* names, size_t count) {
@@ -305,6 +318,8 @@ void Trace::AbandonAfterFork() {
   for (auto& time : sampled_ms_) time.store(0, std::memory_order_relaxed);
   for (auto& number : calls_) number.store(0, std::memory_order_relaxed);
   tensor_.store(0, std::memory_order_relaxed);
+  framework_library_.store(kUnknownName, std::memory_order_relaxed);
+  observer_.store(kUnknownName, std::memory_order_relaxed);
   for (auto& number : libraries_) number.store(0, std::memory_order_relaxed);
 }
 

@@ -52,16 +52,19 @@ class Trace {
   // looked up the library's number and the stack (CaptureStack) before it took these locks.
   uint64_t RecordFor(Hook hook, uint16_t library, Event* event);
   uint32_t CaptureStack(EventKind kind);
+  // The same for callers that hold locks of a framework.
+  uint32_t CaptureStackQuietly(EventKind kind);
   // That stack with the names that a framework gives to what runs inside of it.
   uint32_t NameStack(uint32_t stack, const StackName* names, size_t count);
   // The number of the library that a return address leads to; kUnknownName while there is no trace.
   uint16_t Library(const void* return_address);
 
-  // An observer records the blocks of a framework's own allocator: what this library gets from the
-  // driver from now on is the memory of a pool, of layer kPool.
-  void FollowFramework(uint16_t library) {
-    framework_library_.store(library, std::memory_order_release);
-  }
+  // An observer records the blocks of a framework's own allocator: what the framework's library
+  // gets from the driver from now on is the memory of a pool, of layer kPool. In a forked child
+  // nothing is observed.
+  void FollowFramework(uint16_t framework, uint16_t observer);
+  // The observer's number; kUnknownName: there is none.
+  uint16_t observer() const { return observer_.load(std::memory_order_acquire); }
 
   // A mark of the application, if there is a trace: gives the number of its text, or another number
   // that is not 0 where it has none. `number` is that of an iteration or of a range of the process.
@@ -125,6 +128,7 @@ class Trace {
   std::atomic<uint32_t> calls_[kHookCount] = {};
   std::atomic<uint32_t> tensor_{0};  // what a framework asks for, by no function of the driver
   std::atomic<uint16_t> framework_library_{kUnknownName};
+  std::atomic<uint16_t> observer_{kUnknownName};
   std::atomic<uint32_t> libraries_[kMaxCallerObjects] = {};
 };
 
