@@ -3,7 +3,7 @@
 In a rehearsal with values=decide or values=all, what its operators give is computed.
 
 With the pool, the pool becomes PyTorch's allocator. Without it, an observer records what PyTorch's
-own allocator does.
+own allocator does; it is compiled when torch is imported, and begins when PyTorch starts CUDA.
 
 `vramstow run` puts this folder first on PYTHONPATH. The hook imports and changes nothing before the
 program imports torch. A sitecustomize of the user's own runs as it would without this one.
@@ -15,6 +15,7 @@ import sys
 # include/vramstow/framework.h explains these names.
 # Pairs of lines: torch's folder, and the adapter for it. Child processes need not ask for it again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
+_FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same of observers
 _FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
@@ -26,7 +27,14 @@ _WITH_VALUES = {"values=decide", "values=all"}
 _LONG = 3  # seconds after which a user wants to know what takes so long
 
 
-def _say(why: str) -> None:
+class _AlreadySaid(OSError):
+    """The library has told the user why it does not work."""
+
+
+def _say(error: Exception) -> None:
+    if isinstance(error, _AlreadySaid):
+        return
+    why = str(error) or type(error).__name__
     what = "the pool serves" if _POOLED else "the trace has"
     print(
         f"vramstow: {what} PyTorch's segments, not its tensors: {why}.",
@@ -90,51 +98,54 @@ def _follow_modules(adapter: object) -> None:
         print(f"vramstow: the trace names no modules: {error}.", file=sys.stderr, flush=True)
 
 
-def _install(torch: object) -> None:
+def _folder_of(torch: object) -> str:
+    """PyTorch's folder; empty: it is a PyTorch without CUDA."""
     folder = os.path.dirname(os.path.realpath(torch.__file__))
-    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
-        return  # a PyTorch without CUDA
+    return folder if os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")) else ""
+
+
+def _load(file: str, entry: str) -> object:
+    """Loads a compiled library and calls its function. An OSError says why it does not work."""
+    import ctypes
+
+    library = ctypes.CDLL(file)
+    start = getattr(library, entry)
+    start.restype = ctypes.c_char_p
+    why = start()
+    if why is not None:
+        raise OSError(why.decode()) if why else _AlreadySaid
+    return library
+
+
+def _install(folder: str) -> None:
     try:
-        import ctypes
-
-        adapter = ctypes.CDLL(_library_for(folder, _FINISHED))
-        install = getattr(adapter, _INSTALL)
-        install.restype = ctypes.c_char_p
-        why = install()
-        why = why.decode() if why is not None else None
+        _follow_modules(_load(_library_for(folder, _FINISHED), _INSTALL))
     except Exception as error:  # whatever goes wrong here, the job must go on
-        why = str(error) or type(error).__name__
-    if why is None:
-        _follow_modules(adapter)
-    else:
         os.environ[_FINISHED] = f"{folder}\n"  # the library must not try again and repeat this line
-        _say(why)
+        _say(error)
 
 
-def _observe_when_cuda_starts(torch: object) -> None:
+def _observe_when_cuda_starts(folder: str, torch: object) -> None:
     """PyTorch has allocators, which can be observed, once it has initialised CUDA."""
-    folder = os.path.dirname(os.path.realpath(torch.__file__))
-    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
-        return
+    ready = ""
+    trouble: Exception | None = None
+    try:
+        ready = _library_for(folder, _FINISHED_OBSERVER, "--observer")
+    except Exception as error:
+        trouble = error  # of no interest to a program that does not use CUDA
 
     def observe() -> None:
         try:
-            import ctypes
-
-            library = ctypes.CDLL(_build(folder, "--observer"))
-            attach = getattr(library, _OBSERVE)
-            attach.restype = ctypes.c_char_p
-            why = attach()
-            why = why.decode() if why is not None else None
-        except Exception as error:  # whatever goes wrong here, the job must go on
-            why = str(error) or type(error).__name__
-        if why is not None:
-            _say(why)
+            if trouble is not None:
+                raise trouble
+            _load(ready, _OBSERVE)
+        except Exception as error:
+            _say(error)
 
     try:
         torch.cuda._lazy_call(observe)
     except Exception as error:
-        _say(f"PyTorch does not call back when it starts CUDA ({error})")
+        _say(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
 
 
 def _wants_values() -> bool:
@@ -142,21 +153,12 @@ def _wants_values() -> bool:
     return not _WITH_VALUES.isdisjoint(options) and "contents=discard" not in options
 
 
-def _compute_values(torch: object) -> None:
+def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
-    folder = os.path.dirname(os.path.realpath(torch.__file__))
-    if not os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")):
-        return
     try:
-        import ctypes
-
-        install = getattr(ctypes.CDLL(_library_for(folder, _FINISHED_VALUES, "--values")), _VALUES)
-        install.restype = ctypes.c_char_p
-        why = install()
-        why = why.decode() if why is not None else None
-    except Exception as error:  # whatever goes wrong here, the job must go on
+        _load(_library_for(folder, _FINISHED_VALUES, "--values"), _VALUES)
+    except Exception as error:
         why = str(error) or type(error).__name__
-    if why is not None:
         what = "the rehearsal computes only kernels that it knows by name"
         print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
 
@@ -164,6 +166,20 @@ def _compute_values(torch: object) -> None:
 def _wants_tensors() -> bool:
     level = os.environ.get("VRAMSTOW_LEVEL")
     return level != "segments" if _POOLED else level == "tensors"
+
+
+def _prepare(torch: object) -> None:
+    folder = _folder_of(torch)
+    if not folder:
+        return
+    if _wants_values():
+        _compute_values(folder)
+    if not _wants_tensors():
+        return
+    if _POOLED:
+        _install(folder)
+    else:
+        _observe_when_cuda_starts(folder, torch)
 
 
 class _Finder:
@@ -187,15 +203,12 @@ class _Finder:
 
             def exec_module(module: object) -> None:
                 execute(module)
-                if _wants_values():
-                    _compute_values(module)
-                if _wants_tensors():
-                    (_install if _POOLED else _observe_when_cuda_starts)(module)
+                _prepare(module)
 
             try:
                 loader.exec_module = exec_module
             except AttributeError:
-                _say("torch is loaded in an unusual way")
+                _say(OSError("torch is loaded in an unusual way"))
         return spec
 
 

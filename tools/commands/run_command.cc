@@ -223,6 +223,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.observed || settings.simulate.find(",values=") != std::string::npos) {
     AddPythonHook(installation, &environment);
   }
+  if (settings.observed) PrepareObservers(installation, &environment);
   if (settings.tensors) {
     AddPythonHook(installation, &environment);
     const std::string why = [&] {

@@ -307,7 +307,8 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
   return adapter;
 }
 
-std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder) {
+std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder,
+                                            AdapterKind kind) {
   std::vector<ReadyAdapter> ready;
   for (const std::string& known : ListAdapters(folder)) {
     const std::string torch_folder = ReadFile(TorchFileOf(known));
@@ -315,7 +316,7 @@ std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const st
     const auto torch = FindTorch(torch_folder);
     if (!torch.ok()) continue;
     // Another release may lie there by now, or this vramstow have another adapter.
-    const auto adapter = FindAdapter(*torch, sources, folder, AdapterKind::kAllocator);
+    const auto adapter = FindAdapter(*torch, sources, folder, kind);
     if (adapter.ok() && adapter->built && adapter->path == known) {
       ready.push_back({torch_folder, known});
     }

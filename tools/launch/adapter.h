@@ -56,8 +56,9 @@ struct ReadyAdapter {
   std::string torch_folder;
   std::string path;
 };
-// All in the folder that are still right for their PyTorch and for `sources`.
-std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder);
+// All of one kind in the folder that are still right for their PyTorch and for `sources`.
+std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder,
+                                            AdapterKind kind);
 
 // All compiled adapters in the folder.
 std::vector<std::string> ListAdapters(const std::string& folder);

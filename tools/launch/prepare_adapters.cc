@@ -15,6 +15,7 @@ namespace {
 
 // Pairs of lines: the folder of a PyTorch, and its adapter; without one where it was said why not.
 constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
+constexpr char kObservers[] = VRAMSTOW_TORCH_OBSERVER_VARIABLE;
 
 std::string ValueOf(const Environment& environment, std::string_view name) {
   const char* value = environment.Get(name);
@@ -37,7 +38,23 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
   return adapter->path;
 }
 
+// Those that are ready, but for the one that is known already.
+void AddReady(const Installation& installation, const Environment& environment, AdapterKind kind,
+              const std::string& known, std::string* pairs) {
+  const std::string folder = ExistingAdapterFolder(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
+  if (folder.empty()) return;
+  for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder, kind)) {
+    if (ready.torch_folder != known) AddPair(ready.torch_folder, ready.path, pairs);
+  }
+}
+
 }  // namespace
+
+void PrepareObservers(const Installation& installation, Environment* environment) {
+  std::string pairs = ValueOf(*environment, kObservers);
+  AddReady(installation, *environment, AdapterKind::kObserver, "", &pairs);
+  if (!pairs.empty()) environment->Set(kObservers, pairs);
+}
 
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment) {
@@ -52,12 +69,7 @@ std::string PrepareAdapters(const Installation& installation, const std::string&
     if (!adapter.ok()) why = std::string(adapter.status().message());
     AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
   }
-  const std::string folder = ExistingAdapterFolder(wanted_folder);
-  if (!folder.empty()) {
-    for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder)) {
-      if (ready.torch_folder != linked) AddPair(ready.torch_folder, ready.path, &pairs);
-    }
-  }
+  AddReady(installation, *environment, AdapterKind::kAllocator, linked, &pairs);
   if (!pairs.empty()) environment->Set(kAdapters, pairs);
   if (!why.empty() && why.back() == '.') why.pop_back();
   return why;

@@ -3,7 +3,7 @@
 // Idea: the library in the command loads an adapter that is ready and never starts a compiler. A
 // program on LibTorch says in its own file which PyTorch it uses, so its adapter is compiled now;
 // for Python the start-up hook compiles at the first import of torch. All adapters that are ready
-// are named in VRAMSTOW_TORCH_ADAPTER.
+// are named in VRAMSTOW_TORCH_ADAPTER, all observers in VRAMSTOW_TORCH_OBSERVER.
 //
 // Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
 // sentence. Units: none.
@@ -21,6 +21,8 @@ namespace vramstow {
 // ready, or the command is linked to none.
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment);
+// Names the observers that are ready.
+void PrepareObservers(const Installation& installation, Environment* environment);
 
 }  // namespace vramstow
 
