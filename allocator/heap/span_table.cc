@@ -19,8 +19,7 @@ void SpanTable::Close() {
   regions_ = nullptr;
 }
 
-// --- Free spans and holes
-// -------------------------------------------------------------------------
+// --- Free spans and holes ------------------------------------------------------------------------
 
 uint32_t SpanTable::FindHole(uint64_t from, uint64_t to) const {
   uint32_t hole = 0;
@@ -53,8 +52,7 @@ uint64_t SpanTable::LargestFree() const {
   return small > large ? small : large;
 }
 
-// --- Cutting and joining
-// --------------------------------------------------------------------------
+// --- Cutting and joining -------------------------------------------------------------------------
 
 // The span keeps the lower part, a new one gets the upper.
 uint32_t SpanTable::SplitAt(uint32_t index, uint64_t offset) {
@@ -140,8 +138,7 @@ void SpanTable::FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t t
   JoinFree(index);
 }
 
-// --- Regions
-// --------------------------------------------------------------------------------------
+// --- Regions -------------------------------------------------------------------------------------
 
 void SpanTable::AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone) {
   const uint32_t index = slab_.New();
@@ -175,8 +172,7 @@ void SpanTable::ForgetFreeRegion(uint32_t number) {
   regions_[number] = regions_[--region_count_];
 }
 
-// --- Lists
-// ----------------------------------------------------------------------------------------
+// --- Lists ---------------------------------------------------------------------------------------
 
 void SpanTable::Link(uint32_t* head, uint32_t index) {
   Span& span = slab_[index];

@@ -51,8 +51,7 @@ class SpanTable {
   }
   uint64_t PageDown(uint64_t address) const { return address & ~(page_bytes_ - 1); }
 
-  // --- Free spans and holes, by zone
-  // --------------------------------------------------------------
+  // --- Free spans and holes, by zone -------------------------------------------------------------
   const SpanIndex& free(uint8_t zone) const { return zones_[zone].free; }
   const SpanIndex& holes(uint8_t zone) const { return zones_[zone].holes; }
   bool IsFree(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kFree; }
@@ -66,9 +65,9 @@ class SpanTable {
   uint64_t hole_bytes() const { return zones_[0].holes.bytes() + zones_[1].holes.bytes(); }
   uint32_t free_pieces() const { return zones_[0].free.count() + zones_[1].free.count(); }
 
-  // --- Cutting and joining
-  // ------------------------------------------------------------------------ Takes [offset, offset
-  // + size) out of a free span; the rest stays free. Returns the span, which is in no index.
+  // --- Cutting and joining -----------------------------------------------------------------------
+  // Takes [offset, offset + size) out of a free span; the rest stays free. Returns the span, which
+  // is in no index.
   uint32_t CutFree(uint32_t index, uint64_t offset, uint64_t size) {
     zones_[slab_[index].zone].free.Remove(&slab_, index);
     return CutTaken(index, offset, size);
@@ -82,8 +81,7 @@ class SpanTable {
   // `tick` has completed.
   void FillHole(uint32_t hole, uint64_t from, uint64_t size, uint32_t tick);
 
-  // --- Regions
-  // ------------------------------------------------------------------------------------
+  // --- Regions -----------------------------------------------------------------------------------
   bool HasRoomForRegion() { return region_count_ < kMaxRegions && slab_.EnsureSpare(1); }
   // A region that is one hole, or one free span, freed in `epoch`.
   void AddHoleRegion(uint64_t address, uint64_t size, uint8_t zone);
@@ -113,8 +111,7 @@ class SpanTable {
   }
   uint64_t committed_bytes() const { return slab_.committed_bytes(); }
 
-  // --- A doubly linked list of blocks, through list_previous and list_next
-  // ------------------------
+  // --- A doubly linked list of blocks, through list_previous and list_next -----------------------
   void Link(uint32_t* head, uint32_t index);
   void Unlink(uint32_t* head, uint32_t index);
 

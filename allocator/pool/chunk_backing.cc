@@ -86,8 +86,7 @@ void ChunkBacking::Gather(AllocationAttempt* attempt, const Plan& plan) {
                 gathering.stitch_ns);
 }
 
-// --- The sources
-// ----------------------------------------------------------------------------------
+// --- The sources ---------------------------------------------------------------------------------
 
 // Chunks that the next round does not need elsewhere at the same time are as good as new ones.
 void ChunkBacking::TakeHarmless(Gathering* gathering) {
@@ -202,8 +201,7 @@ bool ChunkBacking::WaitForOwnStream(AllocationAttempt* attempt) {
   return passed;
 }
 
-// --- Giving back
-// ----------------------------------------------------------------------------------
+// --- Giving back ---------------------------------------------------------------------------------
 
 StripResult ChunkBacking::StripFree(StreamHeap* heap, uint64_t pages, uint32_t before_epoch, bool) {
   return heap->Strip(pages, before_epoch, Plan());

@@ -115,8 +115,7 @@ void Pool::Close(PoolEnd end) {
   return nullptr;
 }
 
-// --- Blocks
-// ---------------------------------------------------------------------------------------
+// --- Blocks --------------------------------------------------------------------------------------
 
 PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   if (request.size == 0) return PoolError::kInvalid;
@@ -241,8 +240,7 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   return PoolError::kOk;
 }
 
-// --- Streams
-// --------------------------------------------------------------------------------------
+// --- Streams -------------------------------------------------------------------------------------
 
 void Pool::NoteStream(uint64_t stream) {
   if (parts_.fences.FindTimeline(stream) != Fences::kMaxTimelines) return;
@@ -266,8 +264,7 @@ void Pool::StreamDestroyed(uint64_t stream) {
   fences.Ensure(timeline, fences.OpenTick(timeline));
 }
 
-// --- Giving memory back
-// ---------------------------------------------------------------------------
+// --- Giving memory back --------------------------------------------------------------------------
 
 TrimResult Pool::Trim(const TrimRequest& request) {
   const TrimResult result = trimmer_.Trim(request);

@@ -26,8 +26,7 @@ class PoolPages {
     trimmer_ = trimmer;
   }
 
-  // --- Constants
-  // ----------------------------------------------------------------------------------
+  // --- Constants ---------------------------------------------------------------------------------
   DeviceMutex* mutex() const { return &parts_->mutex; }
   const DriverTable* driver() const { return parts_->driver; }
   const DriverDevice& device() const { return parts_->device; }
@@ -35,9 +34,8 @@ class PoolPages {
   uint64_t page_bytes() const { return parts_->config.chunk_bytes; }
   uint64_t Now() const { return parts_->Now(); }
 
-  // --- Touches, from any thread
-  // ------------------------------------------------------------------- The time by which new
-  // blocks count as touched; 0 while nobody wants to know.
+  // --- Touches, from any thread ------------------------------------------------------------------
+  // The time by which new blocks count as touched; 0 while nobody wants to know.
   void SetClock(uint32_t clock) { parts_->touch_clock.store(clock, std::memory_order_relaxed); }
   // True: that is news: a page of the pool's, not pinned, not touched at the same time before.
   bool Touch(uint64_t address, uint32_t when) { return parts_->space.Touch(address, when); }
@@ -45,8 +43,7 @@ class PoolPages {
     return parts_->space.TouchesAt(address);
   }
 
-  // --- Memory
-  // -------------------------------------------------------------------------------------
+  // --- Memory ------------------------------------------------------------------------------------
   ChunkStore& chunks() const { return parts_->chunks; }
   Fences& fences() const { return parts_->fences; }
   // Makes chunks until the store has `count` of those that it has `idle` of, as far as the limit
@@ -57,10 +54,9 @@ class PoolPages {
   // Gives so many bytes back to the device. Without the device's lock.
   void Trim(uint64_t bytes);
 
-  // --- Blocks
-  // ------------------------------------------------------------------------------------- Calls
-  // visit(span) for the spans of heaps with this tag whose pages may move, in order of address
-  // within each heap.
+  // --- Blocks ------------------------------------------------------------------------------------
+  // Calls visit(span) for the spans of heaps with this tag whose pages may move, in order of
+  // address within each heap.
   template <typename Visit>
   void VisitSpans(uint32_t tag, Visit visit) VRAMSTOW_REQUIRES(kDeviceLock) {
     VisitHeaps(tag, [&](StreamHeap* heap) {

@@ -67,8 +67,7 @@ DriverResult Pool::RenewAccess() {
   return kDriverSuccess;
 }
 
-// --- Private pools, and what a framework wants to see
-// ---------------------------------------------
+// --- Private pools, and what a framework wants to see --------------------------------------------
 
 void Pool::KeepPrivate(uint64_t pool, bool keep) {
   if (pool == 0) return;

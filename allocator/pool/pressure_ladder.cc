@@ -123,8 +123,7 @@ bool PressureLadder::TryFences(AllocationAttempt* attempt) {
   return served;
 }
 
-// --- Relief, without any lock
-// ---------------------------------------------------------------------
+// --- Relief, without any lock --------------------------------------------------------------------
 
 bool PressureLadder::RunHooks(AllocationAttempt* attempt) {
   const uint64_t since = parts_->Now();

@@ -38,8 +38,7 @@ HeapPages StreamHeap::Pages() {
   return {&spans_, with_.chunks, with_.space, with_.fences, timeline, on_stream, graph_pinned_};
 }
 
-// --- Taking
-// ---------------------------------------------------------------------------------------
+// --- Taking --------------------------------------------------------------------------------------
 
 uint32_t StreamHeap::TakeFromBin(uint64_t size) {
   uint32_t index = 0;
@@ -125,8 +124,7 @@ uint32_t StreamHeap::Cut(uint32_t index, uint64_t offset, uint64_t size) {
   return index;
 }
 
-// --- Giving back
-// ----------------------------------------------------------------------------------
+// --- Giving back ---------------------------------------------------------------------------------
 
 void StreamHeap::FlushAllDeferred() {
   deferred_.Flush(map_, [this](uint32_t index) {
@@ -193,8 +191,7 @@ bool StreamHeap::SettleUnmoved() {
   return any;
 }
 
-// --- Slow steps
-// -----------------------------------------------------------------------------------
+// --- Slow steps ----------------------------------------------------------------------------------
 
 bool StreamHeap::Settle() {
   bool any = !bins_.empty();
@@ -270,8 +267,7 @@ bool StreamHeap::WaitForGate(uint64_t deadline_ns) {
   return IsGateOpen();
 }
 
-// --- Chunks
-// ---------------------------------------------------------------------------------------
+// --- Chunks --------------------------------------------------------------------------------------
 
 bool StreamHeap::ServeAnywhere() {
   const bool confident = placement_.predictor().Confident();

@@ -86,9 +86,8 @@ class StreamHeap {
   // No other thread knows the heap any more, or yet.
   void Close() VRAMSTOW_NO_LOCK_ANALYSIS;
 
-  // --- Hits
-  // --------------------------------------------------------------------------------------- A live
-  // span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
+  // --- Hits --------------------------------------------------------------------------------------
+  // A live span of `size` bytes (a multiple of kBlockBytes) from cached memory, or 0.
   uint32_t Take(uint64_t size) VRAMSTOW_REQUIRES(mutex) {
     if (bins_.Has(size)) return TakeFromBin(size);
     return TakeFromIndex(size);
@@ -137,9 +136,8 @@ class StreamHeap {
 
   Span& span(uint32_t index) VRAMSTOW_REQUIRES(mutex) { return spans_[index]; }
 
-  // --- Slow steps
-  // --------------------------------------------------------------------------------- Makes sure
-  // that the next Take finds room for its records. False: the system has no memory.
+  // --- Slow steps --------------------------------------------------------------------------------
+  // Makes sure that the next Take finds room for its records. False: the system has no memory.
   bool Prepare() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Makes pending blocks whose fences have passed free; joins what the bins keep apart; gives up
   // whole free pages of blocks that lay in host memory. True if something became free.
@@ -151,9 +149,8 @@ class StreamHeap {
   // Joins what the bins keep apart.
   void EmptyBins() VRAMSTOW_REQUIRES(mutex) { EmptyBins(Bins::kAll); }
 
-  // --- Chunks (Planner, ChunkMoves, Stripper)
-  // ----------------------------------------------------- Whether the requests of late repeat
-  // earlier ones.
+  // --- Chunks (Planner, ChunkMoves, Stripper) ----------------------------------------------------
+  // Whether the requests of late repeat earlier ones.
   bool repeating() const VRAMSTOW_REQUIRES(mutex) { return placement_.predictor().Repeating(); }
   void NeededDriver() VRAMSTOW_REQUIRES(mutex) { placement_.predictor().NeededDriver(); }
   // The next Take may serve the request anywhere. True if it would not have until now.
@@ -169,16 +166,14 @@ class StreamHeap {
   StripResult Strip(uint64_t count, uint32_t before_epoch, const Plan& plan, bool own = false)
       VRAMSTOW_REQUIRES(mutex, kDeviceLock);
 
-  // --- Segments
-  // ----------------------------------------------------------------------------------- The
-  // regions, for whoever adds and forgets such as are one free span.
+  // --- Segments ----------------------------------------------------------------------------------
+  // The regions, for whoever adds and forgets such as are one free span.
   SpanTable& spans() VRAMSTOW_REQUIRES(mutex, kDeviceLock) { return spans_; }
   const SpanTable& spans() const VRAMSTOW_REQUIRES(mutex) { return spans_; }
 
-  // --- The gate
-  // ----------------------------------------------------------------------------------- The stream
-  // is about to be destroyed, and its name may come back as another's: nothing is handed out until
-  // the work submitted so far has passed.
+  // --- The gate ----------------------------------------------------------------------------------
+  // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
+  // out until the work submitted so far has passed.
   void CloseGate() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Whether the gate has opened, which needs a poll before.
   bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);

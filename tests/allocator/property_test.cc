@@ -285,8 +285,7 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
   EXPECT_GT(allocations, Steps() * 2);
 }
 
-// --- The test of the test
-// --------------------------------------------------------------------------
+// --- The test of the test ------------------------------------------------------------------------
 
 // Runs programs until one notices; says what it noticed.
 template <typename Break>

@@ -39,8 +39,7 @@ void Check(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) Die(std::string(what) + " gave " + std::to_string(result));
 }
 
-// --- Kernels
-// ---------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 decltype(&vramstowSimulatorTranslate) g_translate;
 std::atomic<uint64_t> g_checked{0};
@@ -73,8 +72,7 @@ void CheckKernel(const vramstowSimulatorLaunch* launch) {
   ++g_checked;
 }
 
-// --- One process's device
-// ----------------------------------------------------------------------------
+// --- One process's device ------------------------------------------------------------------------
 
 class Device {
  public:
@@ -175,8 +173,7 @@ class Device {
   decltype(&cuCtxSynchronize) synchronize_ = nullptr;
 };
 
-// --- Programs
-// ----------------------------------------------------------------------------------------
+// --- Programs ------------------------------------------------------------------------------------
 
 struct Held {
   uint64_t address;
