@@ -1,5 +1,7 @@
 #include "allocator/core/fences.h"
 
+#include "allocator/core/relaxed_capture.h"
+
 namespace vramstow {
 namespace {
 
@@ -32,23 +34,102 @@ void Fences::Close(bool alive) {
 uint32_t Fences::FindTimeline(uint64_t stream) const {
   const uint32_t count = timelines();
   for (uint32_t t = 1; t < count; ++t) {
-    if (timelines_[t].stream == stream) return t;
+    if (timelines_[t].stream.load(std::memory_order_relaxed) == stream) return t;
   }
   return kMaxTimelines;
 }
 
 uint32_t Fences::TimelineOf(uint64_t stream) {
+  StreamBegins(stream);
   const uint32_t found = FindTimeline(stream);
   if (found != kMaxTimelines) return found;
   const uint32_t count = timelines();
-  if (count == kMaxTimelines) {
-    overflowed_ = true;
-    return kEverything;
-  }
-  timelines_[count].stream = stream;
+  // The last one is kept for the default stream, which takes part in fences of everything.
+  const uint32_t kept = stream != 0 && FindTimeline(0) == kMaxTimelines ? 1 : 0;
+  if (count + kept >= kMaxTimelines) return kMaxTimelines;
+  timelines_[count].stream.store(stream, std::memory_order_relaxed);
   count_.store(count + 1, std::memory_order_release);
   return count;
 }
+
+// --- Streams that end ----------------------------------------------------------------------------
+
+void Fences::StreamEnds(uint32_t t) {
+  Timeline& timeline = timelines_[t];
+  const uint32_t end_tick = OpenTick(t);
+  if (!capturing()) {
+    if (timeline.in_flight > kInFlight) PollTimeline(t);
+    if (timeline.in_flight <= kInFlight) CloseTick(t);
+  }
+  timeline.end_tick = end_tick;
+  timeline.ended = ++ends_;
+  timeline.ended_stream = timeline.stream.load(std::memory_order_relaxed);
+  timeline.stream.store(kNoStream, std::memory_order_relaxed);
+  ended_count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Fences::StreamBegins(uint64_t stream) {
+  if (!any_ended()) return;
+  const uint32_t count = timelines();
+  for (uint32_t t = 1; t < count; ++t) {
+    Timeline& timeline = timelines_[t];
+    if (timeline.ended == 0 || timeline.ended_stream != stream) continue;
+    timeline.ended = 0;
+    timeline.stream.store(stream, std::memory_order_relaxed);
+    ended_count_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+}
+
+uint32_t Fences::FindFinished() {
+  if (!any_ended()) return kMaxTimelines;
+  RelaxedCapture relaxed(driver_);
+  relaxed.Begin();
+  Poll();
+  uint32_t first = kMaxTimelines;
+  uint32_t uncovered = kMaxTimelines;
+  const uint32_t count = timelines();
+  for (uint32_t t = 1; t < count; ++t) {
+    if (!HasEnded(t)) continue;
+    if (!EndIsCovered(t)) uncovered = t;
+    if (!Completed(t, EndTick(t))) continue;
+    if (first == kMaxTimelines || timelines_[t].ended < timelines_[first].ended) first = t;
+  }
+  // One that could get no event when its stream ended, for the next time.
+  if (first == kMaxTimelines && uncovered != kMaxTimelines) Ensure(uncovered, EndTick(uncovered));
+  return first;
+}
+
+void Fences::Reuse(uint32_t t, uint64_t stream) {
+  Timeline& timeline = timelines_[t];
+  CloseEndedTick(t);
+  PollTimeline(t);  // what is in flight has completed with it
+  timeline.ended = 0;
+  timeline.end_tick = 0;
+  timeline.stream.store(stream, std::memory_order_relaxed);
+  ended_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Whether all work of the streams that ended is done, or an event for it is on its way.
+bool Fences::EndIsCovered(uint32_t t) const {
+  const Timeline& timeline = timelines_[t];
+  return timeline.recorded >= timeline.end_tick || Completed(t, timeline.end_tick);
+}
+
+// Closes the open tick of a stream that has ended: no more work can touch what was freed in it than
+// the last event covers.
+void Fences::CloseEndedTick(uint32_t t) {
+  Timeline& timeline = timelines_[t];
+  const uint32_t closed = timeline.open.fetch_add(1, std::memory_order_seq_cst);
+  timeline.recorded = closed;
+  if (Completed(t, timeline.end_tick)) {
+    Complete(&timeline, closed);
+  } else {
+    timeline.fences[timeline.in_flight - 1].tick = closed;
+  }
+}
+
+// --- Events --------------------------------------------------------------------------------------
 
 DriverResult Fences::NewEvent(uint64_t* event) {
   if (kept_count_ > 0) {
@@ -67,10 +148,12 @@ void Fences::DropEvent(uint64_t event) {
 }
 
 DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
-  if (timeline != kEverything) {
-    const DriverResult result =
-        driver_->event_record(driver_->self, event, timelines_[timeline].stream);
-    // A stream that was destroyed is covered by an event of the whole context.
+  // The work of a stream that could get no event when it ended goes on without a name: only an
+  // event of the whole context covers it.
+  if (timeline != kEverything && EndIsCovered(timeline)) {
+    const uint64_t stream = timelines_[timeline].stream.load(std::memory_order_relaxed);
+    const DriverResult result = driver_->event_record(driver_->self, event, stream);
+    // The same where nobody said that the stream was destroyed.
     if (result != kDriverInvalidHandle && result != kDriverInvalidContext) return result;
   }
   if (!context_events_) return kDriverNotSupported;
@@ -80,12 +163,24 @@ DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
 DriverResult Fences::Ensure(uint32_t t, uint32_t tick) {
   Timeline& timeline = timelines_[t];
   if (timeline.recorded >= tick || Completed(t, tick)) return kDriverSuccess;
+  if (HasEnded(t) && EndIsCovered(t)) {
+    CloseEndedTick(t);
+    return kDriverSuccess;
+  }
   if (capturing()) return kDriverCaptureUnsupported;
   if (t == kEverything && !context_events_) return EnsureEverything();
-  if (timeline.in_flight == kInFlight) {
+  if (timeline.in_flight >= kInFlight) {
     PollTimeline(t);
-    if (timeline.in_flight == kInFlight) return kDriverNotReady;
+    if (timeline.in_flight >= kInFlight) return kDriverNotReady;
   }
+  const DriverResult result = CloseTick(t);
+  const bool nameless = t != kEverything && !EndIsCovered(t);
+  return nameless && result == kDriverNotSupported ? Synchronize() : result;
+}
+
+// Records an event for the open tick and all before it. There is room for one.
+DriverResult Fences::CloseTick(uint32_t t) {
+  Timeline& timeline = timelines_[t];
   uint64_t event = 0;
   DriverResult result = NewEvent(&event);
   if (result != kDriverSuccess) return result;
@@ -174,6 +269,13 @@ void Fences::Poll() {
   const uint32_t count = timelines();
   for (uint32_t t = 1; t < count; ++t) PollTimeline(t);
   PollEverything();
+}
+
+void Fences::Hasten(uint32_t timeline) {
+  RelaxedCapture relaxed(driver_);
+  relaxed.Begin();
+  Ensure(timeline, OpenTick(timeline));
+  Poll();
 }
 
 bool Fences::WaitFor(uint32_t timeline, uint32_t tick, uint64_t deadline_ns) {

@@ -9,9 +9,15 @@
 // The tick is advanced before its event is recorded, so a free on another thread either has the old
 // tick, and came before the event, or gets the new one.
 //
-// Ownership: events belong to the fences until Close. Threads: OpenTick, Completed and captures
-// from any thread; all else under the device's lock. Errors: a fence that cannot be recorded leaves
-// its tick unfinished, so memory is kept back, never handed out early; Synchronize finishes it.
+// A stream that is destroyed ends with one more event, and nothing is recorded on it after that:
+// whatever is freed later is finished when that event has completed. The driver may give the name
+// to another stream, which goes on with the timeline. Where all timelines are taken, one whose
+// stream has ended becomes another stream's; its ticks go on.
+//
+// Ownership: events belong to the fences until Close. Threads: OpenTick, Completed, FindTimeline,
+// any_ended and captures from any thread; all else under the device's lock. Errors: a fence that
+// cannot be recorded leaves its tick unfinished, so memory is kept back, never handed out early;
+// Synchronize finishes it.
 #ifndef VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 #define VRAMSTOW_ALLOCATOR_CORE_FENCES_H_
 
@@ -28,15 +34,39 @@ class Fences {
  public:
   static constexpr uint32_t kEverything = 0;
   static constexpr uint32_t kMaxTimelines = 256;
+  // No stream has this name; nor has one kUnknownStream, the number above it.
+  static constexpr uint64_t kNoStream = ~uint64_t{1};
 
   void Open(const DriverTable* driver) { driver_ = driver; }
   // Destroys the events; `alive` false: the context is gone, and its events with it.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
-  // The timeline of a stream; made at first sight. kEverything when there are too many streams.
+  // The timeline of a stream, which lives; made at first sight. kMaxTimelines: all are taken
+  // (FindFinished).
   uint32_t TimelineOf(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
-  // The same without making one; kMaxTimelines where there is none.
+  // The same without making one; kMaxTimelines where there is none, or the stream has ended.
   uint32_t FindTimeline(uint64_t stream) const;
+  // A stream has no timeline: only waiting for all work covers it.
+  void NoteOverflow() VRAMSTOW_REQUIRES(kDeviceLock) { overflowed_ = true; }
+
+  // --- Streams that end -------------------------------------------------------------------------
+  // The stream of this timeline is about to be destroyed: its last event is recorded.
+  void StreamEnds(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
+  // There is a stream of this name: if one of the same name has ended, its timeline goes on.
+  void StreamBegins(uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool any_ended() const { return ended_count_.load(std::memory_order_relaxed) != 0; }
+  bool HasEnded(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    return timelines_[timeline].ended != 0;
+  }
+  // When this tick has completed, so has all work of the streams that had the timeline and ended.
+  uint32_t EndTick(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    return timelines_[timeline].end_tick;
+  }
+  // Of the timelines whose stream has ended and has no work left, the one that ended first;
+  // kMaxTimelines: there is none.
+  uint32_t FindFinished() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Such a timeline is another stream's from now on. All its ticks so far have completed.
+  void Reuse(uint32_t timeline, uint64_t stream) VRAMSTOW_REQUIRES(kDeviceLock);
 
   // The tick for what is freed now.
   uint32_t OpenTick(uint32_t timeline) const {
@@ -50,6 +80,9 @@ class Fences {
   DriverResult Ensure(uint32_t timeline, uint32_t tick) VRAMSTOW_REQUIRES(kDeviceLock);
   // Looks which events have completed. No wait.
   void Poll() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Makes sure that an event for all that was freed so far is on its way, and polls, without
+  // disturbing a capture that nobody knows of.
+  void Hasten(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
   // Whether Poll would ask the driver.
   bool AnyInFlight() const VRAMSTOW_REQUIRES(kDeviceLock) { return in_flight_ != 0; }
   // Ensure and poll until the tick has completed; false: not by the deadline (of the driver's
@@ -76,17 +109,23 @@ class Fences {
     uint64_t event;  // 0, of timeline 0: completes when all `stream_ticks` have
   };
   struct Timeline {
-    uint64_t stream = 0;
+    std::atomic<uint64_t> stream{kNoStream};  // kNoStream: it has ended, or there never was one
+    uint64_t ended_stream = kNoStream;        // the name of the one that has ended
+    uint64_t ended = 0;                       // as which of all; 0: the stream lives
+    uint32_t end_tick = 0;                    // of the last that ended; 0: none did
     std::atomic<uint32_t> open{1};
     std::atomic<uint32_t> completed{0};
     uint32_t recorded = 0;  // the last tick with an event
     int in_flight = 0;
-    Fence fences[kInFlight] = {};
+    Fence fences[kInFlight + 1] = {};  // one more for the last event of a stream
   };
 
   DriverResult NewEvent(uint64_t* event) VRAMSTOW_REQUIRES(kDeviceLock);
   void DropEvent(uint64_t event) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Record(uint32_t timeline, uint64_t event) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult CloseTick(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool EndIsCovered(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
+  void CloseEndedTick(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult EnsureEverything() VRAMSTOW_REQUIRES(kDeviceLock);
   void PollTimeline(uint32_t timeline) VRAMSTOW_REQUIRES(kDeviceLock);
   void PollEverything() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -95,7 +134,9 @@ class Fences {
   const DriverTable* driver_ = nullptr;
   std::atomic<uint32_t> count_{1};
   std::atomic<int> captures_{0};
-  bool context_events_ = true;  // until the driver says it has none
+  std::atomic<uint32_t> ended_count_{0};  // timelines
+  uint64_t ends_ = 0;                     // of streams, so far
+  bool context_events_ = true;            // until the driver says it has none
   bool broken_ = false;
   bool overflowed_ = false;  // there were more streams than timelines
   int in_flight_ = 0;        // of all timelines

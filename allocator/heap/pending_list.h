@@ -25,6 +25,11 @@ class PendingList {
   // `ordered`: the heap's own stream protects its blocks by its order.
   bool Open(Fences* fences, uint32_t timeline, bool ordered);
   void Close() { uses_.Close(); }
+  // From now on the heap's blocks belong to this timeline. The ticks that blocks wait for stay.
+  void SetOrder(uint32_t timeline, bool ordered) {
+    timeline_ = timeline;
+    ordered_ = ordered;
+  }
 
   // Work of another stream uses the live block.
   bool RecordUse(SpanTable* spans, uint32_t index, uint32_t timeline);

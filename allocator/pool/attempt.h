@@ -18,6 +18,7 @@ struct AllocationAttempt {
   BlockRequest request;
   uint64_t size = 0;  // rounded
   StreamHeap* heap = nullptr;
+  HeapKey key{};       // that `heap` had when it was found
   uint32_t index = 0;  // the block, once there is one
   Served served = Served::kUnknown;
   uint64_t lacking = 0;  // chunks

@@ -11,6 +11,10 @@ namespace {
 // and a count that lasts for years.
 constexpr uint64_t kIdMark = uint64_t{1} << 63;
 
+// The last place is kept for callers without a stream: that heap waits for everything, so it is
+// right for any stream that finds no place of its own.
+constexpr HeapKey kCommon{kUnknownStream, 0};
+
 }  // namespace
 
 void HeapTable::Open(const HeapDependencies& with, uint32_t id_space) {
@@ -22,6 +26,7 @@ uint32_t HeapTable::Forget() {
   const uint32_t heaps = count();
   for (std::atomic<StreamHeap*>& entry : table_) entry.store(nullptr);
   count_.store(0);
+  detached_ = 0;
   return heaps;
 }
 
@@ -47,23 +52,156 @@ StreamHeap* HeapTable::Find(const HeapKey& key) const {
   }
 }
 
-StreamHeap* HeapTable::Get(const HeapKey& key) {
-  StreamHeap* heap = Find(key);
-  if (heap != nullptr) return heap->paused() ? Get({key.stream, key.pool}) : heap;
-  // The last place is kept for callers without a stream: that heap waits for everything, so it is
-  // right for any stream that finds no place of its own.
-  constexpr HeapKey kCommon{kUnknownStream, 0};
-  if (key != kCommon && count() + 1 >= kMaxHeaps) return Get(kCommon);
-  return Make(key);
+// --- Places by key -------------------------------------------------------------------------------
+
+void HeapTable::Link(StreamHeap* heap) {
+  uint64_t place = PlaceOf(heap->key.Get());
+  while (table_[place].load(std::memory_order_relaxed) != nullptr) {
+    place = (place + 1) & (kPlaces - 1);
+  }
+  table_[place].store(heap, std::memory_order_release);
 }
 
-StreamHeap* HeapTable::Make(const HeapKey& key) {
+// Whoever looks meanwhile may miss a heap that moves up: then the device's lock shows it.
+void HeapTable::Unlink(const StreamHeap* heap) {
+  uint64_t hole = PlaceOf(heap->key.Get());
+  while (table_[hole].load(std::memory_order_relaxed) != heap) hole = (hole + 1) & (kPlaces - 1);
+  for (uint64_t place = hole;;) {
+    place = (place + 1) & (kPlaces - 1);
+    StreamHeap* follower = table_[place].load(std::memory_order_relaxed);
+    if (follower == nullptr) break;
+    const uint64_t home = PlaceOf(follower->key.Get());
+    if (((place - home) & (kPlaces - 1)) < ((place - hole) & (kPlaces - 1))) continue;
+    table_[hole].store(follower, std::memory_order_release);
+    hole = place;
+  }
+  table_[hole].store(nullptr, std::memory_order_release);
+}
+
+// --- Heaps and timelines -------------------------------------------------------------------------
+
+StreamHeap* HeapTable::Get(const HeapKey& key) {
+  with_.fences->StreamBegins(key.stream);
+  StreamHeap* heap = Find(key);
+  if (heap != nullptr) return heap->paused() ? Get({key.stream, key.pool}) : heap;
+  const uint32_t timeline = TimelineOf(key.stream);
+  heap = ReuseVacant(key, timeline);
+  if (heap == nullptr) {
+    if (key != kCommon && count() + 1 >= kMaxHeaps) return Get(kCommon);
+    heap = Add(key, timeline);
+    if (heap == nullptr) return nullptr;
+  }
+  const uint32_t end_tick = with_.fences->EndTick(timeline);
+  if (!with_.fences->Completed(timeline, end_tick)) {
+    // Another stream had this name a moment ago.
+    HeapLock lock(heap);
+    heap->CloseGate(end_tick);
+  }
+  Link(heap);
+  return heap;
+}
+
+uint32_t HeapTable::TimelineOf(uint64_t stream) {
+  if (stream == kUnknownStream || stream == Fences::kNoStream) return Fences::kEverything;
+  Fences& fences = *with_.fences;
+  uint32_t timeline = fences.TimelineOf(stream);
+  if (timeline != Fences::kMaxTimelines) return timeline;
+  timeline = fences.FindFinished();
+  if (timeline == Fences::kMaxTimelines) {
+    fences.NoteOverflow();
+    return Fences::kEverything;
+  }
+  const uint32_t heaps = count();
+  for (uint32_t number = 1; number <= heaps; ++number) {
+    StreamHeap* heap = heaps_[number];
+    if (heap->timeline != timeline) continue;
+    HeapLock lock(heap);
+    Detach(heap);
+  }
+  fences.Reuse(timeline, stream);
+  return timeline;
+}
+
+void HeapTable::StreamEnds(uint64_t stream) {
+  if (stream == kUnknownStream || stream == Fences::kNoStream) return;
+  Fences& fences = *with_.fences;
+  fences.StreamBegins(stream);  // nobody may have said so
+  const uint32_t timeline = fences.FindTimeline(stream);
+  if (timeline != Fences::kMaxTimelines) fences.StreamEnds(timeline);
+  const uint32_t heaps = count();
+  for (uint32_t number = 1; number <= heaps; ++number) {
+    StreamHeap* heap = heaps_[number];
+    if (heap->detached() || heap->key.stream() != stream) continue;
+    HeapLock lock(heap);
+    if (heap->on_stream) {
+      heap->CloseGate(fences.EndTick(timeline));
+    } else {
+      // It got no timeline; the next stream of this name may.
+      Detach(heap);
+    }
+  }
+}
+
+void HeapTable::Detach(StreamHeap* heap) {
+  Unlink(heap);
+  heap->Detach();
+  ++detached_;
+}
+
+// Whether the heap may be taken for this key, should it be empty.
+bool HeapTable::MayRename(const StreamHeap& heap, const HeapKey& key) const {
+  const HeapKey now = heap.key.Get();
+  // Whoever has just found the heap sees by the stream that it is another's now (Serves). Of one
+  // stream, blocks of two tags must not be taken for each other.
+  if (now.stream == key.stream && now.tag != key.tag) return false;
+  if (heap.detached()) return true;
+  if (count() + 1 < kMaxHeaps) return false;
+  const Fences& fences = *with_.fences;
+  const bool finished = fences.HasEnded(heap.timeline) &&
+                        fences.Completed(heap.timeline, fences.EndTick(heap.timeline));
+  return finished || now.pool != 0 || now.tag != 0;
+}
+
+// A vacant heap, for this key, without a place by it; null: there is none to be had.
+StreamHeap* HeapTable::ReuseVacant(const HeapKey& key, uint32_t timeline) {
+  if (detached_ == 0 && count() + 1 < kMaxHeaps) return nullptr;
+  bool ensured = false;
+  const uint32_t heaps = count();
+  for (uint32_t number = 1; number <= heaps; ++number) {
+    StreamHeap* heap = heaps_[number];
+    if (MayRename(*heap, key) && TryRename(heap, key, timeline, &ensured)) return heap;
+  }
+  return nullptr;
+}
+
+// *ensured: an event was asked for, for work that may be done. Once is enough: the others see it.
+bool HeapTable::TryRename(StreamHeap* heap, const HeapKey& key, uint32_t timeline, bool* ensured) {
+  if (heap->stats.live_blocks.load(std::memory_order_relaxed) != 0 && !heap->has_deferred()) {
+    return false;
+  }
+  Fences& fences = *with_.fences;
+  HeapLock lock(heap);
+  if (fences.HasEnded(heap->timeline)) {
+    fences.Ensure(heap->timeline, fences.OpenTick(heap->timeline));
+  }
+  heap->Settle();
+  if (!heap->IsVacant() && !*ensured) {
+    *ensured = true;
+    fences.Hasten(heap->timeline);
+    heap->Settle();
+  }
+  if (!heap->IsVacant()) return false;
+  if (!heap->detached()) Detach(heap);
+  --detached_;
+  heap->Rename(key, timeline);
+  return true;
+}
+
+StreamHeap* HeapTable::Add(const HeapKey& key, uint32_t timeline) {
   const uint32_t number = count() + 1;
   void* memory = AllocateHostMemory(sizeof(StreamHeap));
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) StreamHeap;
-  const uint32_t timeline =
-      key.stream == kUnknownStream ? Fences::kEverything : with_.fences->TimelineOf(key.stream);
   if (!heap->Open(with_, key, static_cast<uint16_t>(number), timeline)) {
     heap->~StreamHeap();
     FreeHostMemory(memory, sizeof(StreamHeap));
@@ -71,7 +209,6 @@ StreamHeap* HeapTable::Make(const HeapKey& key) {
   }
   {
     MutexLock lock(&heap->mutex);
-    heap->set_graph_pinned(key.pool != 0);
     heap->next_id = kIdMark | uint64_t{id_space_ & 2047} << 52 | uint64_t{number} << 42;
   }
   heaps_[number] = heap;
@@ -82,11 +219,6 @@ StreamHeap* HeapTable::Make(const HeapKey& key) {
     heaps_[1]->mutex.Lock();
     heaps_[1]->mutex.Unlock();
   }
-  uint64_t place = PlaceOf(key);
-  while (table_[place].load(std::memory_order_relaxed) != nullptr) {
-    place = (place + 1) & (kPlaces - 1);
-  }
-  table_[place].store(heap, std::memory_order_release);
   return heap;
 }
 

@@ -115,7 +115,7 @@ void Pool::Close(PoolEnd end) {
   return nullptr;
 }
 
-// --- Blocks --------------------------------------------------------------------------------------
+// --- Blocks -------------------------------------------------------------------------------------
 
 PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
   if (request.size == 0) return PoolError::kInvalid;
@@ -130,7 +130,7 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
       // What waited for work that is done by now is as good as free, and has to be seen as such
       // before a place is chosen.
       heap->SettleIfDone();
-      const uint32_t index = heap->paused() ? 0 : heap->Take(size);
+      const uint32_t index = heap->Serves(request.stream) ? heap->Take(size) : 0;
       if (index != 0) {
         served = true;
         sum = FinishAllocation(&parts_, heap, index, request, Served::kHit, block);
@@ -161,11 +161,11 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
   if (framework_only && span.layer != Layer::kFramework) return PoolError::kNotOurs;
   heap->NoteFreed(address);
   if (freed != nullptr) {
-    *freed = {address,        span.size, span.requested, heap->key.stream,
-              heap->key.pool, span.id,   span.layer};
+    const HeapKey key = heap->key.Get();
+    *freed = {address, span.size, span.requested, key.stream, key.pool, span.id, span.layer};
   }
   parts_.events.Block(EventKind::kFree, span.layer, address, span.size, span.requested,
-                      heap->key.stream, Served::kUnknown);
+                      heap->key.stream(), Served::kUnknown);
   Bump(&heap->stats.frees, 1);
   heap->TakeBack(index);
   if (freed != nullptr) freed->pending = heap->span(index).state == SpanState::kPending;
@@ -179,7 +179,7 @@ PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
   uint32_t timeline = parts_.fences.FindTimeline(stream);
   if (timeline == Fences::kMaxTimelines) {
     DeviceLock device_lock(&parts_.mutex);
-    timeline = parts_.fences.TimelineOf(stream);
+    timeline = parts_.heaps.TimelineOf(stream);
   }
   HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
@@ -195,8 +195,9 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
   const uint32_t index = heap->FindAround(address);
   if (index == 0) return PoolError::kInvalid;
   const Span& span = heap->span(index);
-  *info = {span.address,   span.size, span.requested, heap->key.stream,
-           heap->key.pool, span.id,   span.layer,     !heap->on_stream || span.uses != 0};
+  const HeapKey key = heap->key.Get();
+  *info = {span.address, span.size, span.requested, key.stream,
+           key.pool,     span.id,   span.layer,     !heap->on_stream || span.uses != 0};
   return PoolError::kOk;
 }
 
@@ -228,9 +229,12 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
   DeviceLock device_lock(&parts_.mutex);
   StreamHeap* heap = parts_.heaps.Find({request.stream, request.pool});
   if (heap == nullptr) return PoolError::kInvalid;
+  parts_.fences.StreamBegins(request.stream);
   uint64_t sum = 0;
   {
     HeapLock lock(heap);
+    // Work of an earlier stream of this name may still touch what is cached.
+    if (!heap->IsGateOpen()) return PoolError::kInvalid;
     if (!heap->Prepare()) return PoolError::kUnavailable;
     const uint32_t index = heap->TakeAt(address, size);
     if (index == 0) return PoolError::kInvalid;
@@ -245,23 +249,18 @@ PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block*
 void Pool::NoteStream(uint64_t stream) {
   if (parts_.fences.FindTimeline(stream) != Fences::kMaxTimelines) return;
   DeviceLock device_lock(&parts_.mutex);
-  parts_.fences.TimelineOf(stream);
+  parts_.heaps.TimelineOf(stream);
+}
+
+void Pool::StreamCreated(uint64_t stream) {
+  if (!parts_.fences.any_ended()) return;
+  DeviceLock device_lock(&parts_.mutex);
+  parts_.fences.StreamBegins(stream);
 }
 
 void Pool::StreamDestroyed(uint64_t stream) {
   DeviceLock device_lock(&parts_.mutex);
-  Fences& fences = parts_.fences;
-  const uint32_t timeline = fences.FindTimeline(stream);
-  if (timeline == Fences::kMaxTimelines) return;
-  const uint32_t count = parts_.heaps.count();
-  for (uint32_t number = 1; number <= count; ++number) {
-    StreamHeap* heap = parts_.heaps.at(number);
-    if (heap->timeline != timeline || !heap->on_stream) continue;
-    HeapLock lock(heap);
-    heap->CloseGate();
-  }
-  // Blocks that other heaps hold for this stream need its event now: later it has no name.
-  fences.Ensure(timeline, fences.OpenTick(timeline));
+  parts_.heaps.StreamEnds(stream);
 }
 
 // --- Giving memory back --------------------------------------------------------------------------

@@ -111,6 +111,9 @@ class Pool {
   // The process uses this stream: frees without a stream wait for it, too, where the driver has no
   // event for the whole context.
   void NoteStream(uint64_t stream);
+  // There is a stream of this name, perhaps that of one which was destroyed. To be called after a
+  // stream was made, and after one could not be destroyed.
+  void StreamCreated(uint64_t stream);
   // Before the stream is destroyed.
   void StreamDestroyed(uint64_t stream);
   // While any capture is in progress the pool makes no fence and waits for none. To be called

@@ -79,7 +79,7 @@ class PoolPages {
     const uint32_t heaps = parts_->heaps.count();
     for (uint32_t number = 1; number <= heaps; ++number) {
       StreamHeap* heap = parts_->heaps.at(number);
-      if (heap->graph_pinned() || (tag != kAnyTag && heap->key.tag != tag)) continue;
+      if (heap->graph_pinned() || (tag != kAnyTag && heap->key.Get().tag != tag)) continue;
       HeapLock lock(heap);
       visit(heap);
     }

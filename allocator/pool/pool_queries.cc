@@ -75,7 +75,7 @@ void Pool::KeepPrivate(uint64_t pool, bool keep) {
   parts_.heaps.VisitLocked([&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
     heap->mutex.AssertHeld();
-    if (heap->key.pool == pool) heap->set_graph_pinned(keep);
+    if (heap->key.Get().pool == pool) heap->set_graph_pinned(keep);
   });
 }
 
@@ -84,7 +84,8 @@ MappedBytes Pool::Mapped(uint64_t pool) const {
   const uint32_t count = parts_.heaps.count();
   for (uint32_t number = 1; number <= count; ++number) {
     const StreamHeap* heap = parts_.heaps.at(number);
-    if (heap->key.stream == kUnknownStream || (pool != 0 && heap->key.pool != pool)) continue;
+    const HeapKey key = heap->key.Get();
+    if (key.stream == kUnknownStream || (pool != 0 && key.pool != pool)) continue;
     mapped.small += heap->mapped_bytes(SpanTable::kSmallZone);
     mapped.large += heap->mapped_bytes(SpanTable::kLargeZone);
   }
@@ -97,11 +98,12 @@ void Pool::VisitSpans(SpanVisitor visitor, void* context) {
   DeviceLock device_lock(&parts_.mutex);
   parts_.heaps.VisitLocked([&](StreamHeap* heap) {
     heap->mutex.AssertHeld();
+    const HeapKey key = heap->key.Get();
     static_cast<const StreamHeap*>(heap)->spans().Visit([&](const Span& span) {
       if (span.state == SpanState::kHole) return;
       const bool block = span.state == SpanState::kLive || span.state == SpanState::kPending;
-      visitor(context, {span.address, span.size, block ? span.requested : 0, heap->key.stream,
-                        heap->key.pool, block ? span.state : SpanState::kFree, span.layer,
+      visitor(context, {span.address, span.size, block ? span.requested : 0, key.stream, key.pool,
+                        block ? span.state : SpanState::kFree, span.layer,
                         span.zone == SpanTable::kSmallZone});
     });
   });

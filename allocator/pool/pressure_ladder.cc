@@ -45,10 +45,13 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
 
 // False: no memory for records.
 bool PressureLadder::FindHeap(AllocationAttempt* attempt) {
-  if (attempt->heap != nullptr && !attempt->heap->paused()) return true;
+  if (attempt->heap != nullptr && attempt->heap->key == attempt->key && !attempt->heap->paused()) {
+    return true;
+  }
   const BlockRequest& request = attempt->request;
   attempt->heap = parts_->heaps.Get({request.stream, request.pool, request.tag});
   if (attempt->heap == nullptr) return false;
+  attempt->key = attempt->heap->key.Get();
   Bump(&attempt->heap->stats.misses, 1);
   parts_->events.Step(EventKind::kCacheMiss, attempt->size, request.size, 0, request.stream,
                       kDriverSuccess);

@@ -81,7 +81,7 @@ OutOfMemoryReport WriteReport(PoolParts* parts, const AllocationAttempt& attempt
     report.free_pieces += spans.free_pieces();
     const uint64_t largest = spans.LargestFree();
     if (largest > report.largest_free_bytes) report.largest_free_bytes = largest;
-    spans.Visit([&](const Span& span) { NoteHolder(span, heap->key.stream, &report); });
+    spans.Visit([&](const Span& span) { NoteHolder(span, heap->key.stream(), &report); });
   });
   parts->events.Step(EventKind::kCacheOutOfMemory, attempt.size, attempt.request.size, 0,
                      attempt.request.stream, attempt.result);

@@ -13,12 +13,9 @@ constexpr uint64_t kFirstRegionBytes = uint64_t{256} << 20;
 bool StreamHeap::Open(const HeapDependencies& with, const HeapKey& heap_key, uint16_t heap_number,
                       uint32_t heap_timeline) {
   with_ = with;
-  key = heap_key;
   number = heap_number;
-  timeline = heap_timeline;
-  // A stream that has no timeline of its own is treated as unknown: safe, only slower.
-  on_stream = heap_key.stream != kUnknownStream && heap_timeline != Fences::kEverything;
   MutexLock lock(&mutex);
+  SetKey(heap_key, heap_timeline);
   if (spans_.Open(with.page_bytes, with.small_bytes) &&
       pending_.Open(with.fences, heap_timeline, on_stream) && Prepare()) {
     return true;
@@ -32,6 +29,15 @@ void StreamHeap::Close() {
   pending_.Close();
   map_.Close();
   deferred_.Close();
+}
+
+void StreamHeap::SetKey(const HeapKey& new_key, uint32_t new_timeline) {
+  key.Set(new_key);
+  timeline = new_timeline;
+  // A stream that has no timeline of its own is treated as unknown: safe, only slower.
+  on_stream = new_key.stream != kUnknownStream && new_timeline != Fences::kEverything;
+  graph_pinned_ = new_key.pool != 0;
+  SetServed();
 }
 
 HeapPages StreamHeap::Pages() {
@@ -172,7 +178,7 @@ uint32_t StreamHeap::Retire(uint32_t index) {
   map_.Remove(span.address, index);
   Bump(&stats.pending_bytes, ~span.size + 1);
   with_.events->Block(EventKind::kFreeCompleted, span.layer, span.address, span.size,
-                      span.requested, key.stream, Served::kUnknown);
+                      span.requested, key.stream(), Served::kUnknown);
   return spans_.JoinFree(index);
 }
 
@@ -250,21 +256,57 @@ bool StreamHeap::WaitForFrees(uint64_t deadline_ns) {
   return pending_.WaitForUses(spans_, deadline_ns) && own;
 }
 
-void StreamHeap::CloseGate() {
+void StreamHeap::CloseGate(uint32_t end_tick) {
   EmptyBins();
   gated_ = true;
-  gate_tick_ = with_.fences->OpenTick(timeline);
-  with_.fences->Ensure(timeline, gate_tick_);
+  gate_tick_ = end_tick;
+  // What is freed before the gate opens has to wait as well.
+  pending_.SetOrder(timeline, false);
 }
 
 bool StreamHeap::IsGateOpen() {
-  if (gated_ && with_.fences->Completed(timeline, gate_tick_)) gated_ = false;
+  if (gated_ && with_.fences->Completed(timeline, gate_tick_)) {
+    gated_ = false;
+    pending_.SetOrder(timeline, on_stream);
+  }
   return !gated_;
 }
 
 bool StreamHeap::WaitForGate(uint64_t deadline_ns) {
   if (gated_) with_.fences->WaitFor(timeline, gate_tick_, deadline_ns);
   return IsGateOpen();
+}
+
+// --- Another key ---------------------------------------------------------------------------------
+
+void StreamHeap::Detach() {
+  EmptyBins();
+  // No work of the stream is left: tick 0 has completed on every timeline.
+  if (on_stream) spans_.VisitMutable([](Span* span) { span->tick = 0; });
+  timeline = Fences::kEverything;
+  on_stream = false;
+  gated_ = false;
+  pending_.SetOrder(timeline, on_stream);
+  detached_ = true;
+  SetServed();
+}
+
+bool StreamHeap::IsVacant() const {
+  if (graph_pinned_ || paused_ || !pending_.empty()) return false;
+  if (stats.live_blocks.load(std::memory_order_relaxed) != 0) return false;
+  bool untouched = true;
+  spans_.Visit([&](const Span& span) {
+    const bool free = span.state == SpanState::kFree;
+    untouched = untouched && (!free || with_.fences->Completed(timeline, span.tick));
+  });
+  return untouched;
+}
+
+void StreamHeap::Rename(const HeapKey& new_key, uint32_t new_timeline) {
+  spans_.VisitMutable([](Span* span) { span->tick = 0; });
+  detached_ = false;
+  SetKey(new_key, new_timeline);
+  pending_.SetOrder(timeline, on_stream);
 }
 
 // --- Chunks --------------------------------------------------------------------------------------

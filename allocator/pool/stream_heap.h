@@ -10,6 +10,10 @@
 // the PendingList until its fences have passed. Unmapping a free page always needs the fence, also
 // on the stream's own heap.
 //
+// When its stream has ended, and its timeline or its number is needed, the heap is detached: nobody
+// finds it any more, and blocks that live still are freed as in the heap without a stream. Once it
+// is empty it becomes the heap of another key, with the memory that it has cached.
+//
 // Ownership: its records; the pool owns heaps, chunks and addresses. Threads: `mutex` guards all
 // but the constants and the numbers. Errors: DriverResult, or 0 for a block. Units: bytes.
 #ifndef VRAMSTOW_ALLOCATOR_POOL_STREAM_HEAP_H_
@@ -45,6 +49,32 @@ struct HeapKey {
   uint32_t tag = 0;  // blocks with the same one can be moved together; 0: none
 
   bool operator==(const HeapKey&) const = default;
+};
+
+// A heap's key, which HeapTable compares without the heap's lock while another thread may change
+// it: the stream is written last and read first, so a key that is half old and half new has the old
+// stream, and StreamHeap::Serves says no to that.
+class SharedHeapKey {
+ public:
+  HeapKey Get() const {
+    return {stream(), pool_.load(std::memory_order_relaxed), tag_.load(std::memory_order_relaxed)};
+  }
+  uint64_t stream() const { return stream_.load(std::memory_order_acquire); }
+  bool operator==(const HeapKey& key) const {
+    return stream() == key.stream && pool_.load(std::memory_order_relaxed) == key.pool &&
+           tag_.load(std::memory_order_relaxed) == key.tag;
+  }
+  void Set(const HeapKey& key) {
+    stream_.store(Fences::kNoStream, std::memory_order_release);
+    pool_.store(key.pool, std::memory_order_release);
+    tag_.store(key.tag, std::memory_order_release);
+    stream_.store(key.stream, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<uint64_t> stream_{Fences::kNoStream};
+  std::atomic<uint64_t> pool_{0};
+  std::atomic<uint32_t> tag_{0};
 };
 
 // What a heap counts. Written under its lock; read by anybody, each number by itself.
@@ -173,11 +203,24 @@ class StreamHeap {
 
   // --- The gate ----------------------------------------------------------------------------------
   // The stream is about to be destroyed, and its name may come back as another's: nothing is handed
-  // out until the work submitted so far has passed.
-  void CloseGate() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // out until the work submitted so far has passed, which is when this tick completes.
+  void CloseGate(uint32_t end_tick) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   // Whether the gate has opened, which needs a poll before.
   bool IsGateOpen() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
   bool WaitForGate(uint64_t deadline_ns) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+
+  // --- Another key -------------------------------------------------------------------------------
+  // All work of the heap's stream is done, and its timeline is to be another stream's: from now on
+  // the heap waits for everything, and serves nothing that was not on its way.
+  void Detach() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Whether the heap may become another key's: nothing lives or waits in it, no work touches its
+  // free memory any more, and nothing binds that to its addresses. Settle comes before.
+  bool IsVacant() const VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // A vacant heap is this key's from now on.
+  void Rename(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  // Whether a hit for this stream may be served here: the heap that was found without a lock may
+  // have got another key meanwhile, or be paused.
+  bool Serves(uint64_t stream) const VRAMSTOW_REQUIRES(mutex) { return serves_ == stream; }
 
   // The block [address, address + size), if all of it is cached; else 0. Room for the records has
   // been made.
@@ -215,12 +258,19 @@ class StreamHeap {
   }
   // Some of its pages are paused: nothing is served from it. The same rule.
   bool paused() const VRAMSTOW_NO_LOCK_ANALYSIS { return paused_; }
-  void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) { paused_ = paused; }
+  void set_paused(bool paused) VRAMSTOW_REQUIRES(mutex, kDeviceLock) {
+    paused_ = paused;
+    SetServed();
+  }
+  // Whether it can be found by its key.
+  bool detached() const VRAMSTOW_REQUIRES(kDeviceLock) VRAMSTOW_NO_LOCK_ANALYSIS {
+    return detached_;
+  }
 
   Mutex mutex VRAMSTOW_ACQUIRED_AFTER(kDeviceLock);
-  // Constant after Open.
-  HeapKey key{};
-  uint16_t number = 0;
+  SharedHeapKey key;
+  uint16_t number = 0;  // constant after Open
+  // Written under both locks, so read under either: the analysis knows no such rule.
   uint32_t timeline = 0;
   bool on_stream = false;
   uint64_t next_id VRAMSTOW_GUARDED_BY(mutex) = 0;
@@ -237,6 +287,10 @@ class StreamHeap {
     return part > kMostTinyBytes ? part : kMostTinyBytes;
   }
   HeapPages Pages() VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  void SetKey(const HeapKey& new_key, uint32_t new_timeline) VRAMSTOW_REQUIRES(mutex, kDeviceLock);
+  void SetServed() VRAMSTOW_REQUIRES(mutex) {
+    serves_ = paused_ || detached_ ? Fences::kNoStream : key.stream();
+  }
   uint32_t TakeFromBin(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   uint32_t TakeFromIndex(uint64_t size) VRAMSTOW_REQUIRES(mutex);
   uint32_t TakeLarge(uint64_t size) VRAMSTOW_REQUIRES(mutex);
@@ -259,6 +313,8 @@ class StreamHeap {
   uint32_t gate_tick_ VRAMSTOW_GUARDED_BY(mutex) = 0;
   bool graph_pinned_ VRAMSTOW_GUARDED_BY(mutex) = false;
   bool paused_ VRAMSTOW_GUARDED_BY(mutex) = false;
+  bool detached_ VRAMSTOW_GUARDED_BY(mutex) = false;
+  uint64_t serves_ VRAMSTOW_GUARDED_BY(mutex) = Fences::kNoStream;
   uint64_t next_region_ VRAMSTOW_GUARDED_BY(mutex) = 0;
   Planner planner_ VRAMSTOW_GUARDED_BY(mutex);
   LargePlacement placement_ VRAMSTOW_GUARDED_BY(mutex);

@@ -284,7 +284,9 @@ DriverResult FakeDevice::Record(uint64_t event, const uint64_t* stream) {
   Reach reach;
   for (const auto& [name, entry] : streams_) {
     if (stream == nullptr || *stream == name) reach[name] = entry.submitted;
-    if (stream != nullptr && *stream == name && entry.destroyed) return kDriverInvalidHandle;
+    if (stream == nullptr || *stream != name || !entry.destroyed) continue;
+    if (options_.names_end) Violate("an event on a stream that was destroyed");
+    return kDriverInvalidHandle;
   }
   found->second = reach;
   return kDriverSuccess;

@@ -35,6 +35,8 @@ class FakeDevice {
     uint64_t largest_reserve = ~uint64_t{0};
     bool many_mappings = true;  // of one handle
     uint64_t odd_bytes = 0;     // how far from a multiple of the granularity `allocate` begins
+    // To name a stream that was destroyed is a violation: a driver need not notice it.
+    bool names_end = false;
   };
 
   explicit FakeDevice(const Options& options);

@@ -8,6 +8,7 @@
 // proves nothing. VRAMSTOW_LONG=1 runs a hundred times as many steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -33,11 +34,14 @@ struct Setting {
   PoolBacking backing = PoolBacking::kVirtual;
   bool virtual_memory = true;
   uint64_t odd_bytes = 0;
+  bool streams_come_and_go = false;  // more than there are timelines, some with the name of another
 };
 
 class Program {
  public:
-  Program(uint64_t seed, const Setting& setting) : random_(seed), device_(Options(setting)) {
+  Program(uint64_t seed, const Setting& setting)
+      : random_(seed), device_(Options(setting)), come_and_go_(setting.streams_come_and_go) {
+    for (uint64_t stream = 1; stream <= kStreams; ++stream) names_.push_back(stream);
     table_ = *device_.table();
     if (setting.pauses_finish) {
       device_.set_on_pause([this] { device_.FinishAll(); });
@@ -59,7 +63,8 @@ class Program {
   // What went wrong first, or nothing.
   std::optional<std::string> Run(uint64_t steps) {
     if (pool_->Open(&table_, config_) != PoolError::kOk) return "the pool did not open";
-    for (uint64_t stream = 1; stream <= kStreams; ++stream) pool_->NoteStream(stream);
+    for (const uint64_t stream : names_) pool_->NoteStream(stream);
+    if (come_and_go_) TakeAllTimelines();
     for (uint64_t step = 0; step < steps && !wrong_; ++step) {
       Step();
       CompareWithEvents();
@@ -102,6 +107,10 @@ class Program {
   }
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }
+  uint64_t SomeStream() { return names_[Below(names_.size())]; }
+  bool Lives(uint64_t stream) const {
+    return std::find(names_.begin(), names_.end(), stream) != names_.end();
+  }
   void Wrong(const std::string& what) {
     if (!wrong_) wrong_ = what;
   }
@@ -147,11 +156,12 @@ class Program {
   }
 
   void Step() {
+    if (come_and_go_ && Below(16) == 0) return Destroy();
     const uint64_t dice = Below(1000);
     if (dice < 400) return Allocate();
     if (dice < 640) return Submit();
     if (dice < 860) return Free();
-    if (dice < 960) return device_.Finish(1 + Below(kStreams), 1 + Below(4));
+    if (dice < 960) return Finish();
     if (dice < 970) return device_.Advance(Below(50'000'000));
     if (dice < 978) return static_cast<void>(pool_->Maintain());
     if (dice < 984)
@@ -184,7 +194,7 @@ class Program {
   void Allocate() {
     if (live_.size() > 60) return Free();
     BlockRequest request{SomeSize()};
-    if (Below(4) != 0) request.stream = 1 + Below(kStreams);
+    if (Below(4) != 0) request.stream = SomeStream();
     request.pool = Below(10) == 0 ? 1 : 0;
     Block block{};
     const PoolError error = pool_->Allocate(request, &block);
@@ -212,7 +222,7 @@ class Program {
     if (live_.empty()) return;
     const Held& held = live_[Below(live_.size())];
     uint64_t stream = held.stream;
-    if (stream == kUnknownStream || Below(3) == 0) stream = 1 + Below(kStreams);
+    if (stream == kUnknownStream || Below(3) == 0 || !Lives(stream)) stream = SomeStream();
     if (held.stream != kUnknownStream && stream != held.stream && !forget_uses_) {
       if (pool_->RecordUse(held.address, stream) != PoolError::kOk) Wrong("a use was refused");
     }
@@ -228,16 +238,44 @@ class Program {
     live_.pop_back();
   }
 
-  // The stream's name comes back at once, as that of another stream.
+  // Of streams that were destroyed the work goes on, too.
+  void Finish() {
+    const bool ghost = come_and_go_ && destroyed_ != 0 && Below(2) != 0;
+    device_.Finish(ghost ? kGhosts + Below(destroyed_) : SomeStream(), 1 + Below(4));
+  }
+
+  // Another stream takes the place of one that is destroyed. Its name comes back at once, as that
+  // of the other, or the other has a new one.
   void Destroy() {
     if (capturing_) return;
-    const uint64_t stream = 1 + Below(kStreams);
+    uint64_t& name = names_[Below(names_.size())];
     for (const Held& held : live_) {
-      if (held.stream == stream) return;
+      // A block whose stream has a namesake says no longer which stream it is of.
+      if (held.stream == name) return;
     }
-    pool_->StreamDestroyed(stream);
-    device_.RenameStream(stream, 1000 + destroyed_++);
+    pool_->StreamDestroyed(name);
+    device_.RenameStream(name, kGhosts + destroyed_++);
+    if (come_and_go_ && Below(2) != 0) name = kNewNames + destroyed_;
+    pool_->StreamCreated(name);
+    pool_->NoteStream(name);
   }
+
+  // Streams that were used and destroyed before the program begins.
+  void TakeAllTimelines() {
+    for (uint64_t stream = kEarlier; stream < kEarlier + Fences::kMaxTimelines; ++stream) {
+      Block block{};
+      if (pool_->Allocate({1, stream}, &block) != PoolError::kOk) return Wrong("no memory");
+      device_.Submit(stream, block.address, block.size);
+      if (pool_->Free(block.address) != PoolError::kOk) Wrong("a free was refused");
+      pool_->StreamDestroyed(stream);
+      device_.DestroyStream(stream);
+      if (stream % 2 == 0) device_.Finish(stream);
+    }
+  }
+
+  static constexpr uint64_t kEarlier = 10'000;
+  static constexpr uint64_t kNewNames = 20'000;
+  static constexpr uint64_t kGhosts = 30'000;
 
   std::mt19937_64 random_;
   FakeDevice device_;
@@ -246,6 +284,8 @@ class Program {
   std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
   std::vector<Held> live_;
   bool capturing_ = false;
+  bool come_and_go_ = false;
+  std::vector<uint64_t> names_;  // of the streams that live
   bool forget_uses_ = false;
   uint64_t destroyed_ = 0;
   uint64_t allocations_ = 0;
@@ -271,10 +311,15 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       {.memory = 64 * kMiB, .backing = PoolBacking::kAny, .virtual_memory = false},
       {.context_events = false, .pauses_finish = true, .backing = PoolBacking::kSegments},
       {.backing = PoolBacking::kSegments, .odd_bytes = 512 * kKiB},
+      {.memory = kGiB, .streams_come_and_go = true},
+      {.context_events = false, .memory = kGiB, .streams_come_and_go = true},
+      {.pauses_finish = true, .memory = 640 * kMiB, .streams_come_and_go = true},
+      {.memory = kGiB, .backing = PoolBacking::kSegments, .streams_come_and_go = true},
   };
   uint64_t allocations = 0;
   for (const Setting& setting : settings) {
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const uint64_t seeds = setting.streams_come_and_go ? 2 : 6;  // many heaps take long to look at
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
       Program program(seed, setting);
       const std::optional<std::string> wrong = program.Run(Steps());
       ASSERT_FALSE(wrong.has_value())

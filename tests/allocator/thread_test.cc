@@ -111,6 +111,43 @@ TEST_F(PoolThreads, OneStreamAndFreesFromOtherThreads) {
   for (const uint64_t address : shared) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
 }
 
+// More streams than the pool has timelines, each of one thread; blocks are used by the other
+// threads' streams, and freed after their own is gone.
+TEST_F(PoolThreads, StreamsComeAndGo) {
+  std::mutex mutex;
+  std::vector<uint64_t> shared;
+  std::atomic<uint64_t> names{1};
+  InThreads(4, [&](int thread) {
+    std::mt19937_64 random(static_cast<uint64_t>(thread));
+    for (int i = 0; i < 500; ++i) {
+      const uint64_t stream = names.fetch_add(1);
+      pool_->StreamCreated(stream);
+      const uint64_t address = Take(1 + random() % (2 * kMiB), stream);
+      const uint64_t other = Take(1 + random() % kMiB, stream);
+      EXPECT_NE(address, 0U);
+      EXPECT_NE(other, 0U);
+      device_.Submit(stream, address, kBlockBytes);
+      EXPECT_EQ(pool_->Free(other), PoolError::kOk);
+      {
+        const std::lock_guard lock(mutex);
+        shared.push_back(address);
+        const size_t which = random() % shared.size();
+        EXPECT_EQ(pool_->RecordUse(shared[which], stream), PoolError::kOk);
+        device_.Submit(stream, shared[which], kBlockBytes);
+        if (shared.size() > 20) {
+          EXPECT_EQ(pool_->Free(shared[which]), PoolError::kOk);
+          shared[which] = shared.back();
+          shared.pop_back();
+        }
+      }
+      pool_->StreamDestroyed(stream);
+      device_.DestroyStream(stream);
+      device_.Finish(stream);
+    }
+  });
+  for (const uint64_t address : shared) EXPECT_EQ(pool_->Free(address), PoolError::kOk);
+}
+
 TEST_F(PoolThreads, HooksAllocateAndFreeWhileOthersDoToo) {
   pool_->SetLimit(64 * kMiB);
   static std::atomic<Pool*> pool;

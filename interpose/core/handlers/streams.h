@@ -20,7 +20,10 @@ template <typename Call>
 CUresult StreamDestroy(const Call& call, CUstream stream) {
   // Afterwards the handle is invalid, or means another stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
-  return call.Forward(stream);
+  const CUresult result = call.Forward(stream);
+  // It goes on.
+  if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamCreated(stream);
+  return result;
 }
 
 template <typename Call, typename... Arguments>

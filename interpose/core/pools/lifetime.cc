@@ -115,9 +115,13 @@ void Pools::GiveAccess(int owner, int by_device) {
 
 void Pools::StreamCreated(CUstream stream) {
   const Driver& driver = links_.driver;
+  KeepErrno keep_errno;
+  for (int i = 0; i < kMaxPools; ++i) {
+    Use use = At(i);
+    if (use) use->StreamCreated(reinterpret_cast<uint64_t>(stream));
+  }
   // One event for the whole context needs no names.
   if (driver.cuCtxRecordEvent() != nullptr || driver.cuCtxGetCurrent() == nullptr) return;
-  KeepErrno keep_errno;
   CUcontext context = nullptr;
   if (driver.cuCtxGetCurrent()(&context) != CUDA_SUCCESS) return;
   MutexLock lock(&mutex_);
