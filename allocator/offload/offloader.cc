@@ -3,15 +3,8 @@
 #include <algorithm>
 
 #include "allocator/core/counter.h"
-#include "allocator/core/host_memory.h"
 
 namespace vramstow {
-namespace {
-
-// For lists in which the order does not matter, or is by age.
-constexpr OffloadPolicy kByAge = {RankColdest};
-
-}  // namespace
 
 bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig& config) {
   pool_ = pool;
@@ -23,6 +16,7 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   watch_until_ns_ = 0;
   mover_.Open(pool->driver(), &pool->events(), &pool->chunks());
   arena_.Open(pool->driver(), &pool->events(), &pool->chunks());
+  pages_.Open(pool);
   maps_host_ = pool->device().host_memory;
   if (!pool->device().copies) config_.host_bytes = 0;
   Watch(false);
@@ -33,9 +27,7 @@ void Offloader::Close(bool alive) {
   DeviceLock device_lock(pool_->mutex());
   mover_.Close(alive);
   arena_.Close(alive);
-  if (pages_ != nullptr) FreeHostMemory(pages_, pages_room_ * sizeof(Page));
-  pages_ = nullptr;
-  pages_room_ = 0;
+  pages_.Close();
   config_.tells_touches = false;
   Watch(false);
 }
@@ -44,94 +36,6 @@ void Offloader::Watch(bool wanted) {
   wanted = wanted || config_.tells_touches;
   watching_.store(wanted, std::memory_order_relaxed);
   pool_->SetClock(wanted ? Clock() : 0);
-}
-
-// --- Which pages --------------------------------------------------------------------------------
-
-bool Offloader::EnsurePages(uint64_t count) {
-  if (count <= pages_room_) return true;
-  void* memory = AllocateHostMemory(count * sizeof(Page));
-  if (memory == nullptr) return false;
-  if (pages_ != nullptr) FreeHostMemory(pages_, pages_room_ * sizeof(Page));
-  pages_ = static_cast<Page*>(memory);
-  pages_room_ = count;
-  return true;
-}
-
-bool Offloader::IsWhere(uint64_t address, Where where) {
-  ChunkStore& chunks = pool_->chunks();
-  switch (where) {
-    case Where::kResident:
-      return !chunks.OnHost(address);
-    case Where::kOffloaded:
-      return chunks.OnHost(address) && !chunks.Paused(address);
-    case Where::kThere:
-      return !chunks.Paused(address);
-    case Where::kPaused:
-      return chunks.Paused(address);
-    case Where::kAway:
-      break;
-  }
-  return chunks.OnHost(address);
-}
-
-// A block was touched when any of its pages was.
-PageUse Offloader::UseOf(const Span& span) const {
-  PageUse use{span.address, span.size, span.id, 0, 0, Clock()};
-  const uint64_t page = pool_->page_bytes();
-  for (uint64_t at = span.address / page * page; at < span.address + span.size; at += page) {
-    const AddressSpace::Touches touches = pool_->TouchesAt(at);
-    if (touches.last < use.touched) continue;
-    use.touched = touches.last;
-    use.gaps = touches.gaps;
-  }
-  return use;
-}
-
-// A page is as warm as its warmest block, and pinned with a pinned one. Spans come in order of
-// address, so blocks that share a page come one after the other.
-void Offloader::ListSpan(const Span& span, Where where, const OffloadPolicy& policy,
-                         uint64_t* count) {
-  const uint64_t page = pool_->page_bytes();
-  const bool all = where == Where::kPaused || where == Where::kAway;
-  const bool live = span.state == SpanState::kLive || span.state == SpanState::kPending;
-  if (span.state == SpanState::kHole || (!live && !all)) return;
-  const PageUse use = UseOf(span);
-  const uint64_t rank = policy.rank(policy.self, use);
-  const uint64_t end = span.address + span.size;
-  for (uint64_t at = span.address / page * page; at < end; at += page) {
-    if (*count > 0 && pages_[*count - 1].address == at) {
-      Page& shared = pages_[*count - 1];
-      shared.rank = std::max(shared.rank, rank);
-      shared.touched = std::max(shared.touched, use.touched);
-    } else if (*count < pages_room_ && IsWhere(at, where)) {
-      pages_[(*count)++] = {at, rank, use.touched};
-    }
-  }
-}
-
-// The device's lock is held. All pages of blocks with this tag that are there, in no order.
-uint64_t Offloader::ListPages(Where where, uint32_t tag) { return ListPages(where, tag, kByAge); }
-
-uint64_t Offloader::ListPages(Where where, uint32_t tag, const OffloadPolicy& policy) {
-  if (!EnsurePages(pool_->chunks().chunks() + 1)) return 0;
-  uint64_t count = 0;
-  pool_->VisitSpans(tag, [&](const Span& span) {
-    kDeviceLock.AssertHeld();
-    ListSpan(span, where, policy, &count);
-  });
-  return count;
-}
-
-// Of the listed pages those stay that are not to be dropped. Returns how many they are.
-template <typename IsDropped>
-uint64_t Offloader::DropPages(uint64_t count, IsDropped is_dropped) {
-  return static_cast<uint64_t>(std::remove_if(pages_, pages_ + count, is_dropped) - pages_);
-}
-
-// The same: those that may leave the device.
-uint64_t Offloader::DropPinned(uint64_t count) {
-  return DropPages(count, [](const Page& page) { return page.touched == AddressSpace::kPinned; });
 }
 
 // --- Moving -------------------------------------------------------------------------------------
@@ -227,12 +131,12 @@ uint32_t Offloader::MoveSlice(uint64_t* slice, uint32_t count, Motion motion,
 
 // The device's lock is held. Moves the first `count` of the listed pages, as far as it goes;
 // returns how many, and in *outcome why not more. The gate is closed for one slice at a time.
-uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
+uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reason,
                                OffloadResult* outcome) {
   uint64_t moved = 0;
   *outcome = OffloadResult::kDone;
-  while (moved < count && moved < listed) {
-    uint64_t wanted = std::min({count - moved, listed - moved, uint64_t{slice_pages_}});
+  while (moved < count && moved < pages_.count()) {
+    uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
     if (motion == Motion::kOut) wanted = EnsureHostChunks(wanted);
     if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted, count - moved);
     if (wanted == 0) {
@@ -240,7 +144,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, uint64_t listed, Motion motion, O
       break;
     }
     uint64_t slice[Mover::kMostPages];
-    for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_[moved + i].address;
+    for (uint64_t i = 0; i < wanted; ++i) slice[i] = pages_.AddressOf(moved + i);
     std::sort(slice, slice + wanted);
     if (!CloseGate()) {
       Bump(&refused_, 1);
@@ -290,14 +194,13 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   const uint64_t size = pool_->page_bytes();
   // Who asks for what is idle means the coldest.
   const bool pressure = reason == OffloadReason::kPressure;
-  uint64_t listed =
-      DropPinned(ListPages(Where::kResident, kAnyTag, pressure ? config_.policy : kByAge));
-  listed = DropPages(listed, [before](const Page& page) { return page.touched >= before; });
-  const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), listed);
-  const auto sooner = [](const Page& a, const Page& b) { return a.rank < b.rank; };
-  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, sooner);
+  pages_.Fill(PagesThatAre::kResident, kAnyTag, pressure ? config_.policy : kByAge, Clock());
+  pages_.DropPinned();
+  pages_.DropTouchedSince(before);
+  const uint64_t count = std::min(bytes / size + (bytes % size != 0 ? 1 : 0), pages_.count());
+  pages_.PutSmallestFirst(count);
   OffloadResult outcome = OffloadResult::kDone;
-  const uint64_t moved = MoveSlices(count, listed, Motion::kOut, reason, &outcome);
+  const uint64_t moved = MoveSlices(count, Motion::kOut, reason, &outcome);
   if (moved != 0) pool_->MarkOffloaded();
   last_out_ns_ = pool_->Now();
   last_out_clock_ = Clock();
@@ -342,15 +245,13 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   }
   if (now - last_out_ns_ < config_.calm_ns) return 0;
   const uint64_t size = pool_->page_bytes();
-  uint64_t listed = ListPages(Where::kOffloaded, kAnyTag);
-  listed = DropPages(listed,
-                     [since = last_out_clock_](const Page& page) { return page.touched < since; });
-  uint64_t count = std::min(listed, std::min(most_bytes, Room()) / size);
-  const auto warmer = [](const Page& a, const Page& b) { return a.rank > b.rank; };
-  if (count < listed) std::nth_element(pages_, pages_ + count, pages_ + listed, warmer);
+  ListPages(PagesThatAre::kOffloaded, kAnyTag);
+  pages_.DropUntouchedSince(last_out_clock_);
+  uint64_t count = std::min(pages_.count(), std::min(most_bytes, Room()) / size);
+  pages_.PutLargestFirst(count);
   count = EnsureDeviceChunks(count);
   OffloadResult outcome = OffloadResult::kDone;
-  return MoveSlices(count, listed, Motion::kBack, OffloadReason::kTouched, &outcome) * size;
+  return MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome) * size;
 }
 
 // --- Numbers ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@
 #include "allocator/offload/gate.h"
 #include "allocator/offload/host_arena.h"
 #include "allocator/offload/mover.h"
+#include "allocator/offload/page_list.h"
 #include "allocator/offload/policy.h"
 #include "allocator/pool/pool_pages.h"
 
@@ -134,20 +135,8 @@ class Offloader {
   uint64_t BytesOnHost(uint64_t address, uint64_t size);
 
  private:
-  // A page with live blocks, as its warmest block has it.
-  struct Page {
-    uint64_t address;
-    uint64_t rank;  // the smallest go first
-    uint32_t touched;
-  };
-  // Pages as they are now.
-  enum class Where : uint8_t {
-    kResident,
-    kOffloaded,
-    kThere,   // one of these
-    kPaused,  // also under what is free by now
-    kAway,    // offloaded or paused
-  };
+  // For lists in which the order does not matter, or is by age.
+  static constexpr OffloadPolicy kByAge = {RankColdest};
   enum class Motion : uint8_t { kOut, kBack, kPause, kDiscard };
 
   // Never 0. Sixteen submissions share a number, so that it lasts for days.
@@ -155,17 +144,10 @@ class Offloader {
     return static_cast<uint32_t>(submissions_.load(std::memory_order_relaxed) >> 4) + 1;
   }
   void Watch(bool wanted);
-  bool EnsurePages(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  bool IsWhere(uint64_t address, Where where) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t ListPages(Where where, uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t ListPages(Where where, uint32_t tag, const OffloadPolicy& policy)
-      VRAMSTOW_REQUIRES(kDeviceLock);
-  void ListSpan(const Span& span, Where where, const OffloadPolicy& policy, uint64_t* count)
-      VRAMSTOW_REQUIRES(kDeviceLock);
-  PageUse UseOf(const Span& span) const;
-  template <typename IsDropped>
-  uint64_t DropPages(uint64_t count, IsDropped is_dropped);
-  uint64_t DropPinned(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // All pages of blocks with this tag that are so, in no order. Returns how many.
+  uint64_t ListPages(PagesThatAre which, uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock) {
+    return pages_.Fill(which, tag, kByAge, Clock());
+  }
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
   bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);
@@ -174,8 +156,8 @@ class Offloader {
   uint64_t EnsurePinnedChunks(uint64_t count, uint64_t coming) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t MoveSlice(uint64_t* slice, uint32_t count, Motion motion, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  uint64_t MoveSlices(uint64_t count, uint64_t listed, Motion motion, OffloadReason reason,
-                      OffloadResult* outcome) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   void Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
             uint64_t gate_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -201,8 +183,7 @@ class Offloader {
   uint64_t last_out_ns_ = 0;
   uint32_t last_out_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
-  Page* pages_ = nullptr;  // as many as were ever needed
-  uint64_t pages_room_ = 0;
+  PageList pages_;
   std::atomic<bool> watching_{false};
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};

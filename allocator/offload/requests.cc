@@ -16,12 +16,13 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
   {
     DeviceLock device_lock(pool_->mutex());
     if (motion != Motion::kOut) pool_->Pause(tag);
-    const uint64_t all = ListPages(motion == Motion::kOut ? Where::kResident : Where::kThere, tag);
-    const uint64_t listed = DropPinned(all);
-    moved = MoveSlices(listed, listed, motion, reason, &outcome);
+    const uint64_t all =
+        ListPages(motion == Motion::kOut ? PagesThatAre::kResident : PagesThatAre::kThere, tag);
+    pages_.DropPinned();
+    moved = MoveSlices(pages_.count(), motion, reason, &outcome);
     if (moved != 0) pool_->MarkOffloaded();
     if (motion != Motion::kOut) pool_->EndPause(tag);
-    if (outcome == OffloadResult::kDone && listed < all) outcome = OffloadResult::kBusy;
+    if (outcome == OffloadResult::kDone && pages_.count() < all) outcome = OffloadResult::kBusy;
     last_out_ns_ = pool_->Now();
     last_out_clock_ = Clock();
     Tick();
@@ -68,9 +69,8 @@ uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
 // The device's lock is held. Nobody may touch what is paused, so nothing has to wait: while one
 // slice is copied, chunks are made and mapped for the next.
 uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* outcome) {
-  const uint64_t listed = std::min(ListPages(Where::kPaused, tag), most);
-  const auto below = [](const Page& a, const Page& b) { return a.address < b.address; };
-  std::sort(pages_, pages_ + listed, below);
+  const uint64_t listed = std::min(ListPages(PagesThatAre::kPaused, tag), most);
+  pages_.SortByAddress(listed);
   Mover::Return slices[2];
   uint64_t laid = 0;
   uint64_t returned = 0;
@@ -78,7 +78,7 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
   for (int at = 0; result == kDriverSuccess && laid < listed; at ^= 1) {
     Mover::Return& next = slices[at];
     next.count = static_cast<uint32_t>(std::min(listed - laid, uint64_t{Mover::kMostPages}));
-    for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_[laid + i].address;
+    for (uint32_t i = 0; i < next.count; ++i) next.pages[i] = pages_.AddressOf(laid + i);
     // Such as no work touches.
     pool_->MakeUpTo(next.count, pool_->chunks().IdleFor(Fences::kEverything));
     result = mover_.Lay(&next);
@@ -104,10 +104,9 @@ uint64_t Offloader::ReturnPaused(uint32_t tag, uint64_t most, OffloadResult* out
 
 // The device's lock is held. What can be touched meanwhile moves behind a closed gate.
 uint64_t Offloader::ReturnOffloaded(uint32_t tag, uint64_t most, OffloadResult* outcome) {
-  const uint64_t listed = ListPages(Where::kOffloaded, tag);
-  const uint64_t wanted = std::min(listed, most);
+  const uint64_t wanted = std::min(ListPages(PagesThatAre::kOffloaded, tag), most);
   const uint64_t count = EnsureDeviceChunks(wanted);
-  const uint64_t moved = MoveSlices(count, listed, Motion::kBack, OffloadReason::kAsked, outcome);
+  const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kAsked, outcome);
   if (*outcome == OffloadResult::kDone && count < wanted) *outcome = OffloadResult::kNoRoom;
   return moved;
 }
@@ -119,14 +118,14 @@ OffloadResult Offloader::Resume(uint32_t tag, uint64_t most_bytes, uint64_t* byt
   if (pool_->fences().capturing()) return OffloadResult::kBusy;
   const uint64_t most = most_bytes / pool_->page_bytes();
   OffloadResult outcome = OffloadResult::kDone;
-  pool_->TakeCached(std::min(ListPages(Where::kAway, tag), most));
+  pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag), most));
   uint64_t moved = ReturnPaused(tag, most, &outcome);
   // What work still uses of what is cached is waited for only where it is needed.
   if (outcome == OffloadResult::kNoRoom) {
     outcome = WaitForWork() ? OffloadResult::kDone : OffloadResult::kBusy;
   }
   if (outcome == OffloadResult::kDone && moved < most) {
-    pool_->TakeCached(std::min(ListPages(Where::kAway, tag), most - moved));
+    pool_->TakeCached(std::min(ListPages(PagesThatAre::kAway, tag), most - moved));
     moved += ReturnPaused(tag, most - moved, &outcome);
   }
   if (outcome == OffloadResult::kDone) moved += ReturnOffloaded(tag, most - moved, &outcome);

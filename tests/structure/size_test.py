@@ -17,7 +17,6 @@ LONG_FUNCTIONS = tree.ROOT / "tests/structure/long_functions.txt"
 # Classes that are still too large: ROOM CLASS. This list only shrinks.
 LARGE = {
     "allocator ChunkStore",
-    "allocator Offloader",
 }
 
 

@@ -1,0 +1,96 @@
+// PageList: the pages of a pool's blocks that one move is about, and in which order they go.
+//
+// Idea: a page is as warm as its warmest block, and pinned with a pinned one; a policy makes a rank
+// of what is known of a block (policy.h). The list is made anew for each move, in order of address
+// within each heap; then it is made shorter, and those that are wanted first come first.
+//
+// Ownership: room for as many pages as were ever needed, until Close. Threads: the device's lock.
+// Errors: without memory for it the list is empty. Units: pages are chunks.
+#ifndef VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
+#define VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "allocator/core/device_lock.h"
+#include "allocator/offload/policy.h"
+#include "allocator/pool/pool_pages.h"
+
+namespace vramstow {
+
+// Pages as they are now.
+enum class PagesThatAre : uint8_t {
+  kResident,
+  kOffloaded,
+  kThere,   // one of these
+  kPaused,  // also under what is free by now
+  kAway,    // offloaded or paused
+};
+
+class PageList {
+ public:
+  // A page with live blocks, as its warmest block has it.
+  struct Page {
+    uint64_t address;
+    uint64_t rank;  // the smallest go first
+    uint32_t touched;
+  };
+
+  void Open(PoolPages* pool) { pool_ = pool; }
+  void Close() VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // All pages of blocks with this tag that are so, at this time of the clock of touches. Returns
+  // how many they are.
+  uint64_t Fill(PagesThatAre which, uint32_t tag, const OffloadPolicy& policy, uint32_t clock)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t count() const { return count_; }
+  uint64_t AddressOf(uint64_t place) const { return pages_[place].address; }
+
+  // Those stay that may leave the device.
+  void DropPinned() VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([](const Page& page) { return page.touched == AddressSpace::kPinned; });
+  }
+  void DropTouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([clock](const Page& page) { return page.touched >= clock; });
+  }
+  void DropUntouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {
+    DropIf([clock](const Page& page) { return page.touched < clock; });
+  }
+
+  // The first `wanted` pages are those with the smallest ranks, or the largest.
+  void PutSmallestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
+    PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank < b.rank; });
+  }
+  void PutLargestFirst(uint64_t wanted) VRAMSTOW_REQUIRES(kDeviceLock) {
+    PutFirst(wanted, [](const Page& a, const Page& b) { return a.rank > b.rank; });
+  }
+  // The first `count` pages, in order of address.
+  void SortByAddress(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock) {
+    std::sort(pages_, pages_ + count,
+              [](const Page& a, const Page& b) { return a.address < b.address; });
+  }
+
+ private:
+  template <typename IsDropped>
+  void DropIf(IsDropped is_dropped) {
+    count_ = static_cast<uint64_t>(std::remove_if(pages_, pages_ + count_, is_dropped) - pages_);
+  }
+  template <typename Before>
+  void PutFirst(uint64_t wanted, Before before) {
+    if (wanted < count_) std::nth_element(pages_, pages_ + wanted, pages_ + count_, before);
+  }
+  bool EnsureRoom(uint64_t count);
+  bool Is(uint64_t address, PagesThatAre which) VRAMSTOW_REQUIRES(kDeviceLock);
+  PageUse UseOf(const Span& span, uint32_t clock) const;
+  void Add(const Span& span, PagesThatAre which, const OffloadPolicy& policy, uint32_t clock)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+
+  PoolPages* pool_ = nullptr;
+  Page* pages_ = nullptr;
+  uint64_t room_ = 0;
+  uint64_t count_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_OFFLOAD_PAGE_LIST_H_
