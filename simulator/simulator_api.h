@@ -102,6 +102,14 @@ void vramstowSimulatorHoldKernels(int change);
 // lock held.
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user);
 
+// How often the host has read device memory that should have been computed and was not. Needs no
+// lock.
+uint64_t vramstowSimulatorCountUncomputedReads(void);
+
+// `seen` is called at the first of these reads, with the name of who did not compute it, by the
+// thread that makes it and with the driver's lock held.
+void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user);
+
 // The virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 

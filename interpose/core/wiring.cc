@@ -31,6 +31,7 @@
 #include "interpose/core/record/nvtx.h"
 #include "interpose/core/record/nvtx_memory.h"
 #include "interpose/core/record/trace.h"
+#include "interpose/core/record/uncomputed_reads.h"
 #include "interpose/core/record/unwinder.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/core.h"
@@ -72,6 +73,7 @@ constinit Launches launches(process, driver, trace);
 constinit Activity activity(process, trace);
 constinit Annotations annotations(trace);
 constinit NvtxMemory nvtx_memory;
+constinit UncomputedReads uncomputed_reads(driver, trace);
 
 // --- pools
 constinit Regions regions;
@@ -102,6 +104,7 @@ void OnCudaInitialised() {
   process.Wake();
   trace.Open();
   activity.Start();
+  uncomputed_reads.Watch();
   nvtx_memory.Open(process.options());
   LoadAdapter(process.options());
 }
@@ -143,6 +146,7 @@ void Finish() {
   if (!process.Finish() || is_forked_child) return;
   service.Stop();
   activity.Finish();
+  uncomputed_reads.Finish();
   trace.Close();
   if (process.options().coverage) interception_report.Report();
 }

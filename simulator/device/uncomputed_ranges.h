@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace vramstow::simulator {
 
@@ -29,8 +30,13 @@ class UncomputedRanges {
   void Copy(uint64_t to, uint64_t from, uint64_t bytes);
 
   // The host has read what `by` did not compute; how often that happened, by name.
-  void NoteRead(const char* by) { ++reads_[by]; }
+  void NoteRead(const char* by) {
+    ++reads_[by];
+    last_read_ = by;
+  }
   const std::map<const char*, uint64_t>& reads() const { return reads_; }
+  // Who did not compute what was read last, since this was asked before; null: nothing was read.
+  const char* TakeLastRead() { return std::exchange(last_read_, nullptr); }
 
  private:
   struct Range {
@@ -39,6 +45,7 @@ class UncomputedRanges {
   };
   std::map<uint64_t, Range> ranges_;  // by first byte; they do not overlap
   std::map<const char*, uint64_t> reads_;
+  const char* last_read_ = nullptr;
 };
 
 }  // namespace vramstow::simulator

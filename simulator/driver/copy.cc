@@ -4,6 +4,7 @@
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/host_memory.h"
+#include "simulator/driver/host_reads.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
 #include "simulator/driver/task.h"
@@ -39,6 +40,12 @@ class CopyWork : public Work {
                       box_.from.address + slice * box_.from.slice + row * box_.from.pitch,
                       box_.width);
       }
+    }
+    if (contents.IsDevice(box_.to.address)) return;
+    const char* by = contents.uncomputed().TakeLastRead();
+    if (!contents.IsDevice(box_.from.address)) return;
+    if (!HostReads::Global().Note(state_->machine->spec(), box_, by)) {
+      context_->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "simulator/driver/arguments.h"
 #include "simulator/driver/capture.h"
+#include "simulator/driver/host_reads.h"
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/module.h"
 #include "simulator/driver/newer_functions.h"
@@ -101,6 +102,7 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
   // Somebody computes what they should, and would do it a second time.
   if (CurrentThread().held_kernels > 0) return *idle;
   if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
+  HostReads::Global().NoteIdleLaunch();
   return *idle;
 }
 

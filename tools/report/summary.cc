@@ -5,9 +5,11 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/demangle.h"
 #include "tools/report/sections.h"
 #include "tools/report/words.h"
 
@@ -84,6 +86,32 @@ std::string MissingInShort(const Facts& total, size_t unread) {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string FactOr(const Facts& trace, const char* name) {
+  const auto fact = trace.facts.find(name);
+  return fact == trace.facts.end() ? "" : fact->second;
+}
+
+// Empty: the program read nothing that a rehearsal left out.
+std::string Uncomputed(const FactSet& set) {
+  uint64_t reads = 0;
+  const Facts* first = nullptr;
+  for (const Facts& trace : set.traces) {
+    uint64_t more = 0;
+    if (!absl::SimpleAtoi(FactOr(trace, "simulated.uncomputed_reads"), &more) || more == 0)
+      continue;
+    reads += more;
+    if (first == nullptr) first = &trace;
+  }
+  if (first == nullptr) return "";
+  std::string by = FactOr(*first, "simulated.first_uncomputed");
+  if (by.starts_with("_Z")) by = Demangled(by.c_str());
+  std::string text = absl::StrCat("results were read ", Counted(reads, "time"), ", first one of ",
+                                  Shortened(Printable(by), 40, true));
+  const std::string line = FactOr(*first, "simulated.first_uncomputed_at");
+  if (!line.empty()) absl::StrAppend(&text, " in ", Printable(line));
+  return text;
+}
+
 }  // namespace
 
 std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
@@ -114,6 +142,9 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
     text += Line("host memory", others + " at the most");
   }
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
+  if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
+    text += Line("not computed", left_out);
+  }
   if (!one) text += Line("processes", Processes(set));
   if (const std::string missing = MissingInShort(total, unread); !missing.empty()) {
     text += Line("missing", missing);

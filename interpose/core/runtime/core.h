@@ -25,6 +25,7 @@ class InterceptionReport;
 class Launches;
 class NvtxMemory;
 class Trace;
+class UncomputedReads;
 
 // pools
 class Application;

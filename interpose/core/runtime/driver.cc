@@ -41,6 +41,8 @@ bool Driver::Bind(const VramstowShim& shim, const link_map* library) {
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
   look_up("vramstowSimulatorDescription", &simulator_);
+  look_up("vramstowSimulatorWatchUncomputedReads", &simulator_watch_);
+  look_up("vramstowSimulatorCountUncomputedReads", &simulator_count_);
   ready_.store(true, std::memory_order_release);
   return true;
 }
@@ -106,6 +108,16 @@ Hook Driver::FindVersion(void* address, const char* name, int version, bool per_
 const char* Driver::simulator_description() const {
   auto* function = reinterpret_cast<const char* (*)()>(Load(simulator_));
   return function == nullptr ? nullptr : function();
+}
+
+void Driver::WatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) const {
+  using Watch = void (*)(void (*)(const char*, void*), void*);
+  if (const auto watch = reinterpret_cast<Watch>(Load(simulator_watch_))) watch(seen, user);
+}
+
+uint64_t Driver::CountUncomputedReads() const {
+  const auto count = reinterpret_cast<uint64_t (*)()>(Load(simulator_count_));
+  return count == nullptr ? 0 : count();
 }
 
 const char* Driver::path() const {

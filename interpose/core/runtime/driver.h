@@ -73,6 +73,10 @@ class Driver {
 
   // What is simulated, or null on a real driver.
   const char* simulator_description() const;
+  // How often the program has read what a simulated driver did not compute; it calls `seen` at the
+  // first time, with its lock held. A real driver never does.
+  void WatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) const;
+  uint64_t CountUncomputedReads() const;
 
   // The driver's file; null while there is no driver.
   const char* path() const;
@@ -88,6 +92,8 @@ class Driver {
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
   Address simulator_{nullptr};
+  Address simulator_watch_{nullptr};
+  Address simulator_count_{nullptr};
 };
 
 }  // namespace vramstow

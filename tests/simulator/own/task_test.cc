@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include <string>
+
 #include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
 
@@ -14,6 +16,8 @@ struct Api {
   decltype(&vramstowSimulatorShadow) shadow;
   decltype(&vramstowSimulatorHoldKernels) hold_kernels;
   decltype(&vramstowSimulatorPatchReads) patch_reads;
+  decltype(&vramstowSimulatorCountUncomputedReads) count_reads;
+  decltype(&vramstowSimulatorWatchUncomputedReads) watch_reads;
 };
 
 template <typename Function>
@@ -28,6 +32,8 @@ Api FindApi(const Driver& driver) {
   Find(driver, "vramstowSimulatorShadow", &api.shadow);
   Find(driver, "vramstowSimulatorHoldKernels", &api.hold_kernels);
   Find(driver, "vramstowSimulatorPatchReads", &api.patch_reads);
+  Find(driver, "vramstowSimulatorCountUncomputedReads", &api.count_reads);
+  Find(driver, "vramstowSimulatorWatchUncomputedReads", &api.watch_reads);
   return api;
 }
 
@@ -207,6 +213,65 @@ TEST(TaskTest, ThereIsNothingToComputeOnWhereTheSpecWantsNoValues) {
                          }))
         << spec;
   }
+}
+
+TEST(TaskTest, ReadsOfWhatIsNotComputedAreCountedAndTheFirstIsTold) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              std::string told;
+              scene.api.watch_reads(
+                  [](const char* by, void* user) { *static_cast<std::string*>(user) += by; },
+                  &told);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
+              scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.Read() == 0);
+              CHECK_IN_CHILD(scene.api.count_reads() == 2 && told == "addition");
+              scene.Append(1, kVramstowSimulatorFills);
+              CHECK_IN_CHILD(scene.Read() == 1 && scene.api.count_reads() == 2);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, ALoopThatWaitsForWhatIsNotComputedEnds) {
+  EXPECT_EQ(
+      0, InChild("a100,memory=1GiB", [] {
+        Scene scene;
+        CHECK_IN_CHILD(scene.Start());
+        scene.Append(1, kVramstowSimulatorFills, 4096, kVramstowSimulatorDone, false);
+        uint64_t reads = 0;
+        while (reads < 1000000 && scene.Read() == 0) ++reads;
+        CHECK_IN_CHILD(reads >= 100000 && reads < 1000000);
+        CHECK_IN_CHILD(scene.driver.cuStreamSynchronize(scene.stream) == CUDA_ERROR_LAUNCH_TIMEOUT);
+        return 0;
+      }));
+}
+
+TEST(TaskTest, ALoopOverManyPlacesThatAreNotComputedGoesOn) {
+  EXPECT_EQ(
+      0, InChild("a100,memory=1GiB", [] {
+        Scene scene;
+        CHECK_IN_CHILD(scene.Start(1 << 20));
+        scene.Append(1, kVramstowSimulatorFills, 1 << 20, kVramstowSimulatorDone, false);
+        CHECK_IN_CHILD(scene.Read() == 0);
+        unsigned char value = 1;
+        for (size_t i = 0; i < 200000; ++i) {
+          CHECK_IN_CHILD(scene.driver.cuMemcpyDtoH(&value, scene.block + i, 1) == CUDA_SUCCESS);
+        }
+        CHECK_IN_CHILD(value == 0 && scene.api.count_reads() == 200001);
+        return 0;
+      }));
+}
+
+TEST(TaskTest, ALoopThatWaitsForAKernelEndsWhereNothingIsComputed) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,values=off", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start());
+              uint64_t reads = 0;
+              while (reads < 2000000 && scene.Read() == 0) ++reads;
+              CHECK_IN_CHILD(reads >= 999999 && reads < 2000000);
+              return 0;
+            }));
 }
 
 }  // namespace

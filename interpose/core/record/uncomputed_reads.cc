@@ -1,0 +1,65 @@
+#include "interpose/core/record/uncomputed_reads.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/core/record/trace.h"
+#include "interpose/core/runtime/driver.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostFrames = 64;
+
+// A file of Python's own or of a package is not what a user wants to hear of.
+bool IsOfLibrary(const char* file) {
+  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"}) {
+    if (std::strstr(file, part) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void UncomputedReads::Watch() {
+  if (is_watched_.exchange(true, std::memory_order_relaxed)) return;
+  python_.Find();
+  if (python_.state() == PythonRuntime::State::kUnchecked) python_.Check();
+  driver_.WatchUncomputedReads(OnFirst, this);
+}
+
+void UncomputedReads::OnFirst(const char* by, void* self) {
+  auto* const reads = static_cast<UncomputedReads*>(self);
+  reads->FindLine();
+  reads->by_.store(by, std::memory_order_release);
+}
+
+void UncomputedReads::FindLine() {
+  if (python_.state() != PythonRuntime::State::kUsable) return;
+  StackFrame frames[kMostFrames];
+  PythonSegment segments[kMostFrames];
+  const size_t count = python_.Collect(frames, kMostFrames, segments, kMostFrames);
+  const size_t end = count == 0 ? 0 : segments[count - 1].end;
+  for (size_t i = 0; i < end; ++i) {
+    PythonCode code;
+    python_.Describe(frames[i].place, &code);
+    if (IsOfLibrary(code.file)) continue;
+    std::snprintf(line_, sizeof line_, "%s:%u %.100s", code.file,
+                  python_.LineOf(frames[i].place, frames[i].instruction), code.name);
+    return;
+  }
+}
+
+void UncomputedReads::Finish() {
+  const char* by = by_.load(std::memory_order_acquire);
+  if (by == nullptr) return;
+  char count[24];
+  std::snprintf(count, sizeof count, "%llu",
+                static_cast<unsigned long long>(driver_.CountUncomputedReads()));
+  trace_.Describe("simulated.uncomputed_reads", count);
+  trace_.Describe("simulated.first_uncomputed", by);
+  if (line_[0] != '\0') trace_.Describe("simulated.first_uncomputed_at", line_);
+}
+
+}  // namespace vramstow

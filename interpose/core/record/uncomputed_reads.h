@@ -1,0 +1,46 @@
+// UncomputedReads: what the program reads in a rehearsal though nobody computed it: how often, and
+// the first time in which line of Python.
+//
+// Idea: the simulated driver calls back at the first of these reads. The Python frames of the
+// calling thread are looked at there and then; the trace is told of all at the end.
+//
+// Ownership: static. Threads: Watch and Finish are called by one; the first read is any thread's,
+// with the simulator's lock held, under which neither the driver nor the dynamic linker is asked
+// and nothing is waited for. Errors: without Python, or with one that is not known, no line is
+// named; a real driver has none of this. No heap. Units: reads.
+#ifndef VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
+#define VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_
+
+#include <atomic>
+
+#include "interpose/core/runtime/core.h"
+#include "tracer/capture/python_runtime.h"
+
+namespace vramstow {
+
+class UncomputedReads {
+ public:
+  constexpr UncomputedReads(const Driver& driver, Trace& trace) : driver_(driver), trace_(trace) {}
+  UncomputedReads(const UncomputedReads&) = delete;
+  UncomputedReads& operator=(const UncomputedReads&) = delete;
+
+  // After cuInit, by a thread that runs Python if any does.
+  void Watch();
+  // Before the trace is closed.
+  void Finish();
+
+ private:
+  static void OnFirst(const char* by, void* self);
+  void FindLine();
+
+  const Driver& driver_;
+  Trace& trace_;
+  PythonRuntime python_;
+  std::atomic<bool> is_watched_{false};
+  std::atomic<const char*> by_{nullptr};  // set last: then the line is known, too
+  char line_[1200] = {};                  // "FILE:NUMBER FUNCTION", or empty
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_RECORD_UNCOMPUTED_READS_H_

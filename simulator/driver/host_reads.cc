@@ -1,0 +1,86 @@
+#include "simulator/driver/host_reads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/demangle.h"
+#include "simulator/simulator_api.h"
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kSmall = 8;
+// More than a person has steps in a rehearsal, and a few seconds of a loop that does nothing else.
+constexpr uint64_t kMostRepeated = 100000;
+// Such values need not be wrong, and they may differ: a loop over a tensor reads each once.
+constexpr uint64_t kMostUnsure = 1000000;
+
+}  // namespace
+
+HostReads& HostReads::Global() {
+  static auto* reads = new HostReads;
+  return *reads;
+}
+
+bool HostReads::IsRepeated(uint64_t address, uint64_t value) {
+  for (Place& place : places_) {
+    if (place.address != address) continue;
+    const bool same = place.value == value;
+    place.value = value;
+    return same;
+  }
+  places_[next_place_] = {address, value};
+  next_place_ = (next_place_ + 1) % kPlaces;
+  return false;
+}
+
+bool HostReads::NoteUnsure(const Spec& spec) {
+  const bool is_unsure = is_unsure_ || spec.effect_bytes == 0 || !spec.keep_contents;
+  is_unsure_ = false;
+  if (!is_unsure || ++unsure_ != kMostUnsure) return true;
+  fprintf(stderr,
+          "vramstow: the program has read %llu single values of what kernels should have computed, "
+          "and did not here: it may wait for something that cannot come. Ended with "
+          "CUDA_ERROR_LAUNCH_TIMEOUT.\n",
+          static_cast<unsigned long long>(kMostUnsure));
+  return false;
+}
+
+bool HostReads::NoteRepeated(uint64_t address, uint64_t value, const char* by) {
+  repeated_ = IsRepeated(address, value) ? repeated_ + 1 : 0;
+  if (repeated_ != kMostRepeated) return true;
+  fprintf(stderr,
+          "vramstow: the program waits for a result of %s, which is not computed here: it has read "
+          "the same %llu times, and it cannot change. Ended with CUDA_ERROR_LAUNCH_TIMEOUT; "
+          "values=all in the SPEC computes all that can be computed.\n",
+          strncmp(by, "_Z", 2) == 0 ? Demangled(by).c_str() : by,
+          static_cast<unsigned long long>(kMostRepeated));
+  return false;
+}
+
+bool HostReads::Note(const Spec& spec, const CopyBox& box, const char* by) {
+  if (by != nullptr && count_.fetch_add(1, std::memory_order_relaxed) == 0 && seen_ != nullptr) {
+    seen_(by, user_);
+  }
+  if (box.Bytes() > kSmall || box.height != 1 || box.depth != 1) return true;
+  if (by == nullptr) return NoteUnsure(spec);
+  uint64_t value = 0;
+  memcpy(&value, reinterpret_cast<const void*>(static_cast<uintptr_t>(box.to.address)),
+         box.Bytes());
+  return NoteRepeated(box.from.address, value, by);
+}
+
+}  // namespace vramstow::simulator
+
+using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
+
+extern "C" {
+
+uint64_t vramstowSimulatorCountUncomputedReads(void) { return HostReads::Global().count(); }
+
+void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user) {
+  const MutexLock lock(&Globals().mutex);
+  HostReads::Global().Watch(seen, user);
+}
+
+}  // extern "C"
