@@ -318,4 +318,11 @@ void EarlyComputation::Finish(const Stack& results) {
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->PutInPlace(); });
 }
 
+ZeroSize::ZeroSize() {
+  FindSimulator()->patch_reads([](void*, void* bytes, size_t size) { std::memset(bytes, 0, size); },
+                               nullptr);
+}
+
+ZeroSize::~ZeroSize() { FindSimulator()->patch_reads(nullptr, nullptr); }
+
 }  // namespace vramstow::values

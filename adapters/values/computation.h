@@ -52,6 +52,16 @@ class EarlyComputation {
   Footprint reads_;
 };
 
+// While it lives, this thread's small reads of device memory give 0. For operators that ask how
+// large their result is, where nothing is computed: any number might lie there.
+class ZeroSize {
+ public:
+  ZeroSize();
+  ~ZeroSize();
+  ZeroSize(const ZeroSize&) = delete;
+  ZeroSize& operator=(const ZeroSize&) = delete;
+};
+
 }  // namespace vramstow::values
 
 #endif  // VRAMSTOW_ADAPTERS_VALUES_COMPUTATION_H_

@@ -46,12 +46,12 @@ bool IsForAllDevices(const c10::OperatorName& name) {
 // The random kernels of this release are computed exactly by the simulator itself.
 bool HasExactRandomKernels() { return std::string(VRAMSTOW_TORCH_RELEASE).starts_with("2.15."); }
 
-void Wrap(const c10::OperatorHandle& op) {
+void Wrap(const c10::OperatorHandle& op, bool only_sizes) {
   constexpr auto kKey = c10::DispatchKey::CUDA;
   const bool own = op.hasKernelForDispatchKey(kKey);
   if (!own && !IsForAllDevices(op.operator_name())) return;
   auto plan = MakePlan(op);
-  if (plan == nullptr) return;
+  if (plan == nullptr || (only_sizes && plan->family != Family::kSizedByData)) return;
   if (plan->family == Family::kRandom && HasExactRandomKernels()) return;
   const c10::KernelFunction kernel = EntryOf(op).lookup(c10::DispatchKeySet(kKey));
   if (!kernel.isValid() || kernel.isFallthrough()) return;
@@ -63,25 +63,27 @@ void Wrap(const c10::OperatorHandle& op) {
                                                 std::nullopt, nullptr, "values of a rehearsal"));
 }
 
-void WrapAll() {
+void WrapAll(bool only_sizes) {
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     const auto op = c10::Dispatcher::singleton().findOp(name);
-    if (op.has_value()) Wrap(*op);
+    if (op.has_value()) Wrap(*op, only_sizes);
   }
 }
 
 }  // namespace
 }  // namespace vramstow::values
 
-// Null: operators are computed from now on. Else a sentence's half that says why not.
-extern "C" __attribute__((visibility("default"))) const char* vramstow_values_install() {
+// Null: operators are computed from now on. Else a sentence's half that says why not. `only_sizes`:
+// nothing is computed, but operators whose results have a size that depends on values get none.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_values_install(
+    int only_sizes) {
   static std::once_flag once;
   static const char* why = nullptr;
-  std::call_once(once, [] {
+  std::call_once(once, [&] {
     try {
-      vramstow::values::WrapAll();
+      vramstow::values::WrapAll(only_sizes != 0);
     } catch (const std::exception&) {
       why = "PyTorch refused";
     }

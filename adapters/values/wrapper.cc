@@ -88,10 +88,19 @@ bool IsCopyOfBytes(const Plan& plan, const Stack& given) {
 
 }  // namespace
 
+void Wrapper::CallWithoutValues(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                Stack* stack) const {
+  if (plan_->family != Family::kSizedByData || FindSimulator() == nullptr) {
+    return kernel_.callBoxed(op, keys, stack);
+  }
+  const ZeroSize zero;
+  kernel_.callBoxed(op, keys, stack);
+}
+
 void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const size_t count = op.schema().arguments().size();
   const size_t below = stack->size() - count;
-  if (ShadowDistance() == 0) return kernel_.callBoxed(op, keys, stack);
+  if (ShadowDistance() == 0) return CallWithoutValues(op, keys, stack);
   // The kernel takes its arguments off the stack; some kernels refer to them until they return.
   const Stack given(stack->begin() + static_cast<ptrdiff_t>(below), stack->end());
   if (IsCopyOfBytes(*plan_, given)) return kernel_.callBoxed(op, keys, stack);

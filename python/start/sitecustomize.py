@@ -1,6 +1,6 @@
 """vramstow's start-up hook: connects PyTorch with vramstow when torch is imported.
 
-In a rehearsal with values=decide or values=all, what its operators give is computed.
+In a rehearsal what its operators give is computed, unless the simulated card has values=off.
 
 With the pool, the pool becomes PyTorch's allocator. Without it, an observer records what PyTorch's
 own allocator does; it is compiled when torch is imported, and begins when PyTorch starts CUDA.
@@ -22,8 +22,8 @@ _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
-# Options of a simulated card that ask for values by operator.
-_WITH_VALUES = {"values=decide", "values=all"}
+# Options of a simulated card with which nothing is computed but that sizes are 0.
+_WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _LONG = 3  # seconds after which a user wants to know what takes so long
 
 
@@ -104,14 +104,14 @@ def _folder_of(torch: object) -> str:
     return folder if os.path.exists(os.path.join(folder, "lib", "libc10_cuda.so")) else ""
 
 
-def _load(file: str, entry: str) -> object:
+def _load(file: str, entry: str, *numbers: int) -> object:
     """Loads a compiled library and calls its function. An OSError says why it does not work."""
     import ctypes
 
     library = ctypes.CDLL(file)
     start = getattr(library, entry)
     start.restype = ctypes.c_char_p
-    why = start()
+    why = start(*numbers)
     if why is not None:
         raise OSError(why.decode()) if why else _AlreadySaid
     return library
@@ -148,16 +148,23 @@ def _observe_when_cuda_starts(folder: str, torch: object) -> None:
         _say(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
 
 
+def _card_options() -> list[str]:
+    return os.environ.get("VRAMSTOW_SIMULATE", "").split(",")
+
+
 def _wants_values() -> bool:
-    options = os.environ.get("VRAMSTOW_SIMULATE", "").split(",")[1:]
-    return not _WITH_VALUES.isdisjoint(options) and "contents=discard" not in options
+    options = _card_options()
+    return options[0] != "" and "contents=discard" not in options  # of which all reads as zeros
 
 
 def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
+    only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options())
     try:
-        _load(_library_for(folder, _FINISHED_VALUES, "--values"), _VALUES)
+        _load(_library_for(folder, _FINISHED_VALUES, "--values"), _VALUES, int(only_sizes))
     except Exception as error:
+        if only_sizes:
+            return  # nobody expects values
         why = str(error) or type(error).__name__
         what = "the rehearsal computes only kernels that it knows by name"
         print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)

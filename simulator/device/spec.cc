@@ -129,12 +129,12 @@ constexpr OptionParser kOptions[] = {
        return value == "keep" || value == "discard";
      }},
     {"values", nullptr, "off, decide or all",
-     "computes by PyTorch's operators, not by names of kernels: decide, what is small or cheap, so "
+     "what PyTorch's operators give is computed: decide (the default), what is small or cheap, so "
      "that sizes, branches and what is printed are right; all; or off, nothing",
      ParseValues},
     {"emulation", "effects", "on, off or a size such as 256MiB",
-     "kernels that are known by name compute, always in launches that touch up to this much, over "
-     "lists of tensors up to four times as much; default 1MiB",
+     "operators, and kernels that are known by name, compute always if they touch up to this much, "
+     "kernels over lists of tensors up to four times as much; default 1MiB",
      ParseEffects},
     {"allowance", nullptr, "a size such as 16GiB, or 0",
      "larger launches compute, too, until all together have touched this much; default 2GiB, "

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs_conftest import EXAMPLES, Rehearsal
+from jobs_conftest import EXAMPLES, ROOT, Rehearsal
 
 pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 Rehearse = Callable[..., Rehearsal]
 PROGRAMS = Path(__file__).parent / "programs"
-CARD = "h200,values=decide"
+JOBS = ROOT / "tests/jobs"
+CARD = "h200"  # values=decide is the default
 # Operations that the simulated libraries refuse, by the name that the rehearsal says.
 REFUSED = {"svd_values", "qr", "eigh"}
 
@@ -82,7 +84,7 @@ x = torch.ones(1 << 20, device="cuda")
 torch.cuda.synchronize()
 print((x + 1)[:3].tolist(), (x[:3] + 1).tolist())
 """
-    job = rehearse(python, "-c", program, card="h200,values=decide,effects=64KiB,allowance=0")
+    job = rehearse(python, "-c", program, card="h200,effects=64KiB,allowance=0")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]", job.out
 
@@ -99,13 +101,104 @@ def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
         ]
 
 
+# The jobs of tests/jobs and the examples: the file, its arguments, and how many cards it wants.
+SAME: list[tuple[Path, tuple[str, ...], int]] = [
+    (EXAMPLES / "transformer.py", ("--steps", "2"), 1),
+    (EXAMPLES / "mlp.py", ("--steps", "3"), 1),
+    (EXAMPLES / "convnet.py", ("--steps", "2"), 1),
+    (EXAMPLES / "convnet.py", ("--steps", "2", "--channels-last", "--bfloat16"), 1),
+    (EXAMPLES / "lstm.py", ("--steps", "2"), 1),
+    (EXAMPLES / "attention.py", ("--steps", "1"), 1),
+    (EXAMPLES / "cuda_graph.py", ("--steps", "3"), 1),
+    (JOBS / "programs/async_graph.py", (), 1),
+    (JOBS / "programs/memory_pools.py", (), 1),
+    (JOBS / "programs/two_devices.py", (), 2),
+    (JOBS / "programs/two_streams.py", (), 1),
+    (JOBS / "programs/data_workers.py", (), 1),
+    (JOBS / "programs/train_like_cpu.py", ("AdamW",), 1),
+    (JOBS / "programs/train_transformer.py", ("fused",), 1),
+    (JOBS / "programs/train_transformer.py", ("foreach",), 1),
+]
+
+
+@pytest.mark.parametrize("job", SAME, ids=lambda job: " ".join([job[0].stem, *job[1]]))
 def test_allocations_are_those_of_a_rehearsal_without_values(
-    rehearse: Rehearse, python: str, tmp_path: Path
+    rehearse: Rehearse, python: str, tmp_path: Path, job: tuple[Path, tuple[str, ...], int]
 ) -> None:
-    script = EXAMPLES / "transformer.py"
-    with_values = calls_of(rehearse(python, script, "--steps", "2", card=CARD))
+    script, arguments, cards = job
+    with_values = calls_of(rehearse(python, script, *arguments, card=f"h200,count={cards}"))
     for left in tmp_path.iterdir():
         left.unlink()
-    without = calls_of(rehearse(python, script, "--steps", "2", card="h200,values=off"))
-    assert len(with_values) > 50
+    card = f"h200,values=off,count={cards}"
+    without = calls_of(rehearse(python, script, *arguments, card=card))
+    assert with_values
     assert with_values == without
+
+
+@pytest.mark.parametrize("option", ["values=off", "contents=discard", "effects=off"])
+def test_printing_ends_where_nothing_is_computed(
+    rehearse: Rehearse, python: str, option: str
+) -> None:
+    program = """
+import torch
+torch.arange(5000.0).cuda()  # what lies in device memory afterwards
+print(torch.randn(3, 3, device="cuda"))
+"""
+    job = rehearse(python, "-c", program, card=f"h200,{option}", timeout=120)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out.startswith("tensor("), job.out
+
+
+def test_what_was_read_and_not_computed_is_summed_up_once(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.py"
+    script.write_text("""
+import torch
+def score(x):
+    return x.mean().item()
+product = torch.ones(2000, 2000, device="cuda") @ torch.ones(2000, 2000, device="cuda")
+print(score(torch.ones(9, device="cuda")))
+for _ in range(3):
+    score(product)
+print(product)
+""")
+    job = rehearse(python, script)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out.startswith("1.0\ntensor("), job.out
+    (line,) = [line for line in job.err.splitlines() if "not computed" in line]
+    assert re.search(r"read \d+ times, first one of mm in .*/job.py:4 score$", line), line
+    assert (
+        "not computed"
+        not in rehearse(python, "-c", "import torch; print(torch.ones(1).cuda())").err
+    )
+
+
+def test_a_loop_that_waits_for_what_is_not_computed_is_ended_with_a_sentence(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = """
+import torch
+x = torch.ones(2000, 2000, device="cuda")
+product = x @ x
+while product[0, 0].item() < 2000:
+    pass
+"""
+    job = rehearse(python, "-c", program, timeout=240)
+    assert job.status == 1, job.err[-4000:]
+    assert "the program waits for a result of mm, which is not computed here" in job.err
+    assert "timed out" in job.err
+
+
+def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    bare = {"PATH": "/nowhere", "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(cache)}
+    program = "import torch; print(torch.ones(4, device='cuda').sum().item())"
+    job = rehearse(python, "-c", program, env=bare)
+    assert job.status == 0, job.err[-4000:]
+    assert job.out == "4.0\n"  # by the kernels' names
+    (line,) = [line for line in job.err.splitlines() if "knows by name" in line]
+    assert "compiler" in line, line

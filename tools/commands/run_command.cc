@@ -220,9 +220,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace && settings.cupti) AddCuptiWatch(installation, &environment);
   AddLibraries(installation, !settings.simulate.empty(), &environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
-  if (settings.observed || settings.simulate.find(",values=") != std::string::npos) {
-    AddPythonHook(installation, &environment);
-  }
+  if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, &environment);
   if (settings.observed) PrepareObservers(installation, &environment);
   if (settings.tensors) {
     AddPythonHook(installation, &environment);
