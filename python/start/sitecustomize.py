@@ -9,6 +9,7 @@ own allocator does; it is compiled when torch is imported, and begins when PyTor
 program imports torch. A sitecustomize of the user's own runs as it would without this one.
 """
 
+import atexit
 import os
 import sys
 
@@ -82,18 +83,23 @@ def _build(folder: str, *options: str) -> str:
     return out.strip()
 
 
+def _beside(name: str) -> object:
+    """A module that lies in this file's folder, which is not on Python's path."""
+    from importlib import util
+
+    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    spec = util.spec_from_file_location(f"vramstow_{name}", file)
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _follow_modules(adapter: object) -> None:
     """Follows modules, because a trace with stacks names the module of each tensor."""
     if os.environ.get("VRAMSTOW_STACKS", "off") == "off":
         return
     try:
-        from importlib import util
-
-        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules.py")
-        spec = util.spec_from_file_location("vramstow_modules", file)
-        modules = util.module_from_spec(spec)
-        spec.loader.exec_module(modules)
-        modules.follow(adapter)
+        _beside("modules").follow(adapter)
     except Exception as error:
         print(f"vramstow: the trace names no modules: {error}.", file=sys.stderr, flush=True)
 
@@ -219,6 +225,16 @@ class _Finder:
         return spec
 
 
+def _end() -> None:
+    """Among the last steps before Python is finalised."""
+    if "torch" not in sys.modules:
+        return
+    try:
+        _beside("at_exit").wait_for_rest()
+    except Exception:  # whatever goes wrong here, the job ends as it would
+        return
+
+
 def _run_next_sitecustomize() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]
@@ -236,4 +252,5 @@ def _run_next_sitecustomize() -> None:
 
 if _wants_values() or _wants_tensors():
     sys.meta_path.insert(0, _Finder())
+atexit.register(_end)  # before all others, so that it is called after them
 _run_next_sitecustomize()

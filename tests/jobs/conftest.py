@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +19,6 @@ BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
 
-# PyTorch's autograd thread lets go of its last graph after backward() has returned. Where it is so
-# slow that Python is being finalised by then, it asks for the GIL in vain: Python up to 3.13 ends
-# it with pthread_exit in the middle of functions that must not throw. Seen in one exit of a hundred
-# on a busy machine, in every third with that thread at idle priority.
-PYTHONS_OWN_ABORT = "terminate called without an active exception"
 PROGRAMS = ROOT / "tests/jobs/programs"
 
 
@@ -100,22 +93,14 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
     ) -> Rehearsal:
         simulate = f"--simulate={card},ledger={tmp_path}/ledger-%p.csv"
 
-        def once() -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [VRAMSTOW, "run", simulate, "--trace-dir", tmp_path, "--", *command],
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-                env=os.environ | (env or {}),
-            )
-
-        result = once()
-        if result.returncode == -signal.SIGABRT and PYTHONS_OWN_ABORT in result.stderr:
-            warnings.warn(f"{command}: aborted at exit by Python itself; run again", stacklevel=2)
-            for left in [*tmp_path.glob("*.stow"), *tmp_path.glob("ledger-*.csv")]:
-                left.unlink()
-            result = once()
+        result = subprocess.run(
+            [VRAMSTOW, "run", simulate, "--trace-dir", tmp_path, "--", *command],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=os.environ | (env or {}),
+        )
         traces = sorted(tmp_path.glob("*.stow"))
         ledgers = sorted(tmp_path.glob("ledger-*.csv"))
         return Rehearsal(result.returncode, result.stdout, result.stderr, traces, ledgers)

@@ -1,0 +1,54 @@
+"""Lets PyTorch's autograd threads come to rest before Python is finalised.
+
+backward() returns as soon as its results are there. The thread that computed them still lets go of
+the graph, and asks for Python's lock to do so. Python up to 3.13 ends a thread that asks for the
+lock while Python is being finalised. C++ does not allow that in PyTorch's functions: the process
+aborts, and its status is 134 instead of the script's own.
+
+A thread rests if it sleeps and has not been awake for a while: then it waits for the next graph.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+_NAME = "pt_autograd_"  # and a number
+_MOST = 2.0  # seconds; nothing that a program does may keep it from ending
+_PAUSE = 0.002
+# A thread that waits for Python's lock wakes up every 5 ms.
+_CALM = 10  # looks, one after each pause, between which nothing has changed
+
+_TASKS = "/proc/self/task"
+_COUNTS = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+
+
+def wait_for_rest() -> None:
+    """Returns when the autograd threads rest, after two seconds at the latest."""
+    threads = [task for task in os.listdir(_TASKS) if _read(task, "comm").startswith(_NAME)]
+    if not threads:
+        return
+    end = time.monotonic() + _MOST
+    last: list[str] = []
+    calm = 0
+    while calm < _CALM and time.monotonic() < end:
+        now = [_state_of(task) for task in threads]
+        calm = calm + 1 if now == last and all(state.startswith("S") for state in now) else 0
+        last = now
+        time.sleep(_PAUSE)  # gives Python's lock away
+
+
+def _read(task: str, file: str) -> str:
+    """Empty where the thread has ended."""
+    try:
+        with open(f"{_TASKS}/{task}/{file}") as about:
+            return about.read()
+    except OSError:
+        return ""
+
+
+def _state_of(task: str) -> str:
+    """What the thread does (S: it sleeps) and how often it has been put to sleep."""
+    fields = dict(line.partition(":")[::2] for line in _read(task, "status").splitlines())
+    counts = [fields.get(name, "").strip() for name in _COUNTS]
+    return " ".join([fields.get("State", "S").strip()[:1], *counts])
