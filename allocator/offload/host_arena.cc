@@ -6,7 +6,7 @@
 
 namespace vramstow {
 
-void HostArena::Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks) {
+void HostArena::Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks) {
   driver_ = driver;
   events_ = events;
   chunks_ = chunks;

@@ -15,13 +15,13 @@
 
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
-#include "allocator/physical/chunk_store.h"
+#include "allocator/physical/chunk_exchange.h"
 
 namespace vramstow {
 
 class HostArena {
  public:
-  void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
+  void Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks);
   // `alive`: the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
   // One block more, of up to `pieces` chunks, which go to the store.
@@ -37,7 +37,7 @@ class HostArena {
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
-  ChunkStore* chunks_ = nullptr;
+  ChunkExchange* chunks_ = nullptr;
   Block* blocks_ = nullptr;
   uint32_t count_ = 0;
 };

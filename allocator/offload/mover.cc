@@ -2,7 +2,7 @@
 
 namespace vramstow {
 
-void Mover::Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks) {
+void Mover::Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks) {
   driver_ = driver;
   events_ = events;
   chunks_ = chunks;

@@ -24,7 +24,7 @@
 
 #include "allocator/core/driver.h"
 #include "allocator/core/events.h"
-#include "allocator/physical/chunk_store.h"
+#include "allocator/physical/chunk_exchange.h"
 
 namespace vramstow {
 
@@ -39,7 +39,7 @@ class Mover {
     return run;
   }
 
-  void Open(const DriverTable* driver, const PoolEvents* events, ChunkStore* chunks);
+  void Open(const DriverTable* driver, const PoolEvents* events, ChunkExchange* chunks);
   // `alive`: the driver can still be called.
   void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
 
@@ -97,7 +97,7 @@ class Mover {
 
   const DriverTable* driver_ = nullptr;
   const PoolEvents* events_ = nullptr;
-  ChunkStore* chunks_ = nullptr;
+  ChunkExchange* chunks_ = nullptr;
   uint64_t window_ = 0;
   uint32_t stuck_[kMostPages] = {};  // chunks that could not be unmapped from the window, by place
   bool placed_[kMostPages] = {};     // while the window is filled

@@ -14,8 +14,8 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   last_out_ns_ = 0;
   last_out_clock_ = 0;
   watch_until_ns_ = 0;
-  mover_.Open(pool->driver(), &pool->events(), &pool->chunks());
-  arena_.Open(pool->driver(), &pool->events(), &pool->chunks());
+  mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
+  arena_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
   maps_host_ = pool->device().host_memory;
   if (!pool->device().copies) config_.host_bytes = 0;
@@ -69,14 +69,14 @@ void Offloader::OpenGate(uint64_t closed_ns) {
 }
 
 bool Offloader::HostHas(uint64_t bytes) const {
-  if (pool_->chunks().host_bytes() + bytes > config_.host_bytes) return false;
+  if (pool_->exchange().host_bytes() + bytes > config_.host_bytes) return false;
   return config_.host_free_bytes == nullptr ||
          config_.host_free_bytes() >= bytes + config_.keep_host_free_bytes;
 }
 
 // So many idle chunks of host memory are in the store, as far as the limits allow; gives how many.
 uint64_t Offloader::EnsureHostChunks(uint64_t count) {
-  ChunkStore& chunks = pool_->chunks();
+  ChunkExchange& chunks = pool_->exchange();
   const uint64_t idle = chunks.idle_host_chunks();
   if (idle >= count) return count;
   // Once for all of them: asking the host takes a while.
@@ -90,7 +90,7 @@ uint64_t Offloader::EnsureHostChunks(uint64_t count) {
 // The same for page-locked memory, which is taken at once for all that is `coming`. What offloaded
 // pages left behind makes room.
 uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
-  ChunkStore& chunks = pool_->chunks();
+  ChunkExchange& chunks = pool_->exchange();
   const uint64_t size = chunks.chunk_bytes();
   const uint64_t idle = chunks.idle_pinned_chunks();
   if (idle >= count) return count;
@@ -224,7 +224,7 @@ uint64_t Offloader::Room() {
 
 // What lies on the host and can be touched there.
 uint64_t Offloader::MappedHostBytes() const {
-  const ChunkStore& chunks = pool_->chunks();
+  const ChunkExchange& chunks = pool_->exchange();
   return chunks.offloaded_bytes() + chunks.discarded_bytes() - chunks.paused_bytes();
 }
 
@@ -271,9 +271,9 @@ OffloadStats Offloader::Stats() const {
   OffloadStats stats{};
   stats.out_bytes = out_.load(std::memory_order_relaxed);
   stats.in_bytes = in_.load(std::memory_order_relaxed);
-  stats.offloaded_bytes = pool_->chunks().offloaded_bytes();
-  stats.paused_bytes = pool_->chunks().paused_bytes();
-  stats.host_bytes = pool_->chunks().host_bytes();
+  stats.offloaded_bytes = pool_->exchange().offloaded_bytes();
+  stats.paused_bytes = pool_->exchange().paused_bytes();
+  stats.host_bytes = pool_->exchange().host_bytes();
   stats.gate_closed = gate_closed_.load(std::memory_order_relaxed);
   stats.gate_ns = gate_ns_.load(std::memory_order_relaxed);
   stats.longest_gate_ns = longest_gate_ns_.load(std::memory_order_relaxed);

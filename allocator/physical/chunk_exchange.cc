@@ -1,55 +1,64 @@
-// Chunks of host memory, and how they take the place of the device's: for allocator/offload.
+#include "allocator/physical/chunk_exchange.h"
+
 #include "allocator/core/counter.h"
-#include "allocator/physical/chunk_store.h"
 
 namespace vramstow {
 
-uint32_t ChunkStore::TakeOut(ChunkMemory kind) { return TakeOut(IdleHead(kind)); }
+void ChunkExchange::Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
+                         ChunkTable* table) {
+  driver_ = driver;
+  events_ = events;
+  space_ = space;
+  table_ = table;
+}
 
-uint32_t ChunkStore::TakeOutUntouched() { return TakeOut(FindIdle(Fences::kEverything)); }
+void ChunkExchange::Close(bool alive) {
+  if (alive) ReleaseHost(~uint64_t{0});
+  stuck_device_ = 0;
+  stuck_host_.store(0, std::memory_order_relaxed);
+  host_bytes_.store(0, std::memory_order_relaxed);
+}
 
-uint32_t ChunkStore::TakeOut(uint32_t index) {
+uint32_t ChunkExchange::TakeOut(ChunkMemory kind) { return TakeOut(table_->IdleHead(kind)); }
+
+uint32_t ChunkExchange::TakeOutUntouched() {
+  return TakeOut(table_->FindIdle(Fences::kEverything));
+}
+
+uint32_t ChunkExchange::TakeOut(uint32_t index) {
   if (index == 0) return 0;
-  TakeIdle(index);
-  chunks_[index].taken = true;
+  table_->TakeIdle(index);
+  (*table_)[index].taken = true;
   return index;
 }
 
-DriverResult ChunkStore::MakeHost() {
-  if (!chunks_.EnsureSpare(1)) return kDriverOutOfMemory;
-  committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
+DriverResult ChunkExchange::MakeHost() {
+  if (!table_->EnsureSpare()) return kDriverOutOfMemory;
   uint64_t handle = 0;
   const DriverResult result = driver_->create_host(driver_->self, chunk_bytes(), &handle);
   events_->Physical(EventKind::kAllocate, handle, chunk_bytes(), result, true);
   if (result != kDriverSuccess) return result;
-  const uint32_t index = chunks_.New();
-  chunks_[index].handle = handle;
-  chunks_[index].kind = ChunkMemory::kHost;
   Bump(&host_bytes_, chunk_bytes());
-  PutIdle(index);
+  table_->Add(handle, ChunkMemory::kHost);
   return kDriverSuccess;
 }
 
-bool ChunkStore::AddPinned(uint64_t memory) {
-  if (!chunks_.EnsureSpare(1)) return false;
-  committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
-  const uint32_t index = chunks_.New();
-  chunks_[index].handle = memory;
-  chunks_[index].kind = ChunkMemory::kPinned;
+bool ChunkExchange::AddPinned(uint64_t memory) {
+  if (!table_->EnsureSpare()) return false;
   Bump(&host_bytes_, chunk_bytes());
-  PutIdle(index);
+  table_->Add(memory, ChunkMemory::kPinned);
   return true;
 }
 
-uint64_t ChunkStore::ReleaseHost(uint64_t count) {
+uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
   uint64_t released = 0;
   uint32_t following = 0;
-  for (uint32_t index = IdleHead(ChunkMemory::kHost); released < count && index != 0;
+  for (uint32_t index = table_->IdleHead(ChunkMemory::kHost); released < count && index != 0;
        index = following) {
-    following = chunks_[index].next;
-    if (DropShadows(index, 0) != kDriverSuccess) break;
-    if (chunks_[index].mappings != 0) continue;
-    const uint64_t handle = chunks_[index].handle;
+    following = (*table_)[index].next;
+    if (table_->DropShadows(index, 0) != kDriverSuccess) break;
+    if ((*table_)[index].mappings != 0) continue;
+    const uint64_t handle = (*table_)[index].handle;
     const uint64_t told =
         events_->Physical(EventKind::kFree, handle, chunk_bytes(), kDriverSuccess, true);
     const DriverResult result = driver_->release(driver_->self, handle);
@@ -57,61 +66,60 @@ uint64_t ChunkStore::ReleaseHost(uint64_t count) {
       events_->Refused(told, result);
       break;
     }
-    TakeIdle(index);
-    chunks_.Delete(index);
+    table_->Remove(index);
     Bump(&host_bytes_, ~chunk_bytes() + 1);
     ++released;
   }
   return released;
 }
 
-void ChunkStore::NoteStuck(uint32_t chunk, bool stuck) {
+void ChunkExchange::NoteStuck(uint32_t chunk, bool stuck) {
   const uint64_t one = stuck ? 1 : ~uint64_t{0};
-  if (IsHost(chunk)) {
+  if (table_->IsHost(chunk)) {
     Bump(&stuck_host_, one);
   } else {
     stuck_device_ += one;
   }
 }
 
-DriverResult ChunkStore::Restore(uint64_t address) {
+DriverResult ChunkExchange::Restore(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   DriverResult result = kDriverSuccess;
   // It was given up meanwhile, or nothing can be mapped there.
-  if (page.chunk == 0 || IsPaused(page.chunk)) return result;
+  if (page.chunk == 0 || table_->IsPaused(page.chunk)) return result;
   if (page.mapped == 0) {
-    result = MapAt(page.chunk, number);
+    result = table_->MapAt(page.chunk, number);
     if (result != kDriverSuccess) return result;
     page.fresh = true;
   }
-  result = GiveAccess(address, chunk_bytes());
+  result = table_->GiveAccess(address, chunk_bytes());
   if (result == kDriverSuccess) page.fresh = false;
   return result;
 }
 
 // A chunk that was taken out is in use at a page now, and the one before goes to the store; no work
 // touches either.
-void ChunkStore::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
-  chunks_[chunk].taken = false;
-  chunks_[chunk].place = number;
-  chunks_[chunk].last = 0;
-  chunks_[chunk].home = 0;
-  chunks_[old].last = 0;
-  PutIdle(old);
+void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
+  (*table_)[chunk].taken = false;
+  (*table_)[chunk].place = number;
+  (*table_)[chunk].last = 0;
+  (*table_)[chunk].home = 0;
+  (*table_)[old].last = 0;
+  table_->PutIdle(old);
 }
 
-DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) {
+DriverResult ChunkExchange::Exchange(uint64_t address, uint32_t chunk, bool* used) {
   *used = false;
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t old = page.chunk;
-  DriverResult result = UnmapAt(number);
+  DriverResult result = table_->UnmapAt(number);
   if (result != kDriverSuccess) return result;
-  DropShadows(chunk, kMostMappings - 1);
+  table_->DropShadows(chunk, ChunkTable::kMostMappings - 1);
   page.chunk = chunk;
   result = Restore(address);
-  if (result != kDriverSuccess && (page.mapped == 0 || UnmapAt(number) == kDriverSuccess)) {
+  if (result != kDriverSuccess && (page.mapped == 0 || table_->UnmapAt(number) == kDriverSuccess)) {
     // The old chunk has the data, too, and goes back.
     page.chunk = old;
     return result;
@@ -121,45 +129,41 @@ DriverResult ChunkStore::Exchange(uint64_t address, uint32_t chunk, bool* used) 
   return result;
 }
 
-DriverResult ChunkStore::Pause(uint64_t address, uint32_t pinned) {
-  if (pinned == 0 && !chunks_.EnsureSpare(1)) return kDriverOutOfMemory;
+DriverResult ChunkExchange::Pause(uint64_t address, uint32_t pinned) {
+  if (pinned == 0 && !table_->EnsureSpare()) return kDriverOutOfMemory;
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t old = page.chunk;
-  const DriverResult result = page.mapped != 0 ? UnmapAt(number) : kDriverSuccess;
+  const DriverResult result = page.mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
-  uint32_t chunk = pinned;
-  if (chunk == 0) {
-    chunk = chunks_.New();
-    chunks_[chunk].kind = ChunkMemory::kNothing;
-    ++discarded_;
-  }
+  const uint32_t chunk = pinned != 0 ? pinned : table_->AddNothing();
   page.chunk = chunk;
-  Bump(&paused_, 1);
+  table_->NotePaused(true);
   Replace(old, chunk, number);
   return kDriverSuccess;
 }
 
-DriverResult ChunkStore::Underlay(uint64_t address, uint32_t chunk) {
+DriverResult ChunkExchange::Underlay(uint64_t address, uint32_t chunk) {
   const uint32_t number = space_->NumberOf(address);
   // What an earlier one could not take away.
-  const DriverResult result = (*space_)[number].mapped != 0 ? UnmapAt(number) : kDriverSuccess;
+  const DriverResult result =
+      (*space_)[number].mapped != 0 ? table_->UnmapAt(number) : kDriverSuccess;
   if (result != kDriverSuccess) return result;
-  DropShadows(chunk, kMostMappings - 1);
-  return MapAt(chunk, number);
+  table_->DropShadows(chunk, ChunkTable::kMostMappings - 1);
+  return table_->MapAt(chunk, number);
 }
 
-void ChunkStore::EndUnderlay(uint64_t address) {
+void ChunkExchange::EndUnderlay(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
-  if ((*space_)[number].mapped != 0) UnmapAt(number);
+  if ((*space_)[number].mapped != 0) table_->UnmapAt(number);
 }
 
-void ChunkStore::EndPause(uint64_t address) {
+void ChunkExchange::EndPause(uint64_t address) {
   const uint32_t number = space_->NumberOf(address);
   Page& page = (*space_)[number];
   const uint32_t kept = page.chunk;
   page.chunk = page.mapped;
-  Bump(&paused_, ~uint64_t{0});
+  table_->NotePaused(false);
   Replace(kept, page.chunk, number);
 }
 

@@ -20,8 +20,8 @@ void PoolParts::EnsureAllFences() {
 }
 
 const char* PoolParts::Check() {
-  uint64_t backed =
-      chunks.idle_chunks() * config.chunk_bytes + chunks.stuck_bytes() + segment_store.lost_bytes();
+  uint64_t backed = chunks.idle_chunks() * config.chunk_bytes + exchange.stuck_bytes() +
+                    segment_store.lost_bytes();
   const char* found = nullptr;
   heaps.VisitLocked([&](StreamHeap* heap) {
     kDeviceLock.AssertHeld();
@@ -30,7 +30,7 @@ const char* PoolParts::Check() {
     if (found == nullptr) backed += heap->BackedBytes();
   });
   if (found != nullptr) return found;
-  const uint64_t elsewhere = chunks.offloaded_bytes() + chunks.discarded_bytes();
+  const uint64_t elsewhere = exchange.offloaded_bytes() + exchange.discarded_bytes();
   if (backed != chunks.reserved_bytes() + elsewhere) return "a chunk is neither mapped nor idle";
   return nullptr;
 }

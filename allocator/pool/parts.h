@@ -16,6 +16,7 @@
 #include "allocator/core/events.h"
 #include "allocator/core/fences.h"
 #include "allocator/physical/address_space.h"
+#include "allocator/physical/chunk_exchange.h"
 #include "allocator/physical/chunk_store.h"
 #include "allocator/physical/segment_store.h"
 #include "allocator/placement/interference_map.h"
@@ -44,6 +45,7 @@ struct PoolParts {
   PoolEvents events;
   AddressSpace space;
   ChunkStore chunks;
+  ChunkExchange exchange;
   SegmentStore segment_store;
   Fences fences;
   InterferenceMap interference;

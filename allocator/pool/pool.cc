@@ -75,6 +75,7 @@ PoolError Pool::TakeParts(const DriverTable* driver, const PoolConfig& config) {
       !parts.segment_store.Open(driver, &parts.events, &parts.space, &parts.chunks.budget())) {
     return PoolError::kUnavailable;
   }
+  parts.exchange.Open(driver, &parts.events, &parts.space, &parts.chunks.table());
   if (segments) parts.chunks.UseSegments();
   parts.heaps.Open({.space = &parts.space,
                     .chunks = &parts.chunks,
@@ -104,6 +105,8 @@ void Pool::Close(PoolEnd end) {
   parts_.interference.Close();
   parts_.fences.Close(end == PoolEnd::kAlive);
   parts_.chunks.Close(alive);
+  parts_.exchange.Close(alive);
+  parts_.chunks.table().Close();
   parts_.segment_store.Close();
   parts_.space.Close(alive);
 }

@@ -45,6 +45,7 @@ class PoolPages {
 
   // --- Memory ------------------------------------------------------------------------------------
   ChunkStore& chunks() const { return parts_->chunks; }
+  ChunkExchange& exchange() const { return parts_->exchange; }
   Fences& fences() const { return parts_->fences; }
   // Makes chunks until the store has `count` of those that it has `idle` of, as far as the limit
   // and the device allow it.

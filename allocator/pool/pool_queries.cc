@@ -35,7 +35,7 @@ void Pool::AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) {
   DeviceLock device_lock(&parts_.mutex);
   const PoolStats stats = Stats();
   // What lies elsewhere takes no device memory.
-  const uint64_t away = parts_.chunks.offloaded_bytes() + parts_.chunks.discarded_bytes();
+  const uint64_t away = parts_.exchange.offloaded_bytes() + parts_.exchange.discarded_bytes();
   const uint64_t resident = stats.allocated_bytes > away ? stats.allocated_bytes - away : 0;
   if (stats.reserved_bytes > resident) *free_bytes += stats.reserved_bytes - resident;
   if (*free_bytes > *total_bytes) *free_bytes = *total_bytes;

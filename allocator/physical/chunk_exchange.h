@@ -1,0 +1,113 @@
+// ChunkExchange: puts chunks of host memory in the place of the device's, and the other way round,
+// under pages in use (allocator/offload).
+//
+// Idea: who moves memory takes a chunk of the other kind out of the table, fills it, and exchanges
+// it for the page's. Chunks of host memory are idle in lists of their own and do not count as
+// reserved. Under a paused page lies a chunk that cannot be mapped: pinned memory that only copies
+// reach, or nothing where what the page held was given up.
+//
+// Ownership: handles of host memory, until Close; pinned memory is the caller's. Threads: the
+// device's lock; the numbers from any thread. Errors: DriverResult; nothing was done then. Units:
+// bytes.
+#ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_EXCHANGE_H_
+#define VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_EXCHANGE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/driver.h"
+#include "allocator/core/events.h"
+#include "allocator/physical/address_space.h"
+#include "allocator/physical/chunk_table.h"
+
+namespace vramstow {
+
+class ChunkExchange {
+ public:
+  void Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
+            ChunkTable* table);
+  // Releases host memory, which is idle once the heaps are gone; `alive` false: the context is gone
+  // and all memory with it.
+  void Close(bool alive) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t chunk_bytes() const { return table_->chunk_bytes(); }
+
+  // A chunk of this kind that is in use nowhere is taken out of the store; 0: none. Work may still
+  // touch it, if any was submitted that has not finished…
+  uint32_t TakeOut(ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
+  // …but not this one, of the device.
+  uint32_t TakeOutUntouched() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Puts it back.
+  void PutBack(uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
+    (*table_)[chunk].taken = false;
+    table_->PutIdle(chunk);
+  }
+  // Makes a chunk of host memory, in the store; nothing is counted against the limit.
+  DriverResult MakeHost() VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same, kPinned, of memory that belongs to the caller. False: no memory for the record.
+  bool AddPinned(uint64_t memory) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Releases up to `count` chunks of host memory that are in use nowhere.
+  uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Puts a chunk that was taken out, and that has the page's data, to use in place of the page's,
+  // which goes to the store. The page is not paused, and no work touches it or the chunk. *used:
+  // that was done, even if the result is an error: then, as on any error, Restore has to be called
+  // until it succeeds.
+  DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  // Takes the memory away from under a page in use; nothing may touch it until EndPause.
+  // `pinned` was taken out and has the page's data; 0: that is given up. No work touches the page.
+  DriverResult Pause(uint64_t address, uint32_t pinned) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Maps a chunk that was taken out under a paused page, which stays paused, without access.
+  DriverResult Underlay(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Undoes it; the chunk is the caller's still. If that fails it stays mapped there, too, and the
+  // next Underlay or free of the page takes it away.
+  void EndUnderlay(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // The page is in use as before: what lies under it has access now, and its data.
+  void EndPause(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Maps a page in use again that an Exchange could not map, or not give access to.
+  DriverResult Restore(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Mappings as such, told as events, at any reserved address: what is in use where stays the same.
+  DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->MapHandle(address, chunk);
+  }
+  DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->UnmapHandle(address, chunk);
+  }
+  DriverResult GiveAccess(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->GiveAccess(address, bytes);
+  }
+  // Where the data of the paused page at this address is; 0: it was given up.
+  uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }
+  uint64_t PinnedMemory(uint32_t chunk) const { return (*table_)[chunk].handle; }
+  uint64_t idle_host_chunks() const { return table_->IdleOf(ChunkMemory::kHost); }
+  uint64_t idle_pinned_chunks() const { return table_->IdleOf(ChunkMemory::kPinned); }
+  // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
+  uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
+  uint64_t offloaded_bytes() const {
+    const uint64_t elsewhere =
+        idle_host_chunks() + idle_pinned_chunks() + stuck_host_.load(std::memory_order_relaxed);
+    return host_bytes() - elsewhere * chunk_bytes();
+  }
+  // Pages that are paused; and of those, what was given up.
+  uint64_t paused_bytes() const { return table_->paused_pages() * chunk_bytes(); }
+  uint64_t discarded_bytes() const { return table_->discarded_pages() * chunk_bytes(); }
+  // A chunk that was taken out is mapped where it is of no use, and cannot be unmapped for now; or,
+  // `stuck` false, it is not any more.
+  void NoteStuck(uint32_t chunk, bool stuck) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t stuck_bytes() const { return stuck_device_ * chunk_bytes(); }
+
+ private:
+  uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void Replace(uint32_t old, uint32_t chunk, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+
+  const DriverTable* driver_ = nullptr;
+  const PoolEvents* events_ = nullptr;
+  AddressSpace* space_ = nullptr;
+  ChunkTable* table_ = nullptr;
+  uint64_t stuck_device_ = 0;  // chunks
+  std::atomic<uint64_t> stuck_host_{0};
+  std::atomic<uint64_t> host_bytes_{0};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_EXCHANGE_H_

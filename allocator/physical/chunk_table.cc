@@ -1,0 +1,192 @@
+#include "allocator/physical/chunk_table.h"
+
+#include "allocator/core/counter.h"
+
+namespace vramstow {
+
+bool ChunkTable::Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
+                      const Fences* fences, bool shadows) {
+  driver_ = driver;
+  events_ = events;
+  space_ = space;
+  fences_ = fences;
+  shadows_ = shadows;
+  return chunks_.Open(kMaxChunks);
+}
+
+void ChunkTable::Close() {
+  chunks_.Close();
+  for (Idle& idle : idle_) {
+    idle.head = 0;
+    idle.count.store(0, std::memory_order_relaxed);
+  }
+  discarded_ = 0;
+  paused_.store(0, std::memory_order_relaxed);
+  mappings_ = 0;
+  in_use_ = 0;
+}
+
+// --- Records and idle chunks ---------------------------------------------------------------------
+
+bool ChunkTable::EnsureSpare() {
+  if (!chunks_.EnsureSpare(1)) return false;
+  committed_.store(chunks_.committed_bytes(), std::memory_order_relaxed);
+  return true;
+}
+
+void ChunkTable::Add(uint64_t handle, ChunkMemory kind) {
+  const uint32_t index = chunks_.New();
+  chunks_[index].handle = handle;
+  chunks_[index].kind = kind;
+  PutIdle(index);
+}
+
+uint32_t ChunkTable::AddNothing() {
+  const uint32_t index = chunks_.New();
+  chunks_[index].kind = ChunkMemory::kNothing;
+  ++discarded_;
+  return index;
+}
+
+void ChunkTable::Remove(uint32_t index) {
+  TakeIdle(index);
+  chunks_.Delete(index);
+}
+
+void ChunkTable::PutIdle(uint32_t index) {
+  Chunk& chunk = chunks_[index];
+  if (chunk.kind == ChunkMemory::kNothing) {
+    chunks_.Delete(index);
+    --discarded_;
+    return;
+  }
+  Idle& idle = idle_[static_cast<int>(chunk.kind)];
+  chunk.place = 0;
+  chunk.previous = 0;
+  chunk.next = idle.head;
+  if (idle.head != 0) chunks_[idle.head].previous = index;
+  idle.head = index;
+  Bump(&idle.count, 1);
+}
+
+void ChunkTable::TakeIdle(uint32_t index) {
+  const Chunk& chunk = chunks_[index];
+  Idle& idle = idle_[static_cast<int>(chunk.kind)];
+  if (chunk.next != 0) chunks_[chunk.next].previous = chunk.previous;
+  if (chunk.previous != 0) {
+    chunks_[chunk.previous].next = chunk.next;
+  } else {
+    idle.head = chunk.next;
+  }
+  Bump(&idle.count, ~uint64_t{0});
+}
+
+// The page at which a chunk was in use is used no more.
+void ChunkTable::EndUse(Page* page) {
+  if (IsPaused(page->chunk)) Bump(&paused_, ~uint64_t{0});
+  page->chunk = 0;
+  --in_use_;
+}
+
+uint32_t ChunkTable::FindIdle(uint32_t timeline) const {
+  uint32_t index = IdleHead(ChunkMemory::kDevice);
+  while (index != 0 && !UsableBy(chunks_[index], timeline)) index = chunks_[index].next;
+  return index;
+}
+
+uint64_t ChunkTable::IdleFor(uint32_t timeline) const {
+  uint64_t count = 0;
+  for (uint32_t index = IdleHead(ChunkMemory::kDevice); index != 0; index = chunks_[index].next) {
+    if (UsableBy(chunks_[index], timeline)) ++count;
+  }
+  return count;
+}
+
+void ChunkTable::BeginUse(uint32_t index, uint32_t number) {
+  Chunk& chunk = chunks_[index];
+  chunk.place = number;
+  if (chunk.home == number) chunk.home = 0;
+  (*space_)[number].chunk = index;
+  ++in_use_;
+}
+
+void ChunkTable::NotePaused(bool paused) { Bump(&paused_, paused ? 1 : ~uint64_t{0}); }
+
+// --- Mappings ------------------------------------------------------------------------------------
+
+DriverResult ChunkTable::MapHandle(uint64_t address, uint32_t chunk) {
+  const uint64_t handle = chunks_[chunk].handle;
+  const DriverResult result = driver_->map(driver_->self, address, chunk_bytes(), handle);
+  events_->Mapping(EventKind::kMap, address, chunk_bytes(), handle, result);
+  return result;
+}
+
+DriverResult ChunkTable::UnmapHandle(uint64_t address, uint32_t chunk) {
+  const uint64_t told = events_->Mapping(EventKind::kUnmap, address, chunk_bytes(),
+                                         chunks_[chunk].handle, kDriverSuccess);
+  const DriverResult result = driver_->unmap(driver_->self, address, chunk_bytes());
+  if (result != kDriverSuccess) events_->Refused(told, result);
+  return result;
+}
+
+DriverResult ChunkTable::GiveAccess(uint64_t address, uint64_t bytes) {
+  const DriverResult result = driver_->set_access(driver_->self, address, bytes);
+  events_->Mapping(EventKind::kAccess, address, bytes, 0, result);
+  return result;
+}
+
+DriverResult ChunkTable::MapAt(uint32_t index, uint32_t number) {
+  Chunk& chunk = chunks_[index];
+  Page& page = (*space_)[number];
+  const uint64_t address = space_->AddressOf(number);
+  const uint64_t size = chunk_bytes();
+  DriverResult result = driver_->map(driver_->self, address, size, chunk.handle);
+  if (result != kDriverSuccess && chunk.mappings != 0 && DropShadows(index, 0) == kDriverSuccess &&
+      chunk.mappings == 0) {
+    // Perhaps this driver maps a handle only once: then no shadows are left any more.
+    result = driver_->map(driver_->self, address, size, chunk.handle);
+    if (result == kDriverSuccess) shadows_ = false;
+  }
+  events_->Mapping(EventKind::kMap, address, size, chunk.handle, result);
+  if (result != kDriverSuccess) return result;
+  page.mapped = index;
+  page.next = chunk.pages;
+  chunk.pages = number;
+  ++chunk.mappings;
+  ++mappings_;
+  return kDriverSuccess;
+}
+
+// Removes the mapping of a page that no work takes any more.
+DriverResult ChunkTable::UnmapAt(uint32_t number) {
+  Page& page = (*space_)[number];
+  Chunk& chunk = chunks_[page.mapped];
+  const DriverResult result = UnmapHandle(space_->AddressOf(number), page.mapped);
+  if (result != kDriverSuccess) return result;
+  uint32_t* link = &chunk.pages;
+  while (*link != number) link = &(*space_)[*link].next;
+  *link = page.next;
+  if (chunk.last == number) chunk.last = 0;
+  if (chunk.home == number) chunk.home = 0;
+  --chunk.mappings;
+  --mappings_;
+  page.mapped = 0;
+  page.fresh = false;
+  return kDriverSuccess;
+}
+
+// Unmaps shadows of a chunk, where work lets go of them, until it has at most so many mappings.
+DriverResult ChunkTable::DropShadows(uint32_t index, uint32_t most) {
+  uint32_t following = 0;
+  for (uint32_t number = chunks_[index].pages; number != 0 && chunks_[index].mappings > most;
+       number = following) {
+    const Page& page = (*space_)[number];
+    following = page.next;
+    if (page.chunk != 0 || !fences_->Completed(page.timeline, page.tick)) continue;
+    const DriverResult result = UnmapAt(number);
+    if (result != kDriverSuccess) return result;
+  }
+  return kDriverSuccess;
+}
+
+}  // namespace vramstow

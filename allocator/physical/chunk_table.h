@@ -1,0 +1,138 @@
+// ChunkTable: the chunks of one pool: what each is, where it is in use, and where it is mapped.
+//
+// Idea: a chunk is in use at one page at a time, and may be mapped at others, too (its shadows).
+// One that is in use nowhere is idle: it is in the list of its kind. ChunkStore moves chunks
+// between pages, ChunkExchange between kinds; both find in this table what the other one did.
+//
+// Ownership: the records; the handles are those of who made the chunks. Threads: the device's lock;
+// the numbers from any thread. Errors: DriverResult; nothing was done then. Units: bytes.
+#ifndef VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
+#define VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/core/driver.h"
+#include "allocator/core/events.h"
+#include "allocator/core/fences.h"
+#include "allocator/core/slab.h"
+#include "allocator/physical/address_space.h"
+
+namespace vramstow {
+
+// What a chunk is. All but kDevice do not count as reserved.
+enum class ChunkMemory : uint8_t {
+  kDevice = 0,
+  kHost,     // memory of the host that can be mapped
+  kPinned,   // memory of the host that only copies reach: what a paused page held
+  kNothing,  // what lies under a paused page whose contents were given up
+};
+
+class ChunkTable {
+ public:
+  // A chunk is mapped at no more pages than this, as far as work lets go of them…
+  static constexpr uint32_t kMostMappings = 6;
+  // …and there are no more shadows than this in all: mappings are not free.
+  static constexpr uint64_t kMostShadows = 16384;
+
+  struct Chunk {
+    uint64_t handle;    // of kPinned: its address
+    uint32_t place;     // number of the page where it is in use; 0: idle
+    uint32_t home;      // the page that it left to fill a gap; 0: it is where it belongs
+    uint32_t last;      // of an idle one: the page where it was, if work may still touch it
+    uint32_t pages;     // first of the pages where it is mapped
+    uint32_t mappings;  // how many these are
+    uint32_t previous;  // of the idle ones
+    uint32_t next;
+    ChunkMemory kind;
+    bool taken;  // out of the store: it may be mapped somewhere, and is nobody's to use
+  };
+
+  bool Open(const DriverTable* driver, const PoolEvents* events, AddressSpace* space,
+            const Fences* fences, bool shadows);
+  void Close() VRAMSTOW_REQUIRES(kDeviceLock);
+
+  Chunk& operator[](uint32_t index) { return chunks_[index]; }
+  const Chunk& operator[](uint32_t index) const { return chunks_[index]; }
+  // Makes the next Add safe. False: no memory for the record.
+  bool EnsureSpare() VRAMSTOW_REQUIRES(kDeviceLock);
+  // A new chunk, which is idle.
+  void Add(uint64_t handle, ChunkMemory kind) VRAMSTOW_REQUIRES(kDeviceLock);
+  // One without memory, for a page whose contents are given up; it is not idle.
+  uint32_t AddNothing() VRAMSTOW_REQUIRES(kDeviceLock);
+  // Forgets an idle chunk, which is mapped nowhere.
+  void Remove(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t chunks() const { return chunks_.count(); }
+  uint64_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
+  uint64_t chunk_bytes() const { return space_->page_bytes(); }
+  bool IsHost(uint32_t chunk) const { return chunks_[chunk].kind != ChunkMemory::kDevice; }
+  bool IsPaused(uint32_t chunk) const { return chunks_[chunk].kind >= ChunkMemory::kPinned; }
+
+  // --- Idle chunks -------------------------------------------------------------------------------
+  void PutIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  void TakeIdle(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint32_t IdleHead(ChunkMemory kind) const { return idle_[static_cast<int>(kind)].head; }
+  uint64_t IdleOf(ChunkMemory kind) const {
+    return idle_[static_cast<int>(kind)].count.load(std::memory_order_relaxed);
+  }
+  // Whether a stream may have the chunk: no work touches it that the stream is not ordered after.
+  bool UsableBy(const Chunk& chunk, uint32_t timeline) const {
+    if (chunk.taken) return false;
+    if (chunk.last == 0) return true;
+    const Page& page = (*space_)[chunk.last];
+    return (timeline != Fences::kEverything && page.timeline == timeline) ||
+           fences_->Completed(page.timeline, page.tick);
+  }
+  // An idle chunk of the device that the stream may have, or 0; and how many there are.
+  uint32_t FindIdle(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t IdleFor(uint32_t timeline) const VRAMSTOW_REQUIRES(kDeviceLock);
+
+  // --- Use ---------------------------------------------------------------------------------------
+  // The chunk, which is in no list, is in use at this page.
+  void BeginUse(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndUse(Page* page) VRAMSTOW_REQUIRES(kDeviceLock);
+  // A page in use is paused from now on, or is not any more.
+  void NotePaused(bool paused) VRAMSTOW_REQUIRES(kDeviceLock);
+  uint64_t pages_in_use() const { return in_use_; }
+  uint64_t paused_pages() const { return paused_.load(std::memory_order_relaxed); }
+  uint64_t discarded_pages() const { return discarded_; }
+
+  // --- Mappings ----------------------------------------------------------------------------------
+  // As such, told as events, at any reserved address: what is in use where stays the same.
+  DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult GiveAccess(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Of pages; the one that is unmapped is taken by no work any more.
+  DriverResult MapAt(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapAt(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult DropShadows(uint32_t index, uint32_t most) VRAMSTOW_REQUIRES(kDeviceLock);
+  // False: a chunk that leaves a page is unmapped there at once.
+  bool shadows() const { return shadows_; }
+  uint64_t shadow_count() const { return mappings_ + paused_pages() - in_use_; }
+
+ private:
+  static constexpr int kIdleKinds = 3;  // what was given up is never idle
+  static constexpr uint32_t kMaxChunks = uint32_t{1} << 24;
+
+  struct Idle {
+    uint32_t head = 0;
+    std::atomic<uint64_t> count{0};
+  };
+
+  const DriverTable* driver_ = nullptr;
+  const PoolEvents* events_ = nullptr;
+  AddressSpace* space_ = nullptr;
+  const Fences* fences_ = nullptr;
+  Slab<Chunk> chunks_;
+  Idle idle_[kIdleKinds];
+  bool shadows_ = true;
+  uint64_t mappings_ = 0;
+  uint64_t in_use_ = 0;     // pages
+  uint64_t discarded_ = 0;  // pages
+  std::atomic<uint64_t> paused_{0};
+  std::atomic<uint64_t> committed_{0};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_ALLOCATOR_PHYSICAL_CHUNK_TABLE_H_
