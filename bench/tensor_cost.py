@@ -1,10 +1,12 @@
-"""What an allocation of PyTorch costs on the host: its own allocator beside the pool's adapter.
+"""What an allocation of PyTorch costs on the host: its own allocator beside the pool's adapter, and
+beside itself when it is observed.
 
 python bench/tensor_cost.py --rounds 5
 
-Processes of both kinds take turns, so that a busy machine hurts both alike; of each the fastest
-round counts, and rounds are short, so that some are not interrupted. In a rehearsal, without a
-trace. Pairs are measured in C++, by tensor_pair.cc, which is compiled first.
+Processes of all kinds take turns, so that a busy machine hurts all alike; of each the fastest round
+counts, and rounds are short, so that some are not interrupted. In a rehearsal, without a trace but
+for what is observed, of which each pair is three events. Pairs are measured in C++, by
+tensor_pair.cc, which is compiled first.
 """
 
 from __future__ import annotations
@@ -69,9 +71,17 @@ def compile_pairs(target: Path) -> Path:
     return library
 
 
-def measure(level: str, pairs: Path) -> dict[str, float]:
-    command = [BUILD / "bin/vramstow", "run", "--simulate=h200,effects=off", "--no-trace"]
-    command += ["--pool=on", f"--level={level}"] if level != "native" else ["--pool=off"]
+MODES = {
+    "own": ["--pool=off", "--no-trace"],
+    "adapter": ["--pool=on", "--no-trace"],
+    "observed": ["--pool=off", "--level=tensors"],
+    "observed, stacks of sites": ["--pool=off", "--level=tensors", "--stacks=sites"],
+}
+
+
+def measure(mode: str, folder: Path, pairs: Path) -> dict[str, float]:
+    command = [BUILD / "bin/vramstow", "run", "--simulate=h200,effects=off", *MODES[mode]]
+    command += [f"--trace-dir={folder}"]
     done = subprocess.run(
         [*command, "--", sys.executable, "-c", PROGRAM, pairs],
         capture_output=True,
@@ -80,6 +90,8 @@ def measure(level: str, pairs: Path) -> dict[str, float]:
     )
     if done.returncode != 0 or "not its tensors" in done.stderr:
         sys.exit(done.stderr[-2000:])
+    for trace in folder.glob("*.stow"):
+        trace.unlink()
     return json.loads(done.stdout)
 
 
@@ -87,18 +99,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="processes of each kind")
     rounds = parser.parse_args().rounds
-    best: dict[str, dict[str, float]] = {"native": {}, "tensors": {}}
+    best: dict[str, dict[str, float]] = {mode: {} for mode in MODES}
     with tempfile.TemporaryDirectory() as folder:
         pairs = compile_pairs(Path(folder))
         for _ in range(rounds):
-            for level, times in best.items():
-                for name, value in measure(level, pairs).items():
+            for mode, times in best.items():
+                for name, value in measure(mode, Path(folder), pairs).items():
                     times[name] = min(value, times.get(name, value))
-    for name, native in best["native"].items():
-        tensors = best["tensors"][name]
-        print(
-            f"{name:12} native {native:9.0f} ns, tensors {tensors:9.0f} ns: {tensors / native:.2f}"
-        )
+    for name, own in best["own"].items():
+        for mode, times in best.items():
+            print(f"{name:12} {mode:25} {times[name]:9.0f} ns: {times[name] / own:.3f}")
 
 
 if __name__ == "__main__":
