@@ -25,6 +25,7 @@ _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 # Options of a simulated card with which nothing is computed but that sizes are 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
+_NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
 _LONG = 3  # seconds after which a user wants to know what takes so long
 
 
@@ -177,8 +178,9 @@ def _compute_values(folder: str) -> None:
 
 
 def _wants_tensors() -> bool:
-    level = os.environ.get("VRAMSTOW_LEVEL")
-    return level != "segments" if _POOLED else level == "tensors"
+    if os.environ.get("VRAMSTOW_LEVEL") == "segments":
+        return False
+    return _POOLED or os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
 
 
 def _prepare(torch: object) -> None:

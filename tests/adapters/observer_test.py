@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 OWN = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
-NATIVE = {"VRAMSTOW_POOL": "off"}
+NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +156,50 @@ def test_an_out_of_memory_is_in_the_trace_and_the_message_is_pytorchs(
     assert job.status == 0, job.err[-4000:]
     assert job.out.startswith("CUDA out of memory. Tried to allocate 1000.00 MiB.")
     assert job.analysis()["counts"]["out_of_memory"] == 1
+
+
+CHILD = "import torch; x = torch.empty(1 << 20, dtype=torch.uint8, device='cuda')"
+PARENT = f"""
+import os, subprocess, sys
+ready = os.environ["VRAMSTOW_TORCH_OBSERVER"].split("\\n")
+print(len(ready), os.path.exists(ready[1]))
+{CHILD}
+child = {CHILD!r} + "; print(os.environ['VRAMSTOW_TORCH_OBSERVER'] == sys.argv[1])"
+subprocess.run([sys.executable, "-c", "import os, sys; " + child, "\\n".join(ready)], check=True)
+"""
+
+
+def test_a_second_run_by_default_finds_the_observer_and_hands_it_to_its_children(
+    rehearse: Rehearse, python: str, tmp_path: Path, observed: dict[str, str]
+) -> None:
+    first = rehearse(python, "-c", CHILD, env=observed)
+    assert first.status == 0, first.err[-4000:]
+    first.traces[0].unlink()
+    # Without the level, which is chosen by itself, and without a compiler.
+    default = {key: value for key, value in observed.items() if key != "VRAMSTOW_LEVEL"}
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    job = rehearse(python, "-c", PARENT, env=default | {"PATH": str(empty), "CXX": ""})
+    assert job.status == 0, job.err[-4000:]
+    assert sorted(job.out.splitlines()) == ["2 True", "True"]
+    assert "not its tensors" not in job.err, job.err[-2000:]
+    assert len(job.traces) == 2
+    for trace in job.traces:
+        one = Rehearsal(0, "", "", [trace], []).analysis()
+        tensors = {row["call"]: row["allocations"] for row in one["by_call"]}
+        assert tensors["tensor"] == 1, trace
+
+
+def test_an_uncaught_out_of_memory_ends_the_job_as_without_the_observer(
+    rehearse: Rehearse, python: str, observed: dict[str, str]
+) -> None:
+    program = "import torch\ntorch.empty(4 << 30, dtype=torch.uint8, device='cuda')\n"
+    ends = {}
+    for name, env in (("native", NATIVE), ("observed", observed)):
+        job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=env)
+        ends[name] = job.status, job.out
+        assert "torch.OutOfMemoryError: CUDA out of memory" in job.err
+    assert ends["native"] == ends["observed"] == (1, "")
 
 
 def test_without_a_compiler_the_job_runs_and_one_line_says_so(

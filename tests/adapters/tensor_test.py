@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 OWN = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
-NATIVE = {"VRAMSTOW_POOL": "off"}
+NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 
 @pytest.fixture(scope="session")

@@ -117,7 +117,7 @@ def test_tensors_that_the_pool_served_need_of_the_model_what_pytorch_took(
     rehearse: Rehearse, python: str, tmp_path: Path
 ) -> None:
     command = (python, EXAMPLES / "mlp.py", "--steps", "2")
-    plain = rehearse(*command, env={"VRAMSTOW_POOL": "off"})
+    plain = rehearse(*command, env={"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"})
     plain.assert_well(steps=2)
     libraries = {one["library"]: one for one in plain.analysis()["by_library"]}
     for trace in plain.traces:

@@ -23,7 +23,8 @@ def assert_well(job: Rehearsal, steps: int) -> None:
     analysis = job.analysis()
     assert analysis["counts"]["frees"] + analysis["counts"]["allocations"] > 0
     if os.environ["VRAMSTOW_POOL"] == "off":
-        assert analysis["counts"]["frees"] + analysis["counts"]["allocations"] <= compared
+        assert job.calls_of_the_driver(analysis) <= compared
+    assert "not its tensors" not in job.err
     assert 0 < analysis["peak"]["allocated_bytes"] <= analysis["peak"]["reserved_bytes"]
     assert "report this" not in job.err
     assert analysis["input"]["report"]["missing_events"] == 0

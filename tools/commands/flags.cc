@@ -66,8 +66,8 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(InTermsOfFlags(error.sentence, flags));
   }
   const bool pool = std::strcmp(options.pool, "on") == 0;
-  const bool tensors = std::strcmp(options.level, "tensors") == 0;
-  if (!pool && tensors && !options.trace) {
+  const bool segments = std::strcmp(options.level, "segments") == 0;
+  if (!pool && !options.trace && std::strcmp(options.level, "tensors") == 0) {
     return absl::InvalidArgumentError(
         "--level=tensors without the pool only traces tensors: leave --no-trace out.");
   }
@@ -79,10 +79,13 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
     return absl::InvalidArgumentError(
         "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
   }
-  return Settings{options.trace,    options.trace_dir,
-                  options.simulate, options.nvtx,
-                  options.cupti,    pool && std::strcmp(options.level, "segments") != 0,
-                  !pool && tensors};
+  return Settings{options.trace,
+                  options.trace_dir,
+                  options.simulate,
+                  options.nvtx,
+                  options.cupti,
+                  pool && !segments,
+                  !pool && !segments && options.trace};
 }
 
 }  // namespace vramstow
