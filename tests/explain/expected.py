@@ -1,0 +1,77 @@
+"""The jobs, and what is wrong with each: written down before anything was analysed.
+
+A job's program marks the lines that are to blame with `# <-- place`. Where it has several, each of
+them is right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+JOBS = Path(__file__).parent / "jobs"
+MARK = "# <-- place"
+
+
+@dataclass(frozen=True)
+class Job:
+    """`cause`: the id of the advice that must come first. `holder`: what holds the memory, in the
+    words of a person; None where no object does. `memory_mib`: of the card."""
+
+    name: str
+    cause: str
+    memory_mib: int
+    holder: str | None = None
+    action: str = ""  # what the advice must speak of
+    lives: bool = False  # it does not fail, and wastes
+    is_short: bool = False  # part of the default suite
+
+    @property
+    def script(self) -> Path:
+        return JOBS / f"{self.name}.py"
+
+    def places(self) -> list[str]:
+        """ "script.py:12" of every marked line."""
+        lines = self.script.read_text().splitlines()
+        return [
+            f"{self.script.name}:{number}"
+            for number, line in enumerate(lines, start=1)
+            if re.search(re.escape(MARK) + "$", line)
+        ]
+
+
+EVERY = (
+    Job("all_pairs", "broadcast", 700),
+    Job("attention_by_hand", "attention_scores", 540, is_short=True),
+    Job("batches_ahead", "data_on_card", 540, "batches"),
+    Job("candidates", "second_copy", 480, "model", is_short=True),
+    Job("carried_state", "held_graphs", 800, "state", action="detach", is_short=True),
+    Job("collected_logits", "kept_outputs", 1000, "collected"),
+    Job("data_on_card", "data_on_card", 540, "images", is_short=True),
+    Job("distances", "broadcast", 1200),
+    Job("doubles", "float64", 820, "model"),
+    Job("empty_cache", "stop_empty_cache", 1200, lives=True),
+    Job("evaluation_outputs", "held_graphs", 1200, "vectors", action="no_grad", is_short=True),
+    Job("first_step", "optimizer_state", 620, "optimizer.state", is_short=True),
+    Job("graph_per_shape", "graph_pools", 700, "graphs", is_short=True),
+    Job("growing_cache", "concatenation", 1400, "cache", is_short=True),
+    Job("join_at_end", "concatenation", 620, "parts"),
+    Job("kept_penalties", "held_graphs", 1000, "log", action=".item()"),
+    Job("last_picture", "delete_reference", 460, "picture"),
+    Job("long_documents", "activations", 1250),
+    Job("loss_in_float", "large_request", 1050),
+    Job("momentum", "optimizer_state", 540, "sgd.state"),
+    Job("moving_average", "second_copy", 570, "average, best"),
+    Job("one_hot", "large_request", 1100, is_short=True),
+    Job("probe_hook", "kept_outputs", 1100, "seen"),
+    Job("replay_memory", "kept_outputs", 480, "memory.frames", is_short=True),
+    Job("resumed", "second_copy", 820, "weights"),
+    Job("retry", "retry_in_handler", 430, "the exception that is handled", is_short=True),
+    Job("running_total", "held_graphs", 540, "total", action=".item()"),
+    Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
+    Job("step_temporaries", "optimizer_temporaries", 770),
+    Job("two_players", "gradients_kept", 630, "players[0]"),
+    Job("wide_batch", "activations", 650),
+    Job("windows", "large_request", 1400),
+)

@@ -1,0 +1,76 @@
+"""Each job runs out of memory as its user would see it, and its mended twin does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from expected import EVERY, JOBS, Job
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+
+SHORT = [job for job in EVERY if job.is_short]
+LONG = [job for job in EVERY if not job.is_short]
+
+
+def rehearse(job: Job, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the job on a card that is too small for it."""
+    card = f"--simulate=h200,memory={job.memory_mib}MiB,values=off"
+    options = [card, "--pool=on", "--stacks=sites", "--trace-dir", str(folder)]
+    return subprocess.run(
+        [VRAMSTOW, "run", *options, "--", sys.executable, job.script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def analysis_of(folder: Path) -> dict[str, Any]:
+    (trace,) = folder.glob("*.stow")
+    listing = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", trace], capture_output=True, text=True, check=True
+    )
+    return json.loads(listing.stdout)
+
+
+def check(job: Job, folder: Path) -> None:
+    done = rehearse(job, folder)
+    assert (done.returncode == 0) == job.lives, done.stderr[-2000:]
+    facts = analysis_of(folder)
+    failures = facts["out_of_memory"]
+    assert (facts["counts"]["out_of_memory"] == 0) == job.lives
+    assert all(failure["requested_bytes"] > 0 and failure["site"] for failure in failures)
+
+
+@pytest.mark.parametrize("job", SHORT, ids=lambda job: job.name)
+def test_the_job_runs_out_of_memory(job: Job, tmp_path: Path) -> None:
+    check(job, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("job", LONG, ids=lambda job: job.name)
+def test_other_jobs_run_out_of_memory(job: Job, tmp_path: Path) -> None:
+    check(job, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("job", EVERY, ids=lambda job: job.name)
+def test_the_mended_job_lives(job: Job, tmp_path: Path) -> None:
+    done = rehearse(job, tmp_path, "mended")
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_every_job_is_in_the_table_and_marks_its_lines() -> None:
+    assert [job.name for job in EVERY] == sorted(path.stem for path in JOBS.glob("*.py"))
+    assert not [job.name for job in EVERY if not job.places()]
+    assert len(SHORT) * 3 >= len(EVERY)
