@@ -74,10 +74,20 @@ TEST(Advice, WhatBringsNothingAtThePeakComesLast) {
   job.facts.cache.known = true;
   DeviceFacts device;
   device.end_reserved_bytes = 4000 * kMega;
+  device.end_bytes = 100 * kMega;
   job.facts.devices = {device};
   ASSERT_NE(job.Find("cache_at_end"), nullptr);
   EXPECT_EQ(job.facts.advice.back().id, "cache_at_end");
   EXPECT_GT(job.facts.advice.back().bytes, job.facts.advice.front().bytes);
+}
+
+TEST(Advice, ACacheIsNoWasteWhereTheProgramFreedEverythingBeforeItEnded) {
+  Job job;
+  job.facts.cache.known = true;
+  DeviceFacts device;
+  device.end_reserved_bytes = 4000 * kMega;
+  job.facts.devices = {device};
+  EXPECT_EQ(job.Find("cache_at_end"), nullptr);
 }
 
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {

@@ -105,6 +105,7 @@ LiveBlock Accounts::BlockOf(const Event& event) {
   block.call = event.call;
   block.device = event.device;
   block.memory = event.memory;
+  block.tensor = event.layer == Layer::kFramework;
   return block;
 }
 
@@ -118,6 +119,8 @@ Life Accounts::LifeOf(const LiveBlock& block) {
   life.site = block.site;
   life.device = block.device;
   life.opened = block.opened;
+  life.library = block.library;
+  life.tensor = block.tensor;
   return life;
 }
 

@@ -2,6 +2,7 @@
 // counted from what was seen; how much of it a job gets, only a run tells.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/units.h"
 #include "tools/analysis/advice_words.h"
@@ -14,7 +15,8 @@ namespace {
 
 class Adviser {
  public:
-  Adviser(const Detail& detail, const Facts& facts) : detail_(detail), facts_(facts) {}
+  Adviser(const Detail& detail, const Facts& facts, const std::vector<Cause>& causes)
+      : detail_(detail), facts_(facts), causes_(causes) {}
 
   std::vector<AdviceFacts> All() {
     Fragmentation();
@@ -34,17 +36,57 @@ class Adviser {
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
       return RankOf(a) != RankOf(b) ? RankOf(a) < RankOf(b) : a.bytes > b.bytes;
     });
-    return std::move(advice_);
+    std::vector<AdviceFacts> all;
+    for (const Cause& cause : causes_) all.push_back(OfCause(cause));
+    for (AdviceFacts& one : advice_) {
+      if (!IsSaidBy(one.id)) all.push_back(std::move(one));
+    }
+    std::ranges::stable_sort(all, {}, [](const AdviceFacts& one) { return one.id != kFailure; });
+    return all;
   }
 
  private:
   static constexpr char kFailure[] = "out_of_memory_by_fragmentation";
   static constexpr char kCacheAtEnd[] = "cache_at_end";
+  static constexpr char kEmptyCache[] = "stop_empty_cache";
 
-  // What explains a failure comes first, what brings nothing at the peak last.
+  // What explains a failure and what is wrong in any case come first, what brings nothing at the
+  // peak last.
   static int RankOf(const AdviceFacts& advice) {
-    if (advice.id == kFailure) return 0;
+    if (advice.id == kFailure || advice.id == kEmptyCache) return 0;
     return advice.id == kCacheAtEnd ? 2 : 1;
+  }
+
+  AdviceFacts OfCause(const Cause& cause) const {
+    AdviceFacts advice;
+    advice.id = cause.id;
+    advice.title = cause.title;
+    advice.bytes = cause.bytes;
+    advice.is_estimate = cause.is_estimate;
+    advice.place = cause.place;
+    for (const OutOfMemoryFacts& failure : facts_.out_of_memory) {
+      for (const WouldFitFacts& one : failure.would_fit) {
+        if (one.cause == cause.id) advice.fits = one.fits;
+      }
+    }
+    advice.evidence = cause.evidence;
+    advice.cost = cause.cost;
+    advice.action = cause.action;
+    return advice;
+  }
+
+  // Advice by what was seen at the peak, where a cause of the failure says it better.
+  bool IsSaidBy(const std::string& id) const {
+    static constexpr std::pair<const char*, const char*> kSame[] = {
+        {"growing_memory", "held_graphs"},       {"growing_memory", "kept_outputs"},
+        {"growing_memory", "data_on_card"},      {"checkpoint_activations", "activations"},
+        {"accumulate_gradients", "activations"}, {"smaller_optimizer_state", "optimizer_state"},
+        {"set_to_none", "gradients_kept"}};
+    return std::ranges::any_of(causes_, [&](const Cause& cause) {
+      if (cause.id == id) return true;
+      return std::ranges::any_of(
+          kSame, [&](const auto& same) { return id == same.first && cause.id == same.second; });
+    });
   }
 
   bool IsWorthIt(uint64_t bytes) const { return IsWorthAdvice(facts_, bytes); }
@@ -133,6 +175,8 @@ class Adviser {
       reserved += device.end_reserved_bytes;
       allocated += device.end_bytes;
     }
+    // A program that ends frees everything: its cache ends with it.
+    if (allocated * 20 < facts_.peak.allocated_bytes) return;
     if (reserved < allocated * 2 || !IsWorthIt(reserved - allocated)) return;
     advice_.push_back(
         {kCacheAtEnd, "The cache is kept for a peak that is over", reserved - allocated,
@@ -166,10 +210,11 @@ class Adviser {
       if (site.empties_cache) where.push_back(site.site);
     }
     const std::string here = where.empty() ? "in the loop" : "at " + FirstNames(where);
-    advice_.push_back({"stop_empty_cache", "empty_cache() gives back what is taken again", 0,
+    advice_.push_back({kEmptyCache, "empty_cache() gives back what is taken again", 0,
                        std::to_string(calls) + " calls gave back " + AdviceText(given) +
                            ", of which " + AdviceText(again) + " were taken from the device again.",
                        "None.", "Leave the calls of torch.cuda.empty_cache() " + here + " out."});
+    if (!where.empty()) advice_.back().place = where.front();
   }
 
   void Growth() {
@@ -319,13 +364,15 @@ class Adviser {
 
   const Detail& detail_;
   const Facts& facts_;
+  const std::vector<Cause>& causes_;
   std::vector<AdviceFacts> advice_;
 };
 
 }  // namespace
 
-std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts) {
-  return Adviser(detail, facts).All();
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts,
+                                    const std::vector<Cause>& causes) {
+  return Adviser(detail, facts, causes).All();
 }
 
 }  // namespace vramstow

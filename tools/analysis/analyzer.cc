@@ -7,6 +7,7 @@
 
 #include "tools/analysis/event_pipe.h"
 #include "tools/analysis/fact_numbers.h"
+#include "tools/analysis/library_name.h"
 #include "tools/analysis/live_facts.h"
 #include "tools/analysis/site_details.h"
 
@@ -140,6 +141,9 @@ void Analyzer::FillLives(Detail* detail) {
 
 void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
   FillSites(accounts_, source, detail);
+  for (size_t i = 0; i < accounts_.levels().libraries().size(); ++i) {
+    detail->libraries.push_back(LibraryName(source.LibraryPath(static_cast<uint16_t>(i))));
+  }
   FillLives(detail);
   detail->events_per_step = level_log_.events_per_step();
   detail->levels = level_log_.Take();

@@ -1,6 +1,7 @@
 #include "tools/analysis/call_stack.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tools/analysis/library_name.h"
 
@@ -110,6 +111,24 @@ Phase PhaseOf(const CallFrame& frame) {
   return Phase::kUnknown;
 }
 
+// torch.autograd.grad: a backward pass that leaves nothing behind.
+bool IsGradCall(const CallFrame& frame) {
+  return frame.function == "grad" && frame.file.ends_with("torch/autograd/__init__.py");
+}
+
+// Numbers have their type in the names of templates, and in one method of modules.
+bool IsFloat64(const CallFrame& frame) {
+  if (IsPython(frame)) {
+    return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
+  }
+  return Has(frame.function, "<double");
+}
+
+uint64_t NumberOf(const CallFrame& frame) {
+  const std::hash<std::string_view> hash;
+  return hash(frame.file) * 31 + hash(frame.function);
+}
+
 }  // namespace
 
 const char* PhaseName(Phase phase) {
@@ -140,18 +159,27 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   const CallFrame* python = nullptr;  // the innermost
   std::string backward;
   for (const CallFrame& frame : frames) {
-    if (words.phase == Phase::kUnknown) words.phase = PhaseOf(frame);
+    const Phase phase = PhaseOf(frame);
+    if (words.phase == Phase::kUnknown) words.phase = phase;
+    words.in_backward |= phase == Phase::kBackward || IsGradCall(frame);
+    words.in_optimizer |= phase == Phase::kOptimizer;
+    words.is_float64 |= IsFloat64(frame);
     if (frame.file == kModule && words.module.empty()) words.module = frame.function;
     if (backward.empty()) {
       backward = frame.file == kBackward ? frame.function : BackwardName(frame.function);
     }
     if (!IsPython(frame)) continue;
     if (python == nullptr) python = &frame;
-    if (own == nullptr && !IsInstalled(frame)) own = &frame;
+    if (!IsInstalled(frame)) {
+      words.is_own_call |= python == &frame;
+      if (own == nullptr) own = &frame;
+      words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
+    }
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
   }
   std::ranges::reverse(words.frames);
+  std::ranges::reverse(words.own);
   words.operation = OperatorOf(frames);
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
   if (words.operation.empty()) words.operation = backward;

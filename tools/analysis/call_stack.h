@@ -13,6 +13,7 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_CALL_STACK_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_CALL_STACK_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,24 @@
 
 namespace vramstow {
 
+// A line of the program itself, not of Python's library or of a package.
+struct OwnLine {
+  std::string text;   // "train.py:45 Trainer.step"
+  uint64_t function;  // a number of the file and the function, the same for all its lines
+  uint32_t line = 0;
+};
+
 struct StackWords {
   std::string site;
   std::string operation;
   std::string module;  // "Decoder.blocks.0"; empty: not known
   Phase phase = Phase::kUnknown;
   bool empties_cache = false;       // torch.cuda.empty_cache() is in it
+  bool in_backward = false;         // some frame of it is autograd's, whatever the innermost says
+  bool in_optimizer = false;        // the same of an optimizer's step
+  bool is_own_call = false;         // the innermost line of Python is the program's own
+  bool is_float64 = false;          // a frame names the type of its numbers
+  std::vector<OwnLine> own;         // the outermost first
   std::vector<std::string> frames;  // the telling ones, the outermost first
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/category_of.h"
 #include "tools/analysis/explain.h"
 #include "tools/analysis/phases_over.h"
 
@@ -133,6 +134,21 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
 }
 
 }  // namespace
+
+struct CategoryFinder::Known {
+  explicit Known(const Detail& all) : detail(all), told(all.marks), phases(all) {}
+  const Detail& detail;
+  ToldCategories told;
+  PhasesOver phases;
+};
+
+CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<Known>(detail)) {}
+CategoryFinder::~CategoryFinder() = default;
+
+std::string CategoryFinder::NameOf(const Life& life) const {
+  const Category* told = known_->told.Find(life);
+  return kNames[told != nullptr ? *told : CategoryOf(known_->detail, known_->phases, life)];
+}
 
 void FindCategories(const Detail& detail, Facts* facts) {
   if (!facts->by_category.empty() || facts->peak.allocated_bytes == 0) return;

@@ -29,6 +29,13 @@ enum class Phase : uint8_t {
   kCache,      // of keys and values
 };
 
+// One line of the program in a call stack.
+struct CodeLine {
+  uint32_t text = 0;      // in Detail::lines
+  uint64_t function = 0;  // the same number for all lines of a function
+  uint32_t line = 0;
+};
+
 struct SiteDetail {
   std::string site;       // "train.py:45 step"; of a driver call: the library
   std::string operation;  // "aten::add", "linear"; of a driver call: its name
@@ -36,6 +43,11 @@ struct SiteDetail {
   Phase phase = Phase::kUnknown;
   bool by_stack = false;  // false: no call stack is known
   bool empties_cache = false;
+  bool in_backward = false;      // autograd is at work, whatever `phase` says (recomputing)
+  bool in_optimizer = false;     // the same of an optimizer
+  bool is_own_call = false;      // no Python of a library is between `own` and the allocation
+  bool is_float64 = false;       // the names of functions tell that numbers have 64 bits
+  std::vector<CodeLine> own;     // the program's own lines, the outermost first
   std::vector<uint32_t> frames;  // in Detail::frames, the outermost first; telling ones only
   uint64_t allocations = 0;
   uint64_t total_bytes = 0;
@@ -52,9 +64,11 @@ struct MarkDetail {
 };
 
 struct Detail {
-  std::vector<std::string> frames;  // "file.py:12 function", each once
-  std::vector<SiteDetail> sites;    // by SiteTable's numbers; 0 is nobody
-  std::vector<Life> lives;          // blocks, by birth
+  std::vector<std::string> frames;     // "file.py:12 function", each once
+  std::vector<std::string> lines;      // the program's own among them, each once
+  std::vector<std::string> libraries;  // the last parts of their paths, by number
+  std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody
+  std::vector<Life> lives;             // blocks, by birth
   uint64_t lives_left_out = 0;
   // What a pool took from the device, by birth; Life::pending: it joins its neighbours.
   std::vector<Life> segments;

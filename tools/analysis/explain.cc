@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "tools/analysis/causes/find_causes.h"
 
 namespace vramstow {
 namespace {
@@ -40,7 +41,8 @@ void Explain(const Detail& detail, Facts* facts) {
   facts->before_peak = ExplainPeak(detail, *facts);
   FindCategories(detail, facts);
   FindHoles(detail, facts);
-  facts->advice = FindAdvice(detail, *facts);
+  const std::vector<Cause> causes = TellOutOfMemory(detail, facts);
+  facts->advice = FindAdvice(detail, *facts, causes);
 }
 
 ChurnFacts FindChurn(const Detail& detail) {

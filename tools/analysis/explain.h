@@ -7,6 +7,9 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_H_
 
+#include <vector>
+
+#include "tools/analysis/causes/cause.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
 
@@ -31,8 +34,10 @@ void FindCategories(const Detail& detail, Facts* facts);
 // The free ranges at the peak.
 void FindHoles(const Detail& detail, Facts* facts);
 
-// Needs all of the above. The most bytes first; what explains a failure before that.
-std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts);
+// Needs all of the above. What explains a failure first, then the most bytes. `causes`: of the last
+// failure, in order.
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts,
+                                    const std::vector<Cause>& causes = {});
 
 }  // namespace vramstow
 

@@ -143,6 +143,47 @@ struct Described<FragmentationFacts> {
 };
 
 template <>
+struct Described<ShareFacts> {
+  using S = ShareFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("name", &S::name, Merge::kOwn, "category, module or call site"),
+      Spread(&S::amount),
+  };
+};
+
+template <>
+struct Described<DemandFacts> {
+  using S = DemandFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("card_bytes", &S::card_bytes, Merge::kOwn, "what the card has"),
+      Fact("outside_bytes", &S::outside_bytes, Merge::kOwn,
+           "of that not this trace's: the context, modules, other processes"),
+      Fact("live_bytes", &S::live_bytes, Merge::kOwn, "live at that moment, as far as blocks tell"),
+      Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
+           "of those no tensors, where there are tensors"),
+      Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
+           "what would have had to be free besides; the whole request where enough was free, and "
+           "could not serve it"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "what was live, by what it is for"),
+      Fact("by_module", &S::by_module, Merge::kOwn, "the same by module, where it is known"),
+      Fact("by_site", &S::by_site, Merge::kOwn, "the same by call site; the largest of each"),
+  };
+};
+
+template <>
+struct Described<WouldFitFacts> {
+  using S = WouldFitFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("cause", &S::cause, Merge::kOwn, "the id of an advice"),
+      Fact("place", &S::place, Merge::kOwn, "the line that it is about"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "what would be free without it"),
+      Fact("fits", &S::fits, Merge::kOwn, "that alone is enough for the request"),
+      Fact("is_estimate", &S::is_estimate, Merge::kOwn,
+           "these bytes are estimated; false: the trace has them"),
+  };
+};
+
+template <>
 struct Described<OutOfMemoryFacts> {
   using S = OutOfMemoryFacts;
   static bool KnowsFree(const Facts& /*trace*/, const S& self) {
@@ -188,6 +229,16 @@ struct Described<OutOfMemoryFacts> {
           Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn,
                "freed and not to be used again yet"),
           Fact("largest_hole", &S::largest_hole, Merge::kOwn, "the largest piece")),
+      Inner(&S::site_number, Merge::kOwn),
+      Inner(&S::has_story, Merge::kOwn),
+      Fact("cause", &S::cause, Merge::kOwn,
+           "why: the id of the advice that comes first; null where nothing tells")
+          .KnownIf([](const Facts&, const S& self) { return !self.cause.empty(); }),
+      Fact("demand", &S::demand, Merge::kOwn,
+           "what was live, against what the card has; null where no blocks tell")
+          .KnownIf([](const Facts&, const S& self) { return self.has_story; }),
+      Fact("would_fit", &S::would_fit, Merge::kOwn,
+           "what would be free without each of its causes, the likeliest first"),
   };
 };
 
@@ -333,7 +384,8 @@ struct Described<FlushFacts> {
       Fact("time_ns", &S::time_ns, Merge::kOwn, "when it began"),
       Fact("duration_ns", &S::duration_ns, Merge::kOwn, "how long it took"),
       Fact("by", &S::by, Merge::kOwn,
-           "`empty_cache`, `allocator`, or `vramstow`: its pool, by `--decay`, `--keep-free` or "
+           "`empty_cache`, `allocator`, or `vramstow`: its pool, by `--decay`, "
+           "`--keep-free` or "
            "when `vramstow ctl` asked"),
       Fact("segments", &S::segments, Merge::kOwn, "segments given back"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
@@ -398,7 +450,14 @@ struct Described<AdviceFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("id", &S::id, Merge::kOwn, "name of the advice"),
       Fact("title", &S::title, Merge::kOwn, "in a few words"),
-      Fact("bytes", &S::bytes, Merge::kOwn, "less at the peak, at the most"),
+      Fact("bytes", &S::bytes, Merge::kOwn,
+           "less at the peak, at the most; of a cause of an out-of-memory: what would be free"),
+      Fact("is_estimate", &S::is_estimate, Merge::kOwn,
+           "these bytes are estimated; false: the trace has them"),
+      Fact("place", &S::place, Merge::kOwn, "the line that it is about; null: none, or many")
+          .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
+      Fact("fits", &S::fits, Merge::kOwn,
+           "of a cause: that alone would have served the last request that failed; else null"),
       Fact("evidence", &S::evidence, Merge::kOwn, "what shows it"),
       Fact("cost", &S::cost, Merge::kOwn, "what it costs"),
       Fact("action", &S::action, Merge::kOwn, "what to do"),

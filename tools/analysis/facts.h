@@ -151,6 +151,33 @@ struct TimelineFacts {
 
 enum class FreeKnownFrom { kNothing, kStart, kMemoryInfo };
 
+// A part of what was live.
+struct ShareFacts {
+  std::string name;
+  Amount amount;
+};
+
+// What the card was asked for at an out-of-memory, and what it had.
+struct DemandFacts {
+  std::optional<uint64_t> card_bytes;
+  std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
+  uint64_t live_bytes = 0;
+  uint64_t not_pytorch_bytes = 0;  // of those, where there are tensors: what is none
+  uint64_t lacking_bytes = 0;
+  std::vector<ShareFacts> by_category;
+  std::vector<ShareFacts> by_module;
+  std::vector<ShareFacts> by_site;
+};
+
+// What would be free without one cause.
+struct WouldFitFacts {
+  std::string cause;
+  std::string place;
+  uint64_t bytes = 0;
+  bool fits = false;  // that alone is enough for the request
+  bool is_estimate = false;
+};
+
 struct OutOfMemoryFacts {
   uint64_t time_ns = 0;
   uint64_t event = 0;  // counted from 1
@@ -177,6 +204,12 @@ struct OutOfMemoryFacts {
   std::optional<uint64_t> pool_movable_bytes;  // as FreeMemory has it
   uint64_t pending_bytes = 0;
   HoleFacts largest_hole;
+  // Why: of the last ones only, of one trace only.
+  uint32_t site_number = 0;
+  bool has_story = false;
+  DemandFacts demand;
+  std::string cause;  // the id of its advice; empty: not known
+  std::vector<WouldFitFacts> would_fit;
 };
 
 struct DeviceFacts {
@@ -357,10 +390,13 @@ struct BeforePeakFacts {
 struct AdviceFacts {
   std::string id;
   std::string title;
-  uint64_t bytes = 0;  // less at the peak, at the most
+  uint64_t bytes = 0;  // less at the peak, at the most; of a cause: free when memory ran out
   std::string evidence;
   std::string cost;
   std::string action;
+  bool is_estimate = false;
+  std::string place = {};         // the line that it is about; empty: none, or many
+  std::optional<bool> fits = {};  // of a cause: the last request that failed would have been served
 };
 
 struct Facts {

@@ -28,6 +28,7 @@ void Failures::Add(const Event& event) {
   failure.call = event.call;
   failure.library = event.library;
   failure.site = accounts_.SiteByStack(event);
+  failure.facts.site_number = failure.site;
   OutOfMemoryFacts& facts = failure.facts;
   facts.time_ns = accounts_.now_ns();
   facts.event = accounts_.events();

@@ -24,6 +24,7 @@ struct alignas(64) LiveBlock {
   bool imported = false;  // belongs to another process
   bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
   bool opened = false;    // was there before the first event
+  bool tensor = false;    // of a framework
   uint32_t site = 0;      // who allocated it, a number of SiteTable's
 };
 static_assert(sizeof(LiveBlock) == 64);

@@ -34,8 +34,10 @@ struct Life {
   uint32_t site = 0;                 // SiteTable's numbers; 0: not known
   uint32_t free_site = 0;            // who gave it back
   int16_t device = kNoDevice;
-  bool opened = false;   // was there before the first event
-  bool pending = false;  // given back, and not yet to be used again
+  uint16_t library = kUnknownName;  // who asked
+  bool tensor = false;              // asked of a framework's allocator, not of the driver
+  bool opened = false;              // was there before the first event
+  bool pending = false;             // given back, and not yet to be used again
 
   bool LivesAt(uint64_t event) const { return birth <= event && event < death; }
 };

@@ -79,13 +79,20 @@ SiteDetail SumsOf(const Accounts& accounts, size_t number) {
   return site;
 }
 
-void NameByStack(StackWords words, FrameTable* frames, SiteDetail* site) {
+void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDetail* site) {
   site->by_stack = true;
   site->site = std::move(words.site);
   site->operation = std::move(words.operation);
   site->module = std::move(words.module);
   site->phase = words.phase;
   site->empties_cache = words.empties_cache;
+  site->in_backward = words.in_backward;
+  site->in_optimizer = words.in_optimizer;
+  site->is_own_call = words.is_own_call;
+  site->is_float64 = words.is_float64;
+  for (const OwnLine& own : words.own) {
+    site->own.push_back({lines->Find(own.text), own.function, own.line});
+  }
   for (const std::string& frame : words.frames) site->frames.push_back(frames->Find(frame));
 }
 
@@ -107,6 +114,7 @@ void NameByCall(const std::string& library, const std::string& call, bool is_ope
 
 void FillSites(const Accounts& accounts, const EventSource& source, Detail* detail) {
   FrameTable frames(&detail->frames);
+  FrameTable lines(&detail->lines);
   const std::vector<SiteTable::Site>& known = accounts.sites().sites();
   detail->sites.reserve(known.size());
   for (size_t i = 0; i < known.size(); ++i) {
@@ -115,7 +123,7 @@ void FillSites(const Accounts& accounts, const EventSource& source, Detail* deta
       site.site = "unknown";
       site.frames.push_back(frames.Find(site.site));
     } else if (known[i].stack != 0) {
-      NameByStack(WordsOf(source.Frames(known[i].stack)), &frames, &site);
+      NameByStack(WordsOf(source.Frames(known[i].stack)), &frames, &lines, &site);
     } else {
       const std::string library =
           known[i].library == kUnknownName ? "" : LibraryName(source.LibraryPath(known[i].library));

@@ -1,6 +1,7 @@
 #include "tools/report/sections.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -88,6 +89,43 @@ std::string OffloadedSites(const OffloadFacts& offload) {
     const OffloadSite& site = offload.sites[i];
     absl::StrAppend(&text, "    ", Bytes(site.bytes), " of ", Printable(site.site),
                     site.operation.empty() ? "" : absl::StrCat(", ", Printable(site.operation)),
+                    "\n");
+  }
+  return text;
+}
+
+// "activations 300 MiB, parameters 90 MiB".
+std::string SharesInWords(const std::vector<ShareFacts>& shares) {
+  constexpr size_t kMostTold = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(shares.size(), kMostTold); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(shares[i].name), " ",
+                    Bytes(shares[i].amount.bytes));
+  }
+  return text;
+}
+
+// What was live, what was lacking, and what would have brought it.
+std::string DemandStory(const OutOfMemoryFacts& failure) {
+  const DemandFacts& demand = failure.demand;
+  std::string text = absl::StrCat("  live: ", SharesInWords(demand.by_category),
+                                  "\n  most of it from ", SharesInWords(demand.by_site), "\n");
+  if (demand.card_bytes.has_value() && demand.outside_bytes.has_value()) {
+    absl::StrAppend(&text, "  the card has ", Bytes(*demand.card_bytes),
+                    "; the context, modules and ", "other processes have ",
+                    Bytes(*demand.outside_bytes), " of it");
+    if (demand.not_pytorch_bytes > 0) {
+      absl::StrAppend(&text, "; ", Bytes(demand.not_pytorch_bytes),
+                      " of what is live are not PyTorch's tensors");
+    }
+    text += "\n";
+  }
+  absl::StrAppend(&text, "  lacking: ", Bytes(demand.lacking_bytes), "\n");
+  for (const WouldFitFacts& one : failure.would_fit) {
+    absl::StrAppend(&text, "  cause: ", one.cause, " at ", Printable(one.place), ", ",
+                    one.is_estimate ? "about " : "", Bytes(one.bytes),
+                    one.fits ? "; without it the request would fit"
+                             : "; without it the request would still not fit",
                     "\n");
   }
   return text;
@@ -267,7 +305,7 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
   std::string text;
   size_t told = 0;
   for (const Facts& trace : set.traces) {
-    for (const OutOfMemoryFacts& failure : trace.out_of_memory) {
+    for (const OutOfMemoryFacts& failure : std::views::reverse(trace.out_of_memory)) {
       if (told == kMostRows) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
@@ -290,6 +328,7 @@ std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
         text += absl::StrFormat(", the device %s free (%s)\n", Bytes(failure.free_bytes), since);
       }
       if (failure.has_pool) text += PoolStory(failure);
+      if (failure.has_story) text += DemandStory(failure);
     }
   }
   return WrappedLines(text, style.width) + AndMore(count - std::min<uint64_t>(count, told));

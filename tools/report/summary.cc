@@ -112,6 +112,16 @@ std::string Uncomputed(const FactSet& set) {
   return text;
 }
 
+// Why memory ran out, the last time; nothing where it did not, or nothing tells.
+std::string Story(const Facts& facts) {
+  if (facts.out_of_memory.empty() || facts.advice.empty()) return "";
+  const OutOfMemoryFacts& failure = facts.out_of_memory.back();
+  const AdviceFacts& first = facts.advice.front();
+  if (failure.cause.empty() || first.id != failure.cause) return "";
+  return Line("died of",
+              absl::StrCat(first.title, ": ", Bytes(first.bytes), ", ", Printable(first.place)));
+}
+
 }  // namespace
 
 std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
@@ -129,6 +139,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
     }
   }
   text += "\n";
+  if (one) text += Story(total);
   text += Line("peak", absl::StrFormat(
                            "%s allocated, %s reserved%s", Bytes(peak.allocated_bytes),
                            Bytes(peak.reserved_bytes),

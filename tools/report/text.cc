@@ -228,6 +228,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
   const auto section = [&](const char* title, const std::string& body) {
     if (!body.empty()) text += Title(title, style) + body;
   };
+  section("Out of memory", OutOfMemorySection(set, style));
   if (one) {
     section("Device memory over time",
             Chart(total.timeline, total.end_ns, {style.width, 8, style.utf8}));
@@ -253,7 +254,6 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
     section("Iterations", IterationSection(total));
     section("Lifetimes", LifetimeSection(total, style));
   }
-  section("Out of memory", OutOfMemorySection(set, style));
   section("Live at the end", LiveSection(total, style));
   section("What is missing", WrappedLines(MissingOfAll(set), style.width));
   return style.utf8 ? text : Ascii(text);

@@ -1,0 +1,57 @@
+// Cause: one reason why there was too little memory. And the detectors, each of which knows one.
+//
+// Ownership: values; detectors read a Scene. Threads: pure functions. Errors: none; a detector that
+// finds nothing gives nothing. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_CAUSES_CAUSE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_CAUSES_CAUSE_H_
+
+#include <optional>
+#include <string>
+
+#include "tools/analysis/causes/scene.h"
+
+namespace vramstow {
+
+struct Cause {
+  std::string id;
+  std::string title;
+  uint64_t bytes = 0;        // that would be free without it
+  bool is_estimate = false;  // false: the trace shows these bytes
+  std::string place;         // the program's line, or who else
+  std::string evidence;
+  std::string cost;
+  std::string action;
+};
+
+using Found = std::optional<Cause>;
+
+// References that stay longer than what they are for (kept.cc).
+Found HeldByHandler(const Scene& scene);
+Found HeldGraphs(const Scene& scene);
+Found KeptOutputs(const Scene& scene);
+Found KeptReference(const Scene& scene);
+
+// The same thing more than once (copies.cc).
+Found Concatenation(const Scene& scene);
+Found SecondCopy(const Scene& scene);
+Found DataOnCard(const Scene& scene);
+
+// One operation that wants too much (requests.cc).
+Found Broadcast(const Scene& scene);
+Found AttentionScores(const Scene& scene);
+Found LargeRequest(const Scene& scene);
+
+// What training needs (training.cc).
+Found KeptGradients(const Scene& scene);
+Found OptimizerTemporaries(const Scene& scene);
+Found OptimizerState(const Scene& scene);
+Found Activations(const Scene& scene);
+
+// Memory that no tensor can have (outside.cc).
+Found PastPyTorch(const Scene& scene);
+Found GraphPools(const Scene& scene);
+Found WideNumbers(const Scene& scene);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_CAUSES_CAUSE_H_

@@ -1,0 +1,185 @@
+// The same thing more than once, or sooner than it is needed.
+#include <algorithm>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/places.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeastBlock = 64 << 10;
+constexpr size_t kLeastBlocks = 3;
+
+// Blocks that one place made one after the other: a model that was moved, copied or loaded.
+struct Set {
+  std::vector<const Life*> live;
+  std::vector<uint64_t> sizes;  // of those and of the request, in order
+  uint64_t bytes = 0;
+};
+
+bool MayBeParameter(const SiteDetail& site) {
+  return site.module.empty() && !site.own.empty() && !site.in_backward && !site.in_optimizer &&
+         site.phase != Phase::kForward && site.phase != Phase::kWorkspace;
+}
+
+bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
+  return std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
+}
+
+std::vector<Set> SetsOf(const Scene& scene) {
+  std::vector<Set> sets;
+  const SiteDetail* place = nullptr;
+  const auto add = [&](const SiteDetail& site, uint64_t size, const Life* life) {
+    if (place == nullptr || !SamePlace(*place, site)) sets.emplace_back();
+    place = &site;
+    sets.back().sizes.push_back(size);
+    if (life != nullptr) sets.back().live.push_back(life);
+  };
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= scene.event()) break;
+    if (life.pending || !life.tensor) continue;
+    const SiteDetail& site = scene.site_of(life);
+    if (!MayBeParameter(site)) {
+      place = nullptr;
+    } else if (life.LivesAt(scene.event()) && life.size >= kLeastBlock) {
+      add(site, life.size, &life);
+    } else if (place != nullptr && !SamePlace(*place, site)) {
+      place = nullptr;
+    }
+  }
+  if (MayBeParameter(scene.request_site())) add(scene.request_site(), scene.requested(), nullptr);
+  std::erase_if(sets, [](const Set& set) { return set.live.size() < kLeastBlocks; });
+  for (Set& set : sets) set.bytes = BytesOf(set.live);
+  return sets;
+}
+
+// `later` repeats `first`, or is about to.
+bool Repeats(const Set& first, const Set& later) {
+  if (later.sizes.size() > first.sizes.size()) return false;
+  if (later.sizes.size() == first.sizes.size()) {
+    std::vector<uint64_t> a = first.sizes;
+    std::vector<uint64_t> b = later.sizes;
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    return a == b;
+  }
+  const bool is_cut_off = later.live.size() < later.sizes.size();
+  return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
+}
+
+// Where the first step begins: with the first pass, or where none is over, with the first module.
+uint64_t FirstStep(const Scene& scene) {
+  const Passes& passes = scene.passes();
+  const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
+  if (trains && !passes.begins().empty()) return passes.begins().front();
+  for (const Life& life : scene.detail().lives) {
+    if (!scene.site_of(life).module.empty()) return life.birth;
+  }
+  return 0;
+}
+
+}  // namespace
+
+// cat() needs all of the old and all of the new at once.
+Found Concatenation(const Scene& scene) {
+  const std::string_view name = OperatorName(scene.request_site());
+  if (name != "cat" && name != "concat" && name != "stack" && name != "hstack" &&
+      name != "vstack") {
+    return std::nullopt;
+  }
+  absl::flat_hash_map<uint32_t, std::vector<const Life*>> by_site;
+  for (const Life* life : scene.live()) {
+    if (life->tensor) by_site[life->site].push_back(life);
+  }
+  const auto old = by_site.find(scene.failure().site_number);
+  Cause cause;
+  cause.id = "concatenation";
+  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
+    cause.bytes = old->second.back()->size;
+    cause.title = "It grows by being copied: the old and the new one live together";
+    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+                     " failed while what the same line had made before (" +
+                     AdviceText(cause.bytes) + ") had to stay.";
+  } else {
+    for (const auto& [number, lives] : by_site) {
+      const uint64_t bytes = BytesOf(lives);
+      if (lives.size() < 2 || bytes > scene.requested() + scene.requested() / 10) continue;
+      if (bytes * 2 > scene.requested()) cause.bytes = std::max(cause.bytes, bytes);
+    }
+    cause.title = "The pieces and the whole live together";
+    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+                     " failed while the pieces that go into it (" + AdviceText(cause.bytes) +
+                     ") had to stay.";
+  }
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.cost = "None, where the final size is known.";
+  cause.action = "Make the whole once, with its final size, and write each piece into it.";
+  return cause;
+}
+
+Found SecondCopy(const Scene& scene) {
+  const std::vector<Set> sets = SetsOf(scene);
+  Cause cause;
+  std::vector<const Life*> copies;
+  size_t count = 0;
+  for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
+    for (size_t k = i + 1; k < sets.size(); ++k) {
+      if (!Repeats(sets[i], sets[k])) continue;
+      ++count;
+      copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
+      // One that is being made is as large as the one that is there.
+      cause.bytes += sets[i].bytes;
+    }
+  }
+  if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "second_copy";
+  cause.title = "The same parameters are there more than once";
+  cause.place = CommonPlace(scene.detail(), copies);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), copies.front()->site);
+  cause.evidence = std::to_string(count + 1) +
+                   " sets of blocks have the same sizes, one after the other: " +
+                   LargestPlaces(scene.detail(), copies) + " repeat what was there.";
+  cause.cost = "A transfer, if the copy is kept on the host.";
+  cause.action =
+      "Let the old one go before the new one is made (model = None), load with "
+      "map_location=\"cpu\", keep averages and the best weights on the host.";
+  return cause;
+}
+
+Found DataOnCard(const Scene& scene) {
+  const uint64_t begin = FirstStep(scene);
+  absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
+  for (const Life& life : scene.detail().lives) {
+    const SiteDetail& site = scene.site_of(life);
+    if (site.in_backward || site.in_optimizer) trained.insert(life.size);
+  }
+  std::vector<const Life*> data;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->birth >= begin) break;
+    if (!life->tensor || !MayBeParameter(site) || site.phase == Phase::kInit) continue;
+    if (life->size < kLeastBlock || trained.contains(life->size)) continue;
+    data.push_back(life);
+  }
+  Cause cause;
+  cause.bytes = BytesOf(data);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "data_on_card";
+  cause.title = "Data were placed on the card before the first step, and stay";
+  cause.is_estimate = true;
+  cause.place = CommonPlace(scene.detail(), data);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), data.front()->site);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " were made before the first step, have no gradients, and were never freed: " +
+                   LargestPlaces(scene.detail(), data) + ".";
+  cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
+  cause.action = "Keep them on the host, and move one batch at a time to the card.";
+  return cause;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,110 @@
+#include "tools/analysis/causes/find_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "tools/analysis/category_of.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostShares = 8;
+
+// What is wrong, and costs nothing to mend, comes before what is a trade.
+constexpr std::array kDetectors = {
+    HeldByHandler,  Concatenation, Broadcast,       GraphPools,    SecondCopy,
+    DataOnCard,     HeldGraphs,    KeptOutputs,     KeptReference, KeptGradients,
+    PastPyTorch,    WideNumbers,   AttentionScores, LargeRequest,  OptimizerTemporaries,
+    OptimizerState, Activations};
+
+std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
+  std::vector<ShareFacts> shares;
+  for (const auto& [name, amount] : amounts) shares.push_back({name, amount});
+  std::ranges::stable_sort(
+      shares, [](const auto& a, const auto& b) { return a.amount.bytes > b.amount.bytes; });
+  if (shares.size() > kMostShares) shares.resize(kMostShares);
+  return shares;
+}
+
+void Add(const std::string& name, uint64_t size, std::map<std::string, Amount>* amounts) {
+  Amount& amount = (*amounts)[name];
+  amount.bytes += size;
+  ++amount.blocks;
+}
+
+DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
+  DemandFacts demand;
+  const OutOfMemoryFacts& failure = scene.failure();
+  std::map<std::string, Amount> by_category;
+  std::map<std::string, Amount> by_module;
+  std::map<std::string, Amount> by_site;
+  bool any_tensor = false;
+  for (const Life* life : scene.live()) any_tensor |= life->tensor;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (any_tensor && !life->tensor) demand.not_pytorch_bytes += life->size;
+    Add(categories.NameOf(*life), life->size, &by_category);
+    if (!site.module.empty()) Add(site.module, life->size, &by_module);
+    Add(site.site, life->size, &by_site);
+  }
+  demand.live_bytes = scene.live_bytes();
+  demand.lacking_bytes = scene.lacking();
+  for (const DeviceFacts& device : scene.facts().devices) {
+    if (device.device != failure.device || !device.total_bytes.has_value()) continue;
+    demand.card_bytes = device.total_bytes;
+    if (failure.free_from == FreeKnownFrom::kNothing) continue;
+    const uint64_t held =
+        failure.free_bytes +
+        (failure.has_pool ? failure.pool_free_bytes + demand.live_bytes : demand.live_bytes);
+    demand.outside_bytes = *device.total_bytes - std::min(*device.total_bytes, held);
+  }
+  demand.by_category = Sorted(by_category);
+  demand.by_module = Sorted(by_module);
+  demand.by_site = Sorted(by_site);
+  return demand;
+}
+
+}  // namespace
+
+std::vector<Cause> FindCauses(const Scene& scene) {
+  std::vector<Cause> causes;
+  for (const auto& detector : kDetectors) {
+    if (Found cause = detector(scene); cause.has_value()) causes.push_back(std::move(*cause));
+  }
+  const uint64_t lacking = scene.lacking();
+  std::ranges::stable_sort(causes, [lacking](const Cause& a, const Cause& b) {
+    const bool a_fits = a.bytes >= lacking;
+    const bool b_fits = b.bytes >= lacking;
+    if (a_fits != b_fits) return a_fits;
+    return !a_fits && a.bytes > b.bytes;
+  });
+  return causes;
+}
+
+std::vector<Cause> TellOutOfMemory(const Detail& detail, Facts* facts) {
+  std::vector<Cause> last;
+  if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
+  const Passes passes(detail);
+  const CategoryFinder categories(detail);
+  const size_t count = facts->out_of_memory.size();
+  for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
+    OutOfMemoryFacts& failure = facts->out_of_memory[i];
+    if (!IsDeviceMemory(failure.memory)) continue;
+    const Scene scene(detail, *facts, passes, failure);
+    DemandFacts demand = DemandOf(scene, categories);
+    last = FindCauses(scene);
+    failure.has_story = true;
+    failure.demand = std::move(demand);
+    failure.cause = last.empty() ? "" : last.front().id;
+    for (const Cause& cause : last) {
+      failure.would_fit.push_back(
+          {cause.id, cause.place, cause.bytes, cause.bytes >= scene.lacking(), cause.is_estimate});
+    }
+  }
+  return last;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,28 @@
+// FindCauses: the story of each out-of-memory: what was live, what was lacking, and why.
+//
+// Ownership: fills Facts. Threads: a pure function. Errors: none; without call stacks few causes
+// can be told. Units: bytes. Cost: O(lives) for each of the last kMostStories failures.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_CAUSES_FIND_CAUSES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_CAUSES_FIND_CAUSES_H_
+
+#include <vector>
+
+#include "tools/analysis/causes/cause.h"
+#include "tools/analysis/detail.h"
+#include "tools/analysis/facts.h"
+
+namespace vramstow {
+
+inline constexpr size_t kMostStories = 10;
+
+// Why the request failed, the likeliest first: what alone would have made it fit comes before what
+// would not, and what costs nothing to mend before what is a trade.
+std::vector<Cause> FindCauses(const Scene& scene);
+
+// Fills `demand`, `cause` and `would_fit` of the out-of-memory events, of the last ones if there
+// are many. Returns the causes of the last one.
+std::vector<Cause> TellOutOfMemory(const Detail& detail, Facts* facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_CAUSES_FIND_CAUSES_H_

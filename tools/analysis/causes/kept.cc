@@ -1,0 +1,189 @@
+// References that stay longer than what they are for.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/places.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastPasses = 3;  // that left something: less may be on its way
+constexpr uint64_t kSmallPart = 20;
+
+// What earlier passes left behind, and how much of that one pass leaves.
+struct Pile {
+  std::vector<const Life*> lives;
+  std::set<int64_t> passes;
+  size_t sites = 0;         // that have a part in it worth naming
+  size_t blocks = 0;        // of a pass, the same
+  bool graph_made = false;  // autograd keeps a part of it, for sure
+};
+
+bool MayPileUp(const Scene& scene, const Life& life) {
+  const SiteDetail& site = scene.site_of(life);
+  return life.tensor && !site.in_optimizer && site.phase != Phase::kInit &&
+         site.phase != Phase::kWorkspace;
+}
+
+Pile PileOf(const Scene& scene) {
+  Pile pile;
+  if (scene.passes().begins().size() < kLeastPasses) return pile;
+  struct BySite {
+    std::vector<const Life*> lives;
+    std::set<int64_t> passes;
+  };
+  absl::flat_hash_map<uint32_t, BySite> sites;
+  for (const Life* life : scene.live()) {
+    const int64_t pass = scene.PassOf(*life);
+    if (pass < 0 || pass >= scene.pass() || !MayPileUp(scene, *life)) continue;
+    BySite& site = sites[life->site];
+    site.lives.push_back(life);
+    site.passes.insert(pass);
+  }
+  for (auto& [number, site] : sites) {
+    if (site.passes.size() < kLeastPasses) continue;
+    pile.lives.insert(pile.lives.end(), site.lives.begin(), site.lives.end());
+    pile.passes.insert(site.passes.begin(), site.passes.end());
+  }
+  const uint64_t bytes = BytesOf(pile.lives);
+  for (const auto& [number, site] : sites) {
+    if (site.passes.size() < kLeastPasses) continue;
+    const uint64_t of_site = BytesOf(site.lives);
+    if (of_site * kSmallPart < bytes) continue;
+    ++pile.sites;
+    pile.blocks += (site.lives.size() + site.passes.size() - 1) / site.passes.size();
+    pile.graph_made |= scene.detail().sites[number].in_backward;
+  }
+  return pile;
+}
+
+// One block of each pass is a result; several are what led to it.
+bool IsGraph(const Pile& pile) { return pile.blocks > 1 || pile.graph_made; }
+
+Cause OfPile(const Scene& scene, const Pile& pile) {
+  Cause cause;
+  cause.bytes = BytesOf(pile.lives);
+  cause.place = CommonPlace(scene.detail(), pile.lives);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), pile.lives.front()->site);
+  const uint64_t each = cause.bytes / pile.passes.size();
+  cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
+                   AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +
+                   " in all: " + LargestPlaces(scene.detail(), pile.lives) + ".";
+  cause.cost = "None, if only the values are needed.";
+  return cause;
+}
+
+// The depth at which two stacks part, at different lines of one function; -1: they do not.
+int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLine>& b) {
+  for (size_t depth = 0; depth < std::min(a.size(), b.size()); ++depth) {
+    if (a[depth].function != b[depth].function) return -1;
+    if (a[depth].line != b[depth].line) return static_cast<int64_t>(depth);
+  }
+  return -1;
+}
+
+}  // namespace
+
+// Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
+// exception that ended it.
+Found HeldByHandler(const Scene& scene) {
+  for (const OutOfMemoryFacts& before : scene.facts().out_of_memory) {
+    if (before.event >= scene.event()) break;
+    const std::vector<CodeLine>& tried = scene.detail().sites[before.site_number].own;
+    const int64_t depth = DepthOfParting(tried, scene.request_site().own);
+    if (depth < 0) continue;
+    const size_t levels = static_cast<size_t>(depth) + 1;
+    std::vector<const Life*> held;
+    for (const Life* life : scene.live()) {
+      const std::vector<CodeLine>& own = scene.site_of(*life).own;
+      if (life->birth > before.event || own.size() < levels) continue;
+      const bool is_below =
+          std::equal(own.begin(), own.begin() + static_cast<ptrdiff_t>(levels), tried.begin(),
+                     [](const CodeLine& a, const CodeLine& b) { return a.text == b.text; });
+      if (is_below) held.push_back(life);
+    }
+    Cause cause;
+    cause.bytes = BytesOf(held);
+    if (!scene.IsLarge(cause.bytes)) continue;
+    cause.id = "retry_in_handler";
+    cause.title = "The first try's tensors are held while the second one runs";
+    cause.place = CommonPlace(scene.detail(), held);
+    cause.evidence = AdviceText(cause.bytes) +
+                     " of an attempt that had failed were still there: the exception that is "
+                     "being handled holds the frames of that attempt, and they hold " +
+                     LargestPlaces(scene.detail(), held) + ".";
+    cause.cost = "None.";
+    cause.action =
+        "Leave the except block before the second try: set a flag in it, and try again behind it.";
+    return cause;
+  }
+  return std::nullopt;
+}
+
+Found HeldGraphs(const Scene& scene) {
+  const Pile pile = PileOf(scene);
+  if (pile.lives.empty() || !IsGraph(pile)) return std::nullopt;
+  Cause cause = OfPile(scene, pile);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "held_graphs";
+  cause.title = "Graphs of earlier passes are kept";
+  // What goes into the model is held with what the model makes of it.
+  std::vector<const Life*> made;
+  for (const Life* life : pile.lives) {
+    if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
+  }
+  const std::string place = CommonPlace(scene.detail(), made.empty() ? pile.lives : made, true);
+  if (!place.empty()) cause.place = place;
+  const bool trains = scene.passes().by() != Passes::By::kLoop;
+  cause.evidence +=
+      trains ? " More than the results: what autograd saved for a backward pass is held with them."
+             : " More than the results: autograd saved it for a backward pass that never comes.";
+  cause.action = trains ? "Keep loss.item() instead of the loss, and state.detach() of what goes "
+                          "on into the next pass; no retain_graph."
+                        : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
+                          "loss.item().";
+  return cause;
+}
+
+Found KeptOutputs(const Scene& scene) {
+  const Pile pile = PileOf(scene);
+  if (pile.lives.empty() || IsGraph(pile)) return std::nullopt;
+  Cause cause = OfPile(scene, pile);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "kept_outputs";
+  cause.title = "A result of each pass stays on the card";
+  cause.evidence += " A list, a dict or a hook holds them.";
+  cause.cost = "A transfer for each.";
+  cause.action = "Keep what is needed of it (a mean, an index), or .cpu() of it.";
+  return cause;
+}
+
+// x = f(x): the old block goes when the new one is there, which was too late.
+Found KeptReference(const Scene& scene) {
+  if (scene.pass() < 1) return std::nullopt;
+  std::vector<const Life*> same;
+  for (const Life* life : scene.live()) {
+    if (life->site != scene.failure().site_number || !life->tensor) continue;
+    if (life->size + (1 << 20) < scene.requested()) continue;
+    same.push_back(life);
+  }
+  if (same.size() != 1 || scene.PassOf(*same.front()) >= scene.pass()) return std::nullopt;
+  if (!scene.IsLarge(same.front()->size)) return std::nullopt;
+  Cause cause;
+  cause.id = "delete_reference";
+  cause.title = "The last pass's result is still there while the next one is made";
+  cause.bytes = same.front()->size;
+  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
+                   " in the pass before, and the variable keeps it until the new value is there.";
+  cause.cost = "None, if nothing reads it any more.";
+  cause.action = "del the variable before " + cause.place + " runs again.";
+  return cause;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,26 @@
+// Places: the lines of the program that blocks have in common.
+//
+// Ownership: copies. Threads: pure functions. Errors: none; where no line is known the text is
+// empty. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_CAUSES_PLACES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_CAUSES_PLACES_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/analysis/detail.h"
+
+namespace vramstow {
+
+// The deepest line of the program through which most of these blocks were allocated.
+// `stops_at_model`: the line that calls the model, not one inside of it.
+std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
+                        bool stops_at_model = false);
+// The innermost line of the program in the site's call stack; else the site's name.
+std::string PlaceOf(const Detail& detail, uint32_t site);
+// The three places with most of it, with their bytes.
+std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_CAUSES_PLACES_H_

@@ -1,0 +1,171 @@
+// One operation that wants too much.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/places.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kPieces = 8;
+constexpr uint64_t kBroadcast = 8;  // more than any conversion of numbers makes of a block
+
+template <size_t count>
+bool IsOneOf(std::string_view name, const std::array<std::string_view, count>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Their result is as large as their inputs, unless those are stretched over one another.
+bool IsElementwise(std::string_view name) {
+  static constexpr std::array<std::string_view, 22> kNames = {
+      "add",     "sub",  "rsub",        "mul",        "div",   "pow",        "where", "maximum",
+      "minimum", "eq",   "ne",          "lt",         "le",    "gt",         "ge",    "bitwise_and",
+      "atan2",   "fmod", "logical_and", "logical_or", "hypot", "bitwise_xor"};
+  return IsOneOf(name, kNames);
+}
+
+bool MakesScores(std::string_view name) {
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "bmm", "baddbmm", "matmul", "mul", "div",     "add",           "masked_fill",
+      "mm",  "where",   "einsum", "sub", "dropout", "native_dropout"};
+  return IsOneOf(name, kNames);
+}
+
+bool IsSoftmax(std::string_view name) {
+  return name.find("softmax") != std::string_view::npos &&
+         name.find("log_softmax") == std::string_view::npos;
+}
+
+uint64_t FunctionOf(const SiteDetail& site) {
+  return site.own.empty() ? 0 : site.own.back().function;
+}
+
+uint64_t LargestTensor(const Scene& scene) {
+  uint64_t largest = 0;
+  for (const Life* life : scene.live()) {
+    if (life->tensor) largest = std::max(largest, life->size);
+  }
+  return largest;
+}
+
+// Of one function, and of a size that its softmax has had.
+class ScoreSites {
+ public:
+  explicit ScoreSites(const Scene& scene) {
+    absl::flat_hash_map<uint64_t, absl::flat_hash_set<uint64_t>> sizes;  // by function
+    for (const Life& life : scene.detail().lives) {
+      if (life.birth > scene.event()) break;
+      const SiteDetail& site = scene.site_of(life);
+      if (IsSoftmax(OperatorName(site))) sizes[FunctionOf(site)].insert(life.size);
+    }
+    for (const Life& life : scene.detail().lives) {
+      if (life.birth > scene.event()) break;
+      const SiteDetail& site = scene.site_of(life);
+      const auto of_function = sizes.find(FunctionOf(site));
+      if (of_function == sizes.end() || !of_function->second.contains(life.size)) continue;
+      const std::string_view name = OperatorName(site);
+      if (IsSoftmax(name) || MakesScores(name)) {
+        sites_.insert(life.site);
+        has_product_ |= name == "bmm" || name == "baddbmm";
+      }
+    }
+  }
+  bool any() const { return has_product_; }
+  bool Has(uint32_t site) const { return sites_.contains(site); }
+
+ private:
+  absl::flat_hash_set<uint32_t> sites_;
+  bool has_product_ = false;  // softmax of a product
+};
+
+}  // namespace
+
+Found Broadcast(const Scene& scene) {
+  const std::string name(OperatorName(scene.request_site()));
+  const uint64_t largest = LargestTensor(scene);
+  if (!IsElementwise(name) || largest == 0 || largest * kBroadcast > scene.requested()) {
+    return std::nullopt;
+  }
+  Cause cause;
+  cause.id = "broadcast";
+  cause.title = "One operation makes all pairs of its inputs";
+  cause.bytes = scene.requested() - largest;
+  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.evidence = name + " asked for " + AdviceText(scene.requested()) +
+                   ", and no tensor that was there has more than " + AdviceText(largest) +
+                   ": its inputs are stretched over one another, as (n, 1) and (n) are to (n, n).";
+  cause.cost = "None, if it was not meant.";
+  cause.action =
+      "Compare the shapes at this line. If all pairs are wanted: torch.cdist, or piece by piece.";
+  return cause;
+}
+
+Found AttentionScores(const Scene& scene) {
+  const ScoreSites scores(scene);
+  if (!scores.any()) return std::nullopt;
+  std::vector<const Life*> held;
+  for (const Life* life : scene.live()) {
+    if (scores.Has(life->site)) held.push_back(life);
+  }
+  Cause cause;
+  cause.bytes = BytesOf(held);
+  const bool asks = scores.Has(scene.failure().site_number);
+  if (asks) cause.bytes += scene.requested();
+  if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
+  cause.id = "attention_scores";
+  cause.title = "Attention keeps its scores: length times length";
+  cause.place = asks ? PlaceOf(scene.detail(), scene.failure().site_number)
+                     : CommonPlace(scene.detail(), held);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " are products and their softmax, as large as length times length for each "
+                   "head: " +
+                   LargestPlaces(scene.detail(), held) + ".";
+  cause.cost = "None; it is faster, too.";
+  cause.action =
+      "torch.nn.functional.scaled_dot_product_attention, which never has the scores whole.";
+  return cause;
+}
+
+Found LargeRequest(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  const uint64_t requested = scene.requested();
+  if (site.in_optimizer || requested * 4 < scene.room()) return std::nullopt;
+  // What the same line has made on the way belongs to it.
+  uint64_t largest = 0;
+  uint64_t on_the_way = 0;
+  for (const Life* life : scene.live()) {
+    if (!life->tensor) continue;
+    const std::vector<CodeLine>& own = scene.site_of(*life).own;
+    const bool is_same = !own.empty() && !site.own.empty() &&
+                         own.back().text == site.own.back().text &&
+                         scene.PassOf(*life) == scene.pass() && life->size * 4 > requested;
+    (is_same ? on_the_way : largest) = std::max(is_same ? on_the_way : largest, life->size);
+  }
+  if (requested * 5 < largest * 7) return std::nullopt;
+  const std::string name(OperatorName(site));
+  Cause cause;
+  cause.id = "large_request";
+  cause.title = "One request is too large: " + AdviceText(requested);
+  cause.bytes = requested + on_the_way - (requested + on_the_way) / kPieces;
+  cause.is_estimate = true;
+  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.evidence = name + " asked for " + AdviceText(requested) + " at once, of " +
+                   AdviceText(scene.room()) + " that the job can have";
+  if (on_the_way > 0) {
+    cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
+  }
+  cause.evidence +=
+      largest == 0 ? "." : "; of others the largest tensor has " + AdviceText(largest) + ".";
+  cause.cost = "A loop over pieces.";
+  cause.action = "Do it in " + std::to_string(kPieces) +
+                 " pieces (split() the input), so that only one of them is there at a time; of a "
+                 "loss over a large vocabulary each piece's loss.";
+  return cause;
+}
+
+}  // namespace vramstow

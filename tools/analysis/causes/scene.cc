@@ -1,0 +1,52 @@
+#include "tools/analysis/causes/scene.h"
+
+#include <algorithm>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLargePart = 20;  // of what was live
+
+}  // namespace
+
+Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
+             const OutOfMemoryFacts& failure)
+    : detail_(&detail), facts_(&facts), passes_(&passes), failure_(&failure) {
+  for (const Life& life : detail.lives) {
+    if (life.birth >= failure.event) break;
+    if (life.pending || !life.LivesAt(failure.event)) continue;
+    live_.push_back(&life);
+    live_bytes_ += life.size;
+  }
+  uint64_t available = failure.free_bytes;
+  if (failure.has_pool) {
+    const uint64_t movable = failure.pool_movable_bytes.value_or(0);
+    // A pool that moves chunks would have served it of these, were they not bound to graphs.
+    is_bound_ = available + movable >= failure.requested_bytes;
+    if (!is_bound_) {
+      available += std::max(movable, failure.largest_free_range_bytes.value_or(0));
+    }
+  }
+  const uint64_t requested = failure.requested_bytes;
+  lacking_ = available < requested ? requested - available : requested;
+  room_ = live_bytes_ + failure.free_bytes + failure.pool_free_bytes;
+  pass_ = passes.At(failure.event);
+}
+
+bool Scene::IsLarge(uint64_t bytes) const {
+  return bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
+}
+
+uint64_t BytesOf(const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) bytes += life->size;
+  return bytes;
+}
+
+std::string_view OperatorName(const SiteDetail& site) {
+  std::string_view name = site.operation;
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  return name;
+}
+
+}  // namespace vramstow

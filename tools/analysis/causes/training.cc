@@ -1,0 +1,163 @@
+// What training needs: activations, gradients, the optimizer.
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/places.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMostMicroBatches = 16;
+constexpr size_t kLeastActivations = 3;
+
+bool IsForeach(const SiteDetail& site) { return OperatorName(site).starts_with("_foreach"); }
+
+// Gradients that are there: as many bytes as the parameters that are trained.
+std::vector<const Life*> Gradients(const Scene& scene) {
+  std::vector<const Life*> gradients;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->tensor && site.in_backward && site.phase == Phase::kBackward) {
+      gradients.push_back(life);
+    }
+  }
+  return gradients;
+}
+
+std::vector<const Life*> OfOptimizer(const Scene& scene, bool temporaries) {
+  std::vector<const Life*> lives;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->tensor && site.in_optimizer && IsForeach(site) == temporaries) lives.push_back(life);
+  }
+  return lives;
+}
+
+std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& lives) {
+  if (scene.request_site().in_optimizer) {
+    return PlaceOf(scene.detail(), scene.failure().site_number);
+  }
+  return CommonPlace(scene.detail(), lives);
+}
+
+}  // namespace
+
+// A pass makes new gradients while those of an earlier one are there.
+Found KeptGradients(const Scene& scene) {
+  std::vector<const Life*> old;
+  std::multiset<uint64_t> fresh;
+  for (const Life* life : Gradients(scene)) {
+    const int64_t pass = scene.PassOf(*life);
+    if (pass < 0) continue;
+    if (pass < scene.pass()) {
+      old.push_back(life);
+    } else {
+      fresh.insert(life->size);
+    }
+  }
+  if (fresh.empty()) return std::nullopt;
+  Cause cause;
+  cause.bytes = BytesOf(old);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "gradients_kept";
+  cause.title = "Gradients of an earlier pass are kept while new ones are made";
+  cause.place = scene.passes().BackwardCall(scene.detail(), old.front()->birth);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), old.front()->site);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " of gradients were there from before this pass, which makes its own: " +
+                   LargestPlaces(scene.detail(), old) + ".";
+  cause.cost = "None.";
+  cause.action =
+      "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
+      "trains.";
+  return cause;
+}
+
+Found OptimizerTemporaries(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  if (!site.in_optimizer || !IsForeach(site)) return std::nullopt;
+  const std::vector<const Life*> temporaries = OfOptimizer(scene, true);
+  Cause cause;
+  cause.id = "optimizer_temporaries";
+  cause.title = "The optimizer's step makes temporaries as large as the parameters";
+  cause.bytes = std::max(BytesOf(temporaries) + scene.requested(), BytesOf(Gradients(scene)));
+  cause.is_estimate = true;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.place = PlaceOfStep(scene, temporaries);
+  cause.evidence = std::string(OperatorName(site)) + " asked for " + AdviceText(scene.requested()) +
+                   ": the step takes all parameters together, with " + AdviceText(cause.bytes) +
+                   " of temporaries.";
+  cause.cost = "A slower step.";
+  cause.action = "Pass foreach=False to the optimizer, or fused=True.";
+  return cause;
+}
+
+Found OptimizerState(const Scene& scene) {
+  const std::vector<const Life*> state = OfOptimizer(scene, false);
+  const SiteDetail& request = scene.request_site();
+  const bool is_made_now = request.in_optimizer && !IsForeach(request);
+  Cause cause;
+  cause.bytes = BytesOf(state);
+  if (is_made_now) {
+    // Each line that makes state makes it for every parameter.
+    absl::flat_hash_set<uint32_t> sites = {scene.failure().site_number};
+    for (const Life* life : state) {
+      if (life->size >= (1 << 12)) sites.insert(life->site);
+    }
+    cause.bytes = std::max(cause.bytes + scene.requested(),
+                           BytesOf(Gradients(scene)) * static_cast<uint64_t>(sites.size()));
+    cause.is_estimate = true;
+  }
+  if (!scene.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
+  cause.id = "optimizer_state";
+  cause.title = is_made_now ? "The optimizer's state is made now, at its first step"
+                            : "The optimizer's state is a large part";
+  cause.place = PlaceOfStep(scene, state);
+  cause.evidence = is_made_now
+                       ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
+                             AdviceText(BytesOf(state)) + " of it were there when it failed."
+                       : AdviceText(cause.bytes) + " were made by the optimizer and kept.";
+  cause.cost = "8 bits none that is known; on the host a transfer for each step.";
+  cause.action =
+      "An optimizer with 8-bit state or with less of it (Adafactor, SGD), one that is sharded over "
+      "the ranks, or state on the host.";
+  return cause;
+}
+
+// What one pass has made and needs again in its backward pass.
+Found Activations(const Scene& scene) {
+  std::vector<const Life*> activations;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (!life->tensor || site.in_backward || site.in_optimizer) continue;
+    if (scene.pass() >= 0 ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) {
+      continue;
+    }
+    if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
+    activations.push_back(life);
+  }
+  const uint64_t bytes = BytesOf(activations);
+  if (activations.size() < kLeastActivations) return std::nullopt;
+  uint64_t parts = 2;
+  while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;
+  Cause cause;
+  cause.bytes = bytes - bytes / parts;
+  cause.is_estimate = true;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.id = "activations";
+  cause.title = "The activations of one batch are too many";
+  cause.place = CommonPlace(scene.detail(), activations);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), activations.front()->site);
+  cause.evidence = AdviceText(bytes) + " were made in this pass and wait for its backward pass: " +
+                   LargestPlaces(scene.detail(), activations) + ".";
+  cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
+  cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
+                 std::to_string(parts) + ", or torch.utils.checkpoint around the repeated layer.";
+  return cause;
+}
+
+}  // namespace vramstow
