@@ -90,6 +90,26 @@ TEST(Advice, ACacheIsNoWasteWhereTheProgramFreedEverythingBeforeItEnded) {
   EXPECT_EQ(job.Find("cache_at_end"), nullptr);
 }
 
+TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt) {
+  Job job;
+  OutOfMemoryFacts failure;
+  failure.requested_bytes = 32 * kMega;
+  failure.has_pool = true;
+  failure.pool_free_bytes = 150 * kMega;
+  failure.pool_free_ranges = 10;
+  failure.largest_free_range_bytes = 28 * kMega;
+  job.facts.out_of_memory = {failure};
+  Cause cause;
+  cause.bytes = 900 * kMega;
+  for (const auto& [id, first] : {std::pair("held_graphs", "held_graphs"),
+                                  std::pair("activations", "out_of_memory_by_fragmentation")}) {
+    cause.id = id;
+    const std::vector<AdviceFacts> advice = FindAdvice(job.detail, job.facts, {cause});
+    ASSERT_GE(advice.size(), 2u);
+    EXPECT_EQ(advice.front().id, first);
+  }
+}
+
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
   Job job;
   const AdviceFacts* advice = job.Find("checkpoint_activations");

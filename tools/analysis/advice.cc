@@ -41,7 +41,7 @@ class Adviser {
     for (AdviceFacts& one : advice_) {
       if (!IsSaidBy(one.id)) all.push_back(std::move(one));
     }
-    std::ranges::stable_sort(all, {}, [](const AdviceFacts& one) { return one.id != kFailure; });
+    std::ranges::stable_sort(all, {}, OrderOf);
     return all;
   }
 
@@ -55,6 +55,12 @@ class Adviser {
   static int RankOf(const AdviceFacts& advice) {
     if (advice.id == kFailure || advice.id == kEmptyCache) return 0;
     return advice.id == kCacheAtEnd ? 2 : 1;
+  }
+
+  // What grows with each pass ends the job in any case, a few passes later without fragmentation.
+  static int OrderOf(const AdviceFacts& advice) {
+    if (advice.id == "held_graphs" || advice.id == "kept_outputs") return 0;
+    return advice.id == kFailure ? 1 : 2;
   }
 
   AdviceFacts OfCause(const Cause& cause) const {
