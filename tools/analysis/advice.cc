@@ -41,7 +41,7 @@ class Adviser {
     for (AdviceFacts& one : advice_) {
       if (!IsSaidBy(one.id)) all.push_back(std::move(one));
     }
-    std::ranges::stable_sort(all, {}, OrderOf);
+    std::ranges::stable_sort(all, {}, [&](const AdviceFacts& one) { return OrderOf(one); });
     return all;
   }
 
@@ -57,10 +57,12 @@ class Adviser {
     return advice.id == kCacheAtEnd ? 2 : 1;
   }
 
-  // What grows with each pass ends the job in any case, a few passes later without fragmentation.
-  static int OrderOf(const AdviceFacts& advice) {
-    if (advice.id == "held_graphs" || advice.id == "kept_outputs") return 0;
-    return advice.id == kFailure ? 1 : 2;
+  // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
+  // the job in any case, a few passes later without fragmentation.
+  int OrderOf(const AdviceFacts& advice) const {
+    if (advice.id == kFailure) return 1;
+    const std::string first = causes_.empty() ? "" : causes_.front().id;
+    return advice.id == first && (first == "held_graphs" || first == "kept_outputs") ? 0 : 2;
   }
 
   AdviceFacts OfCause(const Cause& cause) const {
