@@ -22,6 +22,16 @@ SHORT = [job for job in EVERY if job.is_short]
 LONG = [job for job in EVERY if not job.is_short]
 
 
+# What the analysis cannot tell yet, with the reason; the test fails when it can.
+NOT_YET = {"empty_cache": "events of the pool that gives memory back have no call stack"}
+
+
+def marked(job: Job) -> Any:
+    why = NOT_YET.get(job.name)
+    marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
+    return pytest.param(job, id=job.name, marks=marks)
+
+
 def rehearse(job: Job, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the job on a card that is too small for it."""
     card = f"--simulate=h200,memory={job.memory_mib}MiB,values=off"
@@ -71,7 +81,7 @@ def test_the_first_advice_names_the_cause_and_the_place(job: Job, tmp_path: Path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("job", LONG, ids=lambda job: job.name)
+@pytest.mark.parametrize("job", [marked(job) for job in LONG])
 def test_the_first_advice_names_the_cause_and_the_place_of_others(job: Job, tmp_path: Path) -> None:
     check(job, tmp_path)
 
