@@ -26,7 +26,7 @@ LONG = [job for job in EVERY if not job.is_short]
 NOT_YET = {"empty_cache": "events of the pool that gives memory back have no call stack"}
 
 
-def marked(job: Job) -> Any:
+def marked(job: Job) -> object:
     why = NOT_YET.get(job.name)
     marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
     return pytest.param(job, id=job.name, marks=marks)
