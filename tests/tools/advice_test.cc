@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/causes/find_causes.h"
 #include "tools/analysis/explain.h"
 
 namespace vramstow {
@@ -101,13 +102,23 @@ TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt)
   job.facts.out_of_memory = {failure};
   Cause cause;
   cause.bytes = 900 * kMega;
-  for (const auto& [id, first] : {std::pair("held_graphs", "held_graphs"),
-                                  std::pair("activations", "out_of_memory_by_fragmentation")}) {
-    cause.id = id;
+  cause.id = "held_graphs";
+  for (const bool grows : {true, false}) {
+    cause.grows = grows;
     const std::vector<AdviceFacts> advice = FindAdvice(job.detail, job.facts, {cause});
     ASSERT_GE(advice.size(), 2u);
-    EXPECT_EQ(advice.front().id, first);
+    EXPECT_EQ(advice.front().id, grows ? "held_graphs" : "out_of_memory_by_fragmentation");
   }
+}
+
+TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
+  Job job;
+  // A damaged trace: a request for no bytes, after all blocks were freed.
+  job.Lives(1, kMega, 1, 2);
+  OutOfMemoryFacts failure;
+  failure.event = 100;
+  job.facts.out_of_memory = {failure};
+  EXPECT_THAT(TellOutOfMemory(job.detail, &job.facts), IsEmpty());
 }
 
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {

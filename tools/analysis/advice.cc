@@ -61,8 +61,8 @@ class Adviser {
   // the job in any case, a few passes later without fragmentation.
   int OrderOf(const AdviceFacts& advice) const {
     if (advice.id == kFailure) return 1;
-    const std::string first = causes_.empty() ? "" : causes_.front().id;
-    return advice.id == first && (first == "held_graphs" || first == "kept_outputs") ? 0 : 2;
+    const bool grows = !causes_.empty() && causes_.front().grows;
+    return grows && advice.id == causes_.front().id ? 0 : 2;
   }
 
   AdviceFacts OfCause(const Cause& cause) const {
@@ -72,11 +72,7 @@ class Adviser {
     advice.bytes = cause.bytes;
     advice.is_estimate = cause.is_estimate;
     advice.place = cause.place;
-    for (const OutOfMemoryFacts& failure : facts_.out_of_memory) {
-      for (const WouldFitFacts& one : failure.would_fit) {
-        if (one.cause == cause.id) advice.fits = one.fits;
-      }
-    }
+    advice.fits = cause.fits;
     advice.evidence = cause.evidence;
     advice.cost = cause.cost;
     advice.action = cause.action;

@@ -17,6 +17,8 @@ struct Cause {
   std::string title;
   uint64_t bytes = 0;        // that would be free without it
   bool is_estimate = false;  // false: the trace shows these bytes
+  bool fits = false;         // the request would fit without it; FindCauses tells
+  bool grows = false;        // with each pass: it ends the job sooner or later
   std::string place;         // the program's line, or who else
   std::string evidence;
   std::string cost;

@@ -139,8 +139,7 @@ Found SecondCopy(const Scene& scene) {
   if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "second_copy";
   cause.title = "The same parameters are there more than once";
-  cause.place = CommonPlace(scene.detail(), copies);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), copies.front()->site);
+  cause.place = CommonPlaceOrFirst(scene.detail(), copies);
   cause.evidence = std::to_string(count + 1) +
                    " sets of blocks have the same sizes, one after the other: " +
                    LargestPlaces(scene.detail(), copies) + " repeat what was there.";
@@ -172,8 +171,7 @@ Found DataOnCard(const Scene& scene) {
   cause.id = "data_on_card";
   cause.title = "Data were placed on the card before the first step, and stay";
   cause.is_estimate = true;
-  cause.place = CommonPlace(scene.detail(), data);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), data.front()->site);
+  cause.place = CommonPlaceOrFirst(scene.detail(), data);
   cause.evidence = AdviceText(cause.bytes) +
                    " were made before the first step, have no gradients, and were never freed: " +
                    LargestPlaces(scene.detail(), data) + ".";

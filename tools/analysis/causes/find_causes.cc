@@ -74,12 +74,10 @@ std::vector<Cause> FindCauses(const Scene& scene) {
   for (const auto& detector : kDetectors) {
     if (Found cause = detector(scene); cause.has_value()) causes.push_back(std::move(*cause));
   }
-  const uint64_t lacking = scene.lacking();
-  std::ranges::stable_sort(causes, [lacking](const Cause& a, const Cause& b) {
-    const bool a_fits = a.bytes >= lacking;
-    const bool b_fits = b.bytes >= lacking;
-    if (a_fits != b_fits) return a_fits;
-    return !a_fits && a.bytes > b.bytes;
+  for (Cause& cause : causes) cause.fits = cause.bytes >= scene.lacking();
+  std::ranges::stable_sort(causes, [](const Cause& a, const Cause& b) {
+    if (a.fits != b.fits) return a.fits;
+    return !a.fits && a.bytes > b.bytes;
   });
   return causes;
 }
@@ -101,7 +99,7 @@ std::vector<Cause> TellOutOfMemory(const Detail& detail, Facts* facts) {
     failure.cause = last.empty() ? "" : last.front().id;
     for (const Cause& cause : last) {
       failure.would_fit.push_back(
-          {cause.id, cause.place, cause.bytes, cause.bytes >= scene.lacking(), cause.is_estimate});
+          {cause.id, cause.place, cause.bytes, cause.fits, cause.is_estimate});
     }
   }
   return last;

@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/places.h"
@@ -37,7 +36,7 @@ Pile PileOf(const Scene& scene) {
     std::vector<const Life*> lives;
     std::set<int64_t> passes;
   };
-  absl::flat_hash_map<uint32_t, BySite> sites;
+  std::map<uint32_t, BySite> sites;
   for (const Life* life : scene.live()) {
     const int64_t pass = scene.PassOf(*life);
     if (pass < 0 || pass >= scene.pass() || !MayPileUp(scene, *life)) continue;
@@ -67,9 +66,9 @@ bool IsGraph(const Pile& pile) { return pile.blocks > 1 || pile.graph_made; }
 
 Cause OfPile(const Scene& scene, const Pile& pile) {
   Cause cause;
+  cause.grows = true;
   cause.bytes = BytesOf(pile.lives);
-  cause.place = CommonPlace(scene.detail(), pile.lives);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), pile.lives.front()->site);
+  cause.place = CommonPlaceOrFirst(scene.detail(), pile.lives);
   const uint64_t each = cause.bytes / pile.passes.size();
   cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
                    AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +

@@ -39,8 +39,7 @@ Found PastPyTorch(const Scene& scene) {
   if (!has_tensors || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "past_pytorch";
   cause.title = "Memory was taken past PyTorch";
-  cause.place = CommonPlace(scene.detail(), others);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), others.front()->site);
+  cause.place = CommonPlaceOrFirst(scene.detail(), others);
   cause.evidence = AdviceText(cause.bytes) + " are not PyTorch's: they were asked of the driver" +
                    (library.empty() ? "" : " through " + library) + ", by " +
                    LargestPlaces(scene.detail(), others) +

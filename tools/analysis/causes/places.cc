@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "tools/analysis/advice_words.h"
 
 namespace vramstow {
@@ -26,7 +25,7 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
   }
   std::string place;
   for (size_t depth = 0; !here.empty(); ++depth) {
-    absl::flat_hash_map<uint32_t, uint64_t> by_line;
+    std::map<uint32_t, uint64_t> by_line;
     for (const Life* life : here) {
       const std::vector<CodeLine>& own = detail.sites[life->site].own;
       if (depth < own.size()) by_line[own[depth].text] += life->size;
@@ -44,6 +43,11 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
     });
   }
   return place;
+}
+
+std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives) {
+  const std::string place = CommonPlace(detail, lives);
+  return place.empty() ? PlaceOf(detail, lives.front()->site) : place;
 }
 
 std::string PlaceOf(const Detail& detail, uint32_t site) {

@@ -16,6 +16,8 @@ namespace vramstow {
 // `stops_at_model`: the line that calls the model, not one inside of it.
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
                         bool stops_at_model = false);
+// The same; where they have none in common, the place of the first block. Not for no blocks.
+std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives);
 // The innermost line of the program in the site's call stack; else the site's name.
 std::string PlaceOf(const Detail& detail, uint32_t site);
 // The three places with most of it, with their bytes.

@@ -34,7 +34,7 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
 }
 
 bool Scene::IsLarge(uint64_t bytes) const {
-  return bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
+  return bytes > 0 && bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
 }
 
 uint64_t BytesOf(const std::vector<const Life*>& lives) {

@@ -150,8 +150,7 @@ Found Activations(const Scene& scene) {
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "activations";
   cause.title = "The activations of one batch are too many";
-  cause.place = CommonPlace(scene.detail(), activations);
-  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), activations.front()->site);
+  cause.place = CommonPlaceOrFirst(scene.detail(), activations);
   cause.evidence = AdviceText(bytes) + " were made in this pass and wait for its backward pass: " +
                    LargestPlaces(scene.detail(), activations) + ".";
   cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
