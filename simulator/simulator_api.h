@@ -52,6 +52,9 @@ enum VramstowSimulatorUse {
   kVramstowSimulatorReads = 1,
   kVramstowSimulatorWrites = 2,
   kVramstowSimulatorFills = 4,  // every byte is written, and none was wanted before
+  // With kVramstowSimulatorFills: every byte becomes zero. A task that does only this needs no
+  // `run` and is done whatever its size.
+  kVramstowSimulatorZeroes = 8,
 };
 struct vramstowSimulatorRange {
   uint64_t address;

@@ -78,12 +78,26 @@ bool ParseOperations(std::string_view value, uint64_t* operations) {
   return true;
 }
 
+// "13.3" is 13030.
+bool ParseCudaVersion(std::string_view value, int* version) {
+  const size_t dot = value.find('.');
+  uint64_t major = 0;
+  uint64_t minor = 0;
+  if (dot == std::string_view::npos || !ParseNumber(value.substr(0, dot), &major) ||
+      !ParseNumber(value.substr(dot + 1), &minor) || major < 11 || major > 99 || minor > 9) {
+    return false;
+  }
+  *version = static_cast<int>(major * 1000 + minor * 10);
+  return true;
+}
+
 bool ParseWithout(std::string_view value, Spec* spec) {
   static constexpr struct {
     const char* name;
     uint32_t bit;
-  } kNames[] = {{"vmm", kVmm}, {"host-vmm", kHostVmm}, {"event-context", kEventContext},
-                {"ipc", kIpc}, {"peer", kPeer},        {"mempool", kMemoryPools}};
+  } kNames[] = {
+      {"vmm", kVmm},   {"host-vmm", kHostVmm},    {"event-context", kEventContext}, {"ipc", kIpc},
+      {"peer", kPeer}, {"mempool", kMemoryPools}, {"shareable", kShareable}};
   for (const auto& entry : kNames) {
     if (value == entry.name) {
       spec->without |= entry.bit;
@@ -185,7 +199,19 @@ constexpr OptionParser kOptions[] = {
        spec->share = std::string(value);
        return !value.empty();
      }},
-    {"without", nullptr, "one of vmm, host-vmm, event-context, ipc, peer, mempool",
+    {"cuda", nullptr, "a version such as 12.4",
+     "the version of CUDA that the driver says it is of; default 13.2",
+     [](std::string_view value, Spec* spec) {
+       return ParseCudaVersion(value, &spec->cuda_version);
+     }},
+    {"exit", nullptr, "normal or strict",
+     "strict: shutting down takes the driver a while, and a call of another thread from then on "
+     "ends the process with SIGABRT, as a crash in the driver would",
+     [](std::string_view value, Spec* spec) {
+       spec->strict_exit = value == "strict";
+       return value == "normal" || value == "strict";
+     }},
+    {"without", nullptr, "one of vmm, host-vmm, event-context, ipc, peer, mempool, shareable",
      "a capability that the card lacks; may be given again", ParseWithout},
 };
 

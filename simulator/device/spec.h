@@ -19,6 +19,8 @@ namespace vramstow::simulator {
 inline constexpr char kSpecVariable[] = "VRAMSTOW_SIMULATE";
 inline constexpr char kDefaultSpec[] = "h200";
 inline constexpr int kDevicesMax = 16;
+// The version of CUDA whose driver is simulated, whatever headers this was built with.
+inline constexpr int kCudaVersion = 13020;
 
 // What a card or driver may lack; without=vmm switches one off.
 enum Capability : uint32_t {
@@ -28,6 +30,7 @@ enum Capability : uint32_t {
   kIpc = 1u << 3,           // cuIpc*
   kPeer = 1u << 4,          // peer access
   kMemoryPools = 1u << 5,   // stream-ordered allocation
+  kShareable = 1u << 6,     // cuMemCreate of memory for other processes, which is said to be there
 };
 
 // One fail= option: which call fails, and when.
@@ -56,6 +59,8 @@ struct Spec {
   bool list_kernels = false;                   // at exit, name the kernels without effect
   bool adversarial = false;
   uint32_t without = 0;  // Capability bits
+  int cuda_version = kCudaVersion;
+  bool strict_exit = false;
   std::string call_log;  // path, %p stands for the process id; empty: none
   std::string share;     // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;

@@ -38,6 +38,7 @@ struct Physical {
   int mappings = 0;
   int file = -1;          // a file of its own, once it is shared; -1: its device's file
   bool imported = false;  // made by another process, which it is charged to
+  bool sync_memops = false;
 };
 
 struct Mapping {

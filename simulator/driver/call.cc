@@ -1,6 +1,12 @@
 #include "simulator/driver/call.h"
 
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <string_view>
+
+#include "simulator/driver/functions.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -14,7 +20,28 @@ CUresult CheckContext(const Context* context, Needs needs) {
   return needs == Needs::kContext ? context->sticky : CUDA_SUCCESS;
 }
 
+// exit=strict: what a real driver makes of a call while it shuts down is anybody's guess.
+void CheckExit(const DriverGlobals& globals) {
+  const uint64_t exiting = globals.strict_exit.load(std::memory_order_relaxed);
+  if (exiting == 0 || exiting == static_cast<uint64_t>(pthread_self())) return;
+  fprintf(stderr,
+          "vramstow: the simulated driver was called by another thread while it shuts down.\n");
+  abort();
+}
+
 }  // namespace
+
+// In this order: a child is told that of its parent's end it knows nothing.
+int RefusalOfAllCalls() {
+  const DriverGlobals& globals = Globals();
+  if (globals.forked.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_INITIALIZED;
+  if (globals.shut_down.load(std::memory_order_relaxed)) {
+    CheckExit(globals);
+    return CUDA_ERROR_DEINITIALIZED;
+  }
+  const bool initialized = globals.initialized.load(std::memory_order_acquire);
+  return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
 
 // Whether the lock is taken depends on what is asked first, which the analysis cannot follow: from
 // here to the end of the call, locked_ says whether it is held.
@@ -24,16 +51,8 @@ Call::Call(const char* name, Needs needs) VRAMSTOW_NO_LOCK_ANALYSIS : globals_(G
                                                                       profiler_(Profiler()) {
   if (profiler_ != nullptr) Enter();
   const ThreadState& thread = CurrentThread();
-  // In this order: a child is told that of its parent's end it knows nothing.
-  if (globals_.forked.load(std::memory_order_relaxed)) {  // NOLINT(bugprone-branch-clone)
-    refused_ = CUDA_ERROR_NOT_INITIALIZED;
-  } else if (globals_.shut_down.load(std::memory_order_relaxed)) {
-    refused_ = CUDA_ERROR_DEINITIALIZED;
-  } else if (!globals_.initialized.load(std::memory_order_acquire)) {
-    refused_ = CUDA_ERROR_NOT_INITIALIZED;
-  } else if (thread.inside_callback) {
-    refused_ = CUDA_ERROR_NOT_PERMITTED;
-  }
+  refused_ = static_cast<CUresult>(RefusalOfAllCalls());
+  if (refused_ == CUDA_SUCCESS && thread.inside_callback) refused_ = CUDA_ERROR_NOT_PERMITTED;
   if (refused_ != CUDA_SUCCESS) return;
 
   globals_.mutex.Lock();

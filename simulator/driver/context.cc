@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/driver/functions.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/ipc.h"
 #include "simulator/driver/module.h"
@@ -94,6 +95,12 @@ CUresult Push(Call& call, Context* context) {
   if (thread.depth == kContextStackMax) return CUDA_ERROR_INVALID_VALUE;
   thread.stack[thread.depth++] = context;
   return CUDA_SUCCESS;
+}
+
+// These cards run everything everywhere.
+CUresult RefuseAffinity() {
+  const int refusal = RefusalOfAllCalls();
+  return refusal != 0 ? static_cast<CUresult>(refusal) : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
 CUresult CreateContext(CUcontext* handle, unsigned flags, CUdevice device, unsigned api_version) {
@@ -192,15 +199,13 @@ CUresult cuCtxCreate_v2(CUcontext* handle, unsigned int flags, CUdevice device) 
 
 CUresult cuCtxCreate_v3(CUcontext* handle, CUexecAffinityParam* affinity, int affinities,
                         unsigned int flags, CUdevice device) {
-  if (affinity != nullptr && affinities > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  if (affinity != nullptr && affinities > 0) return RefuseAffinity();
   return CreateContext(handle, flags, device, 3020);
 }
 
 CUresult cuCtxCreate_v4(CUcontext* handle, CUctxCreateParams* parameters, unsigned int flags,
                         CUdevice device) {
-  if (parameters != nullptr && parameters->numExecAffinityParams > 0) {
-    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-  }
+  if (parameters != nullptr && parameters->numExecAffinityParams > 0) return RefuseAffinity();
   return CreateContext(handle, flags, device, 3020);
 }
 
@@ -391,7 +396,7 @@ CUresult cuCtxResetPersistingL2Cache(void) {
 
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
   (void)affinity, (void)type;
-  return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return RefuseAffinity();
 }
 
 }  // extern "C"

@@ -5,6 +5,7 @@
 
 #include "simulator/driver/attributes.h"
 #include "simulator/driver/call.h"
+#include "simulator/driver/functions.h"
 #include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
@@ -106,7 +107,9 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
 
 CUresult cuDeviceGetLuid(char* luid, unsigned int* node_mask, CUdevice device) {
   (void)luid, (void)node_mask, (void)device;
-  return CUDA_ERROR_NOT_SUPPORTED;  // of Windows only
+  const int refusal = RefusalOfAllCalls();
+  // Of Windows only.
+  return refusal != 0 ? static_cast<CUresult>(refusal) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {

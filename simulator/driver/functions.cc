@@ -20,6 +20,7 @@ namespace {
 constexpr int kNotSupported = 801;
 
 int RefuseUnsupported(const char* name, std::atomic<bool>* said) {
+  if (const int refusal = RefusalOfAllCalls(); refusal != 0) return refusal;
   if (!said->exchange(true)) {
     fprintf(stderr, "vramstow: the simulated card does not support %s.\n", name);
   }

@@ -23,6 +23,10 @@ struct DriverFunctions {
 };
 DriverFunctions AllDriverFunctions();
 
+// Why no call can be served now, as a result of the driver: before cuInit, after the end, in a
+// forked child. 0: calls are served.
+int RefusalOfAllCalls();
+
 }  // namespace vramstow::simulator
 
 #endif  // VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_

@@ -21,6 +21,7 @@ struct Pointer {
 
   bool Known() const { return block != nullptr || mapping != nullptr; }
   bool OnHost() const {
+    if (physical != nullptr) return physical->device == kHost;
     return block != nullptr && !block->OnDevice() && block->kind != BlockKind::kManaged;
   }
 };
@@ -37,8 +38,9 @@ Pointer Look(Call& call, CUdeviceptr address) {
 }
 
 int DeviceOf(const Pointer& pointer) {
-  if (pointer.physical != nullptr)
-    return pointer.physical->device == kHost ? 0 : pointer.physical->device;
+  if (pointer.physical != nullptr) {
+    return pointer.physical->device == kHost ? CU_DEVICE_CPU : pointer.physical->device;
+  }
   if (pointer.block == nullptr) return kNoDevice;
   if (pointer.block->device != kHost) return pointer.block->device;
   return static_cast<const Context*>(pointer.block->owner)->device;
@@ -105,7 +107,6 @@ CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
       Put(data, block == nullptr ? nullptr : const_cast<void*>(block->owner));
       break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      // Mapped memory is the device's, wherever its bytes are.
       Put<unsigned>(data, !pointer.Known()   ? 0
                           : pointer.OnHost() ? CU_MEMORYTYPE_HOST
                                              : CU_MEMORYTYPE_DEVICE);
@@ -121,7 +122,8 @@ CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
       Put<uint64_t>(data, pointer.address);
       break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      Put<unsigned>(data, block != nullptr && block->sync_memops);
+      Put<unsigned>(data, (block != nullptr && block->sync_memops) ||
+                              (pointer.physical != nullptr && pointer.physical->sync_memops));
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       Put<uint64_t>(data, IdOf(pointer));
@@ -210,11 +212,18 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
     if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    Block* block = call.machine().memory.FindAround(address);
-    if (block == nullptr || !block->OnDevice()) return CUDA_ERROR_INVALID_VALUE;
     unsigned wish = 0;
     memcpy(&wish, value, sizeof(wish));
-    block->sync_memops = wish != 0;
+    Block* block = call.machine().memory.FindAround(address);
+    if (block != nullptr && block->OnDevice()) {
+      block->sync_memops = wish != 0;
+      return CUDA_SUCCESS;
+    }
+    VirtualMemory& memory = call.machine().virtual_memory;
+    const Mapping* mapping = memory.FindMapping(address);
+    Physical* physical = mapping == nullptr ? nullptr : memory.Find(mapping->physical);
+    if (physical == nullptr || physical->device == kHost) return CUDA_ERROR_INVALID_VALUE;
+    physical->sync_memops = wish != 0;
     return CUDA_SUCCESS;
   });
 }

@@ -10,16 +10,14 @@
 namespace vramstow::simulator {
 namespace {
 
-// The version of the CUDA driver that is simulated, whatever headers this was built with.
-constexpr int kDriverVersion = 13020;
-
 struct Found {
   void (*symbol)() = nullptr;
   bool name_known = false;
 };
 
-// The newest form that `version` has, of the kind of default stream that is asked for; a function
-// without a stream has only one kind.
+// The newest form that `version` has, of the kind of default stream that is asked for. A function
+// without a stream has only one kind; one that has both gives no legacy form in place of the other,
+// which came with CUDA 7.
 Found FindFunction(const char* name, int version, bool per_thread) {
   const DriverFunctions table = AllDriverFunctions();
   const DriverFunction* end = table.rows + table.count;
@@ -27,25 +25,58 @@ Found FindFunction(const char* name, int version, bool per_thread) {
       table.rows, end, name,
       [](const DriverFunction& left, const char* right) { return strcmp(left.name, right) < 0; });
   Found legacy;
-  Found own;
+  Found own;  // per-thread
   for (; row != end && strcmp(row->name, name) == 0; ++row) {
     Found& found = row->stream == DefaultStream::kPerThread ? own : legacy;
     found.name_known = true;
     if (row->version <= version) found.symbol = row->symbol;
   }
-  // Where there is no per-thread form (yet), the legacy one is meant.
-  return per_thread && own.symbol != nullptr ? own : legacy;
+  return per_thread && own.name_known ? own : legacy;
 }
 
-CUresult GetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags,
-                        CUdriverProcAddressQueryResult* status) {
-  if (symbol == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+// A version that is newer than the driver is no error: the driver gives the newest form it has.
+CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags, Found* found) {
   constexpr cuuint64_t kFlags =
       CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  if ((flags & ~kFlags) != 0 || version > kDriverVersion) return CUDA_ERROR_INVALID_VALUE;
-  const Found found =
-      FindFunction(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
-  // A name or version that is not there is documented as a success that gives null.
+  if (symbol == nullptr || function == nullptr || (flags & ~kFlags) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  *found = FindFunction(symbol, version, per_thread);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+}  // namespace vramstow::simulator
+
+using vramstow::simulator::Found;
+using vramstow::simulator::Look;
+
+extern "C" {
+
+CUresult cuDriverGetVersion(int* version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = vramstow::simulator::SaidCudaVersion();
+  return CUDA_SUCCESS;
+}
+
+// The form before CUDA 12: what is not there is an error, and the caller's place stays as it is.
+#undef cuGetProcAddress
+CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
+  Found found;
+  const CUresult result = Look(symbol, function, version, flags, &found);
+  if (result != CUDA_SUCCESS) return result;
+  if (found.symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
+  *function = reinterpret_cast<void*>(found.symbol);
+  return CUDA_SUCCESS;
+}
+
+// What is not there is documented as a success that gives null.
+CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
+  Found found;
+  const CUresult result = Look(symbol, function, version, flags, &found);
+  if (result != CUDA_SUCCESS) return result;
   *function = reinterpret_cast<void*>(found.symbol);
   if (status != nullptr) {
     *status = found.symbol != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS
@@ -53,29 +84,6 @@ CUresult GetProcAddress(const char* symbol, void** function, int version, cuuint
                                       : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   }
   return CUDA_SUCCESS;
-}
-
-}  // namespace
-}  // namespace vramstow::simulator
-
-using vramstow::simulator::GetProcAddress;
-
-extern "C" {
-
-CUresult cuDriverGetVersion(int* version) {
-  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *version = vramstow::simulator::kDriverVersion;
-  return CUDA_SUCCESS;
-}
-
-#undef cuGetProcAddress
-CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
-  return GetProcAddress(symbol, function, version, flags, nullptr);
-}
-
-CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult* status) {
-  return GetProcAddress(symbol, function, version, flags, status);
 }
 
 // Tables behind private identifiers are no part of the public contract: there are none here.

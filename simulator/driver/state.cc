@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <mutex>
 
@@ -14,8 +15,18 @@ namespace {
 
 void NoteFork() { Globals().forked = true; }
 
+// A teardown that takes as long as a real one may, so that calls of other threads fall into it.
+void LingerInExit() {
+  const timespec a_while = {0, 200'000'000};
+  nanosleep(&a_while, nullptr);
+}
+
 void NoteExit() {
   Globals().shut_down = true;
+  if (Globals().exit_is_strict) {
+    Globals().strict_exit = static_cast<uint64_t>(pthread_self());
+    LingerInExit();
+  }
   if (Tenancy* tenancy = Globals().tenancy) tenancy->Leave();
 }
 
@@ -32,6 +43,11 @@ void ShareCards(State* state) {
     return;
   }
   state->machine->memory.Share(tenancy, state->machine->spec().cards);
+}
+
+const char* SpecText() {
+  const char* text = getenv(kSpecVariable);
+  return text == nullptr || *text == '\0' ? kDefaultSpec : text;
 }
 
 }  // namespace
@@ -62,12 +78,20 @@ ThreadState& CurrentThread() {
   return thread;
 }
 
+int SaidCudaVersion() {
+  try {
+    Spec spec;
+    std::string error;
+    return ParseSpec(SpecText(), &spec, &error) ? spec.cuda_version : kCudaVersion;
+  } catch (...) {
+    return kCudaVersion;
+  }
+}
+
 CUresult StartMachine(State* state) {
-  const char* text = getenv(kSpecVariable);
-  if (text == nullptr || *text == '\0') text = kDefaultSpec;
   Spec spec;
   std::string error;
-  if (!ParseSpec(text, &spec, &error)) {
+  if (!ParseSpec(SpecText(), &spec, &error)) {
     fprintf(stderr, "vramstow: %s\n", error.c_str());
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -80,6 +104,7 @@ CUresult StartMachine(State* state) {
   }
   state->devices.resize(spec.cards.size());
   ShareCards(state);
+  Globals().exit_is_strict = state->machine->spec().strict_exit;
   pthread_atfork(nullptr, nullptr, NoteFork);
   atexit(NoteExit);
   return CUDA_SUCCESS;

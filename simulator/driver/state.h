@@ -135,6 +135,8 @@ class DriverGlobals {
 
   std::atomic<bool> initialized{false};
   std::atomic<bool> shut_down{false};
+  std::atomic<bool> exit_is_strict{false};
+  std::atomic<uint64_t> strict_exit{0};  // the thread that shuts the driver down; 0: no matter
   std::atomic<bool> forked{false};
   std::atomic<Tenancy*> tenancy{nullptr};  // null: the cards are not shared
 
@@ -162,6 +164,8 @@ ThreadState& CurrentThread();
 
 // Reads the SPEC and makes the machine. Called with the lock held.
 CUresult StartMachine(State* state);
+// The version of CUDA that the driver says it is of, also before cuInit.
+int SaidCudaVersion();
 
 // Who shares the machine's cards; null: nobody can. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);

@@ -51,6 +51,7 @@ class Task : public Work {
 
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS || !IsThere()) return;
+    if (OnlyZeroes()) return Clean();
     const char* origin = FindOrigin();
     const char* reason = Refuse(origin);
     if (reason == nullptr) {
@@ -79,6 +80,23 @@ class Task : public Work {
                  Result::kSuccess &&
              contents.Translate(range.address, range.bytes, write) != nullptr;
     });
+  }
+
+  // Pages of zeros cost the host nothing, so that such a task is not measured by its size.
+  bool OnlyZeroes() const {
+    const auto zeroes = [](const vramstowSimulatorRange& range) {
+      return (range.use & kVramstowSimulatorZeroes) != 0;
+    };
+    return !ranges_.empty() && std::all_of(ranges_.begin(), ranges_.end(), zeroes);
+  }
+
+  // What is filled reads as zeros, and as computed.
+  void Clean() {
+    for (const vramstowSimulatorRange& range : ranges_) {
+      if ((range.use & kVramstowSimulatorFills) != 0) {
+        state_->machine->contents.Fill(range.address, 0, 1, range.bytes);
+      }
+    }
   }
 
   // Who left out what is read; null: nobody did.
@@ -132,11 +150,7 @@ class Task : public Work {
 
   // What lay there before must not be taken for a result.
   void LeaveOut(const char* by) {
-    for (const vramstowSimulatorRange& range : ranges_) {
-      if ((range.use & kVramstowSimulatorFills) != 0) {
-        state_->machine->contents.Fill(range.address, 0, 1, range.bytes);
-      }
-    }
+    Clean();
     MarkWrites(by);
   }
 

@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <string.h>
 
+#include "simulator/driver/functions.h"
+
 namespace {
 
 constexpr cuuint32_t kRankMax = 5;
@@ -19,6 +21,8 @@ struct Tensor {
   const cuuint64_t* strides;  // rank - 1 of them, in bytes
   const cuuint32_t* steps;
 };
+
+CUresult RefusalNow() { return static_cast<CUresult>(vramstow::simulator::RefusalOfAllCalls()); }
 
 // The rules of cuTensorMapEncodeTiled that need no knowledge of the device.
 bool IsRight(const Tensor& tensor) {
@@ -59,6 +63,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+  if (RefusalNow() != CUDA_SUCCESS) return RefusalNow();
   const Tensor tensor = {type, rank, address, extents, strides, steps};
   if (box == nullptr || !IsRight(tensor)) return CUDA_ERROR_INVALID_VALUE;
   for (cuuint32_t i = 0; i < rank; ++i) {
@@ -74,6 +79,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
                                  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                  CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+  if (RefusalNow() != CUDA_SUCCESS) return RefusalNow();
   constexpr cuuint32_t kPixelsMax = 1024;
   // Documented: of tensors of three dimensions and more.
   if (rank < 3 || lower == nullptr || upper == nullptr || channels == 0 || channels > kBoxMax ||
@@ -84,6 +90,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
+  if (RefusalNow() != CUDA_SUCCESS) return RefusalNow();
   const auto number = reinterpret_cast<uintptr_t>(address);
   if (map == nullptr || number == 0 || number % 16 != 0) return CUDA_ERROR_INVALID_VALUE;
   memcpy(map->opaque, &number, sizeof(number));

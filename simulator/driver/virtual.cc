@@ -18,9 +18,10 @@ bool ReadLocation(Call& call, const CUmemLocation& location, int* device) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       *device = location.id;
       return IsDevice(call, location.id);
-    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST:  // since CUDA 13.0
       *device = kHost;
-      return (call.machine().spec().without & kHostVmm) == 0;
+      return (call.machine().spec().without & kHostVmm) == 0 &&
+             call.machine().spec().cuda_version >= 13000;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:  // this machine is one node
       *device = kHost;
       return location.id == 0 && (call.machine().spec().without & kHostVmm) == 0;
@@ -40,6 +41,10 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   }
   const auto types = static_cast<unsigned>(properties->requestedHandleTypes);
   if ((types & ~kFileHandle) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  // As virtual cards and sandboxes do, whose attributes say otherwise.
+  if (types != 0 && (call.machine().spec().without & kShareable) != 0) {
+    return CUDA_ERROR_NOT_PERMITTED;
+  }
   if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && types != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;  // documented: such memory is not for other processes
   }

@@ -30,6 +30,7 @@ class Lists:
     """What is kept by hand (functions.txt)."""
 
     newer: str = ""  # function pointer types, as a header would have them
+    absent: set[str] = field(default_factory=set)  # names that the driver lacks on this platform
     refused: set[str] = field(default_factory=set)  # per-thread forms that are not served
     passed_on: dict[str, str] = field(default_factory=dict)  # per-thread form -> another form
 
@@ -42,12 +43,14 @@ def read_lists(path: Path) -> Lists:
             continue
         if words[0] == "typedef":
             lists.newer += line + "\n"
+        elif words[0] == "absent":
+            lists.absent.update(words[1:])
         elif words[0] == "refused":
             lists.refused.update(words[1:])
         elif words[0] == "forward" and len(words) == 3:
             lists.passed_on[words[1]] = words[2]
         else:
-            raise SystemExit(f"{path}:{number}: a line is a typedef, refused or forward")
+            raise SystemExit(f"{path}:{number}: a line is a typedef, absent, refused or forward")
     return lists
 
 
@@ -117,7 +120,8 @@ def main() -> None:
     text = cuda_headers.read(options.include, HEADERS)
     by_name = defaultdict(list)
     for form in cuda_headers.driver_forms(text + lists.newer):
-        by_name[form.name].append(form)
+        if form.name not in lists.absent:
+            by_name[form.name].append(form)
     options.functions.write_text(write_functions(by_name))
     options.per_thread.write_text(write_per_thread(by_name, lists))
 

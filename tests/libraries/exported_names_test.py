@@ -72,7 +72,12 @@ def family_of(site_packages: Path) -> str | None:
 
 
 def stand_ins(site_packages: Path) -> dict[str, str]:
-    return FAMILIES[family_of(site_packages) or "13"]
+    found = dict(FAMILIES[family_of(site_packages) or "13"])
+    older = "nvidia/cudnn/lib/libcudnn.so.8"
+    if (site_packages / older).exists():
+        del found["libcudnn.so.9"]
+        found["libcudnn.so.8"] = older
+    return found
 
 
 def without_real_ones(site_packages: Path) -> list[Path]:
@@ -204,7 +209,7 @@ def main() -> int:
         return SKIPPED
     exported = {
         name: dynamic_symbols(simulator / name, "--defined-only")
-        for name in (*FAMILIES[family], *UNVERSIONED)
+        for name in (*stand_ins(site_packages), *UNVERSIONED)
     }
     failures = check_wanted(exported, site_packages)
     failures += check_complete(exported, site_packages)

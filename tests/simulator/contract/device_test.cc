@@ -217,6 +217,44 @@ TEST_F(EntryPointTest, PerThreadFlagGivesThePerThreadForm) {
       << "a function without a stream has one form";
 }
 
+TEST_F(EntryPointTest, PerThreadFlagGivesNoLegacyFormInPlaceOfAPerThreadOne) {
+  void* found = &found;
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+  const auto flag = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  ASSERT_OK(driver_.cuGetProcAddress("cuLaunchKernel", &found, 6050, flag, &status));
+  EXPECT_EQ(nullptr, found) << "per-thread forms came with CUDA 7";
+  EXPECT_EQ(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, status);
+}
+
+TEST_F(EntryPointTest, ANewerVersionThanTheDriversGivesItsNewestForm) {
+  void* known = nullptr;
+  void* newer = nullptr;
+  CUdriverProcAddressQueryResult status;
+  ASSERT_OK(driver_.cuGetProcAddress("cuMemAlloc", &known, 12000, 0, &status));
+  ASSERT_OK(driver_.cuGetProcAddress("cuMemAlloc", &newer, 99990, 0, &status));
+  EXPECT_EQ(known, newer);
+  EXPECT_EQ(CU_GET_PROC_ADDRESS_SUCCESS, status);
+}
+
+TEST_F(EntryPointTest, TheOlderFormAnswersWithAnErrorAndLeavesThePlaceAlone) {
+  using Older = CUresult (*)(const char*, void**, int, cuuint64_t);
+  void* older = nullptr;
+  CUdriverProcAddressQueryResult status;
+  ASSERT_OK(driver_.cuGetProcAddress("cuGetProcAddress", &older, 11030, 0, &status));
+  void* found = &found;
+  EXPECT_CUDA(CUDA_ERROR_NOT_FOUND,
+              reinterpret_cast<Older>(older)("cuNoSuchFunction", &found, 12000, 0));
+  EXPECT_EQ(&found, found);
+}
+
+TEST_F(EntryPointTest, FunctionsOfOtherPlatformsAreNotThere) {
+  void* found = &found;
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+  ASSERT_OK(driver_.cuGetProcAddress("cuWGLGetDevice", &found, 12000, 0, &status));
+  EXPECT_EQ(nullptr, found);
+  EXPECT_EQ(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, status);
+}
+
 TEST_F(EntryPointTest, StatusSaysWhyThereIsNone) {
   void* found = &found;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;

@@ -69,6 +69,12 @@ def test_refused_forms_are_in_the_table_and_pass_nothing_on(tmp_path: Path) -> N
     assert "return cuCopy(to, from, bytes);" in forwards
 
 
+def test_absent_names_are_nowhere(tmp_path: Path) -> None:
+    functions, forwards = driver(tmp_path, "absent cuWait\n")
+    assert functions and not any("cuWait" in line for line in functions)
+    assert "cuWait" not in forwards
+
+
 def test_a_line_of_another_kind_is_told(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("# fine\nforward cuWait_ptsz\n")
     result = run(

@@ -160,6 +160,22 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
             }));
 }
 
+TEST(TaskTest, ZeroesAreWrittenWhateverTheirSizeAndCountAsComputed) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,effects=4KiB,allowance=0", [] {
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(8192));
+              scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
+              scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 0);
+              // It takes the mark from what was left out before.
+              scene.Append(1, kVramstowSimulatorFills, 8192, kVramstowSimulatorDone, false);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 1);
+              scene.Append(1, kVramstowSimulatorFills | kVramstowSimulatorZeroes, 8192);
+              CHECK_IN_CHILD(scene.Read() == 0 && scene.api.count_reads() == 1);
+              return 0;
+            }));
+}
+
 TEST(TaskTest, AnAssertionBreaksTheContextAsOnACard) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
               Scene scene;

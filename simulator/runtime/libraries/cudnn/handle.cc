@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "simulator/runtime/libraries/common/kernels.h"
@@ -130,8 +131,10 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* streamId) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Since release 9 the major number has a factor of its own.
 size_t cudnnGetVersion(void) {
-  return kCudnnVersion.major * 10000 + kCudnnVersion.minor * 100 + kCudnnVersion.patch;
+  return kCudnnVersion.major * (kCudnnVersion.major < 9 ? 1000 : 10000) +
+         kCudnnVersion.minor * 100 + kCudnnVersion.patch;
 }
 
 // The newest compute capability that this release knows, 12.1, as its header numbers it.
@@ -168,6 +171,30 @@ void cudnnGetLastErrorString(char* message, size_t max_size) {
     vramstow::simulator::last_error[0] = '\0';
   }
 }
+
+#if defined(VRAMSTOW_CUDNN_8)
+
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+  constexpr const char* kNames[] = {"CUDNN_STATUS_SUCCESS",
+                                    "CUDNN_STATUS_NOT_INITIALIZED",
+                                    "CUDNN_STATUS_ALLOC_FAILED",
+                                    "CUDNN_STATUS_BAD_PARAM",
+                                    "CUDNN_STATUS_INTERNAL_ERROR",
+                                    "CUDNN_STATUS_INVALID_VALUE",
+                                    "CUDNN_STATUS_ARCH_MISMATCH",
+                                    "CUDNN_STATUS_MAPPING_ERROR",
+                                    "CUDNN_STATUS_EXECUTION_FAILED",
+                                    "CUDNN_STATUS_NOT_SUPPORTED",
+                                    "CUDNN_STATUS_LICENSE_ERROR",
+                                    "CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING",
+                                    "CUDNN_STATUS_RUNTIME_IN_PROGRESS",
+                                    "CUDNN_STATUS_RUNTIME_FP_OVERFLOW",
+                                    "CUDNN_STATUS_VERSION_MISMATCH"};
+  const auto number = static_cast<size_t>(status);
+  return number < std::size(kNames) ? kNames[number] : "CUDNN_UNKNOWN_STATUS";
+}
+
+#else
 
 #define VRAMSTOW_STATUS_NAME(status) \
   case status:                       \
@@ -210,6 +237,8 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
       return "CUDNN_UNKNOWN_STATUS";
   }
 }
+
+#endif
 
 // Messages of cuDNN's own log: there are none; what is set is forgotten, as with logging switched
 // off.
