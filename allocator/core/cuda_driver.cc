@@ -12,19 +12,32 @@ constexpr int kMostPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
 
+// The driver will not make such memory, whatever it said before: virtual cards and sandboxes have
+// all of it but what leaves them.
+bool IsRefusal(CUresult result) {
+  return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED ||
+         result == CUDA_ERROR_NOT_PERMITTED;
+}
+
+// What one can do without. False: there is nothing left of it.
+bool TakeOneAway(CUmemAllocationProp* properties) {
+  if (properties->allocFlags.gpuDirectRDMACapable != 0) {
+    properties->allocFlags.gpuDirectRDMACapable = 0;
+    return true;
+  }
+  const bool exportable = properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
+  properties->requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  return exportable;
+}
+
 }  // namespace
 
 class CudaDriver::Current {
  public:
   explicit Current(const CudaDriver* driver) : driver_(driver) {
-    CUcontext now = nullptr;
-    result_ = CUDA_SUCCESS;
-    if (driver_->context_gone_.load(std::memory_order_acquire)) return;
-    result_ = driver_->functions_.CtxGetCurrent(&now);
-    if (result_ != CUDA_SUCCESS || now == driver_->context_) return;
-    result_ = driver_->functions_.CtxPushCurrent(driver_->context_);
-    pushed_ = result_ == CUDA_SUCCESS;
+    if (!driver_->context_gone_.load(std::memory_order_acquire)) Make(driver_->context_);
   }
+  Current(const CudaDriver* driver, CUcontext context) : driver_(driver) { Make(context); }
   ~Current() {
     CUcontext popped = nullptr;
     if (pushed_) driver_->functions_.CtxPopCurrent(&popped);
@@ -36,8 +49,16 @@ class CudaDriver::Current {
   DriverResult result() const { return result_; }
 
  private:
+  void Make(CUcontext context) {
+    CUcontext now = nullptr;
+    result_ = driver_->functions_.CtxGetCurrent(&now);
+    if (result_ != CUDA_SUCCESS || now == context) return;
+    result_ = driver_->functions_.CtxPushCurrent(context);
+    pushed_ = result_ == CUDA_SUCCESS;
+  }
+
   const CudaDriver* driver_;
-  CUresult result_;
+  CUresult result_ = CUDA_SUCCESS;
   bool pushed_ = false;
 };
 
@@ -76,6 +97,8 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.StreamCreate, "cuStreamCreate", false);
   look(&functions_.StreamDestroy, "cuStreamDestroy_v2", false);
   look(&functions_.StreamSynchronize, "cuStreamSynchronize", false);
+  look(&functions_.StreamGetCtx, "cuStreamGetCtx", false);
+  look(&functions_.StreamWaitEvent, "cuStreamWaitEvent", false);
   return missing_ == nullptr;
 }
 
@@ -127,6 +150,12 @@ CUmemAllocationProp CudaDriver::Properties() const {
   return properties;
 }
 
+// From now on memory is asked for with these.
+void CudaDriver::Settle(const CUmemAllocationProp& properties) const {
+  exportable_ = properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
+  rdma_ = properties.allocFlags.gpuDirectRDMACapable != 0;
+}
+
 // What every entry does first.
 #define VRAMSTOW_CUDA_CALL()             \
   const CudaDriver* driver = Self(self); \
@@ -142,20 +171,17 @@ void CudaDriver::FillMemory() {
     const bool vmm = driver->HasVirtualMemory();
     size_t granularity = 0;
     if (vmm) {
-      const CUmemAllocationProp properties = driver->Properties();
-      result = driver->functions_.MemGetAllocationGranularity(&granularity, &properties,
-                                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+      CUmemAllocationProp properties = driver->Properties();
+      do {
+        result = driver->functions_.MemGetAllocationGranularity(&granularity, &properties,
+                                                                CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+      } while (IsRefusal(result) && TakeOneAway(&properties));
       if (result != CUDA_SUCCESS) return result;
     }
-    CUmemLocation host{};
     const bool copies = vmm && driver->CanCopy();
-    *out = {total,
-            granularity,
-            static_cast<int16_t>(driver->device_),
-            vmm,
-            copies && driver->HostLocation(&host),
-            copies,
-            true};
+    CUmemLocation places[kMostHostPlaces] = {};
+    const bool host = copies && driver->ListHostPlaces(places) != 0;
+    *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm, host, copies, true};
     return kDriverSuccess;
   };
   table_.memory_info = [](void* self, uint64_t* free, uint64_t* total) -> DriverResult {
@@ -176,9 +202,13 @@ void CudaDriver::FillMemory() {
   };
   table_.create = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    const CUmemAllocationProp properties = driver->Properties();
+    CUmemAllocationProp properties = driver->Properties();
     CUmemGenericAllocationHandle handle = 0;
-    const CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+    CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+    while (IsRefusal(result) && TakeOneAway(&properties)) {
+      result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+      if (result == CUDA_SUCCESS) driver->Settle(properties);
+    }
     if (result == CUDA_SUCCESS) *out = handle;
     return result;
   };
@@ -207,18 +237,36 @@ void CudaDriver::FillMemory() {
   };
   table_.set_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    CUmemAccessDesc access[kMostPeers + 1] = {};
-    size_t count = 0;
-    const auto add = [&access, &count](int device) {
-      access[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-      access[count].location.id = device;
-      access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    };
-    add(driver->device_);
-    uint64_t peers = driver->peers_.load(std::memory_order_acquire);
-    for (; peers != 0; peers &= peers - 1) add(std::countr_zero(peers));
-    return driver->functions_.MemSetAccess(address, size, access, count);
+    return driver->SetAccess(address, size, nullptr);
   };
+  table_.set_host_access = [](void* self, uint64_t address, uint64_t size) -> DriverResult {
+    VRAMSTOW_CUDA_CALL();
+    // Without it a processor that touches the memory faults, and the driver copies with processors,
+    // too. But the device reaches the memory all the same.
+    const CUresult result = driver->SetAccess(address, size, &driver->host_);
+    return result == CUDA_SUCCESS ? result : driver->SetAccess(address, size, nullptr);
+  };
+}
+
+// For the device, its peers and, where it is given, the host.
+CUresult CudaDriver::SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const {
+  CUmemAccessDesc access[kMostPeers + 2] = {};
+  size_t count = 0;
+  const auto add = [&access, &count](const CUmemLocation& location) {
+    access[count].location = location;
+    access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  };
+  const auto add_device = [&add](int device) {
+    CUmemLocation location{};
+    location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    location.id = device;
+    add(location);
+  };
+  add_device(device_);
+  uint64_t peers = peers_.load(std::memory_order_acquire);
+  for (; peers != 0; peers &= peers - 1) add_device(std::countr_zero(peers));
+  if (host != nullptr) add(*host);
+  return functions_.MemSetAccess(address, size, access, count);
 }
 
 bool CudaDriver::CanCopy() const {
@@ -227,29 +275,57 @@ bool CudaDriver::CanCopy() const {
          functions_.StreamDestroy != nullptr && functions_.StreamSynchronize != nullptr;
 }
 
-// By number: older headers do not name them.
-bool CudaDriver::HostLocation(CUmemLocation* location) const {
-  constexpr auto kHostNumaMemory = static_cast<CUdevice_attribute>(141);  // 12.2
-  constexpr auto kHostMemory = static_cast<CUdevice_attribute>(145);      // 13.0
+// By number: older headers do not name them. An attribute that is newer than the driver is no
+// answer: memory at a node of the host came with CUDA 12.2, its attribute with 12.9. A node without
+// processors is refused by the driver, so the device's own node comes first, and then the first.
+int CudaDriver::ListHostPlaces(CUmemLocation* places) const {
+  constexpr auto kNearestNode = static_cast<CUdevice_attribute>(134);
+  constexpr auto kNodeMemory = static_cast<CUdevice_attribute>(141);
+  constexpr auto kHostMemory = static_cast<CUdevice_attribute>(145);
   constexpr auto kHost = static_cast<CUmemLocationType>(2);
-  constexpr auto kHostNuma = static_cast<CUmemLocationType>(3);
-  location->id = 0;
-  if (Attribute(kHostMemory)) {
-    location->type = kHost;
-    return true;
+  constexpr auto kNode = static_cast<CUmemLocationType>(3);
+  const auto ask = [this](CUdevice_attribute attribute, int unknown) {
+    int value = 0;
+    const CUresult result = functions_.DeviceGetAttribute(&value, attribute, device_);
+    return result == CUDA_SUCCESS ? value : unknown;
+  };
+  int count = 0;
+  const auto add = [places, &count](CUmemLocationType type, int id) {
+    places[count].type = type;
+    places[count++].id = id;
+  };
+  if (ask(kHostMemory, 0) != 0) add(kHost, 0);
+  if (ask(kNodeMemory, 1) == 0) return count;
+  const int node = ask(kNearestNode, 0);
+  if (node > 0) add(kNode, node);
+  add(kNode, 0);
+  return count;
+}
+
+CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  if (host_.type != CU_MEM_LOCATION_TYPE_INVALID) {
+    properties.location = host_;
+    return functions_.MemCreate(handle, size, &properties, 0);
   }
-  location->type = kHostNuma;
-  return Attribute(kHostNumaMemory);
+  CUmemLocation places[kMostHostPlaces] = {};
+  const int count = ListHostPlaces(places);
+  CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+  for (int i = 0; i < count; ++i) {
+    properties.location = places[i];
+    result = functions_.MemCreate(handle, size, &properties, 0);
+    if (result == CUDA_SUCCESS) host_ = places[i];
+    if (!IsRefusal(result)) break;
+  }
+  return result;
 }
 
 void CudaDriver::FillOffload() {
   table_.create_host = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    CUmemAllocationProp properties{};
-    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    if (!driver->HostLocation(&properties.location)) return kDriverNotSupported;
     CUmemGenericAllocationHandle handle = 0;
-    const CUresult result = driver->functions_.MemCreate(&handle, size, &properties, 0);
+    const CUresult result = Self(self)->CreateHost(size, &handle);
     if (result == CUDA_SUCCESS) *out = handle;
     return result;
   };
@@ -302,8 +378,7 @@ void CudaDriver::FillOrder() {
   };
   table_.event_record = [](void* self, uint64_t event, uint64_t stream) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
-    return driver->functions_.EventRecord(reinterpret_cast<CUevent>(event),
-                                          reinterpret_cast<CUstream>(stream));
+    return driver->Record(reinterpret_cast<CUevent>(event), reinterpret_cast<CUstream>(stream));
   };
   table_.event_record_all = [](void* self, uint64_t event) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
@@ -317,6 +392,9 @@ void CudaDriver::FillOrder() {
   table_.synchronize = [](void* self) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     return driver->functions_.CtxSynchronize();
+  };
+  table_.finish_others = [](void* self, uint64_t deadline_ns) -> DriverResult {
+    return Self(self)->FinishOthers(deadline_ns);
   };
   table_.relax_capture = [](void* self, int32_t* previous) -> DriverResult {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -341,5 +419,77 @@ void CudaDriver::FillOrder() {
 }
 
 #undef VRAMSTOW_CUDA_CALL
+
+// --- Work of other contexts ----------------------------------------------------------------------
+
+// An event can be recorded on a stream of its own context only.
+DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
+  const CUresult result = functions_.EventRecord(event, stream);
+  const bool refused = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT;
+  CUcontext context = nullptr;
+  if (!refused || functions_.StreamGetCtx == nullptr || functions_.StreamWaitEvent == nullptr ||
+      functions_.StreamGetCtx(stream, &context) != CUDA_SUCCESS || context == context_) {
+    return result;
+  }
+  return RecordForeign(event, stream, context);
+}
+
+// A stream may wait for an event of another context. So one of the pool's own context waits for the
+// foreign stream, and the event completes with it.
+DriverResult CudaDriver::RecordForeign(CUevent event, CUstream stream, CUcontext context) const {
+  CUevent there = nullptr;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const Current current(this, context);
+    result = current.ok() ? functions_.EventCreate(&there, CU_EVENT_DISABLE_TIMING)
+                          : static_cast<CUresult>(current.result());
+    if (result == CUDA_SUCCESS) result = functions_.EventRecord(there, stream);
+  }
+  CUstream waiting = nullptr;
+  if (result == CUDA_SUCCESS) {
+    result = functions_.StreamCreate(&waiting, CU_STREAM_NON_BLOCKING);
+  }
+  if (result == CUDA_SUCCESS) result = functions_.StreamWaitEvent(waiting, there, 0);
+  if (result == CUDA_SUCCESS) result = functions_.EventRecord(event, waiting);
+  // What is submitted goes on without its names.
+  if (waiting != nullptr) functions_.StreamDestroy(waiting);
+  if (there != nullptr) functions_.EventDestroy(there);
+  // Not as of a stream that is gone: only an event of that stream covers its work.
+  const bool gone = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT;
+  return gone ? kDriverUnknown : result;
+}
+
+DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) const {
+  const Current current(this, context);
+  CUevent event = nullptr;
+  // A context that cannot be used has no work.
+  if (!current.ok() || functions_.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+    return kDriverSuccess;
+  }
+  constexpr uint64_t kPauseNs = 50'000;
+  CUresult result = functions_.CtxRecordEvent(context, event);
+  if (result == CUDA_SUCCESS) result = functions_.EventQuery(event);
+  while (result == CUDA_ERROR_NOT_READY && table_.now(table_.self) < deadline_ns) {
+    table_.pause(table_.self, kPauseNs);
+    result = functions_.EventQuery(event);
+  }
+  functions_.EventDestroy(event);
+  return result;
+}
+
+DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
+  const uint64_t peers = peers_.load(std::memory_order_acquire);
+  for (uint32_t number = 0; number < others_.count; ++number) {
+    CUcontext context = nullptr;
+    int device = 0;
+    if (!others_.at(others_.list, number, &context, &device) || context == context_) continue;
+    if (device != device_ && (device >= kMostPeers || (peers >> device & 1) == 0)) continue;
+    // Before CUDA 12.5 nothing short of waiting without an end tells.
+    if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
+    const DriverResult result = FinishContext(context, deadline_ns);
+    if (result != kDriverSuccess) return result;
+  }
+  return kDriverSuccess;
+}
 
 }  // namespace vramstow

@@ -33,6 +33,14 @@ class CudaDriver {
 
   const DriverTable* table() const { return &table_; }
 
+  // How to find the other contexts of the process: false, there is none of this number.
+  struct OtherContexts {
+    bool (*at)(const void* list, uint32_t number, CUcontext* context, int* device) = nullptr;
+    const void* list = nullptr;
+    uint32_t count = 0;
+  };
+  void SetOtherContexts(const OtherContexts& others) { others_ = others; }
+
   // The context is gone: from now on no call makes it current. What is not of the context
   // (addresses, physical memory) can still be given back.
   void ForgetContext() { context_gone_.store(true, std::memory_order_release); }
@@ -72,6 +80,8 @@ class CudaDriver {
     decltype(&cuStreamCreate) StreamCreate;
     decltype(&cuStreamDestroy) StreamDestroy;
     decltype(&cuStreamSynchronize) StreamSynchronize;
+    CUresult (*StreamGetCtx)(CUstream, CUcontext*);
+    decltype(&cuStreamWaitEvent) StreamWaitEvent;
   };
 
   class Current;  // makes the context current while it lives
@@ -82,10 +92,18 @@ class CudaDriver {
   void FillMemory();
   void FillOrder();
   void FillOffload();
+  DriverResult Record(CUevent event, CUstream stream) const;
+  DriverResult RecordForeign(CUevent event, CUstream stream, CUcontext context) const;
+  DriverResult FinishContext(CUcontext context, uint64_t deadline_ns) const;
+  DriverResult FinishOthers(uint64_t deadline_ns) const;
   CUmemAllocationProp Properties() const;
-  // A host location that the device can map, or false.
+  void Settle(const CUmemAllocationProp& properties) const;
+  CUresult SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const;
   bool CanCopy() const;
-  bool HostLocation(CUmemLocation* location) const;
+  // Where host memory may be, the best place first; how many places there are.
+  static constexpr int kMostHostPlaces = 3;
+  int ListHostPlaces(CUmemLocation* places) const;
+  CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle);
 
   Functions functions_{};
   DriverTable table_{};
@@ -93,8 +111,10 @@ class CudaDriver {
   std::atomic<uint64_t> peers_{0};  // one bit for each device, the own one not among them
   std::atomic<bool> context_gone_{false};
   CUcontext context_ = nullptr;
-  bool exportable_ = false;
-  bool rdma_ = false;
+  OtherContexts others_;
+  CUmemLocation host_{};  // where host memory was made; its type is 0 before that
+  mutable std::atomic<bool> exportable_{false};
+  mutable std::atomic<bool> rdma_{false};
   const char* missing_ = nullptr;
 };
 

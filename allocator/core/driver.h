@@ -82,6 +82,9 @@ struct DriverTable {
   // Read and write for the device (and for peers that were given access). The range is mapped
   // without a gap, by one handle or several.
   DriverResult (*set_access)(void* self, uint64_t address, uint64_t size);
+  // The same for memory of create_host: the host may read and write it, too, where the driver
+  // allows that. Null: set_access is called in its place.
+  DriverResult (*set_host_access)(void* self, uint64_t address, uint64_t size) = nullptr;
 
   // Memory of the device, mapped and accessible for good, at an address that the driver chooses
   // (cuMemAlloc): what a pool is made of where there is no virtual memory. May give out of memory.
@@ -111,6 +114,10 @@ struct DriverTable {
   DriverResult (*event_query)(void* self, uint64_t event);
   // Waits until all work of the context is done. Not called while a capture is known of.
   DriverResult (*synchronize)(void* self);
+  // Waits until all work of other contexts is done that may touch the pool's memory: those of this
+  // device, and of peers. Not ready: it is not by the deadline (of `now`). Not supported: the
+  // driver cannot tell. Not called while a capture is known of. Null: there are none.
+  DriverResult (*finish_others)(void* self, uint64_t deadline_ns) = nullptr;
   // From now on the thread's calls do not disturb captures of its own or of others; gives what was.
   DriverResult (*relax_capture)(void* self, int32_t* previous);
   DriverResult (*restore_capture)(void* self, int32_t previous);

@@ -10,13 +10,16 @@ bool SpanTable::Open(uint64_t page_bytes, uint64_t small_bytes) {
   page_shift_ = std::countr_zero(page_bytes);
   if (!slab_.Open(kMaxSpans)) return false;
   regions_ = static_cast<Region*>(AllocateHostMemory(kMaxRegions * sizeof(Region)));
-  return regions_ != nullptr;
+  hints_ = static_cast<uint32_t*>(AllocateHostMemory(kHints * sizeof(uint32_t)));
+  return regions_ != nullptr && hints_ != nullptr;
 }
 
 void SpanTable::Close() {
   slab_.Close();
   if (regions_ != nullptr) FreeHostMemory(regions_, kMaxRegions * sizeof(Region));
+  if (hints_ != nullptr) FreeHostMemory(hints_, kHints * sizeof(uint32_t));
   regions_ = nullptr;
+  hints_ = nullptr;
 }
 
 // --- Free spans and holes ------------------------------------------------------------------------
@@ -37,13 +40,39 @@ uint32_t SpanTable::FindHole(uint64_t from, uint64_t to) const {
 uint32_t SpanTable::FindSpan(uint64_t address) const {
   for (uint32_t r = 0; r < region_count_; ++r) {
     if (address - regions_[r].address >= regions_[r].size) continue;
-    uint32_t index = regions_[r].first;
+    uint32_t index = BeginOfWalk(regions_[r], address);
+    ++walked_;
     while (index != 0 && address - slab_[index].address >= slab_[index].size) {
+      const uint32_t before = index;
       index = slab_[index].next;
+      if (index != 0) NoteStep(before, index);
+      ++walked_;
     }
+    if (index != 0 && slab_[index].address <= PageDown(address)) HintAt(address) = index;
     return index;
   }
   return 0;
+}
+
+// A walk goes from one span to the next: the one of them in which a page begins is its hint.
+void SpanTable::NoteStep(uint32_t before, uint32_t next) const {
+  const uint64_t page = PageDown(slab_[next].address);
+  if (slab_[next].address == page) {
+    HintAt(page) = next;
+  } else if (slab_[before].address <= page) {
+    HintAt(page) = before;
+  }
+}
+
+// A span of the region at the address or below it: the hint of its page, or the first of all. The
+// record may be another span's by now; any that is in use and lies there will do.
+uint32_t SpanTable::BeginOfWalk(const Region& region, uint64_t address) const {
+  const uint32_t hint = HintAt(address);
+  if (hint == 0) return region.first;
+  const Span& span = slab_[hint];
+  const bool fits = span.state != SpanState::kNone && span.address - region.address < region.size &&
+                    span.address <= address;
+  return fits ? hint : region.first;
 }
 
 uint64_t SpanTable::LargestFree() const {
@@ -82,7 +111,7 @@ void SpanTable::Absorb(uint32_t low, uint32_t high) {
   if (b.next != 0) slab_[b.next].previous = low;
   if (b.tick > a.tick) a.tick = b.tick;
   if (b.epoch > a.epoch) a.epoch = b.epoch;
-  slab_.Delete(high);
+  Delete(high);
 }
 
 uint32_t SpanTable::JoinFree(uint32_t index) {
@@ -168,7 +197,7 @@ void SpanTable::ForgetFreeRegion(uint32_t number) {
   const Region region = regions_[number];
   Bump(&mapped_bytes_[region.zone], ~region.size + 1);
   zones_[region.zone].free.Remove(&slab_, region.first);
-  slab_.Delete(region.first);
+  Delete(region.first);
   regions_[number] = regions_[--region_count_];
 }
 

@@ -58,8 +58,10 @@ class SpanTable {
   bool IsHole(uint32_t index) const { return index != 0 && slab_[index].state == SpanState::kHole; }
   // A hole with an address in [from, to), or 0.
   uint32_t FindHole(uint64_t from, uint64_t to) const;
-  // The span that the address lies in, or 0. Walks the region's spans.
+  // The span that the address lies in, or 0. Walks the region's spans, from near the place where a
+  // walk came past before.
   uint32_t FindSpan(uint64_t address) const;
+  uint64_t walked() const { return walked_; }  // spans that were looked at for it, ever
   uint64_t LargestFree() const;
   uint64_t free_bytes() const { return zones_[0].free.bytes() + zones_[1].free.bytes(); }
   uint64_t hole_bytes() const { return zones_[0].holes.bytes() + zones_[1].holes.bytes(); }
@@ -116,6 +118,14 @@ class SpanTable {
   void Unlink(uint32_t* head, uint32_t index);
 
  private:
+  void NoteStep(uint32_t before, uint32_t next) const;
+  uint32_t BeginOfWalk(const Region& region, uint64_t address) const;
+  uint32_t& HintAt(uint64_t address) const { return hints_[(address >> page_shift_) % kHints]; }
+  // A record that is deleted must not be taken for a span.
+  void Delete(uint32_t index) {
+    slab_[index].state = SpanState::kNone;
+    slab_.Delete(index);
+  }
   // Regions are few and double in size; segments are many.
   static constexpr uint32_t kMaxRegions = 16384;
   static constexpr uint32_t kMaxSpans = uint32_t{1} << 25;
@@ -145,6 +155,11 @@ class SpanTable {
   uint32_t region_count_ = 0;
   Zone zones_[kZones];
   Region* regions_ = nullptr;  // room for kMaxRegions
+  // By page, of which several share a place: a span in which the page begins, or once began. 0:
+  // none.
+  static constexpr uint32_t kHints = 4096;
+  uint32_t* hints_ = nullptr;
+  mutable uint64_t walked_ = 0;
   std::atomic<uint64_t> mapped_bytes_[kZones]{};
 };
 

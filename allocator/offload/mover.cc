@@ -57,7 +57,7 @@ DriverResult Mover::OpenWindow() {
 Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* result) {
   *result = chunks_->MapHandle(address, chunk);
   if (*result != kDriverSuccess) return Placed::kNo;
-  *result = chunks_->GiveAccess(address, chunks_->chunk_bytes());
+  *result = chunks_->GiveAccess(address, chunks_->chunk_bytes(), chunks_->IsHost(chunk));
   if (*result == kDriverSuccess) return Placed::kYes;
   return chunks_->UnmapHandle(address, chunk) == kDriverSuccess ? Placed::kNo
                                                                 : Placed::kWithoutAccess;
@@ -96,6 +96,23 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
   }
   if (result == kDriverSuccess) result = Copy(copies, count);
   const DriverResult emptied = EmptyWindow(fresh, count);
+  return result == kDriverSuccess ? emptied : result;
+}
+
+DriverResult Mover::Try() {
+  uint32_t fresh = chunks_->TakeOut(ChunkMemory::kHost);
+  if (fresh == 0) return kDriverOutOfMemory;
+  DriverResult result = OpenWindow();
+  if (result == kDriverSuccess) {
+    const Placed placed = Place(PlaceOf(0), fresh, &result);
+    if (placed == Placed::kWithoutAccess) Keep(0, &fresh);
+    placed_[0] = placed == Placed::kYes;
+  }
+  const uint64_t half = chunks_->chunk_bytes() / 2;
+  const DriverCopy copy = {PlaceOf(0) + half, PlaceOf(0), half};
+  if (result == kDriverSuccess) result = Copy(&copy, 1);
+  const DriverResult emptied = EmptyWindow(&fresh, 1);
+  PutBack(&fresh, 0, 1);
   return result == kDriverSuccess ? emptied : result;
 }
 
@@ -171,7 +188,7 @@ DriverResult Mover::GiveAccess(const Return& coming) {
   const uint64_t size = chunks_->chunk_bytes();
   for (uint32_t i = 0; i < coming.count;) {
     const uint32_t run = RunOf(coming.pages + i, coming.count - i, size);
-    const DriverResult result = chunks_->GiveAccess(coming.pages[i], run * size);
+    const DriverResult result = chunks_->GiveAccess(coming.pages[i], run * size, /*host=*/false);
     if (result != kDriverSuccess) return result;
     i += run;
   }

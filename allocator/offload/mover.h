@@ -48,6 +48,9 @@ class Mover {
   // error.
   uint32_t Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether an idle chunk of host memory, of which the store has one, can be mapped, reached by the
+  // device and copied to. Nothing is different afterwards.
+  DriverResult Try() VRAMSTOW_REQUIRES(kDeviceLock);
   // Takes the memory away from under the pages; `keep`: what they hold goes to pinned chunks, which
   // the store has. Otherwise as Move.
   uint32_t Pause(uint64_t* pages, uint32_t count, bool keep, DriverResult* result)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "allocator/core/counter.h"
+#include "allocator/core/relaxed_capture.h"
 
 namespace vramstow {
 
@@ -17,10 +18,26 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   arena_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
-  maps_host_ = pool->device().host_memory;
+  host_refusal_ = pool->device().host_memory ? kDriverSuccess : kDriverNotSupported;
   if (!pool->device().copies) config_.host_bytes = 0;
   Watch(false);
+  if (host_refusal_ == kDriverSuccess && config.tries_host && config_.host_bytes != 0) {
+    DeviceLock device_lock(pool->mutex());
+    host_refusal_ = TryHost();
+  }
+  maps_host_ = host_refusal_ == kDriverSuccess;
   return maps_host_;
+}
+
+DriverResult Offloader::TryHost() {
+  ChunkExchange& chunks = pool_->exchange();
+  RelaxedCapture relaxed(pool_->driver());
+  relaxed.Begin();
+  const DriverResult made = chunks.MakeHost();
+  if (made != kDriverSuccess) return made;
+  const DriverResult tried = mover_.Try();
+  chunks.ReleaseHost(1);
+  return tried;
 }
 
 void Offloader::Close(bool alive) {
@@ -45,8 +62,15 @@ bool Offloader::WaitForWork() {
   Fences& fences = pool_->fences();
   if (fences.capturing()) return false;
   const uint32_t tick = fences.OpenTick(Fences::kEverything);
-  if (fences.WaitFor(Fences::kEverything, tick, pool_->Now() + config_.work_wait_ns)) return true;
-  return fences.broken() && fences.Synchronize() == kDriverSuccess;
+  const uint64_t deadline = pool_->Now() + config_.work_wait_ns;
+  if (!fences.WaitFor(Fences::kEverything, tick, deadline) &&
+      (!fences.broken() || fences.Synchronize() != kDriverSuccess)) {
+    return false;
+  }
+  // Peers, and other contexts of this device, may use the memory, too.
+  const DriverTable* driver = pool_->driver();
+  return driver->finish_others == nullptr ||
+         driver->finish_others(driver->self, deadline) == kDriverSuccess;
 }
 
 // The same, and no work is submitted until OpenGate.
@@ -252,6 +276,17 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   count = EnsureDeviceChunks(count);
   OffloadResult outcome = OffloadResult::kDone;
   return MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome) * size;
+}
+
+bool Offloader::PinInPlace(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(pool_->mutex());
+  const uint64_t page = pool_->page_bytes();
+  const uint64_t end = address + size;
+  for (uint64_t at = address / page * page; at < end; at += page) {
+    if (pool_->chunks().OnHost(at)) return false;
+  }
+  for (uint64_t at = address / page * page; at < end; at += page) Pin(std::max(at, address));
+  return true;
 }
 
 // --- Numbers ------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ struct OffloadConfig {
   uint64_t (*host_free_bytes)() = nullptr;
   uint64_t keep_host_free_bytes = 256 * kMiB;
   OffloadPolicy policy = {RankColdest};
+  // Whether host memory can be mapped is tried at once, whatever the device says of itself.
+  bool tries_host = false;
   // Every touch that is news is told (EventKind::kTouch), from now on.
   bool tells_touches = false;
 };
@@ -130,6 +132,13 @@ class Offloader {
   // The page at this address stays where it is as long as its blocks live: a graph may use it.
   void Pin(uint64_t address) { pool_->Touch(address, AddressSpace::kPinned); }
 
+  // Why Open said that the device cannot map host memory: the driver's number.
+  DriverResult host_refusal() const { return host_refusal_; }
+
+  // From now on nothing at [address, address + size) moves as long as its blocks live. False: part
+  // of it lies on the host already.
+  bool PinInPlace(uint64_t address, uint64_t size);
+
   OffloadStats Stats() const;
   // How many bytes of a live block of the pool's lie on the host now, for those who count.
   uint64_t BytesOnHost(uint64_t address, uint64_t size);
@@ -148,6 +157,7 @@ class Offloader {
   uint64_t ListPages(PagesThatAre which, uint32_t tag) VRAMSTOW_REQUIRES(kDeviceLock) {
     return pages_.Fill(which, tag, kByAge, Clock());
   }
+  DriverResult TryHost() VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
   bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);
@@ -178,6 +188,7 @@ class Offloader {
   Mover mover_;
   HostArena arena_;
   bool maps_host_ = false;
+  DriverResult host_refusal_ = kDriverSuccess;
   static constexpr uint32_t kFirstSlicePages = 16;
   uint32_t slice_pages_ = kFirstSlicePages;
   uint64_t last_out_ns_ = 0;

@@ -93,7 +93,7 @@ DriverResult ChunkExchange::Restore(uint64_t address) {
     if (result != kDriverSuccess) return result;
     page.fresh = true;
   }
-  result = table_->GiveAccess(address, chunk_bytes());
+  result = table_->GiveAccess(address, chunk_bytes(), table_->IsHost(page.chunk));
   if (result == kDriverSuccess) page.fresh = false;
   return result;
 }

@@ -72,9 +72,11 @@ class ChunkExchange {
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock) {
     return table_->UnmapHandle(address, chunk);
   }
-  DriverResult GiveAccess(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock) {
-    return table_->GiveAccess(address, bytes);
+  DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
+      VRAMSTOW_REQUIRES(kDeviceLock) {
+    return table_->GiveAccess(address, bytes, host);
   }
+  bool IsHost(uint32_t chunk) const { return table_->IsHost(chunk); }
   // Where the data of the paused page at this address is; 0: it was given up.
   uint64_t KeptAt(uint64_t address) { return PinnedMemory(space_->PageAt(address).chunk); }
   uint64_t PinnedMemory(uint32_t chunk) const { return (*table_)[chunk].handle; }

@@ -127,7 +127,7 @@ DriverResult ChunkStore::Place(uint64_t address, uint64_t count, uint32_t timeli
   if (result == kDriverSuccess && first < count) {
     const uint64_t from = address + first * size;
     const uint64_t bytes = (last - first + 1) * size;
-    result = table_.GiveAccess(from, bytes);
+    result = table_.GiveAccess(from, bytes, /*host=*/false);
   }
   if (result != kDriverSuccess) {
     Undo(address, count);

@@ -56,7 +56,7 @@ class ChunkStore {
   void Unmap(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock);
   // Sets the access rights of a mapped page again.
   DriverResult RenewAccess(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock) {
-    return driver_->set_access(driver_->self, address, chunk_bytes());
+    return table_.SetAccess(address, chunk_bytes(), OnHost(address));
   }
 
   // From now on nothing is made of chunks, and none is in use (SegmentStore).

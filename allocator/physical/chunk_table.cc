@@ -129,8 +129,14 @@ DriverResult ChunkTable::UnmapHandle(uint64_t address, uint32_t chunk) {
   return result;
 }
 
-DriverResult ChunkTable::GiveAccess(uint64_t address, uint64_t bytes) {
-  const DriverResult result = driver_->set_access(driver_->self, address, bytes);
+DriverResult ChunkTable::SetAccess(uint64_t address, uint64_t bytes, bool host) const {
+  const auto set =
+      host && driver_->set_host_access != nullptr ? driver_->set_host_access : driver_->set_access;
+  return set(driver_->self, address, bytes);
+}
+
+DriverResult ChunkTable::GiveAccess(uint64_t address, uint64_t bytes, bool host) {
+  const DriverResult result = SetAccess(address, bytes, host);
   events_->Mapping(EventKind::kAccess, address, bytes, 0, result);
   return result;
 }

@@ -101,7 +101,11 @@ class ChunkTable {
   // As such, told as events, at any reserved address: what is in use where stays the same.
   DriverResult MapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapHandle(uint64_t address, uint32_t chunk) VRAMSTOW_REQUIRES(kDeviceLock);
-  DriverResult GiveAccess(uint64_t address, uint64_t bytes) VRAMSTOW_REQUIRES(kDeviceLock);
+  // `host`: the chunks there are host memory, which the host may touch, too.
+  DriverResult GiveAccess(uint64_t address, uint64_t bytes, bool host)
+      VRAMSTOW_REQUIRES(kDeviceLock);
+  // The same, told to nobody.
+  DriverResult SetAccess(uint64_t address, uint64_t bytes, bool host) const;
   // Of pages; the one that is unmapped is taken by no work any more.
   DriverResult MapAt(uint32_t index, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult UnmapAt(uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
