@@ -73,6 +73,7 @@ struct RecorderConfig {
   // Null, or where it cannot be done: by a thread-specific key of the recorder's own, for which
   // glibc may use the heap once for each thread.
   ThreadWatch thread_watch = nullptr;
+  bool for_group = false;  // the file's group may read it; otherwise its owner alone
 };
 
 // A frame of a stack that is no code. In a trace it is one of Python's: `kind`, in angle brackets,

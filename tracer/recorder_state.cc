@@ -97,7 +97,7 @@ void RecorderState::ChooseMode(const RecorderConfig& config) {
 // The file with its first page, and its name last. 0, or an errno and nothing is left behind.
 int RecorderState::MakeFile(const RecorderConfig& config, bool has_name) {
   TraceFile& file = trace_.file;
-  int error = file.Create(config.directory, config.stem, has_name);
+  int error = file.Create(config.directory, config.stem, has_name, config.for_group);
   if (error != 0) return error;
   trace_.first_slot = file.NewSlot(&error);
   if (trace_.first_slot.bytes == nullptr) {

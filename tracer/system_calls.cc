@@ -21,7 +21,7 @@ void* MapShared(void* address, size_t bytes, int fd, off_t offset) {
 }
 
 int OpenUnnamed(const char* directory) {
-  return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+  return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
 // Through /proc, because only the privileged may name a descriptor itself (open(2), O_TMPFILE).
@@ -45,7 +45,7 @@ int Name(int fd, const char* part, const char* path) {
   if (link(part, path) == 0) return unlink(part);
   if (errno == EEXIST) return -1;
   // A file system that knows neither: between these two calls the name leads to an empty file.
-  const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (place < 0) return -1;
   close(place);
   return rename(part, path);

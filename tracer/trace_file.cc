@@ -105,14 +105,14 @@ int TraceFile::MakePath(const char* directory, const char* stem, unsigned attemp
   return fits ? 0 : ENAMETOOLONG;
 }
 
-int TraceFile::Create(const char* directory, const char* stem, bool has_name) {
+int TraceFile::Create(const char* directory, const char* stem, bool has_name, bool for_group) {
   int error = MakePath(directory, stem, 0);
   if (error == 0 && has_name) std::memcpy(part_, path_, sizeof part_);
   path_[0] = '\0';
   if (error != 0) return error;
   int fd;
   do {
-    fd = has_name ? open(part_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644)
+    fd = has_name ? open(part_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
                   : CurrentSystemCalls().open_unnamed(directory);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) {
@@ -121,6 +121,8 @@ int TraceFile::Create(const char* directory, const char* stem, bool has_name) {
     // What older kernels and file systems without such files say.
     return !has_name && (error == EISDIR || error == EINVAL) ? EOPNOTSUPP : error;
   }
+  // Where that is refused, the file stays its owner's alone.
+  if (for_group) fchmod(fd, 0640);
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
     close(fd);

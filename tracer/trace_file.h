@@ -38,9 +38,10 @@ class TraceFile {
     uint64_t offset = 0;       // in the file; meaningless where slots are plain memory
   };
 
-  // Creates a file in the directory, without a name or, if `has_name`, as .STEM-PID.part. 0 or an
-  // errno; EOPNOTSUPP where files without a name cannot be made.
-  int Create(const char* directory, const char* stem, bool has_name);
+  // Creates a file in the directory, without a name or, if `has_name`, as .STEM-PID.part; its owner
+  // alone can read it, or, if `for_group`, its group too. 0 or an errno; EOPNOTSUPP where files
+  // without a name cannot be made.
+  int Create(const char* directory, const char* stem, bool has_name, bool for_group);
 
   // Names it DIRECTORY/STEM.stow, or STEM-2.stow, STEM-3.stow, … where that exists. 0 or an errno.
   int Publish(const char* directory, const char* stem);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -73,6 +74,30 @@ TEST_P(RecorderOrderTest, GivesBackEveryFieldOfRandomEventsFromOneToEightThreads
     EXPECT_EQ(trace.report.dropped_events, 0u);
     EXPECT_TRUE(trace.report.closed);
   }
+}
+
+TEST(RecorderTest, OnlyTheOwnerCanReadATraceUnlessItIsForTheGroup) {
+  const mode_t before = umask(0022);
+  for (const bool for_group : {false, true}) {
+    const TemporaryFolder folder;
+    Recorder* recorder = NewRecorder();
+    ASSERT_EQ(recorder->Open({.directory = folder.path().c_str(),
+                              .stem = "test",
+                              .thread_slot = TestThreadSlot,
+                              .background = true,
+                              .for_group = for_group}),
+              RecorderError::kOk);
+    recorder->Record(Allocation(4096, 512));
+    char name[PATH_MAX];
+    ASSERT_EQ(recorder->WriteCopy("dump", false, name, sizeof name), 0);
+    recorder->Close();
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+      struct stat status;
+      ASSERT_EQ(stat(entry.path().c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 0777, for_group ? 0640u : 0600u) << entry.path();
+    }
+  }
+  umask(before);
 }
 
 TEST(RecorderTest, TimesOfAThreadNeverGoBackAndLieWithinTheRun) {

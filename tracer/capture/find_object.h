@@ -1,7 +1,8 @@
 // FindObject: the library of an address, from glibc, without the dynamic linker's lock.
 //
 // Idea: glibc 2.35 has _dl_find_object for this. The symbol is weak: a library that was built with
-// a newer glibc finds nothing on an older one.
+// a newer glibc finds nothing on an older one. One that was linked for an older glibc always has
+// the name (base/older_libc.cc), so glibc's release decides.
 //
 // Ownership: none. Threads: any. Errors: false; CanFindObjects tells whether that is always so.
 // Units: addresses.
@@ -9,8 +10,11 @@
 #define VRAMSTOW_TRACER_CAPTURE_FIND_OBJECT_H_
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 
 struct link_map;
 
@@ -25,7 +29,24 @@ struct FoundObject {
 
 #if __GLIBC_PREREQ(2, 35)
 #pragma weak _dl_find_object
-inline bool CanFindObjects() { return &_dl_find_object != nullptr; }
+inline bool GlibcFindsObjects() {
+  char* rest = nullptr;
+  const long major = std::strtol(gnu_get_libc_version(), &rest, 10);
+  return major > 2 || (*rest == '.' && std::strtol(rest + 1, nullptr, 10) >= 35);
+}
+enum class FindsObjects : uint8_t { kUnknown, kNo, kYes };
+// No static of a function: its guard would bring the C++ runtime's exceptions into the process. Two
+// threads that ask at once find the same.
+inline constinit std::atomic<FindsObjects> finds_objects{FindsObjects::kUnknown};
+inline bool CanFindObjects() {
+  FindsObjects finds = finds_objects.load(std::memory_order_relaxed);
+  if (finds == FindsObjects::kUnknown) {
+    const bool can = &_dl_find_object != nullptr && GlibcFindsObjects();
+    finds = can ? FindsObjects::kYes : FindsObjects::kNo;
+    finds_objects.store(finds, std::memory_order_relaxed);
+  }
+  return finds == FindsObjects::kYes;
+}
 inline bool FindObject(const void* address, FoundObject* found) {
   dl_find_object object;
   if (!CanFindObjects() || _dl_find_object(const_cast<void*>(address), &object) != 0) return false;
