@@ -31,6 +31,7 @@ extern "C" {
 #define VRAMSTOW_TORCH_OBSERVE_SYMBOL "vramstow_torch_observe" /* the same of an observer */
 #define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
 #define VRAMSTOW_TORCH_OBSERVER_VARIABLE "VRAMSTOW_TORCH_OBSERVER" /* the same of observers */
+#define VRAMSTOW_TORCH_CENSUS_VARIABLE "VRAMSTOW_TORCH_CENSUS"     /* the same of censuses */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
 typedef const char* (*vramstow_torch_install_function)(void);
 
@@ -182,6 +183,48 @@ struct vramstow_framework_trace {
    * asks no dynamic linker, and calls neither the driver nor the framework. OUT_OF_MEMORY may write
    * a copy of the trace: tell of it without such locks. In a forked child: NOT_ACTIVE. */
   int (*emit)(const struct vramstow_framework_event* event);
+};
+
+/* The third table: for a census, which tells who holds the framework's memory. Null where there is
+ * no trace. Asked for like the second one. */
+#define VRAMSTOW_FRAMEWORK_CENSUS_VERSION 3
+
+/* What a census is. */
+struct vramstow_framework_census_about {
+  int32_t reason;       /* one of the three below */
+  int32_t device;       /* that is out of memory; -1: none */
+  uint64_t found_bytes; /* held by what is told of */
+  uint64_t live_bytes;  /* that the framework holds; 0: not known */
+  uint64_t duration_ns;
+  uint64_t objects;      /* that were looked at */
+  const char* why_ended; /* before all was looked at, half a sentence; null: it was not */
+};
+#define VRAMSTOW_CENSUS_OUT_OF_MEMORY 0
+#define VRAMSTOW_CENSUS_ASKED 1 /* by the program */
+#define VRAMSTOW_CENSUS_TOLD 2  /* by vramstow ctl */
+
+/* Memory that somebody holds. */
+struct vramstow_framework_holding {
+  int32_t role; /* one of those below */
+  int32_t device;
+  uint64_t address;
+  uint64_t bytes;
+  const char* holder; /* "train: hist[3].grad_fn → saved by AddmmBackward0" */
+  const char* about;  /* "float32 [64, 1024], requires grad" */
+};
+#define VRAMSTOW_ROLE_OTHER 0
+#define VRAMSTOW_ROLE_PARAMETER 1
+#define VRAMSTOW_ROLE_BUFFER 2
+#define VRAMSTOW_ROLE_GRADIENT 3
+#define VRAMSTOW_ROLE_OPTIMIZER_STATE 4
+#define VRAMSTOW_ROLE_SAVED 5 /* for a backward pass */
+
+struct vramstow_framework_census {
+  uint32_t version;
+  uint32_t size; /* of this struct */
+  /* Writes a census into the trace: first what it is, then each holding. */
+  int (*begin)(const struct vramstow_framework_census_about* about);
+  int (*hold)(const struct vramstow_framework_holding* holding);
 };
 
 #ifdef __cplusplus

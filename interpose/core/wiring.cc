@@ -7,6 +7,8 @@
 // it goes through a function that is defined here.
 //
 // Ownership: static. Threads: each part says for itself. Errors, units: none.
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "interpose/core/framework/adapter.h"
@@ -54,6 +56,7 @@ namespace {
 void AbandonAfterFork();
 void RecordLaunches();
 void StartService();
+void OnPoolOpened();
 void OnCudaInitialised();
 
 // --- runtime
@@ -81,7 +84,7 @@ constinit ApplicationHooks hooks;
 constinit PoolTrace pool_trace(trace, nvtx_memory);
 constinit Offloaders offloaders(process);
 constinit Pools pools({process, driver, contexts, trace, pool_trace, offloaders, hooks,
-                       StartService});
+                       OnPoolOpened});
 constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
 constinit Application application(pools);
 constinit Residency residency(process, pools, offloaders, regions);
@@ -99,6 +102,14 @@ constinit Service service({process, driver, trace, pools, offloading, exports, c
 void RecordLaunches() { launches.Emit(); }
 
 void StartService() { service.Start(); }
+
+// The driver shuts down in an exit handler of its own, which was there before any pool. Handlers
+// run in the opposite order, so at that moment the service's thread is out of the driver for good.
+void OnPoolOpened() {
+  static constinit std::atomic<bool> registered{false};
+  if (!registered.exchange(true)) std::atexit([] { service.Stop(); });
+  service.Start();
+}
 
 void OnCudaInitialised() {
   process.Wake();

@@ -212,6 +212,10 @@ const Row kRows[] = {
 #include "interpose/shim/hooks.def"
 };
 
+// A function that no table knows, at the address of one that is hooked: a linker may fold functions
+// with the same code.
+constexpr char kTwin[] = "cuTwinOfMemAlloc";
+
 // As the driver does: the highest version up to the wanted one, of the wanted kind of stream.
 CUresult GetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   if (symbol == nullptr || pfn == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -227,6 +231,10 @@ CUresult GetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t 
       *pfn = reinterpret_cast<void*>(PrivateAlloc);
       return CUDA_SUCCESS;
     }
+  }
+  if (std::strcmp(symbol, kTwin) == 0) {
+    *pfn = reinterpret_cast<void*>(&cuMemAlloc_v2);
+    return CUDA_SUCCESS;
   }
   int best = -1;
   for (const Row& row : kRows) {

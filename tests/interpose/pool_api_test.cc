@@ -68,6 +68,10 @@ class Control : public PoolApi {
  protected:
   void SetUp() override {
     PoolApi::SetUp();
+    StartProcess();
+  }
+
+  void StartProcess() {
     int in[2];
     int out[2];
     ASSERT_EQ(pipe2(in, O_CLOEXEC), 0);
@@ -155,6 +159,19 @@ TEST_F(Control, TheSocketIsTheUsersOwnAndGoesWithTheProcess) {
   EXPECT_EQ(EndProcess(), 0);
   EXPECT_NE(lstat(path.c_str(), &status), 0);
   EXPECT_EQ(OnlyTrace().facts.at("control.path"), path);
+}
+
+TEST_F(Control, SocketsOfKilledProcessesAreRemovedByTheNextProcess) {
+  const std::string left = Socket();
+  const std::string other = folder() + "/notes.sock";
+  std::ofstream(other).close();
+  kill(child_, SIGKILL);
+  EXPECT_EQ(EndProcess(), 128 + SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(left));
+  StartProcess();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_TRUE(std::filesystem::exists(Socket()));
 }
 
 TEST_F(Control, StatsEmptyCacheAndLimit) {

@@ -76,20 +76,7 @@ const char* Install(const char* path) {
   return reinterpret_cast<vramstow_torch_install_function>(found)();
 }
 
-}  // namespace
-
-void LoadAdapter(const Options& options) {
-  static constinit std::atomic<bool> done{false};
-  if (!WantsPool(options) || HasFramework() || std::strcmp(options.level, "segments") == 0 ||
-      done.exchange(true)) {
-    return;
-  }
-  const KeepErrno keep_errno;
-  char folder[PATH_MAX];
-  if (dl_iterate_phdr(FindLibrary, folder) == 0) {
-    done = false;  // PyTorch may come later
-    return;
-  }
+void LoadFor(const char* folder) {
   char path[PATH_MAX];
   if (!FindReady(folder, path)) {
     Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
@@ -101,8 +88,54 @@ void LoadAdapter(const Options& options) {
   }
   const char* why = path[0] == '\0' ? nullptr : Install(path);
   if (why != nullptr && *why != '\0') {
-    Log("the pool serves PyTorch's segments, not its tensors: %s.", why);
+    Log("the pool serves PyTorch's segments, not its tensors: %.500s.", why);
   }
+}
+
+// The switch of Python's command line that keeps the start-up hook away; null: none of them.
+const char* SwitchAgainstHook() {
+  constexpr const char* kSwitches[][2] = {
+      {"Py_IsolatedFlag", "-I"}, {"Py_IgnoreEnvironmentFlag", "-E"}, {"Py_NoSiteFlag", "-S"}};
+  for (const auto& [variable, name] : kSwitches) {
+    const auto* flag = static_cast<const int*>(Shim().find_symbol(RTLD_DEFAULT, variable));
+    if (flag != nullptr && *flag != 0) return name;
+  }
+  return nullptr;
+}
+
+// The observer comes in through Python's start-up hook, which `vramstow run` has put on PYTHONPATH.
+void TellWhyNotObserved() {
+  if (std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr) return;
+  if (Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") == nullptr) {
+    Log("the trace has PyTorch's segments, not its tensors: they are observed through Python, and "
+        "this program has none (with --pool=on the pool serves them).");
+    return;
+  }
+  const char* found = SwitchAgainstHook();
+  if (found == nullptr) return;
+  Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
+      "file "
+      "of Python, and Python was started with %s (without it, or with --pool=on, tensors are "
+      "seen).",
+      found);
+}
+
+}  // namespace
+
+void LoadAdapter(const Options& options) {
+  static constinit std::atomic<bool> done{false};
+  const bool pooled = WantsPool(options);
+  if ((!pooled && !options.trace) || HasFramework() ||
+      std::strcmp(options.level, "segments") == 0 || done.exchange(true)) {
+    return;
+  }
+  const KeepErrno keep_errno;
+  char folder[PATH_MAX];
+  if (dl_iterate_phdr(FindLibrary, folder) == 0) {
+    done = false;  // PyTorch may come later
+    return;
+  }
+  pooled ? LoadFor(folder) : TellWhyNotObserved();
 }
 
 }  // namespace vramstow

@@ -4,7 +4,8 @@
 // first tensor. At that moment PyTorch's allocator is there and not in use yet, so it can be
 // replaced. The adapter has to be ready: VRAMSTOW_TORCH_ADAPTER names it. Nothing is compiled, and
 // no process started, in a program that runs; `vramstow run` did that before it started the
-// program.
+// program. An observer of PyTorch's own allocator cannot come in this way, because that allocator
+// has no lists of observers before its first use: then it is said why tensors are not seen.
 //
 // Ownership: the adapter stays as long as the process. Threads: the first caller does it; others
 // wait for cuInit anyway. Errors: one sentence on stderr, then PyTorch keeps its own allocator.
@@ -17,6 +18,7 @@
 namespace vramstow {
 
 // Called once CUDA is initialised. Does nothing in a process without PyTorch, or at segment level.
+// Without the pool it only tells why nothing is observed.
 void LoadAdapter(const Options& options);
 
 }  // namespace vramstow

@@ -26,7 +26,10 @@ template <typename Call, typename Context>
 CUresult RecordNewContext(const Call& call, CUresult result, const Context* context,
                           CUdevice device) {
   const uint64_t handle = Output(result, context);
-  if (handle != 0) call.context().contexts.Remember(reinterpret_cast<CUcontext>(handle), device);
+  if (handle != 0) {
+    constexpr bool kIsContext = std::is_same_v<Context, CUcontext>;
+    call.context().contexts.Remember(reinterpret_cast<CUcontext>(handle), device, kIsContext);
+  }
   return RecordContext(call, EventKind::kContextCreate, result, handle,
                        static_cast<int16_t>(device));
 }
@@ -51,9 +54,15 @@ CUresult CtxCreate(const Call& call, CUcontext* context, CUctxCreateParams* para
 
 template <typename Call>
 CUresult CtxDestroy(const Call& call, CUcontext context) {
-  const int16_t device = call.context().contexts.DeviceOf(context);
+  Contexts& contexts = call.context().contexts;
+  const int16_t device = contexts.DeviceOf(context);
+  contexts.Forget(context);
   const CUresult result = call.Forward(context);
-  if (result == CUDA_SUCCESS) call.pools().ContextGone(context);
+  if (result == CUDA_SUCCESS) {
+    call.pools().ContextGone(context);
+  } else if (device != kNoDevice) {
+    contexts.Remember(context, device);
+  }
   return RecordContext(call, EventKind::kContextDestroy, result, ToNumber(context), device);
 }
 

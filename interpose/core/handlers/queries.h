@@ -58,27 +58,44 @@ CUresult MemGetAddressRange(const Call& call, Pointer* base, Size* size, Pointer
   return call.Forward(base, size, address);
 }
 
+// A page on the host may have an address for the host, but not for long: memory of cuMemAlloc has
+// none.
+inline CUdeviceptr AskedAddress(CUpointer_attribute attribute, CUdeviceptr address) {
+  return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER ? UnknownAddress() : address;
+}
+
 template <typename Call>
 CUresult PointerGetAttribute(const Call& call, void* data, CUpointer_attribute attribute,
                              CUdeviceptr address) {
   PooledBlock block;
   if (!call.pools().Find(address, &block)) return call.Forward(data, attribute, address);
   if (block.size == 0) return call.Forward(data, attribute, UnknownAddress());
-  if (data != nullptr && PoolService::Attribute(block, attribute, data)) return CUDA_SUCCESS;
-  return call.Forward(data, attribute, address);
+  if (data != nullptr && PoolService::Attribute(block, address, attribute, data)) {
+    return CUDA_SUCCESS;
+  }
+  return call.Forward(data, attribute, AskedAddress(attribute, address));
 }
 
+// The driver is asked only for what the pool does not know, one by one: it may refuse the others.
+// Without an error of an attribute it gives null for what the memory does not have.
 template <typename Call>
 CUresult PointerGetAttributes(const Call& call, unsigned int count, CUpointer_attribute* attributes,
                               void** data, CUdeviceptr address) {
   PooledBlock block;
   if (!call.pools().Find(address, &block)) return call.Forward(count, attributes, data, address);
   if (block.size == 0) return call.Forward(count, attributes, data, UnknownAddress());
-  const CUresult result = call.Forward(count, attributes, data, address);
-  for (unsigned int i = 0; result == CUDA_SUCCESS && i < count; ++i) {
-    PoolService::Attribute(block, attributes[i], data[i]);
+  if (count == 0 || attributes == nullptr || data == nullptr) {
+    return call.Forward(count, attributes, data, address);
   }
-  return result;
+  for (unsigned int i = 0; i < count; ++i) {
+    if (data[i] != nullptr && PoolService::Attribute(block, address, attributes[i], data[i])) {
+      continue;
+    }
+    const CUresult result =
+        call.Forward(1U, attributes + i, data + i, AskedAddress(attributes[i], address));
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace vramstow::handlers

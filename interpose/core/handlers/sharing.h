@@ -60,7 +60,9 @@ CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
 template <typename Call>
 CUresult MemGetHandleForAddressRange(const Call& call, void* handle, CUdeviceptr dptr, size_t size,
                                      CUmemRangeHandleType type, unsigned long long flags) {
-  const CUresult result = call.Forward(handle, dptr, size, type, flags);
+  const CUresult result = call.pools().HoldInPlace(dptr, size)
+                              ? call.Forward(handle, dptr, size, type, flags)
+                              : CUDA_ERROR_NOT_SUPPORTED;
   Event event;
   event.kind = EventKind::kExport;
   event.memory = MemoryKind::kDevice;
@@ -122,6 +124,7 @@ CUresult MulticastBindMem(const Call& call, CUmemGenericAllocationHandle multica
 template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast, size_t offset,
                            CUdeviceptr memory, size_t size, unsigned long long flags) {
+  if (!call.pools().HoldInPlace(memory, size)) return CUDA_ERROR_NOT_SUPPORTED;
   return RecordBinding(call, call.Forward(multicast, offset, memory, size, flags), multicast,
                        offset, memory, size, kNoDevice);
 }
@@ -130,8 +133,21 @@ template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast,
                            CUdevice device, size_t offset, CUdeviceptr memory, size_t size,
                            unsigned long long flags) {
+  if (!call.pools().HoldInPlace(memory, size)) return CUDA_ERROR_NOT_SUPPORTED;
   return RecordBinding(call, call.Forward(multicast, device, offset, memory, size, flags),
                        multicast, offset, memory, size, static_cast<int16_t>(device));
+}
+
+// The one attribute that can be set is that of memory which a network card uses.
+template <typename Call>
+CUresult PointerSetAttribute(const Call& call, const void* value, CUpointer_attribute attribute,
+                             CUdeviceptr address) {
+  PooledBlock block;
+  if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && call.pools().Find(address, &block) &&
+      block.size != 0 && !call.pools().HoldInPlace(block.address, block.size)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return call.Forward(value, attribute, address);
 }
 
 template <typename Call>

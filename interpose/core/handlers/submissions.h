@@ -33,6 +33,14 @@ inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D* copy) {
 inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D_PEER* copy) {
   NoteEnds(offloading, copy);
 }
+inline void NoteOperand(Offloading* offloading, const CUmemcpy3DOperand& operand) {
+  if (operand.type == CU_MEMCPY_OPERAND_TYPE_POINTER) offloading->Touch(operand.op.ptr.ptr);
+}
+inline void NoteArgument(Offloading* offloading, const CUDA_MEMCPY3D_BATCH_OP* copy) {
+  if (copy == nullptr) return;
+  NoteOperand(offloading, copy->src);
+  NoteOperand(offloading, copy->dst);
+}
 
 template <typename Call, typename... Arguments>
 CUresult Submit(const Call& call, Arguments... arguments) {

@@ -37,11 +37,13 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   if (config.host_bytes == 0) config.host_bytes = ReadHostMemory().free / 2;
   config.policy = MakeOffloadPolicy(setting.policy);
   config.tells_touches = setting.touches;
+  config.tries_host = true;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool->pages(), &gate_, config)) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
-  Log("--offload moves nothing by itself here: the device cannot map memory of the host. "
-      "vramstow_pause and vramstow_resume work.");
+  Log("--offload moves nothing by itself here: the device cannot map memory of the host (error %d; "
+      "see vramstow doctor). vramstow_pause and vramstow_resume work.",
+      offloader->host_refusal());
 }
 
 Offloaders::Pass::Pass(Offloaders* offloaders)

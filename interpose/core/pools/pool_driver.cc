@@ -4,6 +4,7 @@
 
 #include "allocator/core/cuda_driver.h"
 #include "allocator/core/host_memory.h"
+#include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/real_functions.h"
 
 namespace vramstow {
@@ -30,6 +31,13 @@ bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, v
                                             static_cast<CUcontext>(context));
   *missing = driver.driver->missing();
   return complete;
+}
+
+void SetOtherContexts(const PoolDriver& driver, const Contexts* contexts) {
+  const auto at = [](const void* list, uint32_t number, CUcontext* context, int* device) {
+    return static_cast<const Contexts*>(list)->At(number, context, device);
+  };
+  driver.driver->SetOtherContexts({at, contexts, Contexts::kRoom});
 }
 
 void ForgetContext(const PoolDriver& driver) { driver.driver->ForgetContext(); }

@@ -27,6 +27,9 @@ struct PoolDriver {
 bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* made,
                     const char** missing);
 
+// `contexts` are all of the process: work of another one may use the pool's memory.
+void SetOtherContexts(const PoolDriver& driver, const Contexts* contexts);
+
 // The same object for another context, after the first is gone.
 bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,
                      const char** missing);

@@ -160,19 +160,34 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   *block = PooledBlock();
   if (use->Find(address, &info) != PoolError::kOk) return true;
   const bool can_share = links_.exports.reachable() && !use->segments();
-  *block = {info.address, info.requested, info.id, use.context(), can_share};
+  *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share};
   // Behind what was asked for, but within the rounding: the driver would not know it either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
 }
 
-bool PoolService::Attribute(const PooledBlock& block, CUpointer_attribute attribute, void* data) {
+// As memory of cuMemAlloc has it, wherever the bytes are: what lies on the host may be the host's
+// for the driver, and a caller would then read it there, or refuse it.
+bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
+                            CUpointer_attribute attribute, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       Put(data, block.context);
       return true;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       Put<unsigned>(data, CU_MEMORYTYPE_DEVICE);
+      return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      Put<CUdeviceptr>(data, address);
+      return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      Put<int>(data, block.device);
+      return true;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      Put<unsigned>(data, 1);
+      return true;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      Put<unsigned>(data, 0);
       return true;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -196,6 +211,13 @@ bool PoolService::Attribute(const PooledBlock& block, CUpointer_attribute attrib
     default:
       return false;
   }
+}
+
+bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {
+  Pools::Use use = links_.pools.Owning(address);
+  if (!use || use.offloader() == nullptr) return true;
+  KeepErrno keep_errno;
+  return use.offloader()->PinInPlace(address, size);
 }
 
 CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const {

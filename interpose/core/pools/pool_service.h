@@ -52,6 +52,7 @@ struct PooledBlock {
   uint64_t size = 0;  // as asked for
   uint64_t id = 0;
   CUcontext context = nullptr;
+  int16_t device = 0;
   bool can_share = false;  // by cuIpc
 };
 
@@ -91,11 +92,17 @@ class PoolService {
   bool Owns(CUdeviceptr address) const;
   // The address is the pool's.
   bool Find(CUdeviceptr address, PooledBlock* block) const;
-  // The answer to cuPointerGetAttribute for what the pool knows better than the driver; false: as
-  // the driver says.
-  static bool Attribute(const PooledBlock& block, CUpointer_attribute attribute, void* data);
+  // The answer to cuPointerGetAttribute about `address` in the block, for what the pool knows
+  // better than the driver; false: as the driver says.
+  static bool Attribute(const PooledBlock& block, CUdeviceptr address,
+                        CUpointer_attribute attribute, void* data);
   // What is free for the process, made of what the driver said.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
+
+  // Before somebody is told the physical memory behind addresses, as network cards and multicast
+  // objects are: it stays where it is from now on. False: part of it is on the host, where they
+  // must not find it. True also of memory that is no pool's.
+  bool HoldInPlace(CUdeviceptr address, uint64_t size) const;
 
   // --- cuIpc for memory of pools: of this process, of another, and back. The events are recorded,
   // but for that of the first.

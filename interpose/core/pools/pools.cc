@@ -128,6 +128,23 @@ void Pools::LogSegmentsOnce(bool asked_for) {
       asked_for ? "--backing=malloc says so" : "the device has no virtual memory management");
 }
 
+// A call that submits work, and that the table of hooks does not know, goes past the gate. So with
+// a driver that is newer than the table nothing moves unless somebody asks for it.
+bool Pools::MovesByItself() {
+  if (!links_.offloaders.automatic()) return false;
+  const int version = links_.driver.CudaVersion();
+  if (version <= kKnownCudaVersion) return true;
+  if (!logged_newer_.exchange(true, std::memory_order_relaxed)) {
+    Log("--offload=auto moves nothing by itself here: the driver is of CUDA %d.%d, and this "
+        "vramstow "
+        "knows all calls that submit work up to CUDA %d.%d only. Use a newer vramstow, or "
+        "--offload=explicit.",
+        version / 1000, version % 1000 / 10, kKnownCudaVersion / 1000,
+        kKnownCudaVersion % 1000 / 10);
+  }
+  return false;
+}
+
 // A pool's lock is held.
 void Pools::OnRefusal(void* self, int32_t result) {
   if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
@@ -149,6 +166,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
                                : "the driver lacks functions that the pool needs");
     return false;
   }
+  SetOtherContexts(slot->driver, &links_.contexts);
   for (int peer = 0; peer < kMaxDevices; ++peer) {
     if ((peers_[device] >> peer & 1) != 0) AddPeer(slot->driver, peer);
   }
@@ -182,7 +200,7 @@ bool Pools::OpenPool(Slot* slot, CUcontext context, int device) {
   const bool can_move = about.virtual_memory && config.backing != PoolBacking::kSegments;
   if (slot->offloader == nullptr && can_move) slot->offloader = links_.offloaders.Make();
   if (slot->offloader != nullptr && can_move) {
-    if (links_.offloaders.automatic()) config.relief = {Offloader::Relieve, slot->offloader};
+    if (MovesByItself()) config.relief = {Offloader::Relieve, slot->offloader};
     // What is to be moved must be chunks.
     config.backing = PoolBacking::kVirtual;
   }

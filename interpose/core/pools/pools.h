@@ -134,6 +134,7 @@ class Pools {
   void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
   void LogOnce(const char* why);
   void LogSegmentsOnce(bool asked_for);
+  bool MovesByItself();
   static void OnRefusal(void* self, int32_t result);
 
   const Links links_;
@@ -155,6 +156,7 @@ class Pools {
       mutex_) = {};  // of each device's memory: one bit for each device
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> logged_{false};
+  std::atomic<bool> logged_newer_{false};
 };
 
 }  // namespace vramstow

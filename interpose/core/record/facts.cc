@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "interpose/core/record/secrets.h"
+
 namespace vramstow {
 namespace {
 
@@ -39,15 +41,13 @@ size_t ReadWhole(const char* path, char* buffer, size_t size) {
   return length;
 }
 
-// The arguments, with a space between them; a very long command is cut.
+// The arguments, with a space between them and without secrets; a very long command is cut.
 void DescribeCommand(Recorder* recorder) {
+  char arguments[4096];
+  const size_t size = ReadWhole("/proc/self/cmdline", arguments, sizeof arguments);
   char command[4096];
-  size_t length = ReadWhole("/proc/self/cmdline", command, sizeof command);
-  while (length > 0 && command[length - 1] == '\0') --length;
-  for (size_t i = 0; i < length; ++i) {
-    if (command[i] == '\0' || command[i] == '\n') command[i] = ' ';
-  }
-  recorder->Describe("process.command", {command, length});
+  recorder->Describe("process.command",
+                     {command, ShowWithoutSecrets(arguments, size, command, sizeof command)});
 }
 
 [[gnu::format(printf, 3, 4)]] void DescribeFormatted(Recorder* recorder, const char* key,
@@ -185,7 +185,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeFormatted(recorder, "process.pid", "%ld", static_cast<long>(getpid()));
   DescribeFormatted(recorder, "process.parent", "%ld", static_cast<long>(getppid()));
   recorder->Describe("process.program", ProgramPath());
-  DescribeCommand(recorder);
+  if (options.command) DescribeCommand(recorder);
   DescribeStartTime(recorder);
   utsname host;
   if (uname(&host) == 0) recorder->Describe("process.host", host.nodename);

@@ -85,7 +85,8 @@ void Trace::OpenAs(State* state) {
                                               .on_sample = callbacks_.before_mark,
                                               .ring_bytes = ring_bytes,
                                               .slot_is_static = true,
-                                              .thread_watch = Shim().watch_thread_exit});
+                                              .thread_watch = Shim().watch_thread_exit,
+                                              .for_group = options.trace_group});
   if (error != RecorderError::kOk) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);

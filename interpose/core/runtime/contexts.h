@@ -22,11 +22,31 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  void Remember(CUcontext context, int device) {
+  // `current`: it can be made a thread's current context.
+  void Remember(CUcontext context, int device, bool current = true) {
+    Forget(context);
     const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kRoom;
+    entries_[place].current.store(current, std::memory_order_relaxed);
     entries_[place].device_plus_one.store(static_cast<int16_t>(device + 1),
                                           std::memory_order_relaxed);
     entries_[place].context.store(context, std::memory_order_release);
+  }
+
+  // It is about to be destroyed: At gives it no more. Its device is still known.
+  void Forget(CUcontext context) {
+    for (Entry& entry : entries_) {
+      if (entry.context.load(std::memory_order_relaxed) != context) continue;
+      entry.current.store(false, std::memory_order_relaxed);
+    }
+  }
+
+  // Contexts that can be made current, by number, with holes: false, there is none of this number.
+  static constexpr uint32_t kRoom = 256;
+  bool At(uint32_t number, CUcontext* context, int* device) const {
+    const Entry& entry = entries_[number];
+    *context = entry.context.load(std::memory_order_acquire);
+    *device = entry.device_plus_one.load(std::memory_order_relaxed) - 1;
+    return *context != nullptr && *device >= 0 && entry.current.load(std::memory_order_relaxed);
   }
 
   int16_t DeviceOf(CUcontext context) const {
@@ -41,14 +61,17 @@ class Contexts {
     return kNoDevice;
   }
 
-  void Clear() { next_.store(0, std::memory_order_relaxed); }
+  void Clear() {
+    next_.store(0, std::memory_order_relaxed);
+    for (Entry& entry : entries_) entry.context.store(nullptr, std::memory_order_relaxed);
+  }
 
  private:
-  static constexpr uint32_t kRoom = 256;
   static_assert(kNoDevice == -1);
   struct Entry {
     std::atomic<CUcontext> context{nullptr};
     std::atomic<int16_t> device_plus_one{0};
+    std::atomic<bool> current{false};
   };
   Entry entries_[kRoom] = {};
   std::atomic<uint32_t> next_{0};

@@ -15,6 +15,25 @@ CUresult CUDAAPI cuMulticastBindMem_v2(CUmemGenericAllocationHandle mcHandle, CU
 CUresult CUDAAPI cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev,
                                         size_t mcOffset, CUdeviceptr memptr, size_t size,
                                         unsigned long long flags);
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+CUresult CUDAAPI cuStreamBeginCaptureToCig(CUstream hStream,
+                                           CUstreamCigCaptureParams* streamCigCaptureParams);
+CUresult CUDAAPI cuStreamBeginCaptureToCig_ptsz(CUstream hStream,
+                                                CUstreamCigCaptureParams* streamCigCaptureParams);
+CUresult CUDAAPI cuStreamEndCaptureToCig(CUstream hStream);
+CUresult CUDAAPI cuStreamEndCaptureToCig_ptsz(CUstream hStream);
+}
+#endif
+#if CUDA_VERSION < 13020
+extern "C" {
+CUresult CUDAAPI cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size,
+                                             CUmemcpyAttributes* attr, CUstream hStream);
+CUresult CUDAAPI cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size,
+                                                  CUmemcpyAttributes* attr, CUstream hStream);
+CUresult CUDAAPI cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP* op, unsigned long long flags,
+                                               CUstream hStream);
+CUresult CUDAAPI cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP* op,
+                                                    unsigned long long flags, CUstream hStream);
 }
 #endif
 

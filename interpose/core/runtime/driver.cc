@@ -65,17 +65,12 @@ int16_t Driver::CurrentDevice() const {
 
 Hook Driver::FindAddress(const void* address, const char* name, bool per_thread_stream) const {
   Hook found = kNoHook;
-  int best = -1;
   for (size_t i = 0; i < kHookCount; ++i) {
     const Hook hook = static_cast<Hook>(i);
     if (real(hook) != address) continue;
     const HookRow& row = RowOf(hook);
-    const int fit = (std::strcmp(row.name, name) == 0 ? 2 : 0) +
-                    (row.per_thread_stream == per_thread_stream ? 1 : 0);
-    if (fit > best) {
-      best = fit;
-      found = hook;
-    }
+    if (std::strcmp(row.name, name) != 0) continue;
+    if (found == kNoHook || row.per_thread_stream == per_thread_stream) found = hook;
   }
   return found;
 }
@@ -103,6 +98,12 @@ Hook Driver::FindVersion(void* address, const char* name, int version, bool per_
                                                               std::memory_order_relaxed);
   }
   return found;
+}
+
+int Driver::CudaVersion() const {
+  int version = 0;
+  const auto ask = cuDriverGetVersion();
+  return ask != nullptr && ask(&version) == CUDA_SUCCESS ? version : 0;
 }
 
 const char* Driver::simulator_description() const {

@@ -26,7 +26,7 @@ namespace vramstow {
   query(cuCtxPushCurrent_v2) query(cuCtxPopCurrent_v2) query(cuCtxSynchronize)          \
       query(cuCtxRecordEvent) query(cuMemGetAllocationGranularity) query(cuEventCreate) \
           query(cuEventDestroy_v2) query(cuEventRecord) query(cuEventQuery)             \
-              query(cuStreamSynchronize)
+              query(cuStreamSynchronize) query(cuStreamGetCtx) query(cuStreamWaitEvent)
 
 // What vramstow itself calls. Except for the pool's, none of these changes anything.
 #define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
@@ -55,8 +55,9 @@ class Driver {
   // Its device, or kNoDevice.
   int16_t CurrentDevice() const;
 
-  // The hook that an address of the driver is, or kNoHook. Where several functions share one
-  // address, `name` (as documented) and `per_thread_stream` choose.
+  // The hook that an address of the driver is under this documented name, or kNoHook: the address
+  // of another function, with other arguments, may be the same. Where several forms of the function
+  // share one address, `per_thread_stream` chooses.
   Hook FindAddress(const void* address, const char* name, bool per_thread_stream) const;
 
   // The hook that the documentation promises for a name at a version, or kNoHook: for an address
@@ -70,6 +71,9 @@ class Driver {
   }
   VRAMSTOW_DRIVER_QUERIES(VRAMSTOW_QUERY)
 #undef VRAMSTOW_QUERY
+
+  // The version of CUDA that the driver says it is of, such as 12040; 0: it does not say.
+  int CudaVersion() const;
 
   // What is simulated, or null on a real driver.
   const char* simulator_description() const;

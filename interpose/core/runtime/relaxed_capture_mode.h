@@ -28,6 +28,13 @@ class RelaxedCaptureMode {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+// The same until the end of the thread.
+inline void RelaxCaptureMode(const Driver& driver) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  const auto exchange = driver.cuThreadExchangeStreamCaptureMode();
+  if (exchange != nullptr) exchange(&mode);
+}
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_RUNTIME_RELAXED_CAPTURE_MODE_H_

@@ -1,11 +1,15 @@
 #include "interpose/core/service/control_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +57,50 @@ bool IsAlive(const sockaddr_un& address) {
   return alive;
 }
 
+// The number before ".sock"; 0: the name is none of a socket of ours.
+pid_t ProcessOf(const char* name) {
+  char* end = nullptr;
+  const long number = name[0] >= '1' && name[0] <= '9' ? std::strtol(name, &end, 10) : 0;
+  const bool is_ours = end != nullptr && std::strcmp(end, ".sock") == 0;
+  return is_ours && number <= INT32_MAX ? static_cast<pid_t>(number) : 0;
+}
+
+// A process that was killed leaves its file. It may run where its number means nothing here, in
+// another container: so nobody may listen there, either.
+void RemoveIfDead(const char* folder, const char* name) {
+  constexpr int kNoSignal = 0;
+  const pid_t process = ProcessOf(name);
+  char path[kMaxControlPath];
+  if (process == 0 || kill(process, kNoSignal) == 0 || errno != ESRCH) return;
+  if (!ControlSocketPath(folder, process, path, sizeof path)) return;
+  if (!IsAlive(AddressOf(path))) unlink(path);
+}
+
+// Reads the folder without the heap, and not to the end of a very large one.
+void RemoveDeadSockets(const char* folder) {
+  constexpr int kMostReads = 16;
+  struct Entry {  // getdents64(2)
+    uint64_t inode;
+    int64_t offset;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+  };
+  const int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  alignas(Entry) char buffer[4096];
+  for (int i = 0; i < kMostReads; ++i) {
+    const long size = syscall(SYS_getdents64, directory, buffer, sizeof buffer);
+    if (size <= 0) break;
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
+      RemoveIfDead(folder, entry->name);
+      at += entry->size;
+    }
+  }
+  close(directory);
+}
+
 bool IsOurs(int descriptor) {
   ucred peer = {};
   socklen_t size = sizeof peer;
@@ -74,6 +122,7 @@ bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
     return false;
   };
   if (!PrepareFolder(folder, *chosen != '\0')) return fail(folder);
+  RemoveDeadSockets(folder);
   const sockaddr_un address = AddressOf(path_);
   if (IsAlive(address)) {
     errno = EADDRINUSE;

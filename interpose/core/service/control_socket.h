@@ -28,7 +28,8 @@ class ControlSocket {
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
 
-  // Makes the socket of this process in the folder of `chosen`, or the usual one.
+  // Makes the socket of this process in the folder of `chosen`, or the usual one, and removes there
+  // what killed processes left.
   bool Open(const char* chosen, char* why, size_t why_size);
   // Removes the file. Async-signal-safe.
   void Close();

@@ -65,7 +65,12 @@ void Service::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  if (pthread_create(&thread, &attributes, Run, this) != 0) CloseSocket();
+  // The thread begins in the driver: Stop waits for that, too.
+  busy_.store(true, std::memory_order_seq_cst);
+  if (pthread_create(&thread, &attributes, Run, this) != 0) {
+    busy_.store(false, std::memory_order_release);
+    CloseSocket();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
 }
@@ -76,7 +81,11 @@ void* Service::Run(void* self) {
   auto* const service = static_cast<Service*>(self);
   // Whatever the driver calls from here is its own affair.
   const ReentrancyGuard guard;
-  const RelaxedCaptureMode relaxed(service->links_.driver);
+  // For as long as the thread lives: at its end the driver may be shutting down.
+  if (service->state_.load(std::memory_order_seq_cst) == State::kRunning) {
+    RelaxCaptureMode(service->links_.driver);
+  }
+  service->busy_.store(false, std::memory_order_release);
   service->Loop();
   return nullptr;
 }

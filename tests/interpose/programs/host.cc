@@ -114,6 +114,9 @@ int Versions() {
       get("cuMemAlloc", 99000, CU_GET_PROC_ADDRESS_DEFAULT));
   HOST_CHECK(std::strcmp(LibraryOf(reinterpret_cast<void*>(future)), "libcuda.so.1") == 0);
   HOST_CHECK(future(1, nullptr, 2) == CUDA_SUCCESS);
+  // So does a function of another name at the address of a hooked one.
+  void* twin = get("cuTwinOfMemAlloc", 12000, CU_GET_PROC_ADDRESS_DEFAULT);
+  HOST_CHECK(std::strcmp(LibraryOf(twin), "libcuda.so.1") == 0);
   return 0;
 }
 
