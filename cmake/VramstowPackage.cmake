@@ -11,6 +11,15 @@ install(FILES cmake/VramstowTraceTest.cmake cmake/VramstowRunTraceTest.cmake cma
               ${PROJECT_BINARY_DIR}/vramstowConfigVersion.cmake
         DESTINATION ${_cmake_files})
 
+# What is linked into the program and the libraries asks that its licence is told with it.
+foreach(_linked libabsl-dev libbz2-dev libcli11-dev libdw-dev libelf-dev liblzma-dev libminizip-dev
+                libzstd-dev nlohmann-json3-dev zlib1g-dev)
+  if(EXISTS /usr/share/doc/${_linked}/copyright)
+    install(FILES /usr/share/doc/${_linked}/copyright
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/vramstow/licences RENAME ${_linked})
+  endif()
+endforeach()
+
 # Where a Debian package must have its licence. The wheel has it elsewhere.
 set(VRAMSTOW_INSTALL_DOCS ON CACHE BOOL "Install the documentation and the licence")
 if(VRAMSTOW_INSTALL_DOCS)

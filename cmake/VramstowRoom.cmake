@@ -45,11 +45,24 @@ function(vramstow_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
 endfunction()
 
+# The target brings the C++ runtime along and needs the C library only. Where that is older than the
+# compiler expects (cmake/OlderGlibc.cmake), the target gets what the runtime misses.
+function(vramstow_own_runtime target)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  include(CheckSymbolExists)
+  set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+  check_symbol_exists(_dl_find_object dlfcn.h VRAMSTOW_LIBC_FINDS_OBJECTS)
+  if(NOT VRAMSTOW_LIBC_FINDS_OBJECTS)
+    target_sources(${target} PRIVATE ${VRAMSTOW_ROOT}/base/older_libc.cc)
+    target_link_options(${target} PRIVATE -Wl,--wrap=_dl_find_object)
+  endif()
+endfunction()
+
 # What goes into a foreign process must not need, or show, a C++ runtime: libstdc++ and libgcc are
 # linked in, and a version script hides all but the names that are meant.
 function(vramstow_preloaded target version_script)
-  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
-                                        -Wl,--version-script=${version_script})
+  vramstow_own_runtime(${target})
+  target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,defs -Wl,--version-script=${version_script})
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${version_script})
 endfunction()
 

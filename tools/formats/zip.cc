@@ -1,4 +1,4 @@
-#include <zip.h>
+#include <minizip/unzip.h>
 
 #include <cstring>
 
@@ -9,35 +9,79 @@ namespace vramstow {
 namespace {
 
 // A snapshot's zip has a handful of entries; a checkpoint has thousands and is none.
-constexpr zip_int64_t kMostEntries = 100'000;
+constexpr ZPOS64_T kMostEntries = 100'000;
 constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kMostNameBytes = 4096;
+constexpr std::string_view kEndOfList = "PK\x05\x06";
+constexpr char kEmpty[] = "the zip file is empty";
+constexpr uLong kEncrypted = 1;  // bit of an entry's flags
 
-struct CloseArchive {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
+// The bytes of the zip file, read as minizip reads a file.
+struct Reading {
+  std::string_view bytes;
+  uint64_t place = 0;
 };
-struct CloseEntry {
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
-};
-using Archive = std::unique_ptr<zip_t, CloseArchive>;
 
-std::string Message(zip_error_t* error) {
-  std::string message = zip_error_strerror(error);
-  zip_error_fini(error);
-  return message;
+Reading* ReadingOf(voidpf stream) { return static_cast<Reading*>(stream); }
+
+voidpf Open(voidpf opaque, const void* /*name*/, int /*mode*/) { return opaque; }
+
+uLong Read(voidpf /*opaque*/, voidpf stream, void* buffer, uLong size) {
+  Reading* reading = ReadingOf(stream);
+  const std::string_view rest = reading->bytes.substr(reading->place);
+  const size_t count = std::min<size_t>(size, rest.size());
+  memcpy(buffer, rest.data(), count);
+  reading->place += count;
+  return count;
 }
 
-absl::StatusOr<Archive> OpenArchive(std::string_view bytes) {
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
-  if (source == nullptr) return absl::ResourceExhaustedError(Message(&error));
-  zip_t* archive = zip_open_from_source(source, ZIP_RDONLY, &error);
-  if (archive == nullptr) {
-    zip_source_free(source);
-    return absl::DataLossError(Concat("the zip file cannot be opened: ", Message(&error)));
+ZPOS64_T Tell(voidpf /*opaque*/, voidpf stream) { return ReadingOf(stream)->place; }
+
+long Seek(voidpf /*opaque*/, voidpf stream, ZPOS64_T offset, int origin) {
+  Reading* reading = ReadingOf(stream);
+  uint64_t from = 0;
+  if (origin == ZLIB_FILEFUNC_SEEK_CUR) from = reading->place;
+  if (origin == ZLIB_FILEFUNC_SEEK_END) from = reading->bytes.size();
+  // An offset is a number from the file, and may be any.
+  if (offset > reading->bytes.size() - from) return -1;
+  reading->place = from + offset;
+  return 0;
+}
+
+int Close(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
+int Error(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
+
+struct CloseArchive {
+  void operator()(unzFile archive) const { unzClose(archive); }
+};
+using Archive = std::unique_ptr<std::remove_pointer_t<unzFile>, CloseArchive>;
+
+absl::StatusOr<Archive> OpenArchive(Reading* reading) {
+  zlib_filefunc64_def functions = {};
+  functions.zopen64_file = Open;
+  functions.zread_file = Read;
+  functions.ztell64_file = Tell;
+  functions.zseek64_file = Seek;
+  functions.zclose_file = Close;
+  functions.zerror_file = Error;
+  functions.opaque = reading;
+  Archive archive(unzOpen2_64("", &functions));
+  if (archive != nullptr) return archive;
+  return absl::DataLossError(
+      "the zip file cannot be opened: its list of entries is damaged, or not there");
+}
+
+const char* WhyNot(int code) {
+  switch (code) {
+    case UNZ_CRCERROR:
+      return "the checksum is wrong";
+    case Z_MEM_ERROR:
+      return "no memory";
+    case UNZ_BADZIPFILE:
+      return "its parts contradict each other, or it is packed in an unknown way";
+    default:
+      return "its bytes cannot be unpacked";
   }
-  zip_error_fini(&error);
-  return Archive(archive);
 }
 
 // How much an entry's name speaks for its being the pickle; 0 for a folder.
@@ -48,58 +92,72 @@ int NameRank(std::string_view name) {
   return 1;
 }
 
-absl::StatusOr<zip_uint64_t> FindPickle(zip_t* archive) {
-  const zip_int64_t count = zip_get_num_entries(archive, 0);
-  if (count > kMostEntries) {
+struct Entry {
+  unz64_file_pos place;
+  bool encrypted = false;
+};
+
+// The entry at which the archive stands, and its rank; 0 where its name cannot be read.
+int RankCurrent(unzFile archive, Entry* entry) {
+  unz_file_info64 about = {};
+  std::string name(kMostNameBytes, '\0');
+  if (unzGetCurrentFileInfo64(archive, &about, name.data(), name.size(), nullptr, 0, nullptr, 0) !=
+          UNZ_OK ||
+      unzGetFilePos64(archive, &entry->place) != UNZ_OK) {
+    return 0;
+  }
+  name.resize(std::min<size_t>(about.size_filename, kMostNameBytes));
+  entry->encrypted = (about.flag & kEncrypted) != 0;
+  return NameRank(name);
+}
+
+absl::StatusOr<Entry> FindPickle(unzFile archive) {
+  unz_global_info64 all = {};
+  unzGetGlobalInfo64(archive, &all);
+  if (all.number_entry > kMostEntries) {
     return absl::InvalidArgumentError(
-        Concat("the zip file has ", count, " entries: it is no memory snapshot"));
+        Concat("the zip file has ", all.number_entry, " entries: it is no memory snapshot"));
   }
   int best_rank = 0;
-  zip_int64_t best = -1;
+  Entry best;
   bool several = false;
-  for (zip_int64_t i = 0; i < count; ++i) {
-    const char* name = zip_get_name(archive, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW);
-    const int rank = name == nullptr ? 0 : NameRank(name);
+  int next = all.number_entry == 0 ? UNZ_END_OF_LIST_OF_FILE : unzGoToFirstFile(archive);
+  for (; next == UNZ_OK; next = unzGoToNextFile(archive)) {
+    Entry entry;
+    const int rank = RankCurrent(archive, &entry);
     if (rank > best_rank) {
       best_rank = rank;
-      best = i;
+      best = entry;
       several = false;
     } else if (rank == best_rank && rank != 0) {
       several = true;
     }
   }
-  if (best < 0) return absl::InvalidArgumentError("the zip file is empty");
+  if (next != UNZ_END_OF_LIST_OF_FILE) {
+    return absl::DataLossError("the zip file cannot be opened: its list of entries is damaged");
+  }
+  if (best_rank == 0) return absl::InvalidArgumentError(kEmpty);
   if (several) {
     return absl::InvalidArgumentError(
         "the zip file has several entries that could be the snapshot; unpack it and name one");
   }
-  return static_cast<zip_uint64_t>(best);
+  if (best.encrypted) {
+    return absl::InvalidArgumentError("the zip file is encrypted; unpack it first");
+  }
+  return best;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> UnpackPickleFromZip(std::string_view packed,
-                                                const UnpackLimits& limits) {
-  absl::StatusOr<Archive> archive = OpenArchive(packed);
-  if (!archive.ok()) return archive.status();
-  const absl::StatusOr<zip_uint64_t> index = FindPickle(archive->get());
-  if (!index.ok()) return index.status();
-
-  const std::unique_ptr<zip_file_t, CloseEntry> entry(
-      zip_fopen_index(archive->get(), *index, ZIP_FL_UNCHANGED));
-  if (entry == nullptr) {
-    return absl::DataLossError(
-        Concat("an entry of the zip file cannot be read: ", zip_strerror(archive->get())));
-  }
-  // The size that the entry claims is not believed: it is read until it ends or is too much.
-  const uint64_t most = limits.MostFor(packed.size());
+// The size that the entry claims is not believed: it is read until it ends or is too much.
+absl::StatusOr<std::string> ReadEntry(unzFile archive, uint64_t most) {
   std::string bytes;
   std::vector<char> piece(kPieceBytes);
   while (true) {
-    const zip_int64_t count = zip_fread(entry.get(), piece.data(), piece.size());
-    if (count < 0) {
+    const int count = unzReadCurrentFile(archive, piece.data(), static_cast<unsigned>(kPieceBytes));
+    // At the end the checksum is compared.
+    const int closed = count == 0 ? unzCloseCurrentFile(archive) : UNZ_OK;
+    if (count < 0 || closed != UNZ_OK) {
       return absl::DataLossError(Concat("the zip file is damaged, after ", bytes.size(),
-                                        " unpacked bytes: ", zip_file_strerror(entry.get())));
+                                        " unpacked bytes: ", WhyNot(count < 0 ? count : closed)));
     }
     if (count == 0) return bytes;
     if (bytes.size() + static_cast<uint64_t>(count) > most) {
@@ -109,6 +167,26 @@ absl::StatusOr<std::string> UnpackPickleFromZip(std::string_view packed,
     }
     bytes.append(piece.data(), static_cast<size_t>(count));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> UnpackPickleFromZip(std::string_view packed,
+                                                const UnpackLimits& limits) {
+  // minizip finds no list of entries where that list is all there is.
+  if (packed.starts_with(kEndOfList)) return absl::InvalidArgumentError(kEmpty);
+  Reading reading{packed};
+  absl::StatusOr<Archive> archive = OpenArchive(&reading);
+  if (!archive.ok()) return archive.status();
+  const absl::StatusOr<Entry> entry = FindPickle(archive->get());
+  if (!entry.ok()) return entry.status();
+  unz64_file_pos place = entry->place;
+  int opened = unzGoToFilePos64(archive->get(), &place);
+  if (opened == UNZ_OK) opened = unzOpenCurrentFile(archive->get());
+  if (opened != UNZ_OK) {
+    return absl::DataLossError(Concat("an entry of the zip file cannot be read: ", WhyNot(opened)));
+  }
+  return ReadEntry(archive->get(), limits.MostFor(packed.size()));
 }
 
 }  // namespace vramstow
