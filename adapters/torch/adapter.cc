@@ -9,7 +9,7 @@ void Delete(void* data) { TheAdapter()->raw_delete(data); }
 
 }  // namespace
 
-Adapter::Adapter(const vramstow_framework* table, CUDAAllocator* native)
+Adapter::Adapter(const vramstow_framework* table, Native native)
     : native_(native),
       statistics_(table, native),
       fraction_(table, native),
@@ -66,11 +66,11 @@ void Adapter::init(int device_count) {
 }
 
 void Adapter::enable(bool value) {
-  native_->enable(value);
+  native_.Enable(value);
   blocks_.set_enabled(value);
 }
 
-bool Adapter::isEnabled() const { return native_->isEnabled(); }
+bool Adapter::isEnabled() const { return native_.IsEnabled(); }
 
 // Programs look at the name to learn whether this allocator has all features.
 std::string Adapter::name() { return native_->name(); }
@@ -95,6 +95,8 @@ void Adapter::setMemoryFraction(double fraction, DeviceIndex device) {
   fraction_.Set(fraction, &devices_.At(device));
 }
 
+void Adapter::emptyCache() { emptyCache(Native::ActivePool()); }
+
 void Adapter::emptyCache(MempoolId_t id) { cache_.Empty(id); }
 
 void Adapter::cacheInfo(DeviceIndex device, size_t* largest) {
@@ -102,9 +104,11 @@ void Adapter::cacheInfo(DeviceIndex device, size_t* largest) {
 }
 
 // The pool has no such segments.
-std::vector<caching::StreamSegmentSize> Adapter::getExpandableSegmentSizes(DeviceIndex) {
-  return {};
-}
+ExpandableSegmentSizes Adapter::getExpandableSegmentSizes(DeviceIndex) { return {}; }
+
+SnapshotInfo Adapter::snapshot() { return snapshot(Native::ActivePool(), true); }
+
+SnapshotInfo Adapter::snapshot(MempoolId_t id) { return snapshot(id, true); }
 
 SnapshotInfo Adapter::snapshot(MempoolId_t id, bool include_traces) {
   return snapshots_.Take(id, include_traces);
@@ -174,7 +178,7 @@ caching::CheckpointDelta Adapter::setCheckpointPoolState(
 
 // --- Sharing and peers --------------------------------------------------------------------------
 
-caching::ShareableHandle Adapter::shareIpcHandle(void* data) { return sharing_.Export(data); }
+ShareableHandle Adapter::shareIpcHandle(void* data) { return sharing_.Export(data); }
 
 std::shared_ptr<void> Adapter::getIpcDevPtr(std::string handle) {
   return sharing_.Open(std::move(handle));
@@ -201,11 +205,7 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
                             caching::RecordContext when, bool clear,
                             const std::vector<std::string>& skipped_actions) {
   // PyTorch's own allocator keeps the annotations, and the host's history.
-  if constexpr (requires(CUDAAllocator * allocator) {
-                  allocator->recordHistory(enabled, recorder, most, when, clear, skipped_actions);
-                }) {
-    native_->recordHistory(enabled, recorder, most, when, clear, skipped_actions);
-  }
+  native_.RecordHistory(enabled, recorder, most, when, clear, skipped_actions);
   history_.Configure(enabled, recorder, most, when, clear, skipped_actions);
 }
 
@@ -214,24 +214,30 @@ void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, siz
   recordHistory(enabled, recorder, most, when, clear, {});
 }
 
+// Releases that cannot be asked to clear it always do.
+void Adapter::recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
+                            caching::RecordContext when) {
+  recordHistory(enabled, recorder, most, when, true, {});
+}
+
 void Adapter::recordAnnotation(const std::vector<std::pair<std::string, std::string>>& annotation) {
-  native_->recordAnnotation(annotation);
+  native_.RecordAnnotation(annotation);
 }
 
 void Adapter::pushCompileContext(std::string& text) {
-  native_->pushCompileContext(text);
+  native_.PushCompileContext(text);
   history_.PushCompileContext(text);
 }
 
 void Adapter::popCompileContext() {
-  native_->popCompileContext();
+  native_.PopCompileContext();
   history_.PopCompileContext();
 }
 
 bool Adapter::supportsUserMetadata() { return true; }
 
 void Adapter::setUserMetadata(const std::string& metadata) {
-  native_->setUserMetadata(metadata);
+  native_.SetUserMetadata(metadata);
   history_.SetUserMetadata(metadata);
 }
 

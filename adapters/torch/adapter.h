@@ -21,6 +21,7 @@
 #include "adapters/torch/blocks.h"
 #include "adapters/torch/cache.h"
 #include "adapters/torch/checkpoints.h"
+#include "adapters/torch/native.h"
 #include "adapters/torch/pool_observer.h"
 #include "adapters/torch/private_pools.h"
 #include "adapters/torch/sharing.h"
@@ -35,14 +36,15 @@ namespace vramstow::torch_adapter {
 
 class Adapter final : public CUDAAllocator {
  public:
-  Adapter(const vramstow_framework* table, CUDAAllocator* native);
+  Adapter(const vramstow_framework* table, Native native);
 
   // --- c10::Allocator, c10::DeviceAllocator ------------------------------------------------------
   DataPtr allocate(size_t size) override;
   c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* to, const void* from, std::size_t count) const override;
   bool initialized() override;
-  void emptyCache(MempoolId_t id = {0, 0});
+  void emptyCache();
+  void emptyCache(MempoolId_t id);
   void recordStream(const DataPtr& data, c10::cuda::CUDAStream stream);
   void recordStream(const DataPtr& data, c10::Stream stream);
   DeviceStats getDeviceStats(DeviceIndex device);
@@ -55,17 +57,19 @@ class Adapter final : public CUDAAllocator {
   void raw_delete(void* data) override;
   DataPtr allocateWithAddress(size_t size, void* address);
   void init(int device_count) override;
-  void enable(bool value) override;
-  bool isEnabled() const override;
+  void enable(bool value);
+  bool isEnabled() const;
   std::string name() override;
 
   // --- Numbers -----------------------------------------------------------------------------------
   double getMemoryFraction(DeviceIndex device);
   void setMemoryFraction(double fraction, DeviceIndex device);
-  std::vector<caching::StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex device);
+  ExpandableSegmentSizes getExpandableSegmentSizes(DeviceIndex device);
   void cacheInfo(DeviceIndex device, size_t* largest);
   void* getBaseAllocation(void* data, size_t* size);
-  SnapshotInfo snapshot(MempoolId_t id = {0, 0}, bool include_traces = true);
+  SnapshotInfo snapshot();
+  SnapshotInfo snapshot(MempoolId_t id);
+  SnapshotInfo snapshot(MempoolId_t id, bool include_traces);
 
   // --- Private pools -----------------------------------------------------------------------------
   void beginAllocateToPool(DeviceIndex device, MempoolId_t id,
@@ -89,7 +93,7 @@ class Adapter final : public CUDAAllocator {
                                                   std::shared_ptr<caching::AllocatorState> state);
 
   // --- Sharing and peers -------------------------------------------------------------------------
-  caching::ShareableHandle shareIpcHandle(void* data);
+  ShareableHandle shareIpcHandle(void* data);
   std::shared_ptr<void> getIpcDevPtr(std::string handle);
   void enablePeerAccess(DeviceIndex device, DeviceIndex peer);
   cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device, size_t count,
@@ -103,6 +107,8 @@ class Adapter final : public CUDAAllocator {
                      const std::vector<std::string>& skipped_actions);
   void recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
                      caching::RecordContext when, bool clear);
+  void recordHistory(bool enabled, caching::CreateContextFn recorder, size_t most,
+                     caching::RecordContext when);
   void recordAnnotation(const std::vector<std::pair<std::string, std::string>>& annotation);
   void pushCompileContext(std::string& text);
   void popCompileContext();
@@ -118,7 +124,7 @@ class Adapter final : public CUDAAllocator {
   PoolObserver& pool_observer() { return pool_observer_; }
 
  private:
-  CUDAAllocator* const native_;
+  const Native native_;
   Devices devices_;
   History history_;
   Statistics statistics_;

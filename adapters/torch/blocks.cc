@@ -32,7 +32,7 @@ void EnterContext() {
 
 }  // namespace
 
-Blocks::Blocks(const vramstow_framework* table, CUDAAllocator* native, c10::DeleterFnPtr deleter,
+Blocks::Blocks(const vramstow_framework* table, Native native, c10::DeleterFnPtr deleter,
                Devices* devices, History* history, Statistics* statistics, MemoryFraction* fraction,
                OutOfMemory* out_of_memory)
     : table_(table),
@@ -44,7 +44,7 @@ Blocks::Blocks(const vramstow_framework* table, CUDAAllocator* native, c10::Dele
       statistics_(statistics),
       fraction_(fraction),
       out_of_memory_(out_of_memory),
-      enabled_(native->isEnabled()) {
+      enabled_(native.IsEnabled()) {
   if (names_callers_) Operators::Follow();
 }
 

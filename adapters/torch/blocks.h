@@ -12,6 +12,7 @@
 #include "adapters/torch/device.h"
 #include "adapters/torch/history.h"
 #include "adapters/torch/memory_fraction.h"
+#include "adapters/torch/native.h"
 #include "adapters/torch/out_of_memory.h"
 #include "adapters/torch/statistics.h"
 
@@ -20,7 +21,7 @@ namespace vramstow::torch_adapter {
 class Blocks {
  public:
   // `deleter` is the function that PyTorch calls to free a block; it calls Free().
-  Blocks(const vramstow_framework* table, CUDAAllocator* native, c10::DeleterFnPtr deleter,
+  Blocks(const vramstow_framework* table, Native native, c10::DeleterFnPtr deleter,
          Devices* devices, History* history, Statistics* statistics, MemoryFraction* fraction,
          OutOfMemory* out_of_memory);
 
@@ -65,7 +66,7 @@ class Blocks {
 
   const vramstow_framework* const table_;
   const bool names_callers_;  // the trace has stacks, so operators and modules are named
-  CUDAAllocator* const native_;
+  const Native native_;
   const c10::DeleterFnPtr deleter_;
   Devices* const devices_;
   History* const history_;

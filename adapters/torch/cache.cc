@@ -16,7 +16,7 @@ void Cache::Empty(MempoolId_t id) {
     if (table_->trim(handle, 1, &released) == VRAMSTOW_OK) ++device.synchronizations;
     statistics_->UpdateReserved(&device);
   }
-  native_->emptyCache(id);
+  native_.EmptyCache(id);
   for (int i = 0; i < devices_->count(); ++i) {
     Device& device = (*devices_)[i];
     if (device.has_fraction && device.native_used && device.handle >= 0) {

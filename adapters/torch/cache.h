@@ -7,13 +7,14 @@
 
 #include "adapters/torch/history.h"
 #include "adapters/torch/memory_fraction.h"
+#include "adapters/torch/native.h"
 #include "adapters/torch/statistics.h"
 
 namespace vramstow::torch_adapter {
 
 class Cache {
  public:
-  Cache(const vramstow_framework* table, CUDAAllocator* native, Devices* devices, History* history,
+  Cache(const vramstow_framework* table, Native native, Devices* devices, History* history,
         Statistics* statistics, MemoryFraction* fraction)
       : table_(table),
         native_(native),
@@ -29,7 +30,7 @@ class Cache {
 
  private:
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   Devices* const devices_;
   History* const history_;
   Statistics* const statistics_;

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "adapters/torch/blocks.h"
+#include "adapters/torch/native.h"
 
 namespace vramstow::torch_adapter {
 
 class Checkpoints {
  public:
-  Checkpoints(const vramstow_framework* table, CUDAAllocator* native, Blocks* blocks)
+  Checkpoints(const vramstow_framework* table, Native native, Blocks* blocks)
       : table_(table), native_(native), blocks_(blocks) {}
 
   // Whether exactly these blocks of the pool are live.
@@ -30,7 +31,7 @@ class Checkpoints {
   std::vector<vramstow_framework_block> LiveBlocks(int handle, uint64_t pool) const;
 
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   Blocks* const blocks_;
 };
 

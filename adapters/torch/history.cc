@@ -1,6 +1,8 @@
 #include "adapters/torch/history.h"
 
+#include <iterator>
 #include <stack>
+#include <string>
 #include <utility>
 
 namespace vramstow::torch_adapter {
@@ -16,10 +18,46 @@ std::string& ThreadMetadata() {
   return metadata;
 }
 
+// The bit of the kind of entry that settings call by this name; 0: there is no such kind.
+uint32_t BitOf(const std::string& name) {
+  static constexpr const char* kNames[] = {
+      "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
+      "segment_map", "segment_unmap",  "snapshot",       "oom",           "annotate"};
+  static_assert(TraceEntry::ALLOC == 0 && TraceEntry::SNAPSHOT == 7 && TraceEntry::OOM == 8);
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (name == kNames[i]) return 1U << i;
+  }
+  return 0;
+}
+
+// What was current when an entry was made.
+struct Texts {
+  std::string compile_context;
+  std::string user_metadata;
+};
+
+// A template, because releases of PyTorch keep more and more in an entry.
+template <typename Entry>
+Entry MakeEntry(typename Entry::Action action, const Place& place, Context context, Texts texts) {
+  auto* stream = static_cast<decltype(Entry::stream_)>(place.stream);
+  const auto time = c10::getApproximateTime();
+  if constexpr (requires(Entry entry) { entry.user_metadata_; }) {
+    return Entry(action, place.device, place.address, place.size, stream, place.pool, time,
+                 std::move(context), std::move(texts.compile_context),
+                 std::move(texts.user_metadata));
+  } else if constexpr (requires(Entry entry) { entry.compile_context_; }) {
+    return Entry(action, place.device, place.address, place.size, stream, place.pool, time,
+                 std::move(context), std::move(texts.compile_context));
+  } else {
+    return Entry(action, place.device, place.address, place.size, stream, time, std::move(context));
+  }
+}
+
 // A template, because not every release of PyTorch knows such entries.
 template <typename Entry>
 void RecordAnnotation(History* history, const Place& place, const std::string& text) {
   if constexpr (requires { Entry::ANNOTATE; }) {
+    static_assert(Entry::ANNOTATE == 9);  // as BitOf() has it
     const std::string before = history->UserMetadata();
     history->SetUserMetadata(text);
     history->Record(Entry::ANNOTATE, place, nullptr);
@@ -39,9 +77,7 @@ void History::Configure(bool enabled, caching::CreateContextFn recorder, size_t 
   when_ = enabled ? when : caching::RecordContext::NEVER;
   most_ = most > 0 ? most : 1;
   skipped_ = 0;
-  for (const std::string& action : skipped_actions) {
-    skipped_ |= 1U << c10::CachingDeviceAllocator::parseTraceEntryAction(action);
-  }
+  for (const std::string& action : skipped_actions) skipped_ |= BitOf(action);
   for (Ring& ring : rings_) {
     if (enabled && !clear && ring.entries.size() <= most_) continue;
     ring = Ring();
@@ -64,9 +100,9 @@ Context History::Gather(caching::RecordContext level) const {
 void History::Record(TraceEntry::Action action, const Place& place, Context context) {
   if (!on()) return;
   const bool with_context = when_.load() >= caching::RecordContext::ALLOC;
-  TraceEntry entry(action, place.device, place.address, place.size, place.stream, place.pool,
-                   c10::getApproximateTime(), with_context ? std::move(context) : nullptr,
-                   CompileContexts().empty() ? "N/A" : CompileContexts().top(), ThreadMetadata());
+  auto entry = MakeEntry<TraceEntry>(
+      action, place, with_context ? std::move(context) : nullptr,
+      {CompileContexts().empty() ? "N/A" : CompileContexts().top(), ThreadMetadata()});
   const MutexLock lock(&mutex_);
   for (const auto& tracker : trackers_) tracker(entry);
   if (!recording_ || IsSkipped(action) || place.device < 0) return;

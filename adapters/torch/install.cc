@@ -62,7 +62,7 @@ const char* Install() {
     return "the pool is off, or of another version";
   }
   if (native->initialized()) return "PyTorch has used CUDA already";
-  auto* adapter = new Adapter(table, native);
+  auto* adapter = new Adapter(table, Native(native));
   the_adapter.store(adapter, std::memory_order_release);
   table->observe(&kObserver);
   caching::allocator.store(adapter);

@@ -5,7 +5,7 @@
 namespace vramstow::torch_adapter {
 
 double MemoryFraction::Get(Device* device) const {
-  return device->has_fraction ? device->fraction.load() : native_->getMemoryFraction(device->index);
+  return device->has_fraction ? device->fraction.load() : native_.MemoryFraction(device->index);
 }
 
 void MemoryFraction::Set(double fraction, Device* device) {
@@ -19,7 +19,7 @@ void MemoryFraction::Set(double fraction, Device* device) {
 
 void MemoryFraction::Adopt(Device* device) {
   if (!device->has_fraction) {
-    device->fraction = native_->getMemoryFraction(device->index);
+    device->fraction = native_.MemoryFraction(device->index);
     device->has_fraction = device->fraction < 1;
   }
   if (device->has_fraction) LimitPool(device);

@@ -9,13 +9,13 @@
 #define VRAMSTOW_ADAPTERS_TORCH_MEMORY_FRACTION_H_
 
 #include "adapters/torch/device.h"
+#include "adapters/torch/native.h"
 
 namespace vramstow::torch_adapter {
 
 class MemoryFraction {
  public:
-  MemoryFraction(const vramstow_framework* table, CUDAAllocator* native)
-      : table_(table), native_(native) {}
+  MemoryFraction(const vramstow_framework* table, Native native) : table_(table), native_(native) {}
 
   double Get(Device* device) const;
   void Set(double fraction, Device* device);
@@ -30,7 +30,7 @@ class MemoryFraction {
   uint64_t NativeReserved(const Device& device) const;
 
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
 };
 
 // Stands around an allocation by PyTorch's own allocator, and keeps the common limit.

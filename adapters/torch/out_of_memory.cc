@@ -1,13 +1,24 @@
 #include "adapters/torch/out_of_memory.h"
 
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 
 namespace vramstow::torch_adapter {
 namespace {
 
-using c10::CachingAllocator::format_size;
+// As PyTorch's messages have it.
+std::string FormatSize(uint64_t size) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB"};
+  if (size <= 1024) return std::to_string(size) + " bytes";
+  auto number = static_cast<double>(size) / 1024;
+  size_t unit = 0;
+  for (; number > 1024 && unit + 1 < std::size(kUnits); ++unit) number /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f %s", number, kUnits[unit]);
+  return text;
+}
 
 std::string Holders(const vramstow_framework_shortage& shortage) {
   std::string text;
@@ -15,8 +26,8 @@ std::string Holders(const vramstow_framework_shortage& shortage) {
     char address[32];
     std::snprintf(address, sizeof address, "0x%llx",
                   static_cast<unsigned long long>(shortage.holders[i].address));
-    text += (i == 0 ? " The largest live blocks: " : ", ") +
-            format_size(shortage.holders[i].bytes) + " at " + address;
+    text += (i == 0 ? " The largest live blocks: " : ", ") + FormatSize(shortage.holders[i].bytes) +
+            " at " + address;
   }
   return text.empty() ? text : text + ".";
 }
@@ -24,17 +35,17 @@ std::string Holders(const vramstow_framework_shortage& shortage) {
 std::string Message(const Device& device, uint64_t size,
                     const vramstow_framework_shortage& shortage, int64_t allocated,
                     int64_t reserved) {
-  std::string text = "CUDA out of memory. Tried to allocate " + format_size(size) + ". GPU " +
+  std::string text = "CUDA out of memory. Tried to allocate " + FormatSize(size) + ". GPU " +
                      std::to_string(device.index) + " has a total capacity of " +
-                     format_size(shortage.device_total_bytes) + " of which " +
-                     format_size(shortage.device_free_bytes) + " is free. ";
-  if (shortage.limit_bytes != 0) text += format_size(shortage.limit_bytes) + " allowed; ";
-  text += "Of the allocated memory " + format_size(static_cast<uint64_t>(allocated)) +
+                     FormatSize(shortage.device_total_bytes) + " of which " +
+                     FormatSize(shortage.device_free_bytes) + " is free. ";
+  if (shortage.limit_bytes != 0) text += FormatSize(shortage.limit_bytes) + " allowed; ";
+  text += "Of the allocated memory " + FormatSize(static_cast<uint64_t>(allocated)) +
           " is allocated by PyTorch, and " +
-          format_size(static_cast<uint64_t>(reserved > allocated ? reserved - allocated : 0)) +
+          FormatSize(static_cast<uint64_t>(reserved > allocated ? reserved - allocated : 0)) +
           " is reserved by PyTorch but unallocated. Served by vramstow's pool: the largest free "
           "range is " +
-          format_size(shortage.largest_free_bytes) + ", " + format_size(shortage.pending_bytes) +
+          FormatSize(shortage.largest_free_bytes) + ", " + FormatSize(shortage.pending_bytes) +
           " wait for submitted work.";
   return text + Holders(shortage) +
          " vramstow analyze says where the memory went (docs/analyze.md).";

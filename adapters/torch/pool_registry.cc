@@ -74,6 +74,18 @@ bool PoolRegistry::Release(MempoolId_t id, uint64_t* number) {
   return --known->second.uses == 0;
 }
 
+int PoolRegistry::HandToNative(MempoolId_t id, uint64_t* number) {
+  const MutexLock lock(&mutex_);
+  const auto known = entries_.find(id);
+  if (known == entries_.end() || known->second.number == kNative) return 0;
+  Entry& entry = known->second;
+  if (blocks_[entry.number] != 0) return 0;
+  *number = entry.number;
+  unused_.push_back(entry.number);
+  entry.number = kNative;
+  return entry.uses;
+}
+
 uint64_t PoolRegistry::NumberOf(MempoolId_t id) {
   const MutexLock lock(&mutex_);
   const auto known = entries_.find(id);

@@ -41,6 +41,10 @@ class PoolRegistry {
   // Removes a user. True: it was the last one, and the memory of *number may be given back.
   bool Release(MempoolId_t id, uint64_t* number);
 
+  // From now on PyTorch's own allocator serves the pool. Returns its users, who were counted here
+  // only; 0: the pool stays what it is, because it is not known, has blocks, or is native already.
+  int HandToNative(MempoolId_t id, uint64_t* number);
+
   // kCommon for a pool that is not known.
   uint64_t NumberOf(MempoolId_t id);
   bool IsNative(MempoolId_t id) { return NumberOf(id) == kNative; }

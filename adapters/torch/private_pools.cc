@@ -15,7 +15,7 @@ uint64_t PrivatePools::Use(Device* device, MempoolId_t id, bool native) {
 void PrivatePools::AddUser(Device* device, MempoolId_t id,
                            std::shared_ptr<CUDAAllocator> allocator) {
   if (Use(device, id, allocator != nullptr) == PoolRegistry::kNative) {
-    native_->createOrIncrefPool(device->index, id, std::move(allocator));
+    native_.AddPoolUser(device->index, id, std::move(allocator));
   }
 }
 
@@ -28,8 +28,18 @@ void PrivatePools::Release(Device* device, MempoolId_t id) {
   if (last) table_->keep(device->handle, number, 0);
 }
 
+// The pool was made before its allocator was known.
+void PrivatePools::HandToNative(Device* device, MempoolId_t id) {
+  uint64_t number = 0;
+  const int users = device->pools.HandToNative(id, &number);
+  for (int i = 0; i < users; ++i) native_.AddPoolUser(device->index, id, nullptr);
+  if (users > 0) table_->keep(device->handle, number, 0);
+}
+
 void PrivatePools::BeginAllocating(Device* device, MempoolId_t id, PoolRegistry::Filter filter) {
-  if (Use(device, id, /*native=*/false) == PoolRegistry::kNative) {
+  const bool has_allocator = Native::IsActiveWithAllocator(id);
+  if (has_allocator) HandToNative(device, id);
+  if (Use(device, id, has_allocator) == PoolRegistry::kNative) {
     native_->beginAllocateToPool(device->index, id, filter);
   }
   device->pools.Begin(id, std::move(filter));
@@ -42,12 +52,12 @@ void PrivatePools::EndAllocating(Device* device, MempoolId_t id) {
 
 void PrivatePools::SetUseOnOutOfMemory(Device* device, MempoolId_t id, bool use) {
   device->pools.SetUseOnOutOfMemory(id, use);
-  if (device->pools.IsNative(id)) native_->setUseOnOOM(device->index, id, use);
+  if (device->pools.IsNative(id)) native_.SetUseOnOutOfMemory(device->index, id, use);
 }
 
 // The pool cuts blocks to size and never loses the rest, so there is nothing to do for its own.
 void PrivatePools::SetNoSplit(Device* device, MempoolId_t id) {
-  if (device->pools.IsNative(id)) native_->setNoSplit(device->index, id);
+  if (device->pools.IsNative(id)) native_.SetNoSplit(device->index, id);
 }
 
 }  // namespace vramstow::torch_adapter

@@ -11,12 +11,13 @@
 #include <memory>
 
 #include "adapters/torch/blocks.h"
+#include "adapters/torch/native.h"
 
 namespace vramstow::torch_adapter {
 
 class PrivatePools {
  public:
-  PrivatePools(const vramstow_framework* table, CUDAAllocator* native, Blocks* blocks)
+  PrivatePools(const vramstow_framework* table, Native native, Blocks* blocks)
       : table_(table), native_(native), blocks_(blocks) {}
 
   // Adds a user. With an allocator, PyTorch's own allocator serves the pool.
@@ -31,9 +32,10 @@ class PrivatePools {
  private:
   // Adds a user; returns the pool's number.
   uint64_t Use(Device* device, MempoolId_t id, bool native);
+  void HandToNative(Device* device, MempoolId_t id);
 
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   Blocks* const blocks_;
 };
 

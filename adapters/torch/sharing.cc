@@ -12,10 +12,10 @@ constexpr size_t kMarkSize = sizeof kMark - 1;
 
 }  // namespace
 
-caching::ShareableHandle Sharing::Export(void* data) {
+ShareableHandle Sharing::Export(void* data) {
   vramstow_framework_block block;
   const int result = table_->find(reinterpret_cast<uint64_t>(data), &block);
-  if (result == VRAMSTOW_NOT_OURS) return native_->shareIpcHandle(data);
+  if (result == VRAMSTOW_NOT_OURS) return native_.ShareIpcHandle(data);
   TORCH_CHECK(result == VRAMSTOW_OK, "invalid device pointer: ", data);
   cudaIpcMemHandle_t handle;
   C10_CUDA_CHECK(cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(block.address)));

@@ -13,16 +13,16 @@
 #include <unordered_map>
 
 #include "adapters/torch/mutex.h"
+#include "adapters/torch/native.h"
 #include "adapters/torch/torch_api.h"
 
 namespace vramstow::torch_adapter {
 
 class Sharing {
  public:
-  Sharing(const vramstow_framework* table, CUDAAllocator* native)
-      : table_(table), native_(native) {}
+  Sharing(const vramstow_framework* table, Native native) : table_(table), native_(native) {}
 
-  caching::ShareableHandle Export(void* data);
+  ShareableHandle Export(void* data);
   // A process opens each block once.
   std::shared_ptr<void> Open(std::string handle);
   void EnablePeerAccess(DeviceIndex device, DeviceIndex peer);
@@ -33,7 +33,7 @@ class Sharing {
   void Close(const std::string& handle, DeviceIndex device, void* address);
 
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   Mutex mutex_;  // the driver is called while it is held
   std::unordered_map<std::string, std::weak_ptr<void>> opened_ VRAMSTOW_GUARDED_BY(mutex_);
 };

@@ -21,14 +21,20 @@ std::vector<vramstow_framework_block> AllBlocks(const vramstow_framework* table,
   return blocks;
 }
 
+// A template, because not every release of PyTorch has this field.
+template <typename Segment>
+void MarkAsUnregistered(Segment* segment) {
+  if constexpr (requires { segment->registration_counter; }) segment->registration_counter = 0;
+}
+
 SegmentInfo NewSegment(Device* device, const vramstow_framework_block& block) {
   SegmentInfo segment;
   segment.device = device->index;
   segment.address = block.address;
-  segment.stream = reinterpret_cast<void*>(block.stream);
+  segment.stream = reinterpret_cast<decltype(segment.stream)>(block.stream);
   segment.is_large = block.is_large != 0;
   segment.is_expandable = true;
-  segment.registration_counter = 0;
+  MarkAsUnregistered(&segment);
   segment.owner_private_pool_id = device->pools.IdOf(block.pool);
   return segment;
 }
@@ -90,7 +96,7 @@ void Snapshots::AddTraces(std::vector<std::vector<TraceEntry>> traces, SnapshotI
 }
 
 SnapshotInfo Snapshots::Take(MempoolId_t id, bool include_traces) {
-  SnapshotInfo result = native_->snapshot(id, include_traces);
+  SnapshotInfo result = native_.Snapshot(id, include_traces);
   const bool all = id == MempoolId_t{0, 0};
   auto traces = history_->Entries(static_cast<size_t>(devices_->count()));
   for (int i = 0; i < devices_->count(); ++i) {

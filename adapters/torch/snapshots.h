@@ -12,13 +12,13 @@
 
 #include "adapters/torch/device.h"
 #include "adapters/torch/history.h"
+#include "adapters/torch/native.h"
 
 namespace vramstow::torch_adapter {
 
 class Snapshots {
  public:
-  Snapshots(const vramstow_framework* table, CUDAAllocator* native, Devices* devices,
-            History* history)
+  Snapshots(const vramstow_framework* table, Native native, Devices* devices, History* history)
       : table_(table), native_(native), devices_(devices), history_(history) {}
 
   // `id` {0, 0} means all pools.
@@ -30,7 +30,7 @@ class Snapshots {
   void AddTraces(std::vector<std::vector<TraceEntry>> traces, SnapshotInfo* snapshot);
 
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   Devices* const devices_;
   History* const history_;
 };

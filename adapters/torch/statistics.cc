@@ -3,7 +3,7 @@
 namespace vramstow::torch_adapter {
 namespace {
 
-void AddStat(c10::CachingAllocator::Stat* to, const c10::CachingAllocator::Stat& from) {
+void AddStat(Stat* to, const Stat& from) {
   to->current += from.current;
   to->peak += from.peak;
   to->allocated += from.allocated;

@@ -9,13 +9,13 @@
 #define VRAMSTOW_ADAPTERS_TORCH_STATISTICS_H_
 
 #include "adapters/torch/device.h"
+#include "adapters/torch/native.h"
 
 namespace vramstow::torch_adapter {
 
 class Statistics {
  public:
-  Statistics(const vramstow_framework* table, CUDAAllocator* native)
-      : table_(table), native_(native) {}
+  Statistics(const vramstow_framework* table, Native native) : table_(table), native_(native) {}
 
   // Reads the settings that belong to the numbers. PyTorch's own allocator must be initialized.
   void ReadSettings() { max_split_size_ = native_->getDeviceStats(0).max_split_size; }
@@ -28,7 +28,7 @@ class Statistics {
 
  private:
   const vramstow_framework* const table_;
-  CUDAAllocator* const native_;
+  const Native native_;
   std::atomic<int64_t> max_split_size_{-1};  // a setting of PyTorch's own allocator
 };
 

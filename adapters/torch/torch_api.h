@@ -1,5 +1,7 @@
 // Short names for what this adapter uses of PyTorch.
 //
+// Idea: names that moved between releases are found through the members that have these types.
+//
 // Ownership, threads, errors: none of its own. Units: as PyTorch's.
 #ifndef VRAMSTOW_ADAPTERS_TORCH_TORCH_API_H_
 #define VRAMSTOW_ADAPTERS_TORCH_TORCH_API_H_
@@ -11,6 +13,11 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/ApproximateClock.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "include/vramstow/framework.h"
 #include "include/vramstow/vramstow.h"
 
@@ -20,13 +27,41 @@ namespace caching = c10::cuda::CUDACachingAllocator;
 using c10::DataPtr;
 using c10::DeviceIndex;
 using c10::GatheredContext;
-using c10::MempoolId_t;
 using caching::CUDAAllocator;
 using caching::DeviceStats;
 using caching::SegmentInfo;
 using caching::SnapshotInfo;
 using caching::TraceEntry;
+using MempoolId_t = decltype(SegmentInfo::owner_private_pool_id);
+using Stat = decltype(DeviceStats::allocation)::value_type;
 using OutOfMemoryObserver = std::function<void(int64_t, size_t, size_t, size_t)>;
+
+// What shareIpcHandle gives. A release without this function shares the runtime's handles.
+template <typename Allocator>
+struct SharingTypes {
+  struct Handle {
+    ptrdiff_t offset;
+    std::string handle;
+  };
+};
+template <typename Allocator>
+requires requires(Allocator* allocator) { allocator->shareIpcHandle(nullptr); }
+struct SharingTypes<Allocator> {
+  using Handle = decltype(std::declval<Allocator&>().shareIpcHandle(nullptr));
+};
+using ShareableHandle = SharingTypes<CUDAAllocator>::Handle;
+
+// What getExpandableSegmentSizes gives, where a release has it.
+template <typename Allocator>
+struct SegmentTypes {
+  using Sizes = std::vector<size_t>;
+};
+template <typename Allocator>
+requires requires(Allocator* allocator) { allocator->getExpandableSegmentSizes(0); }
+struct SegmentTypes<Allocator> {
+  using Sizes = decltype(std::declval<Allocator&>().getExpandableSegmentSizes(0));
+};
+using ExpandableSegmentSizes = SegmentTypes<CUDAAllocator>::Sizes;
 
 }  // namespace vramstow::torch_adapter
 

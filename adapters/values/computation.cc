@@ -108,6 +108,7 @@ bool WantsGenerator(const c10::Argument& argument) {
 }
 
 int UseOf(const Plan& plan, size_t argument) {
+  if (plan.zeroing) return kVramstowSimulatorFills | kVramstowSimulatorZeroes;
   if (plan.overwritten[argument]) return kVramstowSimulatorFills;
   return plan.written[argument] ? kVramstowSimulatorReads | kVramstowSimulatorWrites
                                 : kVramstowSimulatorReads;
@@ -237,8 +238,9 @@ void AppendComputation(const Plan& plan, const Stack& given, const Stack& result
   AddNewResults(plan, results, &footprint);
   const uint64_t operations = CountOperations(plan, given, results);
   auto work = std::make_unique<Computation>(Computation{plan, {}, {}});
-  // What will be left out needs no shadows.
-  const bool computed = FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
+  // What will be left out, and what becomes zeros, needs no shadows.
+  const bool computed = !footprint.OnlyZeroes() &&
+                        FindSimulator()->affords(footprint.bytes(), operations) != 0 &&
                         ShadowArguments(plan, given, random, &work->arguments);
   if (computed) work->outputs = ShadowOutputs(plan, results);
   Append(plan.name, footprint, operations, std::move(work),
@@ -256,9 +258,10 @@ struct EarlyComputation::Shared {
   bool computed = false;
   std::vector<std::vector<at::Tensor>> outputs;
 
-  int64_t Size() const {
-    if (!computed || results.empty() || !results[0].isTensor()) return 0;
-    return results[0].toTensor().size(0);
+  int64_t Told() const {
+    if (!computed || results.empty()) return 0;
+    if (results[0].isBool()) return results[0].toBool() ? 1 : 0;
+    return results[0].isTensor() ? results[0].toTensor().size(0) : 0;
   }
 
   int Run() {
@@ -300,7 +303,7 @@ EarlyComputation::EarlyComputation(const Plan& plan, Stack shadows, const Footpr
          [](void* user) { return (*static_cast<std::shared_ptr<Shared>*>(user))->Run(); });
   FindSimulator()->patch_reads(
       [](void* user, void* bytes, size_t size) {
-        const int64_t count = static_cast<Shared*>(user)->Size();
+        const int64_t count = static_cast<Shared*>(user)->Told();
         std::memcpy(bytes, &count, std::min(size, sizeof count));  // little-endian: the low part
       },
       shared_.get());

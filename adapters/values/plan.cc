@@ -43,7 +43,6 @@ constexpr std::string_view kWithoutValues[] = {
 // Made of other operators, which are computed one by one.
 constexpr std::string_view kMadeOfOthers[] = {
     "aten::multinomial",
-    "aten::equal",
     "aten::_cudnn_rnn_flatten_weight",
     "aten::allclose",
 };
@@ -51,9 +50,11 @@ constexpr std::string_view kSizedByData[] = {
     "aten::nonzero",    "aten::_unique2",
     "aten::_unique",    "aten::unique_consecutive",
     "aten::unique_dim", "aten::unique_dim_consecutive",
+    "aten::equal",  // in some releases its parts are not operators
 };
 // They write all of their first argument and read nothing of it.
-constexpr std::string_view kOverwriting[] = {"aten::copy_", "aten::fill_", "aten::zero_"};
+constexpr std::string_view kOverwriting[] = {"aten::copy_", "aten::fill_"};
+constexpr std::string_view kZeroing[] = {"aten::zero_", "aten::_foreach_zero_"};
 // Operators that change arguments without their schema saying so.
 struct Unannotated {
   std::string_view name;
@@ -85,7 +86,8 @@ void ReadSchema(const c10::FunctionSchema& schema, Plan* plan) {
     plan->written.push_back(IsWritten(argument));
     plan->overwritten.push_back(IsWritten(argument) && argument.is_out());
   }
-  if (Contains(kOverwriting, schema.name())) plan->overwritten[0] = true;
+  plan->zeroing = Contains(kZeroing, schema.name());
+  if (plan->zeroing || Contains(kOverwriting, schema.name())) plan->overwritten[0] = true;
   for (const Unannotated& known : kUnannotated) {
     if (schema.name() != known.name) continue;
     for (const size_t index : known.arguments) plan->written[index] = true;
@@ -141,9 +143,9 @@ std::unique_ptr<Plan> MakePlan(const c10::OperatorHandle& op) {
     return nullptr;
   }
   ReadSchema(schema, plan.get());
-  if (!HasResults(*plan)) return nullptr;
   plan->name = KeepName(schema.name());
   if (Contains(kSizedByData, schema.name())) plan->family = Family::kSizedByData;
+  if (plan->family != Family::kSizedByData && !HasResults(*plan)) return nullptr;
   if (plan->rule == nullptr && op.hasTag(at::Tag::nondeterministic_seeded)) {
     plan->family = Family::kRandom;
   }

@@ -23,7 +23,7 @@ using Stack = torch::jit::Stack;
 
 enum class Family : uint8_t {
   kOrdinary,
-  kSizedByData,  // the shape of the result depends on values: nonzero, unique
+  kSizedByData,  // it reads a number of the device: the size of nonzero's result, what equal says
   kRandom,
 };
 
@@ -33,6 +33,7 @@ struct Plan {
   c10::OperatorHandle op;
   const char* name = nullptr;  // lives as long as the process
   Family family = Family::kOrdinary;
+  bool zeroing = false;           // its first argument becomes zeros, whatever else it is given
   Rule rule = nullptr;            // null: the CPU kernel of the same operator
   std::vector<bool> written;      // by argument: changed in place
   std::vector<bool> overwritten;  // by argument: written without being read

@@ -1,5 +1,7 @@
 #include "adapters/values/shadow_tensor.h"
 
+#include <algorithm>
+
 namespace vramstow::values {
 namespace {
 
@@ -63,6 +65,13 @@ Footprint Footprint::AsReads() const {
   Footprint reads = *this;
   for (vramstowSimulatorRange& range : reads.ranges_) range.use = kVramstowSimulatorReads;
   return reads;
+}
+
+bool Footprint::OnlyZeroes() const {
+  return !ranges_.empty() &&
+         std::all_of(ranges_.begin(), ranges_.end(), [](const vramstowSimulatorRange& range) {
+           return (range.use & kVramstowSimulatorZeroes) != 0;
+         });
 }
 
 }  // namespace vramstow::values

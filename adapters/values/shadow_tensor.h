@@ -22,8 +22,6 @@ template <typename Visit>
 void VisitTensors(const c10::IValue& value, Visit visit) {
   if (value.isTensor()) {
     visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
   } else if (value.isList()) {
     for (const c10::IValue& item : value.toListRef()) VisitTensors(item, visit);
   }
@@ -43,6 +41,8 @@ class Footprint {
   void Add(const at::Tensor& tensor, int use);
   // The same ranges, only read: for a second task that goes on with the results of a first.
   Footprint AsReads() const;
+  // All that is touched becomes zeros, and none of it is wanted before.
+  bool OnlyZeroes() const;
 
   const std::vector<vramstowSimulatorRange>& ranges() const { return ranges_; }
   uint64_t bytes() const { return bytes_; }

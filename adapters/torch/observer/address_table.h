@@ -27,18 +27,22 @@ class AddressTable {
 
   size_t size() const { return count_; }
 
-  // Null: not there. The pointer is valid until the next Set or Erase.
+  // Null: not there. The pointer is valid until the next FindOrInsert or Erase.
   Value* Find(uint64_t address) {
     if (address == 0 || capacity_ == 0) return nullptr;
     Place& place = places_[IndexOf(address)];
     return place.address == address ? &place.value : nullptr;
   }
 
-  void Set(uint64_t address, const Value& value) {
-    if (address == 0 || !HasRoom()) return;
+  // The value for this address, which is there from now on. Null: there is no room for it.
+  Value* FindOrInsert(uint64_t address) {
+    if (address == 0 || !HasRoom()) return nullptr;
     Place& place = places_[IndexOf(address)];
-    if (place.address == 0) ++count_;
-    place = {address, value};
+    if (place.address == 0) {
+      ++count_;
+      place.address = address;
+    }
+    return &place.value;
   }
 
   void Erase(uint64_t address) {

@@ -3,7 +3,7 @@
 namespace vramstow::torch_observer {
 namespace {
 
-// PyTorch's constants, which are the same in all releases from 2.1 to 2.15.
+// PyTorch's constants, which are the same in all releases from 2.2 to 2.15.
 constexpr uint64_t kSmallestBlock = 512;
 constexpr uint64_t kSmallLimit = uint64_t{1}
                                  << 20;  // larger blocks have segments of their own kind
@@ -30,67 +30,99 @@ uint64_t RoundSize(uint64_t requested, uint64_t divisions) {
   return (requested + step - 1) & ~(step - 1);
 }
 
-void BlockSizes::AddFree(uint64_t address, uint64_t size, uint64_t segment) {
-  pieces_.Set(address, {size, segment, true});
-  free_by_end_.Set(address + size, address);
+BlockSizes::Piece* BlockSizes::Find(uint64_t address) {
+  Piece* const* found = pieces_.Find(address);
+  return found == nullptr ? nullptr : *found;
 }
 
-void BlockSizes::RemoveFree(uint64_t address, uint64_t size) {
-  pieces_.Erase(address);
-  free_by_end_.Erase(address + size);
+BlockSizes::Piece* BlockSizes::Add(uint64_t address, uint64_t size) {
+  Piece** const place = pieces_.FindOrInsert(address);
+  if (place == nullptr) return nullptr;
+  if (*place != nullptr) {
+    Unlink(*place);
+  } else {
+    *place = nodes_.New();
+  }
+  Piece* const piece = *place;
+  if (piece == nullptr) {
+    pieces_.Erase(address);
+    return nullptr;
+  }
+  *piece = {};
+  piece->address = address;
+  piece->size = size;
+  return piece;
 }
 
-void BlockSizes::AddSegment(uint64_t address, uint64_t size) { AddFree(address, size, address); }
+void BlockSizes::Remove(Piece* piece) {
+  Unlink(piece);
+  pieces_.Erase(piece->address);
+  nodes_.GiveBack(piece);
+}
+
+void BlockSizes::Unlink(Piece* piece) {
+  if (piece->before != nullptr) piece->before->after = nullptr;
+  if (piece->after != nullptr) piece->after->before = nullptr;
+}
+
+void BlockSizes::Absorb(Piece* left, Piece* right) {
+  left->size += right->size;
+  left->after = right->after;
+  if (right->after != nullptr) right->after->before = left;
+  pieces_.Erase(right->address);
+  nodes_.GiveBack(right);
+}
+
+void BlockSizes::AddSegment(uint64_t address, uint64_t size) {
+  Piece* const piece = Add(address, size);
+  if (piece == nullptr) return;
+  piece->is_free = true;
+  piece->has_segment = true;
+}
 
 void BlockSizes::RemoveSegment(uint64_t address) {
-  const Piece* piece = pieces_.Find(address);
-  if (piece != nullptr && piece->is_free) RemoveFree(address, piece->size);
+  Piece* const piece = Find(address);
+  if (piece != nullptr && piece->is_free) Remove(piece);
 }
 
 uint64_t BlockSizes::Allocate(uint64_t address, uint64_t rounded, uint64_t max_split) {
-  const Piece* found = pieces_.Find(address);
-  if (found == nullptr || !found->is_free || found->size < rounded) {
-    pieces_.Set(address, {rounded, 0, false});
+  Piece* const piece = Find(address);
+  if (piece == nullptr || !piece->is_free || piece->size < rounded) {
+    Add(address, rounded);
     return rounded;
   }
-  const Piece piece = *found;
-  RemoveFree(address, piece.size);
-  const uint64_t rest = piece.size - rounded;
-  const bool split = IsSplit(rounded, rest, max_split);
-  const uint64_t size = split ? rounded : piece.size;
-  if (split) AddFree(address + rounded, rest, piece.segment);
-  pieces_.Set(address, {size, piece.segment, false});
-  return size;
+  piece->is_free = false;
+  const uint64_t rest = piece->size - rounded;
+  if (!IsSplit(rounded, rest, max_split)) return piece->size;
+  piece->size = rounded;
+  Piece* const right = Add(address + rounded, rest);
+  if (right == nullptr) return rounded;
+  right->is_free = true;
+  right->has_segment = true;
+  right->before = piece;
+  right->after = piece->after;
+  if (right->after != nullptr) right->after->before = right;
+  piece->after = right;
+  return rounded;
 }
 
 uint64_t BlockSizes::SizeOf(uint64_t address) {
-  const Piece* piece = pieces_.Find(address);
+  const Piece* const piece = Find(address);
   return piece == nullptr || piece->is_free ? 0 : piece->size;
 }
 
-void BlockSizes::Release(uint64_t address) {
-  const Piece* found = pieces_.Find(address);
-  if (found == nullptr || found->is_free) return;
-  Piece piece = *found;
-  pieces_.Erase(address);
-  if (piece.segment == 0) return;
-  // Segments may lie side by side, and pieces of different segments are never merged.
-  const Piece* after = pieces_.Find(address + piece.size);
-  if (after != nullptr && after->is_free && after->segment == piece.segment) {
-    const uint64_t size = after->size;
-    RemoveFree(address + piece.size, size);
-    piece.size += size;
+uint64_t BlockSizes::Release(uint64_t address) {
+  Piece* const piece = Find(address);
+  if (piece == nullptr || piece->is_free) return 0;
+  const uint64_t size = piece->size;
+  if (!piece->has_segment) {
+    Remove(piece);
+    return size;
   }
-  if (const uint64_t* before = free_by_end_.Find(address)) {
-    const uint64_t start = *before;
-    const Piece* left = pieces_.Find(start);
-    if (left != nullptr && left->segment == piece.segment) {
-      RemoveFree(start, left->size);
-      piece.size += address - start;
-      address = start;
-    }
-  }
-  AddFree(address, piece.size, piece.segment);
+  piece->is_free = true;
+  if (piece->after != nullptr && piece->after->is_free) Absorb(piece, piece->after);
+  if (piece->before != nullptr && piece->before->is_free) Absorb(piece->before, piece);
+  return size;
 }
 
 }  // namespace vramstow::torch_observer

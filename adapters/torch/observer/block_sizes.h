@@ -5,6 +5,9 @@
 // because the rest is too small to be of use. This class follows the pieces of every segment by
 // PyTorch's rules, so that sizes add up to what torch.cuda.memory_allocated() says.
 //
+// Pieces of a segment are linked to their neighbours, so a block and its rest cost one search of
+// the table each.
+//
 // Ownership: values. Threads: one at a time; PyTorch's lock of the device sees to that. Errors: for
 // memory whose segment was not seen (expandable segments, segments from before) a block has the
 // rounded size, which is right for expandable segments. Units: bytes.
@@ -14,6 +17,7 @@
 #include <cstdint>
 
 #include "adapters/torch/observer/address_table.h"
+#include "adapters/torch/observer/mapped_nodes.h"
 
 namespace vramstow::torch_observer {
 
@@ -32,19 +36,28 @@ class BlockSizes {
   // The size of a live block; 0: not known.
   uint64_t SizeOf(uint64_t address);
   // No stream uses the block any more: it is free, and is merged with free pieces beside it.
-  void Release(uint64_t address);
+  // Returns its size; 0: not known.
+  uint64_t Release(uint64_t address);
 
  private:
   struct Piece {
-    uint64_t size;
-    uint64_t segment;  // its address; 0: not seen
-    bool is_free;
+    uint64_t address = 0;
+    uint64_t size = 0;
+    Piece* before = nullptr;  // its neighbours in its segment
+    Piece* after = nullptr;
+    bool is_free = false;
+    bool has_segment = false;  // false: the segment was not seen
   };
-  void AddFree(uint64_t address, uint64_t size, uint64_t segment);
-  void RemoveFree(uint64_t address, uint64_t size);
+  Piece* Find(uint64_t address);
+  // What was known of a piece that began there is forgotten. Null: there is no memory for it.
+  Piece* Add(uint64_t address, uint64_t size);
+  void Remove(Piece* piece);
+  static void Unlink(Piece* piece);
+  // `right`, which lies behind `left`, becomes a part of it.
+  void Absorb(Piece* left, Piece* right);
 
-  AddressTable<Piece> pieces_;          // by their first address
-  AddressTable<uint64_t> free_by_end_;  // the first address of a free piece, by where it ends
+  MappedNodes<Piece> nodes_;
+  AddressTable<Piece*> pieces_;  // by their first address
 };
 
 }  // namespace vramstow::torch_observer

@@ -1,7 +1,7 @@
 // The observer: PyTorch's own allocator calls back, and each call becomes an event of the trace.
 //
 // Idea: PyTorch's allocator stays as it is. Its trace trackers run for every allocation and every
-// free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.1 to
+// free, its out-of-memory observers for every request that fails. One source serves PyTorch 2.2 to
 // 2.15: what moved between releases is found with __has_include and `requires`.
 //
 // Ownership: one observer, never destroyed. Threads: trackers run under the lock of a device's
@@ -114,9 +114,8 @@ void Observer::OnFreeRequested(const Entry& entry, Device* device) {
 
 void Observer::OnFreeCompleted(const Entry& entry, Device* device) {
   const uint64_t address = static_cast<uint64_t>(entry.addr_);
-  Emit(VRAMSTOW_EVENT_FREE_COMPLETED, entry.device_, address, device->sizes.SizeOf(address),
+  Emit(VRAMSTOW_EVENT_FREE_COMPLETED, entry.device_, address, device->sizes.Release(address),
        static_cast<uint64_t>(entry.size_), entry.stream_);
-  device->sizes.Release(address);
 }
 
 void Observer::OnEntry(const Entry& entry) {

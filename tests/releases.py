@@ -1,0 +1,324 @@
+"""Goes through releases of PyTorch and writes down which passed what: docs/compatibility.md.
+
+    python tests/releases.py BUILD all|2.6,2.11,…
+
+setup/torch-releases.txt says which releases there are, on which Python. One after the other gets an
+environment, has the suites below run in it, and is removed. The wheels stay in
+$VRAMSTOW_RELEASES (otherwise vramstow-releases in the user's cache): releases share NVIDIA's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/compatibility.md"
+LIST = ROOT / "setup/torch-releases.txt"
+CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
+NEEDED_GB = 15  # for the wheels and the environment of one release
+PATIENCE_S = 7200  # for one suite
+NOT_RUN = ""
+BEGIN = "<!-- made by tests/releases.py -->"
+END = "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Suite:
+    column: str
+    first_minor: int  # of PyTorch 2, from which on it is expected to pass
+    file: str
+    options: tuple[str, ...]
+    short: str  # of --short: what of it runs, as pytest -k has it
+
+
+SUITES = (
+    Suite("observed", 2, "observer_test.py", ("-m", "not long"), "every_step and not expandable"),
+    Suite("pooled", 4, "tensor_test.py", ("-m", "not long"), "at_every_step"),
+    Suite("values", 2, "values_test.py", ("-k", "not allocations_are_those"), "operations"),
+    Suite("jobs observed", 2, "sequences_test.py", ("-k", "observed"), "observed and lstm"),
+    Suite("jobs pooled", 4, "sequences_test.py", ("-k", "pooled"), "pooled and lstm"),
+)
+HEADINGS = ("PyTorch", "Python", *(suite.column for suite in SUITES), "date")
+
+
+@dataclass(frozen=True)
+class Release:
+    version: str  # "2.6.0"
+    python: str  # "3.11"
+    pins: tuple[str, ...]
+
+    @property
+    def minor(self) -> int:
+        return int(self.version.split(".")[1])
+
+    @property
+    def name(self) -> str:
+        return f"{self.version} on Python {self.python}"
+
+
+@dataclass
+class Outcome:
+    cell: str
+    troubles: list[str]  # tests that failed or were skipped, with the first line of the reason
+
+
+def say(text: str) -> None:
+    print(f"tests/releases.py: {text}", file=sys.stderr, flush=True)
+
+
+def read_list(text: str) -> list[Release]:
+    found = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if words:
+            found.append(Release(words[0], words[1], tuple(words[2:])))
+    return found
+
+
+def choose(known: list[Release], wanted: str) -> list[Release]:
+    """What the user named: 2.6 is it on all its Pythons, 2.6@3.11 on one. SystemExit: not known."""
+    if wanted == "all":
+        return known
+    chosen = []
+    for name in wanted.split(","):
+        version, _, python = name.partition("@")
+        fitting = [
+            one
+            for one in known
+            if f"{one.version}.".startswith(f"{version}.") and python in ("", one.python)
+        ]
+        if not fitting or not version:
+            releases = ", ".join(f"{one.version}@{one.python}" for one in known)
+            raise SystemExit(f"tests/run: there is no PyTorch '{name}' in {LIST.name}: {releases}")
+        chosen += fitting
+    return chosen
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+# --- Environments ---------------------------------------------------------------------------------
+
+
+class Environment:
+    """One release in a folder of its own, made by pip and removed at the end, or kept."""
+
+    def __init__(self, release: Release, cache: Path, *, keep: bool) -> None:
+        self._release = release
+        self._keep = keep
+        self._wheels = cache / "wheels"
+        self._folder = cache / f"env-{release.version}-{release.python}"
+
+    @property
+    def python(self) -> Path:
+        return self._folder / "bin/python"
+
+    @property
+    def adapters(self) -> Path:
+        return self._folder / "adapters"
+
+    def make(self) -> None:
+        """OSError: there is no such Python, no space, or pip failed."""
+        if self._keep and self.adapters.is_dir():  # the last step of an earlier run
+            return
+        interpreter = shutil.which(f"python{self._release.python}")
+        if interpreter is None:
+            raise OSError(f"there is no python{self._release.python} here")
+        self._wheels.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self._wheels).free
+        if free < NEEDED_GB << 30:
+            raise OSError(f"{self._wheels} has {free >> 30} GiB free, {NEEDED_GB} are needed")
+        self._clear()
+        self._run(interpreter, "-m", "venv", self._folder)
+        pip = (self.python, "-m", "pip", "--disable-pip-version-check", "-q")
+        wanted = (f"torch=={self._release.version}", *self._release.pins, "-c", CONSTRAINTS)
+        self._run(*pip, "download", "-d", self._wheels, "-f", self._wheels, *wanted)
+        install = ("install", "--no-compile", "--no-index", "-f", self._wheels)
+        self._run(*pip, *install, *wanted)
+        self.adapters.mkdir()
+
+    def remove(self) -> None:
+        if not self._keep:
+            self._clear()
+
+    def _clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @staticmethod
+    def _run(*command: str | Path) -> None:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+        if ran.returncode != 0:
+            raise OSError(f"{' '.join(map(str, command[:5]))} failed; see above")
+
+
+def cache_folder() -> Path:
+    named = os.environ.get("VRAMSTOW_RELEASES")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(named) if named else Path(cache) / "vramstow-releases"
+
+
+# --- Suites ---------------------------------------------------------------------------------------
+
+
+def outcome_of(report: Path) -> Outcome:
+    """What pytest wrote into its XML report."""
+    passed = failed = 0
+    troubles = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        bad = next((one for one in case if one.tag in ("failure", "error")), None)
+        skipped = case.find("skipped")
+        if bad is not None or skipped is not None:
+            said = bad if bad is not None else skipped
+            reason = (said.get("message") or "").strip().partition("\n")[0][:200]
+            word = "failed" if bad is not None else "skipped"
+            troubles.append(f"{case.get('name')} {word}: {reason}")
+        failed += bad is not None
+        passed += bad is None and skipped is None
+    return Outcome(f"{passed} of {passed + failed}", troubles)
+
+
+def run_suite(suite: Suite, environment: Environment, build: Path, *, short: bool) -> Outcome:
+    report = environment.adapters / "report.xml"
+    options = (*suite.options, "-k", suite.short) if short else suite.options
+    test = ROOT / "tests/adapters" / suite.file
+    settings = {
+        "VRAMSTOW_BUILD": str(build.resolve()),
+        "VRAMSTOW_TEST_PYTHON": str(environment.python),
+        "VRAMSTOW_ADAPTER_DIR": str(environment.adapters),
+    }
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+    try:
+        subprocess.run(
+            [*command, f"--junitxml={report}", *options, test],
+            env=os.environ | settings,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome("not ended", [f"{suite.file} had not ended after {PATIENCE_S} s"])
+    if not report.is_file():
+        return Outcome("not ended", [f"{suite.file} left no report"])
+    return outcome_of(report)
+
+
+def go_through(
+    release: Release, environment: Environment, arguments: argparse.Namespace
+) -> dict[str, Outcome]:
+    outcomes = {}
+    try:
+        environment.make()
+        for suite in SUITES:
+            wanted = arguments.only is None or suite.column in arguments.only
+            if wanted and release.minor >= suite.first_minor:
+                say(f"PyTorch {release.name}: {suite.column}")
+                outcomes[suite.column] = run_suite(
+                    suite, environment, arguments.build, short=arguments.short
+                )
+    finally:
+        environment.remove()
+    return outcomes
+
+
+# --- The page -------------------------------------------------------------------------------------
+
+
+class Page:
+    """The table of a page, and below it what did not pass. Rows that were not run again stay."""
+
+    def __init__(self, text: str) -> None:
+        self._before, begin, made = text.partition(BEGIN)
+        made, end, self._after = made.partition(END)
+        if not begin or not end:
+            raise ValueError(f"{PAGE.relative_to(ROOT)} has no lines {BEGIN} and {END}")
+        self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        self._troubles: dict[tuple[str, str], list[str]] = {}
+        for line in made.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if line.startswith("| 2.") and len(cells) == len(HEADINGS):
+                self._rows[cells[0], cells[1]] = dict(zip(HEADINGS, cells, strict=True))
+            trouble = re.match(r"- (\S+) on Python (\S+), (.*)", line)
+            if trouble:
+                self._troubles.setdefault((trouble[1], trouble[2]), []).append(trouble[3])
+
+    def put(self, release: Release, outcomes: dict[str, Outcome], date: str) -> None:
+        key = release.version, release.python
+        row = dict.fromkeys(HEADINGS, NOT_RUN) | self._rows.get(key, {})
+        row |= {"PyTorch": release.version, "Python": release.python, "date": date}
+        told = self._troubles.get(key, [])
+        for column, outcome in outcomes.items():
+            row[column] = outcome.cell
+            told = [text for text in told if not text.startswith(f"{column}: ")]
+            told += [f"{column}: {text}" for text in outcome.troubles]
+        self._rows[key] = row
+        self._troubles[key] = told
+
+    def text(self) -> str:
+        lines = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
+        order = sorted(self._rows, key=lambda key: (numbers(key[0]), numbers(key[1])))
+        lines += [f"| {' | '.join(self._rows[key].values())} |" for key in order]
+        told = [
+            f"- {version} on Python {python}, {trouble}"
+            for version, python in order
+            for trouble in self._troubles.get((version, python), [])
+        ]
+        lines += ["", "What did not pass:" if told else "All that ran passed.", "", *told]
+        made = "\n".join(lines).rstrip()
+        return f"{self._before}{BEGIN}\n\n{made}\n\n{END}{self._after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("build", type=Path, help="the folder of the build")
+    parser.add_argument("releases", help="all, or a list such as 2.6,2.11")
+    columns = [suite.column for suite in SUITES]
+    parser.add_argument(
+        "--only", action="append", choices=columns, help="only these suites; may be repeated"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the environment, and use one that was left"
+    )
+    parser.add_argument("--short", action="store_true", help="only a few tests of each suite")
+    parser.add_argument("--check", action="store_true", help="only look whether the list is right")
+    arguments = parser.parse_args()
+    chosen = choose(read_list(LIST.read_text()), arguments.releases)
+    if arguments.check:
+        return 0
+    failed = []
+    for release in chosen:
+        say(f"PyTorch {release.name}: making its environment")
+        try:
+            environment = Environment(release, cache_folder(), keep=arguments.keep)
+            outcomes = go_through(release, environment, arguments)
+        except OSError as error:
+            say(f"PyTorch {release.name} was not tried: {error}.")
+            failed.append(release.name)
+            continue
+        page = Page(PAGE.read_text())
+        page.put(release, outcomes, datetime.date.today().isoformat())
+        PAGE.write_text(page.text())
+        if any("failed: " in text for one in outcomes.values() for text in one.troubles):
+            failed.append(release.name)
+    if failed:
+        say(f"not all passed: {', '.join(failed)}; {PAGE.relative_to(ROOT)} says what.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        say("interrupted; what had run before is on the page.")
+        sys.exit(130)
