@@ -1,0 +1,180 @@
+#include "adapters/torch/census/census.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "adapters/torch/census/with_python.h"
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow::torch_census {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kWalkNs = kSecond * 3 / 2;
+constexpr uint64_t kTellNs = kSecond / 4;
+constexpr size_t kMostTold = 512;
+constexpr uint64_t kLeastTold = 4096;
+// How long a thread waits for Python's lock.
+constexpr auto kPatience = std::chrono::milliseconds(200);
+// All censuses together: so much at once, and then a twentieth of the time.
+constexpr uint64_t kFreeNs = 5 * kSecond;
+constexpr uint64_t kPartOfTime = 20;
+
+const vramstow_framework_census* table = nullptr;
+std::atomic<bool> is_stopped{true};
+std::atomic<bool> is_running{false};
+std::atomic<uint64_t> spent_ns{0};
+uint64_t started_ns = 0;
+
+// What PyTorch's allocator holds, on all devices; 0: not known.
+uint64_t LiveBytes() {
+  uint64_t bytes = 0;
+  try {
+    auto* allocator = c10::cuda::CUDACachingAllocator::get();
+    const int count = c10::cuda::device_count();
+    for (int device = 0; device < count; ++device) {
+      const auto stats = allocator->getDeviceStats(static_cast<c10::DeviceIndex>(device));
+      bytes += static_cast<uint64_t>(std::max<int64_t>(0, stats.allocated_bytes[0].current));
+    }
+  } catch (const std::exception&) {
+    return 0;
+  }
+  return bytes;
+}
+
+// While a census is taken Python's collector does not run and Python's error stays as it is.
+class Quiet {
+ public:
+  Quiet() : collects_(PyGC_Disable != nullptr && PyGC_Disable() != 0) {
+    PyErr_Fetch(&type_, &value_, &traceback_);
+  }
+  ~Quiet() {
+    PyErr_Restore(type_, value_, traceback_);
+    if (collects_) PyGC_Enable();
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  const bool collects_;
+  Object* type_ = nullptr;
+  Object* value_ = nullptr;
+  Object* traceback_ = nullptr;
+};
+
+void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
+  std::vector<const Found*> largest;
+  for (const auto& [address, found] : walk.found()) {
+    if (found.memory.bytes >= kLeastTold) largest.push_back(&found);
+  }
+  std::ranges::sort(largest, [](const Found* a, const Found* b) {
+    return a->memory.bytes != b->memory.bytes ? a->memory.bytes > b->memory.bytes
+                                              : a->memory.address < b->memory.address;
+  });
+  if (largest.size() > kMostTold) largest.resize(kMostTold);
+  const Telling telling(walk);
+  for (const Found* found : largest) {
+    if (NowNs() > deadline_ns) {
+      if (findings->why_ended.empty()) findings->why_ended = "its time was over";
+      return;
+    }
+    const Seen& seen = found->is_in_models ? walk.models() : walk.all();
+    Told told = telling.Tell(*found);
+    findings->holdings.push_back({found->memory, std::move(told.chain),
+                                  Graph::Describe(seen[found->place].as<Impl>()), told.role});
+  }
+}
+
+// The caller holds Python's lock.
+Findings Look(PyThreadState* failing, int working, uint64_t live_bytes) {
+  Findings findings;
+  const uint64_t begin_ns = NowNs();
+  const Quiet quiet;
+  Walk walk(failing, working, live_bytes, begin_ns + kWalkNs);
+  walk.Run();
+  if (walk.why_stopped() != nullptr) findings.why_ended = walk.why_stopped();
+  findings.found_bytes = walk.found_bytes();
+  findings.live_bytes = live_bytes;
+  findings.objects = walk.objects();
+  TellFindings(walk, begin_ns + kWalkNs + kTellNs, &findings);
+  findings.duration_ns = NowNs() - begin_ns;
+  return findings;
+}
+
+bool LookWithLock(Findings* findings) {
+  const uint64_t live_bytes = LiveBytes();
+  PyThreadState* failing = PyGILState_GetThisThreadState();
+  const int working = gettid();
+  return WithPython(kPatience, [&] { *findings = Look(failing, working, live_bytes); });
+}
+
+}  // namespace
+
+Census& TheCensus() {
+  static auto* census = new Census;
+  return *census;
+}
+
+const char* Census::Start(const vramstow_framework_census* writer) {
+  if (PyGC_Disable == nullptr) return "this Python is older than 3.10";
+  Interpreter::Look();
+  if (!Interpreter::has_frames()) return "it knows CPython 3.11 to 3.13, and this is another one";
+  if (!Graph::Look()) return "this PyTorch is built in another way";
+  table = writer;
+  started_ns = NowNs();
+  is_stopped = false;
+  return nullptr;
+}
+
+void Census::Stop() { is_stopped = true; }
+
+bool Census::MayTake() const { return spent_ns <= kFreeNs + (NowNs() - started_ns) / kPartOfTime; }
+
+void Census::OnOutOfMemory(int device) {
+  if (MayTake()) Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, device);
+}
+
+bool Census::Take(int reason, int device) {
+  if (is_stopped || Interpreter::is_ending()) return false;
+  if (is_running.exchange(true)) return false;
+  const uint64_t begin_ns = NowNs();
+  Findings findings;
+  bool taken = false;
+  try {
+    taken = LookWithLock(&findings);
+    if (taken) Write(reason, device, findings);
+  } catch (const std::exception&) {
+    // No memory on the host: the program's error is told without a census.
+  }
+  spent_ns += NowNs() - begin_ns;
+  is_running = false;
+  return taken;
+}
+
+void Census::Write(int reason, int device, const Findings& findings) const {
+  const vramstow_framework_census_about about = {
+      reason,
+      device,
+      findings.found_bytes,
+      findings.live_bytes,
+      findings.duration_ns,
+      findings.objects,
+      findings.why_ended.empty() ? nullptr : findings.why_ended.c_str()};
+  if (table->begin(&about) != VRAMSTOW_OK) return;
+  for (const Holding& holding : findings.holdings) {
+    const vramstow_framework_holding told = {static_cast<int32_t>(holding.role),
+                                             holding.memory.device,
+                                             holding.memory.address,
+                                             holding.memory.bytes,
+                                             holding.holder.c_str(),
+                                             holding.about.c_str()};
+    table->hold(&told);
+  }
+}
+
+}  // namespace vramstow::torch_census

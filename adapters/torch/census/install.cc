@@ -1,0 +1,53 @@
+// How the census comes in: exported functions, which Python's start-up hook calls.
+//
+// Ownership: as census.h. Threads: any that may take Python's lock. Errors: half a sentence.
+// Units: none.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <dlfcn.h>
+
+#include "adapters/torch/census/census.h"
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow::torch_census {
+namespace {
+
+const char* Start() {
+  static bool started = false;
+  if (started) return nullptr;
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  if (found == nullptr) return "vramstow is not preloaded";
+  const auto get_table = reinterpret_cast<vramstow_framework_function>(found);
+  const auto* table = reinterpret_cast<const vramstow_framework_census*>(
+      get_table(VRAMSTOW_FRAMEWORK_CENSUS_VERSION));
+  if (table == nullptr || table->size < sizeof(vramstow_framework_census)) {
+    return "the library is of another version, or there is no trace";
+  }
+  const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
+  const char* why = TheCensus().Start(table);
+  PyGILState_Release(state);
+  if (why != nullptr) return why;
+  c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
+      [](int64_t device, size_t, size_t, size_t) {
+        TheCensus().OnOutOfMemory(static_cast<int>(device));
+      });
+  started = true;
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace vramstow::torch_census
+
+// Null: from now on an out-of-memory error has a census. Otherwise half a sentence says why not.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_census_start() {
+  try {
+    return vramstow::torch_census::Start();
+  } catch (const std::exception&) {
+    return "PyTorch refused";
+  }
+}
+
+// Before Python ends.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_census_stop() {
+  vramstow::torch_census::TheCensus().Stop();
+  return nullptr;
+}

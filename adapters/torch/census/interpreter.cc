@@ -1,0 +1,221 @@
+#include "adapters/torch/census/interpreter.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace vramstow::torch_census {
+namespace {
+
+// Of CPython on machines of 64 bits: Include/cpython/pystate.h, Include/cpython/code.h,
+// Include/internal/pycore_frame.h.
+struct Layout {
+  int minor;
+  bool has_cframe;  // the thread leads to it, and it to the frame
+  size_t thread_frame, cframe_frame, thread_handled;
+  size_t frame_code, frame_previous, frame_variables;
+  size_t code_count, code_outer, code_names, code_file, code_name;
+};
+constexpr Layout kLayouts[] = {
+    {11, true, 56, 8, 120, 32, 48, 72, 76, 92, 96, 112, 128},
+    {12, true, 56, 0, 104, 0, 8, 72, 72, 84, 96, 112, 128},
+    {13, false, 72, 0, 120, 0, 8, 72, 72, 84, 96, 112, 128},
+};
+// Include/internal/pycore_frame.h: struct _frame; Include/cpython/traceback.h.
+constexpr size_t kFrameOfObject = 24;
+constexpr size_t kFrameOfTraceback = 24;
+constexpr int kMostFrames = 4096;
+constexpr int kMostVariables = 65536;
+
+const Layout* layout = nullptr;
+bool has_handled = false;
+
+template <typename T>
+T At(const void* base, size_t offset) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(base) + offset, sizeof value);
+  return value;
+}
+
+template <typename T>
+bool ReadSafely(const void* base, size_t offset, T* to) {
+  iovec local = {to, sizeof *to};
+  iovec remote = {const_cast<char*>(static_cast<const char*>(base)) + offset, sizeof *to};
+  return base != nullptr &&
+         process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof *to);
+}
+
+bool IsOf(const void* object, const Type* type) {
+  Object head;
+  return ReadSafely(object, 0, &head) && head.type == type;
+}
+
+bool IsTuple(const void* object, intptr_t count) {
+  Tuple tuple;
+  Type type;
+  return ReadSafely(object, 0, &tuple) && ReadSafely(tuple.head.type, 0, &type) &&
+         (type.flags & kIsTuple) != 0 && tuple.count == count;
+}
+
+bool CodeIsRight(const Layout& about, const void* code) {
+  int count = 0;
+  int outer = 0;
+  const void* names = nullptr;
+  const void* file = nullptr;
+  const void* name = nullptr;
+  return ReadSafely(code, about.code_count, &count) && ReadSafely(code, about.code_outer, &outer) &&
+         ReadSafely(code, about.code_names, &names) && ReadSafely(code, about.code_file, &file) &&
+         ReadSafely(code, about.code_name, &name) && count >= 0 && count < kMostVariables &&
+         outer >= 0 && outer <= count && IsTuple(names, count) && IsOf(file, &PyUnicode_Type) &&
+         IsOf(name, &PyUnicode_Type);
+}
+
+const void* InnermostFrame(const Layout& about, const void* thread) {
+  const void* frame = nullptr;
+  if (!ReadSafely(thread, about.thread_frame, &frame)) return nullptr;
+  if (about.has_cframe && !ReadSafely(frame, about.cframe_frame, &frame)) return nullptr;
+  return frame;
+}
+
+// Whether all frames of the thread are what they are taken for.
+bool FramesAreRight(const Layout& about, const void* thread) {
+  int codes = 0;
+  const void* frame = InnermostFrame(about, thread);
+  for (int i = 0; frame != nullptr && i < kMostFrames; ++i) {
+    const void* code = nullptr;
+    if (!ReadSafely(frame, about.frame_code, &code)) return false;
+    if (IsOf(code, &PyCode_Type)) {
+      if (!CodeIsRight(about, code)) return false;
+      ++codes;
+    }
+    if (!ReadSafely(frame, about.frame_previous, &frame)) return false;
+  }
+  return codes > 0;
+}
+
+// Whether the thread's stack of handled exceptions is one.
+bool HandledIsRight(const Layout& about, const void* thread) {
+  const void* item = nullptr;
+  if (!ReadSafely(thread, about.thread_handled, &item) || item == nullptr) return false;
+  for (int i = 0; item != nullptr && i < kMostFrames; ++i) {
+    const void* value = nullptr;
+    Object head;
+    Type type;
+    if (!ReadSafely(item, 0, &value)) return false;
+    if (value != nullptr) {
+      if (!ReadSafely(value, 0, &head) || !ReadSafely(head.type, 0, &type)) return false;
+      char name[9] = {};
+      const bool is_none = ReadSafely(type.name, 0, &name) && std::strcmp(name, "NoneType") == 0;
+      if ((type.flags & kIsException) == 0 && !is_none) return false;
+    }
+    if (!ReadSafely(item, sizeof value, &item)) return false;
+  }
+  return true;
+}
+
+int MinorVersion() {
+  const char* version = Py_GetVersion();
+  return std::strncmp(version, "3.", 2) == 0 ? std::atoi(version + 2) : 0;
+}
+
+}  // namespace
+
+std::string_view TextOf(Object* text) {
+  if (text == nullptr || !Is(text, kIsText)) return {};
+  intptr_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+  if (data == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  return {data, static_cast<size_t>(size)};
+}
+
+std::string_view Code::name() const { return TextOf(At<Object*>(code_, layout->code_name)); }
+std::string_view Code::file() const { return TextOf(At<Object*>(code_, layout->code_file)); }
+int Code::variables() const { return At<int>(code_, layout->code_count); }
+int Code::outer_variables() const { return At<int>(code_, layout->code_outer); }
+std::string_view Code::variable(int number) const {
+  const auto* names = At<const Tuple*>(code_, layout->code_names);
+  if (number < 0 || number >= names->count) return {};
+  return TextOf(names->items[number]);
+}
+bool Code::is_users() const { return IsUsersFile(file()); }
+
+bool Frame::has_code() const {
+  const auto* code = At<const Object*>(frame_, layout->frame_code);
+  return code != nullptr && code->type == &PyCode_Type;
+}
+Code Frame::code() const { return Code(At<Object*>(frame_, layout->frame_code)); }
+Frame Frame::caller() const { return Frame(At<const void*>(frame_, layout->frame_previous)); }
+Object* Frame::variable(int number) const {
+  return At<Object*>(frame_,
+                     layout->frame_variables + static_cast<size_t>(number) * sizeof(Object*));
+}
+
+void Interpreter::Look() {
+  static bool looked = false;
+  if (looked) return;
+  looked = true;
+  const void* thread = PyGILState_GetThisThreadState();
+  const int minor = MinorVersion();
+  for (const Layout& about : kLayouts) {
+    if (about.minor != minor || !FramesAreRight(about, thread)) continue;
+    layout = &about;
+    has_handled = HandledIsRight(about, thread);
+  }
+}
+
+bool Interpreter::has_frames() { return layout != nullptr; }
+
+Frame Interpreter::FrameOf(PyThreadState* thread) {
+  if (layout == nullptr || thread == nullptr) return Frame(nullptr);
+  const auto* frame = At<const void*>(thread, layout->thread_frame);
+  if (frame != nullptr && layout->has_cframe) {
+    frame = At<const void*>(frame, layout->cframe_frame);
+  }
+  return Frame(frame);
+}
+
+Frame Interpreter::FrameOf(Object* frame_object) {
+  return Frame(layout == nullptr ? nullptr : At<const void*>(frame_object, kFrameOfObject));
+}
+
+int Interpreter::Handled(PyThreadState* thread, Object** exceptions, int most) {
+  if (layout == nullptr || !has_handled) return 0;
+  int count = 0;
+  const auto* item = At<const void*>(thread, layout->thread_handled);
+  for (int i = 0; item != nullptr && count < most && i < kMostFrames; ++i) {
+    auto* value = At<Object*>(item, 0);
+    if (value != nullptr && Is(value, kIsException)) exceptions[count++] = value;
+    item = At<const void*>(item, sizeof value);
+  }
+  return count;
+}
+
+Object* Interpreter::FrameObjectOf(Object* traceback) {
+  return At<Object*>(traceback, kFrameOfTraceback);
+}
+
+bool Interpreter::is_ending() {
+  if (Py_IsInitialized() == 0) return true;
+  if (Py_IsFinalizing != nullptr) return Py_IsFinalizing() != 0;
+  return _Py_IsFinalizing != nullptr && _Py_IsFinalizing() != 0;
+}
+
+bool IsUsersFile(std::string_view file) {
+  if (file.empty()) return false;
+  // A cell of a notebook, what was typed in, and python -c.
+  if (file.front() == '<')
+    return file == "<string>" || file == "<stdin>" || file == "<input>" ||
+           file.starts_with("<ipython-input");
+  for (const std::string_view part : {"/site-packages/", "/dist-packages/", "/lib/python3",
+                                      "/lib64/python3", "/vramstow/python/"}) {
+    if (file.find(part) != std::string_view::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace vramstow::torch_census

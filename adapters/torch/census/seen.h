@@ -1,0 +1,127 @@
+// Seen: what the census has come to, each once, and from where.
+//
+// Idea: entries stand in the order in which they were found, so that the same list is the queue of
+// a search in breadth. An entry knows the one that led to it; a chain is told by going back.
+//
+// Ownership: its memory, which is mapped and grows in steps; none of what it names. Threads: one at
+// a time. Errors: when its memory is used up nothing is added, and is_full() says so. Units: none.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_SEEN_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_SEEN_H_
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow::torch_census {
+
+// What an entry is. Stands in the lowest bits of an address.
+enum class What : uint8_t { kObject = 0, kNode = 1, kImpl = 2 };
+
+// The number of an entry; kNowhere: none.
+using Place = uint32_t;
+inline constexpr Place kNowhere = ~Place{0};
+
+struct Entry {
+  uint64_t key = 0;
+  Place from = kNowhere;  // or the number of a root, with kIsRoot
+  uint32_t nth = 0;       // among what its holder visited
+
+  static constexpr Place kIsRoot = Place{1} << 31;
+  What what() const { return static_cast<What>(key & 7); }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(key & ~uint64_t{7});
+  }
+};
+
+class Seen {
+ public:
+  static constexpr size_t kMostBytes = size_t{96} << 20;
+
+  explicit Seen(size_t most_entries = kMostEntries) : most_(most_entries) {}
+  ~Seen() {
+    Unmap(entries_, most_ * sizeof(Entry));
+    Unmap(places_, capacity_ * sizeof(Place));
+  }
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+
+  size_t size() const { return count_; }
+  bool is_full() const { return is_full_; }
+  const Entry& operator[](Place place) const { return entries_[place]; }
+
+  // True: it is new, and there was room.
+  bool Add(const void* address, What what, Place from, uint32_t nth) {
+    const uint64_t key = reinterpret_cast<uint64_t>(address) | static_cast<uint64_t>(what);
+    if ((count_ + 1) * 2 > capacity_ && !Grow()) return false;
+    const size_t index = IndexOf(key);
+    if (places_[index] != 0) return false;
+    entries_[count_] = {key, from, nth};
+    places_[index] = static_cast<Place>(++count_);
+    return true;
+  }
+
+  Place Find(const void* address, What what) const {
+    if (capacity_ == 0) return kNowhere;
+    const Place found =
+        places_[IndexOf(reinterpret_cast<uint64_t>(address) | static_cast<uint64_t>(what))];
+    return found == 0 ? kNowhere : found - 1;
+  }
+
+ private:
+  static constexpr size_t kFirstPlaces = size_t{1} << 16;
+  // 16 bytes of an entry, and two places of 4 bytes up to four where they have just grown.
+  static constexpr size_t kMostEntries = kMostBytes / 24;
+
+  size_t IndexOf(uint64_t key) const {
+    const size_t mask = capacity_ - 1;
+    size_t index = static_cast<size_t>((key * 0x9e3779b97f4a7c15U) >> 24) & mask;
+    while (places_[index] != 0 && entries_[places_[index] - 1].key != key) {
+      index = (index + 1) & mask;
+    }
+    return index;
+  }
+
+  bool Grow() {
+    if (entries_ == nullptr) {
+      entries_ = static_cast<Entry*>(Map(most_ * sizeof(Entry)));
+      if (entries_ == nullptr) return Fail();
+    }
+    const size_t capacity = capacity_ == 0 ? kFirstPlaces : capacity_ * 2;
+    if (capacity / 2 > most_ + 1) return Fail();
+    auto* places = static_cast<Place*>(Map(capacity * sizeof(Place)));
+    if (places == nullptr) return Fail();
+    Unmap(places_, capacity_ * sizeof(Place));
+    places_ = places;
+    capacity_ = capacity;
+    for (size_t i = 0; i < count_; ++i) {
+      places_[IndexOf(entries_[i].key)] = static_cast<Place>(i + 1);
+    }
+    return true;
+  }
+  bool Fail() {
+    is_full_ = true;
+    return false;
+  }
+  // Only what is written takes memory.
+  static void* Map(size_t bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+  }
+  static void Unmap(void* memory, size_t bytes) {
+    if (memory != nullptr) munmap(memory, bytes);
+  }
+
+  const size_t most_;
+  Entry* entries_ = nullptr;
+  Place* places_ = nullptr;  // the number of an entry, plus one; 0: empty
+  size_t capacity_ = 0;
+  size_t count_ = 0;
+  bool is_full_ = false;
+};
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_SEEN_H_

@@ -1,0 +1,360 @@
+#include "adapters/torch/census/telling.h"
+
+#include <algorithm>
+
+namespace vramstow::torch_census {
+namespace {
+
+constexpr intptr_t kMostLookedAt = 200'000;  // entries of one container
+constexpr size_t kLongestChain = 100'000;
+constexpr size_t kLongestKey = 60;
+constexpr size_t kLongestText = 400;
+
+std::string_view NameOfType(const Type* type) {
+  const std::string_view name = type->name;
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+// The attributes of an object, as far as they are in a dict; borrowed.
+Object* AttributesOf(Object* object) {
+  Object* dict = PyObject_GenericGetDict(object, nullptr);
+  if (dict == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  Py_DecRef(dict);  // the object keeps it
+  return dict;
+}
+
+Object* KeyOf(Object* dict, const Object* wanted) {
+  intptr_t place = 0;
+  Object* key = nullptr;
+  Object* value = nullptr;
+  for (intptr_t i = 0; i < kMostLookedAt && PyDict_Next(dict, &place, &key, &value) != 0; ++i) {
+    if (value == wanted) return key;
+  }
+  return nullptr;
+}
+
+// The name of the slot, or of the field in C, that has the object; null: none.
+const char* FieldOf(Object* holder, const Object* held) {
+  for (const Type* type = holder->type; type != nullptr; type = type->base) {
+    for (const Field* field = type->fields; field != nullptr && field->name != nullptr; ++field) {
+      if (field->type != kIsObject && field->type != kIsSlot) continue;
+      if (field->offset < static_cast<intptr_t>(sizeof(Object)) ||
+          field->offset + static_cast<intptr_t>(sizeof(Object*)) > holder->type->basic_size) {
+        continue;
+      }
+      const auto* place = reinterpret_cast<const char*>(holder) + field->offset;
+      if (*reinterpret_cast<Object* const*>(place) == held) return field->name;
+    }
+  }
+  return nullptr;
+}
+
+intptr_t IndexIn(Object* const* items, intptr_t count, const Object* wanted) {
+  for (intptr_t i = 0; i < std::min(count, kMostLookedAt); ++i) {
+    if (items[i] == wanted) return i;
+  }
+  return -1;
+}
+
+intptr_t IndexOf(Object* sequence, const Object* wanted) {
+  if (Is(sequence, kIsList)) {
+    const auto* list = reinterpret_cast<const List*>(sequence);
+    return IndexIn(list->items, list->count, wanted);
+  }
+  const auto* tuple = reinterpret_cast<const Tuple*>(sequence);
+  return IndexIn(tuple->items, tuple->count, wanted);
+}
+
+}  // namespace
+
+// One chain, from its root to the tensor.
+class Telling::Chain {
+ public:
+  Chain(const Walk& walk, const Seen& seen, Place place) : walk_(walk), seen_(seen) {
+    for (Place at = place; (at & Entry::kIsRoot) == 0 && entries_.size() < kLongestChain;
+         at = seen_[at].from) {
+      entries_.push_back(seen_[at]);
+    }
+    std::ranges::reverse(entries_);
+  }
+
+  Told Tell() {
+    TellRoot();
+    for (size_t i = 0; i + 1 < entries_.size(); ++i) TellStep(i);
+    if (told_.chain.size() > kLongestText) {
+      told_.chain = told_.chain.substr(0, kLongestText) + "…";
+    }
+    return std::move(told_);
+  }
+
+ private:
+  // What a dict is to the object that was told before it.
+  enum class Dict : uint8_t { kPlain, kAttributes, kParts, kModuleGlobals };
+
+  std::string& text() { return told_.chain; }
+  Object* object(size_t i) const { return entries_[i].as<Object>(); }
+  bool IsObject(size_t i) const {
+    return i < entries_.size() && entries_[i].what() == What::kObject;
+  }
+
+  void TellRoot() {
+    if (entries_.empty()) return;
+    const Root& root = walk_.root(entries_.front().from & ~Entry::kIsRoot);
+    switch (root.kind) {
+      case RootKind::kLocal:
+      case RootKind::kLibraryLocal:
+        return TellVariable(root);
+      case RootKind::kGlobal:
+      case RootKind::kLibraryGlobal: {
+        const std::string_view module = TextOf(root.where);
+        text() = "global ";
+        if (module != "__main__") text() += std::string(module) + ".";
+        dict_ = Dict::kModuleGlobals;
+        return;
+      }
+      case RootKind::kHandled:
+        text() = "exception being handled";
+        return;
+    }
+  }
+
+  void TellVariable(const Root& root) {
+    const Code code(root.where);
+    const std::string_view variable = code.variable(root.variable);
+    if (variable == "self" && IsObject(0)) {
+      text() = NameOfType(object(0)->type);
+      return;
+    }
+    text() = std::string(code.name()) + ": " + std::string(variable);
+  }
+
+  void TellStep(size_t i) {
+    const Dict dict = dict_;
+    dict_ = Dict::kPlain;
+    switch (entries_[i].what()) {
+      case What::kObject:
+        return TellObjectStep(i, dict);
+      case What::kNode:
+        return TellNodeStep(i);
+      case What::kImpl:
+        break;
+    }
+    if (entries_[i + 1].what() == What::kNode) {
+      text() += ".grad_fn";
+    } else {
+      text() += ".grad";
+      told_.role = Role::kGradient;
+    }
+  }
+
+  void TellNodeStep(size_t i) {
+    if (entries_[i + 1].what() == What::kNode) return;
+    Node* node = entries_[i].as<Node>();
+    if (entries_[i + 1].what() == What::kObject) {
+      text() += " → " + Graph::NameOf(node);
+      return;
+    }
+    const std::string name = Graph::NameOf(node);
+    const bool is_leaf = name.find("AccumulateGrad") != std::string::npos;
+    text() += (is_leaf ? " → leaf of " : " → saved by ") + name;
+    if (!is_leaf) told_.role = Role::kSaved;
+  }
+
+  void TellObjectStep(size_t i, Dict dict) {
+    Object* holder = object(i);
+    const ObjectKind kind = const_cast<Walk&>(walk_).KindOf(holder->type);
+    if (entries_[i + 1].what() == What::kImpl) {
+      if (kind == ObjectKind::kContext) {
+        text() += " → saved";
+        told_.role = Role::kSaved;
+      }
+      return;
+    }
+    Object* held = object(i + 1);
+    if (Is(holder, kIsDict)) return TellKey(holder, held, dict);
+    if (Is(holder, kIsList) || (Is(holder, kIsTuple) && !is_closure_)) {
+      const intptr_t index = IndexOf(holder, held);
+      text() += index < 0 ? "[…]" : "[" + std::to_string(index) + "]";
+      return;
+    }
+    if (Is(holder, kIsTuple)) return TellClosure(i);
+    is_closure_ = false;
+    if (holder->type == &PyCell_Type) return;
+    if (holder->type == &PyFunction_Type) return TellFunction(holder, held);
+    if (holder->type == &PyTraceBack_Type) return;
+    if (holder->type == &PyFrame_Type) return TellFrame(holder, held);
+    if (Is(holder, kIsException)) return TellException(held);
+    if (holder->type == &PyMethod_Type) return;
+    if (holder->type == &PyGen_Type || holder->type == &PyCoro_Type) {
+      text() += " → its frame";
+      return;
+    }
+    TellAttribute(i, kind);
+  }
+
+  // An instance and what it holds, in its dict or in itself.
+  void TellAttribute(size_t i, ObjectKind kind) {
+    Object* holder = object(i);
+    Object* held = object(i + 1);
+    if (kind == ObjectKind::kModel && Is(held, kIsDict) && &seen_ == &walk_.models()) {
+      return TellPart(entries_[i + 1].nth);
+    }
+    if (Graph::IsOptimizer(holder->type)) is_optimizer_ = true;
+    Object* attributes = AttributesOf(holder);
+    if (attributes == held) {
+      dict_ = Dict::kAttributes;
+      is_model_ = kind == ObjectKind::kModel;
+      return;
+    }
+    Object* key = attributes == nullptr ? nullptr : KeyOf(attributes, held);
+    if (key == nullptr) {
+      const char* field = FieldOf(holder, held);
+      if (field != nullptr) {
+        text() += std::string(".") + field;
+        return;
+      }
+      text() += Is(holder, kIsType) ? "" : "[…]";
+      if (Is(holder, kIsType)) dict_ = Dict::kAttributes;
+      return;
+    }
+    is_model_ = kind == ObjectKind::kModel;
+    TellName(TextOf(key));
+  }
+
+  // A module's own dict of parameters (1), buffers (2) or modules (3).
+  void TellPart(uint32_t which) {
+    dict_ = Dict::kParts;
+    if (which == 1) told_.role = Role::kParameter;
+    if (which == 2) told_.role = Role::kBuffer;
+  }
+
+  void TellName(std::string_view name) {
+    if (is_model_ && (name == "_modules" || name == "_parameters" || name == "_buffers")) {
+      is_model_ = false;
+      return TellPart(name == "_parameters" ? 1 : name == "_buffers" ? 2 : 3);
+    }
+    if (is_model_ && name.find("_hooks") != std::string_view::npos) {
+      text() = "hook of " + text();
+      is_hook_ = true;
+    }
+    is_model_ = false;
+    if (is_optimizer_ && name == "state") told_.role = Role::kOptimizerState;
+    is_optimizer_ = false;
+    if (!is_hook_) text() += "." + std::string(name);
+  }
+
+  void TellKey(Object* dict, const Object* held, Dict kind) {
+    Object* key = KeyOf(dict, held);
+    if (is_hook_) return;  // the number of the hook
+    if (key == nullptr) {
+      text() += "[…]";
+      return;
+    }
+    const std::string_view name = TextOf(key);
+    if (kind == Dict::kModuleGlobals) {
+      text() += std::string(name);
+    } else if (kind == Dict::kParts) {
+      text() += "." + std::string(name);
+    } else if (kind == Dict::kAttributes && !name.empty()) {
+      TellName(name);
+    } else {
+      text() += "[" + TextOfKey(key) + "]";
+    }
+  }
+
+  std::string TextOfKey(Object* key) {
+    if (Is(key, kIsText)) {
+      std::string name(TextOf(key).substr(0, kLongestKey));
+      return "\"" + name + "\"";
+    }
+    if (Is(key, kIsLong)) {
+      int overflow = 0;
+      const long number = PyLong_AsLongAndOverflow(key, &overflow);
+      PyErr_Clear();
+      return overflow != 0 ? "…" : std::to_string(number);
+    }
+    if (!Graph::IsTensor(key->type)) return "…";
+    // State of an optimizer stands under the parameter that it belongs to.
+    const Place parameter = walk_.models().Find(key, What::kObject);
+    if (parameter == kNowhere) return "…";
+    Chain chain(walk_, walk_.models(), parameter);
+    std::string name = chain.Tell().chain;
+    if (name.starts_with("global ")) name.erase(0, 7);
+    return name;
+  }
+
+  void TellFunction(Object* function, const Object* held) {
+    const Code code(PyFunction_GetCode(function));
+    is_closure_ = held == PyFunction_GetClosure(function);
+    if (is_closure_) {
+      closure_ = code.object();
+      text() += is_hook_ ? "" : " → " + std::string(code.name());
+      return;
+    }
+    text() += is_hook_ ? ": default of " + std::string(code.name())
+                       : " → default of " + std::string(code.name());
+    is_hook_ = false;
+  }
+
+  void TellClosure(size_t i) {
+    is_closure_ = false;
+    is_hook_ = false;
+    const Code code(closure_);
+    const auto index = static_cast<int>(IndexOf(object(i), object(i + 1)));
+    if (index < 0 || !Interpreter::has_frames()) {
+      text() += ": closure";
+      return;
+    }
+    const int first = code.variables() - code.outer_variables();
+    text() += ": closure " + std::string(code.variable(first + index));
+  }
+
+  void TellFrame(Object* frame_object, const Object* held) {
+    const Frame frame = Interpreter::FrameOf(frame_object);
+    if (!frame || !frame.has_code()) {
+      text() += ": a frame";
+      return;
+    }
+    const Code code = frame.code();
+    text() += ": frame " + std::string(code.name());
+    for (int i = 0; i < code.variables(); ++i) {
+      if (frame.variable(i) != held) continue;
+      text() += ", variable " + std::string(code.variable(i));
+      return;
+    }
+  }
+
+  void TellException(const Object* held) {
+    if (held->type == &PyTraceBack_Type) {
+      Object* frame_object = Interpreter::FrameObjectOf(const_cast<Object*>(held));
+      const Frame frame = Interpreter::FrameOf(frame_object);
+      if (frame && frame.has_code() && text() == "exception being handled") {
+        text() += " in " + std::string(frame.code().name());
+      }
+      return;
+    }
+    text() += Is(held, kIsException) ? ", raised from another" : ".args";
+  }
+
+  const Walk& walk_;
+  const Seen& seen_;
+  std::vector<Entry> entries_;
+  Told told_;
+  Dict dict_ = Dict::kPlain;
+  Object* closure_ = nullptr;
+  bool is_closure_ = false;
+  bool is_model_ = false;
+  bool is_hook_ = false;
+  bool is_optimizer_ = false;
+};
+
+Told Telling::Tell(const Found& found) const {
+  Chain chain(walk_, found.is_in_models ? walk_.models() : walk_.all(), found.place);
+  return chain.Tell();
+}
+
+}  // namespace vramstow::torch_census

@@ -1,0 +1,40 @@
+// Telling: a chain of holders in the words of a person.
+//
+// Idea: "train: hist[3].grad_fn → saved by AddmmBackward0". A step is looked up only when its chain
+// is told: which key, which index, which variable. Attributes are read by their key, never asked
+// for, so no code of the program runs.
+//
+// Ownership: refers to a walk. Threads: one, with the interpreter's lock. Errors: where a step
+// cannot be told, "…" stands. Units: none.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "adapters/torch/census/walk.h"
+
+namespace vramstow::torch_census {
+
+// What a tensor is to the program. As VRAMSTOW_ROLE_… of framework.h.
+enum class Role : int32_t { kOther, kParameter, kBuffer, kGradient, kOptimizerState, kSaved };
+
+struct Told {
+  std::string chain;
+  Role role = Role::kOther;
+};
+
+class Telling {
+ public:
+  explicit Telling(const Walk& walk) : walk_(walk) {}
+  Told Tell(const Found& found) const;
+
+ private:
+  class Chain;
+  const Walk& walk_;
+};
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_TELLING_H_

@@ -1,0 +1,271 @@
+#include "adapters/torch/census/walk.h"
+
+#include <ctime>
+
+#include <algorithm>
+
+namespace vramstow::torch_census {
+namespace {
+
+constexpr int kMostHandled = 64;
+constexpr int kMostDepth = 2000;
+constexpr uint64_t kStepsBetweenLooks = 256;
+constexpr uint32_t kMeetingsBetweenLooks = 4096;
+
+bool IsUsersModule(Object* dict, Object* name) {
+  const std::string_view file = TextOf(PyDict_GetItemString(dict, "__file__"));
+  return file.empty() ? TextOf(name) == "__main__" : IsUsersFile(file);
+}
+
+}  // namespace
+
+uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Walk::Walk(PyThreadState* failing, int working, uint64_t live_bytes, uint64_t deadline_ns)
+    : failing_(failing), working_(working), live_bytes_(live_bytes), deadline_ns_(deadline_ns) {}
+
+const char* Walk::why_stopped() const {
+  if (is_late_) return "its time was over";
+  if (all_.is_full()) return "its memory was used up";
+  return nullptr;
+}
+
+ObjectKind Walk::KindOf(Type* type) {
+  const auto [place, is_new] = kinds_.try_emplace(type, ObjectKind::kPlain);
+  if (!is_new) return place->second;
+  ObjectKind& kind = place->second;
+  if ((type->flags & kIsType) != 0 || type == &PyModule_Type ||
+      PyType_IsSubtype(type, &PyModule_Type) != 0) {
+    kind = ObjectKind::kApart;
+  } else if (Graph::IsTensor(type)) {
+    kind = ObjectKind::kTensor;
+  } else if (Graph::IsModule(type)) {
+    kind = ObjectKind::kModel;
+  } else if (Graph::IsContext(type)) {
+    kind = ObjectKind::kContext;
+  }
+  return kind;
+}
+
+bool Walk::IsOver() {
+  if (is_late_ || all_.is_full()) return true;
+  // A block is a little larger than the tensor in it.
+  if (live_bytes_ > 0 && found_bytes_ + live_bytes_ / 256 >= live_bytes_) return true;
+  if (++steps_ % kStepsBetweenLooks == 0 && NowNs() > deadline_ns_) is_late_ = true;
+  return is_late_;
+}
+
+int Walk::Meet(Object* child, void* self) {
+  auto* walk = static_cast<Walk*>(self);
+  if (++walk->nth_ % kMeetingsBetweenLooks == 0 && NowNs() > walk->deadline_ns_) {
+    walk->is_late_ = true;
+  }
+  if (child != nullptr) walk->MeetOne(child);
+  return walk->is_late_ ? 1 : 0;  // ends the visit
+}
+
+// What the collector does not follow leads to no tensor.
+void Walk::MeetOne(Object* child) {
+  if (!Is(child, kHasCollector)) return;
+  const ObjectKind kind = KindOf(child->type);
+  if (kind == ObjectKind::kApart) {
+    const bool is_named = Is(child, kIsType) && (from_ & Entry::kIsRoot) == 0 &&
+                          (*seen_)[from_].what() == What::kObject &&
+                          Is((*seen_)[from_].as<Object>(), kIsDict);
+    if (!is_named || seen_ == &models_) return;
+  }
+  if (seen_ == &models_ && !MayLeadToModel(child, kind)) return;
+  if (PyObject_GC_IsTracked(child) == 0) return;
+  seen_->Add(child, What::kObject, from_, nth_);
+}
+
+bool Walk::MayLeadToModel(Object* child, ObjectKind kind) const {
+  if (kind == ObjectKind::kTensor) return IsPartOfModel();
+  // Modules are all that stands there yet.
+  return child->type != &PyFunction_Type && all_.Find(child, What::kObject) == kNowhere;
+}
+
+// Whether the dict that is expanded now has the parameters or buffers of a module.
+bool Walk::IsPartOfModel() const {
+  if ((from_ & Entry::kIsRoot) != 0) return false;
+  const Place owner = (*seen_)[from_].from;
+  if ((owner & Entry::kIsRoot) != 0) return false;
+  return Graph::IsModule((*seen_)[owner].as<Object>()->type);
+}
+
+void Walk::AddImpl(Impl* impl) {
+  if (impl == nullptr || !seen_->Add(impl, What::kImpl, from_, ++nth_)) return;
+  const Memory memory = Graph::MemoryOf(impl);
+  if (memory.address == 0 || memory.bytes == 0) return;
+  const Place place = static_cast<Place>(seen_->size() - 1);
+  if (found_.try_emplace(memory.address, Found{memory, place, seen_ == &models_}).second) {
+    found_bytes_ += memory.bytes;
+  }
+}
+
+void Walk::ExpandImpl(Impl* impl) {
+  AddImpl(Graph::GradientOf(impl));
+  if (seen_ == &models_) return;
+  if (Node* node = Graph::NodeOf(impl)) seen_->Add(node, What::kNode, from_, ++nth_);
+}
+
+void Walk::ExpandModel(Object* model) {
+  Object* dict = PyObject_GenericGetDict(model, nullptr);
+  if (dict == nullptr) return PyErr_Clear();
+  for (const char* part : {"_parameters", "_buffers", "_modules"}) {
+    ++nth_;
+    Object* found = PyDict_GetItemString(dict, part);
+    if (found != nullptr && Is(found, kIsDict)) seen_->Add(found, What::kObject, from_, nth_);
+  }
+  Py_DecRef(dict);
+}
+
+void Walk::ExpandObject(Object* object) {
+  Type* type = object->type;
+  const ObjectKind kind = KindOf(type);
+  if (seen_ == &models_) {
+    if (kind == ObjectKind::kModel) return ExpandModel(object);
+    if (kind == ObjectKind::kTensor) return AddImpl(Graph::ImplOf(object));
+  }
+  if (kind == ObjectKind::kTensor) AddImpl(Graph::ImplOf(object));
+  if (kind == ObjectKind::kContext) {
+    Graph::ExpandContext(object, [this](Impl* impl) { AddImpl(impl); });
+  }
+  if (type->traverse != nullptr) type->traverse(object, &Meet, this);
+}
+
+void Walk::Expand(Place place) {
+  const Entry entry = (*seen_)[place];
+  from_ = place;
+  nth_ = 0;
+  switch (entry.what()) {
+    case What::kObject:
+      return ExpandObject(entry.as<Object>());
+    case What::kImpl:
+      return ExpandImpl(entry.as<Impl>());
+    case What::kNode:
+      break;
+  }
+  const Graph::Visit visit = {[this](Node* node) { seen_->Add(node, What::kNode, from_, ++nth_); },
+                              [this](Impl* impl) { AddImpl(impl); },
+                              [this](Object* context) { MeetOne(context); }};
+  if (!Graph::Expand(entry.as<Node>(), working_, visit)) ++busy_nodes_;
+}
+
+void Walk::Follow() {
+  while (head_ < seen_->size() && !IsOver()) Expand(head_++);
+}
+
+void Walk::AddRoot(Root root, Object* value) {
+  from_ = static_cast<Place>(roots_.size()) | Entry::kIsRoot;
+  roots_.push_back(root);
+  nth_ = 0;
+  MeetOne(value);
+}
+
+// Variables of the functions that a thread runs, the outermost first.
+void Walk::AddFrames(PyThreadState* thread, bool users) {
+  std::vector<Frame> frames;
+  Frame frame = Interpreter::FrameOf(thread);
+  for (int i = 0; frame && i < kMostDepth; ++i, frame = frame.caller()) {
+    if (frame.has_code() && frame.code().is_users() == users) frames.push_back(frame);
+  }
+  for (auto place = frames.rbegin(); place != frames.rend(); ++place) {
+    const Code code = place->code();
+    if (code.is_module()) continue;  // its variables are globals
+    for (int i = 0; i < code.variables(); ++i) {
+      Object* value = place->variable(i);
+      if (value == nullptr) continue;
+      AddRoot({users ? RootKind::kLocal : RootKind::kLibraryLocal, code.object(), i}, value);
+    }
+  }
+}
+
+void Walk::AddThreads(bool users) {
+  if (!Interpreter::has_frames()) return;
+  if (failing_ != nullptr) AddFrames(failing_, users);
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+       thread != nullptr; thread = PyThreadState_Next(thread)) {
+    if (thread != failing_) AddFrames(thread, users);
+  }
+}
+
+void Walk::AddHandled() {
+  for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
+       thread != nullptr; thread = PyThreadState_Next(thread)) {
+    Object* handled[kMostHandled];
+    const int count = Interpreter::Handled(thread, handled, kMostHandled);
+    for (int i = 0; i < count; ++i) AddRoot({RootKind::kHandled, handled[i]}, handled[i]);
+  }
+}
+
+// Every function leads to its module, and from there to all others: modules are looked at in their
+// own ranks.
+void Walk::MarkModules() {
+  Object* modules = PyImport_GetModuleDict();
+  intptr_t place = 0;
+  Object* name = nullptr;
+  Object* module = nullptr;
+  while (PyDict_Next(modules, &place, &name, &module) != 0) {
+    if (PyType_IsSubtype(module->type, &PyModule_Type) == 0) continue;
+    Object* dict = PyModule_GetDict(module);
+    if (dict == nullptr) {
+      PyErr_Clear();
+      continue;
+    }
+    const RootKind kind = IsUsersModule(dict, name) ? RootKind::kGlobal : RootKind::kLibraryGlobal;
+    const Place from = static_cast<Place>(roots_.size()) | Entry::kIsRoot;
+    roots_.push_back({kind, name});
+    if (all_.Add(dict, What::kObject, from, 0)) {
+      module_dicts_.push_back(static_cast<Place>(all_.size() - 1));
+    }
+  }
+  head_ = static_cast<Place>(all_.size());
+}
+
+void Walk::ExpandModules(RootKind kind) {
+  for (const Place place : module_dicts_) {
+    if (roots_[(*seen_)[place].from & ~Entry::kIsRoot].kind == kind) Expand(place);
+  }
+}
+
+// What is in a model has its name there, whoever else holds it.
+void Walk::FindModels() {
+  seen_ = &models_;
+  AddThreads(true);
+  const auto count = static_cast<Place>(roots_.size());
+  for (Place i = 0; i < count; ++i) {
+    if (roots_[i].kind != RootKind::kGlobal) continue;
+    // The dict of the module has the entry of the same number among all.
+    for (const Place place : module_dicts_) {
+      if (all_[place].from == (i | Entry::kIsRoot)) {
+        models_.Add(all_[place].as<Object>(), What::kObject, i | Entry::kIsRoot, 0);
+      }
+    }
+  }
+  head_ = 0;
+  Follow();
+  seen_ = &all_;
+  head_ = static_cast<Place>(module_dicts_.size());
+}
+
+void Walk::Run() {
+  MarkModules();
+  FindModels();
+  AddThreads(true);
+  Follow();
+  ExpandModules(RootKind::kGlobal);
+  Follow();
+  AddHandled();
+  Follow();
+  AddThreads(false);
+  Follow();
+  ExpandModules(RootKind::kLibraryGlobal);
+  Follow();
+}
+
+}  // namespace vramstow::torch_census

@@ -1,0 +1,110 @@
+// Walk: from what a program can reach to the memory of its tensors, by the shortest chains.
+//
+// Idea: a search in breadth, in ranks. Chains from the variables of the program's own functions
+// read best, so all that they lead to is found before anything else is looked at; then come the
+// program's globals, exceptions that are handled, and libraries. Classes and modules are not
+// followed from their objects, because everything leads to them. Objects tell what they hold by
+// tp_traverse, as they do to the collector: no code of the program runs.
+//
+// Ownership: borrowed pointers, valid while the interpreter's lock is held. Threads: one. Errors:
+// where time or memory runs out, why_stopped() says so. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_WALK_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_WALK_H_
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "adapters/torch/census/graph.h"
+#include "adapters/torch/census/interpreter.h"
+#include "adapters/torch/census/seen.h"
+
+namespace vramstow::torch_census {
+
+enum class RootKind : uint8_t { kLocal, kGlobal, kHandled, kLibraryLocal, kLibraryGlobal };
+
+struct Root {
+  RootKind kind;
+  Object* where;     // a code, the name of a module, or an exception
+  int variable = 0;  // of a code
+};
+
+enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kContext, kApart };
+
+// Memory, and the entry of the tensor through which it was found.
+struct Found {
+  Memory memory;
+  Place place;
+  bool is_in_models = false;  // the entry is one of models()
+};
+
+class Walk {
+ public:
+  // `failing`: a thread that stands still meanwhile; null: there is none. `working`: its id.
+  // `live_bytes`: when so much was found, nothing is left to look for.
+  Walk(PyThreadState* failing, int working, uint64_t live_bytes, uint64_t deadline_ns);
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+  void Run();
+
+  const std::unordered_map<uint64_t, Found>& found() const { return found_; }
+  const Seen& all() const { return all_; }
+  // The parts of models, found before anything else.
+  const Seen& models() const { return models_; }
+  const Root& root(Place number) const { return roots_[number]; }
+  uint64_t found_bytes() const { return found_bytes_; }
+  uint64_t objects() const { return all_.size(); }
+  uint64_t busy_nodes() const { return busy_nodes_; }
+  // Null: all was looked at, or enough.
+  const char* why_stopped() const;
+
+  ObjectKind KindOf(Type* type);
+
+ private:
+  static constexpr size_t kMostOfModels = 60'000;
+
+  static int Meet(Object* child, void* self);
+  void MeetOne(Object* child);
+  void AddRoot(Root root, Object* value);
+  void AddFrames(PyThreadState* thread, bool users);
+  void AddThreads(bool users);
+  void AddHandled();
+  void MarkModules();
+  void ExpandModules(RootKind kind);
+  void FindModels();
+  void Follow();
+  void Expand(Place place);
+  void ExpandObject(Object* object);
+  void ExpandModel(Object* model);
+  void ExpandImpl(Impl* impl);
+  void AddImpl(Impl* impl);
+  bool IsPartOfModel() const;
+  bool MayLeadToModel(Object* child, ObjectKind kind) const;
+  bool IsOver();
+
+  PyThreadState* const failing_;
+  const int working_;
+  const uint64_t live_bytes_;
+  const uint64_t deadline_ns_;
+  Seen all_;
+  Seen models_{kMostOfModels};
+  Seen* seen_ = &all_;  // where entries go now
+  std::vector<Root> roots_;
+  std::vector<Place> module_dicts_;
+  std::unordered_map<uint64_t, Found> found_;
+  std::unordered_map<Type*, ObjectKind> kinds_;
+  uint64_t found_bytes_ = 0;
+  uint64_t busy_nodes_ = 0;
+  uint64_t steps_ = 0;
+  bool is_late_ = false;
+  Place head_ = 0;
+  Place from_ = kNowhere;  // the entry that is expanded now, or a root
+  uint32_t nth_ = 0;
+};
+
+uint64_t NowNs();
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_WALK_H_
