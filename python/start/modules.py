@@ -3,16 +3,57 @@
 A module's name is its place in the model that was called first: Decoder.blocks.0.queries. PyTorch's
 global module hooks call back when a module begins and ends. Compiled code is not followed, and no
 error here reaches the program.
+
+Each call of a model, which is a module that no other one called first, is marked, too:
+`vramstow.forward NAME NUMBER`, or `vramstow.inference` where no gradients are recorded, and at its
+end `vramstow.forward_end`. NUMBER tells one model from another.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
+from collections.abc import Callable
+
+
+class _Inside(threading.local):
+    modules = 0  # how many the thread is in
+
+
+class _Models:
+    """The models, and the marks of their calls."""
+
+    def __init__(self, records_gradients: Callable[[], bool]) -> None:
+        self._records_gradients = records_gradients
+        self._mark = ctypes.CDLL(None).vramstow_mark
+        self._mark.argtypes = [ctypes.c_char_p]
+        self._mark.restype = ctypes.c_int
+        self._names: dict[int, bytes] = {}
+        self._made = 0
+
+    def add(self, number: int, name: str) -> None:
+        self._made += 1
+        self._names[number] = f"{name} {self._made}".encode()
+
+    def forget(self, number: int) -> None:
+        self._names.pop(number, None)
+
+    def begin(self, number: int) -> None:
+        name = self._names.get(number)
+        if name is not None:
+            kind = b"vramstow.forward " if self._records_gradients() else b"vramstow.inference "
+            self._mark(kind + name)
+
+    def end(self, number: int) -> None:
+        name = self._names.get(number)
+        if name is not None:
+            self._mark(b"vramstow.forward_end " + name)
 
 
 def follow(adapter: ctypes.CDLL) -> None:
     """Makes PyTorch call back for every call of a module from now on."""
+    from torch import is_grad_enabled
     from torch.compiler import is_compiling
     from torch.nn.modules import module as modules
 
@@ -27,16 +68,23 @@ def follow(adapter: ctypes.CDLL) -> None:
     enter_module.restype = leave_module.restype = None
     # The key is the identity, because a module that defines __eq__ may have no hash.
     known: dict[int, tuple[weakref.ref, int]] = {}
+    models = _Models(is_grad_enabled)
+    inside = _Inside()
 
     def keep(module: object, name: str) -> None:
         number = id(module)
         if number not in known:
-            gone = weakref.ref(module, lambda _: known.pop(number, None))
-            known[number] = (gone, name_of(name.encode()))
+
+            def forget(_: object) -> None:
+                known.pop(number, None)
+                models.forget(number)
+
+            known[number] = (weakref.ref(module, forget), name_of(name.encode()))
 
     def name_all(root: object) -> None:
         top = type(root).__name__
         keep(root, top)
+        models.add(id(root), top)
         for path, module in root.named_modules():
             if path:
                 keep(module, f"{top}.{path}")
@@ -44,19 +92,25 @@ def follow(adapter: ctypes.CDLL) -> None:
     def enter(module: object, _: object) -> None:
         if is_compiling():
             return
+        inside.modules += 1
         try:
             if id(module) not in known:
                 name_all(module)
             enter_module(known[id(module)][1])
+            if inside.modules == 1:
+                models.begin(id(module))
         except Exception:
             return
 
     def leave(module: object, _: object, __: object) -> None:
         if is_compiling():
             return
+        inside.modules = max(inside.modules - 1, 0)
         entry = known.get(id(module))
         if entry is not None:
             leave_module(entry[1])
+            if inside.modules == 0:
+                models.end(id(module))
 
     modules.register_module_forward_pre_hook(enter)
     modules.register_module_forward_hook(leave, always_call=True)

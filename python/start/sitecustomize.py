@@ -12,15 +12,19 @@ program imports torch. A sitecustomize of the user's own runs as it would withou
 import atexit
 import os
 import sys
+from _thread import get_ident
 
 # include/vramstow/framework.h explains these names.
 # Pairs of lines: torch's folder, and the adapter for it. Child processes need not ask for it again.
 _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
 _FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same of observers
+_FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same of what tells who holds memory
 _FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
+_CENSUS = "vramstow_census_start"
+_CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 # Options of a simulated card with which nothing is computed but that sizes are 0.
@@ -105,6 +109,14 @@ def _follow_modules(adapter: object) -> None:
         print(f"vramstow: the trace names no modules: {error}.", file=sys.stderr, flush=True)
 
 
+def _follow_steps() -> None:
+    """Has the trace say where an optimizer's step ends."""
+    try:
+        _beside("steps").follow()
+    except Exception:  # a PyTorch that does not call back: iterations are found in other ways
+        return
+
+
 def _folder_of(torch: object) -> str:
     """PyTorch's folder; empty: it is a PyTorch without CUDA."""
     folder = os.path.dirname(os.path.realpath(torch.__file__))
@@ -124,12 +136,14 @@ def _load(file: str, entry: str, *numbers: int) -> object:
     return library
 
 
-def _install(folder: str) -> None:
+def _install(folder: str) -> bool:
     try:
         _follow_modules(_load(_library_for(folder, _FINISHED), _INSTALL))
+        return True
     except Exception as error:  # whatever goes wrong here, the job must go on
         os.environ[_FINISHED] = f"{folder}\n"  # the library must not try again and repeat this line
         _say(error)
+        return False
 
 
 def _observe_when_cuda_starts(folder: str, torch: object) -> None:
@@ -140,6 +154,7 @@ def _observe_when_cuda_starts(folder: str, torch: object) -> None:
         ready = _library_for(folder, _FINISHED_OBSERVER, "--observer")
     except Exception as error:
         trouble = error  # of no interest to a program that does not use CUDA
+    start_census = _census_for(folder) if trouble is None and _wants_census() else None
 
     def observe() -> None:
         try:
@@ -148,11 +163,39 @@ def _observe_when_cuda_starts(folder: str, torch: object) -> None:
             _load(ready, _OBSERVE)
         except Exception as error:
             _say(error)
+            return
+        if start_census is not None:
+            start_census()
 
     try:
         torch.cuda._lazy_call(observe)
     except Exception as error:
         _say(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
+
+
+_census: list[object] = []  # the library that takes it
+
+
+def _census_for(folder: str) -> object:
+    """What starts the census, once CUDA has started. It is compiled now, if needed."""
+    ready = ""
+    trouble: Exception | None = None
+    try:
+        ready = _library_for(folder, _FINISHED_CENSUS, "--census")
+    except Exception as error:
+        trouble = error  # of no interest to a program that does not use CUDA
+
+    def start() -> None:
+        try:
+            if trouble is not None:
+                raise trouble
+            _census.append(_load(ready, _CENSUS))
+        except Exception as error:
+            why = str(error) or type(error).__name__
+            what = "an out-of-memory error will not tell who holds the memory"
+            print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
+
+    return start
 
 
 def _card_options() -> list[str]:
@@ -177,10 +220,18 @@ def _compute_values(folder: str) -> None:
         print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
 
 
+def _wants_trace() -> bool:
+    return os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
+
+
 def _wants_tensors() -> bool:
     if os.environ.get("VRAMSTOW_LEVEL") == "segments":
         return False
-    return _POOLED or os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
+    return _POOLED or _wants_trace()
+
+
+def _wants_census() -> bool:
+    return _wants_trace() and os.environ.get("VRAMSTOW_CENSUS", "off").lower() not in ("", *_NO)
 
 
 def _prepare(torch: object) -> None:
@@ -191,26 +242,46 @@ def _prepare(torch: object) -> None:
         _compute_values(folder)
     if not _wants_tensors():
         return
-    if _POOLED:
-        _install(folder)
-    else:
+    _follow_steps()
+    if not _POOLED:
         _observe_when_cuda_starts(folder, torch)
+    elif _install(folder) and _wants_census():
+        try:
+            torch.cuda._lazy_call(_census_for(folder))
+        except Exception as error:
+            print(f"vramstow: there will be no census: {error}.", file=sys.stderr, flush=True)
 
 
 class _Finder:
-    """Finds torch as Python would find it without us, and adds one step after its import."""
+    """Finds torch as Python would find it without us, and adds one step after its import.
+
+    Programs also ask where torch is without importing it (transformers does), so it stays in place
+    until torch is there.
+    """
+
+    def __init__(self) -> None:
+        self._asking: set[int] = set()  # threads; another finder may ask all finders, too
+
+    def _find(self, name: str, path: object, target: object) -> object:
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                return spec
+        return None
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> object:
-        if name != "torch":
+        thread = get_ident()
+        if name != "torch" or thread in self._asking:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
-            if spec is not None:
-                break
-        else:
+        self._asking.add(thread)
+        try:
+            spec = self._find(name, path, target)
+        finally:
+            self._asking.discard(thread)
+        if spec is None:
             return None
         loader = spec.loader
         execute = getattr(loader, "exec_module", None)
@@ -218,7 +289,9 @@ class _Finder:
 
             def exec_module(module: object) -> None:
                 execute(module)
-                _prepare(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    _prepare(module)
 
             try:
                 loader.exec_module = exec_module
@@ -231,6 +304,8 @@ def _end() -> None:
     """Among the last steps before Python is finalised."""
     if "torch" not in sys.modules:
         return
+    for library in _census:
+        getattr(library, _CENSUS_STOP)()
     try:
         _beside("at_exit").wait_for_rest()
     except Exception:  # whatever goes wrong here, the job ends as it would

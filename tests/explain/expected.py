@@ -67,7 +67,7 @@ EVERY = (
     Job("probe_hook", "kept_outputs", 1100, "seen"),
     Job("replay_memory", "kept_outputs", 480, "memory.frames", is_short=True),
     Job("resumed", "second_copy", 820, "weights"),
-    Job("retry", "retry_in_handler", 430, "the exception that is handled", is_short=True),
+    Job("retry", "retry_in_handler", 430, "exception being handled", is_short=True),
     Job("running_total", "held_graphs", 540, "total", action=".item()"),
     Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
     Job("step_temporaries", "optimizer_temporaries", 770),

@@ -26,6 +26,11 @@ LONG = [job for job in EVERY if not job.is_short]
 NOT_YET = {"empty_cache": "events of the pool that gives memory back have no call stack"}
 
 
+# Their memory has no tensor, so a census of tensors finds nobody; or an operator of C++ was making
+# the tensors and had not yet handed them over.
+NO_OBJECT = {"graph_per_shape", "scratch_of_a_library", "momentum"}
+
+
 def marked(job: Job) -> object:
     why = NOT_YET.get(job.name)
     marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
@@ -35,7 +40,7 @@ def marked(job: Job) -> object:
 def rehearse(job: Job, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the job on a card that is too small for it."""
     card = f"--simulate=h200,memory={job.memory_mib}MiB,values=off"
-    options = [card, "--pool=on", "--stacks=sites", "--trace-dir", str(folder)]
+    options = [card, "--pool=on", "--stacks=sites", "--census=on", "--trace-dir", str(folder)]
     return subprocess.run(
         [VRAMSTOW, "run", *options, "--", sys.executable, job.script, *arguments],
         capture_output=True,
@@ -72,6 +77,11 @@ def check(job: Job, folder: Path) -> None:
     assert sum(row["bytes"] for row in demand["by_category"]) <= demand["live_bytes"]
     assert 0 < demand["lacking_bytes"] <= story["requested_bytes"]
     assert demand["live_bytes"] + demand["outside_bytes"] <= demand["card_bytes"]
+    if job.holder is not None and job.name not in NO_OBJECT:
+        told = " ".join(row["holder"] for row in story["holders"])
+        for name in job.holder.split(", "):
+            assert name in told, told
+        assert first["holder"] is not None, story["holders"]
     assert first["fits"] is True, f"{first['bytes']} free, {demand['lacking_bytes']} lacking"
 
 

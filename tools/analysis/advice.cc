@@ -41,6 +41,7 @@ class Adviser {
     for (AdviceFacts& one : advice_) {
       if (!IsSaidBy(one.id)) all.push_back(std::move(one));
     }
+    if (HasRoom(facts_)) std::erase_if(all, [](const auto& one) { return IsToSave(one.id); });
     std::ranges::stable_sort(all, {}, [&](const AdviceFacts& one) { return OrderOf(one); });
     return all;
   }
@@ -49,6 +50,12 @@ class Adviser {
   static constexpr char kFailure[] = "out_of_memory_by_fragmentation";
   static constexpr char kCacheAtEnd[] = "cache_at_end";
   static constexpr char kEmptyCache[] = "stop_empty_cache";
+
+  // Whether it is only good for jobs that lack memory.
+  static bool IsToSave(const std::string& id) {
+    return id != "larger_batch" && id != "growing_memory" && id != "cache_allocations" &&
+           id != kEmptyCache;
+  }
 
   // What explains a failure and what is wrong in any case come first, what brings nothing at the
   // peak last.
@@ -72,6 +79,7 @@ class Adviser {
     advice.bytes = cause.bytes;
     advice.is_estimate = cause.is_estimate;
     advice.place = cause.place;
+    advice.holder = cause.holder;
     advice.fits = cause.fits;
     advice.evidence = cause.evidence;
     advice.cost = cause.cost;
@@ -192,10 +200,13 @@ class Adviser {
          "Call torch.cuda.empty_cache() once between the phases."});
   }
 
-  // What recurs in a snapshot may be the layers of one iteration.
+  // What recurs in a snapshot, or while a model runs, may be the layers of one iteration.
   bool HasTrueIterations() const {
     const IterationsFacts& iterations = facts_.iterations;
-    return iterations.found_by == "marks" || facts_.kind == "stow" || iterations.count >= 50;
+    if (iterations.is_sure || iterations.count >= 50) return true;
+    return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const auto& site) {
+             return site.phase == Phase::kForward;
+           });
   }
 
   void EmptyCache() {

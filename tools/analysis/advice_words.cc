@@ -30,6 +30,20 @@ bool IsWorthAdvice(const Facts& facts, uint64_t bytes) {
          static_cast<double>(bytes) >= kLeastShare * static_cast<double>(peak);
 }
 
+uint64_t CardBytes(const Facts& facts) {
+  uint64_t capacity = 0;
+  for (const DeviceFacts& device : facts.devices) {
+    capacity += device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
+  }
+  return capacity;
+}
+
+bool HasRoom(const Facts& facts) {
+  if (!facts.out_of_memory.empty() || facts.devices.size() != 1) return false;
+  const uint64_t used = std::max(facts.peak.allocated_bytes, facts.peak.reserved_bytes);
+  return used > 0 && used <= CardBytes(facts) / 2;
+}
+
 uint64_t CategoryAtPeak(const Facts& facts, const std::string& name) {
   for (const CategoryFacts& category : facts.by_category) {
     if (category.name == name) return category.at_peak.bytes;

@@ -17,6 +17,10 @@ std::string AdvicePercent(uint64_t part, uint64_t whole);
 // Less is not worth a sentence.
 bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
 // Bytes of a category at the peak.
+// What the process found free on its cards; 0: not known.
+uint64_t CardBytes(const Facts& facts);
+// Whether the job left half of its card or more: then nothing has to be saved.
+bool HasRoom(const Facts& facts);
 uint64_t CategoryAtPeak(const Facts& facts, const std::string& name);
 // The first few different names, with commas between.
 std::string FirstNames(const std::vector<std::string>& names);

@@ -5,7 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
+#include "tools/analysis/category_of.h"
 #include "tools/analysis/link.h"
 
 namespace vramstow {
@@ -88,27 +90,100 @@ class WorkAdviser {
              ", and step the optimizer after every " + number + "."});
   }
 
-  void LargerBatch() {
-    const uint64_t activations = CategoryAtPeak(facts_, "activations");
-    uint64_t capacity = 0;
-    for (const DeviceFacts& device : facts_.devices) {
-      capacity += device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
+  // One moment: what of it grows with the batch, and what does not.
+  struct Load {
+    uint64_t fixed = 0;
+    uint64_t growing = 0;
+    double Times(uint64_t capacity) const {
+      return capacity < fixed
+                 ? 0
+                 : static_cast<double>(capacity - fixed) / static_cast<double>(growing);
     }
-    if (capacity == 0 || facts_.devices.size() != 1 || !IsWorthAdvice(facts_, activations)) return;
-    const uint64_t rest = PeakBeside(activations);
-    if (rest >= capacity) return;
-    const double times = static_cast<double>(capacity - rest) / static_cast<double>(activations);
+  };
+
+  // Whether a block of an iteration is larger where the batch is.
+  class Growing {
+   public:
+    explicit Growing(const Detail& detail, const Facts& facts)
+        : detail_(detail), categories_(detail) {
+      if (facts.iterations.list.empty()) return;
+      first_ = facts.iterations.list.front().begin_event;
+      for (const Life& life : detail.lives) {
+        if (life.tensor && categories_.NameOf(life) == "parameters") weights_.insert(life.size);
+      }
+    }
+    bool operator()(const Life& life) const {
+      const SiteDetail& site = detail_.sites[life.site];
+      if (!life.tensor || life.birth < first_ || site.in_optimizer) return false;
+      const std::string name = categories_.NameOf(life);
+      if (name == "parameters" || name == "gradients" || name == "optimizer_state" ||
+          name == "workspaces") {
+        return false;
+      }
+      // Weights in another precision.
+      const bool converts = site.operation == "aten::_to_copy";
+      return !converts || (!weights_.contains(life.size) && !weights_.contains(life.size * 2));
+    }
+
+   private:
+    const Detail& detail_;
+    const CategoryFinder categories_;
+    uint64_t first_ = kStillLive;
+    absl::flat_hash_set<uint64_t> weights_;  // sizes of parameters
+  };
+
+  // The moment that fills the card first when the batch grows. Where not all blocks are known: the
+  // peak, of which activations grow.
+  Load DecidingMoment(uint64_t capacity) const {
+    Load decides;
+    decides.growing = CategoryAtPeak(facts_, "activations");
+    decides.fixed = PeakBeside(decides.growing);
+    if (!detail_.has_all_lives() || !facts_.iterations.is_sure || detail_.lives.empty()) {
+      return decides;
+    }
+    const Growing grows(detail_, facts_);
+    struct Change {
+      uint64_t event;
+      uint64_t size;
+      bool is_birth;
+      bool grows;
+    };
+    std::vector<Change> changes;
+    for (const Life& life : detail_.lives) {
+      if (life.pending) continue;
+      const bool with_batch = grows(life);
+      changes.push_back({life.birth, life.size, true, with_batch});
+      if (life.death != kStillLive) changes.push_back({life.death, life.size, false, with_batch});
+    }
+    std::ranges::stable_sort(changes, {}, &Change::event);
+    Load now;
+    decides = {};
+    for (const Change& change : changes) {
+      uint64_t& part = change.grows ? now.growing : now.fixed;
+      part = change.is_birth ? part + change.size : part - std::min(part, change.size);
+      if (!change.is_birth || now.growing == 0) continue;
+      if (decides.growing == 0 || now.Times(capacity) < decides.Times(capacity)) decides = now;
+    }
+    return decides;
+  }
+
+  void LargerBatch() {
+    const uint64_t capacity = CardBytes(facts_);
+    if (capacity == 0 || facts_.devices.size() != 1) return;
+    const Load load = DecidingMoment(capacity);
+    if (load.growing == 0 || (!HasRoom(facts_) && !IsWorthAdvice(facts_, load.growing))) return;
+    const double times = load.Times(capacity);
     if (times < kLeastGrowth) return;
     char text[32];
     std::snprintf(text, sizeof text, "%.1f", times);
-    advice_->push_back({"larger_batch",
-                        std::string("A batch ") + text + " times as large would fit", 0,
-                        "The card has " + AdviceText(capacity) + "; " + AdviceText(rest) +
-                            " of the peak do not grow with the batch, " + AdviceText(activations) +
-                            " of activations do. Fragmentation is not counted.",
-                        "More memory, up to all there is.",
-                        std::string("Try batches up to ") + text +
-                            " times this one, or have vramstow fit rehearse them."});
+    advice_->push_back(
+        {"larger_batch", std::string("A batch ") + text + " times as large would fit", 0,
+         "The card has " + AdviceText(capacity) + "; where memory grows most with the batch, " +
+             AdviceText(load.growing) + " do and " + AdviceText(load.fixed) +
+             " do not. Fragmentation is not counted.",
+         "More memory, up to all there is.",
+         std::string("Try batches up to ") + text +
+             " times this one, or have vramstow fit rehearse them."});
   }
 
   // x = f(x): the old block goes when the new one is there. If it was kept through the peak for

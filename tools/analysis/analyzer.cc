@@ -65,6 +65,7 @@ void Analyzer::AddBatch(const EventBatch& batch) {
 
 void Analyzer::AddText(const Event& event, std::string_view text) {
   if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
+  if (censuses_.Add(event, text, accounts_.events())) return;
   launches_.Mark(event, text);
   marks_.Add(event, text, accounts_.events(), accounts_.now_ns());
 }
@@ -149,6 +150,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
   detail->levels = level_log_.Take();
   detail->marks = marks_.Take();
   detail->marks_left_out = marks_.left_out();
+  detail->censuses = censuses_.Take();
   detail->launches = launches_.TakeSteps();
   detail->events = accounts_.events();
   detail->peak_event = accounts_.levels().peak_event();

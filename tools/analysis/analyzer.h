@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "tools/analysis/accounts.h"
+#include "tools/analysis/census_log.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/driver_layer.h"
 #include "tools/analysis/event_batch.h"
@@ -99,6 +100,7 @@ class Analyzer : private PooledBlocks {
   Timeline timeline_;
   LevelLog level_log_;
   MarkLog marks_;
+  CensusLog censuses_;
   LaunchTally launches_;
   bool reserved_known_ = false;  // the source said it
 };

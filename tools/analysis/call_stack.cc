@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tools/analysis/library_name.h"
 
 namespace vramstow {
@@ -26,6 +28,12 @@ bool IsInstalled(const CallFrame& frame) {
   return Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/") ||
          Has(frame.file, "/lib/python") || frame.file.starts_with("<frozen") ||
          Has(frame.file, "torch/nn/") || Has(frame.file, "torch/utils/");
+}
+
+// Of a package that is neither Python's own nor PyTorch.
+bool IsLibrary(const CallFrame& frame) {
+  const bool is_package = Has(frame.file, "/site-packages/") || Has(frame.file, "/dist-packages/");
+  return is_package && !Has(frame.file, "-packages/torch/");
 }
 
 std::string LineOf(const CallFrame& frame) {
@@ -77,6 +85,14 @@ bool IsWorkspace(std::string_view function) {
          Has(function, "run_conv_plan");
 }
 
+// Caches of keys and values, as libraries that generate text call them.
+bool MakesCache(std::string_view function, std::string_view file) {
+  for (const char* name : {"kv_cache", "KVCache", "DynamicCache.", "StaticCache."}) {
+    if (Has(function, name)) return true;
+  }
+  return Has(file, "cache_engine") || Has(file, "kv_cache") || file == "cache_utils.py";
+}
+
 // What one frame says of the phase; the innermost that says anything decides.
 Phase PhaseOf(const CallFrame& frame) {
   const std::string_view function = frame.function;
@@ -92,7 +108,7 @@ Phase PhaseOf(const CallFrame& frame) {
   const std::string file = LastPart(frame.file);
   // "Block.forward": the class comes first where the name is a qualified one.
   const std::string_view name = function.substr(function.rfind('.') + 1);
-  if (Has(function, "kv_cache") || Has(file, "cache_engine")) return Phase::kCache;
+  if (MakesCache(function, file)) return Phase::kCache;
   if (Has(frame.file, "/optim/") || Has(file, "optim")) {
     return name == "__init__" ? Phase::kInit : Phase::kOptimizer;
   }
@@ -130,6 +146,17 @@ uint64_t NumberOf(const CallFrame& frame) {
 }
 
 }  // namespace
+
+std::string WithoutNumbers(const std::string& module) {
+  std::vector<std::string> parts = absl::StrSplit(module, '.');
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const bool is_number = !parts[i].empty() && std::ranges::all_of(parts[i], [](char c) {
+      return c >= '0' && c <= '9';
+    });
+    if (is_number) parts[i] = "*";
+  }
+  return absl::StrJoin(parts, ".");
+}
 
 const char* PhaseName(Phase phase) {
   switch (phase) {
@@ -174,6 +201,8 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
       words.is_own_call |= python == &frame;
       if (own == nullptr) own = &frame;
       words.own.push_back({LineOf(frame), NumberOf(frame), frame.line});
+    } else if (own == nullptr && words.library_site.empty() && IsLibrary(frame)) {
+      words.library_site = LineOf(frame);
     }
     words.empties_cache |= frame.function == "empty_cache";
     words.frames.push_back(LineOf(frame));
@@ -190,7 +219,7 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   } else if (!backward.empty()) {
     words.site = "backward of " + backward.substr(0, backward.find("Backward"));
     if (backward == "AccumulateGrad") words.site = "AccumulateGrad";
-    if (!words.module.empty()) words.site += " in " + words.module;
+    if (!words.module.empty()) words.site += " in " + WithoutNumbers(words.module);
   } else if (!words.operation.empty()) {
     words.site = words.operation;
   } else {

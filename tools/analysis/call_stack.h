@@ -32,6 +32,7 @@ struct OwnLine {
 
 struct StackWords {
   std::string site;
+  std::string library_site;  // the innermost line of a package that is not PyTorch; empty: none
   std::string operation;
   std::string module;  // "Decoder.blocks.0"; empty: not known
   Phase phase = Phase::kUnknown;
@@ -46,6 +47,10 @@ struct StackWords {
 
 // `frames`: the innermost first, as EventSource gives them.
 StackWords WordsOf(const std::vector<CallFrame>& frames);
+
+// "Decoder.blocks.3.up" → "Decoder.blocks.*.up". The last part stays: Sequential.0 and Sequential.1
+// may be of two kinds.
+std::string WithoutNumbers(const std::string& module);
 
 // "parameters", "forward", … Never null.
 const char* PhaseName(Phase phase);

@@ -72,11 +72,33 @@ bool ReadTold(const MarkDetail& mark, Told* told) {
   return true;
 }
 
+// What a census says that memory is to who holds it. False: nothing.
+bool ReadRole(const std::string& role, Category* category) {
+  if (role == "parameter" || role == "buffer") {
+    *category = kParameters;
+  } else if (role == "gradient") {
+    *category = kGradients;
+  } else if (role == "optimizer_state") {
+    *category = kOptimizerState;
+  } else if (role == "saved") {
+    *category = kActivations;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 class ToldCategories {
  public:
-  explicit ToldCategories(const std::vector<MarkDetail>& marks) {
+  explicit ToldCategories(const Detail& detail) {
     Told told;
-    for (const MarkDetail& mark : marks) {
+    for (const CensusDetail& census : detail.censuses) {
+      for (const HeldBlock& block : census.blocks) {
+        if (ReadRole(block.role, &told.category))
+          told_.push_back({block.address, census.event, told.category});
+      }
+    }
+    for (const MarkDetail& mark : detail.marks) {
       if (ReadTold(mark, &told)) told_.push_back(told);
     }
     std::ranges::stable_sort(told_, {}, [](const Told& t) { return std::tie(t.address, t.event); });
@@ -105,7 +127,8 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
     case Phase::kWorkspace:
       return kWorkspaces;
     case Phase::kCache:
-      return kCaches;
+      // In training the keys and values of a batch wait for its backward pass.
+      return freed == Phase::kBackward || phases.LivesIntoBackward(life) ? kActivations : kCaches;
     case Phase::kData:
       return kInputs;
     case Phase::kInit:
@@ -136,7 +159,14 @@ Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& 
 }  // namespace
 
 struct CategoryFinder::Known {
-  explicit Known(const Detail& all) : detail(all), told(all.marks), phases(all) {}
+  explicit Known(const Detail& all) : detail(all), told(all), phases(all) {}
+  // Where the program said it, `by_mark` is true.
+  Category Of(const Life& life, bool* by_mark) const {
+    const Category* said = told.Find(life);
+    *by_mark = said != nullptr;
+    return said != nullptr ? *said : CategoryOf(detail, phases, life);
+  }
+
   const Detail& detail;
   ToldCategories told;
   PhasesOver phases;
@@ -146,22 +176,21 @@ CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<K
 CategoryFinder::~CategoryFinder() = default;
 
 std::string CategoryFinder::NameOf(const Life& life) const {
-  const Category* told = known_->told.Find(life);
-  return kNames[told != nullptr ? *told : CategoryOf(known_->detail, known_->phases, life)];
+  bool by_mark = false;
+  return kNames[known_->Of(life, &by_mark)];
 }
 
-void FindCategories(const Detail& detail, Facts* facts) {
+void CategoryFinder::AddUp(Facts* facts) const {
   if (!facts->by_category.empty() || facts->peak.allocated_bytes == 0) return;
+  const Detail& detail = known_->detail;
   std::array<Amount, kCategories> amounts = {};
   std::array<uint64_t, kCategories> told_blocks = {};
-  const ToldCategories said(detail.marks);
-  const PhasesOver phases(detail);
   uint64_t told = 0;
   for (const Life& life : detail.lives) {
     if (life.pending || !life.LivesAt(detail.peak_event)) continue;
-    const Category* by_mark = said.Find(life);
-    const Category category = by_mark != nullptr ? *by_mark : CategoryOf(detail, phases, life);
-    if (by_mark != nullptr) ++told_blocks[category];
+    bool by_mark = false;
+    const Category category = known_->Of(life, &by_mark);
+    if (by_mark) ++told_blocks[category];
     Amount& amount = amounts[category];
     amount.bytes += life.size;
     ++amount.blocks;

@@ -1,4 +1,4 @@
-// CategoryFinder: what one block is for. See categories.cc for how that is known.
+// CategoryFinder: what blocks are for. See categories.cc for how that is known.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
 // what nothing tells is "unknown". Units: none.
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tools/analysis/detail.h"
+#include "tools/analysis/facts.h"
 
 namespace vramstow {
 
@@ -21,6 +22,10 @@ class CategoryFinder {
 
   // "parameters", "gradients", …
   std::string NameOf(const Life& life) const;
+
+  // Fills by_category: what each block at the peak is for. Leaves categories alone that the input
+  // itself gave.
+  void AddUp(Facts* facts) const;
 
  private:
   struct Known;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/census_log.h"
 #include "tools/analysis/facts.h"
 #include "tools/analysis/launch_tally.h"
 #include "tools/analysis/level_log.h"
@@ -78,6 +79,7 @@ struct Detail {
   uint64_t events_per_step = 1;
   std::vector<MarkDetail> marks;
   uint64_t marks_left_out = 0;
+  std::vector<CensusDetail> censuses;
   std::vector<LaunchStep> launches;
   uint64_t events = 0;
   uint64_t peak_event = 0;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "tools/analysis/category_of.h"
 #include "tools/analysis/causes/find_causes.h"
 
 namespace vramstow {
@@ -35,13 +36,15 @@ std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life
 }  // namespace
 
 void Explain(const Detail& detail, Facts* facts) {
-  facts->iterations = FindIterations(detail);
+  const Passes passes(detail, facts->out_of_memory.empty() ? 0 : facts->out_of_memory.back().event);
+  facts->iterations = FindIterations(detail, passes);
   ExplainLifetimes(detail, facts);
   facts->churn = FindChurn(detail);
   facts->before_peak = ExplainPeak(detail, *facts);
-  FindCategories(detail, facts);
+  const CategoryFinder categories(detail);
+  categories.AddUp(facts);
   FindHoles(detail, facts);
-  const std::vector<Cause> causes = TellOutOfMemory(detail, facts);
+  const std::vector<Cause> causes = TellOutOfMemory(detail, passes, categories, facts);
   facts->advice = FindAdvice(detail, *facts, causes);
 }
 

@@ -12,24 +12,21 @@
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
+#include "tools/analysis/passes.h"
 
 namespace vramstow {
 
 // All of the below, in their order.
 void Explain(const Detail& detail, Facts* facts);
 
-// From marks of the application, or from what recurs: sizes and sites that come again after a
-// steady number of events.
-IterationsFacts FindIterations(const Detail& detail);
+// The passes; where there are none, what recurs: sizes and sites that come again after a steady
+// number of events.
+IterationsFacts FindIterations(const Detail& detail, const Passes& passes);
 
 // Needs facts.iterations.
 void ExplainLifetimes(const Detail& detail, Facts* facts);
 ChurnFacts FindChurn(const Detail& detail);
 BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
-
-// What each block at the peak is for, by where it was allocated, where it was freed and how long it
-// lived. Leaves categories alone that the input itself gave.
-void FindCategories(const Detail& detail, Facts* facts);
 
 // The free ranges at the peak.
 void FindHoles(const Detail& detail, Facts* facts);

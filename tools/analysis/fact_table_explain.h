@@ -171,11 +171,27 @@ struct Described<DemandFacts> {
 };
 
 template <>
+struct Described<HolderFacts> {
+  using S = HolderFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("holder", &S::holder, Merge::kOwn, "the shortest chain of objects that holds it"),
+      Fact(
+          "role", &S::role, Merge::kOwn,
+          "of the largest block: `parameter`, `buffer`, `gradient`, `optimizer_state`, `saved` for "
+          "a backward pass, or `other`"),
+      Fact("about", &S::about, Merge::kOwn, "what the largest block is"),
+      Spread(&S::amount),
+  };
+};
+
+template <>
 struct Described<WouldFitFacts> {
   using S = WouldFitFacts;
   static constexpr auto kFacts = std::tuple{
       Fact("cause", &S::cause, Merge::kOwn, "the id of an advice"),
       Fact("place", &S::place, Merge::kOwn, "the line that it is about"),
+      Fact("holder", &S::holder, Merge::kOwn, "what holds most of it; null where nobody was found")
+          .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
       Fact("bytes", &S::bytes, Merge::kOwn, "what would be free without it"),
       Fact("fits", &S::fits, Merge::kOwn, "that alone is enough for the request"),
       Fact("is_estimate", &S::is_estimate, Merge::kOwn,
@@ -239,6 +255,10 @@ struct Described<OutOfMemoryFacts> {
           .KnownIf([](const Facts&, const S& self) { return self.has_story; }),
       Fact("would_fit", &S::would_fit, Merge::kOwn,
            "what would be free without each of its causes, the likeliest first"),
+      Fact("holders", &S::holders, Merge::kOwn,
+           "who held the tensors that were live, as a census found it, those of the most bytes"),
+      Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
+           "tensors that no object was found to hold; null where there was no census"),
   };
 };
 
@@ -456,6 +476,9 @@ struct Described<AdviceFacts> {
            "these bytes are estimated; false: the trace has them"),
       Fact("place", &S::place, Merge::kOwn, "the line that it is about; null: none, or many")
           .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
+      Fact("holder", &S::holder, Merge::kOwn,
+           "what holds most of it, as a census found it; null: not known")
+          .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
       Fact("fits", &S::fits, Merge::kOwn,
            "of a cause: that alone would have served the last request that failed; else null"),
       Fact("evidence", &S::evidence, Merge::kOwn, "what shows it"),

@@ -15,7 +15,11 @@ template <>
 struct Described<IterationsFacts> {
   using S = IterationsFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("by", &S::found_by, Merge::kOwn, "`marks`, `pattern`, `none`"),
+      Fact("by", &S::found_by, Merge::kOwn,
+           "`marks`, `optimizer_steps`, `backward_passes`, `forward_passes` (of a model), `loop` "
+           "(lines that go back), `pattern` (sizes that recur), `none`"),
+      Fact("is_sure", &S::is_sure, Merge::kOwn,
+           "false: they follow from lines or sizes that recur, which may be parts of one"),
       Fact("mark", &S::mark, Merge::kOwn, "text of the mark; null without")
           .KnownIf([](const Facts&, const S& self) { return !self.mark.empty(); }),
       Fact("why_not", &S::why_not, Merge::kOwn, "why none were found, in a sentence")

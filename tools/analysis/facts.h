@@ -169,10 +169,19 @@ struct DemandFacts {
   std::vector<ShareFacts> by_site;
 };
 
+// Who held memory, as a census found it.
+struct HolderFacts {
+  std::string holder;  // "train: hist[0..11].grad_fn → saved by AddmmBackward0"
+  std::string role;    // of the largest block
+  std::string about;   // the same: "float32 [64, 1024]"
+  Amount amount;
+};
+
 // What would be free without one cause.
 struct WouldFitFacts {
   std::string cause;
   std::string place;
+  std::string holder;  // of most of it; empty: nobody was found
   uint64_t bytes = 0;
   bool fits = false;  // that alone is enough for the request
   bool is_estimate = false;
@@ -210,6 +219,8 @@ struct OutOfMemoryFacts {
   DemandFacts demand;
   std::string cause;  // the id of its advice; empty: not known
   std::vector<WouldFitFacts> would_fit;
+  std::vector<HolderFacts> holders;              // those of the most bytes
+  std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
 };
 
 struct DeviceFacts {
@@ -290,7 +301,8 @@ struct IterationFacts {
 };
 
 struct IterationsFacts {
-  std::string found_by;              // "marks", "pattern", "none"
+  std::string found_by;              // as docs/metrics.md has it; "none"
+  bool is_sure = false;              // the program told, or did it; nothing was guessed
   std::string mark;                  // the mark's text
   std::string why_not;               // one sentence, where none were found
   bool exact = true;                 // false: of a long trace, boundaries are known to some events
@@ -396,6 +408,7 @@ struct AdviceFacts {
   std::string action;
   bool is_estimate = false;
   std::string place = {};         // the line that it is about; empty: none, or many
+  std::string holder = {};        // what holds most of it; empty: not known
   std::optional<bool> fits = {};  // of a cause: the last request that failed would have been served
 };
 

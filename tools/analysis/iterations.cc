@@ -1,4 +1,4 @@
-// Where iterations begin: by what the application says, or by what recurs.
+// Iterations: the passes of the program, or where nothing tells of passes, what recurs in sizes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,45 +18,6 @@ struct Boundary {
   uint64_t event = 0;
   uint64_t time_ns = 0;
 };
-
-// "ProfilerStep#12" → "ProfilerStep#".
-std::string WithoutNumber(std::string text) {
-  while (!text.empty() && text.back() >= '0' && text.back() <= '9') text.pop_back();
-  return text;
-}
-
-bool SpeaksOfSteps(const std::string& text) {
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  for (const char* word : {"step", "iter", "batch"}) {
-    if (lower.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// The marks that most plainly say where an iteration begins (or, of an optimizer's step, ends).
-std::vector<Boundary> BoundariesByMarks(const Detail& detail, std::string* text) {
-  absl::flat_hash_map<std::string, std::vector<Boundary>> groups;
-  for (const MarkDetail& mark : detail.marks) {
-    const bool is_optimizer = mark.text.starts_with("Optimizer.step");
-    const auto wanted = is_optimizer ? MarkDetail::Kind::kEnd : MarkDetail::Kind::kBegin;
-    if (mark.kind != wanted && mark.kind != MarkDetail::Kind::kMoment) continue;
-    const std::string name = WithoutNumber(mark.text);
-    if (SpeaksOfSteps(name)) groups[name].push_back({mark.event, mark.time_ns});
-  }
-  std::vector<Boundary> best;
-  int best_rank = -1;
-  for (auto& [name, boundaries] : groups) {
-    if (boundaries.size() < 2) continue;
-    const int rank = name.starts_with("ProfilerStep") ? 3 : name.starts_with("Optimizer.") ? 1 : 2;
-    if (rank < best_rank || (rank == best_rank && name > *text)) continue;
-    best_rank = rank;
-    best = boundaries;
-    *text = name;
-  }
-  return best;
-}
 
 // How regularly blocks of one size and site come; counted in allocations, because what else is
 // recorded (a pool that settles, questions, launches) comes as it likes.
@@ -203,44 +164,101 @@ int64_t MedianGrowth(const std::vector<IterationFacts>& iterations) {
   return *middle;
 }
 
+const char* NameOf(Passes::By by) {
+  switch (by) {
+    case Passes::By::kMarks:
+      return "marks";
+    case Passes::By::kOptimizer:
+      return "optimizer_steps";
+    case Passes::By::kBackward:
+      return "backward_passes";
+    case Passes::By::kForward:
+      return "forward_passes";
+    case Passes::By::kLoop:
+      return "loop";
+    case Passes::By::kNone:
+      break;
+  }
+  return "none";
+}
+
+// Whether the turns of the program's lines are the main thing that it does.
+bool IsMainLoop(const Detail& detail, const std::vector<Pass>& turns) {
+  if (turns.size() < kLeastIterations) return false;
+  const uint64_t covered = turns.back().begin - turns.front().begin;
+  return static_cast<double>(covered) >= kLeastCover * static_cast<double>(detail.events);
+}
+
+bool AreIterations(const Detail& detail, const Passes& passes) {
+  if (passes.by() == Passes::By::kLoop) return IsMainLoop(detail, passes.all());
+  return !passes.all().empty();
+}
+
+// When an event was; of the end of the trace its last moment.
+uint64_t TimeOf(const Detail& detail, uint64_t event) {
+  if (event > detail.events) return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
+  const auto life = std::ranges::lower_bound(detail.lives, event, {}, &Life::birth);
+  const auto mark = std::ranges::lower_bound(detail.marks, event, {}, &MarkDetail::event);
+  if (mark != detail.marks.end() && (life == detail.lives.end() || mark->event < life->birth)) {
+    return mark->time_ns;
+  }
+  if (life != detail.lives.end()) return life->birth_ns;
+  return detail.levels.empty() ? 0 : detail.levels.back().time_ns;
+}
+
+void FillByPasses(const Detail& detail, const Passes& passes, IterationsFacts* facts) {
+  facts->found_by = NameOf(passes.by());
+  facts->mark = passes.mark();
+  facts->is_sure = passes.is_sure();
+  facts->count = passes.all().size();
+  for (const Pass& pass : passes.all()) {
+    if (facts->list.size() == kMostIterations) break;
+    IterationFacts iteration;
+    iteration.begin_event = pass.begin;
+    iteration.end_event = pass.end;
+    iteration.begin_ns = TimeOf(detail, pass.begin);
+    iteration.end_ns = std::max(iteration.begin_ns, TimeOf(detail, pass.end));
+    facts->list.push_back(iteration);
+  }
+}
+
+void FillByPattern(const Detail& detail, IterationsFacts* facts) {
+  const std::vector<Boundary> boundaries = BoundariesByPattern(detail);
+  if (boundaries.size() <= kLeastIterations) {
+    facts->why_not =
+        "no marks, no steps of an optimizer and no backward passes say where one begins, and "
+        "nothing recurs at least three times at a steady distance.";
+    return;
+  }
+  facts->found_by = "pattern";
+  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
+    if (boundaries[i + 1].event <= boundaries[i].event) continue;
+    ++facts->count;
+    if (facts->list.size() == kMostIterations) continue;
+    IterationFacts iteration;
+    iteration.begin_event = boundaries[i].event;
+    iteration.end_event = boundaries[i + 1].event;
+    iteration.begin_ns = boundaries[i].time_ns;
+    iteration.end_ns = boundaries[i + 1].time_ns;
+    facts->list.push_back(iteration);
+  }
+}
+
 }  // namespace
 
-IterationsFacts FindIterations(const Detail& detail) {
+IterationsFacts FindIterations(const Detail& detail, const Passes& passes) {
   IterationsFacts facts;
   facts.found_by = "none";
   if (detail.events < detail.first_event + 2) {
     facts.why_not = "there are no events to look for iterations in.";
     return facts;
   }
-  std::vector<Boundary> boundaries = BoundariesByMarks(detail, &facts.mark);
-  if (!boundaries.empty()) {
-    facts.found_by = "marks";
-    if (facts.mark.starts_with("Optimizer.")) {
-      boundaries.insert(boundaries.begin(), Boundary{detail.first_event, 0});
-    } else {
-      boundaries.push_back({detail.events + 1, detail.levels.back().time_ns});
-    }
+  if (AreIterations(detail, passes)) {
+    FillByPasses(detail, passes, &facts);
   } else {
-    boundaries = BoundariesByPattern(detail);
-    if (boundaries.size() > kLeastIterations) facts.found_by = "pattern";
+    FillByPattern(detail, &facts);
   }
-  if (facts.found_by == "none") {
-    facts.why_not =
-        "no marks say where one begins, and nothing recurs at least three times at a steady "
-        "distance.";
-    return facts;
-  }
-  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
-    if (boundaries[i + 1].event <= boundaries[i].event) continue;
-    ++facts.count;
-    if (facts.list.size() == kMostIterations) continue;
-    IterationFacts iteration;
-    iteration.begin_event = boundaries[i].event;
-    iteration.end_event = boundaries[i + 1].event;
-    iteration.begin_ns = boundaries[i].time_ns;
-    iteration.end_ns = boundaries[i + 1].time_ns;
-    facts.list.push_back(iteration);
-  }
+  if (facts.list.empty()) return facts;
   FillLevels(detail, &facts);
   FillAllocations(detail, &facts);
   for (IterationFacts& iteration : facts.list) {

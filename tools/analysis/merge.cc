@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 
@@ -191,6 +192,17 @@ void ClearOwn(Struct* total) {
   ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
 }
 
+// Where one process alone held memory (its compilers and loaders are idle), its index; else none.
+std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
+  std::optional<size_t> holder;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].counts.allocations == 0 && traces[i].out_of_memory.empty()) continue;
+    if (holder.has_value()) return std::nullopt;
+    holder = i;
+  }
+  return holder;
+}
+
 }  // namespace
 
 FactSet MergeTraces(std::vector<Facts> traces) {
@@ -199,8 +211,9 @@ FactSet MergeTraces(std::vector<Facts> traces) {
     return a.rank.value_or(kLast) < b.rank.value_or(kLast);
   });
   FactSet set;
-  set.total = traces.front();
-  if (traces.size() > 1) {
+  const std::optional<size_t> holder = OnlyHolder(traces);
+  set.total = traces[holder.value_or(0)];
+  if (traces.size() > 1 && !holder.has_value()) {
     ClearOwn(&set.total);
     for (size_t i = 1; i < traces.size(); ++i) Add(traces[i], &set.total);
     set.total.traces = traces.size();

@@ -1,13 +1,16 @@
 #include "tools/analysis/site_details.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "tools/analysis/call_stack.h"
 #include "tools/analysis/library_name.h"
 
@@ -30,16 +33,43 @@ class FrameTable {
   absl::flat_hash_map<std::string, uint32_t> numbers_;
 };
 
-// Sites of which `name` is the same, together; who held most at the peak first. The operation that
-// held most stands for the group.
-std::vector<SiteFacts> Grouped(const Detail& detail, std::string SiteDetail::*name) {
+// The names of modules, where those that differ in a number only have one: "blocks.*.up (8x)".
+std::map<std::string, std::string> ModuleNames(const Detail& detail) {
+  std::set<std::string> modules;
+  for (const SiteDetail& site : detail.sites) {
+    if (!site.module.empty()) modules.insert(site.module);
+  }
+  std::map<std::string, std::vector<std::string>> alike;
+  for (const std::string& module : modules) {
+    // What has parts of its own (blocks.3) is a layer like its neighbours.
+    const std::string below = module + ".";
+    const auto part = modules.lower_bound(below);
+    const bool has_parts = part != modules.end() && part->starts_with(below);
+    std::string name = WithoutNumbers(has_parts ? below : module);
+    if (has_parts) name.pop_back();
+    alike[name].push_back(module);
+  }
+  std::map<std::string, std::string> names;
+  for (const auto& [name, same] : alike) {
+    for (const std::string& module : same) {
+      names[module] = same.size() == 1 ? module : absl::StrCat(name, " (", same.size(), "x)");
+    }
+  }
+  return names;
+}
+
+// Sites of the same name together; who held most at the peak first. The operation that held most
+// stands for the group.
+std::vector<SiteFacts> Grouped(const Detail& detail,
+                               const std::function<std::string(const SiteDetail&)>& name_of) {
   std::map<std::string, SiteFacts> groups;
   std::map<std::string, uint64_t> most_of;
   for (const SiteDetail& site : detail.sites) {
     if (site.allocations == 0 && site.at_peak.blocks == 0 && site.at_end.blocks == 0) continue;
-    const auto [known, inserted] = groups.try_emplace(site.*name);
+    const std::string name = name_of(site);
+    const auto [known, inserted] = groups.try_emplace(name);
     SiteFacts& group = known->second;
-    uint64_t& most = most_of[site.*name];
+    uint64_t& most = most_of[name];
     if (inserted || site.at_peak.bytes > most) {
       group.operation = site.operation;
       most = site.at_peak.bytes;
@@ -96,6 +126,40 @@ void NameByStack(StackWords words, FrameTable* frames, FrameTable* lines, SiteDe
   for (const std::string& frame : words.frames) site->frames.push_back(frames->Find(frame));
 }
 
+// Where one line of the program stands for nearly all that was allocated (trainer.train()), it
+// tells nothing: the sites behind it get the names of the lines of libraries that asked.
+void NameNearer(const std::vector<std::string>& library_sites, Detail* detail) {
+  constexpr double kNearlyAll = 0.9;
+  constexpr size_t kLeastStacks = 8;
+  struct Line {
+    uint64_t bytes = 0;
+    size_t stacks = 0;
+  };
+  std::map<uint32_t, Line> lines;
+  uint64_t all = 0;
+  for (const SiteDetail& site : detail->sites) {
+    if (site.own.empty()) continue;
+    Line& line = lines[site.own.back().text];
+    line.bytes += site.total_bytes;
+    ++line.stacks;
+    all += site.total_bytes;
+  }
+  for (size_t i = 0; i < detail->sites.size(); ++i) {
+    SiteDetail& site = detail->sites[i];
+    if (site.own.empty() || library_sites[i].empty()) continue;
+    const Line& line = lines[site.own.back().text];
+    const bool is_most = static_cast<double>(line.bytes) >= kNearlyAll * static_cast<double>(all);
+    if (is_most && line.stacks >= kLeastStacks) site.site = library_sites[i];
+  }
+}
+
+// Math libraries and those that talk to other cards ask the driver for workspaces, whoever calls
+// them.
+bool TakesWorkspaces(const std::string& library) {
+  return library.starts_with("libcublas") || library.starts_with("libcudnn") ||
+         library.starts_with("libnccl");
+}
+
 // `is_opening`: of blocks that were there before the recording.
 void NameByCall(const std::string& library, const std::string& call, bool is_opening,
                 FrameTable* frames, SiteDetail* site) {
@@ -104,10 +168,7 @@ void NameByCall(const std::string& library, const std::string& call, bool is_ope
   site->site = !library.empty() ? library : is_opening ? kBefore : "no call stack";
   site->frames.push_back(frames->Find(site->site));
   if (!library.empty()) site->frames.push_back(frames->Find(site->operation));
-  // Math libraries ask the driver for workspaces.
-  if (library.starts_with("libcublas") || library.starts_with("libcudnn")) {
-    site->phase = Phase::kWorkspace;
-  }
+  if (TakesWorkspaces(library)) site->phase = Phase::kWorkspace;
 }
 
 }  // namespace
@@ -117,28 +178,40 @@ void FillSites(const Accounts& accounts, const EventSource& source, Detail* deta
   FrameTable lines(&detail->lines);
   const std::vector<SiteTable::Site>& known = accounts.sites().sites();
   detail->sites.reserve(known.size());
+  std::vector<std::string> library_sites(known.size());
   for (size_t i = 0; i < known.size(); ++i) {
     SiteDetail site = SumsOf(accounts, i);
     if (i == 0) {
       site.site = "unknown";
       site.frames.push_back(frames.Find(site.site));
-    } else if (known[i].stack != 0) {
-      NameByStack(WordsOf(source.Frames(known[i].stack)), &frames, &lines, &site);
+      detail->sites.push_back(std::move(site));
+      continue;
+    }
+    const std::string library =
+        known[i].library == kUnknownName ? "" : LibraryName(source.LibraryPath(known[i].library));
+    if (known[i].stack != 0) {
+      StackWords words = WordsOf(source.Frames(known[i].stack));
+      library_sites[i] = words.library_site;
+      NameByStack(std::move(words), &frames, &lines, &site);
+      if (TakesWorkspaces(library)) site.phase = Phase::kWorkspace;
     } else {
-      const std::string library =
-          known[i].library == kUnknownName ? "" : LibraryName(source.LibraryPath(known[i].library));
       NameByCall(library, std::string(source.CallName(known[i].call)),
                  accounts.opening_call() == known[i].call, &frames, &site);
     }
     detail->sites.push_back(std::move(site));
   }
+  NameNearer(library_sites, detail);
 }
 
 void FillSiteFacts(const Detail& detail, Facts* facts) {
   facts->by_site = Grouped(detail, &SiteDetail::site);
   facts->by_operation = Grouped(detail, &SiteDetail::operation);
   for (SiteFacts& row : facts->by_operation) row.site.clear();
-  facts->by_module = Grouped(detail, &SiteDetail::module);
+  const std::map<std::string, std::string> modules = ModuleNames(detail);
+  facts->by_module = Grouped(detail, [&modules](const SiteDetail& site) {
+    const auto name = modules.find(site.module);
+    return name == modules.end() ? "" : name->second;
+  });
   std::erase_if(facts->by_module, [](const SiteFacts& row) { return row.site.empty(); });
   for (auto* blocks : {&facts->largest_at_peak, &facts->live.groups}) {
     for (BlockFacts& block : *blocks) {

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/analysis/causes/scene.h"
 
@@ -23,6 +24,8 @@ struct Cause {
   std::string evidence;
   std::string cost;
   std::string action;
+  std::vector<const Life*> held;  // the blocks that it is about, where there are any
+  std::string holder;             // of most of those; FindCauses tells
 };
 
 using Found = std::optional<Cause>;

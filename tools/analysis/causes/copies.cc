@@ -75,7 +75,7 @@ bool Repeats(const Set& first, const Set& later) {
 uint64_t FirstStep(const Scene& scene) {
   const Passes& passes = scene.passes();
   const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
-  if (trains && !passes.begins().empty()) return passes.begins().front();
+  if (trains && !passes.all().empty()) return passes.all().front().begin;
   for (const Life& life : scene.detail().lives) {
     if (!scene.site_of(life).module.empty()) return life.birth;
   }
@@ -101,6 +101,7 @@ Found Concatenation(const Scene& scene) {
   cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
   if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
     cause.bytes = old->second.back()->size;
+    cause.held = {old->second.back()};
     cause.title = "It grows by being copied: the old and the new one live together";
     cause.evidence = "A request for " + AdviceText(scene.requested()) +
                      " failed while what the same line had made before (" +
@@ -109,7 +110,9 @@ Found Concatenation(const Scene& scene) {
     for (const auto& [number, lives] : by_site) {
       const uint64_t bytes = BytesOf(lives);
       if (lives.size() < 2 || bytes > scene.requested() + scene.requested() / 10) continue;
-      if (bytes * 2 > scene.requested()) cause.bytes = std::max(cause.bytes, bytes);
+      if (bytes * 2 <= scene.requested() || bytes <= cause.bytes) continue;
+      cause.bytes = bytes;
+      cause.held = lives;
     }
     cause.title = "The pieces and the whole live together";
     cause.evidence = "A request for " + AdviceText(scene.requested()) +
@@ -131,6 +134,7 @@ Found SecondCopy(const Scene& scene) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k])) continue;
       ++count;
+      if (count == 1) cause.held = sets[i].live;
       copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
       // One that is being made is as large as the one that is there.
       cause.bytes += sets[i].bytes;
@@ -138,6 +142,7 @@ Found SecondCopy(const Scene& scene) {
   }
   if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "second_copy";
+  cause.held.insert(cause.held.end(), copies.begin(), copies.end());
   cause.title = "The same parameters are there more than once";
   cause.place = CommonPlaceOrFirst(scene.detail(), copies);
   cause.evidence = std::to_string(count + 1) +
@@ -167,6 +172,7 @@ Found DataOnCard(const Scene& scene) {
   }
   Cause cause;
   cause.bytes = BytesOf(data);
+  cause.held = data;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "data_on_card";
   cause.title = "Data were placed on the card before the first step, and stay";

@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "tools/analysis/category_of.h"
+#include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/holders.h"
 
 namespace vramstow {
 namespace {
@@ -67,6 +68,34 @@ DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
   return demand;
 }
 
+// Adds who holds it, as a census found out.
+void NameHolder(const Holders& holders, Cause* cause) {
+  constexpr size_t kMostNamed = 3;
+  constexpr uint64_t kSmallPart = 20;
+  const std::vector<HolderFacts> found = holders.OfAll(cause->held);
+  if (found.empty()) return;
+  cause->holder = found.front().holder;
+  std::string text;
+  for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
+    if (found[i].amount.bytes * kSmallPart < found.front().amount.bytes) break;
+    text += (i == 0 ? " Held by " : ", ") + found[i].holder + " (" +
+            AdviceText(found[i].amount.bytes) + ")";
+  }
+  cause->evidence += text + ".";
+}
+
+void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* failure) {
+  constexpr size_t kMostHolders = 64;
+  if (!holders.any()) return;
+  uint64_t without = 0;
+  for (const Life* life : scene.live()) {
+    if (life->tensor && holders.Of(*life) == nullptr) without += life->size;
+  }
+  failure->bytes_without_holder = without;
+  failure->holders = holders.OfAll(scene.live());
+  if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
+}
+
 }  // namespace
 
 std::vector<Cause> FindCauses(const Scene& scene) {
@@ -82,11 +111,10 @@ std::vector<Cause> FindCauses(const Scene& scene) {
   return causes;
 }
 
-std::vector<Cause> TellOutOfMemory(const Detail& detail, Facts* facts) {
+std::vector<Cause> TellOutOfMemory(const Detail& detail, const Passes& passes,
+                                   const CategoryFinder& categories, Facts* facts) {
   std::vector<Cause> last;
   if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
-  const Passes passes(detail);
-  const CategoryFinder categories(detail);
   const size_t count = facts->out_of_memory.size();
   for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
     OutOfMemoryFacts& failure = facts->out_of_memory[i];
@@ -94,12 +122,15 @@ std::vector<Cause> TellOutOfMemory(const Detail& detail, Facts* facts) {
     const Scene scene(detail, *facts, passes, failure);
     DemandFacts demand = DemandOf(scene, categories);
     last = FindCauses(scene);
+    const Holders holders(detail, *facts, failure);
+    for (Cause& cause : last) NameHolder(holders, &cause);
+    FillHolders(scene, holders, &failure);
     failure.has_story = true;
     failure.demand = std::move(demand);
     failure.cause = last.empty() ? "" : last.front().id;
     for (const Cause& cause : last) {
       failure.would_fit.push_back(
-          {cause.id, cause.place, cause.bytes, cause.fits, cause.is_estimate});
+          {cause.id, cause.place, cause.holder, cause.bytes, cause.fits, cause.is_estimate});
     }
   }
   return last;

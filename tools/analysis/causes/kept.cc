@@ -31,7 +31,7 @@ bool MayPileUp(const Scene& scene, const Life& life) {
 
 Pile PileOf(const Scene& scene) {
   Pile pile;
-  if (scene.passes().begins().size() < kLeastPasses) return pile;
+  if (scene.passes().all().size() < kLeastPasses) return pile;
   struct BySite {
     std::vector<const Life*> lives;
     std::set<int64_t> passes;
@@ -67,6 +67,7 @@ bool IsGraph(const Pile& pile) { return pile.blocks > 1 || pile.graph_made; }
 Cause OfPile(const Scene& scene, const Pile& pile) {
   Cause cause;
   cause.grows = true;
+  cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
   cause.place = CommonPlaceOrFirst(scene.detail(), pile.lives);
   const uint64_t each = cause.bytes / pile.passes.size();
@@ -108,6 +109,7 @@ Found HeldByHandler(const Scene& scene) {
     }
     Cause cause;
     cause.bytes = BytesOf(held);
+    cause.held = held;
     if (!scene.IsLarge(cause.bytes)) continue;
     cause.id = "retry_in_handler";
     cause.title = "The first try's tensors are held while the second one runs";
@@ -138,7 +140,8 @@ Found HeldGraphs(const Scene& scene) {
   }
   const std::string place = CommonPlace(scene.detail(), made.empty() ? pile.lives : made, true);
   if (!place.empty()) cause.place = place;
-  const bool trains = scene.passes().by() != Passes::By::kLoop;
+  const Passes::By by = scene.passes().by();
+  const bool trains = by != Passes::By::kLoop && by != Passes::By::kForward;
   cause.evidence +=
       trains ? " More than the results: what autograd saved for a backward pass is held with them."
              : " More than the results: autograd saved it for a backward pass that never comes.";
@@ -177,6 +180,7 @@ Found KeptReference(const Scene& scene) {
   cause.id = "delete_reference";
   cause.title = "The last pass's result is still there while the next one is made";
   cause.bytes = same.front()->size;
+  cause.held = same;
   cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
   cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
                    " in the pass before, and the variable keeps it until the new value is there.";

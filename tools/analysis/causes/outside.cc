@@ -82,6 +82,7 @@ Found WideNumbers(const Scene& scene) {
   }
   Cause cause;
   cause.bytes = BytesOf(wide) / 2;
+  cause.held = wide;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "float64";
   cause.title = "Numbers have 64 bits";

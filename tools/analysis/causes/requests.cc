@@ -114,6 +114,7 @@ Found AttentionScores(const Scene& scene) {
   }
   Cause cause;
   cause.bytes = BytesOf(held);
+  cause.held = held;
   const bool asks = scores.Has(scene.failure().site_number);
   if (asks) cause.bytes += scene.requested();
   if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/analysis/causes/passes.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
+#include "tools/analysis/passes.h"
 
 namespace vramstow {
 

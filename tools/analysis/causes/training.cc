@@ -62,6 +62,7 @@ Found KeptGradients(const Scene& scene) {
   if (fresh.empty()) return std::nullopt;
   Cause cause;
   cause.bytes = BytesOf(old);
+  cause.held = old;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "gradients_kept";
   cause.title = "Gradients of an earlier pass are kept while new ones are made";
@@ -102,6 +103,7 @@ Found OptimizerState(const Scene& scene) {
   const bool is_made_now = request.in_optimizer && !IsForeach(request);
   Cause cause;
   cause.bytes = BytesOf(state);
+  cause.held = state;
   if (is_made_now) {
     // Each line that makes state makes it for every parameter.
     absl::flat_hash_set<uint32_t> sites = {scene.failure().site_number};
@@ -146,6 +148,7 @@ Found Activations(const Scene& scene) {
   while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;
   Cause cause;
   cause.bytes = bytes - bytes / parts;
+  cause.held = activations;
   cause.is_estimate = true;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "activations";

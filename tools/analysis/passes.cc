@@ -1,4 +1,4 @@
-#include "tools/analysis/causes/passes.h"
+#include "tools/analysis/passes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -70,6 +70,15 @@ std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
   return runs;
 }
 
+bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    const bool is_backward = WorkOf(detail.sites[life->site]) == Work::kBackward;
+    if (is_backward && life->tensor && IsAnAllocation(*life)) return true;
+  }
+  return false;
+}
+
 // Where the first pass begins: where the second one's first block came before, or the first module
 // ran.
 uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
@@ -81,6 +90,52 @@ uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
     if (detail.sites[life.site].phase == Phase::kForward) forward = std::min(forward, life.birth);
   }
   return forward;
+}
+
+// What a turn begins with: sizes and sites of its first tensors.
+std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
+                                     size_t most) {
+  std::vector<const Life*> tensors;
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end && tensors.size() < most; ++life) {
+    if (!IsAnAllocation(*life) || !life->tensor) continue;
+    if (WorkOf(detail.sites[life->site]) == Work::kOther) tensors.push_back(&*life);
+  }
+  return tensors;
+}
+
+// Where the turn that ends here began: with the same tensors as the one that follows, to
+// `next_end`.
+uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
+  constexpr size_t kMost = 8;
+  constexpr size_t kLeast = 2;
+  const std::vector<const Life*> next = TensorsFrom(detail, end, next_end, kMost);
+  const std::vector<const Life*> before =
+      TensorsFrom(detail, detail.first_event, end, detail.lives.size());
+  if (next.size() < kLeast) return FirstBegin(detail, end, 0);
+  const auto same = std::ranges::search(before, next, [](const Life* a, const Life* b) {
+    return a->size == b->size && a->site == b->site;
+  });
+  if (!same.empty()) return same.front()->birth;
+  const uint32_t site = next.front()->site;
+  return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
+}
+
+// A step that follows another one without any work between them belongs to the same turn: one
+// optimizer may step once for each group of its parameters.
+std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<uint64_t>& steps) {
+  // Of a trace without tensors it is not known what lies between.
+  if (std::ranges::none_of(detail.lives, &Life::tensor)) return steps;
+  std::vector<uint64_t> kept;
+  for (const uint64_t step : steps) {
+    if (!kept.empty() && TensorsFrom(detail, kept.back(), step, 1).empty() &&
+        !AnyBackward(detail, kept.back(), step)) {
+      kept.back() = step;
+    } else {
+      kept.push_back(step);
+    }
+  }
+  return kept;
 }
 
 // The levels of a call stack, with the turns of each.
@@ -148,14 +203,19 @@ class Loops {
 
 }  // namespace
 
-Passes::Passes(const Detail& detail) : end_(detail.events + 1) {
+Passes::Passes(const Detail& detail, uint64_t last_failure) {
   for (const Life& life : detail.lives) {
     if (IsAnAllocation(life) && CallsBackward(detail.sites[life.site])) {
       calls_.emplace_back(life.birth, life.site);
     }
   }
-  FindByBackward(detail);
-  if (begins_.size() < 2) FindByLoop(detail);
+  const ToldWork told(detail);
+  FindByMarks(detail, told);
+  if (all_.empty()) FindBySteps(detail, told, last_failure);
+  if (all_.empty()) FindByBackward(detail);
+  if (is_sure_ && by_ != By::kBackward) return;
+  if (all_.size() < 2) FindByCalls(detail, told);
+  if (all_.size() < 2) FindByLoop(detail);
 }
 
 std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
@@ -165,7 +225,47 @@ std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
 }
 
 int64_t Passes::At(uint64_t event) const {
-  return std::ranges::upper_bound(begins_, event) - begins_.begin() - 1;
+  return std::ranges::upper_bound(all_, event, {}, &Pass::begin) - all_.begin() - 1;
+}
+
+void Passes::SetBegins(const std::vector<uint64_t>& begins, uint64_t end) {
+  all_.clear();
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const uint64_t until = i + 1 < begins.size() ? begins[i + 1] : end;
+    if (until > begins[i]) all_.push_back({begins[i], until});
+  }
+}
+
+void Passes::FindByMarks(const Detail& detail, const ToldWork& told) {
+  if (told.marks().empty()) return;
+  by_ = By::kMarks;
+  is_sure_ = true;
+  mark_ = told.mark();
+  SetBegins(told.marks(), detail.events + 1);
+}
+
+void Passes::FindBySteps(const Detail& detail, const ToldWork& told, uint64_t last_failure) {
+  const std::vector<uint64_t> ends = WithWorkBetween(detail, told.steps());
+  // One step may be one of many batches.
+  if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
+  by_ = By::kOptimizer;
+  is_sure_ = true;
+  uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
+  // After an evaluation the next one begins when that is over.
+  const auto after_evaluation = [&](uint64_t from, uint64_t to) {
+    auto call = std::ranges::lower_bound(told.calls(), from, {}, &ToldCall::begin);
+    for (; call != told.calls().end() && call->begin < to; ++call) {
+      if (!call->with_gradients && call->end < to) from = call->end;
+    }
+    return from;
+  };
+  for (const uint64_t end : ends) {
+    all_.push_back({after_evaluation(begin, end), end});
+    begin = end;
+  }
+  if (last_failure > begin || AnyBackward(detail, begin, kStillLive)) {
+    all_.push_back({after_evaluation(begin, kStillLive), detail.events + 1});
+  }
 }
 
 void Passes::FindByBackward(const Detail& detail) {
@@ -175,18 +275,31 @@ void Passes::FindByBackward(const Detail& detail) {
   const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
   const std::vector<Run>& runs = by_steps ? steps : backward;
   by_ = by_steps ? By::kOptimizer : By::kBackward;
-  begins_.push_back(FirstBegin(detail, runs.front().begin, runs.front().next_site));
+  is_sure_ = detail.lives_left_out == 0;
+  std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
+  uint64_t end = detail.events + 1;
   absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].next == kStillLive) break;
     // What comes after the last run is a pass if it begins as another one did, or fails.
     const bool is_last = i + 1 == runs.size();
     if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
-      end_ = runs[i].next;
+      end = runs[i].next;
       break;
     }
     firsts.insert(runs[i].next_site);
-    begins_.push_back(runs[i].next);
+    begins.push_back(runs[i].next);
+  }
+  SetBegins(begins, end);
+}
+
+void Passes::FindByCalls(const Detail& detail, const ToldWork& told) {
+  if (told.main_calls().size() < 2) return;
+  by_ = By::kForward;
+  is_sure_ = true;
+  all_.clear();
+  for (const ToldCall& call : told.main_calls()) {
+    all_.push_back({call.begin, std::min(call.end, detail.events + 1)});
   }
 }
 
@@ -197,10 +310,11 @@ void Passes::FindByLoop(const Detail& detail) {
     if (!IsAnAllocation(life) || !life.tensor) continue;
     if (!site.in_backward && site.phase != Phase::kInit) loops.Add(life);
   }
-  std::vector<uint64_t> turns = loops.Outermost();
+  const std::vector<uint64_t> turns = loops.Outermost();
   if (turns.size() < 2) return;
   by_ = By::kLoop;
-  begins_ = std::move(turns);
+  is_sure_ = false;
+  SetBegins(turns, detail.events + 1);
 }
 
 }  // namespace vramstow

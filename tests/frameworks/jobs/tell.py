@@ -1,0 +1,39 @@
+"""What a job's own objects say of themselves: one line of JSON, the last that the job prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import torch
+
+
+def size_of(tensors: Iterable[object]) -> int:
+    """Bytes of these tensors' memory on the card; memory that several share counts once.
+
+    PyTorch gives memory out in multiples of 512 bytes.
+    """
+    storages = {}
+    for tensor in tensors:
+        if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
+            storage = tensor.untyped_storage()
+            storages[storage.data_ptr()] = -(-storage.nbytes() // 512) * 512
+    return sum(storages.values())
+
+
+def parameters_of(model: torch.nn.Module) -> int:
+    """With what a model keeps beside them: its buffers."""
+    return size_of([*model.parameters(), *model.buffers()])
+
+
+def trained_of(model: torch.nn.Module) -> int:
+    """What all its gradients take."""
+    return size_of(parameter for parameter in model.parameters() if parameter.requires_grad)
+
+
+def state_of(optimizer: torch.optim.Optimizer) -> int:
+    return size_of(value for state in optimizer.state.values() for value in state.values())
+
+
+def tell(**numbers: int) -> None:
+    print(json.dumps(numbers), flush=True)
