@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/commands/command.h"
+#include "tools/commands/likely_name.h"
 #include "tools/report/words.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/progress_bar.h"
@@ -46,7 +47,7 @@ constexpr char kHelp[] =
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
-    "For more see vramstow COMMAND --help.\n";
+    "For more: vramstow help COMMAND.\n";
 
 struct Command {
   const char* name;
@@ -72,13 +73,28 @@ std::string NamesOfCommands(const char* last) {
   return names;
 }
 
+int RefuseName(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  const std::string likely = LikelyName(name, names);
+  const std::string hint = likely.empty()
+                               ? absl::StrCat(": ", NamesOfCommands(" and "), " are there; see")
+                               : absl::StrCat(", did you mean ", likely, "? See");
+  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
+                            Printable(name), "'", hint, " vramstow --help."));
+  return kExitUsage;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
     Complain("", absl::StrCat("no command: ", NamesOfCommands(" or "), "; see vramstow --help."));
     return kExitUsage;
   }
-  const std::string& name = arguments.front();
+  std::vector<std::string> words = arguments;
+  // "vramstow help run" is "vramstow run --help".
+  if (words.front() == "help" && words.size() > 1) words = {words[1], "--help"};
+  const std::string& name = words.front();
   if (name == "--help" || name == "-h" || name == "help") return PrintResult("", kHelp);
   if (name == "--version") {
     return PrintResult("", absl::StrCat("vramstow ", VRAMSTOW_VERSION, "\n"));
@@ -87,12 +103,9 @@ int Main(const std::vector<std::string>& arguments) {
     if (name != command.name) continue;
     std::optional<ProgressBar> bar;
     if (!command.has_no_bar) bar.emplace(STDERR_FILENO);
-    return command.run({arguments.begin() + 1, arguments.end()});
+    return command.run({words.begin() + 1, words.end()});
   }
-  Complain("", absl::StrCat("unknown ", name.starts_with("-") ? "argument" : "command", " '",
-                            Printable(name), "': ", NamesOfCommands(" and "),
-                            " are there; see vramstow --help."));
-  return kExitUsage;
+  return RefuseName(name);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Job {
     facts.peak.allocated_bytes = facts.peak.requested_then_bytes = 1000 * kMega;
     facts.by_category = {{"activations", {600 * kMega, 6}, "by where it was allocated"}};
     facts.iterations.found_by = "marks";
+    facts.iterations.is_sure = true;
     facts.iterations.count = 2;
     for (uint64_t i = 0; i < 2; ++i) {
       IterationFacts iteration;
@@ -53,6 +54,10 @@ struct Job {
     life.death = death;
     life.death_ns = ns;
     detail.lives.push_back(life);
+  }
+  void Tensor(uint32_t site, uint64_t size, uint64_t birth, uint64_t death) {
+    Lives(site, size, birth, death);
+    detail.lives.back().tensor = true;
   }
   // The advice of this kind; null if there is none.
   const AdviceFacts* Find(const std::string& id) {
@@ -118,7 +123,9 @@ TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   OutOfMemoryFacts failure;
   failure.event = 100;
   job.facts.out_of_memory = {failure};
-  EXPECT_THAT(TellOutOfMemory(job.detail, &job.facts), IsEmpty());
+  const Passes passes(job.detail, failure.event);
+  const CategoryFinder categories(job.detail);
+  EXPECT_THAT(TellOutOfMemory(job.detail, passes, categories, &job.facts), IsEmpty());
 }
 
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
@@ -176,6 +183,38 @@ TEST(Advice, LargestBatchThatWouldFit) {
   EXPECT_EQ(advice->bytes, 0u);
   job.facts.devices.front().free_bytes_at_start = 1010 * kMega;
   EXPECT_EQ(job.Find("larger_batch"), nullptr);
+}
+
+TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
+  Job job;
+  job.facts.cache.known = true;
+  DeviceFacts device;
+  device.total_bytes = 1900 * kMega;
+  job.facts.devices = {device};
+  EXPECT_NE(job.Find("checkpoint_activations"), nullptr);
+  EXPECT_NE(job.Find("accumulate_gradients"), nullptr);
+  job.facts.devices.front().total_bytes = 2000 * kMega;
+  EXPECT_NE(job.Find("larger_batch"), nullptr);
+  EXPECT_EQ(job.facts.advice.size(), 1u);
+  // Whoever ran out of memory had none to spare, whatever the rest of the trace says.
+  job.facts.out_of_memory.emplace_back();
+  EXPECT_NE(job.Find("checkpoint_activations"), nullptr);
+}
+
+// At the peak little grows with the batch; later much does, and decides.
+TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
+  Job job;
+  job.facts.iterations.list.front().begin_event = 10;
+  DeviceFacts device;
+  device.total_bytes = 3000 * kMega;
+  job.facts.devices = {device};
+  job.detail.sites[2].phase = Phase::kInit;
+  job.Tensor(2, 400 * kMega, 1, kStillLive);  // parameters
+  job.Tensor(1, 100 * kMega, 20, 40);         // of an iteration
+  job.Tensor(1, 300 * kMega, 22, 38);
+  const AdviceFacts* advice = job.Find("larger_batch");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->title, "A batch 6.5 times as large would fit");
 }
 
 TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {

@@ -122,7 +122,7 @@ def test_what_cannot_be_read_gets_one_sentence(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments_get_one_sentence(tmp_path: Path) -> None:
-    for arguments in ([], ["--jsn", "x"], ["--json"]):
+    for arguments in (["--jsn", "x"], ["--within"]):
         result = analyze(*arguments)
         assert result.returncode == 2
         assert result.stderr.count("\n") == 1

@@ -55,7 +55,7 @@ TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {
       {"Decoder.blocks.0.up", "<module>", 0},
       {"__clone", "??", 0},
   });
-  EXPECT_EQ(backward.site, "backward of Addmm in Decoder.blocks.0.up");
+  EXPECT_EQ(backward.site, "backward of Addmm in Decoder.blocks.*.up");
   EXPECT_EQ(backward.operation, "aten::mm");
   EXPECT_EQ(backward.phase, Phase::kBackward);
 }
@@ -68,6 +68,29 @@ TEST(CallStack, ThePhaseIsThatOfTheInnermostFrameThatTells) {
             Phase::kWorkspace);
   EXPECT_EQ(WordsOf({{"_allocate_kv_cache", "/x/cache_engine.py", 3}}).phase, Phase::kCache);
   EXPECT_EQ(WordsOf({{"main", "a.py", 1}}).phase, Phase::kUnknown);
+}
+
+TEST(CallStack, ACacheOfKeysAndValuesIsOneInEveryLibrary) {
+  for (const CallFrame& frame :
+       {CallFrame{"DynamicLayer.update",
+                  "/env/lib/python3.12/site-packages/transformers/cache_utils.py", 114},
+        CallFrame{"KVCache.grow", "/home/user/model.py", 12},
+        CallFrame{"allocate", "/env/lib/python3.12/site-packages/engine/kv_cache_manager.py", 3}}) {
+    const StackWords words = WordsOf({frame, {"Attention.forward", "/home/user/model.py", 42}});
+    EXPECT_EQ(words.phase, Phase::kCache) << frame.function;
+  }
+  const StackWords other = WordsOf({{"cached_property.__get__", "/home/user/cache.py", 3}});
+  EXPECT_EQ(other.phase, Phase::kUnknown);
+}
+
+TEST(CallStack, ALibrarysLineIsTheInnermostThatIsNotPyTorchs) {
+  const StackWords words = WordsOf(
+      {{"Linear.forward", "/env/lib/python3.12/site-packages/torch/nn/modules/linear.py", 125},
+       {"LlamaMLP.forward", "/env/lib/python3.12/site-packages/models/modeling_llama.py", 181},
+       {"Trainer.train", "/env/lib/python3.12/site-packages/transformers/trainer.py", 1400},
+       {"<module>", "/home/user/train.py", 7}});
+  EXPECT_EQ(words.site, "train.py:7 <module>");
+  EXPECT_EQ(words.library_site, "modeling_llama.py:181 LlamaMLP.forward");
 }
 
 TEST(CallStack, AStackThatTellsNothingSaysSo) {

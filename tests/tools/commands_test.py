@@ -59,6 +59,83 @@ def test_an_unknown_flag_gets_one_sentence_and_exit_status_2(command: str) -> No
     assert "--no-such-flag" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (("run", "--simluate=h200", "--", "true"), "--simulate"),
+        (("run", "--polo"), "--pool"),
+        (("report", "--jsn"), "--json"),
+        (("analyse",), "analyze"),
+    ],
+)
+def test_a_misspelt_name_gets_its_likely_meaning(given: tuple[str, ...], meant: str) -> None:
+    result = vramstow(*given)
+    assert result.returncode == 2
+    assert f"did you mean {meant}?" in result.stderr
+
+
+def test_a_name_like_no_other_gets_no_guess() -> None:
+    for given in (("run", "--frobnicate"), ("zzz",)):
+        result = vramstow(*given)
+        assert result.returncode == 2
+        assert "did you mean" not in result.stderr
+
+
+def test_help_of_a_command_is_its_help() -> None:
+    assert vramstow("help", "fit").stdout == vramstow("fit", "--help").stdout
+
+
+def test_run_shows_the_common_flags_first_and_the_others_when_asked() -> None:
+    first = vramstow("run", "--help").stdout
+    everything = vramstow("run", "--help-all").stdout
+    for heading in ("See: ", "Serve: ", "Survive: "):
+        assert f"\n{heading}" in first
+    assert "--offload" in first
+    assert "--keep-free" not in first
+    assert "--help-all" in first
+    assert set(re.findall(r"--[a-z-]+", first)) < set(re.findall(r"--[a-z-]+", everything))
+    assert "--keep-free" in everything
+    assert vramstow("run", "--help-all", "--", "false").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["analyze", "report"])
+def test_without_an_input_the_newest_trace_here_is_read(command: str, tmp_path: Path) -> None:
+    old = write(tmp_path, "many")
+    new = tmp_path / "b-new.stow"
+    new.write_bytes(old.read_bytes())
+    os.utime(old, (1, 1))
+    copy = tmp_path / "c-oom.stow"
+    copy.write_bytes(old.read_bytes())
+    result = vramstow(command, cwd=tmp_path)
+    assert result.returncode == 0
+    assert result.stderr == (
+        f"vramstow {command}: reads b-new.stow, the newest of 3 traces here.\n"
+    )
+    for trace in (old, new):
+        trace.unlink()
+    assert "reads c-oom.stow." in vramstow(command, cwd=tmp_path).stderr
+    copy.unlink()
+    without = vramstow(command, cwd=tmp_path)
+    assert without.returncode == 2
+    assert "no trace (.stow) in this folder" in without.stderr
+
+
+def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
+    trace = write(tmp_path, "many")
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    page = tmp_path / "page.html"
+    arguments = ("report", trace, "-o", page, "--open")
+    result = vramstow(*arguments, env=os.environ | {"BROWSER": str(browser)})
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "opened").read_text() == f"{page}\n"
+    without = vramstow(*arguments, env=os.environ | {"BROWSER": "/no/such/browser"})
+    assert without.returncode == 1
+    assert without.stderr.count("\n") == 1
+    assert page.exists()
+
+
 def test_json_is_one_line_of_json(tmp_path: Path) -> None:
     trace = write(tmp_path, "many")
     baseline = tmp_path / "baseline.json"

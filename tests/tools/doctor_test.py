@@ -264,7 +264,7 @@ def test_a_python_without_pytorch_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("release", "compiler", "words"),
     [
-        ("2.4.0", "g++", "does not know"),
+        ("2.3.1", "g++", "does not know"),
         ("2.15.0", "none", "no C++ compiler"),
         ("2.15.0", "/bin/false", "cannot be compiled"),
     ],

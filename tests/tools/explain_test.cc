@@ -96,6 +96,37 @@ Facts FactsOf(const History& history, std::map<uint32_t, std::string> who) {
   return std::move(analysis.facts);
 }
 
+// Four layers of a model, which one line of the program runs.
+class LayerSource : public ListSource {
+ public:
+  using ListSource::ListSource;
+  uint32_t Stack() const override { return ++given_; }
+  std::vector<CallFrame> Frames(uint32_t event) const override {
+    static constexpr const char* kLayers[] = {"Llama.layers.0.mlp", "Llama.layers.1.mlp",
+                                              "Llama.layers.2.mlp", "Llama.layers.3.mlp"};
+    constexpr const char* file = "/env/lib/python3.11/site-packages/models/llama.py";
+    return {{kLayers[event % 4], "<module>", 0},
+            {"MLP.forward", file, 40 + event % 2},
+            {"Trainer.train", "/env/lib/python3.11/site-packages/models/trainer.py", 9},
+            {"<module>", "/home/user/train.py", 7}};
+  }
+
+ private:
+  mutable uint32_t given_ = 0;
+};
+
+TEST(Sites, OfAJobThatIsOneLineAreLinesOfItsLibraryAndModulesRollUp) {
+  History history;
+  for (uint64_t i = 0; i < 16; ++i) history.Allocate(0x1000 * (i + 1), kMega);
+  LayerSource source(history.events());
+  const Facts facts = AnalyzeInDetail(&source, "layers.stow").facts;
+  ASSERT_EQ(facts.by_module.size(), 1u);
+  EXPECT_EQ(facts.by_module.front().site, "Llama.layers.*.mlp (4x)");
+  EXPECT_EQ(facts.by_module.front().at_peak.bytes, 16 * kMega);
+  ASSERT_EQ(facts.by_site.size(), 2u);
+  EXPECT_EQ(facts.by_site.back().site, "llama.py:41 MLP.forward");
+}
+
 std::map<std::string, uint64_t> CategoriesOf(const Facts& facts) {
   std::map<std::string, uint64_t> bytes;
   for (const CategoryFacts& row : facts.by_category) bytes[row.name] = row.at_peak.bytes;
@@ -215,11 +246,108 @@ TEST(Iterations, MarksComeBeforePatterns) {
   MarkedSource source(history.events());
   source.texts = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"};
   Analysis analysis = AnalyzeInDetail(&source, "history.stow");
-  const IterationsFacts iterations = FindIterations(analysis.detail);
+  const IterationsFacts iterations = FindIterations(analysis.detail, Passes(analysis.detail));
   EXPECT_EQ(iterations.found_by, "marks");
   EXPECT_EQ(iterations.mark, "ProfilerStep#");
   ASSERT_EQ(iterations.count, 3u);
   EXPECT_EQ(iterations.list[2].peak_bytes, 3 * kMega);
+}
+
+// A history with marks, and the analysis of it.
+class Told {
+ public:
+  void Mark(const std::string& text) {
+    history_.Add({.object = texts_.size(), .kind = EventKind::kMark});
+    texts_.push_back(text);
+  }
+  // Two tensors of a forward pass, of which one waits for the end of the pass.
+  void Forward(uint64_t size) {
+    Tensor(EventKind::kAllocate, 0x1000, size);
+    Tensor(EventKind::kAllocate, 0x2000, 2 * size);
+    Tensor(EventKind::kFree, 0x2000, 2 * size);
+    Tensor(EventKind::kFree, 0x1000, size);
+  }
+  void Tensor(EventKind kind, uint64_t address, uint64_t size) {
+    history_.Add({.address = address,
+                  .size = size,
+                  .requested = size,
+                  .device = 0,
+                  .kind = kind,
+                  .memory = MemoryKind::kDevice,
+                  .layer = Layer::kFramework});
+  }
+  IterationsFacts Iterations() {
+    MarkedSource source(history_.events());
+    source.texts = texts_;
+    Analysis analysis = AnalyzeInDetail(&source, "told.stow");
+    Explain(analysis.detail, &analysis.facts);
+    return analysis.facts.iterations;
+  }
+
+ private:
+  History history_;
+  std::vector<std::string> texts_;
+};
+
+TEST(Iterations, EndWhereAnOptimizerHasMadeItsStep) {
+  Told job;
+  job.Tensor(EventKind::kAllocate, 0x100, 100 * kMega);
+  for (int step = 0; step < 5; ++step) {
+    job.Forward(kMega);
+    job.Mark("vramstow.step AdamW 1");
+  }
+  job.Forward(7 * kMega);  // what comes then is no iteration
+  const IterationsFacts iterations = job.Iterations();
+  EXPECT_EQ(iterations.found_by, "optimizer_steps");
+  EXPECT_TRUE(iterations.is_sure);
+  ASSERT_EQ(iterations.count, 5u);
+  EXPECT_EQ(iterations.list.front().begin_event, 2u);  // the parameters came before
+  EXPECT_EQ(iterations.list.back().peak_bytes, 103 * kMega);
+}
+
+TEST(Iterations, AreTurnsOfOptimizersThatAlternate) {
+  Told job;
+  for (int turn = 0; turn < 4; ++turn) {
+    job.Forward(kMega);
+    job.Mark("vramstow.step Adam 1");
+    job.Forward(kMega);
+    job.Mark("vramstow.step Adam 2");
+  }
+  EXPECT_EQ(job.Iterations().count, 4u);
+}
+
+TEST(Iterations, BeginAfterAnEvaluation) {
+  Told job;
+  for (int step = 0; step < 3; ++step) {
+    if (step == 2) {
+      job.Mark("vramstow.inference Net 1");
+      job.Forward(30 * kMega);
+      job.Mark("vramstow.forward_end Net 1");
+    }
+    job.Mark("vramstow.forward Net 1");
+    job.Forward(kMega);
+    job.Mark("vramstow.forward_end Net 1");
+    job.Mark("vramstow.step AdamW 1");
+  }
+  const IterationsFacts iterations = job.Iterations();
+  ASSERT_EQ(iterations.count, 3u);
+  EXPECT_EQ(iterations.list.back().peak_bytes, 3 * kMega);
+}
+
+TEST(Iterations, AreCallsOfTheModelWhereNothingIsTrained) {
+  Told job;
+  for (int word = 0; word < 6; ++word) {
+    job.Mark("vramstow.inference Net 1");
+    job.Forward(kMega);
+    job.Mark("vramstow.forward_end Net 1");
+  }
+  const IterationsFacts iterations = job.Iterations();
+  EXPECT_EQ(iterations.found_by, "forward_passes");
+  EXPECT_EQ(iterations.count, 6u);
+}
+
+TEST(Iterations, ByPatternsAreSaidToBeUnsure) {
+  EXPECT_FALSE(AnalyzeAll(Training(10, false)).facts.iterations.is_sure);
 }
 
 TEST(Iterations, NothingThatRecursIsSaid) {

@@ -33,6 +33,38 @@ TEST(RunArguments, AMissingValueDoesNotTakeTheDashes) {
   EXPECT_THAT(SplitRunArguments({}).command, IsEmpty());
 }
 
+TEST(RunArguments, PoolAndOffloadAloneMeanOnAndAuto) {
+  const RunArguments split = SplitRunArguments({"--pool", "--offload", "--", "python"});
+  EXPECT_THAT(split.flags, ElementsAre("--pool=on", "--offload=auto"));
+  EXPECT_THAT(split.command, ElementsAre("python"));
+  EXPECT_THAT(SplitRunArguments({"--pool"}).flags, ElementsAre("--pool=on"));
+  EXPECT_THAT(SplitRunArguments({"--pool", "python"}).command, ElementsAre("python"));
+  const RunArguments said =
+      SplitRunArguments({"--pool", "off", "--offload", "explicit,host=1GiB", "python"});
+  EXPECT_THAT(said.flags, ElementsAre("--pool", "off", "--offload", "explicit,host=1GiB"));
+  EXPECT_THAT(said.command, ElementsAre("python"));
+}
+
+TEST(ImpliedPool, IsSwitchedOnByWhatNeedsItUnlessSomebodySaidOtherwise) {
+  for (const auto& [variable, value] :
+       FlagValues{{"VRAMSTOW_OFFLOAD", "auto"}, {"VRAMSTOW_NVTX_MEMORY", "1"}}) {
+    FlagValues flags = {{variable, value}};
+    ImplyPool(&flags);
+    EXPECT_EQ(flags["VRAMSTOW_POOL"], "on") << variable;
+    flags = {{variable, value}, {"VRAMSTOW_POOL", "off"}};
+    ImplyPool(&flags);
+    EXPECT_EQ(flags["VRAMSTOW_POOL"], "off") << variable;
+    setenv("VRAMSTOW_POOL", "off", 1);
+    flags = {{variable, value}};
+    ImplyPool(&flags);
+    unsetenv("VRAMSTOW_POOL");
+    EXPECT_FALSE(flags.contains("VRAMSTOW_POOL")) << variable;
+  }
+  FlagValues flags = {{"VRAMSTOW_OFFLOAD", "off"}, {"VRAMSTOW_STACKS", "sites"}};
+  ImplyPool(&flags);
+  EXPECT_FALSE(flags.contains("VRAMSTOW_POOL"));
+}
+
 TEST(Settings, AFlagWinsOverTheEnvironment) {
   setenv("VRAMSTOW_SIMULATE", "a100", 1);
   EXPECT_EQ(ReadSettings({})->simulate, "a100");

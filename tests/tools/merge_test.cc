@@ -47,6 +47,17 @@ TEST(Merge, RanksAddUpAndAreInOrder) {
   EXPECT_TRUE(total.timeline.points.empty());
 }
 
+TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
+  History idle;
+  idle.Add({.kind = EventKind::kContextCreate});
+  const FactSet set = MergeTraces({idle.Analyze({}), Rank("", 20)});
+  ASSERT_THAT(set.traces, SizeIs(2));
+  EXPECT_EQ(set.total.traces, 1u);
+  EXPECT_EQ(set.total.peak.allocated_bytes, 20u);
+  EXPECT_THAT(set.total.timeline.points, Not(testing::IsEmpty()));
+  EXPECT_EQ(set.total.facts.at("process.command"), "train");
+}
+
 TEST(Merge, SizesAreMergedInOrder) {
   const FactSet set = MergeTraces({Rank("0", 1000), Rank("1", 3), Rank("2", 900)});
   ASSERT_THAT(set.total.histogram, SizeIs(2));

@@ -59,8 +59,9 @@ def test_the_index_has_every_page() -> None:
 
 @functools.cache
 def help_of(*command: str) -> str:
+    flag = "--help-all" if command[1:] == ("run",) else "--help"
     return subprocess.run(
-        [*command, "--help"], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60
+        [*command, flag], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60
     ).stdout
 
 

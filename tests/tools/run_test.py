@@ -321,7 +321,7 @@ def test_a_summary_that_nobody_can_read_changes_nothing(vramstow: Installation) 
 
 
 def test_the_help_has_every_flag(vramstow: Installation) -> None:
-    text = vramstow.run("run", "--help").stdout
+    text = vramstow.run("run", "--help-all").stdout
     for flag in (
         "--no-trace",
         "--trace-dir DIR",

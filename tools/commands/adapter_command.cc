@@ -56,12 +56,27 @@ int Fail(const absl::Status& status) {
 
 int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump() + "\n"); }
 
-int Build(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-          AdapterKind kind, bool quiet, bool json) {
+struct Folders {
+  std::string sources;
+  absl::StatusOr<std::string> compiled;  // the user's
+  std::string ship;                      // empty: nothing is made for a package
+};
+
+absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Folders& folders,
+                                const AdapterWish& wish) {
+  const std::string shipped = ShippedAdapter(torch, folders.sources, wish.kind);
+  if (!shipped.empty() && folders.ship.empty()) return Adapter{shipped, true, ""};
+  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch.release));
+  if (!folders.ship.empty()) return CompileShipped(torch, folders.sources, folders.ship, wish);
+  if (!folders.compiled.ok()) return folders.compiled.status();
+  return BuildAdapter(torch, folders.sources, *folders.compiled, wish);
+}
+
+int Build(const std::string& torch_folder, const Folders& folders, const AdapterWish& wish,
+          bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
-  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = BuildAdapter(*torch, sources, folder, kind);
+  const auto adapter = Provide(*torch, folders, wish);
   if (!adapter.ok()) return Fail(adapter.status());
   if (json) {
     return PrintAsJson(JsonValue::Object({{"release", torch->release},
@@ -75,10 +90,10 @@ int Build(const std::string& torch_folder, const std::string& sources, const std
 }
 
 int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-           AdapterKind kind, bool json) {
+           const AdapterWish& wish, bool json) {
   std::string text;
   const auto torch = FindTorch(torch_folder);
-  const auto adapter = torch.ok() ? FindAdapter(*torch, sources, folder, kind)
+  const auto adapter = torch.ok() ? FindAdapter(*torch, sources, folder, wish)
                                   : absl::StatusOr<Adapter>(torch.status());
   if (json) {
     JsonValue told = JsonValue::Object({{"release", nullptr},
@@ -121,8 +136,11 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   std::string action;
   std::string torch;
   std::string wanted;
+  std::string ship;
   bool observer = false;
   bool values = false;
+  bool try_newer = WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"));
+  bool census = false;
   bool quiet = false;
   bool json = false;
   const CommandLine line{
@@ -138,15 +156,20 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            {.required = true, .one_of = {"build", "status", "remove"}}},
           {"--torch", &torch, "Folder torch of a PyTorch package, or folder of LibTorch"},
           {"--adapter-dir", &wanted, "Folder for compiled adapters, in place of the usual one"},
+          {"--ship", &ship,
+           "Compile one that fits every copy of this release, into this folder, for a package"},
           {"--observer", &observer, "Act on the observer of PyTorch's own allocator"},
           {"--values", &values, "Act on the library that computes the values of a rehearsal"},
+          {"--adapter-try", &try_newer,
+           "Also for a release that is newer than those that are known"},
+          {"--census", &census, "Act on the library that tells who holds tensors"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
   const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);
-  if (!folder.ok()) return Fail(folder.status());
+  if (!folder.ok() && action != "build") return Fail(folder.status());
   if (action == "remove") return Remove(*folder, json);
   const auto installation = FindInstallation();
   if (!installation.ok()) return Fail(installation.status());
@@ -155,11 +178,13 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
     if (!found.ok()) return Fail(found.status());
     torch = *found;
   }
-  const AdapterKind kind = observer ? AdapterKind::kObserver
-                           : values ? AdapterKind::kValues
-                                    : AdapterKind::kAllocator;
-  if (action == "status") return Status(torch, installation->adapter_sources, *folder, kind, json);
-  return Build(torch, installation->adapter_sources, *folder, kind, quiet, json);
+  const AdapterWish wish = {observer ? AdapterKind::kObserver
+                            : values ? AdapterKind::kValues
+                            : census ? AdapterKind::kCensus
+                                     : AdapterKind::kAllocator,
+                            try_newer};
+  if (action == "status") return Status(torch, installation->adapter_sources, *folder, wish, json);
+  return Build(torch, {installation->adapter_sources, folder, ship}, wish, quiet, json);
 }
 
 }  // namespace vramstow

@@ -4,6 +4,7 @@
 
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/default_input.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
@@ -21,6 +22,7 @@ constexpr char kFooter[] =
     "is readable; the report says what is missing.\n"
     "\n"
     "Examples:\n"
+    "  vramstow analyze\n"
     "  vramstow analyze python-4711.stow\n"
     "  vramstow analyze snapshot.pickle\n"
     "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n"
@@ -40,11 +42,12 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
           "time.",
       .footer = kFooter,
       .options = {
-          {"INPUT", &files, "Files and folders", {.required = true}},
+          {"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
           {"--within", &within, "Look only at ranges that the program marked with this name"},
           {"--json", &json, "Print JSON on one line; docs/analyze.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
+  if (!TakeDefaultInput("analyze", &files)) return kExitUsage;
   auto inputs = AnalyzePaths(files, within);
   if (!inputs.ok()) {
     Complain("analyze", std::string(inputs.status().message()));

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "tools/commands/likely_name.h"
 #include "tools/report/words.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
@@ -43,7 +44,11 @@ void AddOption(CLI::App* app, const Option& option) {
   CLI::Option* added =
       std::visit([&](auto* target) { return Add(app, option, target); }, option.target);
   if (rules.required) added->required();
-  if (rules.hidden) added->group("");
+  if (rules.hidden) {
+    added->group("");
+  } else if (!rules.group.empty()) {
+    added->group(rules.group);
+  }
   if (rules.shows_default) added->capture_default_str();
   if (rules.last_wins) added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   if (rules.one_at_a_time) added->take_all()->expected(1);
@@ -53,11 +58,23 @@ void AddOption(CLI::App* app, const Option& option) {
   if (!rules.value_name.empty()) added->type_name(rules.value_name);
 }
 
+// ", did you mean --simulate?" where an option has nearly the name that was given.
+std::string LikelyOption(const CLI::App& app, const std::string& given) {
+  if (!given.starts_with("--")) return "";
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string likely = LikelyName(given.substr(0, given.find('=')), names);
+  return likely.empty() ? "" : absl::StrCat(", did you mean ", likely, "?");
+}
+
 // What is wrong, as the part of a sentence.
 std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining();
-  const auto unknown = [](const std::string& argument) {
-    return absl::StrCat("unknown argument '", Printable(argument), "'");
+  const auto unknown = [&app](const std::string& argument) {
+    return absl::StrCat("unknown argument '", Printable(argument), "'",
+                        LikelyOption(app, argument));
   };
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return unknown(extras.empty() ? "" : extras.front());
@@ -94,8 +111,9 @@ std::optional<int> ReadArguments(const CommandLine& line,
   } catch (const CLI::CallForHelp&) {
     return PrintResult(line.command, app.help() + "\n");
   } catch (const CLI::ParseError& error) {
-    Complain(line.command,
-             absl::StrCat(Problem(app, error), "; see vramstow ", line.command, " --help."));
+    const std::string problem = Problem(app, error);
+    Complain(line.command, absl::StrCat(problem, problem.ends_with('?') ? " See" : "; see",
+                                        " vramstow ", line.command, " --help."));
     return kExitUsage;
   }
 }

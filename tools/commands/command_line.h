@@ -37,6 +37,7 @@ struct OptionRules {
   std::vector<std::string> one_of = {};    // empty: all values
   std::vector<std::string> excludes = {};  // options that cannot be given together with this one
   std::string value_name = {};             // empty: from the target's type
+  std::string group = {};                  // the heading above it in --help; empty: "Options"
 };
 
 struct Option {

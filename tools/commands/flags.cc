@@ -10,11 +10,33 @@
 namespace vramstow {
 namespace {
 
+constexpr char kPoolVariable[] = "VRAMSTOW_POOL";
+
 bool TakesValue(std::string_view flag) {
   const OptionTable table = AllOptions();
   return std::any_of(table.rows, table.rows + table.count, [flag](const OptionRow& row) {
     return row.type != OptionType::kBool && flag == row.flag;
   });
+}
+
+// What a flag means where no value follows it; null: a value has to follow.
+struct ImpliedValue {
+  std::string_view flag;
+  std::vector<std::string_view> words;  // with which a value may begin
+  const char* value;
+};
+
+const char* FindImpliedValue(std::string_view flag, std::string_view next) {
+  static const auto* const kImplied = new std::vector<ImpliedValue>{
+      {"--pool", {"on", "off"}, "on"}, {"--offload", {"off", "auto", "explicit"}, "auto"}};
+  for (const ImpliedValue& implied : *kImplied) {
+    if (implied.flag != flag) continue;
+    const std::string_view word = next.substr(0, next.find(','));
+    const bool follows =
+        std::find(implied.words.begin(), implied.words.end(), word) != implied.words.end();
+    return follows ? nullptr : implied.value;
+  }
+  return nullptr;
 }
 
 // ReadOptions asks a plain function; this is what it finds.
@@ -49,13 +71,26 @@ RunArguments SplitRunArguments(const std::vector<std::string>& arguments) {
   while (i < arguments.size() && arguments[i].starts_with("-") && arguments[i] != "--") {
     const bool with_value = TakesValue(arguments[i]);
     split.flags.push_back(arguments[i++]);
-    if (with_value && i < arguments.size() && arguments[i] != "--") {
+    if (!with_value) continue;
+    const std::string_view next = i < arguments.size() ? arguments[i] : std::string_view();
+    if (const char* implied = FindImpliedValue(split.flags.back(), next)) {
+      split.flags.back() += absl::StrCat("=", implied);
+    } else if (i < arguments.size() && arguments[i] != "--") {
       split.flags.push_back(arguments[i++]);
     }
   }
   if (i < arguments.size() && arguments[i] == "--") ++i;
   split.command.assign(arguments.begin() + static_cast<ptrdiff_t>(i), arguments.end());
   return split;
+}
+
+void ImplyPool(FlagValues* flags) {
+  if (flags->contains(kPoolVariable) || std::getenv(kPoolVariable) != nullptr) return;
+  const auto flag = flags->find("VRAMSTOW_OFFLOAD");
+  OffloadSetting offload;
+  const bool moves =
+      flag != flags->end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
+  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY")) (*flags)[kPoolVariable] = "on";
 }
 
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {

@@ -19,7 +19,7 @@ namespace vramstow {
 std::string FlagWithValue(const OptionRow& row);
 
 // The arguments of `vramstow run` before and after where the command begins: at "--", or at the
-// first that is neither a flag nor the value of one.
+// first that is neither a flag nor the value of one. --pool and --offload alone mean on and auto.
 struct RunArguments {
   std::vector<std::string> flags;
   std::vector<std::string> command;
@@ -28,6 +28,10 @@ RunArguments SplitRunArguments(const std::vector<std::string>& arguments);
 
 // What flags set: environment variable → value. An error says which argument is wrong.
 using FlagValues = std::map<std::string, std::string>;
+
+// Switches the pool on where a flag needs it and nobody, neither flag nor variable, said a word
+// about it.
+void ImplyPool(FlagValues* flags);
 
 struct Settings {
   bool trace = true;

@@ -1,5 +1,10 @@
 // vramstow report: a page that shows where the memory went.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -9,6 +14,7 @@
 #include "tools/analysis/progress.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/default_input.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
@@ -25,10 +31,11 @@ constexpr char kFooter[] =
     "same numbers as vramstow analyze.\n"
     "\n"
     "Examples:\n"
+    "  vramstow report --open\n"
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow report before.pickle after.pickle -o both.html\n"
     "\n"
-    "Exit status: 0; 1 if the page could not be written; 2 if an input cannot be read.";
+    "Exit status: 0; 1 if the page could not be written or opened; 2 if an input cannot be read.";
 
 bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) {
   std::error_code error;
@@ -38,20 +45,41 @@ bool IsOneOf(const std::string& output, const std::vector<std::string>& inputs) 
   return false;
 }
 
+// With the desktop's opener, or the program that BROWSER names; waits for its end.
+bool OpenInBrowser(const std::string& page) {
+  const char* browser = std::getenv("BROWSER");
+  const std::string program = browser == nullptr || *browser == '\0' ? "xdg-open" : browser;
+  std::string path = std::filesystem::absolute(page);
+  std::string name = program;
+  char* const arguments[] = {name.data(), path.data(), nullptr};
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
+  int status = 0;
+  if (error == 0) waitpid(child, &status, 0);
+  if (error == 0 && status == 0) return true;
+  const std::string why = error == 0 ? "failed" : strerror(error);
+  Complain("report", absl::StrCat(page, " is written, but ", Printable(program),
+                                  " cannot open it (", why, "): open it yourself."));
+  return false;
+}
+
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> files;
   std::string output = "report.html";
   bool json = false;
+  bool open = false;
   const CommandLine line{
       .command = "report",
       .summary = "Makes a page for a browser that shows where the memory went, in one file.",
       .footer = kFooter,
-      .options = {{"INPUT", &files, "Files and folders", {.required = true}},
+      .options = {{"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
                   {"-o,--output", &output, "The page to write", {.shows_default = true}},
+                  {"--open", &open, "Open the page in the browser"},
                   {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
+  if (!TakeDefaultInput("report", &files)) return kExitUsage;
   if (IsOneOf(output, files)) {
     Complain("report", absl::StrCat(output, " is the input itself: name another file with -o."));
     return kExitUsage;
@@ -75,7 +103,9 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   }
   const std::string told =
       json ? absl::StrCat("{\"output\":", JsonText(output), ",\"bytes\":", page.size(), "}\n")
-           : absl::StrCat(output, ": ", Bytes(page.size()), "; open it in a browser.\n");
+           : absl::StrCat(output, ": ", Bytes(page.size()),
+                          open ? ".\n" : "; open it in a browser.\n");
+  if (open && !OpenInBrowser(output)) return kExitCannotWrite;
   return PrintResult("report", told);
 }
 

@@ -1,6 +1,7 @@
 // vramstow run: runs a command with vramstow preloaded, and sums up what it did.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,7 @@ namespace {
 constexpr int kExitNotFound = 127;       // as shells have it
 constexpr int kExitNotExecutable = 126;  // likewise
 constexpr size_t kHelpWidth = 68;
+constexpr char kHelpAll[] = "--help-all";
 constexpr char kHelp[] = "help";  // the SPEC that lists the cards
 
 constexpr char kFooter[] =
@@ -50,6 +52,27 @@ constexpr char kFooter[] =
     "executed; 2\n"
     "if a flag is wrong or the machine lacks something (then nothing was started).";
 
+// What most people want to say, in the words of the first screen of --help; the other flags are
+// under --help-all.
+struct FirstScreen {
+  const char* group;
+  std::vector<std::string> flags;
+};
+
+// Empty: the flag is not on the first screen.
+std::string GroupOf(const OptionRow& row) {
+  static const auto* const kFirstScreen = new std::vector<FirstScreen>{
+      {"See: where the memory goes", {"--stacks", "--trace-dir", "--no-trace", "--simulate"}},
+      {"Serve: the pool allocates, instead of the driver and PyTorch", {"--pool", "--limit"}},
+      {"Survive: a job that needs more than the card has goes on", {"--offload"}}};
+  for (const FirstScreen& screen : *kFirstScreen) {
+    for (const std::string& flag : screen.flags) {
+      if (flag == row.flag) return screen.group;
+    }
+  }
+  return "";
+}
+
 // A name that a flag had before, and still takes.
 std::string WithOldName(const std::string& flag) {
   return flag == "--interception-report" ? flag + ",--coverage" : flag;
@@ -60,17 +83,21 @@ class FlagReader {
  public:
   FlagReader() : texts_(AllOptions().count), given_(AllOptions().count) {}
 
-  std::vector<Option> Options() {
+  // `all`: also those that --help leaves to --help-all.
+  std::vector<Option> Options(bool all) {
     std::vector<Option> options;
     const OptionTable table = AllOptions();
     for (size_t i = 0; i < table.count; ++i) {
       const OptionRow& row = table.rows[i];
       const std::string help = Wrapped(row.help, kHelpWidth);
+      const std::string group = GroupOf(row);
+      OptionRules rules = {.hidden = group.empty() && !all, .group = group};
       if (row.type == OptionType::kBool) {
-        options.push_back({WithOldName(row.flag), &given_[i], help});
+        options.push_back({WithOldName(row.flag), &given_[i], help, rules});
       } else {
-        options.push_back(
-            {row.flag, &texts_[i], help, {.last_wins = true, .value_name = row.metavar}});
+        rules.last_wins = true;
+        rules.value_name = row.metavar;
+        options.push_back({row.flag, &texts_[i], help, rules});
       }
     }
     return options;
@@ -222,6 +249,7 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
   if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, &environment);
   if (settings.observed) PrepareObservers(installation, &environment);
+  PrepareCensuses(installation, &environment);
   if (settings.tensors) {
     AddPythonHook(installation, &environment);
     const std::string why = [&] {
@@ -254,21 +282,27 @@ int RunCommand(const std::vector<std::string>& arguments) {
   const RunArguments split = SplitRunArguments(arguments);
   FlagReader reader;
   bool json = false;
+  bool help_all = false;
+  const bool shows_all =
+      std::find(split.flags.begin(), split.flags.end(), kHelpAll) != split.flags.end();
   CommandLine line{
       .command = "run",
       .summary =
           "Runs a command unchanged under vramstow, and writes a summary of its device memory to "
           "stderr.",
       .footer = kFooter,
-      .options = reader.Options(),
+      .options = reader.Options(shows_all),
       .usage = "[FLAGS] -- COMMAND…"};
   line.options.push_back(
       {"--json", &json,
        Wrapped("Write the summary as one line of JSON, the same as vramstow analyze --json",
                kHelpWidth)});
+  line.options.push_back({kHelpAll, &help_all, "Print this text with all flags"});
   if (absl::Status status = CheckNoEmptyValue(split.flags); !status.ok()) return Refuse(status);
-  if (const auto status = ReadArguments(line, split.flags)) return *status;
+  const std::vector<std::string> help = {"--help"};
+  if (const auto status = ReadArguments(line, shows_all ? help : split.flags)) return *status;
   FlagValues flags = reader.Values();
+  ImplyPool(&flags);
   const auto job_folder = TakeJobFolder(&flags);
   if (!job_folder.ok()) return Refuse(job_folder.status());
 

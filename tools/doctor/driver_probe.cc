@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <string>
@@ -76,6 +77,7 @@ JsonValue DeviceOf(const Driver& driver, CUdevice device) {
       {"file_descriptors", CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED},
       {"direct_rdma", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED},
       // By number: older headers do not name them.
+      {"host_numa_node", 134},
       {"host_numa_memory", 141},
       {"host_memory", 145}};
   for (const auto& [key, attribute] : attributes) {
@@ -85,7 +87,21 @@ JsonValue DeviceOf(const Driver& driver, CUdevice device) {
   return json;
 }
 
-// Physical memory at this kind of place, mapped and made accessible, and all of it given back.
+// What is copied there comes back.
+int TryCopies(const Driver& driver, CUdeviceptr address) {
+  constexpr uint64_t kMark = 0x76726d73746f7721;
+  const uint64_t sent = kMark;
+  uint64_t received = 0;
+  int result =
+      driver.Call("cuMemcpyHtoD_v2", address, static_cast<const void*>(&sent), sizeof sent);
+  if (result == CUDA_SUCCESS) {
+    result =
+        driver.Call("cuMemcpyDtoH_v2", static_cast<void*>(&received), address, sizeof received);
+  }
+  return result == CUDA_SUCCESS && received != sent ? static_cast<int>(CUDA_ERROR_UNKNOWN) : result;
+}
+
+// Physical memory at this kind of place, mapped, made accessible, and all of it given back.
 int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -110,6 +126,7 @@ int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
       access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
       result = driver.Call("cuMemSetAccess", address, size,
                            static_cast<const CUmemAccessDesc*>(&access), size_t{1});
+      if (result == CUDA_SUCCESS) result = TryCopies(driver, address);
       driver.Call("cuMemUnmap", address, size);
     }
     driver.Call("cuMemAddressFree", address, size);
@@ -118,15 +135,23 @@ int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
   return result;
 }
 
+// As the pool does it: an attribute that the driver does not know yet is no answer.
 int TryHostMapping(const Driver& driver, CUdevice device, const JsonValue& attributes) {
   CUmemLocation location{};
+  int result = CUDA_ERROR_NOT_SUPPORTED;
   if (attributes.Integer("host_memory") != 0) {
     location.type = static_cast<CUmemLocationType>(2);  // HOST
-  } else if (attributes.Integer("host_numa_memory") != 0) {
-    location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA, node 0
-  } else {
-    return CUDA_ERROR_NOT_SUPPORTED;
+    result = TryMapping(driver, device, location);
   }
+  const bool unknown = attributes.Find("host_numa_memory") == nullptr;
+  if (result == CUDA_SUCCESS || (!unknown && attributes.Integer("host_numa_memory") == 0)) {
+    return result;
+  }
+  location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA
+  location.id = static_cast<int>(std::max<int64_t>(attributes.Integer("host_numa_node"), 0));
+  const int at_node = TryMapping(driver, device, location);
+  if (at_node == CUDA_SUCCESS || location.id == 0) return at_node;
+  location.id = 0;
   return TryMapping(driver, device, location);
 }
 

@@ -71,7 +71,8 @@ Finding CheckAdapter(const DoctorPlan& plan, const PythonHere& python) {
   const auto folder = AdapterFolder(chosen == nullptr ? "" : chosen);
   if (!folder.ok()) return BrokenBy(folder.status());
   const auto adapter =
-      FindAdapter(*torch, plan.installation.adapter_sources, *folder, AdapterKind::kAllocator);
+      FindAdapter(*torch, plan.installation.adapter_sources, *folder,
+                  {AdapterKind::kAllocator, WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"))});
   if (!adapter.ok()) {
     if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
       return Broken("there is no C++ compiler to build the adapter with (c++, g++ or clang++)",

@@ -14,10 +14,12 @@
 #include <iterator>
 #include <regex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tools/launch/run_logged.h"
+#include "tools/launch/saved_fields.h"
 
 namespace vramstow {
 namespace {
@@ -28,24 +30,39 @@ namespace fs = std::filesystem;
 struct KindFacts {
   const char* folder;  // of its .cc files, below the sources
   const char* prefix;  // of the compiled library's name
-  bool (*knows)(int minor);
+  int first_minor;
+  int last_minor;
   const char* otherwise;  // what to say of a release that it does not know
 };
 
-// By AdapterKind.
+// By AdapterKind. The releases are those that tests/run --torch=all goes through.
 constexpr KindFacts kKinds[] = {
-    // The releases whose allocator interface it was tested with.
-    {"torch", "torch-", [](int minor) { return minor == 11 || minor == 15; },
-     "has an allocator interface that this vramstow does not know (it knows 2.11 and 2.15)."},
-    // The releases whose allocator calls an observer back.
-    {"observer", "torch-observer-", [](int minor) { return minor >= 1 && minor <= 15; },
-     "is not one that this vramstow can observe (2.1 to 2.15)."},
-    // It asks PyTorch's dispatcher, whose interface is the same in all releases that were tried.
-    {"values", "torch-values-", nullptr, ""},
+    {"torch", "torch-", 4, 15,
+     "has an allocator interface that this vramstow does not know (it knows 2.4 to 2.15)"},
+    {"observer", "torch-observer-", 2, 15,
+     "is not one that this vramstow can observe (2.2 to 2.15)"},
+    {"values", "torch-values-", 2, 15,
+     "is not one whose operators this vramstow can compute (2.2 to 2.15)"},
+    {"census", "torch-census-", 15, 15,
+     "is not the one in which this vramstow can tell who holds tensors (2.15)"},
 };
 constexpr int kMajor = 2;
+constexpr char kNoCompiler[] =
+    "there is no C++ compiler here to build the adapter with (c++, g++ or clang++).";
 constexpr char kPrefix[] = "torch-";  // of all kinds
 constexpr char kSuffix[] = ".so";
+constexpr char kShippedFolder[] = "compiled-adapters";  // beside the sources
+// Where these are the same, a library that was compiled for another copy of the release fits.
+constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
+                                            "c10/core/CachingDeviceAllocator.h",
+                                            "c10/core/Allocator.h",
+                                            "c10/core/StorageImpl.h",
+                                            "c10/core/TensorImpl.h",
+                                            "c10/macros/cmake_macros.h",
+                                            "ATen/core/boxing/KernelFunction.h",
+                                            "ATen/core/dispatch/Dispatcher.h",
+                                            "ATen/core/ivalue.h"};
+constexpr uint64_t kHashStart = 0xcbf29ce484222325U;
 
 std::string ReadFile(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -104,7 +121,8 @@ std::vector<fs::path> SourceFiles(const std::string& sources, AdapterKind kind) 
 
 std::vector<std::string> CompileCommand(const TorchInstallation& torch, const std::string& sources,
                                         const std::string& compiler, const std::string& unit,
-                                        const std::string& output) {
+                                        const std::string& fields, const std::string& output,
+                                        bool shipped) {
   const std::string libraries = absl::StrCat(torch.folder, "/lib");
   std::vector<std::string> command = {
       compiler,
@@ -115,14 +133,36 @@ std::vector<std::string> CompileCommand(const TorchInstallation& torch, const st
       "-fvisibility=hidden",
       absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0),
       absl::StrCat("-DVRAMSTOW_TORCH_RELEASE=\"", torch.release, "\""),
+      absl::StrCat("-DVRAMSTOW_SAVED_FIELDS=\"", fields, "\""),
       "-I",
       sources};
   for (const std::string& folder : torch.include_folders) {
     command.insert(command.end(), {"-isystem", folder});
   }
   command.insert(command.end(), {unit, "-o", output, absl::StrCat("-L", libraries), "-lc10_cuda",
-                                 "-lc10", "-ltorch_cpu", absl::StrCat("-Wl,-rpath,", libraries)});
+                                 "-lc10", "-ltorch_cpu"});
+  if (shipped) {
+    // A process that loads it has PyTorch's libraries already, wherever they lie. It names them
+    // even where it was linked to empty ones, because they are visible to those who name them only.
+    command.insert(command.begin() + 1, {"-Wl,-s", "-Wl,--no-as-needed"});
+  } else {
+    command.push_back(absl::StrCat("-Wl,-rpath,", libraries));
+  }
   return command;
+}
+
+// What a shipped adapter was made from: not where PyTorch lies, and not how it was compiled.
+std::string ShippedName(const TorchInstallation& torch, const std::string& sources,
+                        AdapterKind kind) {
+  uint64_t source = kHashStart;
+  for (const fs::path& file : SourceFiles(sources, kind)) AddTo(&source, ReadFile(file));
+  uint64_t headers = kHashStart;
+  for (const char* header : kDecidingHeaders) {
+    AddTo(&headers, ReadFile(fs::path(torch.folder) / "include" / header));
+  }
+  return absl::StrCat(FactsOf(kind).prefix, torch.release, "-abi", torch.cxx11_abi ? 1 : 0, "-",
+                      absl::Hex(source, absl::kZeroPad16), "-",
+                      absl::Hex(headers, absl::kZeroPad16), kSuffix);
 }
 
 // The first line of a compiler's output that says what is wrong.
@@ -136,11 +176,16 @@ std::string FirstError(const std::string& log) {
 }
 
 absl::Status Compile(const TorchInstallation& torch, const std::string& sources, AdapterKind kind,
-                     const Adapter& adapter) {
+                     const Adapter& adapter, bool shipped) {
   const std::string stem = absl::StrCat(adapter.path, ".", getpid());
   const std::string unit = stem + ".cc";
   const std::string output = stem + ".tmp";
   const std::string log = stem + ".log";
+  const std::string fields = stem + ".inc";
+  if (kind == AdapterKind::kCensus) {
+    const fs::path header = "include/torch/csrc/autograd/generated/Functions.h";
+    std::ofstream(fields) << SavedFields(ReadFile(fs::path(torch.folder) / header));
+  }
   {
     // All in one unit: PyTorch's headers take most of the time, and are read once.
     std::ofstream text(unit);
@@ -148,7 +193,8 @@ absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
       if (file.extension() == ".cc") text << "#include \"" << file.string() << "\"\n";
     }
   }
-  const int status = RunLogged(CompileCommand(torch, sources, adapter.compiler, unit, output), log);
+  const int status = RunLogged(
+      CompileCommand(torch, sources, adapter.compiler, unit, fields, output, shipped), log);
   absl::Status result = absl::OkStatus();
   if (status != 0) {
     result = absl::InternalError(
@@ -158,7 +204,7 @@ absl::Status Compile(const TorchInstallation& torch, const std::string& sources,
     result = absl::InternalError(
         absl::StrCat("cannot write ", adapter.path, " (", strerror(errno), ")."));
   }
-  for (const std::string& file : {unit, output, log}) unlink(file.c_str());
+  for (const std::string& file : {unit, output, log, fields}) unlink(file.c_str());
   return result;
 }
 
@@ -181,14 +227,17 @@ void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
   if (rename(written.c_str(), file.c_str()) != 0) unlink(written.c_str());
 }
 
-absl::Status CheckRelease(const std::string& release, AdapterKind kind) {
-  const KindFacts& facts = FactsOf(kind);
-  if (facts.knows == nullptr) return absl::OkStatus();
+absl::Status CheckRelease(const std::string& release, const AdapterWish& wish) {
+  const KindFacts& facts = FactsOf(wish.kind);
   const std::vector<std::string> numbers = absl::StrSplit(release, '.');
   const int major = std::atoi(numbers[0].c_str());
   const int minor = numbers.size() < 2 ? 0 : std::atoi(numbers[1].c_str());
-  if (major == kMajor && facts.knows(minor)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("PyTorch ", release, " ", facts.otherwise));
+  const bool is_newer = major > kMajor || (major == kMajor && minor > facts.last_minor);
+  if (is_newer && wish.try_newer) return absl::OkStatus();
+  if (!is_newer && major == kMajor && minor >= facts.first_minor) return absl::OkStatus();
+  const char* advice = is_newer ? "; --adapter-try tries it." : ".";
+  return absl::FailedPreconditionError(
+      absl::StrCat("PyTorch ", release, " ", facts.otherwise, advice));
 }
 
 }  // namespace
@@ -249,15 +298,18 @@ absl::StatusOr<std::string> AdapterFolder(const std::string& wanted) {
 }
 
 absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::string& sources,
-                                    const std::string& folder, AdapterKind kind) {
-  const absl::Status release = CheckRelease(torch.release, kind);
+                                    const std::string& folder, const AdapterWish& wish) {
+  const absl::Status release = CheckRelease(torch.release, wish);
   if (!release.ok()) return release;
-  const std::vector<fs::path> files = SourceFiles(sources, kind);
+  const std::vector<fs::path> files = SourceFiles(sources, wish.kind);
   if (files.empty()) {
     return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", sources,
                                             ": build or install vramstow again."));
   }
-  uint64_t hash = 0xcbf29ce484222325U;
+  if (const std::string shipped = ShippedAdapter(torch, sources, wish.kind); !shipped.empty()) {
+    return Adapter{shipped, true, ""};
+  }
+  uint64_t hash = kHashStart;
   for (const fs::path& file : files) AddTo(&hash, ReadFile(file));
   for (const char* part :
        {"lib/libc10_cuda.so", "include/c10/cuda/CUDACachingAllocator.h",
@@ -268,30 +320,55 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
   Adapter adapter;
   adapter.compiler = FindCompiler();
   const std::string stem =
-      absl::StrCat(FactsOf(kind).prefix, torch.release, "-", absl::Hex(hash), "-");
+      absl::StrCat(FactsOf(wish.kind).prefix, torch.release, "-", absl::Hex(hash), "-");
   if (adapter.compiler.empty()) {
     // One that was compiled when there was a compiler is as good.
     for (const std::string& known : ListAdapters(folder)) {
       if (fs::path(known).filename().string().starts_with(stem)) return Adapter{known, true, ""};
     }
-    return absl::FailedPreconditionError(
-        "there is no C++ compiler here to build the adapter with (c++, g++ or clang++).");
+    return absl::FailedPreconditionError(kNoCompiler);
   }
-  uint64_t compiler = 0xcbf29ce484222325U;
+  uint64_t compiler = kHashStart;
   AddTo(&compiler, CompilerMark(adapter.compiler));
   adapter.path = absl::StrCat(folder, "/", stem, absl::Hex(compiler), kSuffix);
   adapter.built = access(adapter.path.c_str(), R_OK) == 0;
   return adapter;
 }
 
+bool WantsNewerTried(const char* value) {
+  return value != nullptr &&
+         (absl::string_view(value) == "1" || absl::EqualsIgnoreCase(value, "on") ||
+          absl::EqualsIgnoreCase(value, "yes") || absl::EqualsIgnoreCase(value, "true"));
+}
+
+std::string ShippedAdapter(const TorchInstallation& torch, const std::string& sources,
+                           AdapterKind kind) {
+  const fs::path file =
+      fs::path(sources).parent_path() / kShippedFolder / ShippedName(torch, sources, kind);
+  return access(file.c_str(), R_OK) == 0 ? file.string() : "";
+}
+
+absl::StatusOr<Adapter> CompileShipped(const TorchInstallation& torch, const std::string& sources,
+                                       const std::string& folder, const AdapterWish& wish) {
+  const absl::Status release = CheckRelease(torch.release, wish);
+  if (!release.ok()) return release;
+  Adapter adapter = {absl::StrCat(folder, "/", ShippedName(torch, sources, wish.kind)), true,
+                     FindCompiler()};
+  if (adapter.compiler.empty()) return absl::FailedPreconditionError(kNoCompiler);
+  if (access(adapter.path.c_str(), R_OK) == 0) return adapter;
+  const absl::Status status = Compile(torch, sources, wish.kind, adapter, /*shipped=*/true);
+  if (!status.ok()) return status;
+  return adapter;
+}
+
 std::string TorchFileOf(const std::string& adapter) { return adapter + ".folder"; }
 
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
-                                     const std::string& folder, AdapterKind kind) {
-  auto adapter = FindAdapter(torch, sources, folder, kind);
+                                     const std::string& folder, const AdapterWish& wish) {
+  auto adapter = FindAdapter(torch, sources, folder, wish);
   if (!adapter.ok()) return adapter;
   if (adapter->built) {
-    NoteTorch(torch, *adapter);
+    if (fs::path(adapter->path).parent_path() == folder) NoteTorch(torch, *adapter);
     return adapter;
   }
   // Ranks of one job come here at the same time: one builds, the others find it done.
@@ -299,7 +376,9 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
   const int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor >= 0) flock(descriptor, LOCK_EX);
   absl::Status status = absl::OkStatus();
-  if (access(adapter->path.c_str(), R_OK) != 0) status = Compile(torch, sources, kind, *adapter);
+  if (access(adapter->path.c_str(), R_OK) != 0) {
+    status = Compile(torch, sources, wish.kind, *adapter, /*shipped=*/false);
+  }
   if (descriptor >= 0) close(descriptor);
   if (!status.ok()) return status;
   NoteTorch(torch, *adapter);
@@ -308,7 +387,7 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
 }
 
 std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder,
-                                            AdapterKind kind) {
+                                            const AdapterWish& wish) {
   std::vector<ReadyAdapter> ready;
   for (const std::string& known : ListAdapters(folder)) {
     const std::string torch_folder = ReadFile(TorchFileOf(known));
@@ -316,7 +395,7 @@ std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const st
     const auto torch = FindTorch(torch_folder);
     if (!torch.ok()) continue;
     // Another release may lie there by now, or this vramstow have another adapter.
-    const auto adapter = FindAdapter(*torch, sources, folder, kind);
+    const auto adapter = FindAdapter(*torch, sources, folder, wish);
     if (adapter.ok() && adapter->built && adapter->path == known) {
       ready.push_back({torch_folder, known});
     }

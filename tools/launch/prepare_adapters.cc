@@ -15,7 +15,9 @@ namespace {
 
 // Pairs of lines: the folder of a PyTorch, and its adapter; without one where it was said why not.
 constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
+constexpr char kTry[] = "VRAMSTOW_ADAPTER_TRY";
 constexpr char kObservers[] = VRAMSTOW_TORCH_OBSERVER_VARIABLE;
+constexpr char kCensuses[] = VRAMSTOW_TORCH_CENSUS_VARIABLE;
 
 std::string ValueOf(const Environment& environment, std::string_view name) {
   const char* value = environment.Get(name);
@@ -27,13 +29,15 @@ void AddPair(const std::string& torch_folder, const std::string& adapter, std::s
 }
 
 absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std::string& sources,
-                                     const std::string& wanted_folder) {
+                                     const std::string& wanted_folder, bool try_newer) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return torch.status();
+  const std::string shipped = ShippedAdapter(*torch, sources, AdapterKind::kAllocator);
+  if (!shipped.empty()) return shipped;
   const auto folder = AdapterFolder(wanted_folder);
   if (!folder.ok()) return folder.status();
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = BuildAdapter(*torch, sources, *folder, AdapterKind::kAllocator);
+  const auto adapter = BuildAdapter(*torch, sources, *folder, {AdapterKind::kAllocator, try_newer});
   if (!adapter.ok()) return adapter.status();
   return adapter->path;
 }
@@ -43,17 +47,28 @@ void AddReady(const Installation& installation, const Environment& environment, 
               const std::string& known, std::string* pairs) {
   const std::string folder = ExistingAdapterFolder(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
   if (folder.empty()) return;
-  for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder, kind)) {
+  const AdapterWish wish = {kind, WantsNewerTried(environment.Get(kTry))};
+  for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder, wish)) {
     if (ready.torch_folder != known) AddPair(ready.torch_folder, ready.path, pairs);
   }
+}
+
+// What an outer run found out comes first.
+void SetReady(const Installation& installation, AdapterKind kind, const char* variable,
+              Environment* environment) {
+  std::string pairs = ValueOf(*environment, variable);
+  AddReady(installation, *environment, kind, "", &pairs);
+  if (!pairs.empty()) environment->Set(variable, pairs);
 }
 
 }  // namespace
 
 void PrepareObservers(const Installation& installation, Environment* environment) {
-  std::string pairs = ValueOf(*environment, kObservers);
-  AddReady(installation, *environment, AdapterKind::kObserver, "", &pairs);
-  if (!pairs.empty()) environment->Set(kObservers, pairs);
+  SetReady(installation, AdapterKind::kObserver, kObservers, environment);
+}
+
+void PrepareCensuses(const Installation& installation, Environment* environment) {
+  SetReady(installation, AdapterKind::kCensus, kCensuses, environment);
 }
 
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
@@ -65,7 +80,8 @@ std::string PrepareAdapters(const Installation& installation, const std::string&
   std::string pairs = ValueOf(*environment, kAdapters);
   std::string why;
   if (!linked.empty()) {
-    const auto adapter = BuildFor(linked, installation.adapter_sources, wanted_folder);
+    const auto adapter = BuildFor(linked, installation.adapter_sources, wanted_folder,
+                                  WantsNewerTried(environment->Get(kTry)));
     if (!adapter.ok()) why = std::string(adapter.status().message());
     AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
   }

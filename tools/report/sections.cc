@@ -105,6 +105,24 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   return text;
 }
 
+// Who held it, the most first.
+std::string HoldersInWords(const OutOfMemoryFacts& failure) {
+  constexpr size_t kMostTold = 8;
+  if (!failure.bytes_without_holder.has_value()) return "";
+  std::string text = "  held by:\n";
+  for (size_t i = 0; i < std::min(failure.holders.size(), kMostTold); ++i) {
+    const HolderFacts& one = failure.holders[i];
+    absl::StrAppend(&text, "    ", Bytes(one.amount.bytes), " in ", Count(one.amount.blocks),
+                    one.amount.blocks == 1 ? " block: " : " blocks: ", Printable(one.holder), " (",
+                    Printable(one.about), ")\n");
+  }
+  if (*failure.bytes_without_holder > 0) {
+    absl::StrAppend(&text, "    ", Bytes(*failure.bytes_without_holder),
+                    " of tensors: no object of Python's was found\n");
+  }
+  return text;
+}
+
 // What was live, what was lacking, and what would have brought it.
 std::string DemandStory(const OutOfMemoryFacts& failure) {
   const DemandFacts& demand = failure.demand;
@@ -128,6 +146,7 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
                              : "; without it the request would still not fit",
                     "\n");
   }
+  absl::StrAppend(&text, HoldersInWords(failure));
   return text;
 }
 

@@ -148,16 +148,25 @@ std::string BeforePeakSection(const Facts& facts, const TextStyle& style) {
   return text + table.Text(2) + AndMore(before.changes.size() - rows);
 }
 
+// By what iterations were found.
+std::string WayFound(const IterationsFacts& iterations) {
+  if (iterations.found_by == "marks") {
+    return absl::StrCat("the marks \"", Printable(iterations.mark), "\"");
+  }
+  if (iterations.found_by == "optimizer_steps") return "steps of the optimizer";
+  if (iterations.found_by == "backward_passes") return "backward passes";
+  if (iterations.found_by == "forward_passes") return "forward passes of the model";
+  return iterations.found_by == "loop" ? "lines that go back" : "what recurs";
+}
+
 std::string IterationSection(const Facts& facts) {
   const IterationsFacts& iterations = facts.iterations;
   if (iterations.list.empty()) {
     return iterations.why_not.empty() ? "" : "None found: " + iterations.why_not + "\n";
   }
   std::string text = absl::StrCat(Counted(iterations.count, "iteration"), ", by ");
-  text += iterations.found_by == "marks"
-              ? absl::StrCat("the marks \"", Printable(iterations.mark), "\"")
-          : facts.kind == "stow" ? std::string("what recurs")
-                                 : std::string("what recurs (or layers within one)");
+  text += WayFound(iterations);
+  if (!iterations.is_sure) text += " (not sure: they may be layers or parts of one)";
   text += absl::StrFormat("; what is live between them changes by %s each\n",
                           Signed(iterations.growth_bytes));
   Table table(

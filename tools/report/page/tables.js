@@ -168,8 +168,14 @@ function failurePanel(facts) {
     ['The process had', 'n', (row) => bytesText(row.allocated_bytes)],
     ['Free on the device', 'n', (row) => bytesText(row.free_bytes)],
     ['Free in one piece', 'n', (row, i) => figure(`out_of_memory.${i}.largest_free_range_bytes`, row.largest_free_range_bytes, bytesText(row.largest_free_range_bytes))],
+    ['Held by', 'wide', (row) => holdersText(row)],
     ['Why that piece was not larger', 'wide', (row) => failureStory(row)],
   ], failures.slice(0, 20)));
+}
+
+function holdersText(row) {
+  const holders = (row.holders || []).slice(0, 4);
+  return holders.map((one) => `${one.holder}: ${bytesText(one.bytes)}`).join('; ');
 }
 
 function failureStory(row) {

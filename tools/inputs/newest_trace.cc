@@ -1,0 +1,41 @@
+#include "tools/inputs/newest_trace.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+
+#include "absl/status/status.h"
+
+namespace vramstow {
+namespace {
+
+bool IsCopy(std::string_view name) {
+  return name.ends_with("-oom.stow") || name.ends_with("-dump.stow");
+}
+
+}  // namespace
+
+absl::StatusOr<NewestTrace> FindNewestTrace(const std::string& folder) {
+  // Ordered by what decides: no copy, then the time.
+  using Rank = std::tuple<bool, std::filesystem::file_time_type>;
+  NewestTrace newest;
+  Rank best;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename();
+    std::error_code unreadable;
+    if (!name.ends_with(".stow") || !entries->is_regular_file(unreadable)) continue;
+    const Rank rank(!IsCopy(name), entries->last_write_time(unreadable));
+    if (newest.count++ > 0 && rank <= best) continue;
+    best = rank;
+    newest.path = folder == "." ? name : entries->path().string();
+  }
+  if (newest.count > 0) return newest;
+  return absl::NotFoundError(
+      "no input, and no trace (.stow) in this folder: name a file, or record one with vramstow run "
+      "-- COMMAND.");
+}
+
+}  // namespace vramstow
