@@ -1,0 +1,86 @@
+"""Each release of the vendor's driver library, and what a process is told by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import questions
+from vendor import HERE, NotToBeHad, Release, fetch, releases
+
+# What one question is answered with: results, numbers of status, names.
+Answer = list[int | str | None]
+
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+VRAMSTOW = BUILD / "bin/vramstow"
+FUNCTIONS = BUILD / "simulator/driver/driver_functions.def"
+SIMULATED = BUILD / "lib/vramstow/simulator/libcuda.so.1"
+# With everything that makes vramstow stand in front of a function.
+PRELOADED = [
+    str(VRAMSTOW), "run", "--no-trace", "--pool=on", "--offload=auto", "--launches=count", "--",
+]  # fmt: skip
+
+
+def functions() -> list[tuple[str, str, int]]:
+    """Name, exported symbol and version of each function in the newest headers."""
+    return questions.functions(FUNCTIONS)
+
+
+@cache
+def folder_of(release: Release) -> Path | str:
+    try:
+        return fetch(release)
+    except NotToBeHad as why:
+        return str(why)
+
+
+@pytest.fixture(params=releases(), ids=lambda release: release.branch)
+def release(request: pytest.FixtureRequest) -> Release:
+    found = folder_of(request.param)
+    if isinstance(found, str):
+        pytest.skip(f"driver {request.param.branch}: {found}")
+    return request.param
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if "VRAMSTOW" not in name}
+    kept.pop("LD_PRELOAD", None)
+    return kept | more
+
+
+def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, Answer]:
+    """What a process of its own is told (questions.py) by this driver library."""
+    command = [sys.executable, str(HERE / "questions.py"), question, str(library)]
+    more = {"VRAMSTOW_FUNCTIONS": str(FUNCTIONS)}
+    if library == SIMULATED:
+        # As on a machine without a card: cuInit finds no device.
+        more |= {"VRAMSTOW_SIMULATE": "h100", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        PRELOADED + command if preloaded else command,
+        env=environment(LD_LIBRARY_PATH=str(library.parent), **more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    answers: dict[str, Answer] = json.loads(done.stdout)
+    return answers
+
+
+@cache
+def told(question: str, release: Release, preloaded: bool = False) -> dict[str, Answer]:
+    folder = folder_of(release)
+    assert isinstance(folder, Path)
+    return ask(question, folder / "libcuda.so.1", preloaded=preloaded)
+
+
+@cache
+def simulated(question: str) -> dict[str, Answer]:
+    return ask(question, SIMULATED)

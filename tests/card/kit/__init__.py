@@ -1,0 +1,1 @@
+"""What the acceptance kit does, and how it says what came out."""

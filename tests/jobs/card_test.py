@@ -1,0 +1,89 @@
+"""Plain CUDA programs on a simulated card that is as hard to please as a card may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from conftest import PROGRAMS, Rehearsal
+
+Rehearse = Callable[..., Rehearsal]
+POOL = {"VRAMSTOW_POOL": "on", "VRAMSTOW_CHECK": "1"}
+EXPLICIT = POOL | {"VRAMSTOW_OFFLOAD": "explicit,host=1GiB"}
+AUTO = POOL | {"VRAMSTOW_OFFLOAD": "auto,host=1GiB"}
+
+
+# Triton asks for the device pointer of each argument and gives up where that is an error.
+@pytest.mark.parametrize("refused", ["", ",fail=cuPointerGetAttribute:1+:1"])
+def test_a_block_on_the_host_is_a_block_like_others(
+    rehearse: Rehearse, python: str, refused: str
+) -> None:
+    job = rehearse(python, PROGRAMS / "offloaded_pointer.py", card=f"h100{refused}", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+def test_a_driver_that_is_too_new_moves_nothing_by_itself(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(python, PROGRAMS / "offloaded_pointer.py", card="h100,cuda=13.3", env=AUTO)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+    assert "--offload=auto moves nothing by itself here: the driver is of CUDA 13.3" in job.err
+    known = rehearse(python, PROGRAMS / "offloaded_pointer.py", card="h100", env=AUTO)
+    assert known.status == 0 and "by itself" not in known.err
+
+
+# Its thread looks after them every 50 ms, and the driver takes 200 ms to shut down.
+def test_no_call_comes_while_the_driver_shuts_down(rehearse: Rehearse, python: str) -> None:
+    runs = 200 if os.environ.get("VRAMSTOW_LONG") else 3
+    for _ in range(runs):
+        job = rehearse(python, PROGRAMS / "short_run.py", card="h100,exit=strict", env=EXPLICIT)
+        assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+def test_a_block_waits_for_streams_of_other_cards(rehearse: Rehearse, python: str) -> None:
+    card = "h100,memory=512MiB,count=2"
+    job = rehearse(python, PROGRAMS / "foreign_stream.py", card=card, env=POOL)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+@pytest.mark.parametrize("other", ["peer", "second"])
+def test_work_of_other_contexts_is_waited_for(rehearse: Rehearse, python: str, other: str) -> None:
+    program = PROGRAMS / "other_context.py"
+    job = rehearse(python, program, other, card="h100,count=2", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+# On virtual cards, and in sandboxes.
+def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = PROGRAMS / "offloaded_pointer.py"
+    job = rehearse(python, program, card="h100,without=shareable", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+    assert "plain driver" not in job.err
+
+
+def test_a_block_that_a_network_card_uses_does_not_move(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(python, PROGRAMS / "held_in_place.py", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+# Memory of the host can be mapped since CUDA 12.2; the attribute that says so came with 12.9.
+def test_a_driver_that_does_not_know_the_attribute_maps_host_memory_all_the_same(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = PROGRAMS / "short_run.py"
+    job = rehearse(python, program, card="h100,cuda=12.4", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+    told = rehearse(python, program, card="h100,cuda=12.4,without=host-vmm", env=EXPLICIT)
+    assert told.status != 0 and "cannot map memory of the host (error 1;" in told.err
+
+
+# Each step of the trial fails once; nothing of it is left behind, and the program goes on.
+@pytest.mark.parametrize("call", ["cuMemCreate", "cuMemMap", "cuMemcpyAsync"])
+def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call: str) -> None:
+    # The pool has reserved its addresses before; what comes first of these is the trial's.
+    card = f"h100,cuda=12.4,fail={call}:1:801"
+    job = rehearse(python, PROGRAMS / "plain_block.py", card=card, env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+    assert "cannot map memory of the host (error 801;" in job.err
+    job.assert_trace_equals_ledger()

@@ -1,0 +1,17 @@
+"""Ends while vramstow's own thread looks after memory that lies on the host."""
+
+import time
+
+import cuda
+
+
+def main() -> None:
+    cuda.start()
+    cuda.allocate(8 << 20)
+    cuda.check(cuda.vramstow.vramstow_offload(None), "vramstow_offload")
+    time.sleep(1.2)  # its next look comes within 50 ms
+    print("done")
+
+
+if __name__ == "__main__":
+    main()
