@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,27 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+
+# What every system with glibc has. Since glibc 2.34 most of them are empty.
+C_LIBRARY = {
+    "libc.so.6",
+    "libdl.so.2",
+    "libm.so.6",
+    "libpthread.so.0",
+    "librt.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
+# What PyTorch brings along, or its process has: for what is loaded beside it.
+BESIDE_TORCH = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libstdc++.so.6", "libgcc_s.so.1"}
+# Each of them is used where it is there, and done without where it is not.
+OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*")}
+# Of the libraries that a host process gets with the preload: what it may see of them.
+VISIBLE = {
+    "libvramstow.so": r"cu[A-Z]\w+|vramstow_\w+|dl(v?sym|open)|VRAMSTOW_[\w.]+",
+    "libvramstow-core.so": "vramstow_core_attach|InitializeInjectionNvtx2",
+    "libvramstow-cupti.so": r"cupti\w+|vramstow_cupti_watch",
+}
 
 # A program with the driver opened by name, as every CUDA runtime does it: takes 48 MiB, gives 16
 # back, and says which of vramstow's files it has mapped.
@@ -86,7 +108,32 @@ def check_binaries(tree: Path) -> None:
             assert folder.encode() not in contents, f"{path.name} has {folder}"
         dynamic = must("readelf", "-dW", path)
         paths = [line for line in dynamic.splitlines() if "RPATH" in line or "RUNPATH" in line]
-        assert all("[$ORIGIN]" in line for line in paths), (path.name, paths)
+        assert all("[$ORIGIN" in line and ":" not in line.split("[")[1] for line in paths), paths
+
+
+def version_of(name: str) -> tuple[int, ...]:
+    return tuple(map(int, name.split("_")[1].split(".")))
+
+
+def check_needs(tree: Path, newest_glibc: str) -> None:
+    """All of it runs on any system with this glibc, and shows a process what is meant only."""
+    for path in binaries(tree):
+        dynamic = must("readelf", "-dW", path)
+        needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
+        foreign = needed - C_LIBRARY
+        if path.parent.name == "compiled-adapters":
+            foreign -= BESIDE_TORCH
+        if path.name in OPTIONAL:
+            foreign = {name for name in foreign if not OPTIONAL[path.name].fullmatch(name)}
+        assert not foreign, (path.name, foreign)
+        versions = set(re.findall(r"Name: (GLIBC_[\d.]+)", must("readelf", "-VW", path)))
+        too_new = {name for name in versions if version_of(name) > version_of(newest_glibc)}
+        assert not too_new, (path.name, too_new)
+        if path.name in VISIBLE:
+            lines = must("nm", "-D", "--defined-only", path).splitlines()
+            shown = {line.split()[2].partition("@")[0] for line in lines}
+            unwanted = [name for name in shown if not re.fullmatch(VISIBLE[path.name], name)]
+            assert shown and not unwanted, (path.name, unwanted)
 
 
 def check_rehearsal(prefix: Path, folder: Path) -> None:
@@ -114,3 +161,20 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed") / "prefix"
     must("cmake", "--install", BUILD, "--strip", "--prefix", folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    ready = os.environ.get("VRAMSTOW_TEST_WHEEL")
+    if ready is not None:
+        return Path(ready)
+    folder = tmp_path_factory.mktemp("wheel")
+    made = subprocess.run(
+        (ROOT / "setup/wheel", "--to", folder),
+        cwd=ROOT,
+        check=False,
+        text=True,
+        capture_output=True,
+    )
+    assert made.returncode == 0, made.stderr[-3000:]
+    return Path(made.stdout.strip())

@@ -44,12 +44,8 @@ def test_what_it_says_of_itself(package: Path) -> None:
 
 def test_it_depends_on_what_it_links(package: Path) -> None:
     depends = {re.split(r"[ (|]", name.strip())[0] for name in field(package, "Depends").split(",")}
-    assert {"libc6", "libstdc++6", "libdw1", "libzip4", "zlib1g"} <= depends
-    assert any(name.startswith("libabsl") for name in depends)
-    # Of libunwind the package has a private copy, which needs a library of its own.
-    assert "liblzma5" in depends and "libunwind8" not in depends
-    # What the simulator brings itself, and what only a build needs.
-    assert not {name for name in depends if "cuda" in name or "nvidia" in name or "-dev" in name}
+    # All else is linked into it. Its copy of libunwind needs a library, which every Debian has.
+    assert depends == {"libc6", "liblzma5"}
     # All of it is here, for the build linked it.
     must("dpkg", "--simulate", "--force-not-root", "--install", package)
 

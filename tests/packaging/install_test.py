@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, check_binaries, check_rehearsal, must, run
+from conftest import ROOT, binaries, check_binaries, check_needs, check_rehearsal, must, run
 
 VERSION = re.search(
     r"VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text().split("project(")[1]
@@ -59,6 +60,26 @@ def test_nothing_installed_knows_where_it_was_built(prefix: Path) -> None:
     check_binaries(prefix)
     for path in prefix.rglob("*.cmake"):
         assert str(ROOT) not in path.read_text(), path
+
+
+def test_it_needs_the_c_library_only(prefix: Path) -> None:
+    # Of the machine that it was built on: setup/wheel builds for an older one.
+    newest = os.confstr("CS_GNU_LIBC_VERSION")
+    assert newest is not None
+    check_needs(prefix, newest.replace("glibc ", "GLIBC_"))
+
+
+def test_what_it_needs_beyond_that_is_found_out(tmp_path: Path) -> None:
+    source = "#include <zlib.h>\nint main(void) { return zlibVersion() == 0; }\n"
+    (tmp_path / "program.c").write_text(source)
+    must("gcc", "program.c", "-lz", "-o", "program", cwd=tmp_path)
+    assert list(binaries(tmp_path)) == [tmp_path / "program"]
+    with pytest.raises(AssertionError, match=r"libz\.so"):
+        check_needs(tmp_path, "GLIBC_99")
+    must("gcc", "program.c", "-Wl,-Bstatic", "-lz", "-Wl,-Bdynamic", "-o", "program", cwd=tmp_path)
+    check_needs(tmp_path, "GLIBC_99")
+    with pytest.raises(AssertionError, match="GLIBC_2"):
+        check_needs(tmp_path, "GLIBC_2.0")
 
 
 def test_an_installation_can_be_moved(prefix: Path, tmp_path: Path) -> None:

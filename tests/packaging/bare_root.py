@@ -1,0 +1,91 @@
+"""A bare root file system of a Debian release, made by debootstrap, in which commands are run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+# Mounts that end with the command; then the command, as this user, with a bare environment.
+ENTER = r"""
+root=$1; user=$2; shift 2
+mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+  mount -t tmpfs tmpfs "$root/dev/shm" && exec chroot --userspec="$user" "$root" "$@"
+"""
+# What Python's package manager has from the machine, however that is set up.
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+PIP_SETTINGS = ("/etc/pip.conf", str(CERTIFICATES), "/etc/resolv.conf", "/etc/hosts")
+
+
+def why_not() -> str | None:
+    """Why no root can be made here; None: it can."""
+    if os.geteuid() != 0:
+        return "only root can make a root file system and enter it"
+    for name in ("debootstrap", "unshare", "chroot"):
+        if shutil.which(name) is None:
+            return f"{name} is not installed (setup/packages-long.txt)"
+    return None
+
+
+def mirror() -> str:
+    """Where this machine has Debian's packages from."""
+    here = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    wanted = ("Created-By: Packages", f"Codename: {here}", "Component: main")
+    command = ("apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted)
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return listed[0] if listed else ""
+
+
+class BareRoot:
+    """The folder of one release; `python3` is all that it has beside the smallest Debian."""
+
+    def __init__(self, release: str, folder: Path) -> None:
+        self.release = release
+        self.folder = folder / release
+
+    def make(self) -> str | None:
+        """Makes it, unless it is there; returns why it could not be made."""
+        done = self.folder / ".made"
+        if done.exists():
+            return None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        wanted = "--include=python3,python3-venv,ca-certificates"
+        command = ("debootstrap", "--variant=minbase", wanted, self.release, self.folder, mirror())
+        made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+        if made.returncode != 0:
+            return f"debootstrap of {self.release} failed: {made.stdout[-300:]}{made.stderr[-300:]}"
+        for name in PIP_SETTINGS:
+            if Path(name).exists():
+                (self.folder / name[1:]).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(name, self.folder / name[1:])
+        users = self.folder / "etc/passwd"
+        users.write_text(users.read_text() + "plain:x:1000:1000::/home/plain:/bin/sh\n")
+        home = self.folder / "home/plain"
+        home.mkdir(parents=True)
+        os.chown(home, 1000, 1000)
+        done.touch()
+        return None
+
+    def run(
+        self, user: str, *command: str, timeout: float = 300, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs the command as `root` or `plain`, in that user's home."""
+        home = "/root" if user == "root" else "/home/plain"
+        number = "0:0" if user == "root" else "1000:1000"
+        environment = {"PATH": "/opt/job/bin:/usr/bin:/bin", "HOME": home, "PWD": home}
+        environment |= {
+            name: value for name, value in os.environ.items() if name.startswith("PIP_")
+        }
+        inside = ("/usr/bin/env", f"--chdir={home}", *command)
+        entered = ("unshare", "--mount", "--pid", "--fork", "bash", "-c", ENTER, "enter")
+        return subprocess.run(
+            (*entered, str(self.folder), number, *inside),
+            env=environment | {"PATH": environment["PATH"] + ":/usr/sbin:/sbin"} | more,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )

@@ -1,0 +1,181 @@
+"""The wheel on bare systems: Debian 11, 12 and 13 with Python, pip's torch, and nothing else.
+
+VRAMSTOW_TEST_WHEEL names a wheel that setup/wheel made, VRAMSTOW_TEST_ROOTS a folder in which the
+root file systems are kept from one run to the next (some 6 GB each).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import bare_root
+import pytest
+from bare_root import BareRoot
+from conftest import ROOT, check_binaries, check_needs, must
+
+# Debian 11's Python has no newer PyTorch, and the wheel has no adapters for that one.
+SYSTEMS = {"bookworm": "2.15.0", "trixie": "2.15.0", "bullseye": "2.8.0"}
+COMPILED = "2.15.0"
+USERS = ("root", "plain")
+MOST_BYTES = 40 << 20
+
+JOB = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8))
+model = model.cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(3):
+    loss = model(torch.randn(64, 256, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(f"step {step}: {loss.item():.4f}")
+"""
+# Asks its own pool, by the program.
+ASKING = (
+    JOB
+    + """
+import os, subprocess
+asked = ["vramstow", "ctl", str(os.getpid()), "stats"]
+print(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+"""
+)
+
+
+@pytest.fixture(scope="session", params=SYSTEMS)
+def system(
+    request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> BareRoot:
+    """A bare system with /opt/job: an environment with the wheel and torch."""
+    why = bare_root.why_not()
+    if why is not None:
+        pytest.skip(why)
+    kept = os.environ.get("VRAMSTOW_TEST_ROOTS")
+    root = BareRoot(request.param, Path(kept) if kept else tmp_path_factory.mktemp("roots"))
+    why = root.make()
+    if why is not None:
+        pytest.skip(why)
+    shutil.copy(wheel, root.folder / "opt" / wheel.name)
+    job = root.folder / "opt/job.py"
+    job.write_text(JOB)
+    (root.folder / "opt/asking.py").write_text(ASKING)
+    if not (root.folder / "opt/job/.torch").exists():
+        assert root.run("root", "python3", "-m", "venv", "/opt/job").returncode == 0
+        torch = f"torch=={SYSTEMS[root.release]}"
+        got = root.run("root", "pip", "install", "-q", "--no-cache-dir", torch, timeout=3000)
+        if got.returncode != 0:
+            pytest.skip(f"{torch} cannot be installed from here: {got.stderr[-300:]}")
+        (root.folder / "opt/job/.torch").touch()
+    install = ("pip", "install", "-q", "--no-deps", "--force-reinstall", f"/opt/{wheel.name}")
+    got = root.run("root", *install)
+    assert got.returncode == 0, got.stderr
+    return root
+
+
+def test_the_wheel_is_small_tagged_and_needs_glibc_2_31_only(wheel: Path, tmp_path: Path) -> None:
+    assert wheel.name.endswith("-py3-none-manylinux_2_31_x86_64.whl")
+    assert wheel.stat().st_size <= MOST_BYTES
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    check_needs(tmp_path, "GLIBC_2.31")
+    check_binaries(tmp_path / "vramstow/native")
+
+
+def test_nothing_that_was_seen_here_is_a_compiler(system: BareRoot) -> None:
+    for name in ("c++", "g++", "clang++", "gcc", "cc"):
+        assert system.run("root", "sh", "-c", f"command -v {name}").returncode != 0
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_job_is_rehearsed_and_explained(system: BareRoot, user: str) -> None:
+    folder = Path(system.run(user, "mktemp", "-d").stdout.strip())
+    command = ("vramstow", "run", "--simulate=h200", f"--trace-dir={folder}", "--")
+    ran = system.run(user, *command, "python", "/opt/job.py")
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split(":")[0] for line in ran.stdout.splitlines()] == [
+        "step 0",
+        "step 1",
+        "step 2",
+    ]
+    assert "REHEARSAL" in ran.stderr
+    ready = SYSTEMS[system.release] == COMPILED
+    missing = [line for line in ran.stderr.splitlines() if "C++ compiler" in line]
+    # Without a compiler one line for each library says what is missed.
+    assert (missing == []) if ready else (len(missing) == 2), ran.stderr
+    [written] = (system.folder / str(folder)[1:]).glob("*.stow")
+    trace = folder / written.name
+    told = system.run(user, "vramstow", "analyze", str(trace))
+    assert told.returncode == 0 and ("PyTorch's tensors" in told.stdout) == ready, told.stdout
+    if ready:
+        assert "step 0: nan" not in ran.stdout and "tensor" in told.stdout
+    page = folder / "report.html"
+    report = system.run(user, "vramstow", "report", str(trace), "-o", str(page))
+    assert report.returncode == 0, report.stderr
+    assert (system.folder / str(page)[1:]).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_the_pool_serves_and_is_asked(system: BareRoot, user: str) -> None:
+    if SYSTEMS[system.release] != COMPILED:
+        pytest.skip("the wheel has no adapter for this PyTorch")
+    command = ("vramstow", "run", "--simulate=h200", "--pool=on", "--no-trace", "--")
+    ran = system.run(user, *command, "python", "/opt/asking.py")
+    assert ran.returncode == 0, ran.stderr
+    assert "allocated" in ran.stdout
+    # Torch's tensors, not its segments, come from the pool.
+    assert "segments" not in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_the_doctor_finds_nothing_that_the_wheel_lacks(system: BareRoot, user: str) -> None:
+    asked = system.run(user, "vramstow", "doctor", "--simulate=h200", "--json")
+    found = json.loads(asked.stdout)["findings"]
+    broken = {finding["id"] for finding in found if finding["verdict"] == "broken"}
+    assert broken == (set() if SYSTEMS[system.release] == COMPILED else {"python.adapter"}), found
+
+
+def test_the_wheel_needs_no_torch(system: BareRoot) -> None:
+    assert system.run("plain", "python3", "-c", "import torch").returncode == 0
+    bare = system.run("plain", "/usr/bin/python3", "-c", "import torch")
+    assert bare.returncode != 0
+    helped = system.run("plain", "vramstow", "--help")
+    assert helped.returncode == 0 and "Shows, pools and moves" in helped.stdout
+    wrong = system.run("plain", "vramstow", "run", "--simulat=h200", "--", "true")
+    assert wrong.returncode == 2 and "--simulat" in wrong.stderr
+
+
+@pytest.mark.parametrize("release", [name for name in SYSTEMS if name != "bullseye"])
+def test_the_debian_package_runs_there(release: str, tmp_path: Path) -> None:
+    """The package is built on Debian 12, and says so: it runs there and on what is newer."""
+    why = bare_root.why_not()
+    if why is not None:
+        pytest.skip(why)
+    kept = os.environ.get("VRAMSTOW_TEST_ROOTS")
+    root = BareRoot(release, Path(kept) if kept else tmp_path)
+    why = root.make()
+    if why is not None:
+        pytest.skip(why)
+    build = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
+    must("cpack", "-G", "DEB", "--config", build / "CPackConfig.cmake", "-B", tmp_path / "made")
+    [package] = (tmp_path / "made").glob("*.deb")
+    shutil.copy(package, root.folder / "tmp/vramstow.deb")
+    installed = root.run(
+        "root",
+        "/usr/bin/dpkg",
+        "--install",
+        "/tmp/vramstow.deb",
+        PATH="/usr/sbin:/usr/bin:/sbin:/bin",
+    )
+    assert installed.returncode == 0, installed.stderr
+    try:
+        asked = root.run("plain", "/usr/bin/vramstow", "doctor", "--simulate=h200", "--json")
+        assert asked.stdout.count("a preloaded process is seen") == 1, asked.stderr
+    finally:
+        root.run(
+            "root", "/usr/bin/dpkg", "--purge", "vramstow", PATH="/usr/sbin:/usr/bin:/sbin:/bin"
+        )
