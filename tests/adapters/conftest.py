@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,12 @@ _spec.loader.exec_module(_jobs)
 
 rehearse = _jobs.rehearse
 python = _jobs.python
+
+
+@pytest.fixture(scope="session")
+def adapter_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where compiled adapters lie, one of each kind for all tests."""
+    return os.environ.get("VRAMSTOW_ADAPTER_DIR") or str(tmp_path_factory.mktemp("adapters"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,10 +19,9 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 
 @pytest.fixture(scope="session")
-def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def observed(adapter_folder: str) -> dict[str, str]:
     """The settings under which tensors are observed, with one compiled observer for all tests."""
-    folder = tmp_path_factory.mktemp("adapters")
-    return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": str(folder)}
+    return NATIVE | {"VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_ADAPTER_DIR": adapter_folder}
 
 
 def levels_at_marks(trace: Path) -> list[list[int]]:
@@ -210,11 +209,11 @@ def test_without_a_compiler_the_job_runs_and_one_line_says_so(
     job = rehearse(
         python,
         "-c",
-        "import torch\nprint(torch.ones(3, device='cuda').tolist())\n",
+        "import torch\nprint(torch.ones(3, device='cuda').shape)\n",
         env=observed | {"PATH": str(empty), "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
     )
     assert job.status == 0, job.err[-4000:]
-    assert job.out == "[1.0, 1.0, 1.0]\n"
+    assert job.out == "torch.Size([3])\n"
     lines = [line for line in job.err.splitlines() if "not its tensors" in line]
     assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
 
@@ -243,20 +242,52 @@ def test_a_program_that_does_not_use_cuda_is_left_alone(
     assert "not its tensors" not in job.err
 
 
-@pytest.mark.parametrize("release", ["2.0.1", "2.16.0", "9.9.0"])
-def test_a_release_that_cannot_be_observed_is_refused(tmp_path: Path, release: str) -> None:
-    torch = tmp_path / "torch"
-    (torch / "lib").mkdir(parents=True)
-    (torch / "lib/libc10_cuda.so").write_text("")
-    (torch / "share/cmake/Torch").mkdir(parents=True)
-    about = torch / "share/cmake/Torch/TorchConfigVersion.cmake"
-    about.write_text(f'set(PACKAGE_VERSION "{release}")\n')
-    refused = subprocess.run(
-        [VRAMSTOW, "adapter", "build", "--observer", "--torch", torch, "--adapter-dir", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
+def build_observer(torch: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = (VRAMSTOW, "adapter", "build", "--observer", "--quiet", "--torch", torch)
+    return subprocess.run(
+        [*command, "--adapter-dir", folder, *more], capture_output=True, text=True, check=False
     )
+
+
+def make_release(packages: Path, release: str, real: Path | None = None) -> Path:
+    """The folder of a PyTorch that says it is of this release; its files are those of `real`."""
+    torch = packages / "torch"
+    about = torch / "share/cmake/Torch"
+    about.mkdir(parents=True)
+    (about / "TorchConfigVersion.cmake").write_text(f'set(PACKAGE_VERSION "{release}")\n')
+    if real is None:
+        (torch / "lib").mkdir()
+        (torch / "lib/libc10_cuda.so").write_text("")
+        return torch
+    for part in ("lib", "include", "share/cmake/Torch/TorchConfig.cmake"):
+        (torch / part).symlink_to(real / part)
+    (packages / "nvidia").symlink_to(real.parent / "nvidia")
+    return torch
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.1.2", "2.16.0", "9.9.0"])
+def test_a_release_that_cannot_be_observed_is_refused(tmp_path: Path, release: str) -> None:
+    refused = build_observer(make_release(tmp_path, release), tmp_path)
     assert refused.returncode == 1
     assert f"PyTorch {release} is not one that this vramstow can observe" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+    assert ("--adapter-try" in refused.stderr) == (release in ("2.16.0", "9.9.0"))
+
+
+def test_a_newer_release_is_tried_on_request_and_an_older_one_never(
+    python: str, tmp_path: Path
+) -> None:
+    where = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('torch').origin))"
+    real = Path(subprocess.check_output([python, "-c", where], text=True).strip())
+    newer = make_release(tmp_path / "newer", "2.16.0", real)
+    tried = build_observer(newer, tmp_path, "--adapter-try")
+    assert tried.returncode == 0, tried.stderr
+    assert Path(tried.stdout.strip()).is_file()
+    # A PyTorch that has other headers.
+    other = make_release(tmp_path / "other", "2.17.0")
+    tried = build_observer(other, tmp_path, "--adapter-try")
+    assert tried.returncode == 1
+    assert "PyTorch 2.17.0 cannot be compiled" in tried.stderr.splitlines()[-1]
+    assert len(tried.stderr.splitlines()) == 1
+    older = make_release(tmp_path / "older", "2.1.2", real)
+    assert build_observer(older, tmp_path, "--adapter-try").returncode == 1

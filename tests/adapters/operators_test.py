@@ -51,7 +51,7 @@ def test_tensors_have_the_operator_and_the_module_that_made_them(
     assert any(row[0].startswith("aten::_foreach") and row[1:] == ("", "") for row in said), said
     facts = job.analysis()
     backward = [row["site"] for row in facts["by_site"] if row["site"].startswith("backward of")]
-    assert any(site.endswith(" in Decoder.blocks.0.gate") for site in backward), backward
+    assert any(site.endswith(" in Decoder.blocks.*.gate") for site in backward), backward
 
 
 def test_without_stacks_nothing_is_said(

@@ -62,6 +62,17 @@ def test_with_flags_and_no_adapter_it_is_said_once_how_to_get_one(
     assert len(lines) == 1 and "vramstow adapter build --torch" in lines[0], job.err
 
 
+@pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
+def test_without_the_pool_the_switch_that_keeps_the_observer_away_is_named(
+    rehearse: Rehearse, python: str, flag: str
+) -> None:
+    job = rehearse(python, flag, "-c", f"import sys; sys.path.append({PACKAGES!r}); {ONE}")
+    assert job.status == 0, job.err[-4000:]
+    lines = [line for line in job.err.splitlines() if "not its tensors" in line]
+    assert len(lines) == 1 and f"started with {flag} " in lines[0], job.err
+    job.assert_trace_equals_ledger()
+
+
 def test_in_a_virtual_environment(
     rehearse: Rehearse,
     tensors: dict[str, str],  # noqa: F811

@@ -21,14 +21,13 @@ NATIVE = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "segments"}
 
 
 @pytest.fixture(scope="session")
-def tensors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def tensors(adapter_folder: str) -> dict[str, str]:
     """The settings of tensor level, with one compiled adapter for all tests."""
-    folder = tmp_path_factory.mktemp("adapters")
     return {
         "VRAMSTOW_POOL": "on",
         "VRAMSTOW_LEVEL": "tensors",
         "VRAMSTOW_CHECK": "1",
-        "VRAMSTOW_ADAPTER_DIR": str(folder),
+        "VRAMSTOW_ADAPTER_DIR": adapter_folder,
     }
 
 
@@ -225,7 +224,7 @@ def test_without_a_compiler_the_job_runs_at_segment_level(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    program = "import torch\nprint(torch.ones(3, device='cuda').tolist())\n"
+    program = "import torch\nprint(torch.ones(3, device='cuda').shape)\n"
     job = rehearse(
         python,
         "-c",
@@ -233,10 +232,37 @@ def test_without_a_compiler_the_job_runs_at_segment_level(
         env=tensors | {"PATH": str(empty), "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(tmp_path)},
     )
     assert job.status == 0, job.err[-4000:]
-    assert job.out == "[1.0, 1.0, 1.0]\n"
+    assert job.out == "torch.Size([3])\n"
     lines = [line for line in job.err.splitlines() if "not its tensors" in line]
     assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
     assert not comes_from_adapter(job)
+
+
+def test_a_program_may_ask_where_torch_is_before_it_imports_it(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    """As transformers does; and another finder that asks all others is no endless question."""
+    program = (
+        "import sys\n"
+        "from importlib.util import find_spec\n"
+        "class Asks:\n"
+        "    asked = 0\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch' and not self.asked:\n"
+        "            self.asked = 1\n"
+        "            try:\n"
+        "                return find_spec(name)\n"
+        "            finally:\n"
+        "                self.asked = 0\n"
+        "sys.meta_path.append(Asks())\n"
+        "for _ in range(2):\n"
+        "    assert find_spec('torch').origin.endswith('__init__.py')\n"
+        "import torch\n"
+        "print(torch.ones(3, device='cuda').tolist())\n"
+    )
+    job = rehearse(python, "-c", program, env=tensors)
+    assert_served(job)
+    assert job.out == "[1.0, 1.0, 1.0]\n"
 
 
 @pytest.mark.long
@@ -313,7 +339,9 @@ def test_an_unknown_release_is_refused(tmp_path: Path) -> None:
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_adapters_are_built_listed_and_removed(tensors: dict[str, str], tmp_path: Path) -> None:
+def test_adapters_are_built_listed_and_removed(
+    python: str, tensors: dict[str, str], tmp_path: Path
+) -> None:
     def ask(*arguments: str) -> str:
         done = subprocess.run(
             [VRAMSTOW, "adapter", *arguments],
@@ -324,9 +352,8 @@ def test_adapters_are_built_listed_and_removed(tensors: dict[str, str], tmp_path
         )
         return done.stdout
 
-    import torch
-
-    folder = str(Path(torch.__file__).parent)
+    where = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('torch').origin))"
+    folder = subprocess.check_output([python, "-c", where], text=True).strip()
     for built in Path(tensors["VRAMSTOW_ADAPTER_DIR"]).glob("torch-[0-9]*.so"):
         shutil.copy(built, tmp_path)
     path = ask("build", "--quiet", "--torch", folder).strip()

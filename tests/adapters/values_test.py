@@ -27,8 +27,10 @@ def test_operations_on_small_tensors_give_what_the_cpu_gives(
     job = rehearse(python, PROGRAMS / "run_operations.py", card=CARD, timeout=600)
     assert job.status == 0, job.err[-4000:]
     found: dict[str, str] = json.loads(job.out.splitlines()[-1])
-    assert len(found) >= 300
-    wrong = {name: why for name, why in found.items() if why and name not in REFUSED}
+    # Older releases have no CPU kernels for some types.
+    compared = {name: why for name, why in found.items() if not why.startswith("not on the CPU: ")}
+    assert len(compared) >= 300
+    wrong = {name: why for name, why in compared.items() if why and name not in REFUSED}
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
@@ -87,6 +89,24 @@ print((x + 1)[:3].tolist(), (x[:3] + 1).tolist())
     job = rehearse(python, "-c", program, card="h200,effects=64KiB,allowance=0")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]", job.out
+
+
+def test_zeros_take_nothing_of_the_allowance(rehearse: Rehearse, python: str) -> None:
+    program = """
+import torch
+gradients = [torch.ones(1 << 20, device="cuda") for _ in range(2)]
+for _ in range(16):
+    gradients[0].zero_()
+    torch._foreach_zero_(gradients)
+    fresh = torch.zeros(1 << 20, device="cuda")
+spread = torch.ones(512, 4096, device="cuda")
+spread[:, ::2].zero_()  # with gaps: these are computed
+print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum().item())
+"""
+    job = rehearse(python, "-c", program, card="h200,effects=64KiB,allowance=96MiB")
+    assert job.status == 0, job.err[-4000:]
+    assert job.out.strip() == f"0 {1 << 20}.0 {1 << 20}.0", job.out
+    assert "not computed" not in job.err
 
 
 def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
@@ -196,9 +216,13 @@ def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
     cache = tmp_path / "cache"
     cache.mkdir()
     bare = {"PATH": "/nowhere", "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(cache)}
-    program = "import torch; print(torch.ones(4, device='cuda').sum().item())"
+    program = (
+        "import torch\n"
+        "total = torch.ones(4, device='cuda').sum().item()\n"
+        "print(total == 4.0 or not torch.__version__.startswith('2.15.'))"
+    )
     job = rehearse(python, "-c", program, env=bare)
     assert job.status == 0, job.err[-4000:]
-    assert job.out == "4.0\n"  # by the kernels' names
+    assert job.out == "True\n"  # by the kernels' names, which are known of one release
     (line,) = [line for line in job.err.splitlines() if "knows by name" in line]
     assert "compiler" in line, line

@@ -22,6 +22,7 @@ def test_the_start_up_hook_has_the_names_of_the_header() -> None:
     for macro, name in (
         ("VRAMSTOW_TORCH_ADAPTER_VARIABLE", "_FINISHED"),
         ("VRAMSTOW_TORCH_OBSERVER_VARIABLE", "_FINISHED_OBSERVER"),
+        ("VRAMSTOW_TORCH_CENSUS_VARIABLE", "_FINISHED_CENSUS"),
         ("VRAMSTOW_PROGRAM_VARIABLE", "_PROGRAM"),
         ("VRAMSTOW_TORCH_INSTALL_SYMBOL", "_INSTALL"),
         ("VRAMSTOW_TORCH_OBSERVE_SYMBOL", "_OBSERVE"),

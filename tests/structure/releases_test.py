@@ -1,0 +1,96 @@
+"""tests/releases.py: which releases are meant, what a report says, and what the page keeps."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tree
+
+SCRIPT = tree.ROOT / "tests/releases.py"
+LIST = "# comment\n2.2.2 3.11 numpy==1.26.4  # old\n2.11.0 3.11\n2.11.0 3.13\n2.1.9 3.9\n"
+REPORT = """<testsuites><testsuite>
+<testcase name="test_a"/>
+<testcase name="test_b"><failure message="assert 1 == 2&#10;more"/></testcase>
+<testcase name="test_c"><error message="broken"/></testcase>
+<testcase name="test_d"><skipped message="no card"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("releases", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "releases", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_release_is_named_with_and_without_its_python(script: ModuleType) -> None:
+    known = script.read_list(LIST)
+    assert [one.version for one in known] == ["2.2.2", "2.11.0", "2.11.0", "2.1.9"]
+    assert known[0].pins == ("numpy==1.26.4",)
+    assert script.choose(known, "all") == known
+    assert script.choose(known, "2.11") == known[1:3]
+    assert script.choose(known, "2.11.0@3.13,2.2") == [known[2], known[0]]
+    assert script.choose(known, "2.1") == [known[3]]
+    for wrong in ("2.3", "2.11@3.9", "", "2.2,", "@3.11"):
+        with pytest.raises(SystemExit, match="there is no PyTorch"):
+            script.choose(known, wrong)
+
+
+def test_the_list_has_each_row_once_and_its_pins_are_exact(script: ModuleType) -> None:
+    known = script.read_list(script.LIST.read_text())
+    assert len({one.name for one in known}) == len(known) > 10
+    assert all("==" in pin for one in known for pin in one.pins)
+
+
+def test_what_failed_and_what_was_skipped_is_told(script: ModuleType, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    outcome = script.outcome_of(report)
+    assert outcome.cell == "1 of 3"
+    assert outcome.troubles == [
+        "test_b failed: assert 1 == 2",
+        "test_c failed: broken",
+        "test_d skipped: no card",
+    ]
+
+
+def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
+    first, second = script.read_list("2.11.0 3.11\n2.2.2 3.11\n")
+    page = script.Page(f"before\n{script.BEGIN}\n{script.END}\nafter\n")
+    page.put(first, {"observed": script.Outcome("1 of 2", ["test_x failed: why"])}, "2026-01-01")
+    page.put(first, {"values": script.Outcome("5 of 5", [])}, "2026-01-02")
+    again = script.Page(page.text())
+    again.put(second, {"observed": script.Outcome("2 of 2", [])}, "2026-01-03")
+    text = again.text()
+    assert text.startswith("before\n") and text.endswith("after\n")
+    rows = [line for line in text.splitlines() if line.startswith("| 2.")]
+    assert rows == [
+        "| 2.2.2 | 3.11 | 2 of 2 |  |  |  |  | 2026-01-03 |",
+        "| 2.11.0 | 3.11 | 1 of 2 |  | 5 of 5 |  |  | 2026-01-02 |",
+    ]
+    assert "- 2.11.0 on Python 3.11, observed: test_x failed: why" in text
+    again.put(first, {"observed": script.Outcome("2 of 2", [])}, "2026-01-04")
+    assert "test_x" not in again.text() and "All that ran passed." in again.text()
+
+
+def test_a_python_that_is_not_there_is_told(script: ModuleType, tmp_path: Path) -> None:
+    (release,) = script.read_list("2.11.0 3.99\n")
+    environment = script.Environment(release, tmp_path, keep=False)
+    with pytest.raises(OSError, match=r"there is no python3\.99 here"):
+        environment.make()
+
+
+@pytest.mark.parametrize("wrong", ["--torch=2.99", "--torch", "--torch="])
+def test_a_wrong_list_is_refused_before_anything_is_installed(wrong: str) -> None:
+    command = [tree.ROOT / "tests/run", wrong]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1 and "2.11" in ran.stderr
