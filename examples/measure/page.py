@@ -13,7 +13,7 @@ _TEMPLATE = Path(__file__).with_name("page.md")
 _NONE = "-"
 _FIGURE = r"\d (→|GB|MB)|\d%"
 # Advice that is not about the peak of what a technique changes.
-_BESIDE = {"cache_at_end", "fragmentation", "cache_allocations"}
+_BESIDE = {"cache_at_end", "fragmentation", "cache_allocations", "larger_batch"}
 _COLUMNS = 140  # no line of the page is wider
 _LEAST = 20  # what the last cell of a row needs to be the one that is wrapped
 _HEADER = (
@@ -136,6 +136,8 @@ def _advice(before: Facts, after: Facts) -> str:
     added = [one for key, one in new.items() if key not in old]
     if added:
         return _quote("after", added[0])
+    if not old:
+        return ""  # the card has room, so there is nothing to save
     return "Of what it advises on `before`, nothing got smaller."
 
 
@@ -147,7 +149,7 @@ def sentence(technique: Technique, variants: dict[str, Facts]) -> str:
         parts = [_difference(before, after), _site(technique, before, after), *parts]
     if after.get("offloaded_bytes"):
         parts = [f"`after` moved {_mib(after['offloaded_bytes'])} MiB to the host."]
-    return " ".join(filter(None, parts))
+    return " ".join(filter(None, parts)) or "It advises no saving: the card has room."
 
 
 def _figures(technique: Technique, facts: Facts) -> list[str]:
