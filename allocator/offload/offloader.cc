@@ -13,7 +13,7 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   config_ = config;
   slice_pages_ = kFirstSlicePages;
   last_out_ns_ = 0;
-  last_out_clock_ = 0;
+  wanted_from_clock_ = 0;
   watch_until_ns_ = 0;
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   arena_.Open(pool->driver(), &pool->events(), &pool->exchange());
@@ -198,6 +198,13 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   return moved;
 }
 
+// The device's lock is held. What was touched in the clock's present number may have been touched
+// before it left, so only later numbers say that a page is used on the host.
+void Offloader::EndMoveOut() {
+  last_out_ns_ = pool_->Now();
+  wanted_from_clock_ = Clock() + 1;
+}
+
 uint64_t Offloader::Relieve(void* self, uint64_t bytes) {
   return static_cast<Offloader*>(self)->MoveOut(bytes, OffloadReason::kPressure);
 }
@@ -226,9 +233,7 @@ OffloadResult Offloader::MoveOutCold(uint64_t bytes, uint32_t before, OffloadRea
   OffloadResult outcome = OffloadResult::kDone;
   const uint64_t moved = MoveSlices(count, Motion::kOut, reason, &outcome);
   if (moved != 0) pool_->MarkOffloaded();
-  last_out_ns_ = pool_->Now();
-  last_out_clock_ = Clock();
-  Tick();
+  EndMoveOut();
   *moved_bytes = moved * size;
   return outcome;
 }
@@ -270,7 +275,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   if (now - last_out_ns_ < config_.calm_ns) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);
-  pages_.DropUntouchedSince(last_out_clock_);
+  pages_.DropUntouchedSince(wanted_from_clock_);
   uint64_t count = std::min(pages_.count(), std::min(most_bytes, Room()) / size);
   pages_.PutLargestFirst(count);
   count = EnsureDeviceChunks(count);

@@ -170,6 +170,7 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
   void Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
             uint64_t gate_ns) VRAMSTOW_REQUIRES(kDeviceLock);
+  void EndMoveOut() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MappedHostBytes() const;
   uint64_t EnsureDeviceChunks(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
@@ -192,7 +193,8 @@ class Offloader {
   static constexpr uint32_t kFirstSlicePages = 16;
   uint32_t slice_pages_ = kFirstSlicePages;
   uint64_t last_out_ns_ = 0;
-  uint32_t last_out_clock_ = 0;
+  // Touches with this number of the clock, or a later one, came after the pages had left.
+  uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
   std::atomic<bool> watching_{false};

@@ -23,9 +23,7 @@ OffloadResult Offloader::MoveTag(uint32_t tag, Motion motion, uint64_t* bytes) {
     if (moved != 0) pool_->MarkOffloaded();
     if (motion != Motion::kOut) pool_->EndPause(tag);
     if (outcome == OffloadResult::kDone && pages_.count() < all) outcome = OffloadResult::kBusy;
-    last_out_ns_ = pool_->Now();
-    last_out_clock_ = Clock();
-    Tick();
+    EndMoveOut();
   }
   *bytes = moved * pool_->page_bytes();
   if (moved != 0) pool_->Trim(*bytes);

@@ -67,6 +67,26 @@ TEST_F(OffloadTest, WhatIsTouchedComesBackWhenThereIsRoom) {
   EXPECT_FALSE(offloader_.watching());
 }
 
+TEST_F(OffloadTest, WhatWasTouchedJustBeforeItLeftStaysAway) {
+  Start(64 * kMiB);
+  const uint64_t block = Take(14 * kMiB);
+  offloader_.Mark(0);
+  // Of sixteen submissions, which share a number of the clock, the last one is the move's.
+  for (int k = 0; k < 15; ++k) {
+    offloader_.Tick();
+    offloader_.Touch(block);
+  }
+  uint64_t moved = 0;
+  ASSERT_EQ(offloader_.Offload(0, &moved), OffloadResult::kDone);
+  ASSERT_TRUE(device_->OnHost(block));
+  device_->Advance(1'000'000'000);
+  EXPECT_EQ(offloader_.BringBack(kGiB), 0U) << "nobody touched it since";
+  for (int k = 0; k < 16; ++k) offloader_.Tick();
+  offloader_.Touch(block);
+  EXPECT_EQ(offloader_.BringBack(kGiB), moved);
+  ExpectContents();
+}
+
 TEST_F(OffloadTest, ResumeBringsEverythingBack) {
   Start(64 * kMiB);
   for (int i = 0; i < 5; ++i) Take(6 * kMiB);
