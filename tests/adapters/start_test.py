@@ -234,7 +234,9 @@ def test_under_torchrun(
     tmp_path: Path,
 ) -> None:
     script = tmp_path / "rank.py"
-    script.write_text(f"import os\n{ONE}\nprint('rank', os.environ['RANK'])\n")
+    # torchrun runs Python unbuffered, and both ranks write into one pipe: whole lines only.
+    whole_lines = "sys.stdout.reconfigure(write_through=False, line_buffering=True)"
+    script.write_text(f"import os, sys\n{whole_lines}\n{ONE}\nprint('rank', os.environ['RANK'])\n")
     job = rehearse(
         *(python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script),
         env=tensors,

@@ -24,7 +24,7 @@ def torchrun(python: str) -> list[str]:
 def test_collectives_ddp_and_fsdp2(rehearse: Rehearse, python: str, backend: str) -> None:
     job = rehearse(*torchrun(python), PROGRAM, backend, card="h200,count=2")
     assert job.status == 0, job.err[-4000:]
-    assert sorted(job.out.split("\n"))[-2:] == ["rank 0: done", "rank 1: done"]
+    assert sorted(job.out.splitlines())[-2:] == ["rank 0: done", "rank 1: done"]
     assert job.assert_trace_equals_ledger() > 0
     analysis = job.analysis()
     assert ("libnccl.so.2" in str(analysis["by_library"])) == (backend == "nccl")
