@@ -6,6 +6,7 @@
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/inputs/redacted_source.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
 #include "tools/terminal/output.h"
@@ -35,6 +36,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> files;
   std::string within;
   bool json = false;
+  bool redact = false;
   const CommandLine line{
       .command = "analyze",
       .summary =
@@ -44,6 +46,8 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
       .options = {
           {"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
           {"--within", &within, "Look only at ranges that the program marked with this name"},
+          {"--redact", &redact,
+           "Leave out hosts, users, folders and arguments, so that the report can be shown"},
           {"--json", &json, "Print JSON on one line; docs/analyze.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
@@ -53,7 +57,12 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
     Complain("analyze", std::string(inputs.status().message()));
     return kExitUsage;
   }
-  const FactSet set = Together(*std::move(inputs));
+  FactSet set = Together(*std::move(inputs));
+  if (redact) {
+    Redactor redactor = RedactorFor(files);
+    redactor.Learn(set);
+    redactor.Redact(&set);
+  }
   return PrintResult("analyze", json ? JsonReport(set) : TextReport(set, StyleOfStdout()));
 }
 

@@ -28,6 +28,7 @@
 #include "tools/formats/snapshot_reader.h"
 #include "tools/formats/snapshot_writer.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/inputs/redacted_source.h"
 #include "tools/launch/installation.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
@@ -39,6 +40,21 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 18;
+
+// What was asked for besides the input and its format.
+struct Wish {
+  std::string output;
+  bool json = false;
+  bool redact = false;
+};
+
+// The events of a file, as they are to be shown.
+absl::StatusOr<std::unique_ptr<EventSource>> OpenAsWished(const std::string& file,
+                                                          const Wish& wish) {
+  auto source = OpenEvents(file);
+  if (!source.ok() || !wish.redact) return source;
+  return std::make_unique<RedactedSource>(*std::move(source), RedactorFor({file}));
+}
 
 // Whether both name the same file.
 bool IsSameFile(const std::string& a, const std::string& b) {
@@ -144,16 +160,16 @@ std::string Made(std::string_view format, const Analysis& analysis) {
 }
 
 // A snapshot is written as it is, everything else as its events have it.
-absl::StatusOr<std::string> MadeSnapshot(const std::string& file) {
+absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const Wish& wish) {
   std::ostringstream out;
   absl::StatusOr<Input> input = Input::Open(file);
-  if (input.ok() && input->sniffed().format == FileFormat::kPickle) {
+  if (!wish.redact && input.ok() && input->sniffed().format == FileFormat::kPickle) {
     absl::StatusOr<Snapshot> snapshot = ReadSnapshot(*input);
     if (!snapshot.ok()) return snapshot.status();
     if (const absl::Status status = WriteSnapshot(*snapshot, &out); !status.ok()) return status;
     return std::move(out).str();
   }
-  auto source = OpenEvents(file);
+  auto source = OpenAsWished(file, wish);
   if (!source.ok()) return source.status();
   const Snapshot snapshot = SnapshotOf(source->get());
   for (const std::string& missing : snapshot.missing) {
@@ -178,8 +194,9 @@ int Wrong(std::string_view sentence) {
 int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
 
 // What was written, where that was asked for.
-int Told(const Format& format, const std::string& output, bool json) {
-  if (!json) return kExitOk;
+int Told(const Format& format, const Wish& wish) {
+  const std::string& output = wish.output;
+  if (!wish.json) return kExitOk;
   uint64_t bytes = 0;
   uint64_t files = 0;
   std::error_code error;
@@ -198,8 +215,8 @@ int Told(const Format& format, const std::string& output, bool json) {
                                   "\",\"files\":", files, ",\"bytes\":", bytes, "}\n"));
 }
 
-int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
-                 const std::string& output, bool json) {
+int ExportFolder(const std::vector<std::string>& inputs, const Format& format, const Wish& wish) {
+  const std::string& output = wish.output;
   if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
   const auto installation = FindInstallation();
   if (!installation.ok()) return Wrong(installation.status());
@@ -223,29 +240,35 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
       return Wrong(absl::StrCat(inputs.front(), " has no file that is read here."));
     }
   }
-  job.open = [](const std::string& file) { return OpenEvents(file); };
+  job.open = [&wish](const std::string& file) { return OpenAsWished(file, wish); };
   const absl::Status status = WriteParquet(job);
-  if (status.ok()) return Told(format, output, json);
+  if (status.ok()) return Told(format, wish);
   Complain("export", std::string(status.message()));
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
 
-int ExportFile(const std::string& file, const Format& format, const std::string& output,
-               bool json) {
+int ExportFile(const std::string& file, const Format& format, const Wish& wish) {
+  const std::string& output = wish.output;
   BeginReading(file);
   std::unique_ptr<EventSource> source;
   std::string made;
   if (format.way == Way::kStream) {
-    auto opened = OpenEvents(file);
+    auto opened = OpenAsWished(file, wish);
     if (!opened.ok()) return Wrong(opened.status());
     source = *std::move(opened);
   } else if (format.way == Way::kSnapshot) {
-    auto snapshot = MadeSnapshot(file);
+    auto snapshot = MadeSnapshot(file, wish);
     if (!snapshot.ok()) return Wrong(snapshot.status());
     made = *std::move(snapshot);
   } else {
     auto analysis = AnalyzeFile(file);
     if (!analysis.ok()) return Wrong(analysis.status());
+    if (wish.redact) {
+      Redactor redactor = RedactorFor({file});
+      redactor.Learn(analysis->facts);
+      redactor.Redact(&analysis->facts);
+      redactor.Redact(&analysis->detail);
+    }
     made = Made(format.name, *analysis);
   }
   OutputFile out;
@@ -259,7 +282,7 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
-  if (source == nullptr) return Told(format, output, json);
+  if (source == nullptr) return Told(format, wish);
   Facts facts;
   facts.kind = source->Kind();
   facts.report = source->report();
@@ -267,7 +290,7 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
   if (const std::string missing = MissingText(facts); !missing.empty()) {
     Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
   }
-  return Told(format, output, json);
+  return Told(format, wish);
 }
 
 }  // namespace
@@ -275,8 +298,7 @@ int ExportFile(const std::string& file, const Format& format, const std::string&
 int ExportCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> inputs;
   std::string name;
-  std::string output;
-  bool json = false;
+  Wish wish;
   const CommandLine line{
       .command = "export",
       .summary = "Writes a trace, or another program's recording, in another format.",
@@ -286,23 +308,26 @@ int ExportCommand(const std::vector<std::string>& arguments) {
                    "A file, as for vramstow analyze; parquet takes several, and folders",
                    {.required = true}},
                   {"--to", &name, "The format: " + NamesOfFormats(" or "), {.required = true}},
-                  {"-o,--output", &output,
+                  {"-o,--output", &wish.output,
                    "The file to write (for parquet: the folder); standard output without it"},
-                  {"--json", &json, "Print what was written, as JSON (with -o)"}}};
+                  {"--redact", &wish.redact,
+                   "Leave out hosts, users, folders and arguments, so that the result can be "
+                   "shown"},
+                  {"--json", &wish.json, "Print what was written, as JSON (with -o)"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const Format* format = FormatOf(name);
   if (format == nullptr) {
     return Wrong(absl::StrCat("there is no format '", Printable(name),
                               "': ", NamesOfFormats(" and "), " are there."));
   }
-  if (json && output.empty()) {
+  if (wish.json && wish.output.empty()) {
     return Wrong("--json says what was written where: name a file with -o.");
   }
-  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, output, json);
+  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, wish);
   if (inputs.size() > 1) {
     return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
   }
-  return ExportFile(inputs.front(), *format, output, json);
+  return ExportFile(inputs.front(), *format, wish);
 }
 
 }  // namespace vramstow

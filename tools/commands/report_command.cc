@@ -16,6 +16,7 @@
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
 #include "tools/inputs/analyze_input.h"
+#include "tools/inputs/redacted_source.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
 #include "tools/report/words.h"
@@ -33,6 +34,7 @@ constexpr char kFooter[] =
     "Examples:\n"
     "  vramstow report --open\n"
     "  vramstow report python-4711.stow -o report.html\n"
+    "  vramstow report python-4711.stow --redact -o for-the-forum.html\n"
     "  vramstow report before.pickle after.pickle -o both.html\n"
     "\n"
     "Exit status: 0; 1 if the page could not be written or opened; 2 if an input cannot be read.";
@@ -70,6 +72,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   std::string output = "report.html";
   bool json = false;
   bool open = false;
+  bool redact = false;
   const CommandLine line{
       .command = "report",
       .summary = "Makes a page for a browser that shows where the memory went, in one file.",
@@ -77,6 +80,8 @@ int ReportCommand(const std::vector<std::string>& arguments) {
       .options = {{"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
                   {"-o,--output", &output, "The page to write", {.shows_default = true}},
                   {"--open", &open, "Open the page in the browser"},
+                  {"--redact", &redact,
+                   "Leave out hosts, users, folders and arguments, so that the page can be shown"},
                   {"--json", &json, "Print what was written, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (!TakeDefaultInput("report", &files)) return kExitUsage;
@@ -91,7 +96,13 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   }
   std::vector<Detail> details;
   for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
-  const FactSet set = Together(*std::move(inputs));
+  FactSet set = Together(*std::move(inputs));
+  if (redact) {
+    Redactor redactor = RedactorFor(files);
+    redactor.Learn(set);
+    redactor.Redact(&set);
+    for (Detail& detail : details) redactor.Redact(&detail);
+  }
   std::vector<const Detail*> pointers;
   pointers.reserve(details.size());
   for (const Detail& detail : details) pointers.push_back(&detail);
