@@ -26,6 +26,10 @@ if(VRAMSTOW_INSTALL_DOCS)
   install(FILES LICENSE DESTINATION share/doc/vramstow RENAME copyright)
   install(FILES README.md DESTINATION share/doc/vramstow)
   install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
+  # Where shells look for the scripts that packages bring.
+  install(FILES ${VRAMSTOW_COMPLETION}/vramstow DESTINATION share/bash-completion/completions)
+  install(FILES ${VRAMSTOW_COMPLETION}/_vramstow DESTINATION share/zsh/vendor-completions)
+  install(FILES ${VRAMSTOW_COMPLETION}/vramstow.fish DESTINATION share/fish/vendor_completions.d)
 endif()
 
 set(VRAMSTOW_MAINTAINER "The vramstow authors <vramstow@localhost>"

@@ -3,40 +3,30 @@
 
 #include <cstring>
 #include <exception>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/commands/command.h"
+#include "absl/strings/str_format.h"
+#include "tools/commands/command_table.h"
 #include "tools/commands/likely_name.h"
 #include "tools/report/words.h"
+#include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/progress_bar.h"
 
 namespace vramstow {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kHelpBegins[] =
     "Usage: vramstow COMMAND …\n"
     "\n"
     "Shows, pools and moves the GPU memory of programs that were not changed for it.\n"
     "\n"
-    "Commands:\n"
-    "  run      runs a command under vramstow and prints a summary of its device memory\n"
-    "  analyze  tells where the memory of a recorded run went\n"
-    "  report   makes a page for a browser that shows it\n"
-    "  diff     shows what changed from one run to another\n"
-    "  check    tests a run against an earlier one, or against assertions\n"
-    "  replay   plays the requests of a recorded run to models of other allocators\n"
-    "  export   writes the events of a trace in another format\n"
-    "  convert  makes a trace of what another program recorded\n"
-    "  fit      finds the largest batch that fits onto a card, by rehearsals\n"
-    "  ctl      asks a running process for numbers, or to give memory back\n"
-    "  top      shows running processes, and refreshes the page\n"
-    "  adapter  builds, lists and removes the allocators that are compiled for PyTorch\n"
-    "  doctor   tells what works on this machine, and what to do about the rest\n"
+    "Commands:\n";
+
+constexpr char kHelpEnds[] =
     "\n"
     "  --help, --version\n"
     "\n"
@@ -49,33 +39,27 @@ constexpr char kHelp[] =
     "\n"
     "For more: vramstow help COMMAND.\n";
 
-struct Command {
-  const char* name;
-  int (*run)(const std::vector<std::string>& arguments);
-  // It leaves the terminal to others, or shows its own page there.
-  bool has_no_bar = false;
-};
+std::string Help() {
+  std::string help = kHelpBegins;
+  for (const Command& command : ListedCommands()) {
+    absl::StrAppendFormat(&help, "  %-11s%s\n", command.name, command.summary);
+  }
+  return help + kHelpEnds;
+}
 
-constexpr Command kCommands[] = {
-    {"run", RunCommand, true}, {"analyze", AnalyzeCommand}, {"report", ReportCommand},
-    {"diff", DiffCommand},     {"check", CheckCommand},     {"replay", ReplayCommand},
-    {"export", ExportCommand}, {"convert", ConvertCommand}, {"fit", FitCommand},
-    {"ctl", CtlCommand},       {"top", TopCommand, true},   {"adapter", AdapterCommand},
-    {"doctor", DoctorCommand}, {"docs", DocsCommand}};
-
-// "run, analyze, … LAST doctor". The documentation's own command is for whoever builds it.
+// "run, analyze, … LAST completion".
 std::string NamesOfCommands(const char* last) {
-  constexpr size_t kShown = std::size(kCommands) - 1;
+  const std::vector<Command> listed = ListedCommands();
   std::string names;
-  for (size_t i = 0; i < kShown; ++i) {
-    absl::StrAppend(&names, i == 0 ? "" : i + 1 == kShown ? last : ", ", kCommands[i].name);
+  for (size_t i = 0; i < listed.size(); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : i + 1 == listed.size() ? last : ", ", listed[i].name);
   }
   return names;
 }
 
 int RefuseName(const std::string& name) {
   std::vector<std::string> names;
-  for (const Command& command : kCommands) names.emplace_back(command.name);
+  for (const Command& command : AllCommands()) names.emplace_back(command.name);
   const std::string likely = LikelyName(name, names);
   const std::string hint = likely.empty()
                                ? absl::StrCat(": ", NamesOfCommands(" and "), " are there; see")
@@ -95,11 +79,11 @@ int Main(const std::vector<std::string>& arguments) {
   // "vramstow help run" is "vramstow run --help".
   if (words.front() == "help" && words.size() > 1) words = {words[1], "--help"};
   const std::string& name = words.front();
-  if (name == "--help" || name == "-h" || name == "help") return PrintResult("", kHelp);
+  if (name == "--help" || name == "-h" || name == "help") return PrintResult("", Help());
   if (name == "--version") {
     return PrintResult("", absl::StrCat("vramstow ", VRAMSTOW_VERSION, "\n"));
   }
-  for (const Command& command : kCommands) {
+  for (const Command& command : AllCommands()) {
     if (name != command.name) continue;
     std::optional<ProgressBar> bar;
     if (!command.has_no_bar) bar.emplace(STDERR_FILENO);

@@ -45,7 +45,10 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
       .footer = kFooter,
       .options = {
           {"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
-          {"--within", &within, "Look only at ranges that the program marked with this name"},
+          {"--within",
+           &within,
+           "Look only at ranges that the program marked with this name",
+           {.takes_no_file = true}},
           {"--redact", &redact,
            "Leave out hosts, users, folders and arguments, so that the report can be shown"},
           {"--json", &json, "Print JSON on one line; docs/analyze.md has the keys"}}};

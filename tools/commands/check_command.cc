@@ -125,6 +125,11 @@ std::string ReadBaseline(const std::string& path, JsonValue* baseline) {
   return "";
 }
 
+int Wrong(const std::string& sentence) {
+  Complain("check", sentence);
+  return kExitUsage;
+}
+
 }  // namespace
 
 int CheckCommand(const std::vector<std::string>& arguments) {
@@ -143,30 +148,32 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       .options = {
           {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
           {"--baseline", &baseline_path, "The facts of an earlier run, a file"},
-          {"--tolerance", &tolerance_text, "The rise that is accepted: 5%, 0.05 or 20MiB (0)"},
+          {"--tolerance",
+           &tolerance_text,
+           "The rise that is accepted: 5%, 0.05 or 20MiB (0)",
+           {.takes_no_file = true}},
           {"--assert",
            &assertions,
            "What must hold; may be given several times",
-           {.one_at_a_time = true}},
-          {"--within", &within, "Look only at ranges that the program marked with this name"},
+           {.one_at_a_time = true, .takes_no_file = true}},
+          {"--within",
+           &within,
+           "Look only at ranges that the program marked with this name",
+           {.takes_no_file = true}},
           {"--update", &update, "Make this run the baseline, and compare nothing with it"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
-  const auto wrong = [](const std::string& sentence) {
-    Complain("check", sentence);
-    return kExitUsage;
-  };
   if (baseline_path.empty() && assertions.empty()) {
-    return wrong("there is nothing to check: give --baseline or --assert.");
+    return Wrong("there is nothing to check: give --baseline or --assert.");
   }
-  if (update && baseline_path.empty()) return wrong("--update needs --baseline.");
+  if (update && baseline_path.empty()) return Wrong("--update needs --baseline.");
   Tolerance tolerance;
   if (!ParseTolerance(tolerance_text, &tolerance)) {
-    return wrong(absl::StrCat("'", Printable(tolerance_text),
+    return Wrong(absl::StrCat("'", Printable(tolerance_text),
                               "' is no tolerance: write 5%, 0.05 or 20MiB."));
   }
   auto inputs = AnalyzePaths({input}, within);
-  if (!inputs.ok()) return wrong(std::string(inputs.status().message()));
+  if (!inputs.ok()) return Wrong(std::string(inputs.status().message()));
   const std::string text = JsonReport(Together(*std::move(inputs)));
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
@@ -179,13 +186,13 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   } else if (!baseline_path.empty()) {
     JsonValue baseline;
     const std::string problem = ReadBaseline(baseline_path, &baseline);
-    if (!problem.empty()) return wrong(problem);
+    if (!problem.empty()) return Wrong(problem);
     AddSteadyState({}, &baseline);
     CheckBaseline(baseline, facts, tolerance, &verdict);
   }
   for (const std::string& assertion : assertions) {
     const auto result = Assert(facts, assertion);
-    if (!result.ok()) return wrong(std::string(result.status().message()));
+    if (!result.ok()) return Wrong(std::string(result.status().message()));
     if (!result->holds) verdict.failures.push_back(result->why_not);
   }
   const std::string made =

@@ -31,6 +31,7 @@ int TopCommand(const std::vector<std::string>& arguments);
 int AdapterCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where something will not work.
 int DoctorCommand(const std::vector<std::string>& arguments);
+int CompletionCommand(const std::vector<std::string>& arguments);
 // Prints a page of the documentation that is made from the program's own tables. Not in --help.
 int DocsCommand(const std::vector<std::string>& arguments);
 

@@ -4,7 +4,9 @@
 #include <memory>
 #include <type_traits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/commands/likely_name.h"
 #include "tools/report/words.h"
 #include "tools/terminal/exit_status.h"
@@ -89,10 +91,51 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
   return Printable(error.what());
 }
 
+// Where OptionsOf asks for what a command declares; else null.
+std::vector<OptionWords>* asked_options = nullptr;
+
+OptionWords WordsOf(const Option& option) {
+  const OptionRules& rules = option.rules;
+  OptionWords words = {.names = absl::StrSplit(option.names, ','),
+                       .help = option.help,
+                       .values = rules.one_of.empty() ? rules.suggests : rules.one_of};
+  words.is_positional = !option.names.starts_with('-');
+  words.takes_value = !std::holds_alternative<bool*>(option.target);
+  words.is_repeated = std::holds_alternative<std::vector<std::string>*>(option.target);
+  words.takes_file = words.values.empty() && !rules.takes_no_file &&
+                     (words.is_repeated || std::holds_alternative<std::string*>(option.target));
+  return words;
+}
+
 }  // namespace
+
+std::vector<OptionWords> OptionsOf(CommandFunction* command) {
+  std::vector<OptionWords> options;
+  asked_options = &options;
+  // A command that leaves options to --help-all declares them all.
+  command({"--help-all"});
+  asked_options = nullptr;
+  return options;
+}
 
 std::optional<int> ReadArguments(const CommandLine& line,
                                  const std::vector<std::string>& arguments) {
+  if (asked_options != nullptr) {
+    for (const Option& option : line.options) {
+      if (!option.rules.hidden) asked_options->push_back(WordsOf(option));
+    }
+    OptionWords help;
+    help.names = {"-h", "--help"};
+    help.help = "Print this text";
+    asked_options->push_back(help);
+    if (absl::StrContains(line.usage, kCommandName)) {
+      OptionWords command;
+      command.names = {kCommandName};
+      command.is_positional = command.is_repeated = true;
+      asked_options->push_back(command);
+    }
+    return kExitOk;
+  }
   CLI::App app(line.summary);
   app.name("vramstow " + line.command);
   app.footer(line.footer);

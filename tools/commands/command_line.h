@@ -35,6 +35,8 @@ struct OptionRules {
   bool takes_commas = false;   // a list: commas separate values
   std::optional<OptionRange> range = {};
   std::vector<std::string> one_of = {};    // empty: all values
+  std::vector<std::string> suggests = {};  // words that a shell completes; others are taken, too
+  bool takes_no_file = false;              // what a text stands for is no file
   std::vector<std::string> excludes = {};  // options that cannot be given together with this one
   std::string value_name = {};             // empty: from the target's type
   std::string group = {};                  // the heading above it in --help; empty: "Options"
@@ -54,6 +56,25 @@ struct CommandLine {
   std::vector<Option> options;
   std::string usage = {};  // what follows the command's name there; empty: made from the options
 };
+
+using CommandFunction = int(const std::vector<std::string>& arguments);
+
+// The positional option that is a command of somebody else, with its arguments.
+inline constexpr char kCommandName[] = "COMMAND";
+
+// What one option is called and takes, for a shell that completes it.
+struct OptionWords {
+  std::vector<std::string> names;  // "-o", "--output"; of a positional one "INPUT"
+  std::string help;
+  std::vector<std::string> values;  // the words that it takes; empty: not known
+  bool takes_value = false;
+  bool takes_file = false;  // what it takes may be a file or a folder
+  bool is_positional = false;
+  bool is_repeated = false;
+};
+
+// The options that a command declares, without running it. Empty: it declares none.
+std::vector<OptionWords> OptionsOf(CommandFunction* command);
 
 // Reads `arguments` into the targets. Gives an exit status where the program has to end here:
 // --help was asked for, or an argument is wrong and the sentence is written.

@@ -125,6 +125,12 @@ std::string NamesOfFormats(const char* last) {
   return names;
 }
 
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
 std::string Footer() {
   std::string text;
   for (const Format& format : kFormats) {
@@ -307,7 +313,10 @@ int ExportCommand(const std::vector<std::string>& arguments) {
                    &inputs,
                    "A file, as for vramstow analyze; parquet takes several, and folders",
                    {.required = true}},
-                  {"--to", &name, "The format: " + NamesOfFormats(" or "), {.required = true}},
+                  {"--to",
+                   &name,
+                   "The format: " + NamesOfFormats(" or "),
+                   {.required = true, .suggests = FormatNames()}},
                   {"-o,--output", &wish.output,
                    "The file to write (for parquet: the folder); standard output without it"},
                   {"--redact", &wish.redact,

@@ -330,7 +330,7 @@ int FitCommand(const std::vector<std::string>& arguments) {
           {"--simulate",
            &settings.simulate,
            "The cards, as for vramstow run, separated by commas",
-           {.required = true}},
+           {.required = true, .takes_no_file = true}},
           {"--from", &settings.range.from, "The first value that is tried (1)"},
           {"--to", &settings.range.to, "The largest value that is tried (65536)"},
           {"--step", &settings.range.step, "The distance between values that are tried (1)"},

@@ -251,22 +251,27 @@ std::string Footer() {
 }
 
 CommandLine LineFor(ReplayArguments* options) {
-  return {.command = "replay",
-          .summary = "Plays the requests of a recorded run to models of other allocators.",
-          .footer = Footer(),
-          .options = {
-              {"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
-              {"--models", &options->models, "The models, separated by commas; without it, all"},
-              {"--memory", &options->memory,
-               "The most that a model may reserve, as in 24GiB; without it, no limit"},
-              {"--device", &options->device,
-               "The device whose requests are taken; without it, the busiest"},
-              {"--steps", &options->steps,
-               "Write what each model asked the device for into this file, as CSV"},
-              {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
-              {"--thorough", &options->thorough,
-               "Search up to a minute for a better static packing, if there are few blocks"},
-              {"--json", &options->json, "Print JSON on one line"}}};
+  return {
+      .command = "replay",
+      .summary = "Plays the requests of a recorded run to models of other allocators.",
+      .footer = Footer(),
+      .options = {{"INPUT", &options->file, "A file, as for vramstow analyze", {.required = true}},
+                  {"--models",
+                   &options->models,
+                   "The models, separated by commas; without it, all",
+                   {.takes_no_file = true}},
+                  {"--memory",
+                   &options->memory,
+                   "The most that a model may reserve, as in 24GiB; without it, no limit",
+                   {.takes_no_file = true}},
+                  {"--device", &options->device,
+                   "The device whose requests are taken; without it, the busiest"},
+                  {"--steps", &options->steps,
+                   "Write what each model asked the device for into this file, as CSV"},
+                  {"--search", &options->search, "Try settings of PyTorch's allocator, too"},
+                  {"--thorough", &options->thorough,
+                   "Search up to a minute for a better static packing, if there are few blocks"},
+                  {"--json", &options->json, "Print JSON on one line"}}};
 }
 
 }  // namespace

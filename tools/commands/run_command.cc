@@ -78,6 +78,20 @@ std::string WithOldName(const std::string& flag) {
   return flag == "--interception-report" ? flag + ",--coverage" : flag;
 }
 
+// The words that a value may begin with: "off|auto|explicit[,host=BYTES]" has three.
+std::vector<std::string> WordsOf(const OptionRow& row) {
+  std::vector<std::string> words;
+  const std::string_view metavar = row.metavar;
+  if (metavar.find('|') == std::string_view::npos) return words;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(row.metavar, '|'))) {
+    const std::string word = part.substr(0, part.find('['));
+    // Of "sample=N" what a person does not choose is left out; "PORT" is no word at all.
+    const size_t end = word.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (end != 0) words.push_back(word.substr(0, end));
+  }
+  return words;
+}
+
 // The flags of the option table, and what was given for them.
 class FlagReader {
  public:
@@ -96,6 +110,9 @@ class FlagReader {
         options.push_back({WithOldName(row.flag), &given_[i], help, rules});
       } else {
         rules.last_wins = true;
+        rules.suggests = WordsOf(row);
+        rules.takes_no_file =
+            row.type != OptionType::kPath && std::string_view(row.metavar) != "DIR";
         rules.value_name = row.metavar;
         options.push_back({row.flag, &texts_[i], help, rules});
       }

@@ -1,0 +1,161 @@
+"""vramstow completion: real shells complete commands, flags and values."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from installation import VRAMSTOW
+
+HERE = Path(__file__).resolve().parent
+SHELLS = ("bash", "zsh", "fish")
+
+
+def told(*arguments: str) -> str:
+    return subprocess.run(
+        [VRAMSTOW, *arguments], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+
+
+def script_of(shell: str, folder: Path) -> Path:
+    name = {"bash": "vramstow", "zsh": "_vramstow", "fish": "vramstow.fish"}[shell]
+    (folder / name).write_text(told("completion", shell))
+    return folder / name
+
+
+def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
+    """What the shell offers for the last word of the line."""
+    # As bash splits it: "=" is a word of its own.
+    words = re.findall(r"=|[^\s=]+", line) + ([""] if line.endswith(" ") else [])
+    offered = Path(tempfile.mkdtemp()) / "offered"
+    offered.touch()
+    command = {
+        "bash": [
+            *("bash", "--noprofile", "--norc", "-c"),
+            'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+            '_vramstow; printf "%s\\n" "${COMPREPLY[@]}"',
+            *("bash", script, *words),
+        ],
+        "zsh": ["zsh", "-f", HERE / "complete.zsh", script.parent, line, offered],
+        "fish": ["fish", "--no-config", "-c", f"source {script}; complete -C {line!r}"],
+    }[shell]
+    result = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    text = offered.read_text() if shell == "zsh" else result.stdout
+    shutil.rmtree(offered.parent)
+    # fish tells what a word means behind it, and gives the whole of it: "--pool=on".
+    found = {one.split("\t")[0] for one in text.splitlines()} - {""}
+    return {word.split("=", 1)[-1] for word in found} if "=" in line else found
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    if shutil.which(request.param) is None:
+        pytest.skip(f"no {request.param} here: setup/packages-test.txt names it")
+    return request.param
+
+
+@pytest.fixture
+def offers(shell: str, tmp_path: Path):  # noqa: ANN201
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    work = tmp_path / "work"
+    (work / "traces").mkdir(parents=True)
+    (work / "train.py").touch()
+    script = script_of(shell, scripts)
+    return lambda line: ask(shell, script, line, work)
+
+
+def listed_commands() -> set[str]:
+    return set(re.findall(r"^  (\w+) +\w", told("--help").split("Examples:")[0], re.MULTILINE))
+
+
+def flags_of(command: str) -> set[str]:
+    """Those that its help names."""
+    text = told(command, "--help-all" if command == "run" else "--help")
+    lines = [line for line in text.splitlines() if re.match(r" +-", line)]
+    return {flag for line in lines for flag in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", line)}
+
+
+def test_every_command_is_offered(offers) -> None:  # noqa: ANN001
+    commands = listed_commands()
+    assert {"run", "report", "completion"} <= commands
+    assert "docs" not in commands
+    assert commands <= offers("vramstow ")
+    assert offers("vramstow re") == {"report", "replay"}
+    assert commands <= offers("vramstow help ")
+
+
+def test_every_flag_that_the_help_names_is_offered(offers) -> None:  # noqa: ANN001
+    for command in ("run", "report", "ctl"):
+        flags = flags_of(command)
+        assert len(flags) > 4
+        assert flags <= offers(f"vramstow {command} --"), command
+    assert offers("vramstow run --trace-s") == {"--trace-size"}
+    assert "--pool" not in offers("vramstow report --")
+
+
+def test_values_are_offered(offers) -> None:  # noqa: ANN001
+    assert offers("vramstow run --stacks ") == {"off", "sites", "all"}
+    assert offers("vramstow run --pool=o") == {"on", "off"}
+    assert offers("vramstow run --offload ") == {"off", "auto", "explicit"}
+    assert offers("vramstow export x.stow --to s") == {"snapshot", "speedscope"}
+    assert offers("vramstow adapter st") == {"status"}
+    assert offers("vramstow ctl 4711 em") == {"empty-cache"}
+    assert offers("vramstow completion ") >= {"bash", "zsh", "fish"}
+
+
+def test_files_are_offered(offers) -> None:  # noqa: ANN001
+    assert {word.rstrip("/") for word in offers("vramstow report tr")} == {"traces", "train.py"}
+    assert {word.rstrip("/") for word in offers("vramstow run --trace-dir tra")} >= {"traces"}
+    assert {word.rstrip("/") for word in offers("vramstow report -o tra")} >= {"train.py"}
+
+
+def test_what_follows_the_flags_of_run_is_another_program(offers) -> None:  # noqa: ANN001
+    assert "sha256sum" in offers("vramstow run -- sha256s")
+    assert "sha256sum" in offers("vramstow run --pool=on --json -- sha256s")
+    assert "train.py" in offers("vramstow run -- cat trai")
+    assert "train.py" in offers("vramstow run --stacks=all -- cat trai")
+    # A flag of that program is not one of ours.
+    assert "--pool" not in offers("vramstow run -- cat --po")
+    assert "sha256sum" in offers("vramstow fit --simulate h200 -- sha256s")
+
+
+def test_the_script_has_no_mistake_that_its_shell_sees(shell: str, tmp_path: Path) -> None:
+    script = script_of(shell, tmp_path)
+    checked = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
+def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+    script = script_of("bash", tmp_path)
+    checked = subprocess.run(
+        ["shellcheck", "--shell=bash", script], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_another_shell_is_refused_in_one_sentence() -> None:
+    result = subprocess.run(
+        [VRAMSTOW, "completion", "csh"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1 and "csh" in result.stderr
+
+
+def test_json_tells_the_table() -> None:
+    told_commands = json.loads(told("completion", "--json"))["commands"]
+    assert {command["name"] for command in told_commands} == listed_commands()
+    [run] = [command for command in told_commands if command["name"] == "run"]
+    [stacks] = [option for option in run["options"] if "--stacks" in option["names"]]
+    assert stacks["takes_value"] and stacks["values"] == ["off", "sites", "all"]
