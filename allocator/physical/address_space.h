@@ -59,11 +59,10 @@ class AddressSpace {
 
   // The heap whose region the address lies in, or kNoHeap.
   uint16_t HeapOf(uint64_t address) const {
-    const int count = count_.load(std::memory_order_acquire);
-    for (int i = 0; i < count; ++i) {
-      const Arena& arena = arenas_[i];
-      if (address - arena.address < arena.size) {
-        return arena.heaps[(address - arena.address) >> arena.step_shift].load(
+    const Arena* arena = arenas_;
+    for (int left = count_.load(std::memory_order_acquire); left > 0; --left, ++arena) {
+      if (address - arena->address < arena->size) {
+        return arena->heaps[(address - arena->address) >> arena->step_shift].load(
             std::memory_order_acquire);
       }
     }

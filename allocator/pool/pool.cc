@@ -111,11 +111,8 @@ void Pool::Close(PoolEnd end) {
   parts_.space.Close(alive);
 }
 
-[[gnu::always_inline]] inline StreamHeap* Pool::HeapAt(uint64_t address, PoolError* error) const {
-  const uint16_t number = parts_.space.HeapOf(address);
-  if (number != AddressSpace::kNoHeap) return parts_.heaps.at(number);
-  *error = parts_.space.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
-  return nullptr;
+PoolError Pool::WhyNoHeap(uint64_t address) const {
+  return parts_.space.Owns(address) ? PoolError::kInvalid : PoolError::kNotOurs;
 }
 
 // --- Blocks -------------------------------------------------------------------------------------
@@ -148,9 +145,9 @@ PoolError Pool::Allocate(const BlockRequest& request, Block* block) {
 }
 
 PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
-  PoolError error = PoolError::kOk;
-  StreamHeap* heap = HeapAt(address, &error);
-  if (heap == nullptr) return error;
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
+  StreamHeap* heap = parts_.heaps.at(number);
   MutexLock lock(&heap->mutex);
   // Who wants to know about the block needs its record at once.
   if (!parts_.events.on() && freed == nullptr && heap->DeferFree(address)) {
@@ -176,9 +173,9 @@ PoolError Pool::Free(uint64_t address, BlockInfo* freed, bool framework_only) {
 }
 
 PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
-  PoolError error = PoolError::kOk;
-  StreamHeap* heap = HeapAt(address, &error);
-  if (heap == nullptr) return error;
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
+  StreamHeap* heap = parts_.heaps.at(number);
   uint32_t timeline = parts_.fences.FindTimeline(stream);
   if (timeline == Fences::kMaxTimelines) {
     DeviceLock device_lock(&parts_.mutex);
@@ -191,9 +188,9 @@ PoolError Pool::RecordUse(uint64_t address, uint64_t stream) {
 }
 
 PoolError Pool::Find(uint64_t address, BlockInfo* info) {
-  PoolError error = PoolError::kOk;
-  StreamHeap* heap = HeapAt(address, &error);
-  if (heap == nullptr) return error;
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap) return WhyNoHeap(address);
+  StreamHeap* heap = parts_.heaps.at(number);
   HeapLock lock(heap);
   const uint32_t index = heap->FindAround(address);
   if (index == 0) return PoolError::kInvalid;
@@ -207,9 +204,9 @@ PoolError Pool::Find(uint64_t address, BlockInfo* info) {
 uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
                         uint32_t most) {
   DeviceLock device_lock(&parts_.mutex);
-  PoolError error = PoolError::kOk;
-  StreamHeap* heap = HeapAt(address, &error);
-  if (heap == nullptr || segments()) return 0;
+  const uint16_t number = parts_.space.HeapOf(address);
+  if (number == AddressSpace::kNoHeap || segments()) return 0;
+  StreamHeap* heap = parts_.heaps.at(number);
   HeapLock lock(heap);
   const uint32_t index = heap->FindLive(address);
   if (index == 0 || heap->span(index).id != id) return 0;

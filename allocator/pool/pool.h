@@ -137,8 +137,8 @@ class Pool {
   PoolPages* pages() { return &pages_; }
 
  private:
-  // The heap that the address belongs to. Null: *error says why there is none.
-  StreamHeap* HeapAt(uint64_t address, PoolError* error) const;
+  // What to say of an address that lies in no heap.
+  PoolError WhyNoHeap(uint64_t address) const;
   PoolError TakeParts(const DriverTable* driver, const PoolConfig& config);
 
   PoolParts parts_;
