@@ -87,9 +87,15 @@ ThreadBuffer* RecorderState::OwnBuffer() {
   return buffer;
 }
 
-// With stacks, where no counter can be trusted, and after latching off.
+// With stacks, where no counter can be trusted, and after latching off. Only a choice: what is only
+// counted shall not keep registers for the rest.
 [[gnu::noinline]] uint64_t RecorderState::RecordGeneral(const Event& event) {
   if (trace_.status.mode() == RecordMode::kCountOnly) return CountOnly();
+  return RecordWithItsStack(event);
+}
+
+// With the stack that the event names, or else with the caller's where it is wanted.
+[[gnu::noinline]] uint64_t RecorderState::RecordWithItsStack(const Event& event) {
   ThreadBuffer* const buffer = OwnBuffer();
   if (buffer == nullptr) return 0;
   if (stacks_.mode() != StackMode::kOff && event.stack == 0 && trace_.IsRecording() &&
