@@ -61,7 +61,7 @@ struct Job {
   }
   // The advice of this kind; null if there is none.
   const AdviceFacts* Find(const std::string& id) {
-    facts.advice = FindAdvice(detail, facts);
+    facts.advice = FindAdvice(detail, CategoryFinder(detail), facts);
     const auto found = std::ranges::find(facts.advice, id, &AdviceFacts::id);
     if (found == facts.advice.end()) return nullptr;
     EXPECT_THAT(found->title, Not(IsEmpty()));
@@ -110,7 +110,8 @@ TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt)
   cause.id = "held_graphs";
   for (const bool grows : {true, false}) {
     cause.grows = grows;
-    const std::vector<AdviceFacts> advice = FindAdvice(job.detail, job.facts, {cause});
+    const std::vector<AdviceFacts> advice =
+        FindAdvice(job.detail, CategoryFinder(job.detail), job.facts, {cause});
     ASSERT_GE(advice.size(), 2u);
     EXPECT_EQ(advice.front().id, grows ? "held_graphs" : "out_of_memory_by_fragmentation");
   }
@@ -310,7 +311,10 @@ TEST(Advice, OfALargeCacheNamesTheAllocatorsOwnSettings) {
   EXPECT_THAT(advice->action, HasSubstr("vramstow ctl PID empty-cache"));
 }
 
-TEST(Advice, OfNothingThereIsNone) { EXPECT_THAT(FindAdvice(Detail(), Facts()), IsEmpty()); }
+TEST(Advice, OfNothingThereIsNone) {
+  const Detail nothing;
+  EXPECT_THAT(FindAdvice(nothing, CategoryFinder(nothing), Facts()), IsEmpty());
+}
 
 }  // namespace
 }  // namespace vramstow

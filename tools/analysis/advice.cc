@@ -15,8 +15,9 @@ namespace {
 
 class Adviser {
  public:
-  Adviser(const Detail& detail, const Facts& facts, const std::vector<Cause>& causes)
-      : detail_(detail), facts_(facts), causes_(causes) {}
+  Adviser(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
+          const std::vector<Cause>& causes)
+      : detail_(detail), categories_(categories), facts_(facts), causes_(causes) {}
 
   std::vector<AdviceFacts> All() {
     Fragmentation();
@@ -32,7 +33,7 @@ class Adviser {
     Rounding();
     DriverChurn();
     Offloaded();
-    AdviseOnWork(detail_, facts_, &advice_);
+    AdviseOnWork(detail_, categories_, facts_, &advice_);
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
       return RankOf(a) != RankOf(b) ? RankOf(a) < RankOf(b) : a.bytes > b.bytes;
     });
@@ -378,6 +379,7 @@ class Adviser {
   }
 
   const Detail& detail_;
+  const CategoryFinder& categories_;
   const Facts& facts_;
   const std::vector<Cause>& causes_;
   std::vector<AdviceFacts> advice_;
@@ -385,9 +387,9 @@ class Adviser {
 
 }  // namespace
 
-std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts,
-                                    const std::vector<Cause>& causes) {
-  return Adviser(detail, facts, causes).All();
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
+                                    const Facts& facts, const std::vector<Cause>& causes) {
+  return Adviser(detail, categories, facts, causes).All();
 }
 
 }  // namespace vramstow

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/category_of.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
 
@@ -16,11 +17,11 @@ std::string AdviceText(uint64_t bytes);
 std::string AdvicePercent(uint64_t part, uint64_t whole);
 // Less is not worth a sentence.
 bool IsWorthAdvice(const Facts& facts, uint64_t bytes);
-// Bytes of a category at the peak.
 // What the process found free on its cards; 0: not known.
 uint64_t CardBytes(const Facts& facts);
 // Whether the job left half of its card or more: then nothing has to be saved.
 bool HasRoom(const Facts& facts);
+// Bytes of a category at the peak.
 uint64_t CategoryAtPeak(const Facts& facts, const std::string& name);
 // The first few different names, with commas between.
 std::string FirstNames(const std::vector<std::string>& names);
@@ -29,7 +30,8 @@ std::string SitesOfPhase(const Detail& detail, Phase phase);
 
 // Advice on how the work is done, other than how its memory is served: smaller numbers, smaller
 // batches, references that are kept, blocks that could lie elsewhere meanwhile. Added at the end.
-void AdviseOnWork(const Detail& detail, const Facts& facts, std::vector<AdviceFacts>* advice);
+void AdviseOnWork(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
+                  std::vector<AdviceFacts>* advice);
 
 }  // namespace vramstow
 

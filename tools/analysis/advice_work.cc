@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
-#include "tools/analysis/category_of.h"
 #include "tools/analysis/link.h"
 
 namespace vramstow {
@@ -23,8 +22,9 @@ bool IsAtPeak(const Detail& detail, const Life& life) {
 
 class WorkAdviser {
  public:
-  WorkAdviser(const Detail& detail, const Facts& facts, std::vector<AdviceFacts>* advice)
-      : detail_(detail), facts_(facts), advice_(advice) {}
+  WorkAdviser(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
+              std::vector<AdviceFacts>* advice)
+      : detail_(detail), categories_(categories), facts_(facts), advice_(advice) {}
 
   void Add() {
     LowerPrecision();
@@ -104,8 +104,8 @@ class WorkAdviser {
   // Whether a block of an iteration is larger where the batch is.
   class Growing {
    public:
-    explicit Growing(const Detail& detail, const Facts& facts)
-        : detail_(detail), categories_(detail) {
+    Growing(const Detail& detail, const CategoryFinder& categories, const Facts& facts)
+        : detail_(detail), categories_(categories) {
       if (facts.iterations.list.empty()) return;
       first_ = facts.iterations.list.front().begin_event;
       for (const Life& life : detail.lives) {
@@ -127,7 +127,7 @@ class WorkAdviser {
 
    private:
     const Detail& detail_;
-    const CategoryFinder categories_;
+    const CategoryFinder& categories_;
     uint64_t first_ = kStillLive;
     absl::flat_hash_set<uint64_t> weights_;  // sizes of parameters
   };
@@ -141,7 +141,7 @@ class WorkAdviser {
     if (!detail_.has_all_lives() || !facts_.iterations.is_sure || detail_.lives.empty()) {
       return decides;
     }
-    const Growing grows(detail_, facts_);
+    const Growing grows(detail_, categories_, facts_);
     struct Change {
       uint64_t event;
       uint64_t size;
@@ -265,14 +265,16 @@ class WorkAdviser {
   }
 
   const Detail& detail_;
+  const CategoryFinder& categories_;
   const Facts& facts_;
   std::vector<AdviceFacts>* advice_;
 };
 
 }  // namespace
 
-void AdviseOnWork(const Detail& detail, const Facts& facts, std::vector<AdviceFacts>* advice) {
-  WorkAdviser(detail, facts, advice).Add();
+void AdviseOnWork(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
+                  std::vector<AdviceFacts>* advice) {
+  WorkAdviser(detail, categories, facts, advice).Add();
 }
 
 }  // namespace vramstow

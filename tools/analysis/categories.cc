@@ -94,8 +94,8 @@ class ToldCategories {
     Told told;
     for (const CensusDetail& census : detail.censuses) {
       for (const HeldBlock& block : census.blocks) {
-        if (ReadRole(block.role, &told.category))
-          told_.push_back({block.address, census.event, told.category});
+        if (!ReadRole(block.role, &told.category)) continue;
+        told_.push_back({block.address, census.event, told.category});
       }
     }
     for (const MarkDetail& mark : detail.marks) {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/category_of.h"
 #include "tools/analysis/causes/find_causes.h"
 
 namespace vramstow {
@@ -45,7 +44,7 @@ void Explain(const Detail& detail, Facts* facts) {
   categories.AddUp(facts);
   FindHoles(detail, facts);
   const std::vector<Cause> causes = TellOutOfMemory(detail, passes, categories, facts);
-  facts->advice = FindAdvice(detail, *facts, causes);
+  facts->advice = FindAdvice(detail, categories, *facts, causes);
 }
 
 ChurnFacts FindChurn(const Detail& detail) {

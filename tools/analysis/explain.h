@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "tools/analysis/category_of.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
@@ -33,8 +34,8 @@ void FindHoles(const Detail& detail, Facts* facts);
 
 // Needs all of the above. What explains a failure first, then the most bytes. `causes`: of the last
 // failure, in order.
-std::vector<AdviceFacts> FindAdvice(const Detail& detail, const Facts& facts,
-                                    const std::vector<Cause>& causes = {});
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
+                                    const Facts& facts, const std::vector<Cause>& causes = {});
 
 }  // namespace vramstow
 
