@@ -37,16 +37,17 @@ class _AlreadySaid(OSError):
     """The library has told the user why it does not work."""
 
 
-def _say(error: Exception) -> None:
+def _say(what: str, error: Exception) -> None:
+    """Tells what the user has to do without, and why."""
     if isinstance(error, _AlreadySaid):
         return
     why = str(error) or type(error).__name__
-    what = "the pool serves" if _POOLED else "the trace has"
-    print(
-        f"vramstow: {what} PyTorch's segments, not its tensors: {why}.",
-        file=sys.stderr,
-        flush=True,
-    )
+    print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
+
+
+def _say_no_tensors(error: Exception) -> None:
+    whose = "the pool serves" if _POOLED else "the trace has"
+    _say(f"{whose} PyTorch's segments, not its tensors", error)
 
 
 def _library_for(folder: str, finished: str, *options: str) -> str:
@@ -106,7 +107,7 @@ def _follow_modules(adapter: object) -> None:
     try:
         _beside("modules").follow(adapter)
     except Exception as error:
-        print(f"vramstow: the trace names no modules: {error}.", file=sys.stderr, flush=True)
+        _say("the trace names no modules", error)
 
 
 def _follow_steps() -> None:
@@ -142,27 +143,44 @@ def _install(folder: str) -> bool:
         return True
     except Exception as error:  # whatever goes wrong here, the job must go on
         os.environ[_FINISHED] = f"{folder}\n"  # the library must not try again and repeat this line
-        _say(error)
+        _say_no_tensors(error)
         return False
+
+
+class _Prepared:
+    """A library that is compiled now, if needed, and loaded when CUDA has started.
+
+    What goes wrong with the compiling is of no interest to a program that does not use CUDA, so
+    only load() tells it.
+    """
+
+    def __init__(self, folder: str, finished: str, option: str) -> None:
+        self._file = ""
+        self._trouble: Exception | None = None
+        try:
+            self._file = _library_for(folder, finished, option)
+        except Exception as error:
+            self._trouble = error
+
+    def is_ready(self) -> bool:
+        return self._trouble is None
+
+    def load(self, entry: str) -> object:
+        if self._trouble is not None:
+            raise self._trouble
+        return _load(self._file, entry)
 
 
 def _observe_when_cuda_starts(folder: str, torch: object) -> None:
     """PyTorch has allocators, which can be observed, once it has initialised CUDA."""
-    ready = ""
-    trouble: Exception | None = None
-    try:
-        ready = _library_for(folder, _FINISHED_OBSERVER, "--observer")
-    except Exception as error:
-        trouble = error  # of no interest to a program that does not use CUDA
-    start_census = _census_for(folder) if trouble is None and _wants_census() else None
+    observer = _Prepared(folder, _FINISHED_OBSERVER, "--observer")
+    start_census = _census_for(folder) if observer.is_ready() and _wants_census() else None
 
     def observe() -> None:
         try:
-            if trouble is not None:
-                raise trouble
-            _load(ready, _OBSERVE)
+            observer.load(_OBSERVE)
         except Exception as error:
-            _say(error)
+            _say_no_tensors(error)
             return
         if start_census is not None:
             start_census()
@@ -170,7 +188,7 @@ def _observe_when_cuda_starts(folder: str, torch: object) -> None:
     try:
         torch.cuda._lazy_call(observe)
     except Exception as error:
-        _say(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
+        _say_no_tensors(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
 
 
 _census: list[object] = []  # the library that takes it
@@ -178,22 +196,13 @@ _census: list[object] = []  # the library that takes it
 
 def _census_for(folder: str) -> object:
     """What starts the census, once CUDA has started. It is compiled now, if needed."""
-    ready = ""
-    trouble: Exception | None = None
-    try:
-        ready = _library_for(folder, _FINISHED_CENSUS, "--census")
-    except Exception as error:
-        trouble = error  # of no interest to a program that does not use CUDA
+    census = _Prepared(folder, _FINISHED_CENSUS, "--census")
 
     def start() -> None:
         try:
-            if trouble is not None:
-                raise trouble
-            _census.append(_load(ready, _CENSUS))
+            _census.append(census.load(_CENSUS))
         except Exception as error:
-            why = str(error) or type(error).__name__
-            what = "an out-of-memory error will not tell who holds the memory"
-            print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
+            _say("an out-of-memory error will not tell who holds the memory", error)
 
     return start
 
@@ -215,9 +224,7 @@ def _compute_values(folder: str) -> None:
     except Exception as error:
         if only_sizes:
             return  # nobody expects values
-        why = str(error) or type(error).__name__
-        what = "the rehearsal computes only kernels that it knows by name"
-        print(f"vramstow: {what}: {why}.", file=sys.stderr, flush=True)
+        _say("the rehearsal computes only kernels that it knows by name", error)
 
 
 def _wants_trace() -> bool:
@@ -249,7 +256,7 @@ def _prepare(torch: object) -> None:
         try:
             torch.cuda._lazy_call(_census_for(folder))
         except Exception as error:
-            print(f"vramstow: there will be no census: {error}.", file=sys.stderr, flush=True)
+            _say("an out-of-memory error will not tell who holds the memory", error)
 
 
 class _Finder:
@@ -296,7 +303,7 @@ class _Finder:
             try:
                 loader.exec_module = exec_module
             except AttributeError:
-                _say(OSError("torch is loaded in an unusual way"))
+                _say_no_tensors(OSError("torch is loaded in an unusual way"))
         return spec
 
 
