@@ -80,9 +80,8 @@ void LoadFor(const char* folder) {
   char path[PATH_MAX];
   if (!FindReady(folder, path)) {
     Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
-        "ready: "
-        "build it with vramstow adapter build --torch '%.500s', and start the program by vramstow "
-        "run.",
+        "ready: build it with vramstow adapter build --torch '%.500s', and start the program "
+        "by vramstow run.",
         folder);
     return;
   }
@@ -114,8 +113,7 @@ void TellWhyNotObserved() {
   const char* found = SwitchAgainstHook();
   if (found == nullptr) return;
   Log("the trace has PyTorch's segments, not its tensors: they are observed through a start-up "
-      "file "
-      "of Python, and Python was started with %s (without it, or with --pool=on, tensors are "
+      "file of Python, and Python was started with %s (without it, or with --pool=on, tensors are "
       "seen).",
       found);
 }

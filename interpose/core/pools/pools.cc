@@ -136,8 +136,7 @@ bool Pools::MovesByItself() {
   if (version <= kKnownCudaVersion) return true;
   if (!logged_newer_.exchange(true, std::memory_order_relaxed)) {
     Log("--offload=auto moves nothing by itself here: the driver is of CUDA %d.%d, and this "
-        "vramstow "
-        "knows all calls that submit work up to CUDA %d.%d only. Use a newer vramstow, or "
+        "vramstow knows all calls that submit work up to CUDA %d.%d only. Use a newer vramstow, or "
         "--offload=explicit.",
         version / 1000, version % 1000 / 10, kKnownCudaVersion / 1000,
         kKnownCudaVersion % 1000 / 10);
@@ -149,8 +148,7 @@ bool Pools::MovesByItself() {
 void Pools::OnRefusal(void* self, int32_t result) {
   if (static_cast<Pools*>(self)->logged_.exchange(true, std::memory_order_relaxed)) return;
   Log("the pool is made of the plain driver's memory here, which cannot be stitched: virtual "
-      "memory "
-      "management is refused (error %d).",
+      "memory management is refused (error %d).",
       result);
 }
 

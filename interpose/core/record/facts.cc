@@ -205,9 +205,7 @@ void DescribeDriver(Recorder* recorder, const Driver& driver) {
   if (const char* description = driver.simulator_description()) {
     recorder->Describe("simulated", description);
   }
-  int version = 0;
-  if (driver.cuDriverGetVersion() != nullptr &&
-      driver.cuDriverGetVersion()(&version) == CUDA_SUCCESS) {
+  if (const int version = driver.CudaVersion(); version != 0) {
     DescribeFormatted(recorder, "driver.version", "%d.%d", version / 1000, version % 1000 / 10);
   }
   int devices = 0;

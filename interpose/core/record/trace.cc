@@ -91,8 +91,7 @@ void Trace::OpenAs(State* state) {
     const char* why = Why(error);
     state_.store(State::kOff, std::memory_order_release);
     Log("no trace is written, because none can be made in '%.300s' (%s): choose another folder "
-        "with "
-        "VRAMSTOW_TRACE_DIR.",
+        "with VRAMSTOW_TRACE_DIR.",
         options.trace_dir, why);
     return;
   }
