@@ -61,11 +61,6 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
                                      const std::string& folder, const AdapterWish& wish);
 
-// An adapter that is there, and the folder of the PyTorch that it is for.
-struct ReadyAdapter {
-  std::string torch_folder;
-  std::string path;
-};
 // The shipped adapter for this PyTorch; empty: there is none.
 std::string ShippedAdapter(const TorchInstallation& torch, const std::string& sources,
                            AdapterKind kind);
@@ -73,6 +68,11 @@ std::string ShippedAdapter(const TorchInstallation& torch, const std::string& so
 absl::StatusOr<Adapter> CompileShipped(const TorchInstallation& torch, const std::string& sources,
                                        const std::string& folder, const AdapterWish& wish);
 
+// An adapter that is there, and the folder of the PyTorch that it is for.
+struct ReadyAdapter {
+  std::string torch_folder;
+  std::string path;
+};
 // All of the wished kind in the folder that are still right for their PyTorch and for `sources`.
 std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder,
                                             const AdapterWish& wish);

@@ -3,8 +3,8 @@
 // Idea: the library in the command loads an adapter that is ready and never starts a compiler. A
 // program on LibTorch says in its own file which PyTorch it uses, so its adapter is compiled now;
 // for Python the start-up hook compiles at the first import of torch. All adapters that are ready
-// are named in VRAMSTOW_TORCH_ADAPTER, all observers in VRAMSTOW_TORCH_OBSERVER,
-// all censuses in VRAMSTOW_TORCH_CENSUS.
+// are named in VRAMSTOW_TORCH_ADAPTER, all observers in VRAMSTOW_TORCH_OBSERVER, all censuses in
+// VRAMSTOW_TORCH_CENSUS.
 //
 // Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
 // sentence. Units: none.
@@ -24,6 +24,7 @@ std::string PrepareAdapters(const Installation& installation, const std::string&
                             Environment* environment);
 // Names the observers that are ready.
 void PrepareObservers(const Installation& installation, Environment* environment);
+// Names the censuses that are ready.
 void PrepareCensuses(const Installation& installation, Environment* environment);
 
 }  // namespace vramstow
