@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include <arpa/inet.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -146,6 +147,19 @@ bool ReadLaunches(const char* variable, const char* text, const char** value, Op
   return false;
 }
 
+bool ReadMetrics(const char* variable, const char* text, const char** value, OptionError* error,
+                 const char*) {
+  MetricsSetting setting;
+  *value = text;
+  if (ParseMetrics(text, &setting)) return true;
+  std::snprintf(error->sentence, sizeof error->sentence,
+                "%s is '%.200s': write a port from 1 to 65535 such as 9400, an address and a port "
+                "such as 0.0.0.0:9400, unix:PATH, or a file whose name ends with .prom, perhaps "
+                "with ,every=TIME of 1s or more.",
+                variable, text);
+  return false;
+}
+
 // Takes what comes before the first comma; the comma stays.
 std::string_view NextPart(std::string_view* text) {
   const std::string_view part = text->substr(0, text->find(','));
@@ -171,6 +185,70 @@ bool ParseLaunches(std::string_view text, LaunchesSetting* setting) {
   }
   setting->every = static_cast<uint32_t>(every);
   return every >= 1 && every <= kMost;
+}
+
+namespace {
+
+bool ParsePort(std::string_view text, uint16_t* port) {
+  constexpr uint32_t kMost = 65535;
+  uint32_t value = 0;
+  for (const char letter : text) {
+    if (letter < '0' || letter > '9' || value > kMost) return false;
+    value = value * 10 + static_cast<uint32_t>(letter - '0');
+  }
+  *port = static_cast<uint16_t>(value);
+  return value >= 1 && value <= kMost;
+}
+
+// "ADDRESS:PORT"; of IPv6 the address is in brackets.
+bool ParseAddress(std::string_view text, MetricsSetting* setting) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return ParsePort(text, &setting->port);
+  std::string_view port = text;
+  port.remove_prefix(colon + 1);
+  text.remove_suffix(text.size() - colon);
+  const bool has_brackets = text.starts_with('[') && text.ends_with(']');
+  if (has_brackets) {
+    text.remove_prefix(1);
+    text.remove_suffix(1);
+  }
+  char address[INET6_ADDRSTRLEN] = {};
+  if (text.empty() || text.size() >= sizeof address) return false;
+  std::memcpy(address, text.data(), text.size());
+  in6_addr parsed;
+  if (inet_pton(has_brackets ? AF_INET6 : AF_INET, address, &parsed) != 1) return false;
+  setting->address = text;
+  return ParsePort(port, &setting->port);
+}
+
+}  // namespace
+
+bool ParseMetrics(std::string_view text, MetricsSetting* setting) {
+  constexpr std::string_view kUnix = "unix:";
+  constexpr std::string_view kEvery = ",every=";
+  *setting = MetricsSetting();
+  if (text.empty()) return true;
+  if (text.starts_with(kUnix)) {
+    text.remove_prefix(kUnix.size());
+    setting->kind = MetricsSetting::Kind::kSocket;
+    setting->path = text;
+    return !text.empty();
+  }
+  if (const size_t every = text.rfind(kEvery); every != std::string_view::npos) {
+    std::string_view time = text;
+    time.remove_prefix(every + kEvery.size());
+    text.remove_suffix(text.size() - every);
+    if (!text.ends_with(".prom")) return false;
+    constexpr uint64_t kSecond = 1'000'000'000;
+    if (!ParseDuration(time, &setting->every_ns) || setting->every_ns < kSecond) return false;
+  }
+  if (text.ends_with(".prom")) {
+    setting->kind = MetricsSetting::Kind::kFile;
+    setting->path = text;
+    return true;
+  }
+  setting->kind = MetricsSetting::Kind::kPort;
+  return ParseAddress(text, setting);
 }
 
 const char* OffloadChoiceName(OffloadChoice choice) {

@@ -28,7 +28,8 @@ enum class OptionType {
   kDuration,
   kLimit,
   kOffload,
-  kLaunches
+  kLaunches,
+  kMetrics
 };
 
 // One row of the table, as data: for help texts, flags and documentation.
@@ -60,6 +61,7 @@ using DurationValue = const char*;
 using LimitValue = const char*;
 using OffloadValue = const char*;
 using LaunchesValue = const char*;
+using MetricsValue = const char*;
 
 // A Limit: "20GiB", or a part of the device's memory such as "50%" or "0.5"; empty is no limit (0).
 // False: neither of them.
@@ -90,6 +92,18 @@ struct LaunchesSetting {
   uint32_t every = 0;  // which launches of a thread are recorded; 0: they are counted
 };
 bool ParseLaunches(std::string_view text, LaunchesSetting* setting);
+
+// A Metrics: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH", or "FILE.prom", perhaps with
+// ",every=15s". Empty: none. The texts are parts of what was parsed.
+struct MetricsSetting {
+  enum class Kind : uint8_t { kNone, kPort, kSocket, kFile };
+  Kind kind = Kind::kNone;
+  std::string_view address = "127.0.0.1";
+  uint16_t port = 0;
+  std::string_view path;
+  uint64_t every_ns = 15'000'000'000;
+};
+bool ParseMetrics(std::string_view text, MetricsSetting* setting);
 
 // The values: one member for each row of the table.
 struct Options {

@@ -73,6 +73,7 @@ struct vramstow_stats {
   uint64_t moved_out_bytes;
   uint64_t moved_back_bytes;
   uint64_t offload_host_bytes;
+  uint64_t fence_waits; /* how often fence_wait_ns was spent */
 };
 
 struct vramstow_block {

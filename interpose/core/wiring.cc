@@ -39,11 +39,15 @@
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/kernel_arguments.h"
+#include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/routing.h"
+#include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
 #include "interpose/core/service/control_socket.h"
 #include "interpose/core/service/control_verbs.h"
+#include "interpose/core/service/metrics_server.h"
+#include "interpose/core/service/metrics_text.h"
 #include "interpose/core/service/service.h"
 #include "interpose/shim/fingerprint.h"
 #include "interpose/shim/seam.h"
@@ -96,8 +100,10 @@ constinit PoolService pool_service({process, driver, callers, trace, free_bytes,
 // --- service
 constinit ControlVerbs control_verbs({application, residency, trace, exports});
 constinit ControlSocket control_socket;
+constinit MetricsText metrics_text(application);
+constinit MetricsServer metrics_server(metrics_text);
 constinit Service service({process, driver, trace, pools, offloading, exports, control_socket,
-                           control_verbs});
+                           control_verbs, metrics_server});
 
 void RecordLaunches() { launches.Emit(); }
 
@@ -111,8 +117,17 @@ void OnPoolOpened() {
   service.Start();
 }
 
+// By hand only: vramstow run switches the pool on.
+void ComplainOfMetrics() {
+  static constinit std::atomic<bool> complained{false};
+  const Options& options = process.options();
+  if (*options.metrics == '\0' || WantsPool(options) || complained.exchange(true)) return;
+  Log("there are no metrics without the pool: set VRAMSTOW_POOL to on, too.");
+}
+
 void OnCudaInitialised() {
   process.Wake();
+  ComplainOfMetrics();
   trace.Open();
   activity.Start();
   uncomputed_reads.Watch();

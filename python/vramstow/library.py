@@ -42,6 +42,7 @@ class Stats:
     moved_out_bytes: int
     moved_back_bytes: int
     offload_host_bytes: int
+    fence_waits: int
 
 
 @dataclass(frozen=True)

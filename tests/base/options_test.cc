@@ -134,6 +134,38 @@ TEST_F(OptionsTest, LaunchesAreOffCountedOrSampled) {
   EXPECT_STREQ(options_.launches, "off");
 }
 
+TEST_F(OptionsTest, MetricsAreAPortASocketOrAFile) {
+  using Kind = MetricsSetting::Kind;
+  MetricsSetting setting;
+  EXPECT_TRUE(ParseMetrics("", &setting));
+  EXPECT_EQ(setting.kind, Kind::kNone);
+  EXPECT_TRUE(ParseMetrics("9400", &setting));
+  EXPECT_EQ(setting.kind, Kind::kPort);
+  EXPECT_EQ(setting.address, "127.0.0.1");
+  EXPECT_EQ(setting.port, 9400);
+  EXPECT_TRUE(ParseMetrics("0.0.0.0:65535", &setting));
+  EXPECT_EQ(setting.address, "0.0.0.0");
+  EXPECT_EQ(setting.port, 65535);
+  EXPECT_TRUE(ParseMetrics("[::1]:1", &setting));
+  EXPECT_EQ(setting.address, "::1");
+  EXPECT_TRUE(ParseMetrics("unix:a/b.sock", &setting));
+  EXPECT_EQ(setting.kind, Kind::kSocket);
+  EXPECT_EQ(setting.path, "a/b.sock");
+  EXPECT_TRUE(ParseMetrics("/x/job,1.prom,every=2s", &setting));
+  EXPECT_EQ(setting.kind, Kind::kFile);
+  EXPECT_EQ(setting.path, "/x/job,1.prom");
+  EXPECT_EQ(setting.every_ns, 2'000'000'000u);
+  for (const char* wrong :
+       {"0", "65536", "99999999999999999999", "x", "unix:", "1.2.3:9400", "host:9400",
+        "[1.2.3.4]:5", "::1:5", ":5", "1.2.3.4:", "x.txt", "x.prom,every=", "x.prom,every=999ms",
+        "x.prom,every=0", "9400,every=5s"}) {
+    EXPECT_FALSE(ParseMetrics(wrong, &setting)) << wrong;
+  }
+  Environment()["VRAMSTOW_METRICS"] = "each";
+  ASSERT_FALSE(ReadOptions(Lookup, &options_, &error_));
+  EXPECT_STREQ(options_.metrics, "");
+}
+
 TEST(Limit, IsBytesOrAPartOfTheDevice) {
   const auto limit = [](const char* text) {
     uint64_t bytes = 1;

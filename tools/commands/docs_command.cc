@@ -43,6 +43,8 @@ std::string ValuesOf(const OptionRow& row) {
       return "off, auto or explicit, perhaps with ,host=BYTES";
     case OptionType::kLaunches:
       return "off, count, or sample=N with N from 1 to 1000000";
+    case OptionType::kMetrics:
+      return "a port, unix:PATH, or a file that ends with .prom";
   }
   return "";
 }

@@ -90,7 +90,8 @@ void ImplyPool(FlagValues* flags) {
   OffloadSetting offload;
   const bool moves =
       flag != flags->end() && ParseOffload(flag->second.c_str(), &offload) && offload.on;
-  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY")) (*flags)[kPoolVariable] = "on";
+  if (moves || flags->contains("VRAMSTOW_NVTX_MEMORY") || flags->contains("VRAMSTOW_METRICS"))
+    (*flags)[kPoolVariable] = "on";
 }
 
 absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
@@ -113,6 +114,9 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (options.nvtx_memory && !pool) {
     return absl::InvalidArgumentError(
         "--nvtx-memory announces blocks of the pool: say --pool=on, too.");
+  }
+  if (*options.metrics != '\0' && !pool) {
+    return absl::InvalidArgumentError("--metrics tells the pool's numbers: say --pool=on, too.");
   }
   return Settings{options.trace,
                   options.trace_dir,

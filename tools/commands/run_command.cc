@@ -87,7 +87,7 @@ std::vector<std::string> WordsOf(const OptionRow& row) {
     const std::string word = part.substr(0, part.find('['));
     // Of "sample=N" what a person does not choose is left out; "PORT" is no word at all.
     const size_t end = word.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    if (end != 0) words.push_back(word.substr(0, end));
+    if (!word.empty() && end != 0) words.push_back(word.substr(0, end));
   }
   return words;
 }

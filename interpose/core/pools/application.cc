@@ -40,6 +40,21 @@ void ListBlock(void* context, const PoolSpan& span) {
   ++list->seen;
 }
 
+struct Pieces {
+  uint64_t chunk_bytes;
+  uint64_t bytes;
+};
+
+// Of a free span, what is no whole chunk: whole chunks can be moved together.
+void AddPiece(void* context, const PoolSpan& span) {
+  if (span.state != SpanState::kFree) return;
+  auto* const pieces = static_cast<Pieces*>(context);
+  const uint64_t chunk = pieces->chunk_bytes;
+  const uint64_t begin = (span.address + chunk - 1) / chunk * chunk;
+  const uint64_t end = (span.address + span.size) / chunk * chunk;
+  pieces->bytes += span.size - (end > begin ? end - begin : 0);
+}
+
 // vramstow_stats has the statistics of statistics.def and nothing else, in that order.
 struct StatisticsInOrder {
 #define STATISTIC(name, value) uint64_t name;
@@ -111,6 +126,23 @@ int Application::GetStats(int device, vramstow_stats* stats, size_t size) const 
   std::memset(stats, 0, size);
   std::memcpy(stats, &sum, size < sizeof sum ? size : sizeof sum);
   return VRAMSTOW_OK;
+}
+
+int Application::GetMemory(int device, DeviceMemory* memory) const {
+  if (!IsDevice(device) || memory == nullptr) return VRAMSTOW_INVALID;
+  *memory = DeviceMemory();
+  const int seen = VisitPools(device, [memory](const Pools::Use& pool, int) {
+    Pieces pieces = {pool->chunk_bytes(), 0};
+    pool->VisitSpans(AddPiece, &pieces);
+    memory->unusable_bytes += pieces.bytes;
+    uint64_t free = 0;
+    uint64_t total = 0;
+    if (pool->MemoryInfo(&free, &total) != 0) return;
+    // Of several pools of a device each could get what is free.
+    memory->device_bytes = total;
+    memory->head_room = std::max(memory->head_room, free);
+  });
+  return seen == 0 ? VRAMSTOW_NOT_ACTIVE : VRAMSTOW_OK;
 }
 
 int Application::GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const {

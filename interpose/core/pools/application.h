@@ -23,6 +23,13 @@ struct vramstow_stats;
 
 namespace vramstow {
 
+// What metrics tell of a device beside its statistics.
+struct DeviceMemory {
+  uint64_t device_bytes = 0;    // of the whole device
+  uint64_t head_room = 0;       // what the process could still get: free, or cached
+  uint64_t unusable_bytes = 0;  // free in the pool, in pieces that are smaller than a chunk
+};
+
 class Application {
  public:
   constexpr explicit Application(Pools& pools) : pools_(pools) {}
@@ -32,6 +39,8 @@ class Application {
   int EmptyCache(int device, uint64_t* released_bytes, uint64_t* duration_ns) const;
   int SetLimit(int device, uint64_t bytes) const;
   int GetStats(int device, vramstow_stats* stats, size_t size) const;
+  // Walks through the pools: allocations of other threads wait for that. The driver is asked.
+  int GetMemory(int device, DeviceMemory* memory) const;
   int GetBlocks(int device, vramstow_block* blocks, uint64_t* count, size_t size) const;
   int ResetPeaks(int device) const;
 

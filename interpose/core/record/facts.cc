@@ -111,6 +111,17 @@ void DescribeEnvironment(Recorder* recorder, const char* key,
 constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
                                           "PMI_RANK"};
 
+constexpr const char* kLocalRankVariables[] = {"LOCAL_RANK", "SLURM_LOCALID",
+                                               "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"};
+
+// Null: it is no number.
+const char* NumberOf(const char* text) {
+  constexpr size_t kMostDigits = 9;
+  if (text == nullptr) return nullptr;
+  const size_t digits = std::strspn(text, "0123456789");
+  return digits <= kMostDigits && text[digits] == '\0' ? text : nullptr;
+}
+
 void DescribeOption(Recorder* recorder, const char* key, bool value) {
   recorder->Describe(key, value ? "1" : "0");
 }
@@ -166,13 +177,9 @@ const char* ProgramName() {
   return slash == nullptr ? path : slash + 1;
 }
 
-const char* RankText() {
-  const char* rank = FirstOf(kRankVariables);
-  constexpr size_t kMostDigits = 9;
-  if (rank == nullptr) return nullptr;
-  const size_t digits = std::strspn(rank, "0123456789");
-  return digits <= kMostDigits && rank[digits] == '\0' ? rank : nullptr;
-}
+const char* RankText() { return NumberOf(FirstOf(kRankVariables)); }
+
+const char* LocalRankText() { return NumberOf(FirstOf(kLocalRankVariables)); }
 
 uint64_t ProcessStart(pid_t process) {
   char path[40];
@@ -190,9 +197,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   utsname host;
   if (uname(&host) == 0) recorder->Describe("process.host", host.nodename);
   DescribeEnvironment(recorder, "process.rank", kRankVariables);
-  DescribeEnvironment(
-      recorder, "process.local_rank",
-      {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+  DescribeEnvironment(recorder, "process.local_rank", kLocalRankVariables);
   DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
   DescribeOption(recorder, "option." #field, options.field);

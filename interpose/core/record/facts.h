@@ -22,6 +22,8 @@ const char* ProgramName();
 
 // The process's number in a job of many, as its launcher says it; null where none does.
 const char* RankText();
+// The same of its number on its machine.
+const char* LocalRankText();
 
 // When a process began, in clock ticks since boot; 0 where that cannot be read.
 uint64_t ProcessStart(pid_t process);

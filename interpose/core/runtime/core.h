@@ -43,6 +43,8 @@ class Residency;
 // service
 class ControlSocket;
 class ControlVerbs;
+class MetricsServer;
+class MetricsText;
 class Service;
 
 }  // namespace vramstow

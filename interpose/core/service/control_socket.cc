@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -17,20 +16,13 @@
 
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/service/control_verbs.h"
+#include "interpose/core/service/local_socket.h"
 
 namespace vramstow {
 namespace {
 
 constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr std::string_view kIpcRequest = "VRAMSTOW/1 ipc ";
-
-sockaddr_un AddressOf(const char* path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  static_assert(sizeof address.sun_path == kMaxControlPath);
-  std::snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-  return address;
-}
 
 // A folder of the user's own, that nobody else can put files into, is made if it is not there. One
 // that the user chose is taken as it is.
@@ -44,17 +36,6 @@ bool PrepareFolder(const char* folder, bool is_chosen) {
   }
   errno = EPERM;
   return false;
-}
-
-// Whether somebody listens there: then the file is not a dead process's.
-bool IsAlive(const sockaddr_un& address) {
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return false;
-  const bool alive =
-      connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-      errno == EAGAIN;
-  close(probe);
-  return alive;
 }
 
 // The number before ".sock"; 0: the name is none of a socket of ours.
@@ -73,7 +54,7 @@ void RemoveIfDead(const char* folder, const char* name) {
   char path[kMaxControlPath];
   if (process == 0 || kill(process, kNoSignal) == 0 || errno != ESRCH) return;
   if (!ControlSocketPath(folder, process, path, sizeof path)) return;
-  if (!IsAlive(AddressOf(path))) unlink(path);
+  if (!IsListening(LocalAddress(path))) unlink(path);
 }
 
 // Reads the folder without the heap, and not to the end of a very large one.
@@ -123,22 +104,8 @@ bool ControlSocket::Open(const char* chosen, char* why, size_t why_size) {
   };
   if (!PrepareFolder(folder, *chosen != '\0')) return fail(folder);
   RemoveDeadSockets(folder);
-  const sockaddr_un address = AddressOf(path_);
-  if (IsAlive(address)) {
-    errno = EADDRINUSE;
-    return fail(path_);
-  }
-  unlink(path_);  // of a dead process with the same number
-  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener < 0) return fail("socket");
-  // Nobody can connect before listen, so the mode is right by then.
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(path_, 0600) != 0 || listen(listener, kMaxClients) != 0) {
-    const int error = errno;
-    close(listener);
-    errno = error;
-    return fail(path_);
-  }
+  const int listener = ListenLocally(path_, kMaxClients);
+  if (listener < 0) return fail(path_);
   listener_ = listener;
   open_ = true;
   return true;

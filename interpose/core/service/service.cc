@@ -15,8 +15,10 @@
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/reentrancy_guard.h"
 #include "interpose/core/runtime/relaxed_capture_mode.h"
+#include "interpose/core/runtime/settings.h"
 #include "interpose/core/service/control_socket.h"
 #include "interpose/core/service/control_verbs.h"
+#include "interpose/core/service/metrics_server.h"
 
 namespace vramstow {
 namespace {
@@ -45,7 +47,16 @@ void Service::OpenSocket() {
   links_.trace.Describe("control.path", links_.socket.path());
 }
 
-void Service::CloseSocket() {
+void Service::OpenMetrics() {
+  const Options& options = links_.process.options();
+  char why[300];
+  if (WantsPool(options) && !links_.metrics.Open(options.metrics, why, sizeof why)) {
+    Log("this process tells no metrics (%s).", why);
+  }
+}
+
+void Service::CloseSockets() {
+  links_.metrics.Close();
   links_.socket.Close();
   links_.exports.set_reachable(false);
 }
@@ -55,6 +66,7 @@ void Service::Start() {
   if (!state_.compare_exchange_strong(expected, State::kRunning)) return;
   KeepErrno keep_errno;
   OpenSocket();
+  OpenMetrics();
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -69,7 +81,7 @@ void Service::Start() {
   busy_.store(true, std::memory_order_seq_cst);
   if (pthread_create(&thread, &attributes, Run, this) != 0) {
     busy_.store(false, std::memory_order_release);
-    CloseSocket();
+    CloseSockets();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
@@ -94,14 +106,16 @@ void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;
   while (state_.load(std::memory_order_acquire) == State::kRunning) {
-    pollfd polls[1 + ControlSocket::kMaxClients];
+    pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients];
     const int count = links_.socket.Watch(polls);
-    const int ready = poll(polls, static_cast<nfds_t>(count), tick_ms);
+    const int more = links_.metrics.Watch(polls + count);
+    const int ready = poll(polls, static_cast<nfds_t>(count + more), tick_ms);
     // From here to the end of the round the driver may be called: Stop waits for that.
     busy_.store(true, std::memory_order_seq_cst);
     if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
       const uint64_t now = Now();
       links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
+      links_.metrics.Serve(polls + count, ready > 0 ? more : 0, now);
       if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
         Maintain();
         maintained = now;
@@ -128,12 +142,13 @@ void Service::Stop() {
     const timespec wait = {0, 1'000'000};
     nanosleep(&wait, nullptr);
   }
-  // The thread does not come back to the socket.
-  CloseSocket();
+  // The thread does not come back to the sockets.
+  CloseSockets();
 }
 
 void Service::Abandon() {
   links_.socket.Abandon();
+  links_.metrics.Abandon();
   links_.exports.set_reachable(false);
   state_.store(State::kNone, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_relaxed);

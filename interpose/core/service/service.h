@@ -29,6 +29,7 @@ class Service {
     Exports& exports;
     ControlSocket& socket;
     const ControlVerbs& verbs;
+    MetricsServer& metrics;
   };
 
   constexpr explicit Service(const Links& links) : links_(links) {}
@@ -48,7 +49,8 @@ class Service {
   static void* Run(void* self);
   void Loop();
   void OpenSocket();
-  void CloseSocket();
+  void OpenMetrics();
+  void CloseSockets();
   void Maintain();
 
   const Links links_;

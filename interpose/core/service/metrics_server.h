@@ -1,0 +1,80 @@
+// MetricsServer: tells the pool's numbers to Prometheus: over HTTP at a port or a socket of the
+// file system, or in a file that the node exporter reads.
+//
+// Idea: as the control socket: a fixed number of connections, one request and one answer on each, a
+// fixed room and a deadline. Whoever is too slow or says too much is dropped.
+//
+// Ownership: the listener, its file and the clients, until Close. Threads: the service thread;
+// Abandon in a forked child. Errors: false from Open, and `why` says it; a file that cannot be
+// written is told once. No heap. Units: nanoseconds.
+#ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_SERVER_H_
+#define VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_SERVER_H_
+
+#include <limits.h>
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/options.h"
+#include "interpose/core/runtime/core.h"
+#include "interpose/core/service/metrics_text.h"
+
+namespace vramstow {
+
+class MetricsServer {
+ public:
+  static constexpr int kMaxClients = 4;
+
+  constexpr explicit MetricsServer(MetricsText& text) : text_(text) {}
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
+  // `chosen`: the option. True also where nothing is wanted.
+  bool Open(const char* chosen, char* why, size_t why_size);
+  // Removes what it made in the file system.
+  void Close();
+  // In a forked child: all of it is the parent's. Async-signal-safe.
+  void Abandon();
+
+  // What to wait for: fills in up to 1 + kMaxClients entries, returns how many.
+  int Watch(pollfd* polls) const;
+  // After poll: takes clients in, answers, drops who is too slow, writes the file when it is time.
+  void Serve(const pollfd* polls, int count, uint64_t now_ns);
+
+ private:
+  struct Client {
+    bool connected = false;
+    int descriptor = 0;
+    uint64_t deadline_ns = 0;
+    size_t received = 0;
+    size_t answer_size = 0;  // 0: the request is not complete
+    size_t sent = 0;
+    char request[4096] = {};
+    char answer[1 << 16] = {};
+  };
+
+  bool OpenPort(const MetricsSetting& setting);
+  void Accept(uint64_t now_ns);
+  void Receive(Client* client);
+  static void Send(Client* client);
+  static void Drop(Client* client);
+  void Answer(Client* client, std::string_view request);
+  void WriteFile();
+
+  MetricsText& text_;
+  // All zero at first, so that the core's data needs no room in its file.
+  MetricsSetting::Kind kind_ = MetricsSetting::Kind::kNone;
+  bool is_complained_ = false;
+  int listener_ = 0;
+  uint64_t every_ns_ = 0;
+  uint64_t written_ns_ = 0;
+  char path_[PATH_MAX] = {};
+  char new_path_[PATH_MAX] = {};  // of the file while it is written
+  Client clients_[kMaxClients];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_SERVICE_METRICS_SERVER_H_

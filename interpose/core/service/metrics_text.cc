@@ -1,0 +1,141 @@
+#include "interpose/core/service/metrics_text.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/core/pools/application.h"
+#include "interpose/core/record/facts.h"
+
+#define VRAMSTOW_IMPLEMENTATION
+#include "include/vramstow/vramstow.h"
+
+namespace vramstow {
+namespace {
+
+// More devices with pools are left out.
+constexpr int kMostDevices = 16;
+
+struct Device {
+  int number;
+  vramstow_stats stats;
+  DeviceMemory memory;
+  uint64_t hits;
+};
+
+enum class MetricType : uint8_t { kGauge, kCounter };
+
+struct Metric {
+  const char* name;
+  MetricType type;
+  const char* unit;
+  const char* help;
+  uint64_t (*value)(const Device& device);
+};
+
+constexpr Metric kMetrics[] = {
+#define METRIC(name, type, unit, value, help)                             \
+  {#name, MetricType::k##type, unit, help, [](const Device& device) {     \
+     [[maybe_unused]] const auto& [number, stats, memory, hits] = device; \
+     return uint64_t{value};                                              \
+   }},
+#include "interpose/core/service/metrics.def"
+#undef METRIC
+};
+
+class Lines {
+ public:
+  Lines(char* text, size_t size) : text_(text), size_(size) {}
+
+  [[gnu::format(printf, 2, 3)]] void Add(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int added = std::vsnprintf(text_ + length_, size_ - length_, format, arguments);
+    va_end(arguments);
+    if (added < 0 || static_cast<size_t>(added) >= size_ - length_) {
+      is_full_ = true;
+    } else {
+      length_ += static_cast<size_t>(added);
+    }
+  }
+  size_t length() const { return is_full_ ? 0 : length_; }
+
+ private:
+  char* text_;
+  size_t size_;
+  size_t length_ = 0;
+  bool is_full_ = false;
+};
+
+// As a value of a label needs it; what is no printable ASCII becomes '?'.
+struct Label {
+  char text[128];
+  explicit Label(const char* value) {
+    size_t length = 0;
+    for (; *value != '\0' && length + 2 < sizeof text; ++value) {
+      if (*value == '"' || *value == '\\') text[length++] = '\\';
+      text[length++] = *value >= ' ' && *value < 127 ? *value : '?';
+    }
+    text[length] = '\0';
+  }
+};
+
+void AddHead(const Metric& metric, MetricsForm form, Lines* lines) {
+  const bool is_counter = metric.type == MetricType::kCounter;
+  // In OpenMetrics a counter's family has no "_total", in the older format it has.
+  const char* ending = is_counter && form == MetricsForm::kText ? "_total" : "";
+  lines->Add("# HELP vramstow_%s%s %s.\n", metric.name, ending, metric.help);
+  lines->Add("# TYPE vramstow_%s%s %s\n", metric.name, ending, is_counter ? "counter" : "gauge");
+  if (form == MetricsForm::kOpenMetrics && *metric.unit != '\0') {
+    lines->Add("# UNIT vramstow_%s %s\n", metric.name, metric.unit);
+  }
+}
+
+void AddMetric(const Metric& metric, const Device* devices, int count, const char* rank,
+               MetricsForm form, Lines* lines) {
+  AddHead(metric, form, lines);
+  for (int i = 0; i < count; ++i) {
+    lines->Add("vramstow_%s%s{device=\"%d\",pid=\"%ld\",rank=\"%s\"} ", metric.name,
+               metric.type == MetricType::kCounter ? "_total" : "", devices[i].number,
+               static_cast<long>(getpid()), rank);
+    const auto value = static_cast<unsigned long long>(metric.value(devices[i]));
+    constexpr unsigned long long kSecond = 1'000'000'000;
+    if (std::strcmp(metric.unit, "seconds") == 0) {
+      lines->Add("%llu.%09llu\n", value / kSecond, value % kSecond);
+    } else {
+      lines->Add("%llu\n", value);
+    }
+  }
+}
+
+}  // namespace
+
+size_t MetricsText::Write(MetricsForm form, char* text, size_t size) {
+  Device devices[kMostDevices];
+  int count = 0;
+  for (int number = 0; number < Pools::kMaxDevices && count < kMostDevices; ++number) {
+    Device& device = devices[count];
+    device = {number, {}, {}, 0};
+    if (application_.GetStats(number, &device.stats, sizeof device.stats) != VRAMSTOW_OK) continue;
+    application_.GetMemory(number, &device.memory);
+    // A request that fails is a miss, too, and no allocation.
+    const uint64_t asked = device.stats.allocations + device.stats.out_of_memory;
+    const uint64_t hits = asked - std::min(asked, device.stats.misses);
+    hits_[number] = device.hits = std::max(hits_[number], hits);
+    ++count;
+  }
+  const char* rank = RankText() == nullptr ? "" : RankText();
+  Lines lines(text, size);
+  lines.Add("# HELP vramstow_process_info What is told of by this process.\n");
+  lines.Add("# TYPE vramstow_process_info gauge\n");
+  lines.Add("vramstow_process_info{pid=\"%ld\",rank=\"%s\",program=\"%s\",version=\"%s\"} 1\n",
+            static_cast<long>(getpid()), rank, Label(ProgramName()).text, VRAMSTOW_VERSION);
+  for (const Metric& metric : kMetrics) AddMetric(metric, devices, count, rank, form, &lines);
+  if (form == MetricsForm::kOpenMetrics) lines.Add("# EOF\n");
+  return lines.length();
+}
+
+}  // namespace vramstow
