@@ -24,6 +24,7 @@ from vramstow.library import (
     version,
     why_not,
 )
+from vramstow.logs import add_report, add_scalars, scalars
 from vramstow.reporting import Report, report
 from vramstow.residency import OffloadError, offload, pause, region, resume
 from vramstow.schedule import Action, schedule, watch
@@ -37,6 +38,8 @@ __all__ = [
     "Report",
     "Stats",
     "active",
+    "add_report",
+    "add_scalars",
     "annotate_memory",
     "annotate_parameters",
     "blocks",
@@ -53,6 +56,7 @@ __all__ = [
     "report",
     "reset_peaks",
     "resume",
+    "scalars",
     "schedule",
     "set_limit",
     "stats",

@@ -36,6 +36,34 @@ print(vramstow.why_not())
     assert tracked == f"t: not known ({why})"
 
 
+def test_scalars_for_logs_are_the_pools_numbers(run: Run) -> None:
+    program = """
+import device, vramstow
+from device import MIB
+assert vramstow.scalars() == {}
+class Writer:
+    said = []
+    def add_scalar(self, tag, value, step): self.said.append((tag, value, step))
+    def add_text(self, tag, text, step): self.said.append((tag, text, step))
+vramstow.add_scalars(Writer(), 1)
+assert Writer.said == []
+kept = device.allocate(4 * MIB)
+device.free(device.allocate(32 * MIB))
+numbers, stats = vramstow.scalars(), vramstow.stats()
+assert numbers["vramstow/allocated_bytes"] == stats.allocated_bytes == 4 * MIB
+assert numbers["vramstow/peak_allocated_bytes"] == 36 * MIB
+assert numbers["vramstow/reserved_over_allocated"] == stats.peak_reserved_bytes / (36 * MIB)
+assert all(isinstance(value, float) for value in numbers.values())
+assert set(vramstow.scalars(prefix="x.")) == {"x." + name.split("/")[1] for name in numbers}
+vramstow.add_scalars(Writer(), 7)
+assert Writer.said == [(name, value, 7) for name, value in numbers.items()]
+vramstow.add_report(Writer(), vramstow.report(), 8)
+tag, text, step = Writer.said[-1]
+assert (tag, step) == ("vramstow/report", 8) and "36.0 MiB" in text
+"""
+    assert said(run(program, "--pool=on")) == []
+
+
 def test_without_the_pool_it_says_that_the_pool_is_off(run: Run) -> None:
     program = """
 import device, vramstow

@@ -1,0 +1,46 @@
+"""The pool's numbers in the logs of Hugging Face's Trainer.
+
+import vramstow.huggingface
+vramstow.huggingface.log_memory(trainer)
+trainer.train()
+"""
+
+from __future__ import annotations
+
+import transformers
+
+from vramstow import library
+from vramstow.logs import scalars
+
+
+class MemoryCallback(transformers.TrainerCallback):
+    """Adds the pool's numbers to what the Trainer logs, and to its `state.log_history`.
+
+    Callbacks that come before this one have logged already: `log_memory` puts it in front.
+    """
+
+    def __init__(self, device: int = library.ALL_DEVICES) -> None:
+        self._device = device
+
+    def on_log(
+        self,
+        args: transformers.TrainingArguments,
+        state: transformers.TrainerState,
+        control: transformers.TrainerControl,
+        logs: dict[str, float] | None = None,
+        **kwargs: object,
+    ) -> None:
+        numbers = scalars(self._device)
+        if logs is None or not numbers:
+            return
+        logs.update(numbers)
+        # The history has a copy that was made before.
+        if state.log_history and state.log_history[-1].get("step") == state.global_step:
+            state.log_history[-1].update(numbers)
+
+
+def log_memory(trainer: transformers.Trainer, device: int = library.ALL_DEVICES) -> MemoryCallback:
+    """Lets everything that the trainer reports to (TensorBoard, …) have the pool's numbers, too."""
+    callback = MemoryCallback(device)
+    trainer.callback_handler.callbacks.insert(0, callback)
+    return callback

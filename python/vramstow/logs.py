@@ -1,0 +1,62 @@
+"""The pool's numbers in the logs of a training: TensorBoard here, and what other logs are made of.
+
+Without vramstow, or before the pool serves memory, there are no numbers and nothing is logged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from vramstow import library
+
+if TYPE_CHECKING:
+    from vramstow.reporting import Report
+
+# Of Stats, what is worth a curve.
+_LOGGED = (
+    "allocated_bytes",
+    "requested_bytes",
+    "reserved_bytes",
+    "peak_allocated_bytes",
+    "peak_reserved_bytes",
+    "offloaded_bytes",
+    "allocations",
+    "misses",
+    "out_of_memory",
+    "fence_waits",
+)
+
+
+class Writer(Protocol):
+    """torch.utils.tensorboard.SummaryWriter, tensorboardX's, or whatever has these two."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int | None = None) -> None: ...
+
+    def add_text(self, tag: str, text_string: str, global_step: int | None = None) -> None: ...
+
+
+def scalars(device: int = library.ALL_DEVICES, prefix: str = "vramstow/") -> dict[str, float]:
+    """The pool's numbers by name, "vramstow/allocated_bytes" and so on; empty where no pool is.
+
+    `reserved_over_allocated` is of the peaks: 1.0 is perfect.
+    """
+    stats = library.stats(device)
+    if stats is None:
+        return {}
+    numbers = {prefix + name: float(getattr(stats, name)) for name in _LOGGED}
+    if stats.peak_allocated_bytes:
+        ratio = stats.peak_reserved_bytes / stats.peak_allocated_bytes
+        numbers[prefix + "reserved_over_allocated"] = ratio
+    return numbers
+
+
+def add_scalars(writer: Writer, step: int, device: int = library.ALL_DEVICES) -> None:
+    """Adds the pool's numbers at this step to a TensorBoard writer."""
+    for name, value in scalars(device).items():
+        writer.add_scalar(name, value, step)
+
+
+def add_report(writer: Writer, report: Report, step: int | None = None) -> None:
+    """Adds the text of a report to TensorBoard's page of texts."""
+    # In a fence, which shows it as it is.
+    writer.add_text("vramstow/report", f"~~~~\n{report.text()}\n~~~~", step)

@@ -1,0 +1,125 @@
+"""The pool's numbers in the logs of frameworks, read back with TensorBoard itself."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+ROOT = Path(__file__).resolve().parents[2]
+VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
+JOBS = Path(__file__).parent / "logging"
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+pytestmark = pytest.mark.long
+
+
+def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[str, Any]:
+    """What the job prints last."""
+    for name in ("tensorboard", *packages):
+        if find_spec(name) is None:
+            pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
+    flags = ["--simulate=h200", f"--pool={'on' if pool else 'off'}", f"--trace-dir={folder}"]
+    done = subprocess.run(
+        [VRAMSTOW, "run", *flags, "--", sys.executable, JOBS / script, folder / "logs"],
+        cwd=folder,
+        env=os.environ | OFFLINE | {"PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+class Logged:
+    """What TensorBoard reads in a folder and those below."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        self.curves: dict[str, dict[int, float]] = {}
+        self.texts: dict[str, str] = {}
+        for place in {path.parent for path in folder.rglob("events.out.tfevents.*")}:
+            read = EventAccumulator(str(place)).Reload()
+            for tag in read.Tags()["scalars"]:
+                self.curves[tag] = {event.step: event.value for event in read.Scalars(tag)}
+            for tag in read.Tags()["tensors"]:
+                [event] = read.Tensors(tag)
+                self.texts[tag] = event.tensor_proto.string_val[0].decode()
+
+    def pool(self) -> dict[str, dict[int, float]]:
+        return {
+            tag.rpartition("vramstow/")[2]: curve
+            for tag, curve in self.curves.items()
+            if "vramstow/" in tag
+        }
+
+
+def is_near(logged: float, told: float) -> bool:
+    """TensorBoard has 32 bits for a number."""
+    return logged == pytest.approx(told, rel=1e-6)
+
+
+def test_a_summary_writer_gets_the_numbers_and_the_report(tmp_path: Path) -> None:
+    seen = run("plain_logs.py", tmp_path)["seen"]
+    logged = Logged(tmp_path / "logs")
+    assert len(logged.pool()) == len(seen[0]) == 11
+    for tag, curve in logged.pool().items():
+        assert sorted(curve) == [0, 1, 2, 3]
+        for step, value in curve.items():
+            assert is_near(value, seen[step][f"vramstow/{tag}"]), (tag, step)
+    peaks = logged.pool()["peak_allocated_bytes"]
+    assert peaks[0] < peaks[1] < peaks[3]
+    [text] = [text for tag, text in logged.texts.items() if tag.startswith("vramstow/report")]
+    assert "peak" in text.lower() and text.startswith("~~~~\n")
+
+
+def test_a_trainer_reports_them_wherever_it_reports(tmp_path: Path) -> None:
+    told = run("trainer_logs.py", tmp_path, "transformers", "accelerate")
+    history = {row["step"]: row for row in told["history"] if "loss" in row}
+    assert sorted(history) == [2, 4, 6]
+    logged = Logged(tmp_path).pool()
+    assert len(logged) == 11
+    for tag, curve in logged.items():
+        assert set(curve) >= {2, 4, 6}
+        for step in (2, 4):
+            assert is_near(curve[step], history[step][f"vramstow/{tag}"]), (tag, step)
+    assert logged["peak_allocated_bytes"][6] <= told["peak"]["vramstow/peak_allocated_bytes"] * 1.01
+    assert logged["peak_allocated_bytes"][2] > 1 << 20
+
+
+def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
+    told = run("lightning_logs.py", tmp_path, "lightning")
+    logged = Logged(tmp_path / "logs").pool()
+    assert len(logged) == 11
+    # Every four of eight steps, and after the validation.
+    assert sorted(logged["allocated_bytes"]) == [4, 8]
+    assert is_near(logged["peak_allocated_bytes"][8], told["peak"]["vramstow/peak_allocated_bytes"])
+    [table] = (tmp_path / "logs").rglob("metrics.csv")
+    rows = [row for row in csv.DictReader(table.open()) if row["vramstow/allocated_bytes"]]
+    assert {int(row["step"]) for row in rows} == {4, 8}
+    assert all(float(row["vramstow/reserved_bytes"]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("script", "packages"),
+    [("trainer_logs.py", ("transformers", "accelerate")), ("lightning_logs.py", ("lightning",))],
+)
+def test_without_the_pool_nothing_is_added(
+    tmp_path: Path, script: str, packages: tuple[str, ...]
+) -> None:
+    told = run(script, tmp_path, *packages, pool=False)
+    assert told["peak"] == {}
+    logged = Logged(tmp_path)
+    assert logged.curves and logged.pool() == {}
