@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import struct
+import subprocess
 
 import pytest
-from readme_example import ROOT, SECTIONS, example, split
+from readme_example import BUILD, ROOT, SECTIONS, example, split
+from readme_picture import HEIGHT, PICTURE, WIDTH
 
 README = ROOT / "README.md"
 
@@ -31,6 +34,31 @@ def test_the_example_has_all_of_its_sections() -> None:
     shown = split(README.read_text())[1]
     assert all(f"── {name} ──" in shown for name in SECTIONS)
     assert "vramstow: REHEARSAL" in shown
+
+
+def test_the_first_screen_is_installing_one_command_and_a_picture() -> None:
+    screen = README.read_text().split("\n- **")[0]
+    install, run, report = re.findall(r"^    (.+?)(?: +#.*)?$", screen, re.MULTILINE)
+    assert (install.split()[:2], run) == (["pip", "install"], "vramstow run -- python train.py")
+    assert report == "vramstow report --open"
+    assert len(screen.splitlines()) <= 16
+    for command in (["run", "--help-all"], ["report", "--help"]):
+        flags = {"run": "--simulate", "report": "--open"}[command[0]]
+        assert flags in run_program(*command)
+
+
+def run_program(*arguments: str) -> str:
+    return subprocess.run(
+        [BUILD / "bin/vramstow", *arguments], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_the_picture_is_there_and_small() -> None:
+    [path] = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README.read_text())
+    assert ROOT / path == PICTURE
+    data = PICTURE.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) < 250_000
+    assert struct.unpack(">II", data[16:24]) == (WIDTH, HEIGHT)
 
 
 @pytest.mark.skipif("VRAMSTOW_LONG_README" not in os.environ, reason="only in the long run")
