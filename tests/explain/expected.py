@@ -16,8 +16,9 @@ MARK = "# <-- place"
 
 @dataclass(frozen=True)
 class Job:
-    """`cause`: the id of the advice that must come first. `holder`: what holds the memory, in the
-    words of a person; None where no object does. `memory_mib`: of the card."""
+    """`cause`: the id of the advice that must come first; "a|b" where each of both is right.
+    `holder`: what holds the memory, in the words of a person; None where no object does.
+    `memory_mib`: of the card."""
 
     name: str
     cause: str
@@ -30,6 +31,9 @@ class Job:
     @property
     def script(self) -> Path:
         return JOBS / f"{self.name}.py"
+
+    def causes(self) -> list[str]:
+        return self.cause.split("|")
 
     def places(self) -> list[str]:
         """ "script.py:12" of every marked line."""
@@ -44,33 +48,53 @@ class Job:
 EVERY = (
     Job("all_pairs", "broadcast", 700),
     Job("attention_by_hand", "attention_scores", 540, is_short=True),
+    Job("attention_weights", "attention_scores", 1400),
+    Job("averaged_model", "second_copy", 420, "teacher, average"),
     Job("batches_ahead", "data_on_card", 540, "batches"),
     Job("candidates", "second_copy", 480, "model", is_short=True),
     Job("carried_state", "held_graphs", 800, "state", action="detach", is_short=True),
     Job("collected_logits", "kept_outputs", 1000, "collected"),
+    Job("contrastive", "broadcast", 1000),
     Job("data_on_card", "data_on_card", 540, "images", is_short=True),
     Job("distances", "broadcast", 1200),
     Job("doubles", "float64", 820, "model"),
     Job("empty_cache", "stop_empty_cache", 1200, lives=True),
     Job("evaluation_outputs", "held_graphs", 1200, "vectors", action="no_grad", is_short=True),
+    Job("evaluator_class", "held_graphs", 1000, "results", action="no_grad", is_short=True),
     Job("first_step", "optimizer_state", 620, "optimizer.state", is_short=True),
+    Job("first_tokens", "kept_outputs", 800, "firsts", action=".clone()"),
+    Job("gradient_noise", "kept_outputs|gradients_kept", 570, "noise"),
     Job("graph_per_shape", "graph_pools", 700, "graphs", is_short=True),
     Job("growing_cache", "concatenation", 1400, "cache", is_short=True),
+    Job("inner_steps", "held_graphs|activations", 420),
     Job("join_at_end", "concatenation", 620, "parts"),
     Job("kept_penalties", "held_graphs", 1000, "log", action=".item()"),
+    Job("kernel_matrix", "broadcast", 800),
+    Job("label_smoothing", "large_request", 760, is_short=True),
     Job("last_picture", "delete_reference", 460, "picture"),
+    Job("layer_taps", "kept_outputs", 640, "taps"),
+    Job("loader_on_card", "data_on_card|kept_outputs", 550, "batches"),
     Job("long_documents", "activations", 1250),
     Job("loss_in_float", "large_request", 1050),
+    Job("meter_history", "held_graphs", 1200, "values", action=".item()"),
     Job("momentum", "optimizer_state", 540, "sgd.state"),
     Job("moving_average", "second_copy", 570, "average, best"),
     Job("one_hot", "large_request", 1100, is_short=True),
     Job("probe_hook", "kept_outputs", 1100, "seen"),
+    Job("promoted", "float64", 1340, action="float"),
+    Job("relations", "broadcast", 940, is_short=True),
     Job("replay_memory", "kept_outputs", 480, "memory.frames", is_short=True),
     Job("resumed", "second_copy", 820, "weights"),
     Job("retry", "retry_in_handler", 430, "exception being handled", is_short=True),
     Job("running_total", "held_graphs", 540, "total", action=".item()"),
+    Job("saved_errors", "retry_in_handler", 1000, "errors"),
     Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
+    Job("segmentation", "activations", 540, is_short=True),
+    Job("sessions", "kept_outputs", 490, "sessions", is_short=True),
+    Job("snapshots_of_weights", "second_copy|kept_outputs", 740, "snapshots", is_short=True),
     Job("step_temporaries", "optimizer_temporaries", 770),
+    Job("summed_micro_batches", "held_graphs", 740, "total", action="backward", is_short=True),
+    Job("two_optimizers", "optimizer_state", 700, "warmup"),
     Job("two_players", "gradients_kept", 630, "players[0]"),
     Job("wide_batch", "activations", 650),
     Job("windows", "large_request", 1400),
