@@ -23,22 +23,7 @@ LONG = [job for job in EVERY if not job.is_short]
 
 
 # What the analysis cannot tell yet, with the reason; the test fails when it can.
-NOT_YET = {
-    "averaged_model": "fragmentation of a few MiB comes before the copies",
-    "contrastive": "only the request that failed is looked at for pairs",
-    "empty_cache": "events of the pool that gives memory back have no call stack",
-    "first_tokens": "the line in the model is named, and not the one that keeps the result",
-    "kernel_matrix": "only the request that failed is looked at for pairs",
-    "label_smoothing": "copies of one large result are told as activations",
-    "layer_taps": "several results of a pass are taken for a graph",
-    "promoted": "a wider type is not seen where an operator's name does not have it",
-    "relations": "a join of stretched inputs is not looked at",
-    "segmentation": "arguments that are Python's numbers are taken for tensors of float64",
-    "sessions": "several results of a pass are taken for a graph",
-    "snapshots_of_weights": "several results of a pass are taken for a graph",
-    "summed_micro_batches": "a loop within a step is not looked at",
-    "two_optimizers": "temporaries come before the state of two optimizers",
-}
+NOT_YET = {"empty_cache": "events of the pool that gives memory back have no call stack"}
 
 
 # Their memory has no tensor, so a census of tensors finds nobody; or an operator of C++ was making

@@ -117,6 +117,26 @@ TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt)
   }
 }
 
+TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
+  Job job;
+  OutOfMemoryFacts failure;
+  failure.requested_bytes = 32 * kMega;
+  failure.has_pool = true;
+  failure.pool_free_bytes = 150 * kMega;
+  failure.pool_free_ranges = 10;
+  failure.largest_free_range_bytes = 28 * kMega;
+  job.facts.out_of_memory = {failure};
+  Cause cause;
+  cause.id = "attention_scores";
+  cause.fits = true;
+  for (const uint64_t bytes : {600 * kMega, 599 * kMega}) {
+    cause.bytes = bytes;
+    const std::vector<AdviceFacts> advice = FindAdvice(job.detail, job.facts, {cause});
+    ASSERT_GE(advice.size(), 2u);
+    EXPECT_EQ(advice.front().id == "attention_scores", bytes == 600 * kMega);
+  }
+}
+
 TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   Job job;
   // A damaged trace: a request for no bytes, after all blocks were freed.

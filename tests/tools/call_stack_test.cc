@@ -25,6 +25,17 @@ TEST(CallStack, TheSiteIsTheInnermostLineOfTheApplication) {
                                         "linear.py:125 forward", "aten::linear"));
 }
 
+TEST(CallStack, NumbersAreWideWhereTheFunctionIsForDoubleNotWhereAnArgumentIs) {
+  const auto is_float64 = [](const char* function) {
+    return WordsOf({{function, "??", 0}}).is_float64;
+  };
+  EXPECT_TRUE(is_float64("void at::cuda::blas::gemm<double>(char, char, long)"));
+  EXPECT_TRUE(is_float64("void at::(anonymous namespace)::scan<double>(at::Tensor const&)"));
+  EXPECT_FALSE(is_float64("at::native::scaled_dot_product_attention(std::optional<double>, bool)"));
+  EXPECT_FALSE(is_float64("at::Tensor c10::Dispatcher::call<at::Tensor, std::optional<double>>()"));
+  EXPECT_FALSE(is_float64("at::(anonymous namespace)::upsample(c10::ArrayRef<double>)"));
+}
+
 TEST(CallStack, AutogradsThreadsHaveNoPython) {
   const StackWords words = WordsOf({
       {"at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0},

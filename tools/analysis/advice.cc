@@ -13,6 +13,13 @@
 namespace vramstow {
 namespace {
 
+// Without this cause there would have been room for many such requests. Pieces would have served
+// this one, and the next few would have failed.
+bool Dwarfs(const Cause& cause, const Facts& facts) {
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  return cause.fits && cause.bytes >= 4 * std::max(last.pool_free_bytes, last.requested_bytes);
+}
+
 class Adviser {
  public:
   Adviser(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
@@ -66,10 +73,12 @@ class Adviser {
   }
 
   // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
-  // the job in any case, a few passes later without fragmentation.
+  // the job in any case, a few passes later without fragmentation; or it is much more than what lay
+  // in pieces.
   int OrderOf(const AdviceFacts& advice) const {
     if (advice.id == kFailure) return 1;
-    const bool grows = !causes_.empty() && causes_.front().grows;
+    const bool grows =
+        !causes_.empty() && (causes_.front().grows || Dwarfs(causes_.front(), facts_));
     return grows && advice.id == causes_.front().id ? 0 : 2;
   }
 

@@ -137,7 +137,20 @@ bool IsFloat64(const CallFrame& frame) {
   if (IsPython(frame)) {
     return frame.function.ends_with("Module.double") && Has(frame.file, "torch/nn/");
   }
-  return Has(frame.function, "<double");
+  // Of the function itself. Arguments may be numbers of Python's, which are double, too.
+  std::string_view name = frame.function;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  size_t end = name.find('(');
+  while (end != std::string_view::npos && name.substr(end).starts_with(kAnonymous)) {
+    end = name.find('(', end + kAnonymous.size());
+  }
+  name = name.substr(0, end);
+  for (size_t at = name.find("<double"); at != std::string_view::npos;
+       at = name.find("<double", at + 1)) {
+    const std::string_view before = name.substr(0, at);
+    if (!before.ends_with("optional") && !before.ends_with("ArrayRef")) return true;
+  }
+  return false;
 }
 
 uint64_t NumberOf(const CallFrame& frame) {

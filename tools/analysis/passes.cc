@@ -138,6 +138,12 @@ std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<ui
   return kept;
 }
 
+// What a program's loop does in each turn.
+bool MayBeTurn(const Detail& detail, const Life& life) {
+  const SiteDetail& site = detail.sites[life.site];
+  return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
+}
+
 // The levels of a call stack, with the turns of each.
 class Loops {
  public:
@@ -210,6 +216,9 @@ Passes::Passes(const Detail& detail, uint64_t last_failure) {
     }
   }
   const ToldWork told(detail);
+  for (const ToldCall& call : told.calls()) {
+    if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
+  }
   FindByMarks(detail, told);
   if (all_.empty()) FindBySteps(detail, told, last_failure);
   if (all_.empty()) FindByBackward(detail);
@@ -226,6 +235,21 @@ std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
 
 int64_t Passes::At(uint64_t event) const {
   return std::ranges::upper_bound(all_, event, {}, &Pass::begin) - all_.begin() - 1;
+}
+
+bool Passes::IsInference(uint64_t event) const {
+  const auto next = std::ranges::upper_bound(inferences_, event, {}, &Pass::begin);
+  return next != inferences_.begin() && event < std::prev(next)->end;
+}
+
+std::vector<uint64_t> Passes::TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end) {
+  Loops loops(detail);
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    if (MayBeTurn(detail, *life)) loops.Add(*life);
+  }
+  const std::vector<uint64_t> turns = loops.Outermost();
+  return turns.size() < 2 ? std::vector<uint64_t>() : turns;
 }
 
 void Passes::SetBegins(const std::vector<uint64_t>& begins, uint64_t end) {
@@ -304,14 +328,8 @@ void Passes::FindByCalls(const Detail& detail, const ToldWork& told) {
 }
 
 void Passes::FindByLoop(const Detail& detail) {
-  Loops loops(detail);
-  for (const Life& life : detail.lives) {
-    const SiteDetail& site = detail.sites[life.site];
-    if (!IsAnAllocation(life) || !life.tensor) continue;
-    if (!site.in_backward && site.phase != Phase::kInit) loops.Add(life);
-  }
-  const std::vector<uint64_t> turns = loops.Outermost();
-  if (turns.size() < 2) return;
+  const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
+  if (turns.empty()) return;
   by_ = By::kLoop;
   is_sure_ = false;
   SetBegins(turns, detail.events + 1);

@@ -45,6 +45,10 @@ class Passes {
   std::string BackwardCall(const Detail& detail, uint64_t event) const;
   // The number of the pass, from 0, that had begun last; -1 before the first.
   int64_t At(uint64_t event) const;
+  // Whether a call of a model that records no gradients was running at this event.
+  bool IsInference(uint64_t event) const;
+  // Where the turns of the program's outermost loop within [begin, end) begin; empty: no loop.
+  static std::vector<uint64_t> TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end);
 
  private:
   void FindByMarks(const Detail& detail, const ToldWork& told);
@@ -60,6 +64,7 @@ class Passes {
   std::string mark_;
   std::vector<Pass> all_;
   std::vector<std::pair<uint64_t, uint32_t>> calls_;  // of backward(): event and site
+  std::vector<Pass> inferences_;                      // calls without gradients, in order
 };
 
 }  // namespace vramstow

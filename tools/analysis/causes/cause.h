@@ -34,6 +34,7 @@ using Found = std::optional<Cause>;
 Found HeldByHandler(const Scene& scene);
 Found HeldGraphs(const Scene& scene);
 Found KeptOutputs(const Scene& scene);
+Found SummedGraphs(const Scene& scene);
 Found KeptReference(const Scene& scene);
 
 // The same thing more than once (copies.cc).
@@ -42,14 +43,18 @@ Found SecondCopy(const Scene& scene);
 Found DataOnCard(const Scene& scene);
 
 // One operation that wants too much (requests.cc).
-Found Broadcast(const Scene& scene);
 Found AttentionScores(const Scene& scene);
 Found LargeRequest(const Scene& scene);
+
+// One operation whose result is far larger than what goes into it (pairs.cc).
+Found Broadcast(const Scene& scene);
+Found CopiesOfOne(const Scene& scene);
 
 // What training needs (training.cc).
 Found KeptGradients(const Scene& scene);
 Found OptimizerTemporaries(const Scene& scene);
 Found OptimizerState(const Scene& scene);
+Found SecondOptimizer(const Scene& scene);
 Found Activations(const Scene& scene);
 
 // Memory that no tensor can have (outside.cc).

@@ -77,7 +77,8 @@ uint64_t FirstStep(const Scene& scene) {
   const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
   if (trains && !passes.all().empty()) return passes.all().front().begin;
   for (const Life& life : scene.detail().lives) {
-    if (!scene.site_of(life).module.empty()) return life.birth;
+    const SiteDetail& site = scene.site_of(life);
+    if (!site.module.empty() || site.phase == Phase::kForward) return life.birth;
   }
   return 0;
 }

@@ -16,10 +16,11 @@ constexpr size_t kMostShares = 8;
 
 // What is wrong, and costs nothing to mend, comes before what is a trade.
 constexpr std::array kDetectors = {
-    HeldByHandler,  Concatenation, Broadcast,       GraphPools,    SecondCopy,
-    DataOnCard,     HeldGraphs,    KeptOutputs,     KeptReference, KeptGradients,
-    PastPyTorch,    WideNumbers,   AttentionScores, LargeRequest,  OptimizerTemporaries,
-    OptimizerState, Activations};
+    HeldByHandler, Concatenation,        Broadcast,       GraphPools,
+    SecondCopy,    DataOnCard,           HeldGraphs,      KeptOutputs,
+    KeptReference, KeptGradients,        PastPyTorch,     SecondOptimizer,
+    WideNumbers,   SummedGraphs,         AttentionScores, LargeRequest,
+    CopiesOfOne,   OptimizerTemporaries, OptimizerState,  Activations};
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;
@@ -122,9 +123,8 @@ std::vector<Cause> TellOutOfMemory(const Detail& detail, const Passes& passes,
     const Scene scene(detail, *facts, passes, failure);
     DemandFacts demand = DemandOf(scene, categories);
     last = FindCauses(scene);
-    const Holders holders(detail, *facts, failure);
-    for (Cause& cause : last) NameHolder(holders, &cause);
-    FillHolders(scene, holders, &failure);
+    for (Cause& cause : last) NameHolder(scene.holders(), &cause);
+    FillHolders(scene, scene.holders(), &failure);
     failure.has_story = true;
     failure.demand = std::move(demand);
     failure.cause = last.empty() ? "" : last.front().id;

@@ -7,6 +7,7 @@
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/places.h"
+#include "tools/analysis/causes/testimony.h"
 
 namespace vramstow {
 namespace {
@@ -61,15 +62,78 @@ Pile PileOf(const Scene& scene) {
   return pile;
 }
 
-// One block of each pass is a result; several are what led to it.
-bool IsGraph(const Pile& pile) { return pile.blocks > 1 || pile.graph_made; }
+// Whether what these passes have put into the model was freed. Autograd would have saved it.
+bool InputsAreGone(const Scene& scene, const Pile& pile) {
+  constexpr uint64_t kLeast = 1 << 12;
+  const std::vector<Pass>& passes = scene.passes().all();
+  size_t gone = 0;
+  for (const int64_t number : pile.passes) {
+    const Pass& pass = passes[static_cast<size_t>(number)];
+    const Life* input = nullptr;  // the last one before the model runs
+    bool runs = false;
+    auto life = std::ranges::lower_bound(scene.detail().lives, pass.begin, {}, &Life::birth);
+    for (; life != scene.detail().lives.end() && life->birth < pass.end && !runs; ++life) {
+      if (!life->tensor) continue;
+      runs = scene.site_of(*life).phase == Phase::kForward;
+      if (!runs && life->size >= kLeast) input = &*life;
+    }
+    if (!runs || input == nullptr) continue;
+    if (input->LivesAt(scene.event())) return false;
+    ++gone;
+  }
+  return gone * 2 >= pile.passes.size();
+}
+
+// Copies are of what is there already, and none of them leads to another.
+bool AreCopies(const Scene& scene, const Pile& pile) {
+  return std::ranges::all_of(pile.lives, [&](const Life* life) {
+    const SiteDetail& site = scene.site_of(*life);
+    const std::string_view name = OperatorName(site);
+    return site.module.empty() && (name == "clone" || name == "_to_copy" || name == "to");
+  });
+}
+
+// One block of each pass is a result; several are what led to it, unless something tells better.
+bool IsGraph(const Scene& scene, const Pile& pile) {
+  const Testimony told = TestimonyOf(scene.holders(), pile.lives);
+  if (told.decides()) return told.in_graph * 4 >= told.known;
+  if (pile.graph_made) return true;
+  if (pile.blocks <= 1 || AreCopies(scene, pile)) return false;
+  const bool without_gradients = std::ranges::all_of(
+      pile.lives, [&](const Life* life) { return scene.passes().IsInference(life->birth); });
+  return !without_gradients && !InputsAreGone(scene, pile);
+}
+
+// Whether the model went on after it had made this: it is no result of the call.
+bool IsInside(const Scene& scene, const Life& made) {
+  for (auto life = std::ranges::upper_bound(scene.detail().lives, made.birth, {}, &Life::birth);
+       life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+    const Phase phase = scene.site_of(*life).phase;
+    if (!life->tensor || life->pending || phase == Phase::kWorkspace) continue;
+    return phase == Phase::kForward && scene.PassOf(*life) == scene.PassOf(made);
+  }
+  return false;
+}
+
+// Where the program took what it keeps, or called the model that made it.
+std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
+                        bool stops_at_model) {
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(lives);
+  if (!holders.empty()) {
+    const std::string place = PlaceOfHolder(scene.detail(), lives, holders.front().holder);
+    if (!place.empty()) return place;
+  }
+  const std::string place = CommonPlace(scene.detail(), lives, stops_at_model);
+  return place.empty() ? CommonPlaceOrFirst(scene.detail(), lives) : place;
+}
 
 Cause OfPile(const Scene& scene, const Pile& pile) {
   Cause cause;
   cause.grows = true;
   cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
-  cause.place = CommonPlaceOrFirst(scene.detail(), pile.lives);
+  cause.place =
+      PlaceOfPile(scene, pile.lives, IsGraph(scene, pile) || !IsInside(scene, *pile.lives.back()));
   const uint64_t each = cause.bytes / pile.passes.size();
   cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
                    AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +
@@ -128,7 +192,7 @@ Found HeldByHandler(const Scene& scene) {
 
 Found HeldGraphs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || !IsGraph(pile)) return std::nullopt;
+  if (pile.lives.empty() || !IsGraph(scene, pile)) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "held_graphs";
@@ -138,8 +202,7 @@ Found HeldGraphs(const Scene& scene) {
   for (const Life* life : pile.lives) {
     if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
   }
-  const std::string place = CommonPlace(scene.detail(), made.empty() ? pile.lives : made, true);
-  if (!place.empty()) cause.place = place;
+  if (!made.empty()) cause.place = PlaceOfPile(scene, made, true);
   const Passes::By by = scene.passes().by();
   const bool trains = by != Passes::By::kLoop && by != Passes::By::kForward;
   cause.evidence +=
@@ -154,14 +217,64 @@ Found HeldGraphs(const Scene& scene) {
 
 Found KeptOutputs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || IsGraph(pile)) return std::nullopt;
+  if (pile.lives.empty() || IsGraph(scene, pile)) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "kept_outputs";
   cause.title = "A result of each pass stays on the card";
   cause.evidence += " A list, a dict or a hook holds them.";
   cause.cost = "A transfer for each.";
-  cause.action = "Keep what is needed of it (a mean, an index), or .cpu() of it.";
+  const Testimony told = TestimonyOf(scene.holders(), pile.lives);
+  if (told.viewed * 2 > told.known) {
+    cause.evidence += " What is held are views: a view keeps the whole tensor that it is cut from.";
+    cause.action = "Keep a .clone() of the part that is needed, or .cpu() of it.";
+    cause.cost = "A copy of the part.";
+  } else {
+    cause.action =
+        "Keep what is needed of it (a mean, an index, a .clone() of a slice), or .cpu() of it.";
+  }
+  return cause;
+}
+
+// Several graphs of one pass: a sum of losses, or a loop that is unrolled.
+Found SummedGraphs(const Scene& scene) {
+  if (scene.pass() < 0) return std::nullopt;
+  const uint64_t begin = scene.passes().all()[static_cast<size_t>(scene.pass())].begin;
+  const std::vector<uint64_t> turns = Passes::TurnsWithin(scene.detail(), begin, scene.event() + 1);
+  if (turns.size() < kLeastPasses) return std::nullopt;
+  std::map<uint32_t, std::set<size_t>> turns_of;  // by site
+  std::vector<const Life*> made;
+  uint64_t backward = 0;  // made by one that runs, or has run
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (site.in_backward && life->tensor && life->birth >= begin) backward += life->size;
+    if (life->birth < begin || !MayPileUp(scene, *life)) continue;
+    const auto turn = std::ranges::upper_bound(turns, life->birth) - turns.begin();
+    turns_of[life->site].insert(static_cast<size_t>(turn));
+    made.push_back(life);
+  }
+  const uint64_t all = BytesOf(made);
+  std::erase_if(made, [&](const Life* life) {
+    return turns_of[life->site].size() < kLeastPasses || life->birth >= turns.back();
+  });
+  Cause cause;
+  cause.held = made;
+  cause.bytes = BytesOf(made);
+  if (backward * kSmallPart > all || cause.bytes * 2 < all || !scene.IsLarge(cause.bytes))
+    return std::nullopt;
+  const Testimony told = TestimonyOf(scene.holders(), made);
+  if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
+  cause.id = "held_graphs";
+  cause.title = "The graphs of several turns wait for one backward pass";
+  cause.place = CommonPlace(scene.detail(), made, true);
+  if (cause.place.empty()) cause.place = CommonPlaceOrFirst(scene.detail(), made);
+  cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
+                   AdviceText(cause.bytes) +
+                   " that wait for one backward pass: " + LargestPlaces(scene.detail(), made) + ".";
+  cause.cost = "None: gradients add up.";
+  cause.action =
+      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all; "
+      "where a turn needs the one before, every few turns, and detach() what goes on.";
   return cause;
 }
 

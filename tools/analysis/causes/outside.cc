@@ -6,6 +6,7 @@
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/places.h"
+#include "tools/analysis/causes/testimony.h"
 #include "tools/analysis/library_name.h"
 
 namespace vramstow {
@@ -17,6 +18,32 @@ bool IsOfPyTorch(const std::string& library) {
       "libcublas", "libcudnn", "libcusolver", "libcufft", "libcusparse", "libcurand",
       "libnccl",   "libtorch", "libc10",      "libnvrtc", "libcutensor"};
   return std::ranges::any_of(kNames, [&](const char* name) { return library.starts_with(name); });
+}
+
+// What an operation makes number by number is as large as its largest input, unless its numbers are
+// wider.
+bool WorksNumberByNumber(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames = {"add", "sub",  "mul",
+                                                             "div", "rsub", "pow"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+// The first one in this pass that is exactly twice as large as the largest one before it.
+const Life* FirstTwiceAsWide(const Scene& scene) {
+  const Life* before = nullptr;  // the largest one
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= scene.event()) break;
+    if (!life.tensor || life.pending || scene.PassOf(life) < scene.pass()) continue;
+    const SiteDetail& site = scene.site_of(life);
+    if (site.in_backward || site.in_optimizer) break;
+    if (before != nullptr && before->size * 2 == life.size && before->LivesAt(life.birth) &&
+        WorksNumberByNumber(OperatorName(site)) && life.LivesAt(scene.event()) &&
+        scene.IsLarge(life.size)) {
+      return &life;
+    }
+    if (before == nullptr || life.size > before->size) before = &life;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -72,24 +99,40 @@ Found GraphPools(const Scene& scene) {
 }
 
 Found WideNumbers(const Scene& scene) {
+  const bool by_kernel = std::ranges::any_of(scene.detail().sites, [](const SiteDetail& site) {
+    return site.is_float64 && site.allocations > 0;
+  });
   std::vector<const Life*> wide;
-  for (const SiteDetail& site : scene.detail().sites) {
-    if (!site.is_float64 || site.allocations == 0) continue;
-    for (const Life* life : scene.live()) {
-      if (life->tensor && life->size >= (1 << 16)) wide.push_back(life);
-    }
-    break;
+  const Life* first = FirstTwiceAsWide(scene);
+  for (const Life* life : scene.live()) {
+    if (!life->tensor || life->size < (1 << 16)) continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
+    // What the census has seen is sure. Of the rest the kernels tell, or the size.
+    const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
+                         : by_kernel       ? true
+                                           : first != nullptr && life->birth >= first->birth &&
+                                           life->size % first->size == 0;
+    if (is_wide) wide.push_back(life);
   }
   Cause cause;
-  cause.bytes = BytesOf(wide) / 2;
+  if (wide.empty()) return std::nullopt;
+  // What is made of them is as wide.
+  const bool asks_wide = by_kernel || scene.requested() % wide.back()->size == 0;
+  cause.bytes = (BytesOf(wide) + (asks_wide ? scene.requested() : 0)) / 2;
   cause.held = wide;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "float64";
   cause.title = "Numbers have 64 bits";
   cause.is_estimate = true;
   cause.place = PlaceOf(scene.detail(), wide.front()->site);
-  cause.evidence = "Kernels for double run on these tensors (" + AdviceText(BytesOf(wide)) +
-                   "): twice what float32 needs.";
+  cause.evidence = by_kernel || first == nullptr
+                       ? "These tensors (" + AdviceText(BytesOf(wide)) +
+                             ") are float64: twice what float32 needs."
+                       : std::string(OperatorName(scene.site_of(*first))) + " made " +
+                             AdviceText(first->size) +
+                             " of an input half as large: its numbers are twice as wide. One of "
+                             "its inputs is float64, as arrays of NumPy are.";
   cause.cost = "Rounding, as everywhere else in machine learning.";
   cause.action = "model.float(), and dtype=torch.float32 where arrays of NumPy become tensors.";
   return cause;

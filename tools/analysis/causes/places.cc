@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "tools/analysis/advice_words.h"
@@ -11,6 +13,18 @@ namespace {
 
 constexpr double kMost = 0.5;
 constexpr size_t kMostPlaces = 3;
+
+// "train.py:12 Trainer.step": of a method of Trainer; "train.py:9 main": of main.
+bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
+  const size_t space = line.find(' ');
+  if (space == std::string::npos) return false;
+  std::string_view function = std::string_view(line).substr(space + 1);
+  if (is_class) {
+    const size_t at = function.rfind(std::string(name) + ".");
+    return at != std::string_view::npos && (at == 0 || function[at - 1] == '.');
+  }
+  return function == name || function.ends_with("." + std::string(name));
+}
 
 }  // namespace
 
@@ -48,6 +62,28 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
 std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives) {
   const std::string place = CommonPlace(detail, lives);
   return place.empty() ? PlaceOf(detail, lives.front()->site) : place;
+}
+
+std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
+                          const std::string& holder) {
+  // "main: kept[3]" is a variable of main, "Trainer.kept[3]" belongs to a Trainer.
+  const size_t colon = holder.find(": ");
+  const size_t point = holder.find('.');
+  const bool is_class = point < colon;
+  const std::string_view name = std::string_view(holder).substr(0, std::min(colon, point));
+  if (name.empty() || name.find(' ') != std::string_view::npos) return "";
+  std::map<std::string, uint64_t> by_line;
+  for (const Life* life : lives) {
+    const std::vector<CodeLine>& own = detail.sites[life->site].own;
+    for (auto line = own.rbegin(); line != own.rend(); ++line) {
+      if (!StandsIn(detail.lines[line->text], name, is_class)) continue;
+      by_line[detail.lines[line->text]] += life->size;
+      break;
+    }
+  }
+  const auto most = std::ranges::max_element(
+      by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_line.end() ? "" : most->first;
 }
 
 std::string PlaceOf(const Detail& detail, uint32_t site) {

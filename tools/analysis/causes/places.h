@@ -18,6 +18,11 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
                         bool stops_at_model = false);
 // The same; where they have none in common, the place of the first block. Not for no blocks.
 std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives);
+// The deepest of the program's lines through which these blocks were allocated that stands in the
+// function, or in a method of the class, with which the holder's chain begins; empty: there is
+// none. That is where the program took what it keeps.
+std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
+                          const std::string& holder);
 // The innermost line of the program in the site's call stack; else the site's name.
 std::string PlaceOf(const Detail& detail, uint32_t site);
 // The three places with most of it, with their bytes.

@@ -13,20 +13,10 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kPieces = 8;
-constexpr uint64_t kBroadcast = 8;  // more than any conversion of numbers makes of a block
 
 template <size_t count>
 bool IsOneOf(std::string_view name, const std::array<std::string_view, count>& names) {
   return std::ranges::find(names, name) != names.end();
-}
-
-// Their result is as large as their inputs, unless those are stretched over one another.
-bool IsElementwise(std::string_view name) {
-  static constexpr std::array<std::string_view, 22> kNames = {
-      "add",     "sub",  "rsub",        "mul",        "div",   "pow",        "where", "maximum",
-      "minimum", "eq",   "ne",          "lt",         "le",    "gt",         "ge",    "bitwise_and",
-      "atan2",   "fmod", "logical_and", "logical_or", "hypot", "bitwise_xor"};
-  return IsOneOf(name, kNames);
 }
 
 bool MakesScores(std::string_view name) {
@@ -43,14 +33,6 @@ bool IsSoftmax(std::string_view name) {
 
 uint64_t FunctionOf(const SiteDetail& site) {
   return site.own.empty() ? 0 : site.own.back().function;
-}
-
-uint64_t LargestTensor(const Scene& scene) {
-  uint64_t largest = 0;
-  for (const Life* life : scene.live()) {
-    if (life->tensor) largest = std::max(largest, life->size);
-  }
-  return largest;
 }
 
 // Of one function, and of a size that its softmax has had.
@@ -84,26 +66,6 @@ class ScoreSites {
 };
 
 }  // namespace
-
-Found Broadcast(const Scene& scene) {
-  const std::string name(OperatorName(scene.request_site()));
-  const uint64_t largest = LargestTensor(scene);
-  if (!IsElementwise(name) || largest == 0 || largest * kBroadcast > scene.requested()) {
-    return std::nullopt;
-  }
-  Cause cause;
-  cause.id = "broadcast";
-  cause.title = "One operation makes all pairs of its inputs";
-  cause.bytes = scene.requested() - largest;
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
-  cause.evidence = name + " asked for " + AdviceText(scene.requested()) +
-                   ", and no tensor that was there has more than " + AdviceText(largest) +
-                   ": its inputs are stretched over one another, as (n, 1) and (n) are to (n, n).";
-  cause.cost = "None, if it was not meant.";
-  cause.action =
-      "Compare the shapes at this line. If all pairs are wanted: torch.cdist, or piece by piece.";
-  return cause;
-}
 
 Found AttentionScores(const Scene& scene) {
   const ScoreSites scores(scene);

@@ -11,7 +11,11 @@ constexpr uint64_t kLargePart = 20;  // of what was live
 
 Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
              const OutOfMemoryFacts& failure)
-    : detail_(&detail), facts_(&facts), passes_(&passes), failure_(&failure) {
+    : detail_(&detail),
+      facts_(&facts),
+      passes_(&passes),
+      failure_(&failure),
+      holders_(detail, facts, failure) {
   for (const Life& life : detail.lives) {
     if (life.birth >= failure.event) break;
     if (life.pending || !life.LivesAt(failure.event)) continue;
@@ -45,7 +49,14 @@ uint64_t BytesOf(const std::vector<const Life*>& lives) {
 
 std::string_view OperatorName(const SiteDetail& site) {
   std::string_view name = site.operation;
-  if (name.starts_with("aten::")) name.remove_prefix(6);
+  // "aten::structured_mm_out_cuda" and "aten::pow_Tensor_Scalar" are how C++ names mm and pow.
+  for (const std::string_view prefix : {"aten::", "structured_"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  if (name.ends_with("_out_cuda")) name.remove_suffix(9);
+  for (size_t i = 1; i + 1 < name.size(); ++i) {
+    if (name[i] == '_' && name[i + 1] >= 'A' && name[i + 1] <= 'Z') return name.substr(0, i);
+  }
   return name;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/analysis/causes/holders.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/facts.h"
 #include "tools/analysis/passes.h"
@@ -25,6 +26,8 @@ class Scene {
   const Facts& facts() const { return *facts_; }
   const Passes& passes() const { return *passes_; }
   const OutOfMemoryFacts& failure() const { return *failure_; }
+  // As a census found them, if there was one.
+  const Holders& holders() const { return holders_; }
   const SiteDetail& site_of(const Life& life) const { return detail_->sites[life.site]; }
 
   uint64_t event() const { return failure_->event; }
@@ -51,6 +54,7 @@ class Scene {
   const Facts* facts_;
   const Passes* passes_;
   const OutOfMemoryFacts* failure_;
+  Holders holders_;
   std::vector<const Life*> live_;
   uint64_t live_bytes_ = 0;
   uint64_t lacking_ = 0;
@@ -60,7 +64,7 @@ class Scene {
 };
 
 uint64_t BytesOf(const std::vector<const Life*>& lives);
-// "aten::cat" is "cat".
+// "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);
 
 }  // namespace vramstow

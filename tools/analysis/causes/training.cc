@@ -97,6 +97,43 @@ Found OptimizerTemporaries(const Scene& scene) {
   return cause;
 }
 
+// State is made once for each parameter. Who makes it again is another optimizer.
+Found SecondOptimizer(const Scene& scene) {
+  const std::vector<const Life*> state = OfOptimizer(scene, false);
+  std::vector<const Life*> old;
+  std::vector<const Life*> fresh;
+  for (const Life* life : state) {
+    const std::string_view name = OperatorName(scene.site_of(*life));
+    if (name.find("zero") == std::string_view::npos &&
+        name.find("full") == std::string_view::npos) {
+      continue;
+    }
+    (scene.PassOf(*life) < scene.pass() ? old : fresh).push_back(life);
+  }
+  // Both have made some for the same parameters.
+  absl::flat_hash_set<uint64_t> sizes;
+  for (const Life* life : old) sizes.insert(life->size);
+  std::erase_if(fresh, [&](const Life* life) { return !sizes.contains(life->size); });
+  Cause cause;
+  cause.bytes = BytesOf(old);
+  if (fresh.empty() || BytesOf(fresh) * 8 < cause.bytes || !scene.IsLarge(cause.bytes)) {
+    return std::nullopt;
+  }
+  cause.id = "optimizer_state";
+  cause.title = "A second optimizer makes state of its own for the same parameters";
+  cause.held = old;
+  cause.place = PlaceOfStep(scene, fresh);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " of state were there from before this pass, and this step makes state of the "
+                   "same sizes again (" +
+                   AdviceText(BytesOf(fresh)) + " so far).";
+  cause.cost = "None, if the first one has done its work.";
+  cause.action =
+      "Keep one optimizer and change its param_groups, or del the first one, with its scheduler, "
+      "before the second one steps.";
+  return cause;
+}
+
 Found OptimizerState(const Scene& scene) {
   const std::vector<const Life*> state = OfOptimizer(scene, false);
   const SiteDetail& request = scene.request_site();
