@@ -115,3 +115,35 @@ def test_a_lock_is_found_wherever_it_is_declared(tmp_path: Path) -> None:
 )
 def test_an_annotation_names_the_lock(text: str, named: bool) -> None:
     assert annotated(Lock("Pool::mutex_", "mutex_", "pool.h"), text) == named
+
+
+# A lock that is the last thing of its block, or all that an if or a loop does: it is taken and
+# given back only for what its constructor does beside that.
+HELD_FOR_NOTHING = re.compile(
+    r"(?:\)|\belse)\s*(?:\w+::)*\w*Lock \w+[({][^;]*;"
+    r"|^\s*(?:\w+::)*\w*Lock \w+[({][^;]*;\s*\}",
+    re.MULTILINE,
+)
+
+
+def test_no_lock_is_taken_for_nothing() -> None:
+    found = [
+        f"{tree.relative(path)}: {one.group().strip()}"
+        for path in tree.code(".h", ".cc")
+        if tree.relative(path).startswith(ROOMS)
+        for one in HELD_FOR_NOTHING.finditer(path.read_text())
+    ]
+    assert not found, f"call what the lock is meant to do by its name: {found}"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("if (heap->parked_count != 0) HeapLock lock(heap);\n", True),
+        ("if (any) {\n  HeapLock lock(heaps_[number]);\n}\n", True),
+        ("HeapLock lock(heap);\nheap->FlushDeferred();\n", False),
+        ("explicit HeapLock(StreamHeap* heap) : heap_(heap) { heap_->mutex.Lock(); }\n", False),
+    ],
+)
+def test_a_lock_for_nothing_is_noticed(text: str, found: bool) -> None:
+    assert bool(HELD_FOR_NOTHING.search(text)) == found
