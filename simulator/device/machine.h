@@ -24,7 +24,7 @@ class Machine {
   static std::unique_ptr<Machine> Start(const Spec& spec, std::string* error);
 
   const Spec& spec() const { return spec_; }
-  const Card& card() const { return *spec_.card; }
+  const Card& card() const { return spec_.card; }
   // What the process sees of the machine.
   int devices() const { return static_cast<int>(spec_.cards.size()); }
 

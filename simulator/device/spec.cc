@@ -78,16 +78,36 @@ bool ParseOperations(std::string_view value, uint64_t* operations) {
   return true;
 }
 
+// "13.3"
+bool ParseVersion(std::string_view text, uint64_t* major, uint64_t* minor) {
+  const size_t dot = text.find('.');
+  return dot != std::string_view::npos && ParseNumber(text.substr(0, dot), major) &&
+         ParseNumber(text.substr(dot + 1), minor) && *minor <= 9;
+}
+
 // "13.3" is 13030.
 bool ParseCudaVersion(std::string_view value, int* version) {
-  const size_t dot = value.find('.');
   uint64_t major = 0;
   uint64_t minor = 0;
-  if (dot == std::string_view::npos || !ParseNumber(value.substr(0, dot), &major) ||
-      !ParseNumber(value.substr(dot + 1), &minor) || major < 11 || major > 99 || minor > 9) {
-    return false;
-  }
+  if (!ParseVersion(value, &major, &minor) || major < 11 || major > 99) return false;
   *version = static_cast<int>(major * 1000 + minor * 10);
+  return true;
+}
+
+bool ParseCapability(std::string_view value, Card* card) {
+  uint64_t major = 0;
+  uint64_t minor = 0;
+  if (!ParseVersion(value, &major, &minor) || major < 7 || major > 12) return false;
+  card->major = static_cast<int>(major);
+  card->minor = static_cast<int>(minor);
+  return true;
+}
+
+bool ParseMultiprocessors(std::string_view value, Card* card) {
+  constexpr uint64_t kMost = 1024;
+  uint64_t count = 0;
+  if (!ParseNumber(value, &count) || count < 1 || count > kMost) return false;
+  card->multiprocessors = static_cast<int>(count);
   return true;
 }
 
@@ -122,6 +142,12 @@ constexpr OptionParser kOptions[] = {
        return ParseBytes(value, &spec->memory_bytes) && spec->memory_bytes >= kMemoryMin &&
               spec->memory_bytes <= kMemoryMax;
      }},
+    {"sms", nullptr, "a number from 1 to 1024", "multiprocessors; default: the card's",
+     [](std::string_view value, Spec* spec) { return ParseMultiprocessors(value, &spec->card); }},
+    {"cc", nullptr, "a compute capability from 7.0 to 12.9, such as 8.6",
+     "compute capability; with sms= and memory= a card that is not in the list is described by its "
+     "nearest relative; default: the card's",
+     [](std::string_view value, Spec* spec) { return ParseCapability(value, &spec->card); }},
     {"count", nullptr, "a number from 1 to 16", "how many such cards; default 1",
      [](std::string_view value, Spec* spec) {
        uint64_t count = 0;
@@ -250,13 +276,14 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
   *spec = Spec();
   const size_t comma = text.find(',');
   const std::string_view card = text.substr(0, comma);
-  spec->card = FindCard(card);
-  if (spec->card == nullptr) {
+  const Card* const row = FindCard(card);
+  if (row == nullptr) {
     *error = "simulated card: there is no card \"" + std::string(card) +
              "\"; the SPEC begins with " + CardList() + ".";
     return false;
   }
-  spec->memory_bytes = spec->card->memory_bytes;
+  spec->card = *row;
+  spec->memory_bytes = row->memory_bytes;
   bool context_given = false;
   std::string_view rest = comma == std::string_view::npos ? "" : text.substr(comma + 1);
   while (comma != std::string_view::npos) {
@@ -266,8 +293,8 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
     rest = rest.substr(next + 1);
   }
   if (!context_given) {
-    spec->context_bytes = spec->card->context_bytes;
-    if (spec->memory_bytes != spec->card->memory_bytes) {
+    spec->context_bytes = spec->card.context_bytes;
+    if (spec->memory_bytes != spec->card.memory_bytes) {
       spec->context_bytes = std::min(spec->context_bytes, spec->memory_bytes / 8);
     }
   }
@@ -283,7 +310,7 @@ bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
 
 std::string DescribeSpec(const Spec& spec) {
   std::string text = spec.count > 1 ? std::to_string(spec.count) + " x " : std::string();
-  text += std::string(spec.card->name) + " (simulated), " + FormatBytes(spec.memory_bytes).text;
+  text += std::string(spec.card.name) + " (simulated), " + FormatBytes(spec.memory_bytes).text;
   if (spec.count > 1) text += " each";
   text += ", seed " + std::to_string(spec.seed);
   if (!spec.keep_contents) text += ", contents discarded";

@@ -43,7 +43,7 @@ struct FaultRule {
 };
 
 struct Spec {
-  const Card* card = nullptr;
+  Card card{};  // the row, with what sms= and cc= say otherwise
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;
   int count = 1;           // of the machine

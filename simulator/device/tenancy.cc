@@ -153,7 +153,7 @@ std::string TenancyGroup(const Spec& spec, const char* run_id) {
 Tenancy::Tenancy(const Spec& spec, const std::string& group) {
   char name[64];
   // Another card, size or count is another machine.
-  const std::string machine = group + " " + spec.card->key + " " +
+  const std::string machine = group + " " + spec.card.key + " " +
                               std::to_string(spec.memory_bytes) + " " + std::to_string(spec.count);
   snprintf(name, sizeof(name), "%s%u-%016llx", kPrefix, geteuid(),
            static_cast<unsigned long long>(Hash(machine)));

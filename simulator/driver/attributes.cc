@@ -169,7 +169,7 @@ bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
   // The headers of CUDA 12.9 and 13.0 brought these: older drivers do not know them.
   if (attribute >= 141 && spec.cuda_version < 12090) return false;
   if (attribute >= 144 && spec.cuda_version < 13000) return false;
-  if (CardAttribute(*spec.card, spec.cards[device], attribute, value)) return true;
+  if (CardAttribute(spec.card, spec.cards[device], attribute, value)) return true;
   if (CapabilityAttribute(spec, attribute, value)) return true;
   for (const Constant& constant : kConstants) {
     if (constant.attribute != attribute) continue;

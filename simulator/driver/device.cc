@@ -11,7 +11,7 @@
 namespace vramstow::simulator {
 
 CUuuid CardUuid(const Spec& spec, int card) {
-  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card->pci_device_id) * 4096 + card);
+  Random random(0x76726d73746f77 + static_cast<uint64_t>(spec.card.pci_device_id) * 4096 + card);
   CUuuid uuid;
   for (size_t i = 0; i < sizeof(uuid.bytes); i += sizeof(uint64_t)) {
     const uint64_t part = random.Next();

@@ -76,7 +76,7 @@ int vramstowSimulatorReportDevice(int device, struct vramstowSimulatorDeviceRepo
   if (report == nullptr || device < 0 || device >= vramstowSimulatorDeviceCount()) return 1;
   try {
     const Spec& spec = *ProcessSpec();
-    const Card& card = *spec.card;
+    const Card& card = spec.card;
     vramstowSimulatorDeviceReport full = {};
     snprintf(full.name, sizeof(full.name), "%s", card.name);
     PciBusId(device, full.pci_bus_id, sizeof(full.pci_bus_id));
