@@ -23,14 +23,23 @@ def test_results_equal_those_of_the_cpu(rehearse: Rehearse, python: str) -> None
     assert last.endswith("differing 0"), job.out[-4000:]
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop"])
-def test_a_training_learns_as_on_the_cpu(rehearse: Rehearse, python: str, optimizer: str) -> None:
-    job = rehearse(python, PROGRAMS / "train_like_cpu.py", optimizer)
+# Hopper with each optimizer, and with one of them a card of each other generation.
+@pytest.mark.parametrize(
+    ("card", "optimizer"),
+    [
+        *[("h200", optimizer) for optimizer in ("SGD", "Adam", "AdamW", "RMSprop")],
+        *[(card, "AdamW") for card in ("t4", "rtx3090", "l4", "b200", "rtx5090")],
+    ],
+)
+def test_a_training_learns_as_on_the_cpu(
+    rehearse: Rehearse, python: str, card: str, optimizer: str
+) -> None:
+    job = rehearse(python, PROGRAMS / "train_like_cpu.py", optimizer, card=card)
     assert job.status == 0, job.err[-4000:]
     losses = [tuple(map(float, line.split())) for line in job.out.splitlines()]
     assert len(losses) == 30
-    for card, host in losses:
-        assert card == pytest.approx(host, rel=1e-4)
+    for on_card, on_host in losses:
+        assert on_card == pytest.approx(on_host, rel=1e-4)
     assert losses[-1][0] < 0.1 * losses[0][0]
 
 
