@@ -211,6 +211,22 @@ def test_no_folder_of_a_snapshot_is_on_its_page(
         assert not re.search(rf"\b{re.escape(user)}\b", text), user
 
 
+def test_a_snapshot_is_exported_with_the_same_memory_and_without_its_folders(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    snapshot = corpus_file("lm-medium-ctx128-training.pickle")
+    redacted = tmp_path / "redacted.pickle"
+    recorded.vramstow("export", snapshot, "--to", "snapshot", "--redact", "-o", redacted)
+    text = redacted.read_bytes()
+    assert b"/home/" in snapshot.read_bytes() and b"model.py" in text
+    assert b"/home/" not in text and b"site-packages" not in text
+    peaks = [
+        json.loads(recorded.vramstow("analyze", "--json", file))["peak"]["allocated_bytes"]
+        for file in (snapshot, redacted)
+    ]
+    assert peaks[0] == peaks[1]
+
+
 def test_ranks_on_hosts_are_compared_without_the_hosts_names(
     recorded: Recorded, tmp_path: Path
 ) -> None:
