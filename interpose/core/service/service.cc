@@ -109,7 +109,7 @@ void Service::Loop() {
     pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients];
     const int count = links_.socket.Watch(polls);
     const int more = links_.metrics.Watch(polls + count);
-    const int ready = poll(polls, static_cast<nfds_t>(count + more), tick_ms);
+    const int ready = poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more), tick_ms);
     // From here to the end of the round the driver may be called: Stop waits for that.
     busy_.store(true, std::memory_order_seq_cst);
     if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
