@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from installation import VRAMSTOW
+from installation import BUILD, VRAMSTOW
 
 HERE = Path(__file__).resolve().parent
 SHELLS = ("bash", "zsh", "fish")
@@ -133,6 +133,12 @@ def test_the_script_has_no_mistake_that_its_shell_sees(shell: str, tmp_path: Pat
     script = script_of(shell, tmp_path)
     checked = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_what_is_installed_is_what_the_program_says_now() -> None:
+    made = BUILD / "tools/completion"
+    for shell, name in (("bash", "vramstow"), ("zsh", "_vramstow"), ("fish", "vramstow.fish")):
+        assert (made / name).read_text() == told("completion", shell), "build the target completion"
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
