@@ -99,6 +99,25 @@ def test_the_numbers_on_the_page_are_those_of_the_json_and_the_text(
     assert browser.errors == []
 
 
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("marks", "by marks"),
+        ("optimizer_steps", "by optimizer steps"),
+        ("backward_passes", "by backward passes"),
+        ("forward_passes", "by forward passes"),
+        ("loop", "by lines that go back"),
+        ("pattern", "by what recurs"),
+    ],
+)
+def test_the_tile_of_iterations_says_how_they_were_found(
+    browser: Browser, tmp_path: Path, by: str, said: str
+) -> None:
+    show(browser, tmp_path, own_trace(tmp_path))
+    assert browser.run(f"wayFound({{by: '{by}', is_sure: true}})") == said
+    assert browser.run(f"wayFound({{by: '{by}', is_sure: false}})") == f"or layers, {said}"
+
+
 def test_the_page_asks_for_nothing_else(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, own_trace(tmp_path))
     assert [url for url in browser.requests if not url.startswith("file://")] == []

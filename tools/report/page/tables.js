@@ -6,6 +6,14 @@ function tile(label, fact, value, text, more, warn) {
       element('div', {class: 'more'}, more || '\u00a0'));
 }
 
+// By what iterations were found, as analyze says it, in a tile's few words.
+function wayFound(found) {
+  const ways = {marks: 'by marks', optimizer_steps: 'by optimizer steps', backward_passes: 'by backward passes',
+      forward_passes: 'by forward passes', loop: 'by lines that go back'};
+  const way = ways[found.by] || 'by what recurs';
+  return found.is_sure ? way : `or layers, ${way}`;
+}
+
 function fillTiles(facts) {
   const peak = facts.peak;
   const tiles = byId('tiles');
@@ -26,7 +34,7 @@ function fillTiles(facts) {
       `${countText(facts.counts.frees)} frees`));
   if (facts.iterations && facts.iterations.length) {
     tiles.append(tile('Iterations', 'iterations_found.count', facts.iterations_found.count, countText(facts.iterations_found.count),
-        facts.iterations_found.by === 'marks' ? 'by marks' : facts.input.kind === 'stow' ? 'by what recurs' : 'or layers, by what recurs'));
+        wayFound(facts.iterations_found)));
   }
   tiles.append(tile('Out of memory', 'counts.out_of_memory', facts.counts.out_of_memory, countText(facts.counts.out_of_memory),
       facts.counts.out_of_memory === 1 ? 'time' : 'times', facts.counts.out_of_memory > 0));
