@@ -17,8 +17,8 @@
 
 #include "tools/replay/device.h"
 #include "tools/replay/free_ranges.h"
-#include "tools/replay/live_blocks.h"
 #include "tools/replay/model.h"
+#include "tools/replay/placed_blocks.h"
 
 namespace vramstow {
 
@@ -36,7 +36,7 @@ class AsyncPoolModel : public AllocatorModel {
   std::map<uint32_t, FreeRanges> free_;   // by stream
   std::map<uint64_t, uint64_t> regions_;  // address → size
   std::set<uint64_t> edges_;              // where regions begin
-  LiveBlocks live_;
+  PlacedBlocks live_;
 };
 
 }  // namespace vramstow

@@ -15,8 +15,8 @@
 #include "base/units.h"
 #include "tools/replay/device.h"
 #include "tools/replay/free_ranges.h"
-#include "tools/replay/live_blocks.h"
 #include "tools/replay/model.h"
+#include "tools/replay/placed_blocks.h"
 
 namespace vramstow {
 
@@ -35,7 +35,7 @@ class BfcModel : public AllocatorModel {
   FreeRanges free_;
   std::set<uint64_t> edges_;  // of regions
   uint64_t next_region_ = 2 * kMiB;
-  LiveBlocks live_;
+  PlacedBlocks live_;
 };
 
 }  // namespace vramstow

@@ -14,8 +14,8 @@
 
 #include "tools/replay/device.h"
 #include "tools/replay/free_ranges.h"
-#include "tools/replay/live_blocks.h"
 #include "tools/replay/model.h"
+#include "tools/replay/placed_blocks.h"
 
 namespace vramstow {
 
@@ -37,7 +37,7 @@ class RmmArenaModel : public AllocatorModel {
   uint64_t reach_ = 0;                        // bytes from the base on that were ever in use
   std::map<uint32_t, FreeRanges> free_;       // by stream
   std::map<uint64_t, uint64_t> superblocks_;  // address → size
-  LiveBlocks live_;
+  PlacedBlocks live_;
 };
 
 }  // namespace vramstow

@@ -14,8 +14,8 @@
 
 #include "tools/replay/device.h"
 #include "tools/replay/free_ranges.h"
-#include "tools/replay/live_blocks.h"
 #include "tools/replay/model.h"
+#include "tools/replay/placed_blocks.h"
 
 namespace vramstow {
 
@@ -35,7 +35,7 @@ class RmmPoolModel : public AllocatorModel {
   std::map<uint32_t, FreeRanges> free_;  // by stream
   std::set<uint64_t> edges_;             // of what came from the device
   uint64_t pool_bytes_ = 0;
-  LiveBlocks live_;
+  PlacedBlocks live_;
 };
 
 }  // namespace vramstow

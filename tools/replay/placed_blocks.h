@@ -1,8 +1,8 @@
-// LiveBlocks: where a model put the blocks, by their numbers.
+// PlacedBlocks: where a model put the blocks, by their numbers.
 //
 // Ownership: numbers only. Threads: one at a time. Errors: none. Units: bytes.
-#ifndef VRAMSTOW_TOOLS_REPLAY_LIVE_BLOCKS_H_
-#define VRAMSTOW_TOOLS_REPLAY_LIVE_BLOCKS_H_
+#ifndef VRAMSTOW_TOOLS_REPLAY_PLACED_BLOCKS_H_
+#define VRAMSTOW_TOOLS_REPLAY_PLACED_BLOCKS_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@ struct PlacedBlock {
   uint32_t stream = 0;
 };
 
-class LiveBlocks {
+class PlacedBlocks {
  public:
   void Put(uint32_t number, const PlacedBlock& block) {
     if (blocks_.size() <= number) blocks_.resize(number + 1);
@@ -35,4 +35,4 @@ class LiveBlocks {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_REPLAY_LIVE_BLOCKS_H_
+#endif  // VRAMSTOW_TOOLS_REPLAY_PLACED_BLOCKS_H_
