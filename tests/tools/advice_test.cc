@@ -131,7 +131,8 @@ TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
   cause.fits = true;
   for (const uint64_t bytes : {600 * kMega, 599 * kMega}) {
     cause.bytes = bytes;
-    const std::vector<AdviceFacts> advice = FindAdvice(job.detail, job.facts, {cause});
+    const std::vector<AdviceFacts> advice =
+        FindAdvice(job.detail, CategoryFinder(job.detail), job.facts, {cause});
     ASSERT_GE(advice.size(), 2u);
     EXPECT_EQ(advice.front().id == "attention_scores", bytes == 600 * kMega);
   }
