@@ -157,10 +157,20 @@ void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint6
 }
 
 void SnapshotEvents::Prepare(Slot* slot) {
-  absl::flat_hash_map<uint64_t, Life> lives;
   const size_t first_opening = opening_.size();
+  const Lives lives = FollowEntries(*slot);
+  CompareWithEnd(lives, slot);
+  std::stable_sort(
+      opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(),
+      [](const Ready& a, const Ready& b) { return a.event.address < b.event.address; });
+}
+
+// What became of each address, by the entries alone. Blocks that are freed without having been
+// allocated were there from the beginning.
+SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
+  Lives lives;
   const auto open = [&](const TraceEntry& entry, BlockState state) {
-    OpenBlock(slot->device,
+    OpenBlock(slot.device,
               {.address = entry.address,
                .size = rounding_.Round(entry.size),
                .requested = entry.size,
@@ -168,8 +178,8 @@ void SnapshotEvents::Prepare(Slot* slot) {
                .state = state},
               entry.stream);
   };
-  for (size_t i = 0; i < slot->entries->size(); ++i) {
-    const TraceEntry& entry = (*slot->entries)[i];
+  for (size_t i = 0; i < slot.entries->size(); ++i) {
+    const TraceEntry& entry = (*slot.entries)[i];
     ++counts_.entries[static_cast<size_t>(entry.action)];
     const auto known = lives.find(entry.address);
     const bool is_new = known == lives.end();
@@ -202,6 +212,12 @@ void SnapshotEvents::Prepare(Slot* slot) {
         break;
     }
   }
+  return lives;
+}
+
+// What is live at the end and was in no entry was there from the beginning, too. What agrees with
+// the entries tells their blocks' exact sizes.
+void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;
 
@@ -229,9 +245,6 @@ void SnapshotEvents::Prepare(Slot* slot) {
   }
   // Without segments there is nothing that the blocks could be missing from.
   if (!space_.segments.empty()) counts_.vanished_blocks += live;
-  std::stable_sort(
-      opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(),
-      [](const Ready& a, const Ready& b) { return a.event.address < b.event.address; });
 }
 
 void SnapshotEvents::SayWhatIsMissing() {

@@ -79,6 +79,7 @@ class SnapshotEvents {
 
  private:
   struct Life;
+  using Lives = absl::flat_hash_map<uint64_t, Life>;  // by address
   struct Slot {
     const std::vector<TraceEntry>* entries;
     int32_t device;
@@ -92,6 +93,8 @@ class SnapshotEvents {
   };
 
   void Prepare(Slot* slot);
+  Lives FollowEntries(const Slot& slot);
+  void CompareWithEnd(const Lives& lives, Slot* slot);
   void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream);
   void OpenSegments(const Slot& slot);
   void FindStart();
