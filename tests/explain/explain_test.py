@@ -26,8 +26,6 @@ LONG = [job for job in EVERY if not job.is_short]
 NOT_YET = {
     "empty_cache": "events of the pool that gives memory back have no call stack",
     "ensemble": "sets of parameters that one line makes are taken for one set",
-    "merged_adapters": "copies between which other tensors are made are no set",
-    "validation_after_training": "the advice is that for a training loop",
 }
 
 

@@ -143,6 +143,37 @@ TEST(JsonReport, AndTextTellWhichModulesHeldThePeak) {
               AllOf(Not(HasSubstr("By module")), Not(HasSubstr("By call site"))));
 }
 
+TEST(TextReport, BeginsWithWhyMemoryRanOut) {
+  Facts facts;
+  facts.kind = "stow";
+  OutOfMemoryFacts failure;
+  failure.requested_bytes = 24 << 20;
+  failure.cause = "kept_outputs";
+  facts.out_of_memory = {failure};
+  AdviceFacts advice;
+  advice.id = "kept_outputs";
+  advice.title = "A result of each pass stays on the card";
+  advice.bytes = 864 << 20;
+  advice.place = "job.py:25 encode";
+  advice.holder = "encode: firsts[0..34]";
+  advice.action = "Keep a .clone() of it.";
+  advice.fits = true;
+  facts.advice = {advice};
+  facts.facts["option.stacks"] = "sites";
+  EXPECT_THAT(TextReport(MergeTraces({facts}), {}),
+              HasSubstr("Because  A result of each pass stays on the card: 864 MiB [kept_outputs]\n"
+                        "At       job.py:25 encode\n"
+                        "Held by  encode: firsts[0..34]\n"
+                        "Do       Keep a .clone() of it.\n"
+                        "Then     the request for 24.0 MiB fits.\n"));
+  facts.advice.clear();
+  EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
+  facts.facts["option.stacks"] = "off";
+  EXPECT_THAT(TextReport(MergeTraces({facts}), {}), HasSubstr("again with `vramstow run --stacks"));
+  facts.out_of_memory.clear();
+  EXPECT_THAT(TextReport(MergeTraces({facts}), {}), Not(HasSubstr("Why memory ran out")));
+}
+
 TEST(TextReport, StaysWithinTheWidth) {
   const FactSet set = Sample({{"process.command", std::string(500, 'x')}});
   for (size_t width : {80u, 90u, 100u}) {

@@ -28,6 +28,8 @@ std::string LiveSection(const Facts& facts, const TextStyle& style);
 std::string RankSection(const RankComparison& comparison, const TextStyle& style);
 
 // sections_explain.cc
+// The first advice in five lines, where memory ran out; empty: it did not, or nothing is known.
+std::string WhySection(const Facts& facts, const TextStyle& style);
 std::string AdviceSection(const Facts& facts, const TextStyle& style);
 std::string SnapshotSection(const Facts& facts);
 std::string SiteSection(const Facts& facts, const TextStyle& style);

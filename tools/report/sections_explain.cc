@@ -64,7 +64,64 @@ std::string SiteRows(const Facts& facts, const std::vector<SiteFacts>& sites, co
   return table.Text(0) + AndMore(sites.size() - rows);
 }
 
+// "Do       Keep what is needed of it", and what follows below it.
+std::string Labelled(const std::string& label, const std::string& words, const TextStyle& style) {
+  constexpr size_t kIndent = 9;
+  const std::string wrapped = WrappedLines(Printable(words), style.width - kIndent);
+  std::string text;
+  size_t from = 0;
+  while (from < wrapped.size()) {
+    const size_t end = std::min(wrapped.find('\n', from), wrapped.size());
+    std::string begin = from == 0 ? label : "";
+    begin.resize(kIndent, ' ');
+    absl::StrAppend(&text, begin, wrapped.substr(from, end - from), "\n");
+    from = end + 1;
+  }
+  return text;
+}
+
+// No call stacks were recorded, so that hardly any cause can be seen.
+bool LacksStacks(const Facts& facts) {
+  const auto setting = facts.facts.find("option.stacks");
+  return setting != facts.facts.end() && setting->second == "off";
+}
+
 }  // namespace
+
+std::string WhySection(const Facts& facts, const TextStyle& style) {
+  if (facts.out_of_memory.empty()) return "";
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  std::string text;
+  if (!facts.advice.empty()) {
+    const AdviceFacts& first = facts.advice.front();
+    const bool is_cause = !last.cause.empty() && first.id == last.cause;
+    if (is_cause || first.id == "out_of_memory_by_fragmentation") {
+      text += Labelled("Because",
+                       absl::StrCat(first.title, first.is_estimate ? ": about " : ": ",
+                                    Bytes(first.bytes), " [", first.id, "]"),
+                       style);
+      if (!first.place.empty()) text += Labelled("At", first.place, style);
+      if (!first.holder.empty()) text += Labelled("Held by", first.holder, style);
+      text += Labelled("Do", first.action, style);
+      if (first.fits.has_value()) {
+        text += Labelled("Then",
+                         absl::StrCat("the request for ", Bytes(last.requested_bytes),
+                                      *first.fits ? " fits." : " still does not fit."),
+                         style);
+      }
+    }
+  }
+  if (LacksStacks(facts)) {
+    text += Labelled("Record",
+                     absl::StrCat("again with `vramstow run --stacks=sites --census=on -- ...`: ",
+                                  text.empty() ? "this trace has no call stacks, so neither the "
+                                                 "cause nor the line is known."
+                                               : "this trace has no call stacks, so the line is "
+                                                 "not known, and the cause may be another one."),
+                     style);
+  }
+  return text;
+}
 
 std::string AdviceSection(const Facts& facts, const TextStyle& style) {
   std::string text;

@@ -228,6 +228,7 @@ std::string TextReport(const FactSet& set, const TextStyle& style) {
   const auto section = [&](const char* title, const std::string& body) {
     if (!body.empty()) text += Title(title, style) + body;
   };
+  if (one) section("Why memory ran out", WhySection(total, style));
   section("Out of memory", OutOfMemorySection(set, style));
   if (one) {
     section("Device memory over time",

@@ -1,5 +1,7 @@
 // The same thing more than once, or sooner than it is needed.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -71,6 +73,30 @@ bool Repeats(const Set& first, const Set& later) {
   return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
 }
 
+// What one line copied, if all of it has sizes of an earlier set: copies of its parameters,
+// whatever else was made between them.
+std::vector<const Life*> CopiesOf(const Scene& scene, const Set& set) {
+  std::map<uint32_t, std::vector<const Life*>> by_site;
+  const std::set<const Life*> own(set.live.begin(), set.live.end());
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    const std::string_view name = OperatorName(site);
+    const bool is_copy = name == "clone" || name == "_to_copy" || name == "to";
+    if (!is_copy || !MayBeParameter(site) || !life->tensor || life->size < kLeastBlock) continue;
+    if (life->birth > set.live.front()->birth && !own.contains(life)) {
+      by_site[life->site].push_back(life);
+    }
+  }
+  const std::multiset<uint64_t> sizes(set.sizes.begin(), set.sizes.end());
+  for (const auto& [number, lives] : by_site) {
+    if (lives.size() < kLeastBlocks || BytesOf(lives) * 4 < set.bytes) continue;
+    std::multiset<uint64_t> copied;
+    for (const Life* life : lives) copied.insert(life->size);
+    if (std::ranges::includes(sizes, copied)) return lives;
+  }
+  return {};
+}
+
 // Where the first step begins: with the first pass, or where none is over, with the first module.
 uint64_t FirstStep(const Scene& scene) {
   const Passes& passes = scene.passes();
@@ -96,7 +122,12 @@ Found Concatenation(const Scene& scene) {
   for (const Life* life : scene.live()) {
     if (life->tensor) by_site[life->site].push_back(life);
   }
-  const auto old = by_site.find(scene.failure().site_number);
+  auto old = by_site.find(scene.failure().site_number);
+  if (old == by_site.end()) {
+    old = std::ranges::find_if(by_site, [&](const auto& one) {
+      return SameWork(scene.detail().sites[one.first], scene.request_site());
+    });
+  }
   Cause cause;
   cause.id = "concatenation";
   cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
@@ -140,6 +171,12 @@ Found SecondCopy(const Scene& scene) {
       // One that is being made is as large as the one that is there.
       cause.bytes += sets[i].bytes;
     }
+  }
+  for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
+    copies = CopiesOf(scene, sets[i]);
+    cause.held = sets[i].live;
+    cause.bytes = BytesOf(copies);
+    count = 1;
   }
   if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "second_copy";

@@ -115,6 +115,18 @@ bool IsInside(const Scene& scene, const Life& made) {
   return false;
 }
 
+// Whether a backward pass ran while the later half of these piled up. An evaluation has none.
+bool IsTrained(const Scene& scene, std::vector<const Life*> lives) {
+  const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
+  std::ranges::nth_element(lives, middle, {}, &Life::birth);
+  const uint64_t first = (*middle)->birth;
+  auto life = std::ranges::lower_bound(scene.detail().lives, first, {}, &Life::birth);
+  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+    if (life->tensor && !life->pending && scene.site_of(*life).in_backward) return true;
+  }
+  return false;
+}
+
 // Where the program took what it keeps, or called the model that made it.
 std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
                         bool stops_at_model) {
@@ -149,6 +161,19 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
     if (a[depth].line != b[depth].line) return static_cast<int64_t>(depth);
   }
   return -1;
+}
+
+// Whether the program has trained, and never before through these lines.
+bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin) {
+  std::set<uint32_t> sites;
+  for (const Life* life : made) sites.insert(life->site);
+  bool has_trained = false;
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= begin) break;
+    if (sites.contains(life.site)) return false;
+    has_trained |= scene.site_of(life).in_backward && life.tensor;
+  }
+  return has_trained;
 }
 
 }  // namespace
@@ -203,8 +228,7 @@ Found HeldGraphs(const Scene& scene) {
     if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
   }
   if (!made.empty()) cause.place = PlaceOfPile(scene, made, true);
-  const Passes::By by = scene.passes().by();
-  const bool trains = by != Passes::By::kLoop && by != Passes::By::kForward;
+  const bool trains = IsTrained(scene, pile.lives);
   cause.evidence +=
       trains ? " More than the results: what autograd saved for a backward pass is held with them."
              : " More than the results: autograd saved it for a backward pass that never comes.";
@@ -271,6 +295,18 @@ Found SummedGraphs(const Scene& scene) {
   cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
                    AdviceText(cause.bytes) +
                    " that wait for one backward pass: " + LargestPlaces(scene.detail(), made) + ".";
+  if (IsNewWork(scene, made, begin)) {
+    cause.title = "Graphs are recorded where nobody calls backward()";
+    cause.evidence =
+        std::to_string(turns.size()) + " turns of a loop left " + AdviceText(cause.bytes) +
+        " that autograd saved for a backward pass: " + LargestPlaces(scene.detail(), made) +
+        ". No step before had one for these lines.";
+    cause.cost = "None.";
+    cause.action =
+        "If it is an evaluation: run it under torch.no_grad() or torch.inference_mode(). Else call "
+        "backward() on each turn's loss, instead of on the sum of all.";
+    return cause;
+  }
   cause.cost = "None: gradients add up.";
   cause.action =
       "Call backward() on each turn's loss, divided by their number, instead of on the sum of all; "
@@ -283,7 +319,9 @@ Found KeptReference(const Scene& scene) {
   if (scene.pass() < 1) return std::nullopt;
   std::vector<const Life*> same;
   for (const Life* life : scene.live()) {
-    if (life->site != scene.failure().site_number || !life->tensor) continue;
+    const bool is_same = life->site == scene.failure().site_number ||
+                         SameWork(scene.site_of(*life), scene.request_site());
+    if (!is_same || !life->tensor) continue;
     if (life->size + (1 << 20) < scene.requested()) continue;
     same.push_back(life);
   }

@@ -87,9 +87,12 @@ Found GraphPools(const Scene& scene) {
   cause.bytes = free;
   cause.is_estimate = true;
   cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
-  cause.evidence = AdviceText(free) +
-                   " of the pool were free, in whole chunks, and did not serve a request for " +
-                   AdviceText(scene.requested()) +
+  const OutOfMemoryFacts& failure = scene.failure();
+  const bool has_piece =
+      !failure.pool_movable_bytes.has_value() && failure.free_bytes < failure.requested_bytes;
+  const char* pieces = has_piece ? "some in pieces that are large enough" : "in whole chunks";
+  cause.evidence = AdviceText(free) + " of the pool were free, " + pieces +
+                   ", and did not serve a request for " + AdviceText(scene.requested()) +
                    ": what a graph has used while it was captured stays its own.";
   cause.cost = "Graphs that share a pool must not run at the same time.";
   cause.action =

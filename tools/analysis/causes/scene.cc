@@ -27,6 +27,11 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
     const uint64_t movable = failure.pool_movable_bytes.value_or(0);
     // A pool that moves chunks would have served it of these, were they not bound to graphs.
     is_bound_ = available + movable >= failure.requested_bytes;
+    // PyTorch's own allocator had a piece that is large enough, and could not take it. Small
+    // requests have pieces of their own.
+    constexpr uint64_t kSmall = 1 << 20;
+    is_bound_ |= !failure.pool_movable_bytes.has_value() && failure.requested_bytes > kSmall &&
+                 failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;
     if (!is_bound_) {
       available += std::max(movable, failure.largest_free_range_bytes.value_or(0));
     }
@@ -39,6 +44,11 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
 
 bool Scene::IsLarge(uint64_t bytes) const {
   return bytes > 0 && bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
+}
+
+bool SameWork(const SiteDetail& a, const SiteDetail& b) {
+  return !a.own.empty() && OperatorName(a) == OperatorName(b) &&
+         std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
 }
 
 uint64_t BytesOf(const std::vector<const Life*>& lives) {

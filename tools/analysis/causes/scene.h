@@ -63,6 +63,9 @@ class Scene {
   bool is_bound_ = false;
 };
 
+// The same operator on the same lines of the program. A request that fails may come another way
+// through C++ than one that is served.
+bool SameWork(const SiteDetail& a, const SiteDetail& b);
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);

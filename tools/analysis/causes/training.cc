@@ -14,7 +14,10 @@ namespace {
 constexpr uint64_t kMostMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
 
-bool IsForeach(const SiteDetail& site) { return OperatorName(site).starts_with("_foreach"); }
+bool IsForeach(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  return name.starts_with("_foreach") || name.starts_with("foreach_");
+}
 
 // Gradients that are there: as many bytes as the parameters that are trained.
 std::vector<const Life*> Gradients(const Scene& scene) {
