@@ -19,8 +19,9 @@ void SetShim(const VramstowShim* shim);
 // Null: nothing is attached. NVTX may have opened this library alone.
 inline const VramstowShim* ShimOrNull() { return __atomic_load_n(&the_shim, __ATOMIC_ACQUIRE); }
 
-inline const VramstowShim& Shim() { return *the_shim; }
-inline VramstowThread* ThisThread() { return the_shim->thread(); }
+// A second attach may try to set it while other threads read.
+inline const VramstowShim& Shim() { return *__atomic_load_n(&the_shim, __ATOMIC_RELAXED); }
+inline VramstowThread* ThisThread() { return Shim().thread(); }
 
 }  // namespace vramstow
 
