@@ -641,7 +641,7 @@ def differs(ours: object, theirs: object) -> str:
     a, b = flatten(ours), flatten(theirs)
     if len(a) != len(b):
         return f"{len(a)} parts, {len(b)} on the CPU"
-    for index, (x, y) in enumerate(zip(a, b, strict=True)):
+    for index, (x, y) in enumerate(zip(a, b)):  # noqa: B905 (not in Python 3.9)
         if isinstance(x, Tensor) != isinstance(y, Tensor):
             return f"part {index} is of another kind"
         if not isinstance(x, Tensor):

@@ -44,7 +44,8 @@ class Block(nn.Module):
         ]
         if past is not None:
             if past:
-                parts[1:] = [torch.cat(pair, 2) for pair in zip(past, parts[1:], strict=True)]
+                keys, values = past
+                parts[1:] = [torch.cat((keys, parts[1]), 2), torch.cat((values, parts[2]), 2)]
             past[:] = parts[1:]
         scores = parts[0] @ parts[1].transpose(2, 3) / (WIDTH // HEADS) ** 0.5
         mixed = functional.softmax(scores, dim=-1) @ parts[2]
