@@ -21,7 +21,6 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr std::string_view kIpcRequest = "VRAMSTOW/1 ipc ";
 
 // A folder of the user's own, that nobody else can put files into, is made if it is not there. One
@@ -120,83 +119,22 @@ void ControlSocket::Close() {
 void ControlSocket::Abandon() {
   if (open_) close(listener_);
   open_ = false;
-  for (Client& client : clients_) Drop(&client);
-}
-
-void ControlSocket::Drop(Client* client) {
-  if (client->connected) close(client->descriptor);
-  client->connected = false;
-  for (int i = 0; i < client->descriptor_count; ++i) close(client->descriptors[i]);
-  client->descriptor_count = 0;
+  clients_.DropAll();
 }
 
 int ControlSocket::Watch(pollfd* polls) const {
-  int count = 0;
-  if (open_) polls[count++] = {listener_, POLLIN, 0};
-  for (const Client& client : clients_) {
-    if (!client.connected) continue;
-    const short wanted = client.answer_size == 0 ? POLLIN : POLLOUT;
-    polls[count++] = {client.descriptor, wanted, 0};
-  }
-  return count;
+  return open_ ? clients_.Watch(listener_, polls) : 0;
 }
 
 void ControlSocket::Serve(const pollfd* polls, int count, uint64_t now_ns,
                           const ControlVerbs& verbs) {
-  for (int i = 0; i < count; ++i) {
-    if (polls[i].revents == 0) continue;
-    if (polls[i].fd == listener_) {
-      Accept(now_ns);
-      continue;
-    }
-    for (Client& client : clients_) {
-      if (!client.connected || client.descriptor != polls[i].fd) continue;
-      if (client.answer_size == 0) {
-        Receive(&client, verbs);
-      } else {
-        Send(&client);
-      }
-      break;
-    }
-  }
-  for (Client& client : clients_) {
-    if (client.connected && now_ns > client.deadline_ns) Drop(&client);
-  }
+  clients_.Serve(listener_, polls, count, now_ns, IsOurs,
+                 [&verbs](ControlClient* client) { return Answer(client, verbs); });
 }
 
-void ControlSocket::Accept(uint64_t now_ns) {
-  const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (descriptor < 0) return;
-  Client* free_place = nullptr;
-  for (Client& client : clients_) {
-    if (!client.connected) free_place = &client;
-  }
-  if (free_place == nullptr || !IsOurs(descriptor)) {
-    close(descriptor);
-    return;
-  }
-  free_place->connected = true;
-  free_place->descriptor = descriptor;
-  free_place->deadline_ns = now_ns + kPatienceNs;
-  free_place->received = 0;
-  free_place->answer_size = 0;
-  free_place->sent = 0;
-}
-
-void ControlSocket::Receive(Client* client, const ControlVerbs& verbs) {
-  const ssize_t got = recv(client->descriptor, client->request + client->received,
-                           sizeof client->request - client->received, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) {
-    Drop(client);
-    return;
-  }
-  client->received += static_cast<size_t>(got);
+bool ControlSocket::Answer(ControlClient* client, const ControlVerbs& verbs) {
   const auto* end = static_cast<const char*>(std::memchr(client->request, '\n', client->received));
-  if (end == nullptr) {
-    if (client->received == sizeof client->request) Drop(client);
-    return;
-  }
+  if (end == nullptr) return false;
   const std::string_view line(client->request, static_cast<size_t>(end - client->request));
   if (line.starts_with(kIpcRequest)) {
     const int count =
@@ -206,29 +144,31 @@ void ControlSocket::Receive(Client* client, const ControlVerbs& verbs) {
   } else {
     client->answer_size = verbs.AnswerRequest(line, client->answer, sizeof client->answer);
   }
-  Send(client);
+  return true;
 }
 
-void ControlSocket::Send(Client* client) {
-  iovec part = {client->answer + client->sent, client->answer_size - client->sent};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof client->descriptors)] = {};
+ssize_t ControlClient::SendRest() {
+  iovec part = {answer + sent, answer_size - sent};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (client->sent == 0 && client->descriptor_count > 0) {
-    const size_t bytes = static_cast<size_t>(client->descriptor_count) * sizeof(int);
+  if (sent == 0 && descriptor_count > 0) {
+    const size_t bytes = static_cast<size_t>(descriptor_count) * sizeof(int);
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(bytes);
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(bytes);
-    std::memcpy(CMSG_DATA(header), client->descriptors, bytes);
+    std::memcpy(CMSG_DATA(header), descriptors, bytes);
   }
-  const ssize_t sent = sendmsg(client->descriptor, &message, MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (sent > 0) client->sent += static_cast<size_t>(sent);
-  if (sent <= 0 || client->sent == client->answer_size) Drop(client);
+  return sendmsg(descriptor, &message, MSG_NOSIGNAL);
+}
+
+void ControlClient::Release() {
+  for (int i = 0; i < descriptor_count; ++i) close(descriptors[i]);
+  descriptor_count = 0;
 }
 
 }  // namespace vramstow

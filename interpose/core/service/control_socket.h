@@ -17,8 +17,17 @@
 #include "base/control.h"
 #include "interpose/core/pools/ipc.h"
 #include "interpose/core/runtime/core.h"
+#include "interpose/core/service/clients.h"
 
 namespace vramstow {
+
+struct ControlClient : Client<kMaxControlRequest, kMaxControlAnswer> {
+  int descriptors[kMaxIpcDescriptors] = {};  // that go with the answer's first byte
+  int descriptor_count = 0;
+
+  ssize_t SendRest();
+  void Release();
+};
 
 class ControlSocket {
  public:
@@ -46,29 +55,13 @@ class ControlSocket {
   bool is_open() const { return open_; }
 
  private:
-  struct Client {
-    bool connected = false;
-    int descriptor = 0;
-    uint64_t deadline_ns = 0;
-    size_t received = 0;
-    size_t answer_size = 0;  // 0: the request is not complete
-    size_t sent = 0;
-    int descriptors[kMaxIpcDescriptors] = {};  // that go with the answer's first byte
-    int descriptor_count = 0;
-    char request[kMaxControlRequest] = {};
-    char answer[kMaxControlAnswer] = {};
-  };
-
-  void Accept(uint64_t now_ns);
-  static void Receive(Client* client, const ControlVerbs& verbs);
-  static void Send(Client* client);
-  static void Drop(Client* client);
+  static bool Answer(ControlClient* client, const ControlVerbs& verbs);
 
   // All zero at first, so that the core's data needs no room in its file.
   bool open_ = false;
   int listener_ = 0;
   char path_[kMaxControlPath] = {};
-  Client clients_[kMaxClients];
+  Clients<ControlClient, kMaxClients> clients_;
 };
 
 }  // namespace vramstow

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/control.h"
 #include "interpose/core/record/facts.h"
@@ -22,7 +23,6 @@ namespace {
 
 using Kind = MetricsSetting::Kind;
 
-constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr std::string_view kOpenMetrics = "application/openmetrics-text";
 constexpr size_t kHeadBytes = 256;
 
@@ -160,86 +160,28 @@ void MetricsServer::Close() {
 void MetricsServer::Abandon() {
   if (kind_ == Kind::kPort || kind_ == Kind::kSocket) close(listener_);
   kind_ = Kind::kNone;
-  for (Client& client : clients_) Drop(&client);
-}
-
-void MetricsServer::Drop(Client* client) {
-  if (client->connected) close(client->descriptor);
-  client->connected = false;
+  clients_.DropAll();
 }
 
 int MetricsServer::Watch(pollfd* polls) const {
   if (kind_ == Kind::kNone || kind_ == Kind::kFile) return 0;
-  int count = 0;
-  polls[count++] = {listener_, POLLIN, 0};
-  for (const Client& client : clients_) {
-    if (!client.connected) continue;
-    const short wanted = client.answer_size == 0 ? POLLIN : POLLOUT;
-    polls[count++] = {client.descriptor, wanted, 0};
-  }
-  return count;
+  return clients_.Watch(listener_, polls);
 }
 
 void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
-  for (int i = 0; i < count; ++i) {
-    if (polls[i].revents == 0) continue;
-    if (polls[i].fd == listener_) {
-      Accept(now_ns);
-      continue;
-    }
-    for (Client& client : clients_) {
-      if (!client.connected || client.descriptor != polls[i].fd) continue;
-      if (client.answer_size == 0) {
-        Receive(&client);
-      } else {
-        Send(&client);
-      }
-      break;
-    }
-  }
-  for (Client& client : clients_) {
-    if (client.connected && now_ns > client.deadline_ns) Drop(&client);
-  }
+  clients_.Serve(
+      listener_, polls, count, now_ns, [](int) { return true; },
+      [this](MetricsClient* client) { return Answer(client); });
   if (kind_ == Kind::kFile && (written_ns_ == 0 || now_ns - written_ns_ >= every_ns_)) {
     written_ns_ = now_ns;
     WriteFile();
   }
 }
 
-void MetricsServer::Accept(uint64_t now_ns) {
-  const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (descriptor < 0) return;
-  for (Client& client : clients_) {
-    if (client.connected) continue;
-    client.connected = true;
-    client.descriptor = descriptor;
-    client.deadline_ns = now_ns + kPatienceNs;
-    client.received = client.answer_size = client.sent = 0;
-    return;
-  }
-  close(descriptor);
-}
-
-void MetricsServer::Receive(Client* client) {
-  const ssize_t got = recv(client->descriptor, client->request + client->received,
-                           sizeof client->request - client->received, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) {
-    Drop(client);
-    return;
-  }
-  client->received += static_cast<size_t>(got);
-  const std::string_view request(client->request, client->received);
-  if (Contains(request, "\r\n\r\n") || Contains(request, "\n\n")) {
-    Answer(client, request);
-    Send(client);
-  } else if (client->received == sizeof client->request) {
-    Drop(client);
-  }
-}
-
 // The text is written behind the room for the head, and then moved up to it.
-void MetricsServer::Answer(Client* client, std::string_view request) {
+bool MetricsServer::Answer(MetricsClient* client) {
+  const std::string_view request(client->request, client->received);
+  if (!Contains(request, "\r\n\r\n") && !Contains(request, "\n\n")) return false;
   const bool is_get = request.starts_with("GET ");
   const bool is_here = request.starts_with("GET /metrics ") || request.starts_with("GET / ") ||
                        request.starts_with("GET /metrics?");
@@ -261,19 +203,13 @@ void MetricsServer::Answer(Client* client, std::string_view request) {
                                  status, type, size);
   std::memmove(client->answer + head, text, size);
   client->answer_size = static_cast<size_t>(head) + size;
-}
-
-void MetricsServer::Send(Client* client) {
-  const ssize_t sent = send(client->descriptor, client->answer + client->sent,
-                            client->answer_size - client->sent, MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (sent > 0) client->sent += static_cast<size_t>(sent);
-  if (sent <= 0 || client->sent == client->answer_size) Drop(client);
+  return true;
 }
 
 void MetricsServer::WriteFile() {
-  char* const text = clients_[0].answer;  // there are no clients of a file
-  const size_t size = text_.Write(MetricsForm::kText, text, sizeof clients_[0].answer);
+  MetricsClient* const room = clients_.at(0);  // there are no clients of a file
+  const char* const text = room->answer;
+  const size_t size = text_.Write(MetricsForm::kText, room->answer, sizeof room->answer);
   const int file = open(new_path_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
   bool is_written = file >= 0 && WriteAll(file, text, size);
   int error = errno;

@@ -15,10 +15,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "base/options.h"
 #include "interpose/core/runtime/core.h"
+#include "interpose/core/service/clients.h"
 #include "interpose/core/service/metrics_text.h"
 
 namespace vramstow {
@@ -44,23 +44,10 @@ class MetricsServer {
   void Serve(const pollfd* polls, int count, uint64_t now_ns);
 
  private:
-  struct Client {
-    bool connected = false;
-    int descriptor = 0;
-    uint64_t deadline_ns = 0;
-    size_t received = 0;
-    size_t answer_size = 0;  // 0: the request is not complete
-    size_t sent = 0;
-    char request[4096] = {};
-    char answer[1 << 16] = {};
-  };
+  using MetricsClient = Client<4096, 1 << 16>;
 
   bool OpenPort(const MetricsSetting& setting);
-  void Accept(uint64_t now_ns);
-  void Receive(Client* client);
-  static void Send(Client* client);
-  static void Drop(Client* client);
-  void Answer(Client* client, std::string_view request);
+  bool Answer(MetricsClient* client);
   void WriteFile();
 
   MetricsText& text_;
@@ -72,7 +59,7 @@ class MetricsServer {
   uint64_t written_ns_ = 0;
   char path_[PATH_MAX] = {};
   char new_path_[PATH_MAX] = {};  // of the file while it is written
-  Client clients_[kMaxClients];
+  Clients<MetricsClient, kMaxClients> clients_;
 };
 
 }  // namespace vramstow

@@ -1,0 +1,161 @@
+// Clients: those who are connected to a listening socket, with one request and one answer on each
+// connection.
+//
+// Idea: a fixed number of connections, each with a fixed room and a deadline. Whoever is too slow
+// or says too much is dropped. What a request is, who may ask, and what the answer is, its owner
+// says.
+//
+// Ownership: the connections, until they are dropped; the listener is the owner's. Threads: one at
+// a time; DropAll in a forked child, too. Errors: a connection that fails is dropped. No heap.
+// Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
+#define VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramstow {
+
+// One connection. A type that is derived from it may send in another way, and hold more.
+template <size_t kRequestBytes, size_t kAnswerBytes>
+struct Client {
+  bool connected = false;
+  int descriptor = 0;
+  uint64_t deadline_ns = 0;
+  size_t received = 0;
+  size_t answer_size = 0;  // 0: the request is not complete
+  size_t sent = 0;
+  char request[kRequestBytes] = {};
+  char answer[kAnswerBytes] = {};
+
+  // As send(2), of what is left of the answer.
+  ssize_t SendRest() const {
+    return send(descriptor, answer + sent, answer_size - sent, MSG_NOSIGNAL);
+  }
+  // Gives up what else goes with the answer.
+  void Release() {}
+};
+
+// `One`: a Client, or what is derived from it. All zero at first.
+template <typename One, int kMost>
+class Clients {
+ public:
+  constexpr Clients() = default;
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  One* at(int number) { return &clients_[number]; }
+
+  // What to wait for: fills in up to 1 + kMost entries, returns how many.
+  int Watch(int listener, pollfd* polls) const {
+    int count = 0;
+    polls[count++] = {listener, POLLIN, 0};
+    for (const One& client : clients_) {
+      if (!client.connected) continue;
+      const short wanted = client.answer_size == 0 ? POLLIN : POLLOUT;
+      polls[count++] = {client.descriptor, wanted, 0};
+    }
+    return count;
+  }
+
+  // After poll: takes in those of whom `admits(descriptor)` is true, reads requests, sends answers,
+  // drops who is too slow. `answer(One*)` fills in answer and answer_size; false: the request is
+  // not complete.
+  template <typename Admits, typename Answer>
+  void Serve(int listener, const pollfd* polls, int count, uint64_t now_ns, const Admits& admits,
+             const Answer& answer) {
+    for (int i = 0; i < count; ++i) {
+      if (polls[i].revents == 0) continue;
+      if (polls[i].fd == listener) {
+        Accept(listener, now_ns, admits);
+      } else if (One* const client = Find(polls[i].fd); client == nullptr) {
+        continue;
+      } else if (client->answer_size == 0) {
+        Receive(client, answer);
+      } else {
+        Send(client);
+      }
+    }
+    for (One& client : clients_) {
+      if (client.connected && now_ns > client.deadline_ns) Drop(&client);
+    }
+  }
+
+  // Async-signal-safe.
+  void DropAll() {
+    for (One& client : clients_) Drop(&client);
+  }
+
+ private:
+  static constexpr uint64_t kPatienceNs = 5'000'000'000;
+
+  One* Find(int descriptor) {
+    for (One& client : clients_) {
+      if (client.connected && client.descriptor == descriptor) return &client;
+    }
+    return nullptr;
+  }
+
+  One* FreePlace() {
+    for (One& client : clients_) {
+      if (!client.connected) return &client;
+    }
+    return nullptr;
+  }
+
+  template <typename Admits>
+  void Accept(int listener, uint64_t now_ns, const Admits& admits) {
+    const int descriptor = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor < 0) return;
+    One* const client = FreePlace();
+    if (client == nullptr || !admits(descriptor)) {
+      close(descriptor);
+      return;
+    }
+    client->connected = true;
+    client->descriptor = descriptor;
+    client->deadline_ns = now_ns + kPatienceNs;
+    client->received = client->answer_size = client->sent = 0;
+  }
+
+  template <typename Answer>
+  static void Receive(One* client, const Answer& answer) {
+    const ssize_t got = recv(client->descriptor, client->request + client->received,
+                             sizeof client->request - client->received, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+      Drop(client);
+      return;
+    }
+    client->received += static_cast<size_t>(got);
+    if (answer(client)) {
+      Send(client);
+    } else if (client->received == sizeof client->request) {
+      Drop(client);
+    }
+  }
+
+  static void Send(One* client) {
+    const ssize_t sent = client->SendRest();
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (sent > 0) client->sent += static_cast<size_t>(sent);
+    if (sent <= 0 || client->sent == client->answer_size) Drop(client);
+  }
+
+  static void Drop(One* client) {
+    if (client->connected) close(client->descriptor);
+    client->connected = false;
+    client->Release();
+  }
+
+  One clients_[kMost];
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
