@@ -59,6 +59,23 @@ struct Job {
     Lives(site, size, birth, death);
     detail.lives.back().tensor = true;
   }
+  // A request that failed although enough was free, in pieces that are too small.
+  void FailsForWantOfPlace() {
+    OutOfMemoryFacts failure;
+    failure.requested_bytes = 32 * kMega;
+    failure.has_pool = true;
+    failure.pool_free_bytes = 150 * kMega;
+    failure.pool_free_ranges = 10;
+    failure.largest_free_range_bytes = 28 * kMega;
+    facts.out_of_memory = {failure};
+  }
+  // The first advice where the failure has this cause; there is other advice, too.
+  std::string FirstOf(const Cause& cause) const {
+    const std::vector<AdviceFacts> advice =
+        FindAdvice(detail, CategoryFinder(detail), facts, {cause});
+    EXPECT_GE(advice.size(), 2u);
+    return advice.empty() ? "" : advice.front().id;
+  }
   // The advice of this kind; null if there is none.
   const AdviceFacts* Find(const std::string& id) {
     facts.advice = FindAdvice(detail, CategoryFinder(detail), facts);
@@ -98,43 +115,25 @@ TEST(Advice, ACacheIsNoWasteWhereTheProgramFreedEverythingBeforeItEnded) {
 
 TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt) {
   Job job;
-  OutOfMemoryFacts failure;
-  failure.requested_bytes = 32 * kMega;
-  failure.has_pool = true;
-  failure.pool_free_bytes = 150 * kMega;
-  failure.pool_free_ranges = 10;
-  failure.largest_free_range_bytes = 28 * kMega;
-  job.facts.out_of_memory = {failure};
+  job.FailsForWantOfPlace();
   Cause cause;
   cause.bytes = 900 * kMega;
   cause.id = "held_graphs";
   for (const bool grows : {true, false}) {
     cause.grows = grows;
-    const std::vector<AdviceFacts> advice =
-        FindAdvice(job.detail, CategoryFinder(job.detail), job.facts, {cause});
-    ASSERT_GE(advice.size(), 2u);
-    EXPECT_EQ(advice.front().id, grows ? "held_graphs" : "out_of_memory_by_fragmentation");
+    EXPECT_EQ(job.FirstOf(cause), grows ? "held_graphs" : "out_of_memory_by_fragmentation");
   }
 }
 
 TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
   Job job;
-  OutOfMemoryFacts failure;
-  failure.requested_bytes = 32 * kMega;
-  failure.has_pool = true;
-  failure.pool_free_bytes = 150 * kMega;
-  failure.pool_free_ranges = 10;
-  failure.largest_free_range_bytes = 28 * kMega;
-  job.facts.out_of_memory = {failure};
+  job.FailsForWantOfPlace();
   Cause cause;
   cause.id = "attention_scores";
   cause.fits = true;
   for (const uint64_t bytes : {600 * kMega, 599 * kMega}) {
     cause.bytes = bytes;
-    const std::vector<AdviceFacts> advice =
-        FindAdvice(job.detail, CategoryFinder(job.detail), job.facts, {cause});
-    ASSERT_GE(advice.size(), 2u);
-    EXPECT_EQ(advice.front().id == "attention_scores", bytes == 600 * kMega);
+    EXPECT_EQ(job.FirstOf(cause) == "attention_scores", bytes == 600 * kMega);
   }
 }
 
