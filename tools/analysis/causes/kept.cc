@@ -19,9 +19,9 @@ constexpr uint64_t kSmallPart = 20;
 struct Pile {
   std::vector<const Life*> lives;
   std::set<int64_t> passes;
-  size_t sites = 0;         // that have a part in it worth naming
-  size_t blocks = 0;        // of a pass, the same
+  size_t blocks = 0;        // of a pass, at sites that have a part in it worth naming
   bool graph_made = false;  // autograd keeps a part of it, for sure
+  bool is_graph = false;    // it is more than results
 };
 
 bool MayPileUp(const Scene& scene, const Life& life) {
@@ -30,7 +30,7 @@ bool MayPileUp(const Scene& scene, const Life& life) {
          site.phase != Phase::kWorkspace;
 }
 
-Pile PileOf(const Scene& scene) {
+Pile CollectPile(const Scene& scene) {
   Pile pile;
   if (scene.passes().all().size() < kLeastPasses) return pile;
   struct BySite {
@@ -55,7 +55,6 @@ Pile PileOf(const Scene& scene) {
     if (site.passes.size() < kLeastPasses) continue;
     const uint64_t of_site = BytesOf(site.lives);
     if (of_site * kSmallPart < bytes) continue;
-    ++pile.sites;
     pile.blocks += (site.lives.size() + site.passes.size() - 1) / site.passes.size();
     pile.graph_made |= scene.detail().sites[number].in_backward;
   }
@@ -104,6 +103,12 @@ bool IsGraph(const Scene& scene, const Pile& pile) {
   return !without_gradients && !InputsAreGone(scene, pile);
 }
 
+Pile PileOf(const Scene& scene) {
+  Pile pile = CollectPile(scene);
+  pile.is_graph = !pile.lives.empty() && IsGraph(scene, pile);
+  return pile;
+}
+
 // Whether the model went on after it had made this: it is no result of the call.
 bool IsInside(const Scene& scene, const Life& made) {
   for (auto life = std::ranges::upper_bound(scene.detail().lives, made.birth, {}, &Life::birth);
@@ -145,7 +150,7 @@ Cause OfPile(const Scene& scene, const Pile& pile) {
   cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
   cause.place =
-      PlaceOfPile(scene, pile.lives, IsGraph(scene, pile) || !IsInside(scene, *pile.lives.back()));
+      PlaceOfPile(scene, pile.lives, pile.is_graph || !IsInside(scene, *pile.lives.back()));
   const uint64_t each = cause.bytes / pile.passes.size();
   cause.evidence = std::to_string(pile.passes.size()) + " passes of the loop left " +
                    AdviceText(each) + " behind each, " + AdviceText(cause.bytes) +
@@ -217,7 +222,7 @@ Found HeldByHandler(const Scene& scene) {
 
 Found HeldGraphs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || !IsGraph(scene, pile)) return std::nullopt;
+  if (!pile.is_graph) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "held_graphs";
@@ -241,7 +246,7 @@ Found HeldGraphs(const Scene& scene) {
 
 Found KeptOutputs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (pile.lives.empty() || IsGraph(scene, pile)) return std::nullopt;
+  if (pile.lives.empty() || pile.is_graph) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "kept_outputs";
@@ -263,7 +268,7 @@ Found KeptOutputs(const Scene& scene) {
 // Several graphs of one pass: a sum of losses, or a loop that is unrolled.
 Found SummedGraphs(const Scene& scene) {
   if (scene.pass() < 0) return std::nullopt;
-  const uint64_t begin = scene.passes().all()[static_cast<size_t>(scene.pass())].begin;
+  const uint64_t begin = scene.pass_begin();
   const std::vector<uint64_t> turns = Passes::TurnsWithin(scene.detail(), begin, scene.event() + 1);
   if (turns.size() < kLeastPasses) return std::nullopt;
   std::map<uint32_t, std::set<size_t>> turns_of;  // by site

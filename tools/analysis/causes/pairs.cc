@@ -69,15 +69,10 @@ struct Made {
   uint64_t birth = 0;
 };
 
-uint64_t PassBegin(const Scene& scene) {
-  if (scene.pass() < 0) return 0;
-  return scene.passes().all()[static_cast<size_t>(scene.pass())].begin;
-}
-
 // The first one in this pass that is about as large as the largest: the others may be made of it.
 std::optional<Made> FirstLarge(const Scene& scene) {
   const SiteDetail& request = scene.request_site();
-  const uint64_t begin = PassBegin(scene);
+  const uint64_t begin = scene.pass_begin();
   const auto may_be = [](const SiteDetail& site) {
     return !site.in_backward && !site.in_optimizer && site.phase != Phase::kInit;
   };
@@ -105,7 +100,7 @@ struct Before {
 
 Before WhatWasThere(const Scene& scene, const Made& made) {
   Before before;
-  const uint64_t begin = PassBegin(scene);
+  const uint64_t begin = scene.pass_begin();
   for (const Life& life : scene.detail().lives) {
     if (life.birth >= made.birth) break;
     // What was freed a moment before may have gone into it.
@@ -132,10 +127,9 @@ bool IsSquare(const Scene& scene, const Made& made) {
   return false;
 }
 
-bool MakesPairs(const Scene& scene, const Made& made) {
+bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
   const SiteDetail& site = scene.detail().sites[made.site];
   const std::string_view name = OperatorName(site);
-  const Before before = WhatWasThere(scene, made);
   if (before.all == 0) return false;
   const bool is_product = IsProduct(name) && site.is_own_call;
   const bool is_distance = IsDistance(scene, site);
@@ -173,11 +167,11 @@ std::string LineOf(const Scene& scene, const Made& made) {
 
 Found Broadcast(const Scene& scene) {
   const std::optional<Made> made = FirstLarge(scene);
-  if (!made.has_value() || !MakesPairs(scene, *made)) return std::nullopt;
-  if (AttentionScores(scene).has_value()) return std::nullopt;
+  if (!made.has_value()) return std::nullopt;
+  const Before before = WhatWasThere(scene, *made);
+  if (!MakesPairs(scene, *made, before) || AttentionScores(scene).has_value()) return std::nullopt;
   const std::vector<const Life*> family = FamilyOf(scene, *made);
   const uint64_t bytes = WithRequest(scene, *made, family);
-  const Before before = WhatWasThere(scene, *made);
   Cause cause;
   cause.id = "broadcast";
   cause.title = "One operation makes all pairs of its inputs";

@@ -40,8 +40,12 @@ class Scene {
   // Device memory that was live, by birth.
   const std::vector<const Life*>& live() const { return live_; }
   uint64_t live_bytes() const { return live_bytes_; }
-  // The pass in which it failed.
+  // The pass in which it failed; negative: in none.
   int64_t pass() const { return pass_; }
+  // The event with which that begins; 0: none.
+  uint64_t pass_begin() const {
+    return pass_ < 0 ? 0 : passes_->all()[static_cast<size_t>(pass_)].begin;
+  }
   int64_t PassOf(const Life& life) const { return passes_->At(life.birth); }
 
   // Whether it is worth a sentence beside what was live.
