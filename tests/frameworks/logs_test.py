@@ -1,10 +1,11 @@
-"""The pool's numbers in the logs of frameworks, read back with TensorBoard itself."""
+"""The pool's numbers in the logs of frameworks, read back with TensorBoard and W&B themselves."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
+import struct
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.long
 
 def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[str, Any]:
     """What the job prints last."""
-    for name in ("tensorboard", *packages):
+    for name in packages:
         if find_spec(name) is None:
             pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
     flags = ["--simulate=h200", f"--pool={'on' if pool else 'off'}", f"--trace-dir={folder}"]
@@ -72,7 +73,7 @@ def is_near(logged: float, told: float) -> bool:
 
 
 def test_a_summary_writer_gets_the_numbers_and_the_report(tmp_path: Path) -> None:
-    seen = run("plain_logs.py", tmp_path)["seen"]
+    seen = run("plain_logs.py", tmp_path, "tensorboard")["seen"]
     logged = Logged(tmp_path / "logs")
     assert len(logged.pool()) == len(seen[0]) == 11
     for tag, curve in logged.pool().items():
@@ -86,7 +87,7 @@ def test_a_summary_writer_gets_the_numbers_and_the_report(tmp_path: Path) -> Non
 
 
 def test_a_trainer_reports_them_wherever_it_reports(tmp_path: Path) -> None:
-    told = run("trainer_logs.py", tmp_path, "transformers", "accelerate")
+    told = run("trainer_logs.py", tmp_path, "tensorboard", "transformers", "accelerate")
     history = {row["step"]: row for row in told["history"] if "loss" in row}
     assert sorted(history) == [2, 4, 6]
     logged = Logged(tmp_path).pool()
@@ -100,7 +101,7 @@ def test_a_trainer_reports_them_wherever_it_reports(tmp_path: Path) -> None:
 
 
 def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
-    told = run("lightning_logs.py", tmp_path, "lightning")
+    told = run("lightning_logs.py", tmp_path, "tensorboard", "lightning")
     logged = Logged(tmp_path / "logs").pool()
     assert len(logged) == 11
     # Every four of eight steps, and after the validation.
@@ -112,6 +113,58 @@ def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
     assert all(float(row["vramstow/reserved_bytes"]) > 0 for row in rows)
 
 
+def rows_of_wandb(folder: Path) -> list[dict[str, Any]]:
+    """The history of the run in this folder: records as W&B's own messages read them, in the
+    frames of LevelDB's log."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    [file] = folder.rglob("run-*.wandb")
+    data = file.read_bytes()
+    block, head, last_parts = 32768, struct.Struct("<IHB"), (1, 4)
+    place, whole, rows = 7, b"", []  # behind the file's own head
+    while place + head.size <= len(data):
+        if block - place % block < head.size:
+            place += block - place % block
+            continue
+        _, size, part = head.unpack_from(data, place)
+        place += head.size
+        whole += data[place : place + size]
+        place += size
+        if part not in last_parts:
+            continue
+        record, whole = Record.FromString(whole), b""
+        if record.WhichOneof("record_type") == "history":
+            rows.append(
+                {
+                    ".".join(item.nested_key) or item.key: json.loads(item.value_json)
+                    for item in record.history.item
+                }
+            )
+    return rows
+
+
+def test_a_run_of_wandb_gets_them_offline_with_the_report_as_a_page(tmp_path: Path) -> None:
+    seen = run("wandb_logs.py", tmp_path, "wandb")["seen"]
+    rows = rows_of_wandb(tmp_path / "logs")
+    assert [row["_step"] for row in rows] == [0, 1, 2, 3, 4]
+    for row, told in zip(rows, seen, strict=False):
+        # They stand in the row of the loss, and are what the pool said.
+        assert "loss" in row and len(told) == 11
+        assert {name: row[name] for name in told} == told
+    assert rows[4]["vramstow/report._type"] == "html-file"
+    [folder] = (tmp_path / "logs").rglob("files")
+    page = (folder / rows[4]["vramstow/report.path"]).read_text()
+    assert "<script" in page and "http-equiv" not in page.partition("</head>")[2]
+    assert "wandb" not in page.partition("<body")[0]
+
+
+def test_without_the_pool_a_run_of_wandb_has_nothing_of_ours(tmp_path: Path) -> None:
+    assert run("wandb_logs.py", tmp_path, "wandb", pool=False)["peak"] == {}
+    rows = rows_of_wandb(tmp_path / "logs")
+    assert len(rows) == 4
+    assert not [name for row in rows for name in row if "vramstow" in name]
+
+
 @pytest.mark.parametrize(
     ("script", "packages"),
     [("trainer_logs.py", ("transformers", "accelerate")), ("lightning_logs.py", ("lightning",))],
@@ -119,7 +172,7 @@ def test_lightning_hands_them_to_all_of_its_loggers(tmp_path: Path) -> None:
 def test_without_the_pool_nothing_is_added(
     tmp_path: Path, script: str, packages: tuple[str, ...]
 ) -> None:
-    told = run(script, tmp_path, *packages, pool=False)
+    told = run(script, tmp_path, "tensorboard", *packages, pool=False)
     assert told["peak"] == {}
     logged = Logged(tmp_path)
     assert logged.curves and logged.pool() == {}

@@ -1,0 +1,33 @@
+"""The pool's numbers in a run of Weights & Biases, and the report as a page in it; offline, too.
+
+import vramstow.wandb
+vramstow.wandb.add_scalars(run)                       # goes along with the next run.log
+run.log({"loss": loss})
+vramstow.wandb.add_report(run, vramstow.report())
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import wandb
+
+from vramstow import library
+from vramstow.logs import scalars
+
+if TYPE_CHECKING:
+    from vramstow.reporting import Report
+
+
+def add_scalars(run: wandb.Run, step: int | None = None, device: int = library.ALL_DEVICES) -> None:
+    """Adds the pool's numbers to the row that the next `run.log` ends; with `step`, to that row."""
+    numbers = scalars(device)
+    if numbers:
+        run.log(numbers, step=step, commit=False)
+
+
+def add_report(run: wandb.Run, report: Report, step: int | None = None) -> None:
+    """Adds the report as a page that can be opened in the run."""
+    # The page has its own style, and nothing of it is to be fetched.
+    page = wandb.Html(report.html(), inject=False)
+    run.log({"vramstow/report": page}, step=step)
