@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -73,6 +74,32 @@ def training(folder: Path, name: str, kept: int) -> Path:
     path = folder / name
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def cells(line: str) -> list[str]:
+    """Of a row of a table: parted by bars that no backslash stands before."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def test_markdown_has_the_figures_that_moved_and_the_sites(tmp_path: Path) -> None:
+    before, after = training(tmp_path, "a.csv", 100), training(tmp_path, "b.csv", 130)
+    told = json.loads(vramstow("diff", before, after, "--to", "json").stdout)
+    moved = {row["path"] for row in told["figures"] if row["before"] != row["after"]}
+    text = vramstow("diff", before, after, "--to=markdown").stdout
+    assert text.startswith("### Device memory: peak 146 MiB → 176 MiB (+20.5%)\n\n|  | before |")
+    figures, _, sites = text.partition("<details><summary>1 site with more or less than before")
+    rows = [cells(line) for line in figures.splitlines() if line.startswith("|")]
+    assert rows[1] == ["---", "---:", "---:", "---:"]
+    assert {row[0] for row in rows[2:]} == {f"`{path}`" for path in moved}
+    assert ["`steady.peak_bytes`", "146 MiB", "176 MiB", "+30.0 MiB"] in rows
+    rows = [cells(line) for line in sites.splitlines() if line.startswith("|")]
+    assert len(rows) == 3 and {len(row) for row in rows} == {5}
+    assert rows[2][0] == "+30.0 MiB" and sites.endswith("\n</details>\n")
+    same = vramstow("diff", before, before, "--to", "markdown").stdout
+    assert "(unchanged)\n\nNo figure changed.\n\nNo site holds" in same
+    for wrong in (["--to", "html"], ["--to", "text", "--json"]):
+        refused = vramstow("diff", before, after, *wrong)
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
 
 
 def test_the_steady_state_is_compared_too(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/compare.h"
@@ -23,20 +24,22 @@ using Align = Table::Align;
 constexpr char kFooter[] =
     "Inputs are those of vramstow analyze.\n"
     "\n"
-    "Example:\n"
+    "Examples:\n"
     "  vramstow diff before.stow after.stow\n"
+    "  vramstow diff base/ change/ --to markdown > comment.md\n"
     "\n"
     "Exit status: 0, whatever changed; 1 if the result could not be written; 2 if an input cannot "
     "be\n"
     "read.";
 
 constexpr size_t kMostSiteRows = 20;
+constexpr char kNoSite[] = "\nNo site holds more or less than before.\n";
 
 std::string Signed(const std::string& path, double change) {
   return absl::StrCat(change > 0 ? "+" : "", FigureText(path, change));
 }
 
-std::string Text(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+Table FigureTable(const std::vector<FigureChange>& figures) {
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"", "before", "after", "change"});
   for (const FigureChange& figure : figures) {
@@ -44,8 +47,11 @@ std::string Text(const std::vector<FigureChange>& figures, const std::vector<Sit
                   FigureText(figure.path, figure.after),
                   Signed(figure.path, figure.after - figure.before)});
   }
-  std::string text = table.Text(0);
-  if (sites.empty()) return text + "\nNo site holds more or less than before.\n";
+  return table;
+}
+
+// The first sites; how the others are told of is the caller's.
+Table SiteTable(const std::vector<SiteChange>& sites) {
   Table rows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   const bool steady = std::ranges::any_of(
       sites, [](const SiteChange& site) { return site.steady_before != site.steady_after; });
@@ -61,11 +67,48 @@ std::string Text(const std::vector<FigureChange>& figures, const std::vector<Sit
                  change(site.end_before, site.end_after), Printable(site.site),
                  Printable(site.operation)});
   }
-  absl::StrAppend(&text, "\n", rows.Text(0));
+  return rows;
+}
+
+std::string Text(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+  std::string text = FigureTable(figures).Text(0);
+  if (sites.empty()) return text + kNoSite;
+  absl::StrAppend(&text, "\n", SiteTable(sites).Text(0));
   if (sites.size() > kMostSiteRows) {
     absl::StrAppend(&text, "  … and ", sites.size() - kMostSiteRows, " more\n");
   }
   return text;
+}
+
+// What the first figure, the peak, did: "+12.5%".
+std::string Share(const FigureChange& figure) {
+  if (figure.before == figure.after) return "unchanged";
+  if (figure.before == 0) return "new";
+  return absl::StrFormat("%+.1f%%", 100 * (figure.after - figure.before) / figure.before);
+}
+
+// For a comment on a change: the peak in the first line, the rest of the figures where they moved,
+// the sites folded.
+std::string Markdown(const std::vector<FigureChange>& figures,
+                     const std::vector<SiteChange>& sites) {
+  std::string text = "### Device memory";
+  std::vector<FigureChange> moved;
+  for (const FigureChange& figure : figures) {
+    if (figure.path == "peak.allocated_bytes") {
+      absl::StrAppend(&text, ": peak ", FigureText(figure.path, figure.before), " → ",
+                      FigureText(figure.path, figure.after), " (", Share(figure), ")");
+    }
+    if (figure.before != figure.after) moved.push_back(figure);
+  }
+  absl::StrAppend(&text, "\n\n",
+                  moved.empty() ? "No figure changed.\n" : FigureTable(moved).Markdown());
+  if (sites.empty()) return text + kNoSite;
+  absl::StrAppend(&text, "\n<details><summary>", Counted(sites.size(), "site"),
+                  " with more or less than before</summary>\n\n", SiteTable(sites).Markdown());
+  if (sites.size() > kMostSiteRows) {
+    absl::StrAppend(&text, "\n… and ", sites.size() - kMostSiteRows, " more\n");
+  }
+  return text + "\n</details>\n";
 }
 
 std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
@@ -95,6 +138,7 @@ std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<S
 int DiffCommand(const std::vector<std::string>& arguments) {
   std::string before;
   std::string after;
+  std::string form = "text";
   bool json = false;
   const CommandLine line{
       .command = "diff",
@@ -103,7 +147,11 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       .footer = kFooter,
       .options = {{"BEFORE", &before, "A file or folder", {.required = true}},
                   {"AFTER", &after, "A file or folder", {.required = true}},
-                  {"--json", &json, "Print JSON on one line"}}};
+                  {"--to",
+                   &form,
+                   "What to print: text, markdown (for a comment on a change) or json",
+                   {.shows_default = true, .one_of = {"text", "markdown", "json"}}},
+                  {"--json", &json, "The same as --to json", {.excludes = {"--to"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   std::vector<JsonValue> facts;
   for (const std::string& path : {before, after}) {
@@ -121,7 +169,9 @@ int DiffCommand(const std::vector<std::string>& arguments) {
   }
   const auto figures = CompareFigures(facts[0], facts[1]);
   const auto sites = CompareSites(facts[0], facts[1]);
-  return PrintResult("diff", json ? AsJson(figures, sites) : Text(figures, sites));
+  return PrintResult("diff", json || form == "json" ? AsJson(figures, sites)
+                             : form == "markdown"   ? Markdown(figures, sites)
+                                                    : Text(figures, sites));
 }
 
 }  // namespace vramstow

@@ -5,6 +5,30 @@
 #include "tools/report/words.h"
 
 namespace vramstow {
+namespace {
+
+// A text as code, so that nothing in it is markup, a name to be linked or somebody to be called.
+std::string AsCode(const std::string& text) {
+  if (text.empty()) return text;
+  size_t longest = 0;
+  size_t run = 0;
+  std::string inner;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    if (c == '|') {
+      // The end of the cell, unless a backslash stands before it; two would be one backslash.
+      if (inner.ends_with('\\')) inner.back() = '/';
+      inner += '\\';
+    }
+    inner += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  const std::string fence(longest + 1, '`');
+  const char* const space = longest > 0 ? " " : "";
+  return fence + space + inner + space + fence;
+}
+
+}  // namespace
 
 std::string Table::Text(size_t indent) const {
   std::vector<size_t> widths(columns_.size(), 0);
@@ -21,6 +45,24 @@ std::string Table::Text(size_t indent) const {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
+  }
+  return text;
+}
+
+std::string Table::Markdown() const {
+  std::string text;
+  for (const std::vector<std::string>& row : rows_) {
+    text += '|';
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const std::string cell = i < row.size() ? row[i] : std::string();
+      const bool is_text = &row != rows_.data() && columns_[i] == Align::kLeft;
+      text += ' ' + (is_text ? AsCode(cell) : cell) + " |";
+    }
+    text += '\n';
+    if (&row != rows_.data()) continue;
+    text += '|';
+    for (const Align column : columns_) text += column == Align::kRight ? " ---: |" : " --- |";
+    text += '\n';
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Table: columns of text, aligned.
+// Table: columns of text, aligned; or as Markdown, for a comment on a change.
 //
 // Ownership: copies. Threads: one at a time. Errors: none. Units: columns of a terminal.
 #ifndef VRAMSTOW_TOOLS_REPORT_TABLE_H_
@@ -20,6 +20,10 @@ class Table {
 
   // One line for each row, begun with `indent` spaces, no spaces at the end.
   std::string Text(size_t indent) const;
+
+  // As a table of GitHub's Markdown, which GitLab reads, too. The first row is the head; columns at
+  // the left are code, so that nothing in them is markup, those at the right are ours.
+  std::string Markdown() const;
 
  private:
   std::vector<Align> columns_;
