@@ -15,7 +15,7 @@ from installation import ROOT, VRAMSTOW
 from pages_test import commands, help_of
 
 RECIPES = ROOT / "docs/recipes"
-SCRIPTS = sorted([*RECIPES.glob("*.sh"), *RECIPES.glob("*.sbatch")])
+SCRIPTS = sorted([*RECIPES.rglob("*.sh"), *RECIPES.glob("*.sbatch")])
 
 # srun on one machine: as many tasks as the test wants, one after the other; with one task for each
 # node, one. Flags of srun's own are passed over.
