@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
+import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import VRAMSTOW, Rehearsal
@@ -23,6 +27,82 @@ def test_the_profiler_sees_kernels_copies_and_memory(
     assert job.status == 0, job.err[-4000:]
     assert job.out.endswith("done\n")
     job.assert_trace_equals_ledger()
+
+
+def test_memory_is_merged_into_the_profile_under_its_operators(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    """Each tensor that the profiled steps allocated stands within the operator that asked, on its
+    thread; those of backward on autograd's own."""
+    job = rehearse(python, PROGRAMS / "profiled_steps.py", tmp_path / "profile.json", card="h200")
+    assert job.status == 0, job.err[-4000:]
+    (trace,) = job.traces
+    done = subprocess.run(
+        [VRAMSTOW, "export", trace, "--merge", tmp_path / "profile.json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    merged = json.loads(done.stdout)["traceEvents"]
+    ours = [event for event in merged if event.get("cat") == "vramstow"]
+    slices: dict[object, list[dict[str, Any]]] = {}
+    for event in merged:
+        if event.get("cat") == "cpu_op":
+            slices.setdefault(event["tid"], []).append(event)
+    made = [event for event in ours if event["name"].startswith("allocate ")]
+    assert len(made) > 20
+    for event in made:
+        # As a viewer nests them: the last that began and has not ended.
+        around = [s for s in slices[event["tid"]] if s["ts"] <= event["ts"] <= s["ts"] + s["dur"]]
+        assert around, event
+        assert max(around, key=lambda one: one["ts"])["name"] == event["args"]["operator"]
+    operators = {event["args"]["operator"] for event in made}
+    assert {"aten::addmm", "aten::mm"} <= operators and len({e["tid"] for e in made}) == 2
+    # The profiler tells of the same blocks, within the same microseconds.
+    told = [
+        (event["args"]["Addr"], event["ts"])
+        for event in merged
+        if event["name"] == "[memory]"
+        and event["args"]["Device Type"] == 1
+        and event["args"]["Bytes"] > 0
+    ]
+    assert len(told) == len(made)
+    theirs = sorted(told, key=lambda one: one[1])
+    mine = sorted(((int(e["args"]["address"], 16), e["ts"]) for e in made), key=lambda one: one[1])
+    assert [address for address, _ in mine] == [address for address, _ in theirs]
+    apart = sorted(abs(a[1] - b[1]) for a, b in zip(mine, theirs, strict=True))
+    assert apart[len(apart) // 2] < 1000, apart
+
+
+HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+told = []
+for name in sys.argv[2:]:
+    analysis = TraceAnalysis(trace_dir=sys.argv[1], trace_files={0: name})
+    idle, _ = analysis.get_idle_time_breakdown(ranks=[0], visualize=False)
+    told.append([len(analysis.t.get_trace(0)), idle.to_dict("records")])
+print(json.dumps(told, default=str))
+"""
+
+
+def test_holistic_trace_analysis_reads_the_merged_profile_as_the_profile(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    if importlib.util.find_spec("hta") is None:
+        pytest.skip("needs Holistic Trace Analysis: setup/requirements-hta.txt")
+    job = rehearse(python, PROGRAMS / "profiled_steps.py", tmp_path / "a.json", card="h200")
+    (trace,) = job.traces
+    merge = ["export", trace, "--merge", tmp_path / "a.json", "-o", tmp_path / "b.json"]
+    subprocess.run([VRAMSTOW, *merge], check=True, capture_output=True)
+    read = subprocess.run(
+        [sys.executable, "-c", HTA, tmp_path, tmp_path / "a.json", tmp_path / "b.json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    alone, merged = json.loads(read.stdout.splitlines()[-1])
+    assert alone == merged and alone[0] > 100 and alone[1]
 
 
 def rehearse_with_cupti(rehearse: Rehearse, python: str, *how: str) -> Rehearsal:

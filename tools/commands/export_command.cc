@@ -19,12 +19,14 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/csv.h"
+#include "tools/exports/merged_trace.h"
 #include "tools/exports/parquet.h"
 #include "tools/exports/perfetto.h"
 #include "tools/exports/pprof.h"
 #include "tools/exports/snapshot_export.h"
 #include "tools/exports/text_formats.h"
 #include "tools/formats/input.h"
+#include "tools/formats/profiler_timeline.h"
 #include "tools/formats/snapshot_reader.h"
 #include "tools/formats/snapshot_writer.h"
 #include "tools/inputs/analyze_input.h"
@@ -44,6 +46,7 @@ constexpr size_t kBufferBytes = size_t{1} << 18;
 // What was asked for besides the input and its format.
 struct Wish {
   std::string output;
+  std::string merge;  // the profiler's trace; empty: none
   bool json = false;
   bool redact = false;
 };
@@ -141,7 +144,8 @@ std::string Footer() {
          "  vramstow export python-4711.stow --to csv | head\n"
          "  vramstow export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
          "  vramstow export python-4711.stow --to snapshot -o snapshot.pickle\n"
-         "  vramstow export runs/ --to parquet -o job/\n\n"
+         "  vramstow export runs/ --to parquet -o job/\n"
+         "  vramstow export python-4711.stow --merge profile.json -o both.json\n\n"
          "Exit status: 0; 1 if the result could not be written; 2 if the input cannot be read.";
 }
 
@@ -299,6 +303,53 @@ int ExportFile(const std::string& file, const Format& format, const Wish& wish) 
   return Told(format, wish);
 }
 
+// What was merged, and what may surprise.
+void TellMerged(const std::string& file, const Wish& wish, const MergedTrace& merged) {
+  if (merged.events() == 0) {
+    Complain("export",
+             absl::StrCat(file, " and ", wish.merge,
+                          " have no moment in common: the result has the profile alone."));
+  } else if (merged.allocations() > 0) {
+    Complain("export", absl::StrCat(merged.under_operators(), " of ",
+                                    Counted(merged.allocations(), "allocation"),
+                                    " lie under an operator; open the file in ui.perfetto.dev."));
+  }
+}
+
+// Memory among the events of a profiler's trace, in that trace's format.
+int ExportMerged(const std::string& file, const Format& format, const Wish& wish) {
+  BeginReading(wish.merge, 0, 2);
+  const absl::StatusOr<Input> profile = Input::Open(wish.merge);
+  if (!profile.ok()) return Wrong(profile.status());
+  const auto timeline = ReadProfilerTimeline(*profile);
+  if (!timeline.ok()) return Wrong(timeline.status());
+  BeginReading(file, 1, 2);
+  const auto start = StartOfTrace(file);
+  if (!start.ok()) return Wrong(start.status());
+  auto source = OpenEvents(file);
+  if (!source.ok()) return Wrong(source.status());
+  if (start->process != timeline->process) {
+    return Wrong(absl::StrCat(wish.merge, " is of process ", timeline->process, ", ", file,
+                              " of process ", start->process,
+                              ": name the trace of the same process."));
+  }
+  for (const std::string& other : {file, wish.merge}) {
+    if (wish.output.empty() || !IsSameFile(other, wish.output)) continue;
+    return Wrong(absl::StrCat(wish.output, " is what is to be read: name another file with -o."));
+  }
+  OutputFile out;
+  if (!wish.output.empty() && !out.Open(wish.output)) return CannotWrite(wish.output);
+  const int descriptor = wish.output.empty() ? STDOUT_FILENO : out.descriptor();
+  MergedTrace merged(source->get(), *start, *timeline);
+  const absl::Status status = CopyWithEvents(
+      *profile, [&merged](std::string* text) { return merged.AddSome(text); },
+      [descriptor](std::string_view piece) { return WriteAll(descriptor, piece); });
+  if (!status.ok() && status.code() != absl::StatusCode::kUnavailable) return Wrong(status);
+  if (!status.ok() || (!wish.output.empty() && !out.Finish())) return CannotWrite(wish.output);
+  TellMerged(file, wish, merged);
+  return Told(format, wish);
+}
+
 }  // namespace
 
 int ExportCommand(const std::vector<std::string>& arguments) {
@@ -309,21 +360,30 @@ int ExportCommand(const std::vector<std::string>& arguments) {
       .command = "export",
       .summary = "Writes a trace, or another program's recording, in another format.",
       .footer = Footer(),
-      .options = {{"INPUT",
-                   &inputs,
-                   "A file, as for vramstow analyze; parquet takes several, and folders",
-                   {.required = true}},
-                  {"--to",
-                   &name,
-                   "The format: " + NamesOfFormats(" or "),
-                   {.required = true, .suggests = FormatNames()}},
-                  {"-o,--output", &wish.output,
-                   "The file to write (for parquet: the folder); standard output without it"},
-                  {"--redact", &wish.redact,
-                   "Leave out hosts, users, folders and arguments, so that the result can be "
-                   "shown"},
-                  {"--json", &wish.json, "Print what was written, as JSON (with -o)"}}};
+      .options = {
+          {"INPUT",
+           &inputs,
+           "A file, as for vramstow analyze; parquet takes several, and folders",
+           {.required = true}},
+          {"--to", &name, "The format: " + NamesOfFormats(" or "), {.suggests = FormatNames()}},
+          {"-o,--output", &wish.output,
+           "The file to write (for parquet: the folder); standard output without it"},
+          {"--merge",
+           &wish.merge,
+           "A PyTorch profiler trace of the same process: memory is laid among its events "
+           "(chrome)",
+           {.excludes = {"--redact"}}},
+          {"--redact", &wish.redact,
+           "Leave out hosts, users, folders and arguments, so that the result can be "
+           "shown"},
+          {"--json", &wish.json, "Print what was written, as JSON (with -o)"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
+  if (name.empty()) {
+    if (wish.merge.empty()) {
+      return Wrong("--to says what to write: " + NamesOfFormats(" or ") + ".");
+    }
+    name = "chrome";
+  }
   const Format* format = FormatOf(name);
   if (format == nullptr) {
     return Wrong(absl::StrCat("there is no format '", Printable(name),
@@ -332,11 +392,16 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   if (wish.json && wish.output.empty()) {
     return Wrong("--json says what was written where: name a file with -o.");
   }
+  if (!wish.merge.empty() && name != "chrome") {
+    return Wrong(absl::StrCat("--merge writes chrome, the profiler's own format, and not ", name,
+                              ": leave --to out."));
+  }
   if (format->way == Way::kFolder) return ExportFolder(inputs, *format, wish);
   if (inputs.size() > 1) {
     return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
   }
-  return ExportFile(inputs.front(), *format, wish);
+  return wish.merge.empty() ? ExportFile(inputs.front(), *format, wish)
+                            : ExportMerged(inputs.front(), *format, wish);
 }
 
 }  // namespace vramstow

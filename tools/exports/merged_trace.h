@@ -1,0 +1,67 @@
+// MergedTrace: our events among those of a PyTorch profiler trace, in its own format (Chrome's
+// JSON, which ui.perfetto.dev opens): each allocation and free at its moment on the line of its
+// thread, under the operator that was at work, and what is allocated and reserved as counters of
+// the process.
+//
+// Idea: both know Unix time. Kineto's clock and ours differ by microseconds, and an allocation is
+// announced by the allocator within the operator that asks: so the moment says which operator it
+// was. What lies before the first operator and behind the last is left out, lest the profiled
+// steps be a line on a long page.
+//
+// Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace:
+// one sentence. Units: bytes, nanoseconds since 1970.
+#ifndef VRAMSTOW_TOOLS_EXPORTS_MERGED_TRACE_H_
+#define VRAMSTOW_TOOLS_EXPORTS_MERGED_TRACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "tools/analysis/analyzer.h"
+#include "tools/analysis/call_stack.h"
+#include "tools/analysis/event_source.h"
+#include "tools/formats/profiler_timeline.h"
+
+namespace vramstow {
+
+struct TraceStart {
+  uint64_t process = 0;
+  int64_t unix_ns = 0;  // the moment of the trace's time 0
+};
+absl::StatusOr<TraceStart> StartOfTrace(const std::string& file);
+
+class MergedTrace {
+ public:
+  MergedTrace(EventSource* source, const TraceStart& start, const ProfilerTimeline& timeline)
+      : source_(*source), start_(start), timeline_(timeline), analyzer_(*source) {}
+
+  // Adds the next events to the text, each with a comma behind it. False: these were the last.
+  bool AddSome(std::string* text);
+
+  uint64_t events() const { return events_; }                    // of the trace, in the window
+  uint64_t allocations() const { return allocations_; }          // of them
+  uint64_t under_operators() const { return under_operators_; }  // of these
+
+ private:
+  void Add(const Event& event, int64_t time_ns, std::string* text);
+  void AddLevels(int64_t time_ns, std::string* text);
+  const StackWords& WordsOfStack(uint32_t stack);
+  double Microseconds(int64_t time_ns) const;
+
+  EventSource& source_;
+  const TraceStart start_;
+  const ProfilerTimeline& timeline_;
+  Analyzer analyzer_;
+  absl::flat_hash_map<uint64_t, uint64_t> sizes_;  // of live blocks, by address
+  absl::flat_hash_map<uint32_t, StackWords> words_;
+  uint64_t told_allocated_ = ~uint64_t{0};
+  uint64_t told_reserved_ = ~uint64_t{0};
+  uint64_t events_ = 0;
+  uint64_t allocations_ = 0;
+  uint64_t under_operators_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_EXPORTS_MERGED_TRACE_H_
