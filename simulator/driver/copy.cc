@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "simulator/driver/capture.h"
+#include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
 #include "simulator/driver/host_reads.h"
 #include "simulator/driver/profiler.h"
@@ -11,6 +12,14 @@
 
 namespace vramstow::simulator {
 namespace {
+
+bool CanReach(const Contents& contents, const CopyBox& box, int stream_device) {
+  const auto side = [&](const CopySide& end, bool write) {
+    const int device = end.device == CopySide::kOfStream ? stream_device : end.device;
+    return contents.Check(end.address, box.Reach(end), device, write, true) == Result::kSuccess;
+  };
+  return side(box.to, true) && side(box.from, false);
+}
 
 class CopyWork : public Work {
  public:
@@ -27,10 +36,7 @@ class CopyWork : public Work {
     if (context_->sticky != CUDA_SUCCESS) return;
     Contents& contents = state_->machine->contents;
     // The memory was there when this was enqueued; it may have gone since.
-    if (contents.Check(box_.to.address, box_.Reach(box_.to), context_->device, true, true) !=
-            Result::kSuccess ||
-        contents.Check(box_.from.address, box_.Reach(box_.from), context_->device, false, true) !=
-            Result::kSuccess) {
+    if (!CanReach(contents, box_, context_->device)) {
       context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
       return;
     }
@@ -80,6 +86,15 @@ std::shared_ptr<std::vector<char>> Stage(const CopyBox& box) {
 
 }  // namespace
 
+CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box) {
+  const Context* to_context = FindContext(&call.state(), to);
+  const Context* from_context = FindContext(&call.state(), from);
+  if (to_context == nullptr || from_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  box->to.device = to_context->device;
+  box->from.device = from_context->device;
+  return CUDA_SUCCESS;
+}
+
 uint64_t CopyBox::Reach(const CopySide& side) const {
   if (Bytes() == 0) return 0;
   return (depth - 1) * side.slice + (height - 1) * side.pitch + width;
@@ -93,8 +108,6 @@ std::shared_ptr<Work> MakeCopyWork(State* state, Context* context, const CopyBox
 CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mode) {
   Machine& machine = call.machine();
   const Contents& contents = machine.contents;
-  const uint64_t to_reach = box.Reach(box.to);
-  const uint64_t from_reach = box.Reach(box.from);
   if (stream->capture != nullptr) {
     if (mode == CopyMode::kSynchronous) return RefuseCapturing(call, stream);
     if (box.Bytes() == 0) return CUDA_SUCCESS;
@@ -108,9 +121,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
   if (implicit != CUDA_SUCCESS) return implicit;
   if (box.Bytes() == 0) return CUDA_SUCCESS;
   const int device = stream->context->device;
-  if (box.to.address == 0 || box.from.address == 0 ||
-      contents.Check(box.to.address, to_reach, device, true, true) != Result::kSuccess ||
-      contents.Check(box.from.address, from_reach, device, false, true) != Result::kSuccess) {
+  if (box.to.address == 0 || box.from.address == 0 || !CanReach(contents, box, device)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool to_device = contents.IsDevice(box.to.address);
@@ -148,6 +159,17 @@ CUresult CopyRow(const char* name, uint64_t to, uint64_t from, size_t bytes, CUs
     Stream* stream = FindStream(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     return SubmitCopy(call, stream, CopyBox::Row(to, from, bytes), mode);
+  });
+}
+
+CUresult CopyBetweenPeers(const char* name, const CopyBox& row, CUcontext to, CUcontext from,
+                          CUstream handle, CopyMode mode) {
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    Stream* stream = FindStream(call, handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    CopyBox box = row;
+    const CUresult named = NamePeers(call, to, from, &box);
+    return named != CUDA_SUCCESS ? named : SubmitCopy(call, stream, box, mode);
   });
 }
 
@@ -190,17 +212,16 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
   return CopyRow("cuMemcpyDtoDAsync", to, from, bytes, stream, kLater);
 }
 
-// Addresses say which device they belong to, so the contexts need only exist.
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, size_t bytes) {
-  (void)to_context, (void)from_context;
-  return CopyRow("cuMemcpyPeer", to, from, bytes, nullptr, kNow);
+  return CopyBetweenPeers("cuMemcpyPeer", CopyBox::Row(to, from, bytes), to_context, from_context,
+                          nullptr, kNow);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, size_t bytes, CUstream stream) {
-  (void)to_context, (void)from_context;
-  return CopyRow("cuMemcpyPeerAsync", to, from, bytes, stream, kLater);
+  return CopyBetweenPeers("cuMemcpyPeerAsync", CopyBox::Row(to, from, bytes), to_context,
+                          from_context, stream, kLater);
 }
 
 }  // extern "C"

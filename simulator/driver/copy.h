@@ -10,9 +10,14 @@
 namespace vramstow::simulator {
 
 struct CopySide {
+  static constexpr int kOfStream = -1;
+
   uint64_t address = 0;  // of the first byte of the box
   uint64_t pitch = 0;    // from row to row
   uint64_t slice = 0;    // from slice to slice
+  // The device that has to be allowed to reach mapped memory: that of the stream, unless the call
+  // names a context for this side.
+  int device = kOfStream;
 };
 
 struct CopyBox {
@@ -30,6 +35,9 @@ struct CopyBox {
 };
 
 enum class CopyMode { kSynchronous, kAsynchronous };
+
+// The sides of the copy lie in the memory of these contexts.
+CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);
 
 // Checks, then copies in stream order. What the documentation says about pageable memory holds:
 // its bytes are taken at the call, and a copy into it has ended when the call returns.

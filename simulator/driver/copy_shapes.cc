@@ -2,6 +2,7 @@
 #include "simulator/driver/copy_shapes.h"
 
 #include "simulator/driver/array.h"
+#include "simulator/driver/context.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -100,11 +101,6 @@ CUresult CopyShape(const char* name, const CUDA_MEMCPY3D& shape, CUstream handle
   });
 }
 
-CUresult CopyFlat(const char* name, const CUDA_MEMCPY2D* flat, CUstream stream, CopyMode mode) {
-  if (flat == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return CopyShape(name, Widen(*flat), stream, mode);
-}
-
 CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   CUDA_MEMCPY3D shape = {};
   shape.srcXInBytes = peer.srcXInBytes;
@@ -129,6 +125,30 @@ CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   shape.Height = peer.Height;
   shape.Depth = peer.Depth;
   return shape;
+}
+
+// A side that is not memory of a device needs no context.
+CUresult CopyPeers(const char* name, const CUDA_MEMCPY3D_PEER* peers, CUstream handle,
+                   CopyMode mode) {
+  if (peers == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMCPY3D shape = WithoutContexts(*peers);
+  return Serve(name, Needs::kContext, [&](Call& call) {
+    Stream* stream = FindStream(call, handle);
+    CopyBox box;
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (shape.WidthInBytes == 0 || shape.Height == 0 || shape.Depth == 0) return CUDA_SUCCESS;
+    if (!ReadShape(shape, &box)) return CUDA_ERROR_INVALID_VALUE;
+    const Context* to = FindContext(&call.state(), peers->dstContext);
+    const Context* from = FindContext(&call.state(), peers->srcContext);
+    if (to != nullptr) box.to.device = to->device;
+    if (from != nullptr) box.from.device = from->device;
+    return SubmitCopy(call, stream, box, mode);
+  });
+}
+
+CUresult CopyFlat(const char* name, const CUDA_MEMCPY2D* flat, CUstream stream, CopyMode mode) {
+  if (flat == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CopyShape(name, Widen(*flat), stream, mode);
 }
 
 constexpr CopyMode kNow = CopyMode::kSynchronous;
@@ -161,13 +181,11 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* shape, CUstream stream) {
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* shape) {
-  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return CopyShape("cuMemcpy3DPeer", WithoutContexts(*shape), nullptr, kNow);
+  return CopyPeers("cuMemcpy3DPeer", shape, nullptr, kNow);
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* shape, CUstream stream) {
-  if (shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return CopyShape("cuMemcpy3DPeerAsync", WithoutContexts(*shape), stream, kLater);
+  return CopyPeers("cuMemcpy3DPeerAsync", shape, stream, kLater);
 }
 
 }  // extern "C"

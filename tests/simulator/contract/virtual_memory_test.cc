@@ -286,6 +286,31 @@ TEST_F(VirtualMemoryTest, HostMemoryIsReachedFromBothSides) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
+// PyTorch's allocator says so of cudaMemcpyAsync and cudaMemcpyPeerAsync.
+TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContexts) {
+  int devices = 0;
+  ASSERT_OK(driver_.cuDeviceGetCount(&devices));
+  if (devices < 2) GTEST_SKIP() << "one device only";
+  CUcontext other = nullptr;
+  ASSERT_OK(driver_.cuDevicePrimaryCtxRetain(&other, 1));
+  const CUmemGenericAllocationHandle handle = Create(unit_);
+  const CUdeviceptr range = Reserve(unit_);
+  ASSERT_OK(driver_.cuMemMap(range, unit_, 0, handle, 0));
+  ASSERT_OK(driver_.cuMemSetAccess(range, unit_, &access_, 1));
+  ASSERT_OK(driver_.cuMemsetD8(range, 77, unit_));
+  ASSERT_OK(driver_.cuCtxSynchronize());
+  ASSERT_OK(driver_.cuCtxSetCurrent(other));
+  const CUdeviceptr there = Allocate(unit_);
+  EXPECT_NE(CUDA_SUCCESS, driver_.cuMemcpyDtoD(there, range, unit_));
+  EXPECT_NE(CUDA_SUCCESS, driver_.cuMemcpyPeer(there, other, range, other, unit_));
+  ASSERT_OK(driver_.cuMemcpyPeer(there, other, range, context_, unit_));
+  EXPECT_EQ(std::vector<unsigned char>(unit_, 77), Read(there, unit_));
+  ASSERT_OK(driver_.cuCtxSetCurrent(context_));
+  EXPECT_OK(driver_.cuMemUnmap(range, unit_));
+  EXPECT_OK(driver_.cuMemRelease(handle));
+  EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
+}
+
 TEST_F(VirtualMemoryTest, UnmappingUnderPendingWorkBreaksTheContext) {
   CUcontext own = nullptr;
   ASSERT_OK(driver_.cuCtxCreate(&own, nullptr, 0, device_));
