@@ -43,6 +43,7 @@ constexpr Group kGroups[] = {
     {"lifetime", "Lifetime"},
     {"streams", "Streams"},
     {"launch", "Launches, with `--offload` or `--launches` only"},
+    {"copy", "Copies between addresses, with `--pool` only"},
     {"submission", "Submission of work, with `--offload` only"},
     {"by_address", "By address"},
 };

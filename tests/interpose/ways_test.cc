@@ -107,6 +107,17 @@ TEST_F(Ways, SubmissionsAreLeftAloneWhereMemoryDoesNotMove) {
   }
 }
 
+TEST_F(Ways, OfSubmissionsCopiesAreHookedWhereThereIsAPool) {
+  const Outcome outcome = Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder},
+                                                       {"VRAMSTOW_POOL", "on"}});
+  for (size_t i = 0; i < kHookCount; ++i) {
+    const HookRow& row = RowOf(static_cast<Hook>(i));
+    const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
+    EXPECT_EQ(outcome.out.find(line) != std::string::npos, !row.submission || row.copy)
+        << row.symbol;
+  }
+}
+
 TEST_F(Ways, WithoutThePreloadTheSameProgramsWork) {
   for (const char* scenario :
        {"dlsym", "dlvsym", "global", "versions", "every-hook", "reentrant"}) {

@@ -31,6 +31,12 @@ def test_a_driver_that_is_too_new_moves_nothing_by_itself(rehearse: Rehearse, py
     assert known.status == 0 and "by itself" not in known.err
 
 
+def test_a_driver_that_does_not_tell_arguments_is_named(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(python, PROGRAMS / "short_run.py", card="h100,cuda=12.2", env=AUTO)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+    assert "--offload=auto chooses badly here: the driver is of CUDA 12.2" in job.err
+
+
 # Its thread looks after them every 50 ms, and the driver takes 200 ms to shut down.
 def test_no_call_comes_while_the_driver_shuts_down(rehearse: Rehearse, python: str) -> None:
     runs = 200 if os.environ.get("VRAMSTOW_LONG") else 3
@@ -49,6 +55,23 @@ def test_a_block_waits_for_streams_of_other_cards(rehearse: Rehearse, python: st
 def test_work_of_other_contexts_is_waited_for(rehearse: Rehearse, python: str, other: str) -> None:
     program = PROGRAMS / "other_context.py"
     job = rehearse(python, program, other, card="h100,count=2", env=EXPLICIT)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+# Cards for desktops cannot reach one another: mapped memory is copied only where both contexts are
+# named.
+@pytest.mark.parametrize("card", ["rtx4090,count=2", "h100,count=2,without=peer", "h100,count=2"])
+def test_blocks_are_copied_between_cards(rehearse: Rehearse, python: str, card: str) -> None:
+    job = rehearse(python, PROGRAMS / "copy_between_cards.py", card=card, env=POOL)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
+def test_tensors_go_from_card_to_card_where_the_pool_serves_segments(
+    rehearse: Rehearse, python: str
+) -> None:
+    program = PROGRAMS / "tensors_between_cards.py"
+    env = POOL | {"VRAMSTOW_LEVEL": "segments"}
+    job = rehearse(python, program, card="rtx4090,count=2", env=env)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 

@@ -1,5 +1,6 @@
 // The wrappers: one for each row of the table. Each guards, handles, returns.
 #include "interpose/core/handlers/arrays.h"
+#include "interpose/core/handlers/copies.h"
 #include "interpose/core/handlers/device_memory.h"
 #include "interpose/core/handlers/entry.h"
 #include "interpose/core/handlers/graph_memory.h"

@@ -98,6 +98,29 @@ void Pools::IntroducePeers(int device) {
   }
 }
 
+// Before the pool serves: a copy between two cards is submitted after a block of either was had.
+void Pools::LookForApart(int device) {
+  auto* can_access = links_.driver.cuDeviceCanAccessPeer();
+  auto* count_devices = links_.driver.cuDeviceGetCount();
+  int devices = 0;
+  if (can_access == nullptr || count_devices == nullptr ||
+      count_devices(&devices) != CUDA_SUCCESS || device >= kMaxDevices) {
+    return;
+  }
+  for (int other = 0; other < devices && other < kMaxDevices; ++other) {
+    int can = 0;
+    if (other == device || can_access(&can, device, other) != CUDA_SUCCESS || can != 0) continue;
+    apart_[device].fetch_or(uint64_t{1} << other, std::memory_order_relaxed);
+    apart_[other].fetch_or(uint64_t{1} << device, std::memory_order_relaxed);
+    some_apart_.store(true, std::memory_order_release);
+  }
+}
+
+bool Pools::AreApart(int device, int other) const {
+  if (device < 0 || device >= kMaxDevices || other < 0 || other >= kMaxDevices) return false;
+  return (apart_[device].load(std::memory_order_relaxed) >> other & 1) != 0;
+}
+
 void Pools::GiveAccess(int owner, int by_device) {
   if ((peers_[owner] >> by_device & 1) != 0) return;
   peers_[owner] |= uint64_t{1} << by_device;

@@ -213,6 +213,35 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
   }
 }
 
+// False: that is no memory of a device.
+bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
+  if (Pools::Use use = links_.pools.Owning(address)) {
+    *end = {use.context(), use.device(), !use->segments()};
+    return true;
+  }
+  const auto ask = reinterpret_cast<decltype(&cuPointerGetAttribute)>(
+      links_.driver.real(Hook::kcuPointerGetAttribute));
+  if (ask == nullptr) return false;
+  unsigned int type = 0;
+  return ask(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+         type == CU_MEMORYTYPE_DEVICE &&
+         ask(&end->context, CU_POINTER_ATTRIBUTE_CONTEXT, address) == CUDA_SUCCESS &&
+         ask(&end->device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
+         end->context != nullptr;
+}
+
+bool PoolService::CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const {
+  if (!links_.pools.some_apart()) return false;
+  KeepErrno keep_errno;
+  CopyEnd first;
+  CopyEnd second;
+  if (!FindEnd(to, &first) || !FindEnd(from, &second)) return false;
+  if (!first.pooled && !second.pooled) return false;
+  if (!links_.pools.AreApart(first.device, second.device)) return false;
+  *ends = {first.context, second.context};
+  return true;
+}
+
 bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {
   Pools::Use use = links_.pools.Owning(address);
   if (!use || use.offloader() == nullptr) return true;

@@ -56,6 +56,12 @@ struct PooledBlock {
   bool can_share = false;  // by cuIpc
 };
 
+// The contexts of the two ends of a copy.
+struct CopyEnds {
+  CUcontext to = nullptr;
+  CUcontext from = nullptr;
+};
+
 class PoolService {
  public:
   struct Links {
@@ -98,6 +104,10 @@ class PoolService {
                         CUpointer_attribute attribute, void* data);
   // What is free for the process, made of what the driver said.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
+
+  // Whether memory of a pool is copied between two cards that cannot reach one another: then the
+  // driver needs to be told both contexts.
+  bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
   // Before somebody is told the physical memory behind addresses, as network cards and multicast
   // objects are: it stays where it is from now on. False: part of it is on the host, where they
@@ -147,11 +157,18 @@ class PoolService {
   };
 
  private:
+  struct CopyEnd {
+    CUcontext context = nullptr;
+    int device = -1;
+    bool pooled = false;
+  };
+
   bool WantsPlainDriver(const CallSite& site) const;
   bool FreeBlock(const CallSite& site, CUdeviceptr address, bool wait, CUresult* result) const;
   uint64_t Record(const CallSite& site, const Event& event) const;
   void RecordRefusedFree(const CallSite& site, CUdeviceptr address) const;
   void RecordOverLimit(const CallSite& site, const PooledRequest& request, int16_t device) const;
+  bool FindEnd(CUdeviceptr address, CopyEnd* end) const;
 
   const Links links_;
 };

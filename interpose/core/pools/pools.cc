@@ -116,7 +116,9 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   slot.state.store(state, std::memory_order_seq_cst);
   if (place == count) count_.store(count + 1, std::memory_order_release);
   *opened = state == State::kOpen;
-  if (*opened) IntroducePeers(device);
+  if (!*opened) return;
+  LookForApart(device);
+  IntroducePeers(device);
 }
 
 // What was wanted and cannot be had.
@@ -129,19 +131,28 @@ void Pools::LogSegmentsOnce(bool asked_for) {
 }
 
 // A call that submits work, and that the table of hooks does not know, goes past the gate. So with
-// a driver that is newer than the table nothing moves unless somebody asks for it.
+// a driver that is newer than the table nothing moves unless somebody asks for it. An old driver
+// does not tell what a kernel's arguments are: then kernels touch nothing that can be seen.
 bool Pools::MovesByItself() {
   if (!links_.offloaders.automatic()) return false;
+  constexpr int kTellsArguments = 12040;
   const int version = links_.driver.CudaVersion();
-  if (version <= kKnownCudaVersion) return true;
-  if (!logged_newer_.exchange(true, std::memory_order_relaxed)) {
+  const bool newer = version > kKnownCudaVersion;
+  if (!newer && version >= kTellsArguments) return true;
+  if (logged_version_.exchange(true, std::memory_order_relaxed)) return !newer;
+  if (newer) {
     Log("--offload=auto moves nothing by itself here: the driver is of CUDA %d.%d, and this "
         "vramstow knows all calls that submit work up to CUDA %d.%d only. Use a newer vramstow, or "
         "--offload=explicit.",
         version / 1000, version % 1000 / 10, kKnownCudaVersion / 1000,
         kKnownCudaVersion % 1000 / 10);
+  } else {
+    Log("--offload=auto chooses badly here: the driver is of CUDA %d.%d, and drivers before CUDA "
+        "12.4 do not tell which memory a kernel uses. The job runs, but memory that it needs may "
+        "leave and stay away. Use a newer driver, or --offload=explicit.",
+        version / 1000, version % 1000 / 10);
   }
-  return false;
+  return !newer;
 }
 
 // A pool's lock is held.

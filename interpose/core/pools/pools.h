@@ -94,6 +94,11 @@ class Pools {
   // The current context's device may reach memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
+  // Whether some card of the machine cannot reach the memory of some pool; and whether these two
+  // cards cannot reach one another.
+  bool some_apart() const { return some_apart_.load(std::memory_order_relaxed); }
+  bool AreApart(int device, int other) const;
+
   void StreamCreated(CUstream stream);
   void StreamDestroyed(CUstream stream);
   // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
@@ -131,6 +136,7 @@ class Pools {
   void BringUpToDate(Slot* slot, CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void GiveAccess(int owner, int by_device) VRAMSTOW_REQUIRES(mutex_);
   void IntroducePeers(int device) VRAMSTOW_REQUIRES(mutex_);
+  void LookForApart(int device);
   void Close(Slot* slot) VRAMSTOW_REQUIRES(mutex_);
   void LogOnce(const char* why);
   void LogSegmentsOnce(bool asked_for);
@@ -154,9 +160,12 @@ class Pools {
   std::atomic<CUcontext> primaries_[kMaxDevices] = {};
   uint64_t peers_[kMaxDevices] VRAMSTOW_GUARDED_BY(
       mutex_) = {};  // of each device's memory: one bit for each device
+  // By device: one bit for each device that it cannot reach.
+  std::atomic<uint64_t> apart_[kMaxDevices] = {};
+  std::atomic<bool> some_apart_{false};
   std::atomic<bool> shared_memory_{false};
   std::atomic<bool> logged_{false};
-  std::atomic<bool> logged_newer_{false};
+  std::atomic<bool> logged_version_{false};
 };
 
 }  // namespace vramstow

@@ -8,14 +8,20 @@ namespace {
 enum class StreamOf { legacy, ptsz };
 
 constexpr bool IsLaunch(std::string_view group) { return group == "launch"; }
+constexpr bool IsCopy(std::string_view group) { return group == "copy"; }
 constexpr bool IsSubmission(std::string_view group) {
-  return group == "submission" || IsLaunch(group);
+  return group == "submission" || IsLaunch(group) || IsCopy(group);
 }
 
 constexpr HookRow kRows[] = {
 #define VRAMSTOW_HOOK(symbol, name, version, stream, group, handler, parameters, arguments, what) \
-  {#symbol,         #name, version, StreamOf::stream == StreamOf::ptsz, IsSubmission(#group),     \
-   IsLaunch(#group)},
+  {#symbol,                                                                                       \
+   #name,                                                                                         \
+   version,                                                                                       \
+   StreamOf::stream == StreamOf::ptsz,                                                            \
+   IsSubmission(#group),                                                                          \
+   IsLaunch(#group),                                                                              \
+   IsCopy(#group)},
 #include "interpose/shim/hooks.def"
 };
 

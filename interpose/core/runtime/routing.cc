@@ -11,10 +11,12 @@
 namespace vramstow {
 
 // Functions that submit work are left alone where memory does not move and nobody counts them.
+// Copies of the pool's memory between cards may need help.
 bool Routing::IsWanted(Hook hook) const {
   const HookRow& row = RowOf(hook);
   return !row.submission || WantsOffload(process_.options()) ||
-         (row.launch && WantsLaunches(process_.options()));
+         (row.launch && WantsLaunches(process_.options())) ||
+         (row.copy && WantsPool(process_.options()));
 }
 
 bool Routing::IsWantedName(const char* name) const {

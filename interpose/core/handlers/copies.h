@@ -1,0 +1,50 @@
+// Copies from one device address to another.
+//
+// Idea: the driver copies memory of cuMemAlloc between any two cards. Mapped memory, which the pool
+// serves, it copies between cards that cannot reach one another only where the call names both
+// contexts. So such a copy is submitted as a copy between peers, which means the same. With
+// --offload copies are submissions like others, too.
+//
+// See record.h for what all handlers have in common.
+#ifndef VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
+#define VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
+
+#include <cstddef>
+
+#include "interpose/core/handlers/submissions.h"
+
+namespace vramstow::handlers {
+
+// The function that copies between peers as this one copies; null: the driver has none.
+// `Stream` is empty for copies that wait, and the stream's type for the others.
+template <typename... Stream, typename Call>
+auto PeerCopyFor(const Call& call) {
+  constexpr bool kAsync = sizeof...(Stream) != 0;
+  const bool own_stream = RowOf(call.site().hook).per_thread_stream;
+  const Hook plain = kAsync ? Hook::kcuMemcpyPeerAsync : Hook::kcuMemcpyPeer;
+  const Hook threads = kAsync ? Hook::kcuMemcpyPeerAsync_ptsz : Hook::kcuMemcpyPeer_ptds;
+  using Function =
+      CUresult(CUDAAPI*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, Stream...);
+  void* const real = call.context().driver.real(own_stream ? threads : plain);
+  return reinterpret_cast<Function>(real);
+}
+
+// cuMemcpy, cuMemcpyDtoD and the same with a stream.
+template <typename Call, typename... Stream>
+CUresult Copy(const Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, Stream... stream) {
+  const PoolService::Submission submission(call.pools());
+  if (submission.watched()) {
+    NoteArgument(&submission.offloading(), to);
+    NoteArgument(&submission.offloading(), from);
+  }
+  CopyEnds ends;
+  if (call.pools().CopyNeedsContexts(to, from, &ends)) [[unlikely]] {
+    const auto peer_copy = PeerCopyFor<Stream...>(call);
+    if (peer_copy != nullptr) return peer_copy(to, ends.to, from, ends.from, bytes, stream...);
+  }
+  return call.Forward(to, from, bytes, stream...);
+}
+
+}  // namespace vramstow::handlers
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_HANDLERS_COPIES_H_
