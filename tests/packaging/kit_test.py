@@ -16,13 +16,14 @@ import pytest
 from conftest import BUILD, ROOT, check_needs, must
 
 MOST_BYTES = 50 << 20
+STEPS = 17
 KIT = ROOT / "tests/card"
 
 
 @pytest.fixture(scope="module")
 def bundle(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kit")
-    must(KIT / "pack", wheel, folder / "kit.tar.gz")
+    must(KIT / "pack", wheel, folder / "kit.tar.gz", "--build", BUILD)
     assert (folder / "kit.tar.gz").stat().st_size <= MOST_BYTES
     with tarfile.open(folder / "kit.tar.gz") as packed:
         packed.extractall(folder, filter="data")
@@ -57,9 +58,9 @@ def test_all_steps_pass_in_a_rehearsal(bundle: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the PyTorch wheel")
     ran, results = accept(bundle, tmp_path)
     assert ran.returncode == 0, ran.stdout
-    assert len(results["steps"]) == 11 and all(step["passed"] for step in results["steps"])
+    assert len(results["steps"]) == STEPS and all(step["passed"] for step in results["steps"])
     page = (tmp_path / "results.md").read_text()
-    assert "11 of 11 steps" in page and "rehearsal of the kit" in page
+    assert f"{STEPS} of {STEPS} steps" in page and "rehearsal of the kit" in page
     assert results["about"]["card"] == "NVIDIA H200, 140 GiB"
 
 
@@ -94,3 +95,12 @@ def test_what_is_wrong_is_one_sentence(bundle: Path, tmp_path: Path) -> None:
         (KIT / "pack", tmp_path / "no.whl", tmp_path / "x.tar.gz"), capture_output=True, text=True
     )
     assert packed.returncode == 1 and "is no wheel" in packed.stderr
+
+
+def test_a_build_without_tests_is_named(wheel: Path, tmp_path: Path) -> None:
+    packed = subprocess.run(
+        (KIT / "pack", wheel, tmp_path / "x.tar.gz", "--build", tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert packed.returncode == 1 and "call tests/run first" in packed.stderr

@@ -45,6 +45,9 @@ class Machine:
         self.folder = folder
         self.program = PROGRAM or str(bundle / "vramstow/native/bin/vramstow")
         self.timeout = 60.0  # of the step that is at work
+        self.extra: dict[str, str] = {}  # variables that it needs
+        beside = Path(self.program).parents[1] / "lib/vramstow/simulator/libcuda.so.1"
+        self.driver = str(beside) if SIMULATE else "libcuda.so.1"
 
     def job(self, name: str, *arguments: str) -> list[str]:
         return [self.python, str(self.bundle / "jobs" / name), *arguments]
@@ -70,6 +73,7 @@ class Machine:
             "PATH": f"{Path(self.python).parent}:{os.environ.get('PATH', '/usr/bin:/bin')}",
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in each run
         }
+        environment |= self.extra
         begin = time.monotonic()
         with subprocess.Popen(
             command,

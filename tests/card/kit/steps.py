@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kit.machine import SIMULATE, Ended, Machine
 
 MIB = 1 << 20
 TRAINING = (("train_like_cpu.py", "SGD"), ("train_like_cpu.py", "Adam"))
 SHORT_RUNS = 20
+# Rules whose test takes all memory of the card, which others may be using.
+FILLING = ("SharedCardTest.CardThatAnotherProcessFillsIsOutOfMemoryUntilItGivesBack",)
 
 
 class Failed(Exception):
@@ -45,6 +48,45 @@ def doctor(machine: Machine, _seen: Seen) -> str:
     if broken or not found["all_works"]:
         raise Failed("; ".join(broken) or "not everything works: see vramstow doctor")
     return next(one["said"] for one in found["findings"] if one["id"] == "driver.0")
+
+
+def identity(machine: Machine, _seen: Seen) -> str:
+    """Each look-up of a driver's function has the same answer with the preload and without."""
+    questions = machine.job("questions.py", "look_ups", machine.driver)
+    machine.extra["VRAMSTOW_FUNCTIONS"] = str(machine.bundle / "kit/driver_functions.def")
+    hooked = ("--no-trace", "--pool=on", "--offload=auto", "--launches=count")
+    plain = json.loads(must(machine, machine.native(questions)).out)
+    ours = json.loads(must(machine, machine.under(questions, *hooked)).out)
+    other = [look_up for look_up in plain if ours.get(look_up) != plain[look_up]]
+    if other or not plain:
+        raise Failed(f"{len(other)} of {len(plain)} look-ups differ, such as {other[:3]}")
+    return f"{len(plain)} look-ups"
+
+
+def contract(machine: Machine, _seen: Seen) -> str:
+    """What the simulator was made by: each rule in a process of its own, as some break contexts."""
+    program = str(machine.bundle / "bin/driver_contract")
+    machine.extra["VRAMSTOW_TEST_DRIVER"] = machine.driver
+    names, suite = [], ""
+    for line in must(machine, [program, "--gtest_list_tests"]).out.splitlines():
+        name = line.split("#")[0].rstrip()
+        if not name.startswith(" "):
+            suite = name
+        else:
+            names.append(suite + name.strip())
+    broken, skipped = [], 0
+    for name in names:
+        if name in FILLING and not SIMULATE:
+            skipped += 1
+            continue
+        machine.extra["VRAMSTOW_RUN_ID"] = name  # processes of one test share a simulated card
+        ended = machine.run([program, f"--gtest_filter={name}"])
+        skipped += "[  SKIPPED ]" in ended.out
+        if ended.status != 0:
+            broken.append(name)
+    if broken or not names:
+        raise Failed(f"{len(broken)} of {len(names)} rules do not hold: {', '.join(broken)}")
+    return f"{len(names) - skipped} rules hold, {skipped} skipped"
 
 
 def free_bytes(machine: Machine) -> int:
@@ -106,6 +148,54 @@ def graphs(machine: Machine, _seen: Seen) -> str:
     return f"{len(pooled.splitlines()) - 1} replays"
 
 
+def compiled(machine: Machine, _seen: Seen) -> str:
+    job = machine.job("compiled_training.py")
+    native = must(machine, machine.native(job)).out
+    for flags in ((), ("--pool=on",)):
+        if must(machine, machine.under(job, *flags)).out != native:
+            raise Failed(f"other losses than native with {' '.join(flags) or 'the observer'}")
+    return f"{len(native.splitlines())} steps"
+
+
+def larger(machine: Machine, _seen: Seen) -> str:
+    """Training at 1.25 times the limit, beside hooks that a user would have to write."""
+    megabytes = str(machine.memory_bytes * 5 // 4 // MIB)
+    flags = ("--pool=on", "--offload=auto", f"--limit={machine.memory_bytes}")
+    ours = must(
+        machine, machine.under(machine.job("larger_than_card.py", "plain", megabytes), *flags)
+    ).out.splitlines()
+    hooks = must(
+        machine, machine.native(machine.job("larger_than_card.py", "hooks", megabytes))
+    ).out.splitlines()
+    if ours[:-1] != hooks[:-1] or len(ours) < 2:
+        raise Failed("other losses than with PyTorch's hooks")
+    seconds = [float(lines[-1].removeprefix("seconds ")) for lines in (ours, hooks)]
+    return f"a step takes {seconds[0]:.2f} s, with save_on_cpu {seconds[1]:.2f} s"
+
+
+def tensor_cost(machine: Machine, _seen: Seen) -> str:
+    job = machine.job("tensor_pairs.py")
+    ways = {
+        "native": machine.native(job),
+        "observed": machine.under(job),
+        "pooled": machine.under(job, "--pool=on", "--no-trace"),
+    }
+    best: dict[str, int] = {}
+    for _ in range(3):
+        for name, command in ways.items():
+            spent = int(must(machine, command).out.split()[-1])
+            best[name] = min(best.get(name, spent), spent)
+    return ", ".join(f"{name} {spent} ns" for name, spent in best.items())
+
+
+def sleep_cost(machine: Machine, _seen: Seen) -> str:
+    machine.extra["VRAMSTOW_BUILD"] = str(Path(machine.program).parents[1])
+    real = [] if SIMULATE else ["--real"]
+    gib = f"{machine.memory_bytes / (4 << 30):.3f}"
+    lines = must(machine, machine.job("sleep_cost.py", "--rounds", "3", "--gib", gib, *real)).out
+    return "; ".join(" ".join(line.split()) for line in lines.splitlines())
+
+
 def offload(machine: Machine, _seen: Seen) -> str:
     held = machine.memory_bytes * 5 // 4 // MIB
     flags = ("--pool=on", "--offload=auto", f"--limit={machine.memory_bytes}", "--json")
@@ -156,13 +246,19 @@ class Step:
 
 STEPS = (
     Step("doctor", "everything works", 60, doctor),
+    Step("identity", "a look-up has the driver's own answer", 60, identity),
+    Step("contract", "the driver does what the simulator does", 30, contract),
     Step("before", "one and a half times --memory is free", 60, look_before),
     Step("native", "the same losses twice", 120, train_native),
     Step("observed", "the losses of native", 120, train_observed),
     Step("pooled", "the losses of native, the pool's invariants hold", 120, train_pooled),
     Step("graphs", "the losses of native", 120, graphs),
+    Step("compiled", "the losses of native", 180, compiled),
     Step("offload", "1.25 times the limit is held, every byte right", 180, offload),
+    Step("larger", "the losses of PyTorch's own hooks", 180, larger),
     Step("sleep", "what slept is unchanged", 120, sleep),
+    Step("sleep cost", "as fast as a copy", 120, sleep_cost),
+    Step("tensor cost", "pooled at most native", 60, tensor_cost),
     Step("explain", "a trace is written and read", 120, explain),
     Step("short runs", "all end with status 0", 60, short_runs),
     Step("after", "the card is as it was found", 60, look_after),
