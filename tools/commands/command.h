@@ -21,6 +21,7 @@ int CheckCommand(const std::vector<std::string>& arguments);
 int ReportCommand(const std::vector<std::string>& arguments);
 int ReplayCommand(const std::vector<std::string>& arguments);
 int ExportCommand(const std::vector<std::string>& arguments);
+int CollectCommand(const std::vector<std::string>& arguments);
 int ConvertCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where nothing fits.
 int FitCommand(const std::vector<std::string>& arguments);

@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"check", "tests a run against an earlier one, or against assertions", CheckCommand},
     {"replay", "plays the requests of a recorded run to models of other allocators", ReplayCommand},
     {"export", "writes the events of a trace in another format", ExportCommand},
+    {"collect", "adds the facts of jobs to a dataset of many jobs", CollectCommand},
     {"convert", "makes a trace of what another program recorded", ConvertCommand},
     {"fit", "finds the largest batch that fits onto a card, by rehearsals", FitCommand},
     {"ctl", "asks a running process for numbers, or to give memory back", CtlCommand},

@@ -1,0 +1,164 @@
+// vramstow collect: the facts of many jobs in one dataset, and a page of it.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/progress.h"
+#include "tools/commands/command.h"
+#include "tools/commands/command_line.h"
+#include "tools/exports/python_helper.h"
+#include "tools/inputs/analyze_input.h"
+#include "tools/json/json_value.h"
+#include "tools/launch/installation.h"
+#include "tools/report/json.h"
+#include "tools/report/words.h"
+#include "tools/terminal/output.h"
+
+namespace vramstow {
+namespace {
+
+constexpr char kFooter[] =
+    "Each DIR is a job: each trace in it is a rank, and the folder's name is the job's unless "
+    "--job\n"
+    "gives another. Facts are added, not events; a process that is there already is not added "
+    "again.\n"
+    "DATASET has the tables ranks, advice, sizes and levels as Parquet files by day and job;\n"
+    "lib/vramstow/export/fleet_*.sql are queries for it. Python with duckdb writes it\n"
+    "(VRAMSTOW_PYTHON).\n"
+    "\n"
+    "Examples:\n"
+    "  vramstow collect traces/17 traces/18 --to fleet/\n"
+    "  vramstow collect traces/19 --job pretraining --to s3://bucket/fleet\n"
+    "  vramstow collect --to fleet/ --page fleet.html\n"
+    "\n"
+    "Exit status: 0; 1 if something could not be written; 2 if an input cannot be read.";
+
+struct Wish {
+  std::vector<std::string> jobs;
+  std::string name;  // of all of them; empty: as their folders are named
+  std::string dataset;
+  std::string page;
+  bool json = false;
+};
+
+// What a folder is called, also where it is given as "." or with a slash at its end.
+std::string NameOf(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::weakly_canonical(folder, error);
+  if (error) path = folder;
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+// The traces of a job. Nothing, and a sentence: there is none.
+absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& job) {
+  std::error_code error;
+  if (!std::filesystem::exists(job, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no ", job, ": name folders with traces."));
+  }
+  std::vector<std::string> files = FilesOf(job);
+  std::erase_if(files, [](const std::string& file) { return !file.ends_with(".stow"); });
+  if (files.empty()) {
+    return absl::NotFoundError(absl::StrCat(job, " has no trace (.stow) in it."));
+  }
+  return files;
+}
+
+// One process for the helper. An error: the file is no trace that can be read.
+absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& file,
+                                   size_t position) {
+  auto inputs = AnalyzePaths({file});
+  if (!inputs.ok()) return inputs.status();
+  auto facts = JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
+  if (!facts.has_value()) return absl::InternalError(absl::StrCat(file, ": no facts."));
+  const JsonValue* const process = facts->Find("process");
+  const JsonValue* const rank = process == nullptr ? nullptr : process->Find("rank");
+  const int64_t number = rank != nullptr && rank->is_number() ? process->Integer("rank")
+                                                              : static_cast<int64_t>(position);
+  JsonValue line = JsonValue::Object({{"job", job}, {"rank", number}});
+  line["facts"] = *std::move(facts);
+  return line.Dump() + "\n";
+}
+
+int Wrong(const absl::Status& status) {
+  Complain("collect", std::string(status.message()));
+  return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
+}
+
+// Hands over each trace of each job; what cannot be read is left out and told.
+absl::Status SendAll(const Wish& wish, int to_helper, size_t* sent) {
+  for (const std::string& job : wish.jobs) {
+    const auto files = TracesOf(job);
+    if (!files.ok()) return files.status();
+    const std::string name = wish.name.empty() ? NameOf(job) : wish.name;
+    for (size_t i = 0; i < files->size(); ++i) {
+      const auto line = LineOf(name, (*files)[i], i);
+      if (!line.ok()) {
+        Complain("collect", absl::StrCat("left out: ", std::string(line.status().message())));
+        continue;
+      }
+      // The helper has ended, and says why.
+      if (!WriteAll(to_helper, *line)) return absl::OkStatus();
+      ++*sent;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int CollectCommand(const std::vector<std::string>& arguments) {
+  Wish wish;
+  const CommandLine line{
+      .command = "collect",
+      .summary = "Adds the facts of jobs to a dataset of many jobs, and makes a page of it.",
+      .footer = kFooter,
+      .options = {{"DIR", &wish.jobs, "Folders with the traces of a job each"},
+                  {"--to",
+                   &wish.dataset,
+                   "The dataset: a folder, or a path that DuckDB writes",
+                   {.required = true}},
+                  {"--job", &wish.name, "What the job is called", {.takes_no_file = true}},
+                  {"--page", &wish.page, "Also make a page for a browser of the whole dataset"},
+                  {"--json", &wish.json, "Print what was collected, as JSON"}}};
+  if (const auto status = ReadArguments(line, arguments)) return *status;
+  if (wish.jobs.empty() && wish.page.empty()) {
+    return Wrong(absl::InvalidArgumentError(
+        "name folders with traces to add, or a page to make with --page."));
+  }
+  // Before the helper writes anything.
+  for (const std::string& job : wish.jobs) {
+    if (const auto files = TracesOf(job); !files.ok()) return Wrong(files.status());
+  }
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(installation.status());
+  PythonScript script{.file = installation->export_parts + "/collect.py",
+                      .arguments = {wish.dataset},
+                      .package = "duckdb",
+                      .what = "a dataset",
+                      .target = wish.dataset};
+  if (!wish.page.empty()) {
+    script.arguments.push_back(wish.page);
+    absl::StrAppend(&script.target, " or ", wish.page);
+  }
+  auto helper = PythonHelper::Start(script);
+  if (!helper.ok()) return Wrong(helper.status());
+  size_t sent = 0;
+  const absl::Status all = SendAll(wish, (*helper)->input(), &sent);
+  const absl::Status helped = (*helper)->Finish();
+  if (!all.ok()) return Wrong(all);
+  if (!helped.ok()) return Wrong(helped);
+  if (sent == 0 && !wish.jobs.empty()) {
+    return Wrong(absl::InvalidArgumentError("there was no trace that could be read."));
+  }
+  if (!wish.json) return kExitOk;
+  return PrintResult(
+      "collect",
+      absl::StrCat("{\"dataset\":", JsonText(wish.dataset), ",\"ranks\":", sent,
+                   ",\"page\":", wish.page.empty() ? "null" : JsonText(wish.page), "}\n"));
+}
+
+}  // namespace vramstow
