@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -131,12 +132,68 @@ def test_the_pool_serves_and_is_asked(system: BareRoot, user: str) -> None:
     assert "segments" not in ran.stderr, ran.stderr
 
 
+def test_the_census_tells_who_holds_the_memory(system: BareRoot) -> None:
+    """At an out-of-memory; what looks for the holders is compiled in the wheel, too."""
+    if SYSTEMS[system.release] != COMPILED:
+        pytest.skip("the wheel has no census for this PyTorch")
+    folder = system.run("plain", "mktemp", "-d").stdout.strip()
+    flags = ("--simulate=h200,memory=64MiB", "--census=on", f"--trace-dir={folder}")
+    ran = system.run("plain", "vramstow", "run", *flags, "--", "python", "/opt/job.py")
+    assert ran.returncode == 1 and "OutOfMemoryError" in ran.stderr, ran.stderr
+    assert "C++ compiler" not in ran.stderr
+    told = system.run("plain", "sh", "-c", f"vramstow analyze --json {folder}")
+    holders = json.loads(told.stdout)["out_of_memory"][0]["holders"]
+    assert any("model" in one["holder"] for one in holders), holders
+
+
 @pytest.mark.parametrize("user", USERS)
 def test_the_doctor_finds_nothing_that_the_wheel_lacks(system: BareRoot, user: str) -> None:
     asked = system.run(user, "vramstow", "doctor", "--simulate=h200", "--json")
     found = json.loads(asked.stdout)["findings"]
     broken = {finding["id"] for finding in found if finding["verdict"] == "broken"}
     assert broken == (set() if SYSTEMS[system.release] == COMPILED else {"python.adapter"}), found
+
+
+def steps_of(recipe: Path) -> list[tuple[str, str]]:
+    """Each instruction of a Containerfile, and what follows it."""
+    text = re.sub(r"^#.*\n", "", recipe.read_text(), flags=re.MULTILINE).replace("\\\n", "")
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
+
+
+def test_the_steps_of_the_container_recipe_pass(system: BareRoot, wheel: Path) -> None:
+    """In place of an image: this system, which has the user and PyTorch already."""
+    if SYSTEMS[system.release] != COMPILED:
+        pytest.skip("the recipe is for a PyTorch that the wheel has adapters for")
+    folder = ROOT / "docs/recipes/container"
+    user, known, ran = "root", {}, []
+    for instruction, rest in steps_of(folder / "Containerfile"):
+        if instruction == "ARG":
+            name, _, value = rest.partition("=")
+            known[name] = value
+        elif instruction == "COPY":
+            source, goal = rest.split()
+            file = wheel if source.endswith(".whl") else folder / source
+            place = system.folder / goal[1:]
+            shutil.copy(file, place / file.name if goal.endswith("/") else place)
+        elif instruction == "USER":
+            assert rest == "1000"
+            user = "plain"
+        elif instruction == "RUN" and "useradd" not in rest:
+            done = system.run(user, "sh", "-c", rest, **known)
+            assert done.returncode == 0, (rest, done.stdout[-2000:], done.stderr[-2000:])
+            ran.append(rest)
+        else:
+            assert instruction in ("FROM", "WORKDIR", "RUN")
+    assert len(ran) == 3 and user == "plain" and known["TORCH"] == COMPILED
+
+
+def test_completion_and_every_part_is_in_the_wheel(system: BareRoot) -> None:
+    for shell, said in (("bash", "complete -"), ("zsh", "#compdef"), ("fish", "complete -c")):
+        told = system.run("plain", "vramstow", "completion", shell)
+        assert told.returncode == 0 and said in told.stdout, told.stderr
+    parts = "/opt/job/lib/python3*/site-packages/vramstow/native/lib/vramstow/export"
+    listed = system.run("plain", "sh", "-c", f"ls {parts}").stdout.split()
+    assert {"collect.py", "facts.sql", "fleet_waste.sql", "write_parquet.py"} <= set(listed)
 
 
 def test_the_wheel_needs_no_torch(system: BareRoot) -> None:

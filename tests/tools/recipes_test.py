@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import formats_python
 import pytest
 from installation import ROOT, VRAMSTOW
 from pages_test import commands, help_of
@@ -122,6 +124,30 @@ def test_the_manifest_is_one(tmp_path: Path) -> None:
             if word.startswith(("--trace-dir=", "--control-dir=")):
                 assert word.partition("=")[2] in mounts.values()
     assert calls == 2
+
+
+def test_the_container_recipe_is_as_hadolint_wants_it() -> None:
+    python = Path(formats_python.FORMATS_PYTHON)
+    hadolint = shutil.which("hadolint", path=f"{python.parent}:{os.environ['PATH']}")
+    if hadolint is None:
+        pytest.skip("needs hadolint: pip install -r setup/requirements-formats.txt")
+    recipe = RECIPES / "container/Containerfile"
+    linted = subprocess.run([hadolint, recipe], capture_output=True, text=True, check=False)
+    assert linted.returncode == 0, linted.stdout + linted.stderr
+
+
+@pytest.mark.skipif("VRAMSTOW_LONG_RECIPES" not in os.environ, reason="only in the long run")
+def test_the_check_of_the_container_passes_and_fails(tmp_path: Path) -> None:
+    check = ["sh", RECIPES / "container/check.sh"]
+    passed = subprocess.run(
+        check, env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=500
+    )
+    assert passed.returncode == 0, passed.stdout[-2000:] + passed.stderr[-2000:]
+    assert "pool" in passed.stdout
+    # Where tensors cannot be told of, the image must not be built.
+    blind = environment(tmp_path, VRAMSTOW_LEVEL="segments")
+    failed = subprocess.run(check, env=blind, capture_output=True, check=False, timeout=500)
+    assert failed.returncode != 0
 
 
 @pytest.mark.parametrize("status", [0, 3])
