@@ -8,6 +8,7 @@ CUDA's numbers, and ALL_DEVICES means their sum.
 from __future__ import annotations
 
 from vramstow.annotations import annotate_memory, annotate_parameters, iteration, mark, range
+from vramstow.estimates import Estimate, EstimateError, estimate
 from vramstow.library import (
     ALL_DEVICES,
     Block,
@@ -34,6 +35,8 @@ __all__ = [
     "ALL_DEVICES",
     "Action",
     "Block",
+    "Estimate",
+    "EstimateError",
     "OffloadError",
     "Report",
     "Stats",
@@ -45,6 +48,7 @@ __all__ = [
     "blocks",
     "dump",
     "empty_cache",
+    "estimate",
     "iteration",
     "mark",
     "no_more_pressure",

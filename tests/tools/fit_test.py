@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +113,76 @@ def test_traces_are_kept_where_that_is_wanted(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "the largest that was to be tried" in result.stdout
     assert list(kept.glob("1/traces/*.stow"))
+
+
+def once(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    job = folder / "job.py"
+    job.write_text(JOB)
+    return subprocess.run(
+        [VRAMSTOW, "fit", "--once", *arguments[:-1], "--", sys.executable, job, arguments[-1]],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+
+
+def test_once_tells_of_each_card_whether_the_command_fits_and_what_it_takes(tmp_path: Path) -> None:
+    taken = 2**30 + 10 * 100 * 2**20
+    result = once(tmp_path, f"--simulate={CARDS},t4,memory=1536MiB", "--json", "10")
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["schema"] == {"name": "vramstow.estimate", "version": 1}
+    assert [card["fits"] for card in told["cards"]] == [True, True, False]
+    for card in told["cards"]:
+        context = card["parts"]["context"]
+        assert card["peak_bytes"] == taken + context == sum(card["parts"].values())
+        assert card["spare_bytes"] == card["total_bytes"] - card["peak_bytes"]
+        assert (card["spare_bytes"] >= 0) == card["fits"] == (card["out_of_memory"] == 0)
+    text = once(tmp_path, f"--simulate={CARDS},t4,memory=1536MiB", "10").stdout
+    assert "h100,memory=8GiB (NVIDIA H100 80GB HBM3)\n  fits: 2.4" in text
+    assert "  does not fit: 2.07 GiB" in text
+    assert "more than 1.50 GiB" in text
+
+
+def test_once_fails_where_nothing_fits_or_the_command_fails(tmp_path: Path) -> None:
+    nothing = once(tmp_path, "--simulate=h100,memory=1GiB", "1")
+    assert nothing.returncode == 1
+    assert "does not fit" in nothing.stdout
+    failing = once(tmp_path, "--simulate=h100", "13")
+    assert failing.returncode == 2
+    assert failing.stderr == (
+        "vramstow fit: the command failed with exit status 3 before it used device memory: it said "
+        "nothing.\n"
+    )
+    place = once(tmp_path, "--simulate=h100", "{batch}")
+    assert place.returncode == 2
+    assert "write a value in place of {batch}" in place.stderr
+    both = once(tmp_path, "--simulate=h100", "--from", "3", "1")
+    assert both.returncode == 2
+    assert both.stderr.count("\n") == 1
+
+
+def test_an_interrupt_ends_the_search_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    job = tmp_path / "job.py"
+    job.write_text(
+        f"{JOB}\nopen({str(tmp_path / 'began')!r}, 'w').close()\nimport time\ntime.sleep(60)"
+    )
+    with subprocess.Popen(
+        [VRAMSTOW, "fit", "--once", "--simulate=h100", "--", sys.executable, job, "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(folder)},
+        start_new_session=True,
+    ) as search:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "began").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(search.pid, signal.SIGINT)  # as a terminal does
+        out, err = search.communicate(timeout=60)
+    assert search.returncode == 2
+    assert (out, err) == ("", "vramstow fit: interrupted.\n")
+    assert list(folder.iterdir()) == []

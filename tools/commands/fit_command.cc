@@ -17,7 +17,9 @@
 #include "tools/analysis/progress.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/fit_once.h"
 #include "tools/commands/fit_search.h"
+#include "tools/commands/run_folder.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
@@ -32,8 +34,12 @@ constexpr char kFooter[] =
     "tensors\n"
     "lay without gaps. That is known where the pool can serve the tensors (PyTorch).\n"
     "\n"
+    "With --once the command runs as it is, once on each card: does it fit, how much does it take, "
+    "what for?\n"
+    "\n"
     "Examples:\n"
     "  vramstow fit --simulate=h100,a100 -- python train.py --batch-size {batch}\n"
+    "  vramstow fit --once --simulate=h100,l4 -- python train.py\n"
     "  vramstow fit --simulate=rtx4090,memory=16GiB --to 64 --json -- ./job {batch}\n"
     "\n"
     "Exit status: 0; 1 if nothing fits on any card, or the result could not be written; 2 for "
@@ -120,10 +126,10 @@ class Fitter {
       run.capacity = CapacityOf(facts);
       run.fits = rehearsal->exit_status == 0;
       if (run.fits || facts.counts.out_of_memory > 0) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat("with ", value, " on ", card, " the command failed with exit status ",
-                       rehearsal->exit_status,
-                       ", and not for want of memory: ", Printable(EndOf(rehearsal->output, 300))));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "with ", value, " on ", card, " the command failed with exit status ",
+          rehearsal->exit_status,
+          ", and not for want of memory: ", Printable(LastLineOf(rehearsal->output, 300))));
     }
     if (isatty(STDERR_FILENO) != 0) {
       Complain("fit", absl::StrCat(card, ": ", value, run.fits ? " fits, " : " does not fit, ",
@@ -262,6 +268,7 @@ int Wrong(const std::string& sentence) {
 
 struct Settings {
   std::string simulate;
+  bool once = false;
   FitRange range{1, 65536, 1};
   uint64_t repeat = 1;
   std::string keep;
@@ -269,51 +276,79 @@ struct Settings {
   std::vector<std::string> command;
 };
 
-// Runs and traces lie in a folder that goes away, unless it is to be kept.
-int FitCards(const Settings& settings) {
-  const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(std::string(installation.status().message()));
-  std::string folder = settings.keep;
-  if (folder.empty()) {
-    folder = (std::filesystem::temp_directory_path() / "vramstow-fit-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return Wrong("cannot make a folder for the traces.");
-  }
-  Fitter fitter(installation->program, folder, settings.command, settings.repeat);
-  std::vector<CardResult> results;
-  std::string failure;
-  // A card's own options have commas, too: a new card begins where there is no '='.
+// A card's own options have commas, too: a new card begins where there is no '='.
+std::vector<std::string> CardsOf(const std::string& specs) {
   std::vector<std::string> cards;
-  for (const absl::string_view part : absl::StrSplit(settings.simulate, ',')) {
+  for (const absl::string_view part : absl::StrSplit(specs, ',')) {
     if (!cards.empty() && absl::StrContains(part, '=')) {
       absl::StrAppend(&cards.back(), ",", part);
     } else {
       cards.emplace_back(part);
     }
   }
-  for (const std::string& card : cards) {
-    auto result = fitter.Fit(card, settings.range);
-    if (!result.ok()) {
-      failure = std::string(result.status().message());
-      break;
-    }
-    results.push_back(*std::move(result));
-  }
-  std::error_code ignored;
-  if (settings.keep.empty()) std::filesystem::remove_all(folder, ignored);
-  if (!failure.empty()) return Wrong(failure);
+  return cards;
+}
+
+// The result of all cards, and the exit status.
+int PrintCards(const Settings& settings, const std::string& text, const JsonValue& json,
+               bool any_fits) {
+  const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : text);
+  return printed != kExitOk ? printed : any_fits ? kExitOk : kExitNothingFits;
+}
+
+JsonValue JsonOfSchema(const char* name) {
+  return JsonValue::Object({{"schema", JsonValue::Object({{"name", name}, {"version", 1}})},
+                            {"cards", JsonValue::Array()}});
+}
+
+int FitOnce(const Settings& settings, const std::string& program, const std::string& folder) {
   std::string text;
-  JsonValue json =
-      JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.fit"}, {"version", 1}})},
-                         {"cards", JsonValue::Array()}});
+  JsonValue json = JsonOfSchema("vramstow.estimate");
   bool any = false;
-  for (const CardResult& result : results) {
-    any = any || result.found.largest.has_value();
-    json["cards"].Append(JsonOf(result));
-    text += TextOf(result);
+  size_t number = 0;
+  for (const std::string& card : CardsOf(settings.simulate)) {
+    const auto estimate =
+        EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
+    if (!estimate.ok()) return Wrong(std::string(estimate.status().message()));
+    any = any || estimate->fits;
+    json["cards"].Append(JsonOf(*estimate));
+    text += TextOf(*estimate);
+  }
+  return PrintCards(settings, text, json, any);
+}
+
+int FitCards(const Settings& settings, const std::string& program, const std::string& folder) {
+  Fitter fitter(program, folder, settings.command, settings.repeat);
+  std::string text;
+  JsonValue json = JsonOfSchema("vramstow.fit");
+  bool any = false;
+  for (const std::string& card : CardsOf(settings.simulate)) {
+    const auto result = fitter.Fit(card, settings.range);
+    if (!result.ok()) return Wrong(std::string(result.status().message()));
+    any = any || result->found.largest.has_value();
+    json["cards"].Append(JsonOf(*result));
+    text += TextOf(*result);
   }
   json["rehearsals"] = fitter.runs();
-  const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : text);
-  return printed != kExitOk ? printed : any ? kExitOk : kExitNothingFits;
+  return PrintCards(settings, text, json, any);
+}
+
+// What is wrong with the arguments, or nothing.
+std::string WrongWith(const Settings& settings) {
+  const bool has_place = std::ranges::any_of(settings.command, [](const std::string& word) {
+    return word.find(kPlace) != std::string::npos;
+  });
+  if (settings.once) {
+    return has_place ? "--once runs the command as it is: write a value in place of {batch}." : "";
+  }
+  if (!has_place) {
+    return "the command has no {batch}: write {batch} where the value goes, or rehearse the "
+           "command as it is with --once.";
+  }
+  if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
+    return "--step and --repeat must be at least 1, and --from must not be above --to.";
+  }
+  return "";
 }
 
 }  // namespace
@@ -324,13 +359,17 @@ int FitCommand(const std::vector<std::string>& arguments) {
       .command = "fit",
       .summary =
           "Finds the largest batch with which a command fits onto a card, by rehearsing the "
-          "command with\nseveral values.",
+          "command with\nseveral values; or tells of one command whether it fits (--once).",
       .footer = kFooter,
       .options = {
           {"--simulate",
            &settings.simulate,
            "The cards, as for vramstow run, separated by commas",
            {.required = true, .takes_no_file = true}},
+          {"--once",
+           &settings.once,
+           "Rehearse the command as it is, once on each card",
+           {.excludes = {"--from", "--to", "--step", "--repeat"}}},
           {"--from", &settings.range.from, "The first value that is tried (1)"},
           {"--to", &settings.range.to, "The largest value that is tried (65536)"},
           {"--step", &settings.range.step, "The distance between values that are tried (1)"},
@@ -339,15 +378,14 @@ int FitCommand(const std::vector<std::string>& arguments) {
           {"--json", &settings.json, "Print JSON on one line"},
           {"COMMAND", &settings.command, "The command to rehearse, after --", {.required = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
-  if (std::ranges::none_of(settings.command, [](const std::string& word) {
-        return word.find(kPlace) != std::string::npos;
-      })) {
-    return Wrong("the command has no {batch}: write {batch} where the value goes.");
-  }
-  if (settings.range.step == 0 || settings.repeat == 0 || settings.range.from > settings.range.to) {
-    return Wrong("--step and --repeat must be at least 1, and --from must not be above --to.");
-  }
-  return FitCards(settings);
+  const std::string wrong = WrongWith(settings);
+  if (!wrong.empty()) return Wrong(wrong);
+  const auto installation = FindInstallation();
+  if (!installation.ok()) return Wrong(std::string(installation.status().message()));
+  const RunFolder folder(settings.keep);
+  if (!folder.ok()) return Wrong("cannot make a folder for the traces.");
+  return settings.once ? FitOnce(settings, installation->program, folder.path())
+                       : FitCards(settings, installation->program, folder.path());
 }
 
 }  // namespace vramstow

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,11 @@
 #include "tools/launch/run_logged.h"
 
 namespace vramstow {
+namespace {
+
+constexpr size_t kMostEnd = 64 * 1024;
+
+}  // namespace
 
 std::string EndOf(const std::string& path, size_t most) {
   std::ifstream file(path, std::ios::binary);
@@ -22,6 +28,25 @@ std::string EndOf(const std::string& path, size_t most) {
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
+}
+
+std::string LastLineOf(const std::string& path, size_t most) {
+  std::string text = "\n" + EndOf(path, kMostEnd);
+  const size_t summary = text.rfind("\nvramstow: REHEARSAL ");
+  if (summary != std::string::npos) text.resize(summary);
+  // What vramstow said is not what the command said.
+  size_t begin = text.rfind('\n');
+  while (begin != std::string::npos) {
+    const std::string line = text.substr(begin + 1);
+    if (line.find_first_not_of(" \t\r") != std::string::npos && !line.starts_with("vramstow: ")) {
+      return line.size() > most ? line.substr(line.size() - most) : line;
+    }
+    // A refusal before the command was started is all that there is.
+    if (line.starts_with("vramstow run: ")) return line.substr(sizeof("vramstow run: ") - 1);
+    text.resize(begin);
+    begin = text.rfind('\n');
+  }
+  return "it said nothing.";
 }
 
 absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
@@ -42,16 +67,19 @@ absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
   whole.insert(whole.end(), run_flags.begin(), run_flags.end());
   whole.push_back("--");
   whole.insert(whole.end(), command.begin(), command.end());
-  rehearsal.exit_status = RunLogged(whole, rehearsal.output);
+  rehearsal.exit_status = RunLogged(whole, rehearsal.output, Interrupt::kEndsCommand);
   if (rehearsal.exit_status < 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot start ", program, ": ", strerror(errno), "."));
   }
+  if (rehearsal.exit_status == 128 + SIGINT) return absl::CancelledError("interrupted.");
   auto inputs = AnalyzePaths({traces});
   if (!inputs.ok()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the command used no device memory (exit status ", rehearsal.exit_status,
-                     "): ", EndOf(rehearsal.output, 300)));
+        rehearsal.exit_status == 0
+            ? "the command used no device memory."
+            : absl::StrCat("the command failed with exit status ", rehearsal.exit_status,
+                           " before it used device memory: ", LastLineOf(rehearsal.output, 300)));
   }
   // Of several processes the one that took most counts; what any of them was refused does, too.
   uint64_t out_of_memory = 0;
@@ -61,6 +89,7 @@ absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
   const auto largest = std::ranges::max_element(inputs->analyses, {}, [](const Analysis& analysis) {
     return analysis.facts.peak.reserved_bytes;
   });
+  rehearsal.processes = inputs->analyses.size();
   rehearsal.facts = std::move(largest->facts);
   rehearsal.facts.counts.out_of_memory = out_of_memory;
   return rehearsal;

@@ -16,8 +16,9 @@ namespace vramstow {
 
 struct Rehearsal {
   int exit_status = 0;
-  Facts facts;
-  std::string output;  // the file with what the command said
+  Facts facts;             // of the process that took most; refusals are those of all
+  uint64_t processes = 0;  // that used device memory
+  std::string output;      // the file with what the command said
 };
 
 // `program` is vramstow itself; `folder` is made, and must not exist.
@@ -28,6 +29,8 @@ absl::StatusOr<Rehearsal> Rehearse(const std::string& program,
 
 // The last lines of a file, for a sentence: at most `most` bytes.
 std::string EndOf(const std::string& path, size_t most);
+// The last line in which the command itself said something, shortened to `most` bytes.
+std::string LastLineOf(const std::string& path, size_t most);
 
 }  // namespace vramstow
 

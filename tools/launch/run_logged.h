@@ -4,14 +4,23 @@
 #ifndef VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 #define VRAMSTOW_TOOLS_LAUNCH_RUN_LOGGED_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace vramstow {
 
-// The command's exit status, its output in `log`; 128 if a signal ended it, -1 if it cannot be
-// started (errno says why). The command is looked for on the path unless it has a slash.
-int RunLogged(const std::vector<std::string>& command, const std::string& log);
+// Whom Ctrl-C ends while the command runs.
+enum class Interrupt : uint8_t {
+  kEndsBoth,
+  kEndsCommand,  // so that the caller can clean up
+};
+
+// The command's exit status, its output in `log`; 128 and the number of the signal that ended it;
+// -1 if it cannot be started (errno says why). The command is looked for on the path unless it has
+// a slash.
+int RunLogged(const std::vector<std::string>& command, const std::string& log,
+              Interrupt interrupt = Interrupt::kEndsBoth);
 
 }  // namespace vramstow
 

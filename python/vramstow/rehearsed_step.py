@@ -1,0 +1,45 @@
+"""Runs the step of an estimate, in the process of its rehearsal. See estimates.py."""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from typing import Any
+
+# How multiprocessing, too, names the program's own file where another process imports it.
+_MAIN = "__mp_main__"
+
+is_running = False  # in this process
+
+
+def resolve(module: object, name: str) -> object:
+    """The object of this dotted name; an AttributeError says that there is none."""
+    found = module
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _find(target: dict[str, Any]) -> object:
+    if "file" in target:
+        return runpy.run_path(target["file"], run_name=_MAIN)[target["name"]]
+    if "main" in target:
+        return runpy.run_module(target["main"], run_name=_MAIN, alter_sys=True)[target["name"]]
+    return resolve(importlib.import_module(target["module"]), target["name"])
+
+
+def run(target: dict[str, Any]) -> None:
+    """Calls the function that `target` names, or runs its script."""
+    global is_running
+    is_running = True
+    # The caller's own order; what only this process has, comes behind it.
+    added = [entry for entry in sys.path if entry and entry not in target["path"]]
+    sys.path[:] = [*target["path"], *added]
+    if "script" in target:
+        sys.argv[:] = [target["script"], *target["arguments"]]
+        runpy.run_path(target["script"], run_name="__main__")
+        return
+    function = _find(target)
+    assert callable(function)
+    function()

@@ -1,0 +1,160 @@
+#include "tools/commands/fit_once.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/analysis/facts.h"
+#include "tools/analysis/progress.h"
+#include "tools/launch/rehearsal.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+// The most that a simulated card can have.
+constexpr char kMuchMemory[] = ",memory=1TiB";
+// Parts that no block belongs to.
+constexpr char kCached[] = "cached";
+constexpr char kContext[] = "context";
+
+absl::StatusOr<Rehearsal> Run(const std::string& card, const std::string& program,
+                              const std::vector<std::string>& command, const std::string& folder) {
+  Progress::OfProcess().Begin(absl::StrCat("rehearsal on ", card));
+  // Stacks tell what blocks are for.
+  return Rehearse(program, {"--simulate=" + card, "--stacks=sites"}, command, folder);
+}
+
+bool IsUsed(const DeviceFacts& device) {
+  return device.total_bytes.has_value() &&
+         (device.free_bytes_at_start.has_value() || device.peak_reserved_bytes > 0);
+}
+
+uint64_t ContextOf(const DeviceFacts& device) {
+  const uint64_t total = device.total_bytes.value_or(0);
+  return total - std::min(total, device.free_bytes_at_start.value_or(total));
+}
+
+// What the peak consists of, from a run that was not refused anything.
+void TakePeak(const Facts& facts, uint64_t capacity, CardEstimate* estimate) {
+  uint64_t context = 0;
+  int64_t spare = INT64_MAX;
+  estimate->devices = 0;
+  for (const DeviceFacts& device : facts.devices) {
+    if (!IsUsed(device)) continue;
+    ++estimate->devices;
+    context += ContextOf(device);
+    const uint64_t taken = device.peak_reserved_bytes + ContextOf(device);
+    spare = std::min(spare, static_cast<int64_t>(capacity) - static_cast<int64_t>(taken));
+  }
+  estimate->peak_bytes = facts.peak.reserved_bytes + context;
+  if (estimate->devices > 0) estimate->spare_bytes = spare;
+  uint64_t in_blocks = 0;
+  for (const CategoryFacts& category : facts.by_category) {
+    if (category.at_peak.bytes == 0) continue;
+    estimate->parts.push_back({category.name, category.at_peak.bytes});
+    in_blocks += category.at_peak.bytes;
+  }
+  std::ranges::stable_sort(estimate->parts, std::ranges::greater(), &CardEstimate::Part::bytes);
+  const uint64_t cached =
+      facts.peak.reserved_bytes - std::min(facts.peak.reserved_bytes, in_blocks);
+  if (cached > 0) estimate->parts.push_back({kCached, cached});
+  estimate->parts.push_back({kContext, context});
+}
+
+absl::Status FailedFor(const Rehearsal& rehearsal, const std::string& card) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("on ", card, " the command failed with exit status ", rehearsal.exit_status,
+                   ", and not for want of memory: ", Printable(LastLineOf(rehearsal.output, 300))));
+}
+
+}  // namespace
+
+absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
+                                        const std::vector<std::string>& command,
+                                        const std::string& folder) {
+  auto rehearsal = Run(card, program, command, folder);
+  if (!rehearsal.ok()) return rehearsal.status();
+  CardEstimate estimate;
+  estimate.card = card;
+  estimate.processes = rehearsal->processes;
+  estimate.out_of_memory = rehearsal->facts.counts.out_of_memory;
+  estimate.fits = rehearsal->exit_status == 0;
+  for (const DeviceFacts& device : rehearsal->facts.devices) {
+    if (device.total_bytes.value_or(0) <= estimate.total_bytes) continue;
+    estimate.total_bytes = *device.total_bytes;
+    estimate.name = device.name;
+  }
+  if (estimate.fits) {
+    TakePeak(rehearsal->facts, estimate.total_bytes, &estimate);
+    return estimate;
+  }
+  if (estimate.out_of_memory == 0) return FailedFor(*rehearsal, card);
+  const auto roomy = Run(card + kMuchMemory, program, command, folder + "-roomy");
+  if (!roomy.ok()) return roomy.status();
+  if (roomy->exit_status == 0) {
+    TakePeak(roomy->facts, estimate.total_bytes, &estimate);
+  } else if (roomy->facts.counts.out_of_memory == 0) {
+    return FailedFor(*roomy, card + kMuchMemory);
+  }
+  return estimate;
+}
+
+std::string TextOf(const CardEstimate& estimate) {
+  std::string text = absl::StrCat(Printable(estimate.card), " (", Printable(estimate.name), ")\n");
+  if (!estimate.peak_bytes.has_value()) {
+    return absl::StrCat(text, "  does not fit, nor into 1 TiB\n");
+  }
+  const int64_t spare = estimate.spare_bytes.value_or(0);
+  const std::string where = estimate.devices > 1 ? " on the fullest card" : "";
+  if (estimate.fits) {
+    absl::StrAppendFormat(&text, "  fits: %s at the peak, %s of %s to spare%s\n",
+                          Bytes(*estimate.peak_bytes),
+                          Bytes(static_cast<uint64_t>(std::max<int64_t>(spare, 0))),
+                          Bytes(estimate.total_bytes), where);
+    if (estimate.out_of_memory > 0) {
+      absl::StrAppendFormat(&text, "  it was refused memory %s, and went on\n",
+                            Counted(estimate.out_of_memory, "time"));
+    }
+  } else {
+    absl::StrAppendFormat(&text, "  does not fit: %s at the peak with enough memory",
+                          Bytes(*estimate.peak_bytes));
+    if (spare < 0) {
+      absl::StrAppendFormat(&text, ", %s more than %s%s", Bytes(static_cast<uint64_t>(-spare)),
+                            Bytes(estimate.total_bytes), where);
+    } else {
+      absl::StrAppendFormat(&text, "; of %s the rest is fragmented, or another process has it",
+                            Bytes(estimate.total_bytes));
+    }
+    text += '\n';
+  }
+  for (const CardEstimate::Part& part : estimate.parts) {
+    absl::StrAppendFormat(&text, "  %10s  %s\n", Bytes(part.bytes), Printable(part.name));
+  }
+  if (estimate.processes > 1) {
+    absl::StrAppendFormat(&text, "  of %d processes, this is the one that took most\n",
+                          estimate.processes);
+  }
+  return text;
+}
+
+JsonValue JsonOf(const CardEstimate& estimate) {
+  JsonValue parts = JsonValue::Object();
+  for (const CardEstimate::Part& part : estimate.parts) parts[part.name] = part.bytes;
+  JsonValue json = JsonValue::Object({{"card", estimate.card},
+                                      {"name", estimate.name},
+                                      {"total_bytes", estimate.total_bytes},
+                                      {"fits", estimate.fits},
+                                      {"peak_bytes", nullptr},
+                                      {"spare_bytes", nullptr},
+                                      {"out_of_memory", estimate.out_of_memory},
+                                      {"processes", estimate.processes},
+                                      {"devices", estimate.devices},
+                                      {"parts", std::move(parts)}});
+  if (estimate.peak_bytes.has_value()) json["peak_bytes"] = *estimate.peak_bytes;
+  if (estimate.spare_bytes.has_value()) json["spare_bytes"] = *estimate.spare_bytes;
+  return json;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,54 @@
+// FitOnce: rehearses a command once on a card: whether it fits, its peak, and what that consists
+// of.
+//
+// Idea: the peak is what the card has to give: the memory that is reserved when most of it is, and
+// the context. Its parts add up to it: what the blocks are for, what is reserved without being in
+// one, the context. A command that runs out of memory is rehearsed again on the same card with more
+// of it, because that tells what it lacks.
+//
+// Ownership: copies. Threads: one at a time. Errors: one sentence where the command fails for
+// another reason than memory, or uses no device memory. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_
+#define VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/json/json_value.h"
+
+namespace vramstow {
+
+struct CardEstimate {
+  struct Part {
+    std::string name;
+    uint64_t bytes = 0;
+  };
+
+  std::string card;  // as it was asked for
+  std::string name;  // the card's own
+  uint64_t total_bytes = 0;
+  bool fits = false;
+  uint64_t out_of_memory = 0;  // how often; more than 0 also where the command went on
+  uint64_t processes = 1;      // the numbers are of the one that took most
+  uint64_t devices = 1;        // that it used; the numbers are their sum
+  // None: not even the largest card that can be simulated is enough.
+  std::optional<uint64_t> peak_bytes;
+  std::vector<Part> parts;  // of the peak: the largest first, then cached and context
+  // Of the fullest device: total less peak; negative: what it lacks.
+  std::optional<int64_t> spare_bytes;
+};
+
+// `folder` is for traces and output, and must not exist.
+absl::StatusOr<CardEstimate> EstimateOn(const std::string& card, const std::string& program,
+                                        const std::vector<std::string>& command,
+                                        const std::string& folder);
+
+std::string TextOf(const CardEstimate& estimate);
+JsonValue JsonOf(const CardEstimate& estimate);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_FIT_ONCE_H_

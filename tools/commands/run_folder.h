@@ -1,0 +1,40 @@
+// RunFolder: where rehearsals and their traces lie while a command looks at them.
+//
+// Ownership: it goes away with this, unless it is to be kept. Threads: one at a time. Errors: ok().
+// Units: none.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
+#define VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace vramstow {
+
+class RunFolder {
+ public:
+  explicit RunFolder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
+    if (is_kept_) return;
+    path_ = (std::filesystem::temp_directory_path() / "vramstow-XXXXXX").string();
+    is_made_ = mkdtemp(path_.data()) != nullptr;
+  }
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  ~RunFolder() {
+    std::error_code ignored;
+    if (is_made_) std::filesystem::remove_all(path_, ignored);
+  }
+
+  bool ok() const { return is_made_ || is_kept_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const bool is_kept_;
+  bool is_made_ = false;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_RUN_FOLDER_H_
