@@ -13,6 +13,13 @@ constexpr uint16_t kMachineCuda = 190;      // EM_CUDA of the ELF registry
 constexpr unsigned char kKernelEntry = 16;  // in st_other: a function that can be launched
 constexpr size_t kSectionsMax = 1u << 20;
 
+// Where e_flags has the architecture: in the low byte up to the eighth version of the ABI (sm_90),
+// in the second one from there on.
+constexpr unsigned char kNewerAbi = 8;
+constexpr uint32_t kArchitectureMask = 0xff;
+constexpr unsigned kNewerShift = 8;
+constexpr uint32_t kOldestArchitecture = 20;
+
 // Attributes in .nv.info.KERNEL that matter here.
 constexpr uint8_t kMaxThreads = 0x05;
 constexpr uint8_t kRequiredThreads = 0x10;
@@ -35,6 +42,7 @@ class Cubin {
         header.e_shnum > kSectionsMax || header.e_shstrndx >= header.e_shnum) {
       return false;
     }
+    image->architecture.number = ArchitectureOf(header);
     sections_.resize(header.e_shnum);
     if (!bytes_.Read(header.e_shoff, sections_.data(), sections_.size() * sizeof(Elf64_Shdr)) ||
         !ReadSection(sections_[header.e_shstrndx], &names_)) {
@@ -58,6 +66,16 @@ class Cubin {
   }
 
  private:
+  // Files of the newer ABI have been seen with the older layout; an architecture tells itself by
+  // its number.
+  static uint32_t ArchitectureOf(const Elf64_Ehdr& header) {
+    const uint32_t low = header.e_flags & kArchitectureMask;
+    const uint32_t high = header.e_flags >> kNewerShift & kArchitectureMask;
+    const bool newer = header.e_ident[EI_ABIVERSION] >= kNewerAbi;
+    const uint32_t number = newer || low < kOldestArchitecture ? high : low;
+    return number < kOldestArchitecture ? 0 : number;
+  }
+
   bool ReadSection(const Elf64_Shdr& section, std::vector<char>* to) const {
     if (section.sh_type == SHT_NOBITS) return false;
     return bytes_.Read(section.sh_offset, section.sh_size, to);

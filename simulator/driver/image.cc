@@ -27,47 +27,104 @@ struct FatBinaryMember {
   uint16_t version;
   uint32_t header_bytes;
   uint64_t bytes;
+  uint32_t other[3];
+  uint32_t architecture;  // 90
 };
 constexpr uint16_t kPtxMember = 1;
 constexpr uint16_t kCubinMember = 2;
+constexpr size_t kLeastMember = 16;  // the fields up to `bytes`
 
-// What is common to all images in one: kernels and variables of each.
-void Merge(const Image& from, Image* to) {
-  to->kernels.insert(from.kernels.begin(), from.kernels.end());
-  to->variables.insert(from.variables.begin(), from.variables.end());
+// PTX by itself, or as a member of a fat binary that has nothing better.
+ImageError JudgePtx(const Image& image, const ImageTarget& target) {
+  if (!target.Knows(image.ptx_version)) return ImageError::kUnsupportedPtx;
+  return target.Compiles(image.architecture) ? ImageError::kNone : ImageError::kInvalidPtx;
 }
 
-// The members are the same program for several cards: one that can be read says what there is in
-// all. Without one (they are compressed) nothing is known.
-ImageError ParseFatBinary(const ImageBytes& bytes, Image* image) {
-  FatBinaryHeader header = {};
-  if (!bytes.Read(0, &header) || header.header_bytes < sizeof(header) ||
-      header.member_bytes > bytes.size()) {
-    return ImageError::kInvalidImage;
-  }
-  const uint64_t end = header.header_bytes + header.member_bytes;
-  for (uint64_t at = header.header_bytes; at + sizeof(FatBinaryMember) <= end;) {
-    FatBinaryMember member = {};
-    if (!bytes.Read(at, &member) || member.header_bytes < sizeof(member) ||
-        member.header_bytes > end - at || member.bytes > end - at - member.header_bytes) {
+ImageError JudgeCubin(const Image& image, const ImageTarget& target) {
+  return target.Runs(image.architecture) ? ImageError::kNone : ImageError::kNoBinary;
+}
+
+// The members of a fat binary are the same program for several cards.
+class FatBinary {
+ public:
+  FatBinary(const ImageBytes& bytes, const ImageTarget& target) : bytes_(bytes), target_(target) {}
+
+  ImageError Parse(Image* image) {
+    FatBinaryHeader header = {};
+    if (!bytes_.Read(0, &header) || header.header_bytes < sizeof(header) ||
+        header.member_bytes > bytes_.size()) {
       return ImageError::kInvalidImage;
     }
-    const ImageBytes part = bytes.Part(at + member.header_bytes, member.bytes);
-    Image parsed;
+    const uint64_t end = header.header_bytes + header.member_bytes;
+    for (uint64_t at = header.header_bytes; at + kLeastMember <= end;) {
+      FatBinaryMember member = {};
+      if (!bytes_.Read(at, &member, kLeastMember) || member.header_bytes < kLeastMember ||
+          member.header_bytes > end - at || member.bytes > end - at - member.header_bytes) {
+        return ImageError::kInvalidImage;
+      }
+      if (member.header_bytes >= sizeof(member) && !bytes_.Read(at, &member)) {
+        return ImageError::kInvalidImage;
+      }
+      Look(member, bytes_.Part(at + member.header_bytes, member.bytes));
+      at += member.header_bytes + member.bytes;
+    }
+    return Choose(image);
+  }
+
+ private:
+  // One that can be read says what there is in all; of those the chosen one is asked first.
+  void Look(const FatBinaryMember& member, const ImageBytes& part) {
+    Image read;
     std::string text;
-    const bool cubin = member.kind == kCubinMember && IsElf(part) &&
-                       ParseCubin(part, &parsed) == ImageError::kNone;
-    const bool ptx = member.kind == kPtxMember && part.ReadText(0, kPtxMax, &text) &&
-                     ParsePtx(text, &parsed) == ImageError::kNone;
-    if (cubin || ptx) {
-      Merge(parsed, image);
+    if (member.kind == kCubinMember) {
+      if (IsElf(part)) ParseCubin(part, &read);
+      read.is_code = true;
+    } else if (member.kind == kPtxMember) {
+      if (part.ReadText(0, kPtxMax, &text)) ParsePtx(text, &read);
+    } else {
+      return;  // code for link-time optimisation and the like: nothing that can be launched
+    }
+    ++members_;
+    if (member.architecture != 0) read.architecture.number = member.architecture;
+    const ImageError error = read.is_code ? JudgeCubin(read, target_) : JudgePtx(read, target_);
+    if (read.complete && !read.is_code && ptx_.empty()) ptx_ = std::move(text);
+    if (read.complete) readable_.push_back(read);
+    if (error == ImageError::kUnsupportedPtx) unsupported_ = true;
+    if (error != ImageError::kNone) return;
+    if (!has_chosen_ || IsBetter(read, chosen_)) chosen_ = std::move(read);
+    has_chosen_ = true;
+  }
+
+  // Machine code before PTX; then what is closest to the card.
+  static bool IsBetter(const Image& a, const Image& b) {
+    if (a.is_code != b.is_code) return a.is_code;
+    return a.architecture.number > b.architecture.number;
+  }
+
+  ImageError Choose(Image* image) {
+    if (members_ > 0 && !has_chosen_) {
+      return unsupported_ ? ImageError::kUnsupportedPtx : ImageError::kNoBinary;
+    }
+    *image = std::move(chosen_);
+    image->ptx = std::move(ptx_);
+    if (image->complete) return ImageError::kNone;
+    for (const Image& other : readable_) {
+      image->kernels.insert(other.kernels.begin(), other.kernels.end());
+      image->variables.insert(other.variables.begin(), other.variables.end());
       image->complete = true;
     }
-    if (ptx && image->ptx.empty()) image->ptx = std::move(text);
-    at += member.header_bytes + member.bytes;
+    return ImageError::kNone;
   }
-  return ImageError::kNone;
-}
+
+  const ImageBytes& bytes_;
+  const ImageTarget& target_;
+  size_t members_ = 0;  // that could be launched on some card
+  bool has_chosen_ = false;
+  bool unsupported_ = false;
+  Image chosen_;
+  std::string ptx_;
+  std::vector<Image> readable_;
+};
 
 // The end of a cubin whose size nobody said: its section headers come last or are followed by
 // sections, and its program headers may follow.
@@ -88,7 +145,7 @@ bool ReadImageFile(const char* path, std::vector<char>* bytes) {
   return true;
 }
 
-ImageError ParseImage(const void* start, size_t size, Image* image) {
+ImageError ParseImage(const void* start, size_t size, const ImageTarget& target, Image* image) {
   *image = Image();
   ImageBytes bytes(start, Unbounded(size));
   uint32_t magic = 0;
@@ -100,8 +157,12 @@ ImageError ParseImage(const void* start, size_t size, Image* image) {
     magic = 0;
     bytes.Read(0, &magic);
   }
-  if (magic == kFatBinaryMagic) return ParseFatBinary(bytes, image);
-  if (IsElf(bytes)) return ParseCubin(bytes, image);
+  if (magic == kFatBinaryMagic) return FatBinary(bytes, target).Parse(image);
+  if (IsElf(bytes)) {
+    const ImageError error = ParseCubin(bytes, image);
+    image->is_code = true;
+    return error == ImageError::kNone ? JudgeCubin(*image, target) : error;
+  }
   // Text, if anything.
   std::string text;
   if (!bytes.ReadText(0, kPtxMax, &text)) return ImageError::kInvalidImage;
@@ -111,8 +172,9 @@ ImageError ParseImage(const void* start, size_t size, Image* image) {
     return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r');
   });
   const ImageError error = is_text ? ParsePtx(text, image) : ImageError::kInvalidImage;
-  if (error == ImageError::kNone) image->ptx = std::move(text);
-  return error;
+  if (error != ImageError::kNone) return error;
+  image->ptx = std::move(text);
+  return JudgePtx(*image, target);
 }
 
 }  // namespace vramstow::simulator

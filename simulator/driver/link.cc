@@ -13,6 +13,7 @@
 #include "simulator/driver/call.h"
 #include "simulator/driver/image.h"
 #include "simulator/driver/image_bytes.h"
+#include "simulator/driver/module.h"
 #include "simulator/driver/ptx.h"
 
 using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): the C ABI is global
@@ -42,18 +43,25 @@ void Say(const Link& link, const std::string& text) {
   snprintf(link.error_log, link.error_log_bytes, "%s", text.c_str());
 }
 
-CUresult Join(Link* link, const void* data, size_t size, const char* name) {
+CUresult Join(const ImageTarget& target, Link* link, const void* data, size_t size,
+              const char* name) {
   Image input;
   const std::string what = name == nullptr ? "an input" : name;
-  switch (ParseImage(data, size, &input)) {
+  switch (ParseImage(data, size, target, &input)) {
     case ImageError::kNone:
       break;
     case ImageError::kInvalidImage:
       Say(*link, what + " is neither PTX nor an image");
       return CUDA_ERROR_INVALID_IMAGE;
     case ImageError::kInvalidPtx:
-      Say(*link, what + " is not valid PTX");
+      Say(*link, what + " is not valid PTX, or for a newer card");
       return CUDA_ERROR_INVALID_PTX;
+    case ImageError::kNoBinary:
+      Say(*link, what + " has no code for this card");
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case ImageError::kUnsupportedPtx:
+      Say(*link, what + " is PTX of a version that is newer than the driver");
+      return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
   for (const auto& [kernel, description] : input.kernels) {
     if (!link->kernels.insert(kernel).second) {
@@ -74,8 +82,8 @@ CUresult Join(Link* link, const void* data, size_t size, const char* name) {
   return CUDA_SUCCESS;
 }
 
-CUresult AddInput(Link* link, CUjitInputType type, const void* data, size_t size,
-                  const char* name) {
+CUresult AddInput(const ImageTarget& target, Link* link, CUjitInputType type, const void* data,
+                  size_t size, const char* name) {
   if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   switch (type) {
@@ -84,11 +92,11 @@ CUresult AddInput(Link* link, CUjitInputType type, const void* data, size_t size
       std::vector<char> text;
       if (!ImageBytes(data, size).Read(0, size, &text)) return CUDA_ERROR_INVALID_VALUE;
       text.push_back('\0');
-      return Join(link, text.data(), text.size(), name);
+      return Join(target, link, text.data(), text.size(), name);
     }
     case CU_JIT_INPUT_CUBIN:
     case CU_JIT_INPUT_FATBINARY:
-      return Join(link, data, size, name);
+      return Join(target, link, data, size, name);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
     case CU_JIT_INPUT_NVVM:
@@ -125,7 +133,8 @@ void Write(const std::string& name, const KernelImage& kernel, std::string* text
 }
 
 std::string WriteImage(const Card& card, const Image& image) {
-  std::string text = ".version 8.0\n.target sm_" + std::to_string(card.major * 10 + card.minor) +
+  // A version that every driver knows: nothing newer is written here.
+  std::string text = ".version 7.0\n.target sm_" + std::to_string(card.major * 10 + card.minor) +
                      "\n.address_size 64\n";
   for (const auto& [name, bytes] : image.variables) {
     text += ".visible .global .b8 " + name + "[" + std::to_string(bytes) + "];\n";
@@ -172,8 +181,9 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, si
                           const char* name, unsigned int count, CUjit_option* options,
                           void** values) {
   (void)count, (void)options, (void)values;
-  return Serve("cuLinkAddData", Needs::kContext,
-               [&](Call&) { return AddInput(Links().Find(state), type, data, size, name); });
+  return Serve("cuLinkAddData", Needs::kContext, [&](Call& call) {
+    return AddInput(TargetOf(call.machine()), Links().Find(state), type, data, size, name);
+  });
 }
 
 CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t size,
@@ -184,11 +194,12 @@ CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_
 CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path,
                           unsigned int count, CUjit_option* options, void** values) {
   (void)count, (void)options, (void)values;
-  return Serve("cuLinkAddFile", Needs::kContext, [&](Call&) -> CUresult {
+  return Serve("cuLinkAddFile", Needs::kContext, [&](Call& call) -> CUresult {
     if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
     std::vector<char> bytes;
     if (!ReadImageFile(path, &bytes)) return CUDA_ERROR_FILE_NOT_FOUND;
-    return AddInput(Links().Find(state), type, bytes.data(), bytes.size(), path);
+    return AddInput(TargetOf(call.machine()), Links().Find(state), type, bytes.data(), bytes.size(),
+                    path);
   });
 }
 

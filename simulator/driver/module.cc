@@ -20,12 +20,19 @@ Tables& GlobalTables() {
   return *tables;
 }
 
-void SetDefaultAttributes(const Card& card, Function* function) {
+// What of the image the card chose: its own machine code, or PTX that is compiled for it.
+void SetVersions(const Card& card, const Image& image, Function* function) {
+  const auto own = card.major * 10 + card.minor;
+  const auto chosen = static_cast<int>(image.architecture.number);
+  function->attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = chosen == 0 ? own : chosen;
+  function->attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] =
+      chosen == 0 || !image.is_code ? own : chosen;
+}
+
+void SetDefaultAttributes(Function* function) {
   int* attributes = function->attributes;
   attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024;
   attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = 32;
-  attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = card.major * 10 + card.minor;
-  attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] = card.major * 10 + card.minor;
   attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 49152;
   attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1;
 }
@@ -40,15 +47,29 @@ CUresult ResultOf(ImageError error) {
       return CUDA_ERROR_INVALID_IMAGE;
     case ImageError::kInvalidPtx:
       return CUDA_ERROR_INVALID_PTX;
+    case ImageError::kNoBinary:
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case ImageError::kUnsupportedPtx:
+      return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
   return CUDA_ERROR_INVALID_IMAGE;
 }
+
+}  // namespace
+
+ImageTarget TargetOf(const Machine& machine) {
+  const Card& card = machine.card();
+  return {static_cast<uint32_t>(card.major * 10 + card.minor), machine.spec().cuda_version};
+}
+
+namespace {
 
 // `size` SIZE_MAX: not known.
 CUresult Load(Call& call, const void* image, size_t size, bool library, void** handle) {
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto program = std::make_unique<Program>();
-  const CUresult result = ResultOf(ParseImage(image, size, &program->image));
+  const CUresult result =
+      ResultOf(ParseImage(image, size, TargetOf(call.machine()), &program->image));
   if (result != CUDA_SUCCESS) return result;
   program->library = library;
   program->emulated = EmulateProgram(image);
@@ -71,7 +92,8 @@ Function* MakeFunction(Call& call, Program* program, const std::string& name) {
   auto made = std::make_unique<Function>();
   made->name = name;
   made->program = program;
-  SetDefaultAttributes(call.machine().card(), made.get());
+  SetDefaultAttributes(made.get());
+  SetVersions(call.machine().card(), program->image, made.get());
   const auto known = program->image.kernels.find(name);
   if (known != program->image.kernels.end()) made->SetKnown(known->second);
   found = GlobalTables().functions.Add(std::move(made));

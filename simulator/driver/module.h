@@ -64,6 +64,8 @@ struct Launch {
   void** extra = nullptr;
 };
 
+// Which images the cards can run; they are all alike.
+ImageTarget TargetOf(const Machine& machine);
 Function* FindFunctionHandle(const void* handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);

@@ -1,5 +1,7 @@
 #include "simulator/driver/ptx.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -91,6 +93,28 @@ bool ParseEntry(Tokens* tokens, const SharedVariables& shared, Image* image) {
   return false;
 }
 
+// ".version 8.0": 80; the newest of several counts.
+void ParseVersion(Tokens* tokens, Image* image) {
+  const std::string text(tokens->token());
+  char* end = nullptr;
+  const unsigned long major = strtoul(text.c_str(), &end, 10);
+  const unsigned long minor = *end == '.' ? strtoul(end + 1, nullptr, 10) : 0;
+  if (major > 999 || minor > 9) return;
+  image->ptx_version = std::max(image->ptx_version, static_cast<uint32_t>(major * 10 + minor));
+  tokens->Next();
+}
+
+// ".target sm_90a": the highest of several counts.
+void ParseTarget(Tokens* tokens, Image* image) {
+  const std::string text(tokens->token());
+  if (!text.starts_with("sm_")) return;
+  char* end = nullptr;
+  const unsigned long number = strtoul(text.c_str() + 3, &end, 10);
+  if (number > 9999 || number < image->architecture.number) return;
+  image->architecture = {static_cast<uint32_t>(number), *end};
+  tokens->Next();
+}
+
 }  // namespace
 
 ImageError ParsePtx(std::string_view text, Image* image) {
@@ -98,9 +122,13 @@ ImageError ParsePtx(std::string_view text, Image* image) {
   Tokens tokens(text);
   SharedVariables shared;
   uint64_t const_bytes = 0;
-  if (!tokens.Take(".version")) return ImageError::kInvalidPtx;
+  if (tokens.token() != ".version") return ImageError::kInvalidPtx;
   while (!tokens.ended()) {
-    if (tokens.Take(".entry")) {
+    if (tokens.Take(".version")) {
+      ParseVersion(&tokens, &parsed);
+    } else if (tokens.Take(".target")) {
+      ParseTarget(&tokens, &parsed);
+    } else if (tokens.Take(".entry")) {
       if (!ParseEntry(&tokens, shared, &parsed)) return ImageError::kInvalidPtx;
     } else if (tokens.token() == ".global" || tokens.token() == ".const") {
       const bool constant = tokens.token() == ".const";

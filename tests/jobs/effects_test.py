@@ -199,3 +199,39 @@ for _ in range(3):
 print(x.sum().item())
 """
     assert rehearse(python, "-c", program).out == "24.0\n"
+
+
+def test_a_card_runs_the_code_that_it_would_choose(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    """A wheel without code for 8.9 runs that for 8.6, and kernels are asked for which they are."""
+    program = tmp_path / "sort.py"
+    program.write_text("""
+import torch
+x = torch.arange(5000, 0, -1, device="cuda", dtype=torch.float32)
+assert x.sort().values[0] == 1 and x.cumsum(0)[-1] > 0
+assert x.topk(3).values.tolist() == [5000, 4999, 4998]
+assert (x > 10).nonzero().shape == (4990, 1) and x.unique().shape == (5000,)
+print("done")
+""")
+    job = rehearse(python, program, card="rtx4090")
+    assert (job.status, job.out) == (0, "done\n"), job.err[-4000:]
+
+
+def test_a_card_that_the_wheel_has_no_code_for_is_told_so(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "fill.py"
+    program.write_text("""
+import torch
+oldest = min(int(name[3:].rstrip("af")) for name in torch.cuda.get_arch_list() if "sm_" in name)
+if oldest <= 70:
+    print("has code")
+torch.ones(5, device="cuda")
+""")
+    job = rehearse(python, program, card="v100")
+    if job.out == "has code\n":
+        assert job.status == 0, job.err[-4000:]
+        pytest.skip("this wheel has code for the card")
+    assert job.status != 0
+    assert "no kernel image is available for execution on the device" in job.err, job.err[-4000:]

@@ -73,7 +73,11 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
     if (kernel == nullptr) {
       return cudaErrorInvalidDeviceFunction;
     }
-    return LaunchKernel(driver, kernel, grid, block, arguments, shared_bytes, stream);
+    CUkernel found = kernel;
+    if (MayMissImages()) {
+      if (cudaError_t error = FindKernel(kernel, &found); error != cudaSuccess) return error;
+    }
+    return LaunchKernel(driver, found, grid, block, arguments, shared_bytes, stream);
   });
 }
 

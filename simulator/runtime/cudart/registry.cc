@@ -1,6 +1,7 @@
 #include "simulator/runtime/cudart/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -247,6 +248,13 @@ cudaError_t FindKernel(const void* function, CUkernel* kernel) {
   *kernel = place->kernel;
   return cudaSuccess;
 }
+
+namespace {
+std::atomic<bool> may_miss_images{false};
+}  // namespace
+
+void NoteMissingImage() { may_miss_images.store(true, std::memory_order_relaxed); }
+bool MayMissImages() { return may_miss_images.load(std::memory_order_relaxed); }
 
 void RememberKernel(CUkernel kernel) {
   Registry& registry = TheRegistry();

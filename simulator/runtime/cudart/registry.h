@@ -33,6 +33,10 @@ cudaError_t InitialiseManaged(FatBinary* binary);
 // The kernel of a host function that was registered, or `function` itself if it is a kernel handle
 // that this library gave out. cudaErrorInvalidDeviceFunction otherwise. Needs the driver.
 cudaError_t FindKernel(const void* function, CUkernel* kernel);
+// From now on a handle may be the host function of a kernel that has no image for this card;
+// MayMissImages says whether that is so. FindKernel tells such handles from others.
+void NoteMissingImage();
+bool MayMissImages();
 // Lets FindKernel know a handle that was got on another way (from a library, by name).
 void RememberKernel(CUkernel kernel);
 

@@ -166,5 +166,31 @@ TEST_F(LinkTest, MulticastIsSupportedWhereTheAttributeSaysSo) {
   EXPECT_EQ(supported != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED, result);
 }
 
+TEST_F(LinkTest, AFunctionSaysForWhichCardItsPtxIsAndForWhichItWasCompiled) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_OK(driver_.cuModuleLoadData(&module, kFirst));
+  ASSERT_OK(driver_.cuModuleGetFunction(&function, module, "first"));
+  int value = 0;
+  EXPECT_OK(driver_.cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function));
+  EXPECT_EQ(70, value);
+  int major = 0;
+  int minor = 0;
+  ASSERT_OK(driver_.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+  ASSERT_OK(driver_.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+  EXPECT_OK(driver_.cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function));
+  EXPECT_EQ(major * 10 + minor, value);
+  EXPECT_OK(driver_.cuModuleUnload(module));
+}
+
+TEST_F(LinkTest, PtxThatTheDriverCannotCompileIsRefused) {
+  CUmodule module = nullptr;
+  const std::string newer = std::string(kSecond).replace(9, 3, "99.0");
+  EXPECT_CUDA(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, driver_.cuModuleLoadData(&module, newer.c_str()));
+  EXPECT_CUDA(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Add(newer.c_str()));
+  const std::string other = std::string(kSecond).replace(9, 18, "9.0\n.target sm_999");
+  EXPECT_CUDA(CUDA_ERROR_INVALID_PTX, driver_.cuModuleLoadData(&module, other.c_str()));
+}
+
 }  // namespace
 }  // namespace vramstow::simulator
