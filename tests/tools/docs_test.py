@@ -59,7 +59,14 @@ def test_the_commands_pages_name_every_flag() -> None:
         ).stdout
         pages = "".join(
             (ROOT / "docs" / name).read_text()
-            for name in ("run.md", "analyze.md", "report.md", "check.md", "configuration.md")
+            for name in (
+                "run.md",
+                "analyze.md",
+                "report.md",
+                "check.md",
+                "configuration.md",
+                "export.md",
+            )
         )
         options = [line for line in text.splitlines() if line.startswith("  -")]
         for flag in re.findall(r"(?<![\w-])--[a-z-]+", " ".join(line[:28] for line in options)):
