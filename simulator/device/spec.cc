@@ -188,7 +188,7 @@ constexpr OptionParser kOptions[] = {
      }},
     {"ptx", nullptr, "a number of instructions such as 64M or 2G, or 0",
      "kernels whose image has them as PTX are run, up to this many instructions of all threads in "
-     "a launch, and 64 times as many in all; default 64M",
+     "a launch, and 16 times as many in all; default 64M",
      [](std::string_view value, Spec* spec) {
        return !value.ends_with("FLOP") && ParseOperations(value, &spec->ptx_steps);
      }},

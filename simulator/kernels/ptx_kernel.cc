@@ -15,7 +15,10 @@ namespace {
 
 // A launch may take this many steps even when all together have taken theirs.
 constexpr uint64_t kStepsAlways = 1ull << 20;
-constexpr uint64_t kLaunchesInAllowance = 64;
+constexpr uint64_t kLaunchesInAllowance = 16;
+// A launch would be stopped halfway where its threads, of which each does at least this part of the
+// routine's instructions, do more than it may: then it is not begun.
+constexpr uint64_t kLeastPart = 2;
 
 // Of all launches. Guarded by the driver's lock.
 uint64_t* SpentSteps() {
@@ -58,9 +61,12 @@ class PtxKernel : public Work {
   void Run(uint64_t /*time_ns*/) override {
     if (context_->sticky != CUDA_SUCCESS) return;
     if (!complete_) return NoteIdleLaunch(*state_, name_, " (arguments not as expected)");
-    GridMemory memory(state_, context_);
     launch_.static_shared = code_->shared_bytes();
     launch_.steps = StepsAllowed(state_->machine->spec());
+    if (LeastSteps() > launch_.steps) {
+      return NoteIdleLaunch(*state_, name_, ReasonOf(ptx::Ending::kTooLong));
+    }
+    GridMemory memory(state_, context_);
     uint64_t steps = 0;
     const ptx::Ending ending = ptx::Run(launch_, &memory, &steps);
     *SpentSteps() += steps;
@@ -70,6 +76,12 @@ class PtxKernel : public Work {
   uint64_t DurationNs() const override { return state_->machine->spec().kernel_time_ns; }
 
  private:
+  unsigned __int128 LeastSteps() const {
+    unsigned __int128 threads = 1;
+    for (int k = 0; k < 3; ++k) threads *= uint64_t{launch_.grid[k]} * launch_.block[k];
+    return threads * (launch_.entry->code.size() / kLeastPart);
+  }
+
   void Conclude(ptx::Ending ending, GridMemory* memory) {
     const CUresult error = ErrorOf(ending);
     if (error != CUDA_SUCCESS && memory->origin() == nullptr) {
@@ -103,7 +115,7 @@ class PtxKernel : public Work {
   static const char* ReasonOf(ptx::Ending ending) {
     switch (ending) {
       case ptx::Ending::kTooLong:
-        return " (stopped: more instructions than ptx= allows)";
+        return " (more instructions than ptx= allows)";
       case ptx::Ending::kTooLarge:
         return " (its threads need too much memory of this machine)";
       case ptx::Ending::kStuck:

@@ -1,4 +1,5 @@
-// mov, ld, st, cvta, isspacep, and what only hints.
+// mov, ld, st, cvta, isspacep, copies to shared memory, and what only hints.
+#include <algorithm>
 #include <cstring>
 
 #include "simulator/kernels/ptx/handlers.h"
@@ -6,6 +7,8 @@
 
 namespace vramstow::simulator::ptx {
 namespace {
+
+bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
 
 bool Move(const Instruction& i, Thread& thread) {
   thread.Set<uint64_t>(i.out, thread.Get<uint64_t>(i.in[0]));
@@ -129,12 +132,22 @@ void TakeOrder(Selection* s) {
 
 size_t TakeCount(Selection* s) {
   if (s->Take("v2")) return 2;
+  if (s->Take("v8")) return 8;
   return s->Take("v4") ? 4 : 1;
+}
+
+// What a cache is to do, as createpolicy said it: one operand more, which changes nothing here.
+bool TakePolicy(Selection* s) {
+  if (!s->Take("L2::cache_hint")) return true;
+  if (s->operands.empty() || s->operands.back().operand.kind != Operand::kRegister) return false;
+  s->operands.pop_back();
+  return true;
 }
 
 bool SelectLoad(Selection* s) {
   TakeOrder(s);
   s->Take("nc");
+  if (!TakePolicy(s)) return false;
   s->instruction.space = s->TakeSpace();
   const size_t count = TakeCount(s);
   const Type type = s->TakeType();
@@ -144,11 +157,70 @@ bool SelectLoad(Selection* s) {
 
 bool SelectStore(Selection* s) {
   TakeOrder(s);
+  if (!TakePolicy(s)) return false;
   s->instruction.space = s->TakeSpace();
   const size_t count = TakeCount(s);
   const Type type = s->TakeType();
   return type && type.kind != 'p' && s->operands.size() == 2 && s->Address(0) &&
          s->Elements(1, count, type, false) && s->Use(PickStore(type));
+}
+
+bool MakePolicy(const Instruction& i, Thread& thread) {
+  thread.Set<uint64_t>(i.out, 0);
+  return true;
+}
+
+bool SelectPolicy(Selection* s) {
+  s->TakeAny({"fractional", "range", "cvt"});
+  s->TakeAny({"global", "L2"});
+  const auto take = [s] {
+    return s->TakeAny(
+        {"L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::evict_unchanged"});
+  };
+  while (take()) continue;
+  return s->TakeType() == Type{'b', 64} && s->Result(0, &s->instruction.out) && s->Use(MakePolicy);
+}
+
+// in[1] and in[2]: the address from which, in two parts; in[3]: how many bytes there are, the rest
+// of `target` is zero. It is done at once: until the thread waits for it, it may not look.
+bool CopyToShared(const Instruction& i, Thread& thread) {
+  const uint64_t from = thread.Get<uint64_t>(i.in[1]) + i.in[2].value;
+  uint64_t bytes = i.target;
+  if (i.in[3].kind != Operand::kNone) {
+    bytes = std::min<uint64_t>(bytes, thread.Get<uint32_t>(i.in[3]));
+  }
+  char* to = thread.At(Space::kShared, thread.AddressOf(i), i.target, true);
+  if (to == nullptr) return false;
+  memset(to, 0, i.target);
+  if (bytes == 0) return true;
+  const char* source = thread.At(Space::kGlobal, from, bytes, false);
+  if (source == nullptr) return false;
+  memcpy(to, source, bytes);
+  return true;
+}
+
+bool SelectCopyToShared(Selection* s) {
+  s->TakeAny({"ca", "cg"});
+  s->TakeAny({"L2::64B", "L2::128B", "L2::256B"});
+  if (!TakePolicy(s) || !s->TakeAny({"shared", "shared::cta"}) || !s->Take("global")) return false;
+  const size_t count = s->operands.size();
+  if (count < 3 || count > 4 || !s->Address(1)) return false;
+  s->instruction.in[1] = s->instruction.in[0];
+  s->instruction.in[2] = {.kind = Operand::kImmediate, .value = s->instruction.offset};
+  s->instruction.space = Space::kShared;
+  const Operand& bytes = s->operands[2].operand;
+  const bool known = bytes.kind == Operand::kImmediate &&
+                     (bytes.value == 4 || bytes.value == 8 || bytes.value == 16);
+  if (!known || !s->Address(0)) return false;
+  s->instruction.target = static_cast<uint32_t>(bytes.value);
+  if (count == 4 && !s->Source(3, {'u', 32}, &s->instruction.in[3])) return false;
+  return s->Use(CopyToShared);
+}
+
+bool SelectAsyncCopy(Selection* s) {
+  if (!s->Take("async")) return false;
+  if (s->TakeAny({"commit_group", "wait_group", "wait_all"})) return s->Use(DoNothing);
+  return SelectCopyToShared(s);
 }
 
 uint64_t WindowOf(Space space) {
@@ -188,8 +260,6 @@ bool SelectIsInSpace(Selection* s) {
   return s->instruction.space != Space::kGeneric && s->Plain(1, {'u', 64}) && s->Use(IsInSpace);
 }
 
-bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
-
 bool SelectHint(Selection* s) {
   s->TakeAny({"global", "local"});
   s->TakeAny({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
@@ -201,6 +271,11 @@ bool SelectFence(Selection* s) {
   s->TakeAny({"gl", "sc", "acq_rel", "acquire", "release"});
   s->TakeAny({"cta", "cluster", "gpu", "sys"});
   return s->Use(DoNothing);
+}
+
+// The order of this grid and the next: here one ends before the other begins.
+bool SelectGridOrder(Selection* s) {
+  return s->TakeAny({"wait", "launch_dependents"}) && s->Use(DoNothing);
 }
 
 bool SelectSleep(Selection* s) { return s->TakeType() == Type{'u', 32} && s->Use(DoNothing); }
@@ -220,6 +295,9 @@ Selector FindAccess(std::string_view name) {
       {"membar", SelectFence},
       {"fence", SelectFence},
       {"nanosleep", SelectSleep},
+      {"createpolicy", SelectPolicy},
+      {"cp", SelectAsyncCopy},
+      {"griddepcontrol", SelectGridOrder},
   };
   return FindIn(kRows, name);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"
 #include "simulator/kernels/ptx/select.h"
 
@@ -84,34 +85,6 @@ bool FloatingToFloating(const Instruction& i, Thread& thread) {
   return true;
 }
 
-// f16 travels as its bits: a sign, five bits of exponent, ten of fraction.
-uint16_t HalfOf(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  if (std::isnan(value)) return 0x7fff;
-  if (size >= 65520) return sign | 0x7c00;  // half a step above the largest
-  int exponent = 0;
-  const double fraction = std::frexp(size, &exponent);  // of [0.5, 1)
-  if (size == 0 || exponent < -13) {
-    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(size, 24)));
-  }
-  // Rounding up to the next power of two carries into the exponent.
-  const auto digits = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
-  return sign | static_cast<uint16_t>(((exponent + 14) << 10) + digits - 1024);
-}
-
-double ValueOf(uint16_t half) {
-  const int exponent = half >> 10 & 0x1f;
-  const int fraction = half & 0x3ff;
-  double size = std::ldexp(1024 + fraction, exponent - 25);
-  if (exponent == 0) size = std::ldexp(fraction, -24);
-  if (exponent == 31) {
-    size = fraction == 0 ? std::numeric_limits<double>::infinity()
-                         : std::numeric_limits<double>::quiet_NaN();
-  }
-  return (half & 0x8000) != 0 ? -size : size;
-}
-
 template <typename From>
 bool ToHalf(const Instruction& i, Thread& thread) {
   thread.Set<uint16_t>(i.out, HalfOf(thread.Get<From>(i.in[0])));
@@ -120,9 +93,47 @@ bool ToHalf(const Instruction& i, Thread& thread) {
 
 template <typename To>
 bool FromHalf(const Instruction& i, Thread& thread) {
-  thread.Set<To>(i.out, static_cast<To>(ValueOf(thread.Get<uint16_t>(i.in[0]))));
+  thread.Set<To>(i.out, static_cast<To>(ValueOfHalf(thread.Get<uint16_t>(i.in[0]))));
   return true;
 }
+
+bool ToBrain(const Instruction& i, Thread& thread) {
+  thread.Set<uint16_t>(i.out, BrainOf(thread.Get<float>(i.in[0])));
+  return true;
+}
+
+bool FromBrain(const Instruction& i, Thread& thread) {
+  thread.Set<float>(i.out, ValueOfBrain(thread.Get<uint16_t>(i.in[0])));
+  return true;
+}
+
+// Two at once: the first source is the upper half.
+template <uint16_t (*kNarrow)(float)>
+bool ToPair(const Instruction& i, Thread& thread) {
+  const uint32_t upper = kNarrow(thread.Get<float>(i.in[0]));
+  const uint32_t lower = kNarrow(thread.Get<float>(i.in[1]));
+  thread.Set<uint32_t>(i.out, upper << 16 | lower);
+  return true;
+}
+
+template <const Eighth& kFormat>
+bool ToEighths(const Instruction& i, Thread& thread) {
+  const uint16_t upper = EighthOf(kFormat, thread.Get<float>(i.in[0]));
+  const uint16_t lower = EighthOf(kFormat, thread.Get<float>(i.in[1]));
+  thread.Set<uint16_t>(i.out, static_cast<uint16_t>(upper << 8 | lower));
+  return true;
+}
+
+template <const Eighth& kFormat>
+bool FromEighths(const Instruction& i, Thread& thread) {
+  const auto both = thread.Get<uint16_t>(i.in[0]);
+  const uint32_t upper = HalfOf(ValueOfEighth(kFormat, static_cast<uint8_t>(both >> 8)));
+  const uint32_t lower = HalfOf(ValueOfEighth(kFormat, static_cast<uint8_t>(both)));
+  thread.Set<uint32_t>(i.out, upper << 16 | lower);
+  return true;
+}
+
+uint16_t HalfOfSingle(float value) { return HalfOf(value); }
 
 template <typename To, typename From>
 constexpr Handler FromWhole() {
@@ -192,9 +203,38 @@ Rounding TakeWhole(Selection* s) {
   return Rounding::kNone;
 }
 
+// Pairs of numbers of 8 bits, from f32 and into pairs of f16.
+template <const Eighth& kFormat>
+bool SelectEighths(Selection* s, Handler* handler) {
+  if (s->Take("f16x2")) {
+    *handler = FromEighths<kFormat>;
+    return s->Plain(1, {'b', 16});
+  }
+  *handler = ToEighths<kFormat>;
+  return s->Take("satfinite") && s->TakeType() == Type{'f', 32} && s->Plain(2, {'f', 32});
+}
+
+// Numbers of 16 and of 8 bits.
+bool SelectNarrow(Selection* s, Handler* handler) {
+  constexpr Type kSingle = {'f', 32};
+  if (s->Take("e4m3x2")) return SelectEighths<kE4M3>(s, handler);
+  if (s->Take("e5m2x2")) return SelectEighths<kE5M2>(s, handler);
+  if (s->Take("f16x2")) *handler = ToPair<HalfOfSingle>;
+  if (s->Take("bf16x2")) *handler = ToPair<BrainOf>;
+  if (*handler != nullptr) return s->TakeType() == kSingle && s->Plain(2, kSingle);
+  if (!s->Take("bf16")) return false;
+  // Of both conversions the other type is f32; the opcode names the result's first.
+  const bool widens = s->name() == "cvt" && s->IsLast("bf16");
+  *handler = widens ? FromBrain : ToBrain;
+  return s->TakeType() == kSingle && s->Plain(1, widens ? Type{'b', 16} : kSingle);
+}
+
 bool SelectConvert(Selection* s) {
   const Rounding whole = TakeWhole(s);
   s->Take("rn");  // to nearest, as everywhere here; others are not known
+  Handler narrow = nullptr;
+  if (SelectNarrow(s, &narrow)) return s->Use(narrow);
+  if (narrow != nullptr) return false;
   const bool flush = s->Take("ftz");
   s->instruction.flag = s->Take("sat");
   const Type to = s->TakeType();

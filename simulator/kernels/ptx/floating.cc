@@ -1,5 +1,6 @@
-// Numbers with a point: f32 and f64, rounded to nearest. Operations that cards approximate are
+// Numbers with a point: f32 and f64. Operations that cards approximate are
 // computed as exactly as the host can, within the bounds that the PTX ISA gives them.
+#include <cfenv>
 #include <cmath>
 #include <limits>
 
@@ -104,6 +105,35 @@ struct CopySign {
   static T Of(T a, T b) { return std::copysign(b, a); }
 };
 
+// .rz, .rm, .rp: in another direction than to nearest. The volatile values keep the operation
+// between the two changes of the host's mode.
+template <typename Operation, int kMode>
+struct Directed {
+  template <typename T, typename... Same>
+  static T Of(T first, Same... more) {
+    const int before = std::fegetround();
+    std::fesetround(kMode);
+    volatile T source = first;
+    volatile T result = Operation::Of(source, more...);
+    std::fesetround(before);
+    return result;
+  }
+};
+template <typename Operation, typename T, size_t kSources, int kMode>
+struct InDirection;
+template <typename Operation, typename T, int kMode>
+struct InDirection<Operation, T, 1, kMode> {
+  static T Of(T a) { return Directed<Operation, kMode>::Of(a); }
+};
+template <typename Operation, typename T, int kMode>
+struct InDirection<Operation, T, 2, kMode> {
+  static T Of(T a, T b) { return Directed<Operation, kMode>::Of(a, b); }
+};
+template <typename Operation, typename T, int kMode>
+struct InDirection<Operation, T, 3, kMode> {
+  static T Of(T a, T b, T c) { return Directed<Operation, kMode>::Of(a, b, c); }
+};
+
 // .ftz: what is too small for a normal number is zero, before and after.
 template <typename T>
 T Flush(T value) {
@@ -179,9 +209,24 @@ unsigned TakeVariants(Selection* s) {
   return variants;
 }
 
-// add, sub, mul, fma, div, sqrt, rcp …: to nearest, or approximated.
+template <template <typename> class Operation, size_t kSources, int kMode>
+struct Turned {
+  template <typename T>
+  using In = InDirection<Operation<T>, T, kSources, kMode>;
+};
+
+template <template <typename> class Operation, size_t kSources, int kMode>
+bool UseDirected(Selection* s) {
+  const unsigned variants = TakeVariants(s);
+  return Use<Turned<Operation, kSources, kMode>::template In, kSources>(s, s->TakeType(), variants);
+}
+
+// add, sub, mul, fma, div, sqrt, rcp …: to nearest, in a direction, or approximated.
 template <template <typename> class Operation, size_t kSources>
 bool SelectRounded(Selection* s) {
+  if (s->Take("rz")) return UseDirected<Operation, kSources, FE_TOWARDZERO>(s);
+  if (s->Take("rm")) return UseDirected<Operation, kSources, FE_DOWNWARD>(s);
+  if (s->Take("rp")) return UseDirected<Operation, kSources, FE_UPWARD>(s);
   s->TakeAny({"rn", "approx", "full"});
   const unsigned variants = TakeVariants(s);
   return Use<Operation, kSources>(s, s->TakeType(), variants);

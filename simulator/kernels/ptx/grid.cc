@@ -80,7 +80,7 @@ class BlockRun {
       if (!Gather(first, end, at, thread.Get<uint32_t>(at.in[3]), &lanes)) continue;
       at.exchange(at, lanes);
       for (Thread* lane : lanes) {
-        if (lane != nullptr) lane->Release();
+        if (lane != nullptr && lane->state() == Thread::State::kWaiting) lane->Release();
       }
       released = true;
     }

@@ -124,8 +124,8 @@ bool Selection::Elements(size_t index, size_t count, Type type, bool result) {
 
 Selector FindSelector(const Selection& selection) {
   using Find = Selector (*)(std::string_view);
-  constexpr Find kFamilies[] = {FindAccess,  FindInteger, FindLogic,  FindCompare,
-                                FindConvert, FindControl, FindAtomic, FindWarp};
+  constexpr Find kFamilies[] = {FindAccess,  FindInteger, FindLogic, FindCompare, FindConvert,
+                                FindControl, FindAtomic,  FindWarp,  FindMatrix};
   if (selection.IsFloating()) {
     if (const Selector selector = FindFloating(selection.name())) return selector;
   }

@@ -42,6 +42,8 @@ class Selection {
   bool AllTaken() const;
   // One of its types is a floating-point one.
   bool IsFloating() const;
+  // Whether it ends with this one.
+  bool IsLast(std::string_view modifier) const { return parts_.back() == modifier; }
   // The first that is left, for people.
   std::string_view FirstLeft() const;
   Space TakeSpace();
@@ -85,6 +87,7 @@ Selector FindControl(std::string_view name);
 // Whether the thread goes no further in its routine, whatever it holds.
 bool EndsTheThread(const Instruction& i);
 Selector FindWarp(std::string_view name);
+Selector FindMatrix(std::string_view name);
 
 // Of any family.
 Selector FindSelector(const Selection& selection);

@@ -87,7 +87,7 @@ TEST(PtxKernelTest, AnEndlessKernelIsStoppedAndNamed) {
   const std::string body = std::string(kStore) + "\nagain: bra again;";
   EXPECT_EQ(5, ValueIn("a100,memory=1GiB,ptx=1M", body)) << "what it wrote stays";
   EXPECT_NE(std::string::npos, Said("a100,memory=1GiB,ptx=1M,kernels=list", body)
-                                   .find("k (stopped: more instructions than ptx= allows)"));
+                                   .find("k (more instructions than ptx= allows)"));
 }
 
 TEST(PtxKernelTest, WhatIsNotKnownHasNoEffectAndIsNamed) {

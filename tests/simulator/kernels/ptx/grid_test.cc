@@ -265,6 +265,101 @@ TEST(PtxGridTest, WarpsExchangeSumAndVote) {
   EXPECT_EQ(0xffu + 1, memory.Get<uint32_t>(63));
 }
 
+// Row r of the first matrix has the numbers 8r to 8r + 7; those of the second are 100 more.
+TEST(PtxGridTest, AWarpLoadsMatrices) {
+  for (const bool turned : {false, true}) {
+    TestMemory memory(64 << 10);
+    TestLaunch launch;
+    launch.threads = 32;
+    const std::string body = std::string(kIndex) + R"(
+      .shared .align 16 .b8 room[256];
+      mov.u32 %r1, room;
+      mul.lo.u32 %r2, %r29, 4;
+      mul.lo.u32 %r3, %r29, 2;
+      add.u32 %r4, %r3, 1;
+      shl.b32 %r4, %r4, 16;
+      or.b32 %r3, %r3, %r4;
+      add.u32 %r5, %r1, %r2;
+      st.shared.b32 [%r5], %r3;
+      add.u32 %r3, %r3, 6553700;
+      st.shared.b32 [%r5+128], %r3;
+      bar.sync 0;
+      and.b32 %r6, %r29, 15;
+      mul.lo.u32 %r6, %r6, 16;
+      add.u32 %r6, %r1, %r6;
+      ldmatrix.sync.aligned.m8n8.x2)" +
+                             std::string(turned ? ".trans" : "") + R"(.shared.b16 {%r7, %r8}, [%r6];
+      st.global.b32 [%rd30], %r7;
+      st.global.b32 [%rd30+1024], %r8;
+      bar.sync 0;
+      stmatrix.sync.aligned.m8n8.x2)" +
+                             std::string(turned ? ".trans" : "") + R"(.shared.b16 [%r6], {%r8, %r7};
+      bar.sync 0;
+      ld.shared.b32 %r9, [%r5];
+      st.global.b32 [%rd30+2048], %r9;)";
+    ASSERT_EQ(Ending::kDone, launch.Run(KernelText(body), &memory));
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      const uint32_t row = lane / 4;
+      const uint32_t column = lane % 4 * 2;
+      const uint32_t low = turned ? column * 8 + row : row * 8 + column;
+      const uint32_t high = turned ? (column + 1) * 8 + row : low + 1;
+      EXPECT_EQ(high << 16 | low, memory.Get<uint32_t>(lane));
+      EXPECT_EQ((high + 100) << 16 | (low + 100), memory.Get<uint32_t>(256 + lane));
+      // Stored the other way round, the second matrix lies where the first one was.
+      EXPECT_EQ((2 * lane + 101) << 16 | (2 * lane + 100), memory.Get<uint32_t>(512 + lane));
+    }
+  }
+}
+
+// A is 16 × 16 with A[i][j] = i + 1 in column 3 and 0 elsewhere, B[3][j] = j + 1, C = 0.5: so the
+// result is (i + 1)(j + 1) + 0.5. Fragments as the PTX ISA draws them for mma.m16n8k16.
+TEST(PtxGridTest, AWarpMultipliesMatrices) {
+  TestMemory memory(64 << 10);
+  TestLaunch launch;
+  launch.threads = 32;
+  const std::string body = std::string(kIndex) + R"(
+    shr.u32 %r1, %r29, 2;
+    and.b32 %r2, %r29, 3;
+    add.u32 %r3, %r1, 1;
+    cvt.rn.f32.u32 %f1, %r3;
+    add.u32 %r4, %r1, 9;
+    cvt.rn.f32.u32 %f2, %r4;
+    setp.eq.u32 %p1, %r2, 1;
+    selp.f32 %f1, %f1, 0f00000000, %p1;
+    selp.f32 %f2, %f2, 0f00000000, %p1;
+    cvt.rn.bf16x2.f32 %r5, %f1, 0f00000000;
+    cvt.rn.bf16x2.f32 %r6, %f2, 0f00000000;
+    mov.u32 %r7, 0;
+    mov.u32 %r8, 0;
+    cvt.rn.f32.u32 %f3, %r3;
+    selp.f32 %f3, %f3, 0f00000000, %p1;
+    cvt.rn.bf16x2.f32 %r10, %f3, 0f00000000;
+    mov.u32 %r11, 0;
+    mov.f32 %f4, 0f3F000000;
+    mov.f32 %f5, 0f3F000000;
+    mov.f32 %f6, 0f3F000000;
+    mov.f32 %f7, 0f3F000000;
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f4, %f5, %f6, %f7},
+        {%r5, %r6, %r7, %r8}, {%r10, %r11}, {%f4, %f5, %f6, %f7};
+    st.global.f32 [%rd30], %f4;
+    add.u64 %rd30, %rd30, 1024;
+    st.global.f32 [%rd30], %f5;
+    add.u64 %rd30, %rd30, 1024;
+    st.global.f32 [%rd30], %f6;
+    add.u64 %rd30, %rd30, 1024;
+    st.global.f32 [%rd30], %f7;)";
+  ASSERT_EQ(Ending::kDone, launch.Run(KernelText(body), &memory));
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t row = lane / 4 + k / 2 * 8;
+      const uint32_t column = lane % 4 * 2 + k % 2;
+      EXPECT_EQ(static_cast<float>((row + 1) * (column + 1)) + 0.5F,
+                memory.Get<float>(256 * k + lane))
+          << lane << " " << k;
+    }
+  }
+}
+
 TEST(PtxGridTest, BarriersCountWhatThreadsBringAlong) {
   TestMemory memory(64 << 10);
   TestLaunch launch;

@@ -239,10 +239,81 @@ TEST(PtxInstructionTest, AtomicsGiveTheOldValueAndKeepTheNew) {
             Result32("red.relaxed.gpu.global.add.u32 [%rd0+8], 6; ld.global.u32 %r9, [%rd0+8];"));
 }
 
+TEST(PtxInstructionTest, FloatsRoundInTheDirectionThatIsNamed) {
+  const float third = 1.0F / 3;  // rounded up
+  EXPECT_EQ(third, ResultFloat("mov.f32 %f1, 0f3F800000; div.rn.f32 %f9, %f1, 0f40400000;"));
+  EXPECT_EQ(third, ResultFloat("mov.f32 %f1, 0f3F800000; div.rp.f32 %f9, %f1, 0f40400000;"));
+  const float below = std::nextafter(third, 0.0F);
+  EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rm.f32 %f9, %f1, 0f40400000;"));
+  EXPECT_EQ(below, ResultFloat("mov.f32 %f1, 0f3F800000; div.rz.ftz.f32 %f9, %f1, 0f40400000;"));
+  // 1 + 2^-24 lies halfway; to even is down.
+  EXPECT_EQ(1.0F, ResultFloat("fma.rn.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));
+  EXPECT_EQ(std::nextafter(1.0F, 2.0F),
+            ResultFloat("fma.rp.f32 %f9, 0f33800000, 0f3F800000, 0f3F800000;"));
+  EXPECT_EQ(1.0F, ResultFloat("add.rm.f32 %f9, 0f33800000, 0f3F800000;"));
+}
+
+TEST(PtxInstructionTest, BrainFloatsAndPairsRoundToEven) {
+  const Case cases[] = {
+      {"cvt.rn.bf16.f32 %rs1, 0f3F808000; mov.b32 %r9, {%rs1, 0};", 0x3f80},  // halfway, to even
+      {"cvt.rn.bf16.f32 %rs1, 0f3F818000; mov.b32 %r9, {%rs1, 0};", 0x3f82},
+      {"cvt.rn.bf16.f32 %rs1, 0f7F7FFFFF; mov.b32 %r9, {%rs1, 0};", 0x7f80},  // infinite
+      {"cvt.rn.bf16.f32 %rs1, 0f7FC00001; mov.b32 %r9, {%rs1, 0};", 0x7fff},  // no number
+      {"mov.b16 %rs1, 0xc080; cvt.f32.bf16 %f9, %rs1; mov.b32 %r9, %f9;", 0xc0800000},
+      {"cvt.rn.bf16x2.f32 %r9, 0f3F800000, 0fC0000000;", 0x3f80c000},
+      {"cvt.rn.f16x2.f32 %r9, 0f3F800000, 0fC0000000;", 0x3c00c000},
+  };
+  for (const Case& one : cases) EXPECT_EQ(one.expected, Result32(one.body)) << one.body;
+}
+
+TEST(PtxInstructionTest, NumbersOfEightBitsRoundAndSaturate) {
+  const std::string e4m3 = "cvt.rn.satfinite.e4m3x2.f32 %rs1, ";
+  const std::string e5m2 = "cvt.rn.satfinite.e5m2x2.f32 %rs1, ";
+  const std::string result = "; mov.b32 %r9, {%rs1, 0};";
+  EXPECT_EQ(0x38c0u, Result32(e4m3 + "0f3F800000, 0fC0000000" + result));  // 1 and -2
+  EXPECT_EQ(0x7e7eu, Result32(e4m3 + "0f43E00000, 0f7F800000" + result));  // 448 and infinite
+  EXPECT_EQ(0x0102u, Result32(e4m3 + "0f3B000000, 0f3B600000" + result));  // 2^-9, and halfway
+  EXPECT_EQ(0x3cc0u, Result32(e5m2 + "0f3F800000, 0fC0000000" + result));
+  EXPECT_EQ(0x7b7fu, Result32(e5m2 + "0f7F800000, 0f7FC00000" + result));
+  EXPECT_EQ(0x3c00c000u, Result32("mov.b16 %rs1, 0x38c0; cvt.rn.f16x2.e4m3x2 %r9, %rs1;"));
+  EXPECT_EQ(0x7c00c000u, Result32("mov.b16 %rs1, 0x7cc0; cvt.rn.f16x2.e5m2x2 %r9, %rs1;"));
+}
+
+TEST(PtxInstructionTest, WhatCachesAreToldChangesNothing) {
+  EXPECT_EQ(7u, Result32(R"(
+    createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;
+    st.global.L1::evict_last.L2::cache_hint.b32 [%rd0+64], 7, %rd5;
+    ld.global.L1::evict_last.L2::cache_hint.b32 %r9, [%rd0+64], %rd5;)"));
+  EXPECT_EQ(0x0807060504030201u, Result64(R"(
+    st.global.v8.b32 [%rd0+64], {1, 2, 3, 4, 5, 6, 7, 8};
+    ld.global.b8 %rd1, [%rd0+64]; ld.global.b8 %rd2, [%rd0+68]; ld.global.b8 %rd3, [%rd0+72];
+    ld.global.b8 %rd4, [%rd0+76]; ld.global.b8 %rd5, [%rd0+80]; ld.global.b8 %rd6, [%rd0+84];
+    ld.global.b8 %rd7, [%rd0+88]; ld.global.b8 %rd8, [%rd0+92];
+    mul.lo.u64 %rd2, %rd2, 0x100; mul.lo.u64 %rd3, %rd3, 0x10000;
+    mul.lo.u64 %rd4, %rd4, 0x1000000; mul.lo.u64 %rd5, %rd5, 0x100000000;
+    mul.lo.u64 %rd6, %rd6, 0x10000000000; mul.lo.u64 %rd7, %rd7, 0x1000000000000;
+    mul.lo.u64 %rd8, %rd8, 0x100000000000000;
+    add.u64 %rd9, %rd1, %rd2; add.u64 %rd9, %rd9, %rd3; add.u64 %rd9, %rd9, %rd4;
+    add.u64 %rd9, %rd9, %rd5; add.u64 %rd9, %rd9, %rd6; add.u64 %rd9, %rd9, %rd7;
+    add.u64 %rd9, %rd9, %rd8;)"));
+}
+
+TEST(PtxInstructionTest, CopiesToSharedMemoryFillWithZeros) {
+  EXPECT_EQ(0x11223344u, Result64(R"(
+    .shared .align 16 .b8 room[32];
+    mov.u32 %r1, room;
+    st.shared.b64 [%r1], 0xffffffffffffffff;
+    st.global.b64 [%rd0+64], 0x5566778811223344;
+    cp.async.ca.shared.global [%r1+0], [%rd0+64], 8, 4;
+    cp.async.commit_group;
+    cp.async.wait_group 0;
+    ld.shared.b64 %rd9, [%r1];)"));
+}
+
 TEST(PtxInstructionTest, UnknownInstructionsAndModifiersRefuseTheKernel) {
   const char* const bodies[] = {
       "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1}, [%rd0];",
-      "add.rz.f32 %f1, %f2, %f3;",
+      "add.rn.bf16x2 %r1, %r2, %r3;",
       "ld.global.u32 %r1, [%rd0], 5;",
       "mov.u32 %r1, somewhere;",
       "add.u32 %r1, %r2;",
