@@ -227,6 +227,23 @@ def _compute_values(folder: str) -> None:
         _say("the rehearsal computes only kernels that it knows by name", error)
 
 
+def _run_triton_as_ptx() -> None:
+    """Has the simulated card compute what Triton's kernels give."""
+    try:
+        ptx = _beside("triton_ptx")
+    except Exception:  # without it they have no effect, as the summary says
+        return
+
+    def prepare(module: object) -> None:
+        try:
+            ptx.prepare(module)
+        except Exception as error:  # a release that is made in another way
+            _say("the rehearsal does not compute Triton's kernels", error)
+
+    for name in ptx.MODULES:
+        sys.meta_path.insert(0, _Finder(name, prepare))
+
+
 def _wants_trace() -> bool:
     return os.environ.get("VRAMSTOW_TRACE", "1").lower() not in _NO
 
@@ -247,6 +264,8 @@ def _prepare(torch: object) -> None:
         return
     if _wants_values():
         _compute_values(folder)
+        if _WITHOUT_VALUES.isdisjoint(_card_options()):
+            _run_triton_as_ptx()
     if not _wants_tensors():
         return
     _follow_steps()
@@ -260,13 +279,15 @@ def _prepare(torch: object) -> None:
 
 
 class _Finder:
-    """Finds torch as Python would find it without us, and adds one step after its import.
+    """Finds a module as Python would find it without us, and adds one step after its import.
 
     Programs also ask where torch is without importing it (transformers does), so it stays in place
-    until torch is there.
+    until the module is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, step: object) -> None:
+        self._name = name
+        self._step = step
         self._asking: set[int] = set()  # threads; another finder may ask all finders, too
 
     def _find(self, name: str, path: object, target: object) -> object:
@@ -281,7 +302,7 @@ class _Finder:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> object:
         thread = get_ident()
-        if name != "torch" or thread in self._asking:
+        if name != self._name or thread in self._asking:
             return None
         self._asking.add(thread)
         try:
@@ -298,12 +319,13 @@ class _Finder:
                 execute(module)
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
-                    _prepare(module)
+                    self._step(module)
 
             try:
                 loader.exec_module = exec_module
             except AttributeError:
-                _say_no_tensors(OSError("torch is loaded in an unusual way"))
+                if name == "torch":
+                    _say_no_tensors(OSError("torch is loaded in an unusual way"))
         return spec
 
 
@@ -335,6 +357,6 @@ def _run_next_sitecustomize() -> None:
 
 
 if _wants_values() or _wants_tensors():
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _Finder("torch", _prepare))
 atexit.register(_end)  # before all others, so that it is called after them
 _run_next_sitecustomize()
