@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "tests/tracer/support.h"
+#include "tracer/capture/native_stack.h"
+#include "tracer/capture/stack_capture.h"
+#include "tracer/capture/unwind_rule.h"
 #include "tracer/format/reader.h"
 #include "tracer/recorder.h"
 
@@ -107,6 +110,19 @@ TEST_F(QuietStackTest, AsksNobodyAndSeesTheSameFrames) {
   quiet.erase(quiet.begin(), quiet.begin() + 3);
   usual.erase(usual.begin(), usual.begin() + 3);
   EXPECT_EQ(quiet, usual);
+}
+
+// Otherwise each walk would look for its rule again, and walk every frame again.
+TEST(QuietWalk, KnowsTheOutermostFrame) {
+  static UnwindTable table;
+  static NativeStack stack;
+  FramePlace here = {};
+  VRAMSTOW_HERE(here);
+  stack.Walk(&table, here, 1, CaptureMode::kQuiet);
+  ASSERT_GT(stack.count(), 2u);
+  const NativeFrame& outermost = stack.frames()[stack.count() - 1];
+  EXPECT_EQ(FindUnwindRule(outermost.place.address - 1, CaptureMode::kQuiet).kind,
+            UnwindRule::kOutermost);
 }
 
 TEST_F(QuietStackTest, OneThatIsKnownHasItsNumberAgain) {

@@ -57,6 +57,8 @@ bool NativeStack::Step(UnwindTable* table, bool is_exact, NativeFrame* frame, Fr
     case UnwindRule::kOther:
       *caller_is_exact = false;
       return StepByLibrary(frame, caller);
+    case UnwindRule::kOutermost:
+      return false;
     default:
       if (mode_ == CaptureMode::kQuiet) is_unrepeatable_ = true;
       return false;

@@ -358,7 +358,10 @@ UnwindRule OtherRule() {
 
 UnwindRule RuleOf(const Row& row) {
   UnwindRule rule;
-  if (row.is_known && row.ret.how == Saved::kUndefined) return rule;
+  if (row.is_known && row.ret.how == Saved::kUndefined) {
+    rule.kind = UnwindRule::kOutermost;
+    return rule;
+  }
   if (!row.is_known || row.ret.how == Saved::kOther || row.frame.how == Saved::kOther)
     return OtherRule();
   if (row.cfa_is_stored) {
