@@ -144,7 +144,7 @@ struct vramstow_framework {
   int (*shortage)(int handle, struct vramstow_framework_shortage* shortage);
   /* One observer in a process. */
   int (*observe)(const struct vramstow_framework_observer* observer);
-  /* Whether the trace keeps call stacks. Only then `allocate_for` has a use for names. */
+  /* Whether the user wants names with call stacks. Only then `allocate_for` has a use for them. */
   int (*keeps_stacks)(void);
   /* Like `allocate`; the names go into the trace with the stack. The first is the innermost. */
   int (*allocate_for)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
@@ -219,12 +219,29 @@ struct vramstow_framework_holding {
 #define VRAMSTOW_ROLE_OPTIMIZER_STATE 4
 #define VRAMSTOW_ROLE_SAVED 5 /* for a backward pass */
 
+/* What takes a census. It may wait for the language's lock, for a bounded time; the caller holds no
+ * lock that an allocation takes. */
+typedef void (*vramstow_census_visitor)(void* context,
+                                        const struct vramstow_framework_census_about* about,
+                                        const struct vramstow_framework_holding* group,
+                                        uint64_t blocks);
+struct vramstow_framework_census_taker {
+  /* Writes a census into the trace. OK: `visitor`, where there is one, was called without a group,
+   * and then for each group of holders, those of the most bytes first; a group has no address.
+   * BUSY: another one is being taken, or the lock was not to be had. NOT_ACTIVE: the program ends,
+   * or, after an out-of-memory, they took too long before. */
+  int (*take)(int reason, int device, vramstow_census_visitor visitor, void* context);
+};
+
 struct vramstow_framework_census {
   uint32_t version;
   uint32_t size; /* of this struct */
   /* Writes a census into the trace: first what it is, then each holding. */
   int (*begin)(const struct vramstow_framework_census_about* about);
   int (*hold)(const struct vramstow_framework_holding* holding);
+  /* From now on the library asks for a census when an observer tells of an out-of-memory, when the
+   * program wants one, and when vramstow ctl does. `taker` stays. */
+  int (*serve)(const struct vramstow_framework_census_taker* taker);
 };
 
 #ifdef __cplusplus

@@ -157,6 +157,10 @@ VRAMSTOW_FUNCTION(vramstow_iteration, (uint64_t number), (number))
 /* Writes a copy of the trace into a file beside it, and the path of the copy into `path`. */
 VRAMSTOW_FUNCTION(vramstow_dump, (char* path, size_t size), (path, size))
 
+/* Looks up what holds the tensors of this process, writes that into the trace, and tells it as one
+ * line of JSON (docs/census.md). NOT_ACTIVE: no census can be taken here. BUSY: not now. */
+VRAMSTOW_FUNCTION(vramstow_census, (char* text, size_t size), (text, size))
+
 /* Regions: memory that a thread allocates between push and pop belongs to the region, and moves
  * together. A name has 1 to 63 bytes; a program may have 256 regions, and a thread may be in 14. Of
  * nested regions the innermost counts. A framework with a cache of its own allocates segments: at

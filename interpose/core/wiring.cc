@@ -9,9 +9,9 @@
 // Ownership: static. Threads: each part says for itself. Errors, units: none.
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 
 #include "interpose/core/framework/adapter.h"
+#include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/handlers/context.h"
 #include "interpose/core/handlers/entry.h"
@@ -98,7 +98,7 @@ constinit PoolService pool_service({process, driver, callers, trace, free_bytes,
                                     offloading, kernel_arguments, exports, imports});
 
 // --- service
-constinit ControlVerbs control_verbs({application, residency, trace, exports});
+constinit ControlVerbs control_verbs({application, residency, trace, exports, TakeCensusFor});
 constinit ControlSocket control_socket;
 constinit MetricsText metrics_text(application);
 constinit MetricsServer metrics_server(metrics_text);
@@ -155,6 +155,7 @@ void AbandonAfterFork() {
   hooks.AbandonAfterFork();
   service.Abandon();
   imports.AbandonAfterFork();
+  AbandonCensusAfterFork();
 }
 
 // --- What the shim is given ---------------------------------------------------------------------
@@ -200,8 +201,8 @@ constinit const HandlerContext handler_context = {process,
                                                   pool_service,
                                                   OnCudaInitialised};
 
-constinit const FrameworkContext framework_context = {process, trace, free_bytes, pools,
-                                                      pool_trace};
+constinit const FrameworkContext framework_context = {process, trace,      free_bytes,
+                                                      pools,   pool_trace, StartService};
 
 }  // namespace vramstow
 
@@ -212,7 +213,7 @@ extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_c
   // Also where no look-up follows: the report at exit needs the settings.
   vramstow::process.Start();
   const vramstow::Options& options = vramstow::process.options();
-  if (options.trace && std::strcmp(options.stacks, "off") != 0) vramstow::OpenUnwinder(*shim);
+  if (vramstow::WantsStacks(options)) vramstow::OpenUnwinder(*shim);
   return &vramstow::kCore;
 }
 

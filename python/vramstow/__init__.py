@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from vramstow.annotations import annotate_memory, annotate_parameters, iteration, mark, range
 from vramstow.estimates import Estimate, EstimateError, estimate
+from vramstow.holding import Census, Holder, census
 from vramstow.library import (
     ALL_DEVICES,
     Block,
@@ -35,8 +36,10 @@ __all__ = [
     "ALL_DEVICES",
     "Action",
     "Block",
+    "Census",
     "Estimate",
     "EstimateError",
+    "Holder",
     "OffloadError",
     "Report",
     "Stats",
@@ -46,6 +49,7 @@ __all__ = [
     "annotate_memory",
     "annotate_parameters",
     "blocks",
+    "census",
     "dump",
     "empty_cache",
     "estimate",

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs_conftest import Rehearsal
+from jobs_conftest import ROOT, VRAMSTOW, Rehearsal
 
-pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+torch = pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
 
 OWN = Path(__file__).parent / "programs"
 Rehearse = Callable[..., Rehearsal]
 OBSERVED = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_CENSUS": "on"}
 POOLED = OBSERVED | {"VRAMSTOW_POOL": "on"}
+PACKAGE = {"PYTHONPATH": str(ROOT / "python")}
+BOTH = pytest.mark.parametrize("settings", [OBSERVED, POOLED], ids=["observed", "pooled"])
+TORCH = Path(torch.__file__).resolve().parent
 CARD = "h200,memory=480MiB,values=off"
 
 HOLDERS = {
@@ -46,7 +54,7 @@ def holders_of(job: Rehearsal) -> dict[str, str]:
     return {row["holder"]: row["role"] for row in last["holders"]}
 
 
-@pytest.mark.parametrize("settings", [OBSERVED, POOLED], ids=["observed", "pooled"])
+@BOTH
 def test_each_way_to_hold_a_tensor_is_told(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -56,7 +64,7 @@ def test_each_way_to_hold_a_tensor_is_told(
     assert not {name: role for name, role in HOLDERS.items() if told.get(name) != role}, told
 
 
-@pytest.mark.parametrize("settings", [OBSERVED, POOLED], ids=["observed", "pooled"])
+@BOTH
 def test_no_code_of_the_program_runs_and_nothing_is_kept(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -103,3 +111,132 @@ def test_census_off_looks_at_nothing(rehearse: Rehearse, python: str) -> None:
     last = job.analysis()["out_of_memory"][-1]
     assert last["holders"] == []
     assert last["bytes_without_holder"] is None
+
+
+@BOTH
+def test_a_program_that_is_forked_while_it_is_looked_at_goes_on(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    card = "h200,memory=2GiB,values=off"
+    job = rehearse(python, OWN / "census_forked.py", card=card, env=settings | PACKAGE)
+    assert job.status == 0, job.err[-2000:]
+    assert job.out == f"children {[0] * 10}\nfailed 41\n"
+
+
+@pytest.mark.parametrize("how", ["return", "exit"])
+@BOTH
+def test_a_program_that_ends_while_it_is_looked_at_ends(
+    rehearse: Rehearse,
+    python: str,
+    settings: dict[str, str],
+    how: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    card = "h200,memory=240MiB,values=off"
+    monkeypatch.chdir(tmp_path)
+    for _ in range(3):
+        (tmp_path / "asked").unlink(missing_ok=True)
+        job = rehearse(python, OWN / "census_at_exit.py", how, card=card, env=settings, timeout=60)
+        assert (job.status, job.out) == (0, "at exit\n"), job.err[-2000:]
+
+
+@BOTH
+def test_what_generators_and_coroutines_hold_while_they_run_is_told(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    card = "h200,memory=240MiB,values=off"
+    job = rehearse(python, OWN / "census_running.py", card=card, env=settings)
+    assert job.status == 0, job.err[-2000:]
+    assert "failed in a generator\nfailed in a coroutine\nfailed in a comprehension" in job.out
+    assert "failed in a thread" in job.out
+    failures = job.analysis()["out_of_memory"]
+    told = [{row["holder"] for row in failure["holders"]} for failure in failures]
+    assert "produce: batch" in told[0]
+    assert "serve: request" in told[1]
+    assert "Worker.run: weights" in told[3], told[3]
+
+
+@BOTH
+def test_censuses_leave_nothing_behind(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    card = "h200,memory=240MiB,values=off"
+    job = rehearse(python, OWN / "census_repeated.py", "300", card=card, env=settings)
+    assert job.status == 0, job.err[-2000:]
+    lines = job.out.splitlines()
+    assert int(lines[0].split()[1]) <= 8, "MiB of the host"
+    assert lines[1:] == ["objects 0 bytes 0", "same references True"]
+
+
+@BOTH
+def test_the_program_and_ctl_can_ask_for_one(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    card = "h200,memory=480MiB,values=off"
+    job = rehearse(python, OWN / "census_asked.py", card=card, env=settings | PACKAGE)
+    assert job.status == 0, job.err[-2000:]
+    assert "before CUDA None\n" in job.out
+    holder = "train: history[0..2]"
+    assert f"{holder} (float32 [2097152]" in job.out
+    lines = [line for line in job.out.splitlines() if line.startswith("asked")]
+    (asked,) = [line for line in lines if f" {holder} (" in line]
+    size, blocks = (int(word) for word in asked.split()[1:3])
+    assert (size, blocks) == (3 * 8 * 1024 * 1024, 3)
+    assert f"24.0 MiB in 3 blocks: {holder}" in job.out
+    (told,) = [json.loads(line) for line in job.out.splitlines() if line.startswith("{")]
+    assert holder in [row["holder"] for row in told["holders"]]
+    assert told["found_bytes"] <= told["live_bytes"]
+
+
+def test_by_default_what_is_compiled_is_used(rehearse: Rehearse, python: str) -> None:
+    subprocess.run([VRAMSTOW, "adapter", "build", "--census", "--torch", TORCH], check=True)
+    job = rehearse(python, OWN / "holders.py", card=CARD, env={"VRAMSTOW_CENSUS": "auto"})
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    assert HOLDERS.items() <= holders_of(job).items()
+
+
+@pytest.mark.long
+def test_by_default_what_is_not_compiled_is_compiled_while_the_program_goes_on(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "adapters"
+    env = {"VRAMSTOW_ADAPTER_DIR": str(folder), "VRAMSTOW_CENSUS": "auto"}
+    subprocess.run(
+        [VRAMSTOW, "adapter", "build", "--observer", "--torch", TORCH],
+        check=True,
+        env=os.environ | env,
+    )
+    program = "import time; a = time.time(); import torch; print(time.time() - a < 5)"
+    job = rehearse(python, "-c", program, env=env)
+    assert (job.status, job.out) == (0, "True\n"), job.err[-2000:]
+    end = time.monotonic() + 240
+    while not list(folder.glob("torch-census-*.so")):
+        assert time.monotonic() < end, list(folder.iterdir())
+        time.sleep(1)
+    later = rehearse(python, OWN / "holders.py", card=CARD, env=env)
+    assert HOLDERS.items() <= holders_of(later).items()
+
+
+def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path: Path) -> None:
+    """A PyTorch that says so of itself; everything else is that of the real one."""
+    other = tmp_path / "torch"
+    (other / "lib").mkdir(parents=True)
+    (other / "lib/libc10_cuda.so").touch()
+    (other / "include").symlink_to(TORCH / "include")
+    about = other / "share/cmake/Torch"
+    about.mkdir(parents=True)
+    shutil.copy(TORCH / "share/cmake/Torch/TorchConfig.cmake", about)
+    (about / "TorchConfigVersion.cmake").write_text('set(PACKAGE_VERSION "2.3.1")\n')
+    build = [VRAMSTOW, "adapter", "build", "--background", "--census", "--torch", other]
+    folder = tmp_path / "adapters"
+    done = subprocess.run(
+        build,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"VRAMSTOW_ADAPTER_DIR": str(folder)},
+    )
+    assert done.returncode == 3, done.stderr
+    assert "who holds tensors" in done.stderr
+    assert list(folder.iterdir()) == []

@@ -28,6 +28,7 @@ constexpr char kFooter[] =
     "  offload                  move live memory to the host: all of it, or what the options "
     "choose\n"
     "  resume                   bring back what was offloaded or paused\n"
+    "  census                   look up what holds PyTorch's tensors, and write it into the trace\n"
     "\n"
     "Examples:\n"
     "  vramstow ctl 4711 stats\n"
@@ -81,6 +82,25 @@ std::string MovedText(const std::string& verb, const JsonValue& body) {
   return text + "\n";
 }
 
+std::string CensusText(const JsonValue& census) {
+  std::string text = absl::StrCat(
+      "found who holds ", Bytes(census.Unsigned("found_bytes")), " of ",
+      Bytes(census.Unsigned("live_bytes")), " in tensors, in ",
+      absl::StrFormat("%.1f ms", static_cast<double>(census.Unsigned("duration_ns")) / 1e6));
+  const std::string why_ended = census.Text("why_ended");
+  absl::StrAppend(&text, why_ended.empty() ? "" : "; it ended early: ", Printable(why_ended), "\n");
+  for (const JsonValue& row : census.Items("holders")) {
+    const uint64_t blocks = row.Unsigned("blocks");
+    absl::StrAppend(&text, "  ", Bytes(row.Unsigned("bytes")),
+                    blocks == 1 ? "" : absl::StrCat(" in ", Count(blocks), " blocks"), ": ",
+                    Printable(row.Text("holder")), " (", Printable(row.Text("about")), ")\n");
+  }
+  if (const uint64_t left_out = census.Unsigned("left_out"); left_out != 0) {
+    absl::StrAppend(&text, "  and ", Count(left_out), " more\n");
+  }
+  return text;
+}
+
 std::string TextOf(const std::string& verb, const JsonValue& body) {
   if (verb == "stats") return StatsText(body);
   if (verb == "empty-cache") {
@@ -95,6 +115,7 @@ std::string TextOf(const std::string& verb, const JsonValue& body) {
     return absl::StrCat("wrote ", Printable(body.Text("path")), "\n");
   }
   if (verb == "offload" || verb == "resume") return MovedText(verb, body);
+  if (verb == "census") return CensusText(body);
   return body.Dump() + "\n";
 }
 
@@ -146,29 +167,30 @@ int CtlCommand(const std::vector<std::string>& arguments) {
       .command = "ctl",
       .summary = "Sends a request to a process that runs under vramstow.",
       .footer = kFooter,
-      .options = {{"PID",
-                   &process,
-                   "The id of the process",
-                   {.required = true, .range = OptionRange{1, 1 << 30}}},
-                  {"REQUEST",
-                   &request,
-                   "The request (below)",
-                   {.required = true,
-                    .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "resume"}}},
-                  {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
-                  {"--idle",
-                   &choice.idle,
-                   "offload: move memory that nothing touches for this long from now on, as 5s",
-                   {.takes_no_file = true, .excludes = {"--bytes"}}},
-                  {"--bytes",
-                   &choice.bytes,
-                   "offload: move this much; memory that was not touched for longest moves first",
-                   {.takes_no_file = true}},
-                  {"--region",
-                   &choice.region,
-                   "offload, resume: move the memory of this region",
-                   {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
-                  {"--json", &json, "Print the answer as JSON on one line"}}};
+      .options = {
+          {"PID",
+           &process,
+           "The id of the process",
+           {.required = true, .range = OptionRange{1, 1 << 30}}},
+          {"REQUEST",
+           &request,
+           "The request (below)",
+           {.required = true,
+            .suggests = {"stats", "empty-cache", "limit", "dump", "offload", "resume", "census"}}},
+          {"--control-dir", &folder, "Folder with the sockets, in place of the usual one"},
+          {"--idle",
+           &choice.idle,
+           "offload: move memory that nothing touches for this long from now on, as 5s",
+           {.takes_no_file = true, .excludes = {"--bytes"}}},
+          {"--bytes",
+           &choice.bytes,
+           "offload: move this much; memory that was not touched for longest moves first",
+           {.takes_no_file = true}},
+          {"--region",
+           &choice.region,
+           "offload, resume: move the memory of this region",
+           {.takes_no_file = true, .excludes = {"--idle", "--bytes"}}},
+          {"--json", &json, "Print the answer as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   // The requests that belong to offload may be said after it, too.

@@ -21,6 +21,7 @@ constexpr size_t kMostTold = 512;
 constexpr uint64_t kLeastTold = 4096;
 // How long a thread waits for Python's lock.
 constexpr auto kPatience = std::chrono::milliseconds(200);
+constexpr auto kLongPatience = std::chrono::milliseconds(3000);
 // All censuses together: so much at once, and then a twentieth of the time.
 constexpr uint64_t kFreeNs = 5 * kSecond;
 constexpr uint64_t kPartOfTime = 20;
@@ -91,7 +92,7 @@ void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
 }
 
 // The caller holds Python's lock.
-Findings Look(PyThreadState* failing, int working, uint64_t live_bytes) {
+Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
   Findings findings;
   const uint64_t begin_ns = NowNs();
   const Quiet quiet;
@@ -106,14 +107,24 @@ Findings Look(PyThreadState* failing, int working, uint64_t live_bytes) {
   return findings;
 }
 
-bool LookWithLock(Findings* findings) {
+bool LookWithLock(std::chrono::milliseconds patience, Findings* findings) {
   const uint64_t live_bytes = LiveBytes();
   PyThreadState* failing = PyGILState_GetThisThreadState();
   const int working = gettid();
-  return WithPython(kPatience, [&] { *findings = Look(failing, working, live_bytes); });
+  return WithPython(patience, [&] { *findings = LookAround(failing, working, live_bytes); });
 }
 
 }  // namespace
+
+vramstow_framework_census_about AboutOf(const Findings& findings, int reason, int device) {
+  return {reason,
+          device,
+          findings.found_bytes,
+          findings.live_bytes,
+          findings.duration_ns,
+          findings.objects,
+          findings.why_ended.empty() ? nullptr : findings.why_ended.c_str()};
+}
 
 Census& TheCensus() {
   static auto* census = new Census;
@@ -135,37 +146,30 @@ void Census::Stop() { is_stopped = true; }
 
 bool Census::MayTake() const { return spent_ns <= kFreeNs + (NowNs() - started_ns) / kPartOfTime; }
 
-void Census::OnOutOfMemory(int device) {
-  if (MayTake()) Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, device);
-}
-
-bool Census::Take(int reason, int device) {
-  if (is_stopped || Interpreter::is_ending()) return false;
-  if (is_running.exchange(true)) return false;
+int Census::Take(int reason, int device, Findings* findings) {
+  if (is_stopped || Interpreter::is_ending()) return VRAMSTOW_NOT_ACTIVE;
+  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY && !MayTake()) return VRAMSTOW_NOT_ACTIVE;
+  if (is_running.exchange(true)) return VRAMSTOW_BUSY;
   const uint64_t begin_ns = NowNs();
-  Findings findings;
-  bool taken = false;
-  try {
-    taken = LookWithLock(&findings);
-    if (taken) Write(reason, device, findings);
-  } catch (const std::exception&) {
-    // No memory on the host: the program's error is told without a census.
-  }
-  spent_ns += NowNs() - begin_ns;
+  const int result = Look(reason, device, findings);
+  if (reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY) spent_ns += NowNs() - begin_ns;
   is_running = false;
-  return taken;
+  return result;
 }
 
-void Census::Write(int reason, int device, const Findings& findings) const {
-  const vramstow_framework_census_about about = {
-      reason,
-      device,
-      findings.found_bytes,
-      findings.live_bytes,
-      findings.duration_ns,
-      findings.objects,
-      findings.why_ended.empty() ? nullptr : findings.why_ended.c_str()};
-  if (table->begin(&about) != VRAMSTOW_OK) return;
+int Census::Look(int reason, int device, Findings* findings) const {
+  const bool is_failure = reason == VRAMSTOW_CENSUS_OUT_OF_MEMORY;
+  try {
+    if (!LookWithLock(is_failure ? kPatience : kLongPatience, findings)) return VRAMSTOW_BUSY;
+    return Write(reason, device, *findings) ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
+  } catch (const std::exception&) {
+    return VRAMSTOW_BUSY;  // no memory on the host
+  }
+}
+
+bool Census::Write(int reason, int device, const Findings& findings) const {
+  const vramstow_framework_census_about about = AboutOf(findings, reason, device);
+  if (table->begin(&about) != VRAMSTOW_OK) return false;
   for (const Holding& holding : findings.holdings) {
     const vramstow_framework_holding told = {static_cast<int32_t>(holding.role),
                                              holding.memory.device,
@@ -175,6 +179,7 @@ void Census::Write(int reason, int device, const Findings& findings) const {
                                              holding.about.c_str()};
     table->hold(&told);
   }
+  return true;
 }
 
 }  // namespace vramstow::torch_census

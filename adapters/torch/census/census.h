@@ -37,6 +37,9 @@ struct Findings {
   std::string why_ended;
 };
 
+// What a census is, in the words of the table. Its text is that of the findings.
+vramstow_framework_census_about AboutOf(const Findings& findings, int reason, int device);
+
 class Census {
  public:
   // Looks at this interpreter and this PyTorch. Null, or half a sentence that says why there will
@@ -45,15 +48,15 @@ class Census {
   // No more of them: Python ends.
   void Stop();
 
-  // An out-of-memory error is about to be told. Takes a census unless they have taken too long in
-  // all: a program may fail on purpose, and often.
-  void OnOutOfMemory(int device);
-  // True: it was taken.
-  bool Take(int reason, int device);
+  // Writes a census into the trace; a code of vramstow.h. Where an out-of-memory error is about to
+  // be told, NOT_ACTIVE if they have taken too long in all: a program may fail on purpose, and
+  // often. Who asked waits longer for Python's lock than a failure does.
+  int Take(int reason, int device, Findings* findings);
 
  private:
   bool MayTake() const;
-  void Write(int reason, int device, const Findings& findings) const;
+  int Look(int reason, int device, Findings* findings) const;
+  bool Write(int reason, int device, const Findings& findings) const;
 };
 
 Census& TheCensus();

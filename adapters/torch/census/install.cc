@@ -5,11 +5,41 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
+#include <exception>
+
 #include "adapters/torch/census/census.h"
+#include "adapters/torch/census/groups.h"
 #include "include/vramstow/vramstow.h"
 
 namespace vramstow::torch_census {
 namespace {
+
+void Visit(const Findings& findings, int reason, int device, vramstow_census_visitor visitor,
+           void* context) {
+  const vramstow_framework_census_about about = AboutOf(findings, reason, device);
+  visitor(context, &about, nullptr, 0);
+  Groups groups;
+  for (const Holding& holding : findings.holdings) groups.Add(holding);
+  for (const HoldingGroup& group : groups.Take()) {
+    const vramstow_framework_holding told = {
+        group.role, group.device, 0, group.bytes, group.holder.c_str(), group.about.c_str()};
+    visitor(context, &about, &told, group.blocks);
+  }
+}
+
+int Take(int reason, int device, vramstow_census_visitor visitor, void* context) {
+  Findings findings;
+  const int result = TheCensus().Take(reason, device, &findings);
+  if (result != VRAMSTOW_OK || visitor == nullptr) return result;
+  try {
+    Visit(findings, reason, device, visitor, context);
+  } catch (const std::exception&) {
+    return VRAMSTOW_BUSY;  // no memory on the host
+  }
+  return result;
+}
+
+constexpr vramstow_framework_census_taker kTaker = {Take};
 
 const char* Start() {
   static bool started = false;
@@ -26,10 +56,14 @@ const char* Start() {
   const char* why = TheCensus().Start(table);
   PyGILState_Release(state);
   if (why != nullptr) return why;
-  c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
-      [](int64_t device, size_t, size_t, size_t) {
-        TheCensus().OnOutOfMemory(static_cast<int>(device));
-      });
+  // Where PyTorch's own allocator is observed, the library hears of failures from the observer.
+  if (get_table(VRAMSTOW_FRAMEWORK_TRACE_VERSION) == nullptr) {
+    c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
+        [](int64_t device, size_t, size_t, size_t) {
+          Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, static_cast<int>(device), nullptr, nullptr);
+        });
+  }
+  table->serve(&kTaker);
   started = true;
   return nullptr;
 }

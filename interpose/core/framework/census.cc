@@ -1,5 +1,7 @@
 #include "interpose/core/framework/census.h"
 
+#include <atomic>
+#include <cstdarg>
 #include <cstdio>
 #include <iterator>
 
@@ -52,10 +54,120 @@ int Hold(const vramstow_framework_holding* holding) {
   return Mark(text, holding->address);
 }
 
-constexpr vramstow_framework_census kTable = {VRAMSTOW_FRAMEWORK_CENSUS_VERSION,
-                                              sizeof(vramstow_framework_census), Begin, Hold};
+constinit std::atomic<const vramstow_framework_census_taker*> the_taker{nullptr};
+
+// Others may ask from now on, so that the service has to listen.
+int Serve(const vramstow_framework_census_taker* taker) {
+  the_taker.store(taker, std::memory_order_release);
+  framework_context.start_service();
+  return VRAMSTOW_OK;
+}
+
+constexpr vramstow_framework_census kTable = {
+    VRAMSTOW_FRAMEWORK_CENSUS_VERSION, sizeof(vramstow_framework_census), Begin, Hold, Serve};
+
+// What a census found, as JSON in the caller's memory. What has no room is counted.
+class Listing {
+ public:
+  Listing(char* text, size_t size) : text_(text), size_(size) {}
+
+  void Begin(const vramstow_framework_census_about& about) {
+    Add("{\"found_bytes\":%llu,\"live_bytes\":%llu,\"duration_ns\":%llu,\"objects\":%llu,"
+        "\"why_ended\":",
+        Number(about.found_bytes), Number(about.live_bytes), Number(about.duration_ns),
+        Number(about.objects));
+    about.why_ended == nullptr ? Add("null") : AddText(about.why_ended);
+    Add(",\"holders\":[");
+  }
+  void AddGroup(const vramstow_framework_holding& group, uint64_t blocks) {
+    const size_t before = length_;
+    Add("%s{\"holder\":", count_ == 0 ? "" : ",");
+    AddText(group.holder);
+    Add(",\"bytes\":%llu,\"blocks\":%llu,\"device\":%d,\"role\":\"%s\",\"about\":",
+        Number(group.bytes), Number(blocks), group.device, kRoles[group.role]);
+    AddText(group.about);
+    Add("}");
+    if (!is_full_ && length_ + kEnd < size_) {
+      ++count_;
+      return;
+    }
+    is_full_ = true;
+    length_ = before;
+    ++left_out_;
+  }
+  // False: there was no room for anything.
+  bool End() {
+    if (count_ == 0 && is_full_) return false;
+    is_full_ = false;
+    Add("],\"left_out\":%llu}", Number(left_out_));
+    return !is_full_;
+  }
+
+ private:
+  static constexpr size_t kEnd = 48;
+  static unsigned long long Number(uint64_t value) { return value; }
+
+  __attribute__((format(printf, 2, 3))) void Add(const char* format, ...) {
+    if (is_full_) return;
+    va_list arguments;
+    va_start(arguments, format);
+    const int added = std::vsnprintf(text_ + length_, size_ - length_, format, arguments);
+    va_end(arguments);
+    is_full_ = added < 0 || static_cast<size_t>(added) >= size_ - length_;
+    if (!is_full_) length_ += static_cast<size_t>(added);
+  }
+  void AddText(const char* text) {
+    Add("\"");
+    for (const char* at = text; *at != '\0'; ++at) {
+      const auto byte = static_cast<unsigned char>(*at);
+      if (byte < ' ') {
+        Add("\\u%04x", byte);
+      } else {
+        Add(byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+      }
+    }
+    Add("\"");
+  }
+
+  char* const text_;
+  const size_t size_;
+  size_t length_ = 0;
+  size_t count_ = 0;
+  uint64_t left_out_ = 0;
+  bool is_full_ = false;
+};
+
+void VisitGroup(void* context, const vramstow_framework_census_about* about,
+                const vramstow_framework_holding* group, uint64_t blocks) {
+  auto* listing = static_cast<Listing*>(context);
+  group == nullptr ? listing->Begin(*about) : listing->AddGroup(*group, blocks);
+}
 
 }  // namespace
+
+void TakeCensusAfterFailure(int device) {
+  const auto* taker = the_taker.load(std::memory_order_acquire);
+  if (taker == nullptr) return;
+  const KeepErrno keep_errno;
+  taker->take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, device, nullptr, nullptr);
+}
+
+int TakeCensusFor(bool told, char* text, size_t size) {
+  const auto* taker = the_taker.load(std::memory_order_acquire);
+  if (taker == nullptr || !framework_context.trace.is_open()) return VRAMSTOW_NOT_ACTIVE;
+  if (text == nullptr || size == 0) return VRAMSTOW_INVALID;
+  const KeepErrno keep_errno;
+  Listing listing(text, size);
+  constexpr int kNoFailure = -1;
+  const int result = taker->take(told ? VRAMSTOW_CENSUS_TOLD : VRAMSTOW_CENSUS_ASKED, kNoFailure,
+                                 VisitGroup, &listing);
+  if (result != VRAMSTOW_OK) return result;
+  return listing.End() ? VRAMSTOW_OK : VRAMSTOW_INVALID;
+}
+
+int TakeCensus(char* text, size_t size) { return TakeCensusFor(false, text, size); }
+
+void AbandonCensusAfterFork() { the_taker.store(nullptr, std::memory_order_release); }
 
 const vramstow_framework* CensusTable() {
   Process& process = framework_context.process;

@@ -5,12 +5,24 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_CENSUS_H_
 #define VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_CENSUS_H_
 
+#include <cstddef>
+
 struct vramstow_framework;
 
 namespace vramstow {
 
 // Null: nothing is traced here.
 const vramstow_framework* CensusTable();
+
+// Takes a census, if somebody can: a failure was told of by an observer, and is in the trace.
+void TakeCensusAfterFailure(int device);
+// The same because the program wants one, or, `told`, vramstow ctl. Writes one line of JSON that
+// ends with as many of the groups as there is room for; a code of vramstow.h.
+int TakeCensus(char* text, size_t size);
+int TakeCensusFor(bool told, char* text, size_t size);
+
+// In a forked child, async-signal-safe: nobody can take one there.
+void AbandonCensusAfterFork();
 
 }  // namespace vramstow
 

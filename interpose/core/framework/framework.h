@@ -23,6 +23,7 @@ struct FrameworkContext {
   FreeBytes& free_bytes;
   Pools& pools;
   PoolTrace& pool_trace;
+  void (*start_service)();  // from now on vramstow ctl may ask
 };
 extern const FrameworkContext framework_context;
 

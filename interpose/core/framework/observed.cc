@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include "base/keep_errno.h"
+#include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/process.h"
@@ -49,7 +50,10 @@ int Emit(const vramstow_framework_event* observed) {
   event.stack = trace.CaptureStackQuietly(kind);
   const bool is_recorded = trace.RecordFor(kNoHook, library, &event) != 0;
   // PyTorch tells of these without its locks.
-  if (event.result != 0) trace.NoteOutOfMemory();
+  if (event.result != 0) {
+    trace.NoteOutOfMemory();
+    TakeCensusAfterFailure(event.device);
+  }
   return is_recorded ? VRAMSTOW_OK : VRAMSTOW_NOT_ACTIVE;
 }
 

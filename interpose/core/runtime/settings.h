@@ -18,6 +18,12 @@ bool WantsOffload(const Options& options);
 // Whether launches of kernels are counted or sampled.
 bool WantsLaunches(const Options& options);
 
+// Whether allocations get call stacks. The first to ask looks for Python among the libraries of the
+// process, which takes the dynamic linker's lock; after that the answer is known.
+bool WantsStacks(const Options& options);
+// Whether they also get the names that a framework has for what it does: that costs more.
+bool WantsNames(const Options& options);
+
 // Keeps the answer to one of these questions: options are texts, and every call of the program may
 // need the answer.
 class CachedOption {

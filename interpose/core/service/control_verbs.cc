@@ -272,13 +272,40 @@ void Dump(const Links& links, std::string_view arguments, Answer* answer) {
   }
 }
 
+void Census(const Links& links, std::string_view arguments, Answer* answer) {
+  if (!NextWord(&arguments).empty()) {
+    answer->Add("%sERROR census takes nothing more\n", kControlGreeting);
+    return;
+  }
+  answer->Ok();
+  constexpr size_t kLineEnd = 1;
+  const size_t before = answer->length;
+  char* const body = answer->text + before;
+  switch (links.take_census(true, body, answer->size - before - kLineEnd)) {
+    case VRAMSTOW_OK:
+      answer->length += std::strlen(body);
+      answer->Add("\n");
+      return;
+    case VRAMSTOW_NOT_ACTIVE:
+      answer->length = 0;
+      answer->Add(
+          "%sERROR no census can be taken of this process: it needs a trace, Python and a PyTorch "
+          "that the census knows, and CUDA in use\n",
+          kControlGreeting);
+      return;
+    default:
+      answer->length = 0;
+      answer->Add("%sERROR Python's lock was not to be had in time: try again\n", kControlGreeting);
+  }
+}
+
 struct Verb {
   std::string_view name;
   void (*answer)(const Links& links, std::string_view arguments, Answer* answer);
 };
 constexpr Verb kVerbs[] = {
-    {"stats", Stats},     {"empty-cache", GiveBack},  {"limit", Limit},    {"dump", Dump},
-    {"offload", MoveOut}, {"mark-idle", MarkForIdle}, {"resume", MoveBack}};
+    {"stats", Stats},     {"empty-cache", GiveBack},  {"limit", Limit},     {"dump", Dump},
+    {"offload", MoveOut}, {"mark-idle", MarkForIdle}, {"resume", MoveBack}, {"census", Census}};
 
 }  // namespace
 

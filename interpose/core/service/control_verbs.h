@@ -20,6 +20,8 @@ class ControlVerbs {
     Residency& residency;
     Trace& trace;
     Exports& exports;
+    // What holds tensors, as JSON; a code of vramstow.h (interpose/core/framework/census.h).
+    int (*take_census)(bool told, char* text, size_t size);
   };
 
   constexpr explicit ControlVerbs(const Links& links) : links_(links) {}

@@ -1,0 +1,48 @@
+// Groups: holders whose chains differ in numbers only, as one line each.
+//
+// Idea: `hist[0].grad_fn` to `hist[11].grad_fn` is one thing to whoever reads it. A number that
+// counts stands in brackets, or behind a point as one of a module's parts; everything else is a
+// part of a name.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GROUPS_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GROUPS_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vramstow::torch_census {
+
+struct Holding;  // census.h
+
+struct HoldingGroup {
+  std::string holder;  // "train: hist[0..11].grad_fn"
+  std::string about;   // of its largest block
+  int role = 0;        // likewise
+  int device = 0;      // likewise
+  uint64_t bytes = 0;
+  uint64_t blocks = 0;
+};
+
+class Groups {
+ public:
+  void Add(const Holding& holding);
+  // Those of the most bytes first.
+  std::vector<HoldingGroup> Take();
+
+ private:
+  struct Group {
+    std::vector<std::string> texts;  // between the numbers
+    std::vector<std::set<uint64_t>> numbers;
+    HoldingGroup facts;
+    uint64_t largest = 0;
+  };
+  std::map<std::string, Group> groups_;
+};
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_GROUPS_H_

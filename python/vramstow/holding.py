@@ -1,0 +1,61 @@
+"""Who holds PyTorch's tensors now: vramstow.census()."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from dataclasses import dataclass
+
+from vramstow import library
+
+_ROOM = 1 << 20  # bytes of the answer
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What holds some tensors, as `train: hist[0..11].grad_fn → saved by MulBackward0`.
+
+    `role` is parameter, buffer, gradient, optimizer_state, saved or other; `about` tells of the
+    largest of its blocks: `float32 [64, 1024]`.
+    """
+
+    holder: str
+    bytes: int
+    blocks: int
+    device: int
+    role: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Census:
+    """Who holds how much: the holders of the most bytes first.
+
+    `live_bytes` is what PyTorch holds, `found_bytes` what is held by somebody who was found, and
+    `why_ended` why not all was looked at (None: it was). `left_out` holders had no room.
+    """
+
+    found_bytes: int
+    live_bytes: int
+    duration_ns: int
+    objects: int
+    why_ended: str | None
+    holders: tuple[Holder, ...]
+    left_out: int
+
+
+def census() -> Census | None:
+    """Looks up what holds PyTorch's tensors now, writes it into the trace, and returns it.
+
+    None where no census can be taken: without vramstow or a trace, before CUDA is used, with
+    --census=off, and with a Python or a PyTorch that it does not know.
+    """
+    if library.function("vramstow_census") is None:
+        return None
+    # The caller keeps Python's lock, so that nothing changes meanwhile.
+    take = ctypes.PyDLL(None).vramstow_census
+    text = ctypes.create_string_buffer(_ROOM)
+    if take(text, ctypes.c_size_t(len(text))) != library.OK:
+        return None
+    found = json.loads(text.value.decode("utf-8", "replace"))
+    return Census(**found | {"holders": tuple(Holder(**row) for row in found["holders"])})

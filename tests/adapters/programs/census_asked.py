@@ -1,0 +1,25 @@
+"""Asks for a census itself, and has vramstow ctl ask for one."""
+
+import os
+import subprocess
+
+import torch
+import vramstow
+
+early = vramstow.census()
+SIZE = 2 * 1024 * 1024
+
+
+def train() -> None:
+    history = [torch.ones(SIZE, device="cuda", requires_grad=True).exp() for _ in range(3)]
+    told = vramstow.census()
+    print("before CUDA", early)
+    for row in told.holders if told is not None else ():
+        print(f"asked {row.bytes} {row.blocks} {row.role} {row.holder} ({row.about})")
+    for flags in ([], ["--json"]):
+        command = [os.environ["VRAMSTOW_PROGRAM"], "ctl", *flags, str(os.getpid()), "census"]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    print(len(history))
+
+
+train()
