@@ -20,6 +20,7 @@ _FINISHED = "VRAMSTOW_TORCH_ADAPTER"
 _FINISHED_OBSERVER = "VRAMSTOW_TORCH_OBSERVER"  # the same of observers
 _FINISHED_CENSUS = "VRAMSTOW_TORCH_CENSUS"  # the same of what tells who holds memory
 _FINISHED_VALUES = "VRAMSTOW_TORCH_VALUES"  # the same, for what computes values
+_NONE = "none"  # in place of a file: there is none for this release
 _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
@@ -30,11 +31,19 @@ _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 # Options of a simulated card with which nothing is computed but that sizes are 0.
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
+_AUTO = "auto"
 _LONG = 3  # seconds after which a user wants to know what takes so long
+
+
+_NONE_FOR_RELEASE = 3  # as vramstow adapter ends
 
 
 class _AlreadySaid(OSError):
     """The library has told the user why it does not work."""
+
+
+class _NotToBeHadError(OSError):
+    """There is none of this kind for this PyTorch, and nobody asked for it."""
 
 
 def _say(what: str, error: Exception) -> None:
@@ -56,7 +65,13 @@ def _library_for(folder: str, finished: str, *options: str) -> str:
     for i in range(0, len(lines) - 1, 2):
         if lines[i] == folder and os.path.exists(lines[i + 1]):
             return lines[i + 1]
-    path = _build(folder, *options)
+        if lines[i] == folder and lines[i + 1] == _NONE:
+            raise _NotToBeHadError
+    try:
+        path = _build(folder, *options)
+    except _NotToBeHadError:
+        os.environ[finished] = f"{folder}\n{_NONE}"
+        raise
     os.environ[finished] = f"{folder}\n{path}"
     return path
 
@@ -83,6 +98,8 @@ def _build(folder: str, *options: str) -> str:
             what = "compiling what it needs for this PyTorch, once; this takes about half a minute"
             print(f"vramstow: {what}.", file=sys.stderr, flush=True)
             out, err = build.communicate()
+    if build.returncode == _NONE_FOR_RELEASE:
+        raise _NotToBeHadError
     if build.returncode != 0:
         lines = err.strip().splitlines() or ["the adapter cannot be built"]
         raise OSError(lines[-1].removeprefix("vramstow adapter: ").rstrip("."))
@@ -101,8 +118,8 @@ def _beside(name: str) -> object:
 
 
 def _follow_modules(adapter: object) -> None:
-    """Follows modules, because a trace with stacks names the module of each tensor."""
-    if os.environ.get("VRAMSTOW_STACKS", "off") == "off":
+    """Follows modules, where the user wants the module of each tensor in the trace."""
+    if os.environ.get("VRAMSTOW_STACKS") not in ("sites", "all"):
         return
     try:
         _beside("modules").follow(adapter)
@@ -110,10 +127,10 @@ def _follow_modules(adapter: object) -> None:
         _say("the trace names no modules", error)
 
 
-def _follow_steps() -> None:
-    """Has the trace say where an optimizer's step ends."""
+def _follow_steps(census: object) -> None:
+    """Has the trace say where an optimizer's step ends; the census may begin there, too."""
     try:
-        _beside("steps").follow()
+        _beside("steps").follow(census)
     except Exception:  # a PyTorch that does not call back: iterations are found in other ways
         return
 
@@ -171,10 +188,16 @@ class _Prepared:
         return _load(self._file, entry)
 
 
-def _observe_when_cuda_starts(folder: str, torch: object) -> None:
+def _when_cuda_starts(torch: object, call: object) -> None:
     """PyTorch has allocators, which can be observed, once it has initialised CUDA."""
+    try:
+        torch.cuda._lazy_call(call)
+    except Exception as error:
+        _say_no_tensors(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
+
+
+def _observe_when_cuda_starts(folder: str, torch: object, census: object) -> None:
     observer = _Prepared(folder, _FINISHED_OBSERVER, "--observer")
-    start_census = _census_for(folder) if observer.is_ready() and _wants_census() else None
 
     def observe() -> None:
         try:
@@ -182,29 +205,57 @@ def _observe_when_cuda_starts(folder: str, torch: object) -> None:
         except Exception as error:
             _say_no_tensors(error)
             return
-        if start_census is not None:
-            start_census()
+        if census is not None:
+            census.start()
 
-    try:
-        torch.cuda._lazy_call(observe)
-    except Exception as error:
-        _say_no_tensors(OSError(f"PyTorch does not call back when it starts CUDA ({error})"))
+    _when_cuda_starts(torch, observe)
 
 
-_census: list[object] = []  # the library that takes it
+class _Census:
+    """What tells who holds tensors at an out-of-memory.
 
+    Where the user asked for it, it is compiled at the import of torch. Otherwise nobody waits: it
+    is compiled in the background, and begins when it is there, with CUDA or after an optimizer's
+    step.
+    """
 
-def _census_for(folder: str) -> object:
-    """What starts the census, once CUDA has started. It is compiled now, if needed."""
-    census = _Prepared(folder, _FINISHED_CENSUS, "--census")
-
-    def start() -> None:
+    def __init__(self, folder: str) -> None:
+        self._waits = os.environ.get("VRAMSTOW_CENSUS", _AUTO).lower() != _AUTO
+        self._file = ""
+        self._trouble: Exception | None = None
+        self._library: object = None
+        self._may_start = False  # CUDA has started
+        options = ("--census",) if self._waits else ("--census", "--background")
         try:
-            _census.append(census.load(_CENSUS))
+            self._file = _library_for(folder, _FINISHED_CENSUS, *options)
         except Exception as error:
-            _say("an out-of-memory error will not tell who holds the memory", error)
+            self._trouble = error
 
-    return start
+    def start(self) -> None:
+        self._may_start = True
+        self.poll()
+        if self._trouble is not None and not isinstance(self._trouble, _NotToBeHadError):
+            _say("an out-of-memory error will not tell who holds the memory", self._trouble)
+
+    def poll(self) -> bool:
+        """Begins if it can. True: there is nothing left to do."""
+        if self._library is not None or self._trouble is not None:
+            return True
+        if not self._may_start or not os.path.exists(self._file):
+            return False
+        try:
+            self._library = _load(self._file, _CENSUS)
+        except Exception as error:
+            # Another Python than those that it knows: somebody who did not ask need not know.
+            self._trouble = error if self._waits else _NotToBeHadError()
+        return True
+
+    def stop(self) -> None:
+        if self._library is not None:
+            getattr(self._library, _CENSUS_STOP)()
+
+
+_census: _Census | None = None
 
 
 def _card_options() -> list[str]:
@@ -255,7 +306,7 @@ def _wants_tensors() -> bool:
 
 
 def _wants_census() -> bool:
-    return _wants_trace() and os.environ.get("VRAMSTOW_CENSUS", "off").lower() not in ("", *_NO)
+    return _wants_trace() and os.environ.get("VRAMSTOW_CENSUS", _AUTO).lower() not in _NO
 
 
 def _prepare(torch: object) -> None:
@@ -268,14 +319,13 @@ def _prepare(torch: object) -> None:
             _run_triton_as_ptx()
     if not _wants_tensors():
         return
-    _follow_steps()
+    global _census
+    _census = _Census(folder) if _wants_census() else None
+    _follow_steps(_census)
     if not _POOLED:
-        _observe_when_cuda_starts(folder, torch)
-    elif _install(folder) and _wants_census():
-        try:
-            torch.cuda._lazy_call(_census_for(folder))
-        except Exception as error:
-            _say("an out-of-memory error will not tell who holds the memory", error)
+        _observe_when_cuda_starts(folder, torch, _census)
+    elif _install(folder) and _census is not None:
+        _when_cuda_starts(torch, _census.start)
 
 
 class _Finder:
@@ -333,8 +383,8 @@ def _end() -> None:
     """Among the last steps before Python is finalised."""
     if "torch" not in sys.modules:
         return
-    for library in _census:
-        getattr(library, _CENSUS_STOP)()
+    if _census is not None:
+        _census.stop()
     try:
         _beside("at_exit").wait_for_rest()
     except Exception:  # whatever goes wrong here, the job ends as it would

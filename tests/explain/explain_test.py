@@ -40,10 +40,15 @@ def marked(job: Job) -> object:
     return pytest.param(job, id=job.name, marks=marks)
 
 
-def rehearse(job: Job, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+MOST = ("--pool=on", "--stacks=sites", "--census=on")
+
+
+def rehearse(
+    job: Job, folder: Path, *arguments: str, flags: tuple[str, ...] = MOST
+) -> subprocess.CompletedProcess[str]:
     """Runs the job on a card that is too small for it."""
     card = f"--simulate=h200,memory={job.memory_mib}MiB,values=off"
-    options = [card, "--pool=on", "--stacks=sites", "--census=on", "--trace-dir", str(folder)]
+    options = [card, *flags, "--trace-dir", str(folder)]
     return subprocess.run(
         [VRAMSTOW, "run", *options, "--", sys.executable, job.script, *arguments],
         capture_output=True,
@@ -61,8 +66,8 @@ def analysis_of(folder: Path) -> dict[str, Any]:
     return json.loads(listing.stdout)
 
 
-def check(job: Job, folder: Path) -> None:
-    done = rehearse(job, folder)
+def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
+    done = rehearse(job, folder, flags=flags)
     assert (done.returncode == 0) == job.lives, done.stderr[-2000:]
     facts = analysis_of(folder)
     first = facts["advice"][0]
@@ -97,6 +102,56 @@ def test_the_first_advice_names_the_cause_and_the_place(job: Job, tmp_path: Path
 @pytest.mark.parametrize("job", [marked(job) for job in LONG])
 def test_the_first_advice_names_the_cause_and_the_place_of_others(job: Job, tmp_path: Path) -> None:
     check(job, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """What a user has after the first run: the census is compiled, and found by default."""
+    torch = Path(sys.modules["torch"].__file__ or "").resolve().parent
+    for kind in ("--observer", "--census"):
+        subprocess.run([VRAMSTOW, "adapter", "build", kind, "--torch", torch], check=True)
+
+
+# One of each way in which a cause is found: by what holds the memory, by sizes, by types, by the
+# request, by what the driver was asked for.
+QUICK = ("carried_state", "first_step", "data_on_card", "relations", "retry")
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", QUICK)
+def test_without_any_flag_the_cause_and_the_place_are_named(name: str, tmp_path: Path) -> None:
+    (job,) = [job for job in EVERY if job.name == name]
+    check(job, tmp_path, flags=())
+
+
+def first_advice(job: Job, folder: Path) -> tuple[str, str]:
+    """The cause and the line that are named where nothing is asked for."""
+    folder.mkdir()
+    rehearse(job, folder, flags=())
+    advice = analysis_of(folder)["advice"]
+    if not advice:
+        return "", ""
+    return advice[0]["id"], (advice[0]["place"] or "").partition(" ")[0]
+
+
+LEAST_CAUSES = 50
+LEAST_PLACES = 50
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("compiled")
+def test_without_any_flag_nearly_all_causes_and_places_are_named(tmp_path: Path) -> None:
+    told = {job.name: first_advice(job, tmp_path / job.name) for job in EVERY}
+    others = [job.name for job in EVERY if told[job.name][0] not in job.causes()]
+    elsewhere = [
+        job.name
+        for job in EVERY
+        if job.name not in others and told[job.name][1] not in job.places()
+    ]
+    summary = f"other causes: {[(name, *told[name]) for name in others]}, elsewhere: {elsewhere}"
+    print(summary)
+    assert len(EVERY) - len(others) >= LEAST_CAUSES, summary
+    assert len(EVERY) - len(others) - len(elsewhere) >= LEAST_PLACES, summary
 
 
 @pytest.mark.long

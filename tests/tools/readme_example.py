@@ -56,7 +56,7 @@ def first(count: int, advice: list[str]) -> list[str]:
 def example() -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        command = "vramstow run --simulate=h200 --stacks=sites --"
+        command = "vramstow run --simulate=h200 --"
         done = run(*command.split(), *JOB.split(), cwd=Path(folder))
         [trace] = Path(folder).glob("*.stow")
         trace.rename(Path(folder) / "run.stow")

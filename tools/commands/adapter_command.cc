@@ -36,7 +36,9 @@ constexpr char kFooter[] =
     "  vramstow adapter build\n"
     "  vramstow adapter build --torch venv/lib/python3.11/site-packages/torch\n"
     "\n"
-    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments.";
+    "Exit status: 0; 1 if the adapter cannot be built; 2 for wrong arguments; 3 with --background "
+    "if "
+    "there\nis none for this release of PyTorch.";
 
 constexpr uint64_t kPatienceMs = 60'000;
 
@@ -55,6 +57,8 @@ int Fail(const absl::Status& status) {
 }
 
 int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump() + "\n"); }
+
+constexpr int kExitNoneForRelease = 3;
 
 struct Folders {
   std::string sources;
@@ -87,6 +91,19 @@ int Build(const std::string& torch_folder, const Folders& folders, const Adapter
   if (quiet) return PrintResult("adapter", adapter->path + "\n");
   return PrintResult("adapter",
                      absl::StrCat("PyTorch ", torch->release, ": ", adapter->path, "\n"));
+}
+
+// Prints where the adapter is, or will be.
+int BuildLater(const std::string& torch_folder, const Folders& folders, const AdapterWish& wish) {
+  const auto torch = FindTorch(torch_folder);
+  if (!torch.ok()) return Fail(torch.status());
+  const std::string shipped = ShippedAdapter(*torch, folders.sources, wish.kind);
+  if (!shipped.empty()) return PrintResult("adapter", shipped + "\n");
+  if (!folders.compiled.ok()) return Fail(folders.compiled.status());
+  const auto adapter = BuildAdapterLater(*torch, folders.sources, *folders.compiled, wish);
+  if (adapter.ok()) return PrintResult("adapter", adapter->path + "\n");
+  const int status = Fail(adapter.status());
+  return KnowsRelease(torch->release, wish) ? status : kExitNoneForRelease;
 }
 
 int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
@@ -142,6 +159,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   bool try_newer = WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"));
   bool census = false;
   bool quiet = false;
+  bool background = false;
   bool json = false;
   const CommandLine line{
       .command = "adapter",
@@ -164,6 +182,8 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
            "Also for a release that is newer than those that are known"},
           {"--census", &census, "Act on the library that tells who holds tensors"},
           {"--quiet", &quiet, "Print only the path of the adapter"},
+          {"--background", &background,
+           "Compile in the background; print where the adapter is, or will be"},
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
@@ -184,6 +204,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
                                      : AdapterKind::kAllocator,
                             try_newer};
   if (action == "status") return Status(torch, installation->adapter_sources, *folder, wish, json);
+  if (background) return BuildLater(torch, {installation->adapter_sources, folder, ""}, wish);
   return Build(torch, {installation->adapter_sources, folder, ship}, wish, quiet, json);
 }
 

@@ -61,7 +61,8 @@ constexpr const char* kDecidingHeaders[] = {"c10/cuda/CUDACachingAllocator.h",
                                             "c10/macros/cmake_macros.h",
                                             "ATen/core/boxing/KernelFunction.h",
                                             "ATen/core/dispatch/Dispatcher.h",
-                                            "ATen/core/ivalue.h"};
+                                            "ATen/core/ivalue.h",
+                                            "torch/csrc/autograd/generated/Functions.h"};
 constexpr uint64_t kHashStart = 0xcbf29ce484222325U;
 
 std::string ReadFile(const fs::path& path) {
@@ -227,6 +228,11 @@ void NoteTorch(const TorchInstallation& torch, const Adapter& adapter) {
   if (rename(written.c_str(), file.c_str()) != 0) unlink(written.c_str());
 }
 
+// Whoever holds this lock compiles. Below 0: there is none.
+int OpenLock(const Adapter& adapter) {
+  return open((adapter.path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
 absl::Status CheckRelease(const std::string& release, const AdapterWish& wish) {
   const KindFacts& facts = FactsOf(wish.kind);
   const std::vector<std::string> numbers = absl::StrSplit(release, '.');
@@ -372,8 +378,7 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
     return adapter;
   }
   // Ranks of one job come here at the same time: one builds, the others find it done.
-  const std::string lock = adapter->path + ".lock";
-  const int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int descriptor = OpenLock(*adapter);
   if (descriptor >= 0) flock(descriptor, LOCK_EX);
   absl::Status status = absl::OkStatus();
   if (access(adapter->path.c_str(), R_OK) != 0) {
@@ -384,6 +389,37 @@ absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::
   NoteTorch(torch, *adapter);
   adapter->built = true;
   return adapter;
+}
+
+absl::StatusOr<Adapter> BuildAdapterLater(const TorchInstallation& torch,
+                                          const std::string& sources, const std::string& folder,
+                                          const AdapterWish& wish) {
+  auto adapter = FindAdapter(torch, sources, folder, wish);
+  if (!adapter.ok() || adapter->built) return adapter;
+  const int descriptor = OpenLock(*adapter);
+  if (descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (descriptor >= 0) close(descriptor);
+    return adapter;
+  }
+  // The lock goes to the child, which nobody has to wait for: its parent ends at once.
+  const pid_t child = fork();
+  if (child != 0) {
+    close(descriptor);
+    if (child > 0) return adapter;
+    return absl::UnavailableError(absl::StrCat("cannot start a process (", strerror(errno), ")."));
+  }
+  setsid();
+  if (nice(19) < 0) errno = 0;  // then it has the usual priority
+  if (const int nowhere = open("/dev/null", O_RDWR); nowhere >= 0) {
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, standard);
+  }
+  const absl::Status status = Compile(torch, sources, wish.kind, *adapter, /*shipped=*/false);
+  if (status.ok()) NoteTorch(torch, *adapter);
+  _exit(status.ok() ? 0 : 1);
+}
+
+bool KnowsRelease(const std::string& release, const AdapterWish& wish) {
+  return CheckRelease(release, wish).ok();
 }
 
 std::vector<ReadyAdapter> ListReadyAdapters(const std::string& sources, const std::string& folder,

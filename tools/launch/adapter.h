@@ -61,6 +61,15 @@ absl::StatusOr<Adapter> FindAdapter(const TorchInstallation& torch, const std::s
 absl::StatusOr<Adapter> BuildAdapter(const TorchInstallation& torch, const std::string& sources,
                                      const std::string& folder, const AdapterWish& wish);
 
+// The same, compiled by a process of its own that nobody waits for, with the least priority and in
+// no terminal; where another one is at it, by that one. The file comes to be all at once.
+absl::StatusOr<Adapter> BuildAdapterLater(const TorchInstallation& torch,
+                                          const std::string& sources, const std::string& folder,
+                                          const AdapterWish& wish);
+
+// Whether there can be one for this release at all.
+bool KnowsRelease(const std::string& release, const AdapterWish& wish);
+
 // The shipped adapter for this PyTorch; empty: there is none.
 std::string ShippedAdapter(const TorchInstallation& torch, const std::string& sources,
                            AdapterKind kind);

@@ -1,7 +1,6 @@
 #include "interpose/core/framework/framework.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "base/keep_errno.h"
 #include "interpose/core/framework/census.h"
@@ -133,9 +132,7 @@ int Allocate(int handle, uint64_t size, uint64_t stream, uint64_t pool,
   return AllocateBlock(call, handle, size, stream, pool, block, served);
 }
 
-int KeepsStacks() {
-  return std::strcmp(framework_context.process.options().stacks, "off") != 0 ? 1 : 0;
-}
+int KeepsStacks() { return WantsNames(framework_context.process.options()) ? 1 : 0; }
 
 std::string_view KindOf(const vramstow_framework_name& name) {
   switch (name.kind) {

@@ -15,6 +15,7 @@
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
 
 namespace vramstow {
@@ -33,9 +34,9 @@ const char* Why(RecorderError error) {
   }
 }
 
-StackMode StackModeOf(const char* choice) {
-  if (std::strcmp(choice, "all") == 0) return StackMode::kAll;
-  return std::strcmp(choice, "sites") == 0 ? StackMode::kSites : StackMode::kOff;
+StackMode StackModeOf(const Options& options) {
+  if (std::strcmp(options.stacks, "all") == 0) return StackMode::kAll;
+  return WantsStacks(options) ? StackMode::kSites : StackMode::kOff;
 }
 
 uint64_t NowMs() {
@@ -78,7 +79,7 @@ void Trace::OpenAs(State* state) {
   const RecorderError error = recorder_.Open({.directory = options.trace_dir,
                                               .stem = stem,
                                               .thread_slot = RecorderSlot,
-                                              .stacks = StackModeOf(options.stacks),
+                                              .stacks = StackModeOf(options),
                                               .background = true,
                                               .compress = options.trace_compress,
                                               .sample_ms = 1000,
@@ -98,6 +99,8 @@ void Trace::OpenAs(State* state) {
   state_.store(State::kOpen, std::memory_order_release);
   // Nobody waits for these.
   DescribeProcess(&recorder_, options);
+  // Who reads the trace need not know what the program runs.
+  if (!WantsStacks(options)) recorder_.Describe("option.stacks", "off");
   DescribeDriver(&recorder_, driver_);
   // What is kept of the newest events can be asked for.
   if (ring_bytes != 0) callbacks_.ring_opened();
