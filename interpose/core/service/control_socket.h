@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clients.h"
 #include "base/control.h"
 #include "interpose/core/pools/ipc.h"
 #include "interpose/core/runtime/core.h"
-#include "interpose/core/service/clients.h"
 
 namespace vramstow {
 

@@ -16,9 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clients.h"
 #include "base/options.h"
 #include "interpose/core/runtime/core.h"
-#include "interpose/core/service/clients.h"
 #include "interpose/core/service/metrics_text.h"
 
 namespace vramstow {

@@ -8,8 +8,8 @@
 // Ownership: the connections, until they are dropped; the listener is the owner's. Threads: one at
 // a time; DropAll in a forked child, too. Errors: a connection that fails is dropped. No heap.
 // Units: bytes, nanoseconds.
-#ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
-#define VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
+#ifndef VRAMSTOW_BASE_CLIENTS_H_
+#define VRAMSTOW_BASE_CLIENTS_H_
 
 #include <errno.h>
 #include <poll.h>
@@ -158,4 +158,4 @@ class Clients {
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_INTERPOSE_CORE_SERVICE_CLIENTS_H_
+#endif  // VRAMSTOW_BASE_CLIENTS_H_
