@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <string_view>
 
 #include "base/control.h"
+#include "base/metrics_http.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/service/local_socket.h"
@@ -22,9 +22,6 @@ namespace vramstow {
 namespace {
 
 using Kind = MetricsSetting::Kind;
-
-constexpr std::string_view kOpenMetrics = "application/openmetrics-text";
-constexpr size_t kHeadBytes = 256;
 
 // Adds a text to a path, if there is room.
 bool Append(std::string_view text, char* path, size_t size) {
@@ -59,10 +56,6 @@ bool ExpandPath(std::string_view chosen, char* path, size_t size) {
   return true;
 }
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool WriteAll(int file, const char* text, size_t size) {
   while (size > 0) {
     const ssize_t written = write(file, text, size);
@@ -84,40 +77,8 @@ bool MetricsServer::OpenPort(const MetricsSetting& setting) {
   const long port =
       setting.port + (local_rank == nullptr ? 0 : std::strtol(local_rank, nullptr, 10));
   std::snprintf(path_, sizeof path_, "%s, port %ld", address, port);
-  if (port > 65535) {
-    errno = ERANGE;
-    return false;
-  }
-  sockaddr_storage storage = {};
-  socklen_t size = 0;
-  const uint16_t network_port = htons(static_cast<uint16_t>(port));
-  if (auto* four = reinterpret_cast<sockaddr_in*>(&storage);
-      inet_pton(AF_INET, address, &four->sin_addr) == 1) {
-    four->sin_family = AF_INET;
-    four->sin_port = network_port;
-    size = sizeof *four;
-  } else {
-    auto* six = reinterpret_cast<sockaddr_in6*>(&storage);
-    if (inet_pton(AF_INET6, address, &six->sin6_addr) != 1) {
-      errno = EINVAL;
-      return false;
-    }
-    six->sin6_family = AF_INET6;
-    six->sin6_port = network_port;
-    size = sizeof *six;
-  }
-  const int listener = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int listener = ListenAtPort(address, port, kMaxClients);
   if (listener < 0) return false;
-  // Connections of a process that has ended do not keep the port from the next one.
-  const int yes = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&storage), size) != 0 ||
-      listen(listener, kMaxClients) != 0) {
-    const int error = errno;
-    close(listener);
-    errno = error;
-    return false;
-  }
   listener_ = listener;
   return true;
 }
@@ -180,29 +141,17 @@ void MetricsServer::Serve(const pollfd* polls, int count, uint64_t now_ns) {
 
 // The text is written behind the room for the head, and then moved up to it.
 bool MetricsServer::Answer(MetricsClient* client) {
-  const std::string_view request(client->request, client->received);
-  if (!Contains(request, "\r\n\r\n") && !Contains(request, "\n\n")) return false;
-  const bool is_get = request.starts_with("GET ");
-  const bool is_here = request.starts_with("GET /metrics ") || request.starts_with("GET / ") ||
-                       request.starts_with("GET /metrics?");
-  const bool is_open = Contains(request, kOpenMetrics);
-  const char* status = !is_get ? "405 Method Not Allowed" : "404 Not Found";
-  char* const text = client->answer + kHeadBytes;
+  const MetricsRequest request = ReadMetricsRequest({client->request, client->received});
+  if (!request.is_whole) return false;
+  char* const text = client->answer + kMetricsHeadBytes;
   size_t size = 0;
-  if (is_here) {
-    size = text_.Write(is_open ? MetricsForm::kOpenMetrics : MetricsForm::kText, text,
-                       sizeof client->answer - kHeadBytes);
-    status = size != 0 ? "200 OK" : "500 Internal Server Error";
+  if (request.is_here) {
+    size = text_.Write(request.is_open ? MetricsForm::kOpenMetrics : MetricsForm::kText, text,
+                       sizeof client->answer - kMetricsHeadBytes);
   }
-  const char* type = is_here && is_open
-                         ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                         : "text/plain; version=0.0.4; charset=utf-8";
-  const int head = std::snprintf(client->answer, kHeadBytes,
-                                 "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                                 "Connection: close\r\n\r\n",
-                                 status, type, size);
+  const size_t head = WriteMetricsHead(request, size, client->answer);
   std::memmove(client->answer + head, text, size);
-  client->answer_size = static_cast<size_t>(head) + size;
+  client->answer_size = head + size;
   return true;
 }
 
