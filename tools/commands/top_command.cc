@@ -12,6 +12,7 @@
 
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
+#include "tools/commands/top_server.h"
 #include "tools/commands/top_view.h"
 #include "tools/terminal/output.h"
 
@@ -29,6 +30,7 @@ constexpr char kFooter[] =
     "  vramstow top 4711\n"
     "  vramstow top runs/ --interval 5\n"
     "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n"
+    "  vramstow top --serve=9400\n"
     "\n"
     "Exit status: 0; 1 if the page could not be written; 2 if there is nothing to show.";
 
@@ -96,6 +98,16 @@ class Screen {
   bool has_keys_ = false;
 };
 
+int ServeMetrics(TopView* view, const std::string& place, uint64_t pause_ms) {
+  TopServer server(view, pause_ms);
+  if (const absl::Status status = server.Open(place); !status.ok()) {
+    Complain("top", std::string(status.message()));
+    return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
+  }
+  server.Serve();
+  return kExitOk;
+}
+
 }  // namespace
 
 int TopCommand(const std::vector<std::string>& arguments) {
@@ -103,20 +115,31 @@ int TopCommand(const std::vector<std::string>& arguments) {
   double interval = 1;
   bool once = false;
   bool json = false;
+  std::string serve;
   const CommandLine line{
       .command = "top",
       .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
       .footer = kFooter,
-      .options = {
-          {"PID|DIR", &target, "The id of a process, or a folder with traces", {.required = true}},
-          {"--interval",
-           &interval,
-           "Seconds between two pages (1)",
-           {.range = OptionRange{0.1, 3600}}},
-          {"--once", &once, "Print one page"},
-          {"--json", &json, "Print one page as JSON on one line"}}};
+      .options = {{"PID|DIR", &target,
+                   "The id of a process, or a folder with traces; with --serve also nothing: all "
+                   "processes"},
+                  {"--interval",
+                   &interval,
+                   "Seconds between two pages (1)",
+                   {.range = OptionRange{0.1, 3600}}},
+                  {"--serve",
+                   &serve,
+                   "Answer Prometheus at this port (9400, 0.0.0.0:9400) in place of showing a page",
+                   {.takes_no_file = true, .excludes = {"--once", "--json"}}},
+                  {"--once", &once, "Print one page"},
+                  {"--json", &json, "Print one page as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
+  if (!serve.empty()) return ServeMetrics(&view, serve, static_cast<uint64_t>(interval * 1000));
+  if (target.empty()) {
+    Complain("top", "name a process or a folder with traces; --serve tells of all processes.");
+    return kExitUsage;
+  }
   if (const absl::Status status = view.Look(); !status.ok()) {
     Complain("top", std::string(status.message()));
     return kExitUsage;

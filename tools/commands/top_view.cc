@@ -99,8 +99,30 @@ std::vector<std::string> TracesOfProcess(pid_t process) {
   return {files.begin(), files.end()};
 }
 
+namespace {
+
+// Of the processes that this user may look at.
+std::vector<std::string> TracesOfAll() {
+  std::set<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    int64_t process = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &process)) continue;
+    for (std::string& file : TracesOfProcess(static_cast<pid_t>(process))) {
+      files.insert(std::move(file));
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+}  // namespace
+
 absl::Status TopView::FindFiles(std::vector<std::string>* files) const {
   int64_t process = 0;
+  if (target_.empty()) {
+    *files = TracesOfAll();
+    return absl::OkStatus();
+  }
   if (!absl::SimpleAtoi(target_, &process)) {
     *files = FilesOf(target_);
     std::erase_if(*files, [](const std::string& file) { return !file.ends_with(kEnding); });
@@ -153,7 +175,11 @@ absl::Status TopView::Look() {
     if (!process.runs) ended_[file] = process;
     processes.push_back(std::move(process));
   }
-  if (processes.empty()) return last;
+  if (processes.empty() && !target_.empty()) return last;
+  // Of a node on which jobs come and go, only those are remembered that are still there.
+  std::erase_if(ended_, [&files](const auto& known) {
+    return std::ranges::find(files, known.first) == files.end();
+  });
   std::ranges::stable_sort(processes, [](const TopProcess& a, const TopProcess& b) {
     if (a.runs != b.runs) return a.runs;
     return a.facts.live.device.bytes > b.facts.live.device.bytes;

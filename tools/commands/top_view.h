@@ -35,7 +35,7 @@ struct TopProcess {
 
 class TopView {
  public:
-  // A process id, or a folder with traces.
+  // A process id, a folder with traces, or nothing: all processes of this machine that can be seen.
   explicit TopView(std::string target) : target_(std::move(target)) {}
 
   // Looks again. Not found: nothing is there (any more) to be looked at.

@@ -1,0 +1,164 @@
+"""vramstow top --serve: all processes of a node for Prometheus, read with its own parsers."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from installation import VRAMSTOW
+from metrics_of import OPEN_METRICS, free_port, get, within
+from top_test import Job
+
+openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
+text_parser = pytest.importorskip("prometheus_client.parser")
+
+MEBI = 1 << 20
+
+
+@contextmanager
+def served(*arguments: str | Path, status: int = 0) -> Iterator[int]:
+    """Gives the port; at the end a signal ends the server in peace."""
+    port = free_port()
+    command = [VRAMSTOW, "top", *arguments, f"--serve={port}", "--interval=0.1"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+
+        def answers() -> bool:
+            try:
+                return get(port)[0] == 200
+            except ConnectionRefusedError:
+                return False
+
+        assert within(60, answers)
+        yield port
+    finally:
+        server.send_signal(signal.SIGTERM)
+        told = server.communicate(timeout=60)
+    assert server.returncode == status, told
+    assert told == ("", "")
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[list[Job]]:
+    """Two processes, of which one holds 3 MiB and the other one 8."""
+    running = []
+    try:
+        for name, sizes in (("a", (1, 2)), ("b", (8,))):
+            (tmp_path / name).mkdir()
+            running.append(Job(tmp_path / name))
+            for size in sizes:
+                running[-1].take(size)
+        yield running
+    finally:
+        for job in running:
+            job.end()
+
+
+def values(body: str, name: str, parser=text_parser) -> dict[str, float]:  # noqa: ANN001
+    """Of each process by its id, or of each card."""
+    return {
+        sample.labels.get("pid", sample.labels.get("uuid", "")): sample.value
+        for family in parser.text_string_to_metric_families(body)
+        for sample in family.samples
+        if sample.name == f"vramstow_{name}"
+    }
+
+
+def test_a_folder_is_told_by_process_and_together(jobs: list[Job], tmp_path: Path) -> None:
+    for job, name in zip(jobs, ("a", "b"), strict=True):
+        for trace in job.traces.glob("*.stow"):
+            (tmp_path / f"{name}-{trace.name}").symlink_to(trace)
+    with served(tmp_path) as port:
+        status, kind, body = get(port, accept=f"{OPEN_METRICS};version=1.0.0")
+        assert (status, kind.split(";")[0]) == (200, OPEN_METRICS)
+        allocated = values(body, "allocated_bytes", openmetrics)
+        assert sorted(allocated.values()) == [3 * MEBI, 8 * MEBI]
+        assert set(values(body, "process_info", openmetrics)) == set(allocated)
+        [total] = values(body, "node_allocated_bytes", openmetrics).values()
+        assert total == 11 * MEBI
+        assert values(body, "node_processes", openmetrics) == {"": 2}
+        [card] = values(body, "node_device_bytes", openmetrics).values()
+        assert card == set(values(body, "device_bytes", openmetrics).values()).pop() > 100 << 30
+        status, kind, body = get(port)
+        assert (status, kind.split(";")[0]) == (200, "text/plain")
+        assert values(body, "allocated_bytes") == allocated
+        # More is told when it is there.
+        jobs[0].take(16)
+        assert within(60, lambda: 19 * MEBI in values(get(port)[2], "allocated_bytes").values())
+        # Who has ended holds nothing.
+        jobs[1].end()
+        assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 1})
+        body = get(port)[2]
+        assert list(values(body, "allocated_bytes").values()) == [19 * MEBI]
+        assert list(values(body, "node_allocated_bytes").values()) == [19 * MEBI]
+
+
+def test_all_processes_of_the_node_are_found(jobs: list[Job]) -> None:
+    traces = [trace for job in jobs for trace in job.traces.glob("*.stow")]
+    ours = {trace.stem.rpartition("-")[2] for trace in traces}
+    assert len(ours) == 2
+    with served() as port:
+        body = get(port)[2]
+        allocated = values(body, "allocated_bytes")
+        assert {allocated[pid] for pid in ours} == {3 * MEBI, 8 * MEBI}
+        jobs[0].end()
+        assert within(60, lambda: not ours <= set(values(get(port)[2], "allocated_bytes")))
+
+
+def test_a_counter_does_not_fall_when_its_process_goes(jobs: list[Job], tmp_path: Path) -> None:
+    folder = tmp_path / "watched"
+    folder.mkdir()
+    [trace] = jobs[0].traces.glob("*.stow")
+    link = folder / trace.name
+    link.symlink_to(trace)
+    assert jobs[0].process.stdin
+    with served(folder) as port:
+        jobs[0].process.stdin.write("100000000\n")  # the job ends of it
+        jobs[0].process.communicate(timeout=60)
+        counted = "node_out_of_memory_total"
+        assert within(60, lambda: list(values(get(port)[2], counted).values()) == [1])
+        link.unlink()
+        assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 0})
+        assert list(values(get(port)[2], counted).values()) == [1]
+        assert values(get(port)[2], "allocated_bytes") == {}
+
+
+def test_other_questions_are_refused(tmp_path: Path) -> None:
+    with served(tmp_path) as port:
+        for method, path, status in (("GET", "/other", 404), ("POST", "/metrics", 405)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request(method, path)
+            assert connection.getresponse().status == status
+            connection.close()
+        # Who says nothing does not keep the others from asking.
+        with socket.create_connection(("127.0.0.1", port)):
+            assert get(port)[0] == 200
+
+
+def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        for arguments, status, said in (
+            ([f"--serve={taken}"], 1, "Address already in use"),
+            (["--serve=nowhere"], 2, "it has to be a port"),
+            (["--serve=file.prom"], 2, "it has to be a port"),
+            (["--serve=9400", "--once"], 2, "--once"),
+            ([], 2, "name a process or a folder"),
+        ):
+            done = subprocess.run(
+                [VRAMSTOW, "top", *arguments],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            assert (done.returncode, done.stdout) == (status, ""), (arguments, done.stderr)
+            assert said in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -1,0 +1,141 @@
+#include "tools/commands/top_metrics.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+
+struct TopMetrics::Family {
+  const char* name;
+  const char* unit;
+  const char* help;
+  bool is_counter;
+  bool is_of_node;
+  uint64_t Device::*value;
+};
+
+namespace {
+
+// As the value of a label.
+std::string Quoted(const std::string& text) {
+  return absl::StrCat(
+      "\"", absl::StrReplaceAll(Printable(text), {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", " "}}),
+      "\"");
+}
+
+std::string UuidOf(const Facts& facts, int device) {
+  const auto fact = facts.facts.find(absl::StrCat("device.", device, ".uuid"));
+  return fact == facts.facts.end() ? absl::StrCat("device ", device) : fact->second;
+}
+
+void AddHead(const char* name, const char* unit, const char* help, bool is_counter, bool is_open,
+             std::string* text) {
+  // In OpenMetrics a counter's family has no "_total", in the older format it has.
+  const std::string family =
+      absl::StrCat("vramstow_", name, is_counter && !is_open ? "_total" : "");
+  absl::StrAppend(text, "# HELP ", family, " ", help, ".\n# TYPE ", family,
+                  is_counter ? " counter\n" : " gauge\n");
+  if (is_open && *unit != '\0') absl::StrAppend(text, "# UNIT ", family, " ", unit, "\n");
+}
+
+}  // namespace
+
+void TopMetrics::Take(const std::vector<TopProcess>& processes) {
+  infos_.clear();
+  devices_.clear();
+  cards_.clear();
+  std::map<std::string, CountByCard> counts;
+  for (const TopProcess& process : processes) {
+    const std::string rank = process.rank.has_value() ? absl::StrCat(*process.rank) : "";
+    const std::string who = absl::StrCat("pid=\"", process.process, "\",rank=\"", rank, "\"");
+    if (process.runs) {
+      infos_.push_back(absl::StrCat(who, ",program=", Quoted(process.program)));
+    }
+    for (const DeviceFacts& device : process.facts.devices) {
+      const std::string uuid = UuidOf(process.facts, device.device);
+      counts[process.file][uuid] += device.out_of_memory;
+      Device& card = cards_[uuid];
+      card.labels = absl::StrCat("uuid=", Quoted(uuid), ",name=", Quoted(device.name));
+      card.total = device.total_bytes.value_or(0);
+      if (!process.runs) continue;
+      devices_.push_back({.labels = absl::StrCat("device=\"", device.device, "\",", who),
+                          .allocated = device.end_bytes,
+                          .reserved = device.end_reserved_bytes,
+                          .peak_allocated = device.peak_bytes,
+                          .peak_reserved = device.peak_reserved_bytes,
+                          .total = device.total_bytes.value_or(0),
+                          .out_of_memory = device.out_of_memory});
+      card.allocated += device.end_bytes;
+      card.reserved += device.end_reserved_bytes;
+    }
+  }
+  for (const auto& [file, by_card] : counts_) {
+    if (counts.contains(file)) continue;
+    for (const auto& [uuid, count] : by_card) gone_[uuid] += count;
+  }
+  counts_ = std::move(counts);
+  for (auto& [uuid, card] : cards_) {
+    for (const auto& [file, by_card] : counts_) {
+      if (const auto count = by_card.find(uuid); count != by_card.end()) {
+        card.out_of_memory += count->second;
+      }
+    }
+  }
+  // A card stays in the sums when nobody uses it any more.
+  for (const auto& [uuid, count] : gone_) {
+    Device& card = cards_[uuid];
+    if (card.labels.empty()) card.labels = absl::StrCat("uuid=", Quoted(uuid), ",name=\"\"");
+    card.out_of_memory += count;
+  }
+}
+
+void TopMetrics::AddFamily(const Family& family, bool is_open, std::string* text) const {
+  const std::string name = absl::StrCat(family.is_of_node ? "node_" : "", family.name);
+  AddHead(name.c_str(), family.unit, family.help, family.is_counter, is_open, text);
+  const auto add = [&](const Device& device) {
+    absl::StrAppend(text, "vramstow_", name, family.is_counter ? "_total{" : "{", device.labels,
+                    "} ", device.*family.value, "\n");
+  };
+  if (family.is_of_node) {
+    for (const auto& [uuid, card] : cards_) add(card);
+  } else {
+    for (const Device& device : devices_) add(device);
+  }
+}
+
+std::string TopMetrics::Text(bool is_open) const {
+  static constexpr Family kFamilies[] = {
+      {"allocated_bytes", "bytes", "In live blocks, after rounding", false, false,
+       &Device::allocated},
+      {"reserved_bytes", "bytes", "Device memory that is held", false, false, &Device::reserved},
+      {"peak_allocated_bytes", "bytes", "The highest of allocated so far", false, false,
+       &Device::peak_allocated},
+      {"peak_reserved_bytes", "bytes", "The highest of reserved so far", false, false,
+       &Device::peak_reserved},
+      {"device_bytes", "bytes", "Memory of the whole device", false, false, &Device::total},
+      {"out_of_memory", "", "Allocations that failed for want of memory", true, false,
+       &Device::out_of_memory},
+      {"allocated_bytes", "bytes", "In live blocks of all processes", false, true,
+       &Device::allocated},
+      {"reserved_bytes", "bytes", "Device memory that all processes hold", false, true,
+       &Device::reserved},
+      {"device_bytes", "bytes", "Memory of the whole device", false, true, &Device::total},
+      {"out_of_memory", "", "Allocations of all processes that failed for want of memory", true,
+       true, &Device::out_of_memory},
+  };
+  std::string text;
+  AddHead("process_info", "", "A process that runs under vramstow", false, is_open, &text);
+  for (const std::string& labels : infos_) {
+    absl::StrAppend(&text, "vramstow_process_info{", labels, "} 1\n");
+  }
+  AddHead("node_processes", "", "Processes that run under vramstow", false, is_open, &text);
+  absl::StrAppend(&text, "vramstow_node_processes ", infos_.size(), "\n");
+  for (const Family& family : kFamilies) AddFamily(family, is_open, &text);
+  if (is_open) absl::StrAppend(&text, "# EOF\n");
+  return text;
+}
+
+}  // namespace vramstow

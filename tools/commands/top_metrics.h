@@ -1,0 +1,53 @@
+// TopMetrics: what the processes of a node hold, each of them and together, as Prometheus reads it.
+//
+// Idea: the metrics of a process have the names that the process itself tells under --metrics; sums
+// are vramstow_node_…, by the card's UUID, because each process numbers devices for itself. A
+// counter never falls: what a process counted that is gone stays in the sum.
+//
+// Ownership: copies what it keeps, for each process some numbers. Threads: one at a time. Errors:
+// none. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
+#define VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/commands/top_view.h"
+
+namespace vramstow {
+
+class TopMetrics {
+ public:
+  // What was seen now.
+  void Take(const std::vector<TopProcess>& processes);
+
+  // OpenMetrics, or Prometheus's older format.
+  std::string Text(bool is_open) const;
+
+ private:
+  struct Device {
+    std::string labels;  // device="0",pid="7",rank="" or uuid="GPU-…"
+    uint64_t allocated = 0;
+    uint64_t reserved = 0;
+    uint64_t peak_allocated = 0;
+    uint64_t peak_reserved = 0;
+    uint64_t total = 0;
+    uint64_t out_of_memory = 0;
+  };
+  struct Family;
+  using CountByCard = std::map<std::string, uint64_t>;
+
+  void AddFamily(const Family& family, bool is_open, std::string* text) const;
+
+  std::vector<std::string> infos_;             // the labels of each process that runs
+  std::vector<Device> devices_;                // of each of them
+  std::map<std::string, Device> cards_;        // their sums, by UUID
+  std::map<std::string, CountByCard> counts_;  // out-of-memory, by trace
+  CountByCard gone_;                           // of traces that are no longer there
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_METRICS_H_

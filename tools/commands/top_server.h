@@ -1,0 +1,53 @@
+// TopServer: answers Prometheus with what the processes of a node hold, until a signal comes.
+//
+// Idea: as the metrics of a process: a fixed number of connections, one request and one answer on
+// each, a deadline. Processes are looked at when somebody asks, and no more often than the pause
+// says; who asks in between gets the last answer.
+//
+// Ownership: the listener and the clients. Threads: one at a time; SIGINT, SIGTERM and SIGHUP are
+// held back while it serves. Errors: one sentence from Open. Units: milliseconds.
+#ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
+#define VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/clients.h"
+#include "tools/commands/top_metrics.h"
+#include "tools/commands/top_view.h"
+
+namespace vramstow {
+
+class TopServer {
+ public:
+  TopServer(TopView* view, uint64_t pause_ms) : view_(*view), pause_ms_(pause_ms) {}
+  ~TopServer();
+  TopServer(const TopServer&) = delete;
+  TopServer& operator=(const TopServer&) = delete;
+
+  // `place`: "9400", "0.0.0.0:9400", "[::]:9400".
+  absl::Status Open(const std::string& place);
+  // Returns after a signal.
+  void Serve();
+
+ private:
+  static constexpr int kMaxClients = 4;
+  using One = Client<4096, size_t{1} << 20>;
+
+  bool Answer(One* client);
+  void LookAgain();
+
+  TopView& view_;
+  const uint64_t pause_ms_;
+  TopMetrics metrics_;
+  uint64_t looked_ms_ = 0;
+  int listener_ = -1;
+  std::unique_ptr<Clients<One, kMaxClients>> clients_ =
+      std::make_unique<Clients<One, kMaxClients>>();
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
