@@ -3,11 +3,16 @@
 Triton compiles each kernel to PTX and that to machine code, and keeps both. PyTorch's compiler
 loads its kernels from files, Triton itself from memory. What has no PTX is loaded as it is, and no
 error here reaches the program.
+
+Triton's own assembler may be newer than the driver, which never sees that PTX on a card and would
+refuse it for its version. So the PTX says that it is of an older version.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import tempfile
 from types import ModuleType
 from typing import Protocol
 
@@ -45,16 +50,41 @@ def prepare(module: ModuleType) -> None:
         _load_from_memory(module.CompiledKernel)
 
 
+_VERSION = re.compile(rb"^\.version\s+[0-9.]+", re.MULTILINE)
+
+
+def _for_any_driver(ptx: bytes) -> bytes:
+    return _VERSION.sub(b".version 8.0", ptx, count=1)
+
+
+def _copy_for_any_driver(path: str) -> str:
+    """A file of its own; an OSError says why there is none."""
+    with open(path, "rb") as ptx:
+        text = _for_any_driver(ptx.read())
+    descriptor, copy = tempfile.mkstemp(".ptx", "vramstow-")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text)
+    return copy
+
+
 def _load_from_file(launched: type[_Launched]) -> None:
     load_kernel = launched.load_kernel
 
     def load(self: _Launched, *arguments: object) -> object:
         path = getattr(self, "cubin_path", None)
-        if isinstance(path, str):
-            ptx = os.path.splitext(path)[0] + ".ptx"
-            if os.path.isfile(ptx):
-                self.cubin_path = ptx
-        return load_kernel(self, *arguments)
+        if not isinstance(path, str):
+            return load_kernel(self, *arguments)
+        try:
+            copy = _copy_for_any_driver(os.path.splitext(path)[0] + ".ptx")
+        except OSError:
+            return load_kernel(self, *arguments)
+        self.cubin_path = copy
+        try:
+            return load_kernel(self, *arguments)
+        finally:
+            os.remove(copy)
+            if self.cubin_path == copy:
+                self.cubin_path = path
 
     launched.load_kernel = load
 
@@ -68,7 +98,7 @@ def _load_from_memory(compiled: type[_Compiled]) -> None:
         loaded = getattr(self, "module", None) is not None
         if loaded or machine_code is None or not isinstance(ptx, str):
             return init_handles(self)
-        self.kernel = ptx.encode() + b"\0"
+        self.kernel = _for_any_driver(ptx.encode()) + b"\0"
         try:
             return init_handles(self)
         finally:
