@@ -332,7 +332,8 @@ told.again()
 told.remove()
 assert not optimizer.hooks
 """
-    said(run(program, "--pool=on"))
+    # Stacks would tell more: where a model was made.
+    said(run(program, "--pool=on", "--stacks=off"))
     listing = subprocess.run(
         [VRAMSTOW, "analyze", "--json", *tmp_path.glob("*.stow")],
         check=True,

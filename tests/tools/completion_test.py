@@ -104,7 +104,7 @@ def test_every_flag_that_the_help_names_is_offered(offers) -> None:  # noqa: ANN
 
 
 def test_values_are_offered(offers) -> None:  # noqa: ANN001
-    assert offers("vramstow run --stacks ") == {"off", "sites", "all"}
+    assert offers("vramstow run --stacks ") == {"auto", "off", "sites", "all"}
     assert offers("vramstow run --pool=o") == {"on", "off"}
     assert offers("vramstow run --offload ") == {"off", "auto", "explicit"}
     assert offers("vramstow export x.stow --to s") == {"snapshot", "speedscope"}
@@ -164,4 +164,4 @@ def test_json_tells_the_table() -> None:
     assert {command["name"] for command in told_commands} == listed_commands()
     [run] = [command for command in told_commands if command["name"] == "run"]
     [stacks] = [option for option in run["options"] if "--stacks" in option["names"]]
-    assert stacks["takes_value"] and stacks["values"] == ["off", "sites", "all"]
+    assert stacks["takes_value"] and stacks["values"] == ["auto", "off", "sites", "all"]
