@@ -24,8 +24,8 @@ LONG = [job for job in EVERY if not job.is_short]
 
 # What the analysis cannot tell yet, with the reason; the test fails when it can.
 NOT_YET = {
-    "empty_cache": "events of the pool that gives memory back have no call stack",
     "ensemble": "sets of parameters that one line makes are taken for one set",
+    "empty_cache": "events of the pool that gives memory back have no call stack",
 }
 
 
@@ -66,6 +66,30 @@ def analysis_of(folder: Path) -> dict[str, Any]:
     return json.loads(listing.stdout)
 
 
+# Their memory was free, and bound to graphs: in a replay it serves the request.
+BOUND_TO_GRAPHS = {"graph_per_shape"}
+
+
+def check_proof(job: Job, facts: dict[str, Any], allocator: str) -> None:
+    """Replayed as it was, the job dies. Replayed as the first advice says, the request is served:
+    on this card the mended job lives."""
+    story = facts["out_of_memory"][-1]
+    unchanged = story["replays"][0]
+    assert [row["model"] for row in story["replays"]] == list(dict.fromkeys((allocator, "vramstow")))
+    assert unchanged["would_serve"] == (job.name in BOUND_TO_GRAPHS)
+    changed = facts["advice"][0]["replays"][0]
+    assert changed["model"] == allocator
+    assert changed["would_serve"] is True
+    demand = story["demand"]
+    assert changed["peak_allocated_bytes"] <= changed["peak_reserved_bytes"] <= demand["room_bytes"]
+    assert demand["room_bytes"] + demand["outside_bytes"] <= demand["card_bytes"]
+    assert story["advice_not_replayed"] == 0
+    # A job that died is not told that a larger batch fits, nor of what changes nothing.
+    told = {advice["id"] for advice in facts["advice"]}
+    assert "larger_batch" not in told
+    assert job.name in BOUND_TO_GRAPHS or not told & {"cache_larger_than_use", "cache_at_end"}
+
+
 def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
     done = rehearse(job, folder, flags=flags)
     assert (done.returncode == 0) == job.lives, done.stderr[-2000:]
@@ -91,6 +115,7 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
             assert name in told, told
         assert first["holder"] is not None, story["holders"]
     assert first["fits"] is True, f"{first['bytes']} free, {demand['lacking_bytes']} lacking"
+    check_proof(job, facts, "vramstow" if flags else "native")
 
 
 @pytest.mark.parametrize("job", [marked(job) for job in SHORT])

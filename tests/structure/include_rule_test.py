@@ -148,7 +148,14 @@ RULE: dict[str, set[str]] = {
     },
     "tools/terminal": {"tools/analysis", "tools/report", "base"},
     "tools/exports": {"tools/analysis", "tools/formats", "tools/json", "tracer/format", "base"},
-    "tools/inputs": {"tools/analysis", "tools/formats", "tools/symbols", "tracer/format", "base"},
+    "tools/inputs": {
+        "tools/analysis",
+        "tools/formats",
+        "tools/replay",
+        "tools/symbols",
+        "tracer/format",
+        "base",
+    },
     "tools/analysis": {"tracer/format", "base"},
     "tools/replay": {
         "tools/analysis",

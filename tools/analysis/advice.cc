@@ -41,6 +41,7 @@ class Adviser {
     DriverChurn();
     Offloaded();
     AdviseOnWork(detail_, categories_, facts_, &advice_);
+    FillChanges(detail_, categories_, facts_, &advice_);
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
       return RankOf(a) != RankOf(b) ? RankOf(a) < RankOf(b) : a.bytes > b.bytes;
     });
@@ -94,6 +95,7 @@ class Adviser {
     advice.evidence = cause.evidence;
     advice.cost = cause.cost;
     advice.action = cause.action;
+    advice.change = cause.change;
     return advice;
   }
 

@@ -33,6 +33,10 @@ std::string SitesOfPhase(const Detail& detail, Phase phase);
 void AdviseOnWork(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
                   std::vector<AdviceFacts>* advice);
 
+// What each changes of the requests up to the last one that failed; nothing without a failure.
+void FillChanges(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
+                 std::vector<AdviceFacts>* advice);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_WORDS_H_

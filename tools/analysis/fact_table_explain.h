@@ -161,6 +161,8 @@ struct Described<DemandFacts> {
       Fact("live_bytes", &S::live_bytes, Merge::kOwn, "live at that moment, as far as blocks tell"),
       Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
            "of those no tensors, where there are tensors"),
+      Fact("room_bytes", &S::room_bytes, Merge::kOwn,
+           "what this process could have of the card: live, cached, and free"),
       Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
            "what would have had to be free besides; the whole request where enough was free, and "
            "could not serve it"),
@@ -181,6 +183,19 @@ struct Described<HolderFacts> {
           "a backward pass, or `other`"),
       Fact("about", &S::about, Merge::kOwn, "what the largest block is"),
       Spread(&S::amount),
+  };
+};
+
+template <>
+struct Described<ReplayFacts> {
+  using S = ReplayFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("model", &S::model, Merge::kOwn, "the allocator, by its name in `vramstow replay`"),
+      Fact("peak_reserved_bytes", &S::peak_reserved_bytes, Merge::kOwn,
+           "the most that it held; where the request is not served: that it would need"),
+      Fact("peak_allocated_bytes", &S::peak_allocated_bytes, Merge::kOwn,
+           "the most in live blocks, after its rounding"),
+      Fact("would_serve", &S::would_serve, Merge::kOwn, "it serves the request that failed"),
   };
 };
 
@@ -259,6 +274,11 @@ struct Described<OutOfMemoryFacts> {
            "who held the tensors that were live, as a census found it, those of the most bytes"),
       Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
            "tensors that no object was found to hold; null where there was no census"),
+      Fact("replays", &S::replays, Merge::kOwn,
+           "of the last one: what the same requests need, up to this one, replayed with the "
+           "allocator that ran and with vramstow's pool"),
+      Fact("advice_not_replayed", &S::advice_not_replayed, Merge::kOwn,
+           "advice that was not replayed, because it would have taken too long"),
   };
 };
 
@@ -480,7 +500,17 @@ struct Described<AdviceFacts> {
            "what holds most of it, as a census found it; null: not known")
           .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
       Fact("fits", &S::fits, Merge::kOwn,
-           "of a cause: that alone would have served the last request that failed; else null"),
+           "that alone would have served the last request that failed: as replayed, or as the "
+           "bytes of a cause tell; null: not known"),
+      Inner(&S::change, Merge::kOwn),
+      Fact("replays", &S::replays, Merge::kOwn,
+           "what the requests need when they are changed as this advice says, up to the one that "
+           "failed, replayed with the allocator that ran and with vramstow's pool"),
+      Fact("replayed_bytes", &S::replayed_bytes, Merge::kOwn,
+           "what of `bytes` a replay finds; null: it was not replayed"),
+      Fact("together_with", &S::together_with, Merge::kOwn,
+           "the id of another advice: both together serve the request, none alone; null: none")
+          .KnownIf([](const Facts&, const S& self) { return !self.together_with.empty(); }),
       Fact("evidence", &S::evidence, Merge::kOwn, "what shows it"),
       Fact("cost", &S::cost, Merge::kOwn, "what it costs"),
       Fact("action", &S::action, Merge::kOwn, "what to do"),

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/event.h"
+#include "tools/analysis/change.h"
 #include "tools/analysis/fragmentation_facts.h"
 #include "tracer/format/reader.h"
 
@@ -163,6 +164,7 @@ struct DemandFacts {
   std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
   uint64_t live_bytes = 0;
   uint64_t not_pytorch_bytes = 0;  // of those, where there are tensors: what is none
+  uint64_t room_bytes = 0;         // what this process could have: live, cached, and free
   uint64_t lacking_bytes = 0;
   std::vector<ShareFacts> by_category;
   std::vector<ShareFacts> by_module;
@@ -175,6 +177,14 @@ struct HolderFacts {
   std::string role;    // of the largest block
   std::string about;   // the same: "float32 [64, 1024]"
   Amount amount;
+};
+
+// What an allocator would have needed for the requests up to the one that failed.
+struct ReplayFacts {
+  std::string model;
+  uint64_t peak_reserved_bytes = 0;
+  uint64_t peak_allocated_bytes = 0;
+  bool would_serve = false;
 };
 
 // What would be free without one cause.
@@ -221,6 +231,9 @@ struct OutOfMemoryFacts {
   std::vector<WouldFitFacts> would_fit;
   std::vector<HolderFacts> holders;              // those of the most bytes
   std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
+  // Of the last one: the requests as they were, by the allocator that ran and by the pool.
+  std::vector<ReplayFacts> replays;
+  uint64_t advice_not_replayed = 0;  // for want of time
 };
 
 struct DeviceFacts {
@@ -407,9 +420,14 @@ struct AdviceFacts {
   std::string cost;
   std::string action;
   bool is_estimate = false;
-  std::string place = {};         // the line that it is about; empty: none, or many
-  std::string holder = {};        // what holds most of it; empty: not known
-  std::optional<bool> fits = {};  // of a cause: the last request that failed would have been served
+  std::string place = {};   // the line that it is about; empty: none, or many
+  std::string holder = {};  // what holds most of it; empty: not known
+  // The last request that failed would have been served: as replayed, or by the bytes of a cause.
+  std::optional<bool> fits = {};
+  Change change = {};                           // to be replayed; empty once it was
+  std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool
+  std::optional<uint64_t> replayed_bytes = {};  // less when that request came
+  std::string together_with = {};               // the id of an advice: both serve it, one does not
 };
 
 struct Facts {

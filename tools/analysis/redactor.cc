@@ -135,6 +135,8 @@ void RedactValue(const Redactor& redactor, Value* value) {
     if (value->has_value()) RedactValue(redactor, &**value);
   } else if constexpr (requires { value->begin(); }) {
     for (auto& item : *value) RedactValue(redactor, &item);
+  } else if constexpr (std::same_as<Value, Change>) {
+    // Numbers, and the name of a model.
   } else {
     static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>,
                   "say how texts of this type are redacted");

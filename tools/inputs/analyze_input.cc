@@ -23,6 +23,7 @@
 #include "tools/inputs/snapshot_source.h"
 #include "tools/inputs/stacked_source.h"
 #include "tools/inputs/within_source.h"
+#include "tools/replay/proof.h"
 
 namespace vramstow {
 namespace {
@@ -88,6 +89,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
 
 Analysis Explained(Analysis analysis) {
   Explain(analysis.detail, &analysis.facts);
+  ProveAdvice(analysis.detail, &analysis.facts);
   return analysis;
 }
 

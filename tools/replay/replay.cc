@@ -115,6 +115,7 @@ ModelOutcome Replay(const Requests& requests, const ModelSpec& spec, const Repla
     if (device.peak_reserved() > peak) outcome.allocated_at_peak = allocated;
   }
   outcome.peak_reserved = device.peak_reserved();
+  outcome.allocated_at_end = model->allocated();
   outcome.device_calls = device.calls();
   outcome.calls = device.counts();
   outcome.stall_ns = device.stall_ns();

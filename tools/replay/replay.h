@@ -28,6 +28,7 @@ struct ModelOutcome {
   uint64_t peak_reserved = 0;
   uint64_t peak_allocated = 0;     // of blocks, after the model's rounding
   uint64_t allocated_at_peak = 0;  // when reserved was at its highest
+  uint64_t allocated_at_end = 0;   // after the last request
   uint64_t device_calls = 0;
   std::array<uint64_t, kDeviceCalls> calls = {};  // by DeviceCall
   uint64_t stall_ns = 0;

@@ -80,6 +80,28 @@ std::string Labelled(const std::string& label, const std::string& words, const T
   return text;
 }
 
+// What came of the request that failed when it was replayed without the cause.
+std::string Verdict(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
+  std::string text = absl::StrCat("the request for ", Bytes(failure.requested_bytes),
+                                  *advice.fits ? " fits" : " still does not fit");
+  if (advice.replays.empty()) return text + ".";
+  const ReplayFacts& first = advice.replays.front();
+  absl::StrAppend(&text, ": replayed so, ", first.model, " needs ",
+                  Bytes(first.peak_reserved_bytes), " of the ", Bytes(failure.demand.room_bytes),
+                  " that the process can have");
+  if (!failure.replays.empty()) {
+    absl::StrAppend(&text, ", instead of ", Bytes(failure.replays.front().peak_reserved_bytes));
+  }
+  if (advice.replays.size() > 1) {
+    const ReplayFacts& pool = advice.replays.back();
+    absl::StrAppend(&text, "; vramstow's pool needs ", Bytes(pool.peak_reserved_bytes),
+                    pool.would_serve == first.would_serve ? ""
+                    : pool.would_serve                    ? ", and serves it"
+                                                          : ", and does not serve it");
+  }
+  return text + ".";
+}
+
 // No call stacks were recorded, so that hardly any cause can be seen.
 bool LacksStacks(const Facts& facts) {
   const auto setting = facts.facts.find("option.stacks");
@@ -92,24 +114,20 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
   if (facts.out_of_memory.empty()) return "";
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
   std::string text;
-  if (!facts.advice.empty()) {
-    const AdviceFacts& first = facts.advice.front();
-    const bool is_cause = !last.cause.empty() && first.id == last.cause;
-    if (is_cause || first.id == "out_of_memory_by_fragmentation") {
-      text += Labelled("Because",
-                       absl::StrCat(first.title, first.is_estimate ? ": about " : ": ",
-                                    Bytes(first.bytes), " [", first.id, "]"),
-                       style);
-      if (!first.place.empty()) text += Labelled("At", first.place, style);
-      if (!first.holder.empty()) text += Labelled("Held by", first.holder, style);
-      text += Labelled("Do", first.action, style);
-      if (first.fits.has_value()) {
-        text += Labelled("Then",
-                         absl::StrCat("the request for ", Bytes(last.requested_bytes),
-                                      *first.fits ? " fits." : " still does not fit."),
-                         style);
-      }
-    }
+  // Advice that serves the request better than the cause's may come before it.
+  const auto first = std::ranges::find_if(facts.advice, [&last](const AdviceFacts& advice) {
+    return advice.id == "out_of_memory_by_fragmentation" ||
+           (!last.cause.empty() && advice.id == last.cause);
+  });
+  if (first != facts.advice.end()) {
+    text += Labelled("Because",
+                     absl::StrCat(first->title, first->is_estimate ? ": about " : ": ",
+                                  Bytes(first->bytes), " [", first->id, "]"),
+                     style);
+    if (!first->place.empty()) text += Labelled("At", first->place, style);
+    if (!first->holder.empty()) text += Labelled("Held by", first->holder, style);
+    text += Labelled("Do", first->action, style);
+    if (first->fits.has_value()) text += Labelled("Then", Verdict(last, *first), style);
   }
   if (LacksStacks(facts)) {
     text += Labelled("Record",
@@ -123,14 +141,43 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
   return text;
 }
 
+namespace {
+
+// What replay has shown is no upper bound any more.
+std::string Gain(const AdviceFacts& advice) {
+  if (!advice.replayed_bytes.has_value() && !advice.is_estimate) {
+    return ": up to " + Bytes(advice.bytes);
+  }
+  return (advice.is_estimate ? ": about " : ": ") + Bytes(advice.bytes);
+}
+
+// "Replayed: vramstow needs at most 418 MiB, and serves the request that failed".
+std::string ReplayedText(const AdviceFacts& advice) {
+  std::string text = "Replayed:";
+  for (const ReplayFacts& replay : advice.replays) {
+    absl::StrAppend(&text, &replay == &advice.replays.front() ? " " : "; ", replay.model, " needs ",
+                    Bytes(replay.peak_reserved_bytes),
+                    replay.would_serve ? ", and serves the request that failed"
+                                       : ", and does not serve the request that failed");
+  }
+  if (!advice.together_with.empty()) {
+    absl::StrAppend(&text, "; together with [", advice.together_with, "] it does");
+  }
+  return text + ".";
+}
+
+}  // namespace
+
 std::string AdviceSection(const Facts& facts, const TextStyle& style) {
   std::string text;
   size_t number = 0;
   for (const AdviceFacts& advice : facts.advice) {
     text += absl::StrFormat("%d. %s%s [%s]\n", ++number, advice.title,
-                            advice.bytes == 0 ? "" : ": up to " + Bytes(advice.bytes), advice.id);
-    for (const std::string& line :
-         {Printable(advice.evidence), "Try: " + advice.action, "Costs: " + advice.cost}) {
+                            advice.bytes == 0 ? "" : Gain(advice), advice.id);
+    std::vector<std::string> lines = {Printable(advice.evidence), "Try: " + advice.action,
+                                      "Costs: " + advice.cost};
+    if (!advice.replays.empty()) lines.push_back(ReplayedText(advice));
+    for (const std::string& line : lines) {
       std::string wrapped = WrappedLines(line, style.width - 3);
       size_t from = 0;
       while (from < wrapped.size()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/analysis/causes/scene.h"
+#include "tools/analysis/change.h"
 
 namespace vramstow {
 
@@ -26,6 +27,7 @@ struct Cause {
   std::string action;
   std::vector<const Life*> held;  // the blocks that it is about, where there are any
   std::string holder;             // of most of those; FindCauses tells
+  Change change;                  // of the requests, when it is mended
 };
 
 using Found = std::optional<Cause>;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 
 namespace vramstow {
@@ -152,6 +153,7 @@ Found Concatenation(const Scene& scene) {
                      ") had to stay.";
   }
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), cause.held);
   cause.cost = "None, where the final size is known.";
   cause.action = "Make the whole once, with its final size, and write each piece into it.";
   return cause;
@@ -161,12 +163,15 @@ Found SecondCopy(const Scene& scene) {
   const std::vector<Set> sets = SetsOf(scene);
   Cause cause;
   std::vector<const Life*> copies;
+  std::vector<const Life*> spared;  // all but the set that was made last, or is being made
   size_t count = 0;
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k])) continue;
       ++count;
       if (count == 1) cause.held = sets[i].live;
+      spared = cause.held;
+      spared.insert(spared.end(), copies.begin(), copies.end());
       copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
       // One that is being made is as large as the one that is there.
       cause.bytes += sets[i].bytes;
@@ -176,10 +181,12 @@ Found SecondCopy(const Scene& scene) {
     copies = CopiesOf(scene, sets[i]);
     cause.held = sets[i].live;
     cause.bytes = BytesOf(copies);
+    spared = copies;
     count = 1;
   }
   if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "second_copy";
+  cause.change = Without(scene.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
   cause.title = "The same parameters are there more than once";
   cause.place = CommonPlaceOrFirst(scene.detail(), copies);
@@ -213,6 +220,7 @@ Found DataOnCard(const Scene& scene) {
   cause.held = data;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "data_on_card";
+  cause.change = Without(scene.detail(), data);
   cause.title = "Data were placed on the card before the first step, and stay";
   cause.is_estimate = true;
   cause.place = CommonPlaceOrFirst(scene.detail(), data);

@@ -6,6 +6,7 @@
 
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 #include "tools/analysis/causes/testimony.h"
 
@@ -149,6 +150,7 @@ Cause OfPile(const Scene& scene, const Pile& pile) {
   cause.grows = true;
   cause.held = pile.lives;
   cause.bytes = BytesOf(pile.lives);
+  cause.change = FreedWithPass(scene, pile.lives);
   cause.place =
       PlaceOfPile(scene, pile.lives, pile.is_graph || !IsInside(scene, *pile.lives.back()));
   const uint64_t each = cause.bytes / pile.passes.size();
@@ -206,6 +208,7 @@ Found HeldByHandler(const Scene& scene) {
     cause.held = held;
     if (!scene.IsLarge(cause.bytes)) continue;
     cause.id = "retry_in_handler";
+    cause.change = FreedBefore(scene.detail(), held, before.event + 1);
     cause.title = "The first try's tensors are held while the second one runs";
     cause.place = CommonPlace(scene.detail(), held);
     cause.evidence = AdviceText(cause.bytes) +
@@ -294,6 +297,7 @@ Found SummedGraphs(const Scene& scene) {
   const Testimony told = TestimonyOf(scene.holders(), made);
   if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
   cause.id = "held_graphs";
+  cause.change = FreedWithTurn(scene, made, turns);
   cause.title = "The graphs of several turns wait for one backward pass";
   cause.place = CommonPlace(scene.detail(), made, true);
   if (cause.place.empty()) cause.place = CommonPlaceOrFirst(scene.detail(), made);
@@ -334,6 +338,7 @@ Found KeptReference(const Scene& scene) {
   if (!scene.IsLarge(same.front()->size)) return std::nullopt;
   Cause cause;
   cause.id = "delete_reference";
+  cause.change = FreedBefore(scene.detail(), same, scene.pass_begin());
   cause.title = "The last pass's result is still there while the next one is made";
   cause.bytes = same.front()->size;
   cause.held = same;

@@ -5,6 +5,7 @@
 
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 #include "tools/analysis/causes/testimony.h"
 #include "tools/analysis/library_name.h"
@@ -65,6 +66,7 @@ Found PastPyTorch(const Scene& scene) {
   cause.bytes = BytesOf(others);
   if (!has_tensors || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "past_pytorch";
+  cause.change = Without(scene.detail(), others);
   cause.title = "Memory was taken past PyTorch";
   cause.place = CommonPlaceOrFirst(scene.detail(), others);
   cause.evidence = AdviceText(cause.bytes) + " are not PyTorch's: they were asked of the driver" +
@@ -83,6 +85,7 @@ Found GraphPools(const Scene& scene) {
   if (!scene.is_bound() || !scene.IsLarge(free)) return std::nullopt;
   Cause cause;
   cause.id = "graph_pools";
+  cause.change.shares_pool = true;
   cause.title = "Each captured graph has memory of its own";
   cause.bytes = free;
   cause.is_estimate = true;
@@ -126,6 +129,8 @@ Found WideNumbers(const Scene& scene) {
   cause.held = wide;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "float64";
+  cause.change = InParts(scene.detail(), wide, 2);
+  if (asks_wide) cause.change.requested = scene.requested() / 2;
   cause.title = "Numbers have 64 bits";
   cause.is_estimate = true;
   cause.place = PlaceOf(scene.detail(), wide.front()->site);

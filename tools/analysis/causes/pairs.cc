@@ -6,6 +6,7 @@
 
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 #include "tools/analysis/causes/testimony.h"
 
@@ -154,9 +155,20 @@ std::vector<const Life*> FamilyOf(const Scene& scene, const Made& made) {
   return family;
 }
 
+bool Joins(const Scene& scene, const Made& made) {
+  return scene.requested() * kFollows >= made.size;
+}
+
 uint64_t WithRequest(const Scene& scene, const Made& made, const std::vector<const Life*>& family) {
-  const bool joins = scene.requested() * kFollows >= made.size;
-  return BytesOf(family) + (joins ? scene.requested() : 0);
+  return BytesOf(family) + (Joins(scene, made) ? scene.requested() : 0);
+}
+
+// The result, and what is made of it, each as one of so many parts.
+Change InPieces(const Scene& scene, const Made& made, const std::vector<const Life*>& family,
+                uint64_t parts) {
+  Change change = InParts(scene.detail(), family, parts);
+  if (Joins(scene, made)) change.requested = scene.requested() / parts;
+  return change;
 }
 
 std::string LineOf(const Scene& scene, const Made& made) {
@@ -175,7 +187,9 @@ Found Broadcast(const Scene& scene) {
   Cause cause;
   cause.id = "broadcast";
   cause.title = "One operation makes all pairs of its inputs";
-  cause.bytes = bytes - std::min(bytes / kPieces, before.largest);
+  const uint64_t left = std::max<uint64_t>(1, std::min(bytes / kPieces, before.largest));
+  cause.bytes = bytes - left;
+  cause.change = InPieces(scene, *made, family, bytes / left);
   cause.held = family;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   const SiteDetail& site = scene.detail().sites[made->site];
@@ -221,6 +235,7 @@ Found CopiesOfOne(const Scene& scene) {
   Cause cause;
   cause.id = "large_request";
   cause.bytes = bytes - bytes / kPieces;
+  cause.change = InPieces(scene, *made, family, kPieces);
   cause.held = family;
   cause.is_estimate = true;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 
 namespace vramstow {
@@ -81,6 +82,8 @@ Found AttentionScores(const Scene& scene) {
   if (asks) cause.bytes += scene.requested();
   if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
   cause.id = "attention_scores";
+  cause.change = Without(scene.detail(), held);
+  if (asks) cause.change.requested = 0;
   cause.title = "Attention keeps its scores: length times length";
   cause.place = asks ? PlaceOf(scene.detail(), scene.failure().site_number)
                      : CommonPlace(scene.detail(), held);
@@ -101,6 +104,7 @@ Found LargeRequest(const Scene& scene) {
   // What the same line has made on the way belongs to it.
   uint64_t largest = 0;
   uint64_t on_the_way = 0;
+  std::vector<const Life*> made;
   for (const Life* life : scene.live()) {
     if (!life->tensor) continue;
     const std::vector<CodeLine>& own = scene.site_of(*life).own;
@@ -108,6 +112,7 @@ Found LargeRequest(const Scene& scene) {
                          own.back().text == site.own.back().text &&
                          scene.PassOf(*life) == scene.pass() && life->size * 4 > requested;
     (is_same ? on_the_way : largest) = std::max(is_same ? on_the_way : largest, life->size);
+    if (is_same) made.push_back(life);
   }
   if (requested * 5 < largest * 7) return std::nullopt;
   const std::string name(OperatorName(site));
@@ -115,6 +120,8 @@ Found LargeRequest(const Scene& scene) {
   cause.id = "large_request";
   cause.title = "One request is too large: " + AdviceText(requested);
   cause.bytes = requested + on_the_way - (requested + on_the_way) / kPieces;
+  cause.change = InParts(scene.detail(), made, kPieces);
+  cause.change.requested = requested / kPieces;
   cause.is_estimate = true;
   cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
   cause.evidence = name + " asked for " + AdviceText(requested) + " at once, of " +

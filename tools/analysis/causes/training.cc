@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
+#include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/places.h"
 
 namespace vramstow {
@@ -68,6 +69,7 @@ Found KeptGradients(const Scene& scene) {
   cause.held = old;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "gradients_kept";
+  cause.change = FreedBefore(scene.detail(), old, scene.pass_begin());
   cause.title = "Gradients of an earlier pass are kept while new ones are made";
   cause.place = scene.passes().BackwardCall(scene.detail(), old.front()->birth);
   if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), old.front()->site);
@@ -88,7 +90,12 @@ Found OptimizerTemporaries(const Scene& scene) {
   Cause cause;
   cause.id = "optimizer_temporaries";
   cause.title = "The optimizer's step makes temporaries as large as the parameters";
-  cause.bytes = std::max(BytesOf(temporaries) + scene.requested(), BytesOf(Gradients(scene)));
+  const uint64_t now = BytesOf(temporaries) + scene.requested();
+  cause.bytes = std::max(now, BytesOf(Gradients(scene)));
+  // One at a time is left.
+  cause.change = Without(scene.detail(), temporaries);
+  cause.change.requested = scene.requested();
+  cause.change.spared_later = cause.bytes - now;
   cause.is_estimate = true;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.place = PlaceOfStep(scene, temporaries);
@@ -125,6 +132,7 @@ Found SecondOptimizer(const Scene& scene) {
   cause.id = "optimizer_state";
   cause.title = "A second optimizer makes state of its own for the same parameters";
   cause.held = old;
+  cause.change = FreedBefore(scene.detail(), old, scene.pass_begin());
   cause.place = PlaceOfStep(scene, fresh);
   cause.evidence = AdviceText(cause.bytes) +
                    " of state were there from before this pass, and this step makes state of the "
@@ -144,6 +152,7 @@ Found OptimizerState(const Scene& scene) {
   Cause cause;
   cause.bytes = BytesOf(state);
   cause.held = state;
+  cause.change = Without(scene.detail(), state);
   if (is_made_now) {
     // Each line that makes state makes it for every parameter.
     absl::flat_hash_set<uint32_t> sites = {scene.failure().site_number};
@@ -152,6 +161,8 @@ Found OptimizerState(const Scene& scene) {
     }
     cause.bytes = std::max(cause.bytes + scene.requested(),
                            BytesOf(Gradients(scene)) * static_cast<uint64_t>(sites.size()));
+    cause.change.requested = 0;
+    cause.change.spared_later = cause.bytes - BytesOf(state) - scene.requested();
     cause.is_estimate = true;
   }
   if (!scene.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
@@ -182,8 +193,12 @@ Found Activations(const Scene& scene) {
     if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
     activations.push_back(life);
   }
-  const uint64_t bytes = BytesOf(activations);
+  uint64_t bytes = BytesOf(activations);
   if (activations.size() < kLeastActivations) return std::nullopt;
+  // So does the request, unless a backward pass or an optimizer makes it.
+  const SiteDetail& request = scene.request_site();
+  const bool grows = !request.in_backward && !request.in_optimizer;
+  if (grows) bytes += scene.requested();
   uint64_t parts = 2;
   while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;
   Cause cause;
@@ -192,9 +207,12 @@ Found Activations(const Scene& scene) {
   cause.is_estimate = true;
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "activations";
+  cause.change = InParts(scene.detail(), activations, parts);
+  if (grows) cause.change.requested = (scene.requested() + parts - 1) / parts;
   cause.title = "The activations of one batch are too many";
   cause.place = CommonPlaceOrFirst(scene.detail(), activations);
-  cause.evidence = AdviceText(bytes) + " were made in this pass and wait for its backward pass: " +
+  cause.evidence = AdviceText(BytesOf(activations)) +
+                   " were made in this pass and wait for its backward pass: " +
                    LargestPlaces(scene.detail(), activations) + ".";
   cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +

@@ -1,0 +1,271 @@
+// What replay says of advice: whether the request that failed would have been served, how much is
+// needed then, and in what order advice comes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "tools/replay/failed_requests.h"
+#include "tools/replay/proof.h"
+
+namespace vramstow {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> Ids(const Facts& facts) {
+  std::vector<std::string> ids;
+  for (const AdviceFacts& advice : facts.advice) ids.push_back(advice.id);
+  return ids;
+}
+
+// A process under the pool that holds three blocks of 100 MiB, asks for a fourth, and has room for
+// 350 MiB.
+struct Job {
+  Job() {
+    facts.facts["option.pool"] = "on";
+    for (uint64_t i = 1; i <= 3; ++i) Tensor(100 * kMiB, 10 * i);
+    OutOfMemoryFacts failure;
+    failure.event = 100;
+    failure.device = 0;
+    failure.requested_bytes = 100 * kMiB;
+    failure.has_story = true;
+    failure.demand.room_bytes = 350 * kMiB;
+    facts.out_of_memory = {failure};
+  }
+  uint32_t Tensor(uint64_t size, uint64_t birth, uint64_t death = kStillLive) {
+    Life life;
+    life.address = birth << 32;
+    life.size = life.requested = size;
+    life.birth = birth;
+    life.death = death;
+    life.device = 0;
+    life.tensor = true;
+    detail.lives.push_back(life);
+    return static_cast<uint32_t>(detail.lives.size() - 1);
+  }
+  // Of a cause that thinks it would free so much.
+  AdviceFacts& Advice(const std::string& id, uint64_t bytes, std::vector<LifeChange> changes) {
+    AdviceFacts advice;
+    advice.id = id;
+    advice.bytes = bytes;
+    advice.fits = false;
+    advice.change.lives = std::move(changes);
+    facts.advice.push_back(advice);
+    return facts.advice.back();
+  }
+  void Prove(const ProofBudget& budget = {}) { ProveAdvice(detail, &facts, budget); }
+  const OutOfMemoryFacts& failure() const { return facts.out_of_memory.back(); }
+
+  Detail detail;
+  Facts facts;
+};
+
+TEST(Proof, WithoutABlockTheRequestIsServed) {
+  Job job;
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Prove();
+  ASSERT_EQ(job.failure().replays.size(), 1u);
+  EXPECT_FALSE(job.failure().replays[0].would_serve);
+  EXPECT_EQ(job.failure().replays[0].peak_reserved_bytes, 400 * kMiB);
+  const AdviceFacts& advice = job.facts.advice.front();
+  EXPECT_EQ(advice.fits, true);
+  EXPECT_EQ(advice.replayed_bytes, 100 * kMiB);
+  EXPECT_FALSE(advice.is_estimate);
+  ASSERT_EQ(advice.replays.size(), 1u);
+  EXPECT_EQ(advice.replays[0].model, "vramstow");
+  EXPECT_EQ(advice.replays[0].peak_reserved_bytes, 300 * kMiB);
+  EXPECT_TRUE(advice.replays[0].would_serve);
+  ASSERT_EQ(job.failure().would_fit.size(), 1u);
+  EXPECT_TRUE(job.failure().would_fit[0].fits);
+  EXPECT_EQ(job.failure().cause, "kept_outputs");
+}
+
+TEST(Proof, ABlockThatIsFreedInTimeIsGoneAndOneThatIsFreedTooLateIsNot) {
+  Job job;
+  job.Advice("in_time", 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 100}});
+  job.Advice("too_late", 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 101}});
+  job.Prove();
+  EXPECT_THAT(Ids(job.facts), ElementsAre("in_time")) << "the other one changes nothing";
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+}
+
+TEST(Proof, ARequestInPartsNeedsAPart) {
+  Job job;
+  AdviceFacts& advice = job.Advice("large_request", 75 * kMiB, {});
+  advice.change.requested = 25 * kMiB;
+  job.Prove();
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+  EXPECT_EQ(job.facts.advice[0].replayed_bytes, 75 * kMiB);
+}
+
+TEST(Proof, WhatIsSparedLaterCountsAmongTheBytes) {
+  Job job;
+  AdviceFacts& advice = job.Advice("optimizer_state", 300 * kMiB, {{.life = 0}});
+  advice.change.requested = 0;
+  advice.change.spared_later = 100 * kMiB;
+  job.Prove();
+  EXPECT_EQ(job.facts.advice[0].replayed_bytes, 300 * kMiB);
+  EXPECT_FALSE(job.facts.advice[0].is_estimate);
+}
+
+TEST(Proof, BytesThatReplayDoesNotFindWithinATenthAreAnEstimate) {
+  Job job;
+  job.Advice("within", 110 * kMiB, {{.life = 0}});
+  job.Advice("beyond", 112 * kMiB, {{.life = 0}});
+  job.Prove();
+  EXPECT_FALSE(job.facts.advice[0].is_estimate);
+  EXPECT_TRUE(job.facts.advice[1].is_estimate);
+}
+
+TEST(Proof, WhatServesAloneComesFirstAndThenWhatLowersTheNeedMost) {
+  Job job;
+  job.Advice("little", 10 * kMiB, {{.life = 0, .bytes = 90 * kMiB}});
+  job.Advice("more", 20 * kMiB, {{.life = 0, .bytes = 80 * kMiB}});
+  job.Advice("enough", 100 * kMiB, {{.life = 2}});
+  job.Prove();
+  EXPECT_THAT(Ids(job.facts), ElementsAre("enough", "more", "little"));
+  EXPECT_EQ(job.facts.advice[1].fits, false);
+  EXPECT_EQ(job.failure().cause, "enough");
+}
+
+TEST(Proof, TwoThatServeTogetherComeBeforeWhatServesWithNobody) {
+  Job job;
+  job.Advice("none", 4 * kMiB, {{.life = 0, .bytes = 96 * kMiB}});
+  job.Advice("a", 30 * kMiB, {{.life = 1, .bytes = 70 * kMiB}});
+  job.Advice("b", 30 * kMiB, {{.life = 2, .bytes = 70 * kMiB}});
+  job.Prove();
+  EXPECT_THAT(Ids(job.facts), ElementsAre("a", "b", "none"));
+  EXPECT_EQ(job.facts.advice[0].together_with, "b");
+  EXPECT_EQ(job.facts.advice[1].together_with, "a");
+  EXPECT_EQ(job.facts.advice[2].together_with, "");
+  EXPECT_EQ(job.facts.advice[0].fits, false);
+}
+
+TEST(Proof, AModelThatServesTheRequestsUnchangedProvesNothing) {
+  Job job;
+  job.facts.out_of_memory[0].demand.room_bytes = 500 * kMiB;
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Prove();
+  EXPECT_TRUE(job.failure().replays[0].would_serve);
+  EXPECT_EQ(job.facts.advice[0].fits, false) << "what the bytes said";
+  EXPECT_TRUE(job.facts.advice[0].is_estimate);
+  EXPECT_EQ(job.facts.advice[0].replayed_bytes, std::nullopt);
+}
+
+TEST(Proof, AModelThatPacksALittleBetterHasALittleLessRoom) {
+  for (const uint64_t room : {406 * kMiB, 412 * kMiB}) {
+    Job job;
+    job.facts.out_of_memory[0].demand.room_bytes = room;
+    job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+    job.Prove();
+    EXPECT_EQ(job.failure().replays[0].would_serve, room == 412 * kMiB);
+    EXPECT_EQ(job.facts.advice[0].fits, room == 406 * kMiB);
+  }
+}
+
+TEST(Proof, PrivatePoolsThatBecomeOneServeWhatTheyDidNot) {
+  Job job;
+  job.facts.out_of_memory[0].demand.room_bytes = 500 * kMiB;
+  AdviceFacts& advice = job.Advice("graph_pools", 100 * kMiB, {});
+  advice.change.shares_pool = true;
+  job.Prove();
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+}
+
+TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
+  Job job;
+  job.facts.facts.clear();
+  job.facts.facts["allocator.expandable_segments"] = "true";
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Prove();
+  ASSERT_EQ(job.failure().replays.size(), 2u);
+  EXPECT_EQ(job.failure().replays[0].model, "expandable");
+  ASSERT_EQ(job.facts.advice[0].replays.size(), 2u);
+  EXPECT_EQ(job.facts.advice[0].replays[0].model, "expandable");
+  EXPECT_EQ(job.facts.advice[0].replays[1].model, "vramstow");
+}
+
+// Between 60 blocks of 5 MiB every second one goes: PyTorch's segments of 20 MiB stay, half used.
+TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
+  Job job;
+  job.facts.facts.clear();
+  job.detail.lives.clear();
+  for (uint64_t i = 0; i < 60; ++i) job.Tensor(5 * kMiB, 1 + i, i % 2 == 0 ? 70 + i : kStillLive);
+  job.facts.out_of_memory[0].event = 200;
+  job.facts.out_of_memory[0].demand.room_bytes = 320 * kMiB;
+  job.facts.out_of_memory[0].requested_bytes = 100 * kMiB;
+  AdviceFacts& advice = job.Advice("out_of_memory_by_fragmentation", 100 * kMiB, {});
+  advice.change.allocator = "vramstow";
+  advice.fits = std::nullopt;
+  job.Prove();
+  EXPECT_FALSE(job.failure().replays[0].would_serve) << "native";
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+  EXPECT_THAT(job.failure().would_fit, IsEmpty()) << "it is no cause by its blocks";
+}
+
+TEST(Proof, WhatTheSameAllocatorGivesBackByItselfIsNoAdvice) {
+  Job job;
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  AdviceFacts& advice = job.Advice("cache_larger_than_use", 50 * kMiB, {});
+  advice.change.allocator = "vramstow";
+  advice.fits = std::nullopt;
+  job.Prove();
+  EXPECT_THAT(Ids(job.facts), ElementsAre("kept_outputs"));
+}
+
+TEST(Proof, OfALongTraceTheNewestPartIsReplayed) {
+  Job job;
+  for (uint64_t i = 0; i < 30; ++i) job.Tensor(kMiB, 31 + 2 * i, 32 + 2 * i);
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  const FailedRequests part(job.detail, job.failure(), 10);
+  EXPECT_EQ(part.size(), 3u + 10u + 1u);
+  job.Prove({.most_requests = 10});
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+  EXPECT_EQ(job.facts.advice[0].replayed_bytes, 100 * kMiB);
+}
+
+TEST(Proof, WhatThereIsNoTimeForIsCounted) {
+  Job job;
+  job.Advice("a", 100 * kMiB, {{.life = 0}});
+  job.Advice("b", 100 * kMiB, {{.life = 1}});
+  job.Prove({.most_work = 16});
+  EXPECT_EQ(job.failure().advice_not_replayed, 1u);
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+  EXPECT_THAT(job.facts.advice[1].replays, IsEmpty());
+  Job none;
+  none.Advice("a", 100 * kMiB, {{.life = 0}});
+  none.Prove({.most_work = 1});
+  EXPECT_EQ(none.failure().advice_not_replayed, 1u);
+  EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
+}
+
+// A free that is complete only after other work: until then the memory serves nobody.
+TEST(Proof, MemoryThatIsStillPendingIsNotFree) {
+  Job job;
+  job.detail.lives[0].death = 40;
+  Life pending = job.detail.lives[0];
+  pending.birth = 40;
+  pending.death = kStillLive;
+  pending.pending = true;
+  job.detail.lives.push_back(pending);
+  const FailedRequests requests(job.detail, job.failure(), 1000);
+  EXPECT_EQ(requests.size(), 4u) << "it is not given back before the request";
+  job.detail.lives.back().death = 60;
+  EXPECT_EQ(FailedRequests(job.detail, job.failure(), 1000).size(), 5u);
+}
+
+TEST(Proof, WithoutAFailureNothingIsReplayed) {
+  Job job;
+  job.facts.out_of_memory.clear();
+  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Prove();
+  EXPECT_THAT(job.facts.advice[0].replays, IsEmpty());
+  EXPECT_FALSE(job.facts.advice[0].change.known());
+}
+
+}  // namespace
+}  // namespace vramstow

@@ -1,0 +1,54 @@
+// FailedRequests: what a program asked for up to the request that failed, and the same as an advice
+// would have it.
+//
+// Idea: the analysis has kept who lived when, so the file need not be read again. Of a long trace
+// only the newest part is replayed: what was live when that begins is asked for first.
+//
+// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none.
+// Memory: 16 bytes for each request, as many as were allowed. Units: bytes, events counted from 1.
+#ifndef VRAMSTOW_TOOLS_REPLAY_FAILED_REQUESTS_H_
+#define VRAMSTOW_TOOLS_REPLAY_FAILED_REQUESTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tools/analysis/detail.h"
+#include "tools/analysis/facts.h"
+#include "tools/replay/requests.h"
+
+namespace vramstow {
+
+class FailedRequests {
+ public:
+  FailedRequests(const Detail& detail, const OutOfMemoryFacts& failure, size_t most);
+
+  // How many there are, that which failed included.
+  size_t size() const { return opening_.size() + steps_.size() + 1; }
+  bool has_tensors() const { return has_tensors_; }
+  // The last one is the one that failed, as an allocation like the others.
+  Requests With(const Change& change) const;
+
+ private:
+  struct Step {
+    uint64_t event = 0;
+    uint32_t life = 0;
+    bool is_birth = false;
+  };
+  class Writer;
+
+  void FillSteps();
+  void LeaveNewest(size_t most);
+
+  const Detail* detail_;
+  uint64_t failed_;
+  uint64_t requested_;
+  int device_;
+  bool has_tensors_ = false;
+  std::vector<uint32_t> opening_;  // lives, by birth
+  std::vector<Step> steps_;        // in order
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_REPLAY_FAILED_REQUESTS_H_

@@ -1,0 +1,270 @@
+#include "tools/replay/proof.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/replay/catalog.h"
+#include "tools/replay/failed_requests.h"
+#include "tools/replay/replay.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kTenth = 10;
+constexpr uint64_t kStepOfRoom = 200;  // a step is this part of it
+constexpr uint64_t kMostSteps = 4;
+constexpr uint64_t kUnlimited = 16;  // times the room: as good as none
+constexpr char kPool[] = "vramstow";
+
+ModelSpec SpecOf(const std::string& name) { return ParseModels(name)->front(); }
+
+bool Says(const Facts& facts, const std::string& name, const std::string& value) {
+  const auto fact = facts.facts.find(name);
+  return fact != facts.facts.end() && fact->second == value;
+}
+
+// The allocator that served the process; empty: none that has a model.
+std::string AllocatorOf(const Facts& facts, bool has_tensors) {
+  if (Says(facts, "option.pool", "on")) return kPool;
+  if (!has_tensors) return "";
+  return Says(facts, "allocator.expandable_segments", "true") ? "expandable" : "native";
+}
+
+// One model's answer to one change.
+struct Answer {
+  ReplayFacts facts;
+  uint64_t at_request = 0;  // allocated when the request has come, without a limit
+  uint64_t needed = 0;      // reserved at the most, the same
+};
+
+// Replays changes, as long as there is work left to spend.
+class Player {
+ public:
+  Player(const FailedRequests& source, uint64_t room, const ProofBudget& budget)
+      : source_(source), room_(room), left_(budget.most_work) {}
+
+  bool CanGoOn() const { return 2 * source_.size() <= left_; }
+  uint64_t room() const { return room_; }
+  void SetRoom(uint64_t bytes) { room_ = bytes; }
+  Answer Play(const std::string& model, const Change& change) {
+    Requests requests = source_.With(change);
+    requests.device_bytes = room_ * kUnlimited;
+    const ModelSpec spec = SpecOf(model);
+    ModelOutcome outcome = Run(requests, spec, 0);
+    Answer answer;
+    answer.at_request = outcome.allocated_at_end;
+    answer.needed = outcome.peak_reserved;
+    bool serves = outcome.peak_reserved <= room_;
+    if (!serves) {
+      // Under pressure an allocator gives back what it has cached.
+      ModelOutcome limited = Run(requests, spec, room_);
+      serves = limited.out_of_memory == 0;
+      if (serves) outcome = std::move(limited);
+    }
+    answer.facts = {model, outcome.peak_reserved, outcome.peak_allocated, serves};
+    return answer;
+  }
+
+ private:
+  ModelOutcome Run(const Requests& requests, const ModelSpec& spec, uint64_t limit) {
+    left_ -= std::min(left_, requests.list.size());
+    return Replay(requests, spec, {.memory_bytes = limit});
+  }
+
+  const FailedRequests& source_;
+  uint64_t room_;
+  size_t left_;
+};
+
+// Both changes.
+Change Join(const Change& a, const Change& b) {
+  std::map<uint32_t, LifeChange> lives;
+  for (const Change* change : {&a, &b}) {
+    for (const LifeChange& one : change->lives) {
+      LifeChange& joined = lives.try_emplace(one.life, one).first->second;
+      joined.bytes = std::min(joined.bytes, one.bytes);
+      joined.end = std::min(joined.end, one.end);
+    }
+  }
+  Change change;
+  for (const auto& [life, one] : lives) change.lives.push_back(one);
+  if (a.requested.has_value() || b.requested.has_value()) {
+    constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+    change.requested = std::min(a.requested.value_or(kMost), b.requested.value_or(kMost));
+  }
+  return change;
+}
+
+class Prover {
+ public:
+  Prover(const FailedRequests& source, const ProofBudget& budget, Facts* facts)
+      : budget_(budget),
+        facts_(*facts),
+        failure_(facts->out_of_memory.back()),
+        player_(source, failure_.demand.room_bytes, budget),
+        ran_(AllocatorOf(*facts, source.has_tensors())) {}
+
+  void Prove() {
+    if (!player_.CanGoOn()) {
+      failure_.advice_not_replayed = facts_.advice.size();
+      return;
+    }
+    PlayUnchanged();
+    for (AdviceFacts& advice : facts_.advice)
+      entries_.push_back({.is_cause = advice.fits.has_value()});
+    for (size_t i = 0; i < entries_.size(); ++i) ProveOne(i);
+    if (shows_failure_ && std::ranges::none_of(facts_.advice, ServesAlone)) FindPairs();
+    Order();
+    TellCauses();
+  }
+
+ private:
+  struct Entry {
+    bool is_cause = false;
+    bool is_proved = false;
+    uint64_t lowered = 0;  // of what was needed, by the allocator that ran
+  };
+
+  static bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
+  std::string First() const { return ran_.empty() ? kPool : ran_; }
+
+  void PlayUnchanged() {
+    // A model packs a little better than what waits for work. Where that decides, it has a little
+    // less room.
+    const uint64_t room = player_.room();
+    unchanged_ = player_.Play(First(), {});
+    for (uint64_t step = 1; unchanged_.facts.would_serve && step <= kMostSteps; ++step) {
+      if (!player_.CanGoOn()) break;
+      player_.SetRoom(room - room / kStepOfRoom * step);
+      const Answer narrower = player_.Play(First(), {});
+      if (!narrower.facts.would_serve) unchanged_ = narrower;
+    }
+    shows_failure_ = !unchanged_.facts.would_serve;
+    if (!shows_failure_) player_.SetRoom(room);
+    failure_.replays.push_back(unchanged_.facts);
+    if (First() == kPool) return;
+    failure_.replays.push_back(player_.Play(kPool, {}).facts);
+  }
+
+  void ProveOne(size_t number) {
+    AdviceFacts& advice = facts_.advice[number];
+    if (!advice.change.known()) return;
+    if (!player_.CanGoOn()) {
+      ++failure_.advice_not_replayed;
+      return;
+    }
+    const Change& change = advice.change;
+    const std::string model = change.allocator.empty() ? First() : change.allocator;
+    const Answer answer = player_.Play(model, change);
+    advice.replays.push_back(answer.facts);
+    if (model != kPool) advice.replays.push_back(player_.Play(kPool, change).facts);
+    const bool tells = shows_failure_ || change.shares_pool;
+    if (!tells) {
+      advice.is_estimate = true;
+      return;
+    }
+    Entry& entry = entries_[number];
+    entry.is_proved = true;
+    entry.lowered = unchanged_.needed - std::min(unchanged_.needed, answer.needed);
+    if (!ran_.empty()) advice.fits = answer.facts.would_serve;
+    if (change.shares_pool || !change.allocator.empty()) return;
+    const uint64_t before = unchanged_.at_request + change.spared_later;
+    advice.replayed_bytes = before - std::min(before, answer.at_request);
+    const uint64_t difference = std::max(*advice.replayed_bytes, advice.bytes) -
+                                std::min(*advice.replayed_bytes, advice.bytes);
+    if (difference * kTenth > advice.bytes) advice.is_estimate = true;
+  }
+
+  // Of the advice that lowers the need most.
+  void FindPairs() {
+    std::vector<size_t> best;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const bool may = entries_[i].is_proved && entries_[i].lowered > 0 &&
+                       facts_.advice[i].change.allocator.empty();
+      if (may) best.push_back(i);
+    }
+    std::ranges::stable_sort(best, std::ranges::greater(),
+                             [&](size_t i) { return entries_[i].lowered; });
+    if (best.size() > budget_.most_in_pairs) best.resize(budget_.most_in_pairs);
+    for (size_t a = 0; a < best.size(); ++a) {
+      for (size_t b = a + 1; b < best.size(); ++b) {
+        AdviceFacts& one = facts_.advice[best[a]];
+        AdviceFacts& other = facts_.advice[best[b]];
+        if (one.id == other.id || !player_.CanGoOn()) continue;
+        if (!player_.Play(First(), Join(one.change, other.change)).facts.would_serve) continue;
+        if (one.together_with.empty()) one.together_with = other.id;
+        if (other.together_with.empty()) other.together_with = one.id;
+      }
+    }
+  }
+
+  // What serves alone, in the order that the analysis gave it; then pairs; then the rest.
+  int ClassOf(size_t number) const {
+    const AdviceFacts& advice = facts_.advice[number];
+    if (ServesAlone(advice) || (number == 0 && !entries_[number].is_proved)) return 0;
+    return advice.together_with.empty() ? 2 : 1;
+  }
+  bool ChangesNothing(size_t number) const {
+    const AdviceFacts& advice = facts_.advice[number];
+    const Entry& entry = entries_[number];
+    return entry.is_proved && entry.lowered == 0 && ClassOf(number) == 2 &&
+           advice.replayed_bytes.value_or(0) == 0;
+  }
+  void Order() {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (!ChangesNothing(i)) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+      if (ClassOf(a) != ClassOf(b)) return ClassOf(a) < ClassOf(b);
+      return ClassOf(a) == 2 && entries_[a].lowered > entries_[b].lowered;
+    });
+    std::vector<AdviceFacts> advice;
+    std::vector<Entry> entries;
+    for (const size_t number : order) {
+      advice.push_back(std::move(facts_.advice[number]));
+      entries.push_back(entries_[number]);
+    }
+    facts_.advice = std::move(advice);
+    entries_ = std::move(entries);
+  }
+
+  void TellCauses() {
+    failure_.would_fit.clear();
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const AdviceFacts& advice = facts_.advice[i];
+      if (!entries_[i].is_cause) continue;
+      failure_.would_fit.push_back({advice.id, advice.place, advice.holder, advice.bytes,
+                                    advice.fits.value_or(false), advice.is_estimate});
+    }
+    failure_.cause = failure_.would_fit.empty() ? "" : failure_.would_fit.front().cause;
+  }
+
+  const ProofBudget& budget_;
+  Facts& facts_;
+  OutOfMemoryFacts& failure_;
+  Player player_;
+  const std::string ran_;
+  Answer unchanged_;
+  bool shows_failure_ = false;  // the unchanged requests are not served either
+  std::vector<Entry> entries_;  // by advice
+};
+
+}  // namespace
+
+void ProveAdvice(const Detail& detail, Facts* facts, const ProofBudget& budget) {
+  const bool failed = !facts->out_of_memory.empty() && !facts->advice.empty();
+  if (failed && facts->out_of_memory.back().has_story &&
+      facts->out_of_memory.back().demand.room_bytes != 0) {
+    const FailedRequests source(detail, facts->out_of_memory.back(), budget.most_requests);
+    Prover(source, budget, facts).Prove();
+  }
+  for (AdviceFacts& advice : facts->advice) advice.change = {};
+}
+
+}  // namespace vramstow
