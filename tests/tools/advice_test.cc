@@ -206,6 +206,33 @@ TEST(Advice, LargestBatchThatWouldFit) {
   EXPECT_EQ(job.Find("larger_batch"), nullptr);
 }
 
+TEST(Advice, NoLargerBatchFitsAJobThatRanOutOfMemoryOrThatLeaks) {
+  Job job;
+  DeviceFacts device;
+  device.total_bytes = 4000 * kMega;
+  job.facts.devices = {device};
+  ASSERT_NE(job.Find("larger_batch"), nullptr);
+  job.facts.out_of_memory.emplace_back();
+  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+  job.facts.out_of_memory.clear();
+  job.facts.lifetimes.growing.emplace_back();
+  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+}
+
+TEST(Advice, PiecesThatAreTooSmallCountAgainstALargerBatch) {
+  Job job;
+  DeviceFacts device;
+  device.total_bytes = 2800 * kMega;
+  job.facts.devices = {device};
+  const AdviceFacts* advice = job.Find("larger_batch");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->title, "A batch 4.0 times as large would fit");
+  job.facts.fragmentation.at_peak.unusable_bytes = 200 * kMega;
+  advice = job.Find("larger_batch");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(advice->title, "A batch 3.0 times as large would fit");
+}
+
 TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   Job job;
   job.facts.cache.known = true;

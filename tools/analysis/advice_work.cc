@@ -167,10 +167,14 @@ class WorkAdviser {
     return decides;
   }
 
+  // What failed once has no room, and what piles up takes whatever there is, a few iterations
+  // later.
   void LargerBatch() {
     const uint64_t capacity = CardBytes(facts_);
-    if (capacity == 0 || facts_.devices.size() != 1) return;
-    const Load load = DecidingMoment(capacity);
+    if (capacity == 0 || facts_.devices.size() != 1 || !facts_.out_of_memory.empty()) return;
+    if (!facts_.lifetimes.growing.empty()) return;
+    Load load = DecidingMoment(capacity);
+    if (load.growing != 0) load.growing += facts_.fragmentation.at_peak.unusable_bytes;
     if (load.growing == 0 || (!HasRoom(facts_) && !IsWorthAdvice(facts_, load.growing))) return;
     const double times = load.Times(capacity);
     if (times < kLeastGrowth) return;
@@ -180,7 +184,7 @@ class WorkAdviser {
         {"larger_batch", std::string("A batch ") + text + " times as large would fit", 0,
          "The card has " + AdviceText(capacity) + "; where memory grows most with the batch, " +
              AdviceText(load.growing) + " do and " + AdviceText(load.fixed) +
-             " do not. Fragmentation is not counted.",
+             " do not; pieces of free memory that were too small count as if they grew.",
          "More memory, up to all there is.",
          std::string("Try batches up to ") + text +
              " times this one, or have vramstow fit rehearse them."});
