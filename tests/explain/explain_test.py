@@ -24,7 +24,6 @@ LONG = [job for job in EVERY if not job.is_short]
 
 # What the analysis cannot tell yet, with the reason; the test fails when it can.
 NOT_YET = {
-    "ensemble": "sets of parameters that one line makes are taken for one set",
     "empty_cache": "events of the pool that gives memory back have no call stack",
 }
 

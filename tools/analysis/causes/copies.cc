@@ -1,11 +1,14 @@
 // The same thing more than once, or sooner than it is needed.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/changes.h"
@@ -98,6 +101,53 @@ std::vector<const Life*> CopiesOf(const Scene& scene, const Set& set) {
   return {};
 }
 
+// "global members[3].4.weight" is of item 3 of "global members": a list of modules, each with
+// parameters. Layers of one module are written ".3.".
+std::optional<std::pair<std::string, std::string>> ItemOf(const std::string& holder) {
+  const size_t open = holder.find('[');
+  const size_t close = holder.find("].", open == std::string::npos ? holder.size() : open);
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  const std::string item = holder.substr(open + 1, close - open - 1);
+  if (item.empty() || !std::ranges::all_of(item, absl::ascii_isdigit)) return std::nullopt;
+  return std::pair(holder.substr(0, open), item);
+}
+
+std::multiset<uint64_t> SizesOf(const std::vector<const Life*>& lives) {
+  std::multiset<uint64_t> sizes;
+  for (const Life* life : lives) sizes.insert(life->size);
+  return sizes;
+}
+
+// Modules of one list whose parameters have the same sizes, and which are not at work: the one that
+// is, is known by a variable of its own, or is the last one.
+std::vector<const Life*> IdleItems(const Scene& scene) {
+  constexpr size_t kLeastItems = 3;
+  std::map<std::string, std::map<std::string, std::vector<const Life*>>> lists;
+  std::vector<const Life*> others;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter" || life->size < kLeastBlock) continue;
+    const auto item = ItemOf(block->holder);
+    if (item.has_value()) {
+      lists[item->first][item->second].push_back(life);
+    } else {
+      others.push_back(life);
+    }
+  }
+  std::vector<const Life*> idle;
+  for (const auto& [list, items] : lists) {
+    const std::multiset<uint64_t> sizes = SizesOf(items.rbegin()->second);
+    std::vector<std::vector<const Life*>> same;
+    for (const auto& [number, lives] : items) {
+      if (SizesOf(lives) == sizes) same.push_back(lives);
+    }
+    if (same.size() < kLeastItems || sizes.size() < kLeastBlocks) continue;
+    if (!std::ranges::includes(SizesOf(others), sizes)) same.pop_back();
+    for (const auto& lives : same) idle.insert(idle.end(), lives.begin(), lives.end());
+  }
+  return idle;
+}
+
 // Where the first step begins: with the first pass, or where none is over, with the first module.
 uint64_t FirstStep(const Scene& scene) {
   const Passes& passes = scene.passes();
@@ -165,6 +215,7 @@ Found SecondCopy(const Scene& scene) {
   std::vector<const Life*> copies;
   std::vector<const Life*> spared;  // all but the set that was made last, or is being made
   size_t count = 0;
+  bool is_list = false;
   for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
     for (size_t k = i + 1; k < sets.size(); ++k) {
       if (!Repeats(sets[i], sets[k])) continue;
@@ -184,15 +235,24 @@ Found SecondCopy(const Scene& scene) {
     spared = copies;
     count = 1;
   }
+  if (copies.empty()) {
+    copies = spared = IdleItems(scene);
+    cause.held.clear();
+    cause.bytes = BytesOf(copies);
+    is_list = true;
+  }
   if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.id = "second_copy";
   cause.change = Without(scene.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
   cause.title = "The same parameters are there more than once";
   cause.place = CommonPlaceOrFirst(scene.detail(), copies);
-  cause.evidence = std::to_string(count + 1) +
-                   " sets of blocks have the same sizes, one after the other: " +
-                   LargestPlaces(scene.detail(), copies) + " repeat what was there.";
+  cause.evidence = is_list ? AdviceText(cause.bytes) +
+                                 " are parameters of modules in one list that have the same sizes, "
+                                 "and of which only one is at work."
+                           : std::to_string(count + 1) +
+                                 " sets of blocks have the same sizes, one after the other: " +
+                                 LargestPlaces(scene.detail(), copies) + " repeat what was there.";
   cause.cost = "A transfer, if the copy is kept on the host.";
   cause.action =
       "Let the old one go before the new one is made (model = None), load with "
