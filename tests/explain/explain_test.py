@@ -74,7 +74,9 @@ def check_proof(job: Job, facts: dict[str, Any], allocator: str) -> None:
     on this card the mended job lives."""
     story = facts["out_of_memory"][-1]
     unchanged = story["replays"][0]
-    assert [row["model"] for row in story["replays"]] == list(dict.fromkeys((allocator, "vramstow")))
+    assert [row["model"] for row in story["replays"]] == list(
+        dict.fromkeys((allocator, "vramstow"))
+    )
     assert unchanged["would_serve"] == (job.name in BOUND_TO_GRAPHS)
     changed = facts["advice"][0]["replays"][0]
     assert changed["model"] == allocator

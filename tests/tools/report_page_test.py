@@ -402,3 +402,56 @@ def test_the_map_shows_memory_once_wherever_a_pool_has_it_mapped(
         assert lies["total"] - lies["free"] == at["allocated"], event
     assert lies["total"] == at["reserved"]
     assert browser.errors == []
+
+
+# A failure whose requests need 400 MiB of 350, and advice that brings them to 300 or to 390.
+STORY = """(() => {
+  const replay = (bytes, allocated) => ({model: 'vramstow', peak_reserved_bytes: bytes << 20,
+    peak_allocated_bytes: allocated << 20, would_serve: bytes <= 350});
+  const advice = (id, bytes, together) => ({id, title: 'Title of ' + id, bytes: 1 << 20,
+    evidence: '', cost: '', action: 'Do it', place: 'train.py:7 main', holder: 'main: kept[0..2]',
+    is_estimate: false, fits: bytes <= 350, replays: [replay(bytes, bytes / 2)],
+    replayed_bytes: 1 << 20, together_with: together});
+  const facts = {advice: [advice('kept_outputs', 300, null), advice('float64', 390, 'activations')],
+    out_of_memory: [{requested_bytes: 100 << 20, cause: 'kept_outputs',
+      demand: {room_bytes: 350 << 20}, replays: [replay(400, 400)]}]};
+  fillWhy(facts);
+  fillAdvice(facts);
+})()"""
+
+
+def test_the_page_begins_with_the_story_and_shows_what_each_advice_needs_against_the_card(
+    browser: Browser, tmp_path: Path
+) -> None:
+    show(browser, tmp_path, own_trace(tmp_path))
+    assert browser.run("document.getElementById('why-panel').hidden") is True
+    browser.run(STORY)
+    assert browser.run("document.getElementById('why-panel').hidden") is False
+    top = "Math.round(document.getElementById('{}').getBoundingClientRect().top)"
+    assert browser.run(top.format("why-panel")) < browser.run(top.format("tiles"))
+    story = browser.run("document.getElementById('why').textContent")
+    for words in (
+        "Title of kept_outputs",
+        "Do it",
+        "train.py:7 main",
+        "main: kept[0..2]",
+        " fits.",
+    ):
+        assert words in story
+    bars = browser.run(
+        "[...document.querySelectorAll('.replay')].map(e => {"
+        "const box = (name) => e.querySelector(name).getBoundingClientRect();"
+        "const track = box('.track');"
+        "return [box('.need').width / track.width, box('.need > span').width / box('.need').width,"
+        " (box('.room').left + box('.room').width / 2 - track.left) / track.width,"
+        " !!e.querySelector('.over'), e.getAttribute('aria-label')]; })"
+    )
+    # As it was, as the first advice says, and both pieces of advice in the list.
+    assert [round(bar[0] * 1.04 * 400) for bar in bars] == [400, 300, 300, 390]
+    assert [round(bar[1], 2) for bar in bars] == [1, 0.5, 0.5, 0.5]
+    assert {round(bar[2] * 1.04 * 400) for bar in bars} == {350}
+    assert [bar[3] for bar in bars] == [True, False, False, True]
+    assert bars[0][4] == "vramstow needs 400 MiB of 350 MiB, and does not serve it"
+    told = browser.run("document.querySelector('[data-advice=float64]').textContent")
+    assert "Together with \u201cactivations\u201d the request is served." in told
+    assert browser.errors == []

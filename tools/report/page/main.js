@@ -54,6 +54,7 @@ class View {
     if (facts.process.simulated) parts.push('REHEARSAL on a simulated device');
     byId('subtitle').textContent = parts.join(' · ');
     byId('made').textContent = `Made by vramstow from ${facts.input.file ? facts.input.file.split('/').pop() : 'several files'}; schema ${this.set.schema.name} ${this.set.schema.version}.`;
+    fillWhy(facts);
     fillTiles(facts);
     fillNotes(facts);
     fillAdvice(facts);

@@ -60,10 +60,11 @@ function fillAdvice(facts) {
   byId('advice-panel').hidden = advice.length === 0;
   byId('advice').replaceChildren(...advice.map((one, i) => element('li', {'data-advice': one.id},
       element('div', {class: 'head'}, element('b', {}, one.title),
-          one.bytes ? element('span', {class: 'gain'}, 'up to ', figure(`advice.${i}.bytes`, one.bytes, bytesText(one.bytes))) : null),
+          one.bytes ? element('span', {class: 'gain'}, one.is_estimate ? 'about ' : one.replayed_bytes === null ? 'up to ' : '', figure(`advice.${i}.bytes`, one.bytes, bytesText(one.bytes))) : null),
       element('p', {}, one.evidence),
       element('p', {}, element('b', {}, 'Try: '), one.action),
-      element('p', {class: 'quiet'}, 'Costs: ', one.cost))));
+      element('p', {class: 'quiet'}, 'Costs: ', one.cost),
+      adviceBars(facts, i))));
 }
 
 // Columns: [title, kind ('n' for numbers), cell of a row].

@@ -1,0 +1,69 @@
+// Why memory ran out, and what would have served the request, as replay found it.
+
+// One bar against the line of what the process could have. `most`: the right end.
+function replayBar(path, replay, room, most) {
+  const share = (bytes) => `${Math.min(100, 100 * bytes / most)}%`;
+  const verdict = replay.would_serve ? 'serves it' : 'does not serve it';
+  return element('div', {class: 'replay', role: 'img',
+    'aria-label': `${replay.model} needs ${bytesText(replay.peak_reserved_bytes)} of ${bytesText(room)}, and ${verdict}`},
+  element('span', {class: 'model'}, replay.model),
+  element('span', {class: 'track'},
+      element('span', {class: replay.would_serve ? 'need' : 'need over', style: `width:${share(replay.peak_reserved_bytes)}`},
+          element('span', {style: `width:${replay.peak_reserved_bytes ? 100 * Math.min(1, replay.peak_allocated_bytes / replay.peak_reserved_bytes) : 0}%`})),
+      element('i', {class: 'room', style: `left:${share(room)}`})),
+  element('span', {class: 'needs'}, figure(`${path}.peak_reserved_bytes`, replay.peak_reserved_bytes, bytesText(replay.peak_reserved_bytes)),
+      replay.would_serve ? ', served' : ', not served'));
+}
+
+// The last out-of-memory, if it was replayed.
+function replayedFailure(facts) {
+  const number = (facts.out_of_memory || []).length - 1;
+  const failure = number < 0 ? null : facts.out_of_memory[number];
+  return failure && failure.demand && failure.replays.length ? {failure, number} : null;
+}
+
+// The right end of all bars: the same for all, so that they can be compared.
+function replayScale(facts, failure) {
+  const peaks = [failure, ...(facts.advice || [])].flatMap((one) => one.replays.map((replay) => replay.peak_reserved_bytes));
+  return 1.04 * Math.max(failure.demand.room_bytes, ...peaks);
+}
+
+// The bars of one advice; null where there are none.
+function adviceBars(facts, i) {
+  const replayed = replayedFailure(facts);
+  const replays = facts.advice[i].replays;
+  if (!replayed || !replays.length) return null;
+  const most = replayScale(facts, replayed.failure);
+  const together = facts.advice[i].together_with;
+  return element('div', {class: 'replays'},
+      ...replays.map((one, k) => replayBar(`advice.${i}.replays.${k}`, one, replayed.failure.demand.room_bytes, most)),
+      together ? element('p', {class: 'quiet'}, `Together with “${together}” the request is served.`) : null);
+}
+
+function fillWhy(facts) {
+  const number = (facts.out_of_memory || []).length - 1;
+  const failure = number < 0 ? null : facts.out_of_memory[number];
+  const first = (facts.advice || []).find((one) => failure && one.id === failure.cause);
+  byId('why-panel').hidden = !first;
+  if (!first) return;
+  const row = (label, ...content) => element('div', {}, element('dt', {}, label), element('dd', {}, ...content));
+  const replayed = replayedFailure(facts);
+  const i = facts.advice.indexOf(first);
+  const bars = replayed ? [
+    element('p', {class: 'quiet'}, 'What the requests need up to the one that failed, against the ',
+        figure(`out_of_memory.${number}.demand.room_bytes`, failure.demand.room_bytes, bytesText(failure.demand.room_bytes)),
+        ' that the process could have of the card (the line); the dark part is in live blocks.'),
+    element('h3', {}, 'As it was'),
+    ...failure.replays.map((one, k) => replayBar(`out_of_memory.${number}.replays.${k}`, one, failure.demand.room_bytes, replayScale(facts, failure))),
+    first.replays.length ? element('h3', {}, 'As advised') : null,
+    adviceBars(facts, i)].filter((one) => one) : [];
+  byId('why').replaceChildren(
+      element('dl', {},
+          row('Because', element('b', {}, first.title), `: ${first.is_estimate ? 'about ' : ''}`, figure(`advice.${i}.bytes`, first.bytes, bytesText(first.bytes))),
+          first.place ? row('At', element('code', {}, first.place)) : null,
+          first.holder ? row('Held by', element('code', {}, first.holder)) : null,
+          row('Do', first.action),
+          row('Then', `the request for `, figure(`out_of_memory.${number}.requested_bytes`, failure.requested_bytes, bytesText(failure.requested_bytes)),
+              first.fits ? ' fits.' : ' still does not fit.')),
+      ...bars);
+}
