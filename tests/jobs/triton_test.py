@@ -33,7 +33,7 @@ def test_kernels_of_a_program_give_what_the_cpu_gives(
 ) -> None:
     program = PROGRAMS / "triton_kernels.py"
     job = rehearse(python, program, card=f"{card},kernels=list", env=caches(tmp_path))
-    assert wrong(job) == [] and len(job.out.splitlines()) == 6
+    assert wrong(job) == [] and len(job.out.splitlines()) == 8
 
 
 def test_what_torch_compile_makes_gives_what_the_cpu_gives(

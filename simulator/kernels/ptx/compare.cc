@@ -1,6 +1,7 @@
 // Comparisons and choices: setp, set, selp, slct.
 #include <cmath>
 
+#include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"
 #include "simulator/kernels/ptx/select.h"
 
@@ -68,9 +69,29 @@ bool Joined(uint32_t code, bool holds, bool with) {
   return holds;
 }
 
+// Numbers of 16 bits are compared as f32, which has them all.
+struct ShortHalf {};
+struct ShortBrain {};
+
+template <typename T>
+auto NumberOf(const Thread& thread, const Operand& operand) {
+  if constexpr (std::is_same_v<T, ShortHalf>) {
+    return static_cast<float>(ValueOfHalf(thread.Get<uint16_t>(operand)));
+  } else if constexpr (std::is_same_v<T, ShortBrain>) {
+    return ValueOfBrain(thread.Get<uint16_t>(operand));
+  } else {
+    return thread.Get<T>(operand);
+  }
+}
+
+template <typename T>
+bool HoldsHere(const Instruction& i, const Thread& thread) {
+  return Holds(i.target, NumberOf<T>(thread, i.in[0]), NumberOf<T>(thread, i.in[1]));
+}
+
 template <typename T>
 bool SetPredicate(const Instruction& i, Thread& thread) {
-  const bool holds = Holds<T>(i.target, thread.Get<T>(i.in[0]), thread.Get<T>(i.in[1]));
+  const bool holds = HoldsHere<T>(i, thread);
   const bool with = thread.Get<bool>(i.in[2]);
   thread.Set<bool>(i.out, Joined(i.target, holds, with));
   thread.Set<bool>(i.out2, Joined(i.target, !holds, with));
@@ -80,13 +101,16 @@ bool SetPredicate(const Instruction& i, Thread& thread) {
 // All ones, or, `flag`, 1.0.
 template <typename T>
 bool SetValue(const Instruction& i, Thread& thread) {
-  const bool holds =
-      Joined(i.target, Holds<T>(i.target, thread.Get<T>(i.in[0]), thread.Get<T>(i.in[1])),
-             thread.Get<bool>(i.in[2]));
+  const bool holds = Joined(i.target, HoldsHere<T>(i, thread), thread.Get<bool>(i.in[2]));
   const auto yes = static_cast<uint32_t>(i.flag ? Thread::Bits(1.0F) : UINT32_MAX);
   thread.Set<uint32_t>(i.out, holds ? yes : 0u);
   return true;
 }
+
+// bf16 is none of the types that ParseType knows.
+constexpr Type kBrainType = {'h', 16};
+
+Type TakeCompareType(Selection* s) { return s->Take("bf16") ? kBrainType : s->TakeType(); }
 
 // b*, u* and s* compare as numbers; b only for equality.
 template <template <typename> class Family>
@@ -98,6 +122,8 @@ Handler PickCompared(Type type) {
   if (kind == 's' && type.bits == 16) return Family<int16_t>::kHandler;
   if (kind == 's' && type.bits == 32) return Family<int32_t>::kHandler;
   if (kind == 's' && type.bits == 64) return Family<int64_t>::kHandler;
+  if (type == kBrainType) return Family<ShortBrain>::kHandler;
+  if (type == Type{'f', 16}) return Family<ShortHalf>::kHandler;
   if (type == Type{'f', 32}) return Family<float>::kHandler;
   if (type == Type{'f', 64}) return Family<double>::kHandler;
   return nullptr;
@@ -166,7 +192,7 @@ bool SelectSetPredicate(Selection* s) {
     if (second.operand.kind != Operand::kRegister) return false;
     s->instruction.out2 = second.operand;
   }
-  const Type type = s->TakeType();
+  const Type type = TakeCompareType(s);
   return s->Result(0, &s->instruction.out) && TakeCompared(s, type, comparison) &&
          s->Use(PickCompared<PredicateFamily>(type));
 }

@@ -2,108 +2,13 @@
 // computed as exactly as the host can, within the bounds that the PTX ISA gives them.
 #include <cfenv>
 #include <cmath>
-#include <limits>
 
+#include "simulator/kernels/ptx/floating_operations.h"
 #include "simulator/kernels/ptx/handlers.h"
 #include "simulator/kernels/ptx/select.h"
 
 namespace vramstow::simulator::ptx {
 namespace {
-
-template <typename T>
-struct Add {
-  static T Of(T a, T b) { return a + b; }
-};
-template <typename T>
-struct Subtract {
-  static T Of(T a, T b) { return a - b; }
-};
-template <typename T>
-struct Multiply {
-  static T Of(T a, T b) { return a * b; }
-};
-template <typename T>
-struct Divide {
-  static T Of(T a, T b) { return a / b; }
-};
-template <typename T>
-struct MultiplyAdd {
-  static T Of(T a, T b, T c) { return std::fma(a, b, c); }
-};
-// The one that is a number, if only one is; -0 is less than 0.
-template <typename T>
-struct Minimum {
-  static T Of(T a, T b) {
-    if (a == b) return std::signbit(a) ? a : b;
-    return std::fmin(a, b);
-  }
-};
-template <typename T>
-struct Maximum {
-  static T Of(T a, T b) {
-    if (a == b) return std::signbit(a) ? b : a;
-    return std::fmax(a, b);
-  }
-};
-template <typename T>
-struct MinimumOrNan {
-  static T Of(T a, T b) {
-    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
-                                          : Minimum<T>::Of(a, b);
-  }
-};
-template <typename T>
-struct MaximumOrNan {
-  static T Of(T a, T b) {
-    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
-                                          : Maximum<T>::Of(a, b);
-  }
-};
-template <typename T>
-struct Absolute {
-  static T Of(T a) { return std::fabs(a); }
-};
-template <typename T>
-struct Negate {
-  static T Of(T a) { return -a; }
-};
-template <typename T>
-struct SquareRoot {
-  static T Of(T a) { return std::sqrt(a); }
-};
-template <typename T>
-struct ReciprocalRoot {
-  static T Of(T a) { return 1 / std::sqrt(a); }
-};
-template <typename T>
-struct Reciprocal {
-  static T Of(T a) { return 1 / a; }
-};
-template <typename T>
-struct Sine {
-  static T Of(T a) { return std::sin(a); }
-};
-template <typename T>
-struct Cosine {
-  static T Of(T a) { return std::cos(a); }
-};
-template <typename T>
-struct Logarithm {
-  static T Of(T a) { return std::log2(a); }
-};
-template <typename T>
-struct Exponential {
-  static T Of(T a) { return std::exp2(a); }
-};
-template <typename T>
-struct HyperbolicTangent {
-  static T Of(T a) { return std::tanh(a); }
-};
-// The sign of the first, the rest of the second.
-template <typename T>
-struct CopySign {
-  static T Of(T a, T b) { return std::copysign(b, a); }
-};
 
 // .rz, .rm, .rp: in another direction than to nearest. The volatile values keep the operation
 // between the two changes of the host's mode.

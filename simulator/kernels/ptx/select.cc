@@ -49,6 +49,11 @@ bool Selection::IsFloating() const {
                      [](std::string_view part) { return ParseType(part).kind == 'f'; });
 }
 
+bool Selection::IsShortFloating() const {
+  const std::string_view last = parts_.back();
+  return last == "f16" || last == "bf16" || last == "f16x2" || last == "bf16x2";
+}
+
 std::string_view Selection::FirstLeft() const {
   const auto left = std::find(taken_.begin(), taken_.end(), false);
   return left == taken_.end() ? std::string_view() : parts_[left - taken_.begin()];
@@ -126,6 +131,9 @@ Selector FindSelector(const Selection& selection) {
   using Find = Selector (*)(std::string_view);
   constexpr Find kFamilies[] = {FindAccess,  FindInteger, FindLogic, FindCompare, FindConvert,
                                 FindControl, FindAtomic,  FindWarp,  FindMatrix};
+  if (selection.IsShortFloating()) {
+    if (const Selector selector = FindShortFloating(selection.name())) return selector;
+  }
   if (selection.IsFloating()) {
     if (const Selector selector = FindFloating(selection.name())) return selector;
   }

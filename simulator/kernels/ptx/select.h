@@ -42,6 +42,8 @@ class Selection {
   bool AllTaken() const;
   // One of its types is a floating-point one.
   bool IsFloating() const;
+  // It is about numbers of 16 bits with a point.
+  bool IsShortFloating() const;
   // Whether it ends with this one.
   bool IsLast(std::string_view modifier) const { return parts_.back() == modifier; }
   // The first that is left, for people.
@@ -78,6 +80,7 @@ using Selector = bool (*)(Selection*);
 // By family; null: the opcode is none of it.
 Selector FindInteger(std::string_view name);
 Selector FindFloating(std::string_view name);
+Selector FindShortFloating(std::string_view name);
 Selector FindLogic(std::string_view name);
 Selector FindCompare(std::string_view name);
 Selector FindConvert(std::string_view name);

@@ -41,6 +41,14 @@ def multiply(a, b, c, depth, SIZE: tl.constexpr, STEP: tl.constexpr):  # noqa: A
     tl.store(c + rows[:, None] * SIZE + columns[None, :], total)
 
 
+@triton.jit
+def choose(x, y, out, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    left = tl.load(x + at, mask=at < n)
+    right = tl.load(y + at, mask=at < n)
+    tl.store(out + at, tl.where(left > right, left * right, tl.maximum(left - right, left)), at < n)
+
+
 def check(name: str, got: torch.Tensor, wanted: torch.Tensor, tolerance: float = 1e-5) -> None:
     right = torch.allclose(got.cpu(), wanted, atol=tolerance, rtol=tolerance)
     print(f"{name} {'right' if right else 'wrong'}", flush=True)
@@ -62,6 +70,14 @@ def main() -> None:
     out = torch.zeros(10, dtype=torch.int64, device="cuda")
     count[(4,)](x.cuda(), out, 500, BLOCK=128)
     check("count", out, x.bincount(minlength=10))
+
+    for kind in (torch.float16, torch.bfloat16):
+        x = torch.randn(1000, generator=numbers).to(kind)
+        y = torch.randn(1000, generator=numbers).to(kind)
+        out = torch.empty(1000, dtype=kind, device="cuda")
+        choose[(8,)](x.cuda(), y.cuda(), out, 1000, BLOCK=128)
+        wanted = torch.where(x > y, x * y, torch.maximum(x - y, x))
+        check(f"choose {kind}".replace("torch.", ""), out, wanted, 0)
 
     for kind in (torch.float16, torch.bfloat16, torch.float32):
         a = torch.randn(32, 64, generator=numbers).to(kind)

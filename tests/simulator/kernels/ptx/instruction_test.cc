@@ -266,6 +266,29 @@ TEST(PtxInstructionTest, BrainFloatsAndPairsRoundToEven) {
   for (const Case& one : cases) EXPECT_EQ(one.expected, Result32(one.body)) << one.body;
 }
 
+TEST(PtxInstructionTest, NumbersOfSixteenBitsAreAddedMultipliedAndCompared) {
+  const Case cases[] = {
+      {"add.f16 %rs1, 0x3c00, 0x4000; mov.b32 %r9, {%rs1, 0};", 0x4200},  // 1 + 2
+      {"sub.rn.bf16 %rs1, 0x3f80, 0x4000; mov.b32 %r9, {%rs1, 0};", 0xbf80},
+      {"fma.rn.f16 %rs1, 0x3c01, 0x3c01, 0xbc00; mov.b32 %r9, {%rs1, 0};", 0x1800},  // rounded once
+      {"mul.bf16x2 %r9, 0x40003f80, 0x40004000;", 0x40804000},  // 2 × 2 and 1 × 2
+      {"fma.rn.sat.f16x2 %r9, 0x40004000, 0x3c003c00, 0xc400c000;", 0x00000000},
+      {"max.NaN.f16 %rs1, 0x7e00, 0x3c00; mov.b32 %r9, {%rs1, 0};", 0x7fff},
+      {"max.f16 %rs1, 0x7e00, 0x3c00; mov.b32 %r9, {%rs1, 0};", 0x3c00},
+      {"neg.bf16x2 %r9, 0x3f80c000;", 0xbf804000},
+      {"ex2.approx.f16 %rs1, 0x4200; mov.b32 %r9, {%rs1, 0};", 0x4800},  // 2^3
+  };
+  for (const Case& one : cases) EXPECT_EQ(one.expected, Result32(one.body)) << one.body;
+  EXPECT_TRUE(
+      ResultPredicate("mov.b16 %rs1, 0x4000; mov.b16 %rs2, 0x3c00; setp.gt.f16 %p9, %rs1, %rs2;"));
+  EXPECT_FALSE(
+      ResultPredicate("mov.b16 %rs1, 0x7e00; mov.b16 %rs2, 0x3c00; setp.gt.f16 %p9, %rs1, %rs2;"));
+  EXPECT_TRUE(ResultPredicate(
+      "mov.b16 %rs1, 0x7fc0; mov.b16 %rs2, 0x3f80; setp.gtu.bf16 %p9, %rs1, %rs2;"));
+  EXPECT_TRUE(
+      ResultPredicate("mov.b16 %rs1, 0xc000; mov.b16 %rs2, 0x3f80; setp.lt.bf16 %p9, %rs1, %rs2;"));
+}
+
 TEST(PtxInstructionTest, NumbersOfEightBitsRoundAndSaturate) {
   const std::string e4m3 = "cvt.rn.satfinite.e4m3x2.f32 %rs1, ";
   const std::string e5m2 = "cvt.rn.satfinite.e5m2x2.f32 %rs1, ";
@@ -313,7 +336,7 @@ TEST(PtxInstructionTest, CopiesToSharedMemoryFillWithZeros) {
 TEST(PtxInstructionTest, UnknownInstructionsAndModifiersRefuseTheKernel) {
   const char* const bodies[] = {
       "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1}, [%rd0];",
-      "add.rn.bf16x2 %r1, %r2, %r3;",
+      "add.rn.f32x2 %rd1, %rd2, %rd3;",
       "ld.global.u32 %r1, [%rd0], 5;",
       "mov.u32 %r1, somewhere;",
       "add.u32 %r1, %r2;",
