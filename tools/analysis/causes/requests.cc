@@ -79,11 +79,16 @@ Found AttentionScores(const Scene& scene) {
   cause.bytes = BytesOf(held);
   cause.held = held;
   const bool asks = scores.Has(scene.failure().site_number);
-  if (asks) cause.bytes += scene.requested();
+  // A request that fails may come another way through C++ than those that are served.
+  const bool is_one = asks || std::ranges::any_of(held, [&](const Life* life) {
+                        return life->requested == scene.requested() &&
+                               FunctionOf(scene.site_of(*life)) == FunctionOf(scene.request_site());
+                      });
+  if (is_one) cause.bytes += scene.requested();
   if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
   cause.id = "attention_scores";
   cause.change = Without(scene.detail(), held);
-  if (asks) cause.change.requested = 0;
+  if (is_one) cause.change.requested = 0;
   cause.title = "Attention keeps its scores: length times length";
   cause.place = asks ? PlaceOf(scene.detail(), scene.failure().site_number)
                      : CommonPlace(scene.detail(), held);
