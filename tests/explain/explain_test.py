@@ -65,6 +65,10 @@ def analysis_of(folder: Path) -> dict[str, Any]:
     return json.loads(listing.stdout)
 
 
+# What was said of the jobs that have been run.
+told_of: dict[str, dict[str, Any]] = {}
+
+
 # Their memory was free, and bound to graphs: in a replay it serves the request.
 BOUND_TO_GRAPHS = {"graph_per_shape"}
 
@@ -117,6 +121,8 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
         assert first["holder"] is not None, story["holders"]
     assert first["fits"] is True, f"{first['bytes']} free, {demand['lacking_bytes']} lacking"
     check_proof(job, facts, "vramstow" if flags else "native")
+    if flags:
+        told_of[job.name] = facts
 
 
 @pytest.mark.parametrize("job", [marked(job) for job in SHORT])
@@ -180,11 +186,28 @@ def test_without_any_flag_nearly_all_causes_and_places_are_named(tmp_path: Path)
     assert len(EVERY) - len(others) - len(elsewhere) >= LEAST_PLACES, summary
 
 
+def is_near(bytes_: int, others: int) -> bool:
+    return abs(bytes_ - others) <= others / 10
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("job", EVERY, ids=lambda job: job.name)
-def test_the_mended_job_lives(job: Job, tmp_path: Path) -> None:
+def test_the_mended_job_lives_and_saves_what_was_said(job: Job, tmp_path: Path) -> None:
     done = rehearse(job, tmp_path, "mended")
     assert done.returncode == 0, done.stderr[-2000:]
+    if not job.shows_saving:
+        return
+    if job.name not in told_of:
+        (tmp_path / "failing").mkdir()
+        rehearse(job, tmp_path / "failing")
+        told_of[job.name] = analysis_of(tmp_path / "failing")
+    story = told_of[job.name]["out_of_memory"][-1]
+    demand = story["demand"]["live_bytes"] + story["requested_bytes"]
+    saved = demand - analysis_of(tmp_path)["peak"]["allocated_bytes"]
+    first = told_of[job.name]["advice"][0]
+    said = f"said {first['bytes'] >> 20} MiB, saved {saved >> 20} MiB"
+    assert is_near(first["bytes"], saved), said
+    assert is_near(first["replayed_bytes"], saved), said
 
 
 def test_every_job_is_in_the_table_and_marks_its_lines() -> None:
