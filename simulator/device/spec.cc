@@ -320,14 +320,18 @@ std::string DescribeSpec(const Spec& spec) {
 
 std::string SpecHelp() {
   std::string text =
-      "SPEC is CARD[,option=value]…, for example h200 or a100,memory=24GiB,count=2.\nCards:\n";
+      "SPEC is CARD[,option=value]…, for example h200 or a100,memory=24GiB,count=2. In place of "
+      "CARD, "
+      "vramstow\ntakes match=SNAPSHOT: the card that a memory snapshot of a real one tells of.\n"
+      "Cards:\n";
   const CardTable cards = AllCards();
   for (size_t i = 0; i < cards.count; ++i) {
     const Card& card = cards.rows[i];
     std::string row = std::string("  ") + card.key;
     row.resize(std::max<size_t>(row.size() + 2, 16), ' ');
     text += row + card.name + ", " + FormatBytes(card.memory_bytes).text + ", compute capability " +
-            std::to_string(card.major) + "." + std::to_string(card.minor) + "\n";
+            std::to_string(card.major) + "." + std::to_string(card.minor) + ", " +
+            std::to_string(card.multiprocessors) + " multiprocessors\n";
   }
   text += "Options:\n";
   for (const OptionParser& option : kOptions) {

@@ -25,6 +25,8 @@ int CollectCommand(const std::vector<std::string>& arguments);
 int ConvertCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where nothing fits.
 int FitCommand(const std::vector<std::string>& arguments);
+// Exit status 1 also where less is aligned than was asked for.
+int FidelityCommand(const std::vector<std::string>& arguments);
 // Exit status 1 also where the process that was asked refuses.
 int CtlCommand(const std::vector<std::string>& arguments);
 int TopCommand(const std::vector<std::string>& arguments);

@@ -18,6 +18,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
+#include "tools/launch/card_list.h"
 #include "tools/launch/child.h"
 #include "tools/launch/driver.h"
 #include "tools/launch/environment.h"
@@ -159,6 +160,18 @@ absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
   return folder;
 }
 
+// The card that a snapshot tells of, in place of "match=SNAPSHOT".
+absl::Status TakeMatchedCard(const Installation& installation, FlagValues* flags,
+                             Settings* settings) {
+  std::string why;
+  const auto spec = ResolveMatch(settings->simulate, installation.simulator_directory, &why);
+  if (!spec.ok()) return spec.status();
+  if (!why.empty()) Complain("", Printable(why));
+  (*flags)["VRAMSTOW_SIMULATE"] = *spec;
+  settings->simulate = *spec;
+  return absl::OkStatus();
+}
+
 // Makes the folder for traces absolute, because the command may change its own.
 absl::Status PrepareTraceDirectory(Settings* settings) {
   if (!settings->trace) return absl::OkStatus();
@@ -182,7 +195,7 @@ int Refuse(const absl::Status& status) {
   return kExitUsage;
 }
 
-int ListCards(const Installation& installation) {
+int PrintCards(const Installation& installation) {
   const auto cards = CheckSimulator(installation.simulator_directory, kHelp);
   return cards.ok() ? PrintResult("run", *cards + "\n") : Refuse(cards.status());
 }
@@ -327,7 +340,11 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (!settings.ok()) return Refuse(settings.status());
   const auto installation = FindInstallation();
   if (!installation.ok()) return Refuse(installation.status());
-  if (settings->simulate == kHelp) return ListCards(*installation);
+  if (settings->simulate == kHelp) return PrintCards(*installation);
+  if (settings->simulate.starts_with(kMatchSpec)) {
+    const absl::Status status = TakeMatchedCard(*installation, &flags, &*settings);
+    if (!status.ok()) return Refuse(status);
+  }
   if (split.command.empty()) {
     return Refuse(absl::InvalidArgumentError(
         "no command to run: put it after --, as in vramstow run -- python train.py."));

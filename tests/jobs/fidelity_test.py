@@ -1,0 +1,171 @@
+"""vramstow fidelity: rehearsals beside snapshots, of rehearsals and of real cards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PROGRAMS, VRAMSTOW
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+CORPUS = Path(
+    os.environ.get(
+        "VRAMSTOW_CORPUS", Path(__file__).resolve().parents[2].parent / "shared" / "corpus"
+    )
+)
+# Sums over all of a tensor, which stage a little for each multiprocessor.
+SUMS = """
+import sys, torch
+torch.cuda.memory._record_memory_history()
+x = torch.zeros(1 << 22, device="cuda")
+for _ in range(10):
+    y = torch.cat([x, x])
+    for _ in range(int(sys.argv[1])):
+        x.sum()
+if len(sys.argv) > 2:
+    torch.cuda.memory._dump_snapshot(sys.argv[2])
+"""
+
+
+def snapshot(file: Path, card: str, *command: str | Path) -> None:
+    """A snapshot of a card, played by a rehearsal."""
+    subprocess.run(
+        [VRAMSTOW, "run", "--no-trace", f"--simulate={card},values=off", "--", *command, file],
+        check=True,
+        capture_output=True,
+        timeout=200,
+    )
+
+
+def compare(
+    file: Path, *arguments: str | Path, flags: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [VRAMSTOW, "fidelity", file, *flags, "--", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def facts(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert result.returncode == 0, result.stderr[-4000:]
+    return json.loads(result.stdout)
+
+
+def test_the_same_job_on_the_same_card_is_aligned_whole(tmp_path: Path, python: str) -> None:
+    job = PROGRAMS / "small_decoder.py"
+    snapshot(tmp_path / "real.pickle", "a100", python, job)
+    told = facts(
+        compare(
+            tmp_path / "real.pickle",
+            python,
+            job,
+            flags=("--simulate=a100,values=off", "--json", "--at-least=100"),
+        )
+    )
+    assert told["aligned_share"] == 1.0
+    assert told["card_events"] > 1000
+    assert (told["only_on_card"], told["only_rehearsed"], told["parts"]) == (0, 0, [])
+    # The second pass, of two that are alike.
+    assert told["window_begin"] > 1000
+    assert told["card_peak_bytes"] == told["rehearsed_peak_bytes"]
+
+
+def test_a_card_with_other_multiprocessors_is_found_and_tried(tmp_path: Path, python: str) -> None:
+    job = tmp_path / "sums.py"
+    job.write_text(SUMS)
+    real = tmp_path / "real.pickle"
+    snapshot(real, "h100,sms=40", python, job, "3")
+    told = facts(compare(real, python, job, "3", flags=("--simulate=h100,values=off", "--json")))
+    assert told["aligned_share"] < 0.8
+    assert [cause["setting"] for cause in told["causes"]] == ["multiprocessors"]
+    (tried,) = told["tried"]
+    assert tried["simulate"] == "h100,values=off,sms=40"
+    assert tried["aligned_share"] == 1.0
+    text = compare(real, python, job, "3", flags=("--simulate=h100,values=off",)).stdout
+    assert "sms=40: 100.00% aligned" in text
+    assert "sums.py:8 <module>" in text
+    # Another job is another job, and says so with its status.
+    less = compare(
+        real, python, job, "2", flags=("--simulate=h100,values=off", "--no-tries", "--at-least=90")
+    )
+    assert less.returncode == 1
+    assert "tried" not in less.stdout
+
+
+def test_what_cannot_be_compared_gets_one_sentence(tmp_path: Path, python: str) -> None:
+    job = tmp_path / "sums.py"
+    job.write_text(SUMS)
+    real = tmp_path / "real.pickle"
+    snapshot(real, "h100", python, job, "1")
+    text = tmp_path / "text"
+    text.write_text("no snapshot")
+    for file, command, words in (
+        (text, ["true"], "is nothing that is known here"),
+        (tmp_path / "nowhere", ["true"], "nowhere"),
+        (real, ["true"], "used no device memory"),
+        (real, [python, "-c", "raise SystemExit(4)"], "failed with exit status 4"),
+        (real, [python, "-c", "raise ValueError('no data')"], "ValueError: no data"),
+    ):
+        result = compare(file, *command, flags=("--simulate=h100",))
+        assert result.returncode == 2, result.stdout
+        assert result.stderr.count("\n") == 1 and words in result.stderr, result.stderr
+    unknown = compare(real, "true", flags=("--simulate=nocard",))
+    assert unknown.returncode == 2 and "nocard" in unknown.stderr
+
+
+def test_the_card_follows_from_the_snapshot(tmp_path: Path, python: str) -> None:
+    real = tmp_path / "real.pickle"
+    snapshot(
+        real,
+        "h100",
+        python,
+        "-c",
+        """
+import sys, torch
+torch.cuda.memory._record_memory_history()
+held = torch.empty(30 << 30, dtype=torch.uint8, device="cuda")
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+""",
+    )
+    program = "import torch; print(torch.cuda.get_device_properties(0).total_memory >> 30)"
+    flags = ["--no-trace", f"--simulate=match={real},memory=100GiB"]
+    done = subprocess.run(
+        [VRAMSTOW, "run", *flags, "--", python, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert done.stdout == "100\n"
+    assert "the card is rtx5090: the smallest with at least 30.4 GiB" in done.stderr
+
+
+def test_a_real_card_did_what_the_rehearsal_does(python: str) -> None:
+    real = CORPUS / "lm-small-forward-fp32.pickle"
+    if not real.exists():
+        pytest.skip(
+            f"the corpus has no {real.name}: set VRAMSTOW_CORPUS, or lay it beside the tree"
+        )
+    told = facts(
+        compare(
+            real,
+            python,
+            PROGRAMS / "small_decoder.py",
+            flags=("--simulate=a100,values=off", "--json"),
+        )
+    )
+    assert told["card_events"] == 1362
+    assert told["aligned_share"] >= 0.985
+    off = told["rehearsed_peak_bytes"] / told["card_peak_bytes"] - 1
+    assert abs(off) < 0.01
+    # This release takes cuBLAS's workspace for each call, and the card's did not.
+    assert told["causes"][0]["setting"] == "release"
+    assert told["causes"][0]["events"] > 0.9 * told["only_rehearsed"]

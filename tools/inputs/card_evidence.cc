@@ -1,0 +1,78 @@
+#include "tools/inputs/card_evidence.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "tools/formats/snapshot_reader.h"
+
+namespace vramstow {
+namespace {
+
+// What PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+constexpr uint64_t kWorkspace = 8519680;
+constexpr uint64_t kLargeWorkspace = 32 * kMiB;
+constexpr size_t kMostDevices = 16;
+
+// What one device held, and what was free when memory ran out.
+void LookAtLevels(const std::vector<TraceEntry>& entries, uint64_t level_at_end,
+                  CardEvidence* evidence) {
+  uint64_t level = level_at_end;
+  evidence->held_bytes = std::max(evidence->held_bytes, level);
+  // What was reserved before each event, from the end back.
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const TraceAction action = entry->action;
+    if (action == TraceAction::kSegmentAlloc || action == TraceAction::kSegmentMap) {
+      level -= std::min(level, entry->size);
+    } else if (action == TraceAction::kSegmentFree || action == TraceAction::kSegmentUnmap) {
+      level += entry->size;
+    }
+    evidence->held_bytes = std::max(evidence->held_bytes, level);
+    if (action == TraceAction::kOutOfMemory && level >= evidence->held_then_bytes) {
+      evidence->free_bytes = entry->address;
+      evidence->held_then_bytes = level;
+    }
+  }
+}
+
+bool IsWorkspace(const Snapshot& snapshot, StackId stack) {
+  return std::ranges::any_of(snapshot.stacks.Stack(stack), [&](FrameId number) {
+    const std::string_view name = snapshot.texts.Text(snapshot.stacks.FrameOf(number).name);
+    return name.find("getNewWorkspace") != std::string_view::npos ||
+           name.find("getCUDABlasWorkspace") != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<CardEvidence> ReadCardEvidence(const std::string& path) {
+  const absl::StatusOr<Snapshot> snapshot = ReadSnapshot(path);
+  if (!snapshot.ok()) {
+    return absl::Status(snapshot.status().code(), absl::StrCat(snapshot.status().message(), "."));
+  }
+  const SnapshotSpace& space = snapshot->device;
+  CardEvidence evidence;
+  // A file without events may have segments all the same: slots are those of up to 16 devices.
+  const size_t devices = std::max(space.traces.size(), kMostDevices);
+  for (size_t device = 0; device < devices; ++device) {
+    uint64_t held = 0;
+    for (const SnapshotSegment& segment : space.segments) {
+      if (segment.device == static_cast<int32_t>(device)) held += segment.total_size;
+    }
+    LookAtLevels(device < space.traces.size() ? space.traces[device] : std::vector<TraceEntry>(),
+                 held, &evidence);
+  }
+  for (const SnapshotBlock& block : space.blocks) {
+    // 8,519,680 is nothing else. 32 MiB may be anything, so a frame has to say what they are.
+    if (block.requested == kWorkspace && block.state == BlockState::kActiveAllocated) {
+      evidence.has_workspace = true;
+    } else if (block.requested == kLargeWorkspace && !evidence.has_large_workspace) {
+      evidence.has_large_workspace = IsWorkspace(*snapshot, block.stack);
+    }
+  }
+  return evidence;
+}
+
+}  // namespace vramstow

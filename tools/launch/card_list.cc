@@ -1,0 +1,137 @@
+#include "tools/launch/card_list.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/units.h"
+#include "tools/launch/driver.h"
+#include "tools/report/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint32_t kLargeWorkspaceCapability = 90;  // PyTorch's for cuBLAS
+// Of a card, what a context takes and a driver keeps for itself, at the least.
+constexpr uint64_t kContext = 400 * kMiB;
+
+// "79.2 GiB".
+std::optional<uint64_t> BytesOf(absl::string_view text) {
+  const size_t space = text.find(' ');
+  if (space == absl::string_view::npos) return std::nullopt;
+  double number = 0;
+  if (!absl::SimpleAtod(text.substr(0, space), &number)) return std::nullopt;
+  const absl::string_view unit = text.substr(space + 1);
+  const uint64_t scale = unit == "GiB" ? kGiB : unit == "MiB" ? kMiB : unit == "TiB" ? kTiB : 0;
+  if (scale == 0) return std::nullopt;
+  return static_cast<uint64_t>(number * static_cast<double>(scale));
+}
+
+// "  h100          NVIDIA H100 80GB HBM3, 79.2 GiB, compute capability 9.0, 132 multiprocessors"
+std::optional<ListedCard> ReadCard(absl::string_view line) {
+  if (!absl::ConsumePrefix(&line, "  ")) return std::nullopt;
+  const size_t space = line.find(' ');
+  if (space == absl::string_view::npos || space == 0) return std::nullopt;
+  ListedCard card;
+  card.key = std::string(line.substr(0, space));
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(absl::StripAsciiWhitespace(line.substr(space)), ", ");
+  if (parts.size() != 4) return std::nullopt;
+  card.name = std::string(parts[0]);
+  const std::optional<uint64_t> memory = BytesOf(parts[1]);
+  absl::string_view capability = parts[2];
+  absl::string_view multiprocessors = parts[3];
+  double version = 0;
+  if (!memory.has_value() || !absl::ConsumePrefix(&capability, "compute capability ") ||
+      !absl::SimpleAtod(capability, &version) ||
+      !absl::ConsumeSuffix(&multiprocessors, " multiprocessors") ||
+      !absl::SimpleAtoi(multiprocessors, &card.multiprocessors)) {
+    return std::nullopt;
+  }
+  card.memory_bytes = *memory;
+  card.capability = static_cast<uint32_t>(version * 10 + 0.5);
+  return card;
+}
+
+}  // namespace
+
+std::vector<ListedCard> ReadCardList(absl::string_view help) {
+  std::vector<ListedCard> cards;
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+    std::optional<ListedCard> card = ReadCard(line);
+    if (card.has_value()) cards.push_back(*std::move(card));
+  }
+  return cards;
+}
+
+absl::StatusOr<std::vector<ListedCard>> ListCards(const std::string& simulator_directory) {
+  const auto help = CheckSimulator(simulator_directory, "help");
+  if (!help.ok()) return help.status();
+  return ReadCardList(*help);
+}
+
+uint64_t MultiprocessorsOf(const std::vector<ListedCard>& cards, const std::string& spec) {
+  uint64_t number = 0;
+  const std::vector<absl::string_view> parts = absl::StrSplit(spec, ',');
+  for (const ListedCard& card : cards) {
+    if (card.key == parts[0]) number = card.multiprocessors;
+  }
+  for (absl::string_view part : parts) {
+    uint64_t own = 0;
+    if (absl::ConsumePrefix(&part, "sms=") && absl::SimpleAtoi(part, &own)) number = own;
+  }
+  return number;
+}
+
+absl::StatusOr<MatchedCard> MatchCard(const CardEvidence& evidence,
+                                      const std::vector<ListedCard>& cards) {
+  // Other processes may have held some, so this is the least that the card has.
+  const uint64_t told =
+      evidence.held_then_bytes > 0 ? evidence.held_then_bytes + evidence.free_bytes + kContext : 0;
+  const uint64_t least = std::max(told, evidence.held_bytes + kContext);
+  const ListedCard* best = nullptr;
+  for (const ListedCard& card : cards) {
+    if (card.memory_bytes < least) continue;
+    const bool is_large = card.capability == kLargeWorkspaceCapability;
+    if (evidence.has_large_workspace && !is_large) continue;
+    if (evidence.has_workspace && !evidence.has_large_workspace && is_large) continue;
+    if (best == nullptr || card.memory_bytes < best->memory_bytes) best = &card;
+  }
+  if (best == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no simulated card agrees with the snapshot, which holds ",
+                     Bytes(evidence.held_bytes), ": name one with --simulate=CARD,memory=SIZE."));
+  }
+  std::string why =
+      absl::StrCat("the card is ", best->key, ": the smallest with at least ", Bytes(least));
+  if (evidence.has_large_workspace) {
+    absl::StrAppend(&why, " of compute capability 9.0, as cuBLAS's workspace says");
+  } else if (evidence.has_workspace) {
+    absl::StrAppend(&why, " that is not of compute capability 9.0, as cuBLAS's workspace says");
+  } else {
+    absl::StrAppend(&why, "; nothing tells its generation");
+  }
+  return MatchedCard{best->key, why + "."};
+}
+
+absl::StatusOr<std::string> ResolveMatch(const std::string& spec,
+                                         const std::string& simulator_directory, std::string* why) {
+  absl::string_view rest = spec;
+  if (!absl::ConsumePrefix(&rest, kMatchSpec)) return spec;
+  const size_t comma = rest.find(',');
+  const std::string path(rest.substr(0, comma));
+  const auto evidence = ReadCardEvidence(path);
+  if (!evidence.ok()) return evidence.status();
+  const auto cards = ListCards(simulator_directory);
+  if (!cards.ok()) return cards.status();
+  const auto matched = MatchCard(*evidence, *cards);
+  if (!matched.ok()) return matched.status();
+  *why = matched->why;
+  return absl::StrCat(matched->spec, comma == absl::string_view::npos ? "" : rest.substr(comma));
+}
+
+}  // namespace vramstow
