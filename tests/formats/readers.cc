@@ -7,6 +7,7 @@
 
 #include "tools/formats/memory_timeline.h"
 #include "tools/formats/minimalloc.h"
+#include "tools/formats/profiler_timeline.h"
 #include "tools/formats/profiler_trace.h"
 #include "tools/formats/rmm_log.h"
 #include "tools/formats/snapshot_events.h"
@@ -78,6 +79,35 @@ void CheckList(const EventList& list) {
   }
 }
 
+// A trace with what is added to it is one, too.
+void CheckTimeline(const Input& input) {
+  const absl::StatusOr<ProfilerTimeline> timeline = ReadProfilerTimeline(input);
+  if (!timeline.ok()) return CheckSentence(timeline.status());
+  for (const ProfilerOperator& one : timeline->operators) {
+    Promise(one.name < timeline->names.size(), "an operator has a name");
+    Promise(one.begin_ns <= one.end_ns, "an operator ends behind its beginning");
+    const ProfilerOperator* const at = timeline->At(one.thread, one.begin_ns);
+    Promise(at != nullptr && at->begin_ns <= one.begin_ns, "an operator is at work as it begins");
+  }
+  std::string copy;
+  const absl::Status copied = CopyWithEvents(
+      input,
+      [](std::string* text) {
+        *text += "{\"cat\":\"added\"},";
+        return false;
+      },
+      [&copy](std::string_view piece) {
+        copy += piece;
+        return true;
+      });
+  Promise(copied.ok(), "what has operators has a list of events");
+  const absl::StatusOr<Input> again = Input::OfBytes("copy", copy, kLimits);
+  Promise(again.ok(), "the copy is recognised");
+  const absl::StatusOr<ProfilerTimeline> same = ReadProfilerTimeline(*again);
+  Promise(same.ok() && same->operators.size() == timeline->operators.size(),
+          "the copy has the same operators");
+}
+
 template <typename T>
 bool Ok(const absl::StatusOr<T>& result) {
   if (!result.ok()) CheckSentence(result.status());
@@ -97,6 +127,7 @@ bool ReadAsWhateverItIs(std::string_view bytes) {
       return true;
     }
     case FileFormat::kProfilerTrace: {
+      CheckTimeline(*input);
       const absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(*input);
       if (!Ok(trace)) return false;
       CheckList(ProfilerEvents(*trace));

@@ -18,16 +18,18 @@ constexpr char kRmmLog[] =
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  return {
-      FullSnapshotPickle(),
-      kTextPickle,
-      kRmmLog,
-      "id,lower,upper,size,offset\n1,0,10,512,0\n2,5,15,512,512\n3,10,20,512,0\n",
-      R"({"traceEvents": [{"name": "[memory]", "ts": 1.5, "tid": 7, "args": {"Bytes": 512, "Addr": 4096,
+  return {FullSnapshotPickle(),
+          kTextPickle,
+          kRmmLog,
+          "id,lower,upper,size,offset\n1,0,10,512,0\n2,5,15,512,512\n3,10,20,512,0\n",
+          R"({"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+         {"cat": "cpu_op", "name": "aten::add", "pid": 3, "tid": 7, "ts": 1.2, "dur": 2.5},
+         {"cat": "cpu_op", "name": "aten::empty", "pid": 3, "tid": 7, "ts": 1.4, "dur": 0.5},
+         {"name": "[memory]", "ts": 1.5, "tid": 7, "args": {"Bytes": 512, "Addr": 4096,
          "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 2097152}},
          {"name": "[memory]", "ts": 2.5, "args": {"Bytes": -512, "Addr": 4096, "Device Type": 1}}]})",
-      "[[-1, 1, 100, 0], [-1, 1, 50, 7], [5, 2, 30, 3], [5, 4, -30, 3], [9, 4, -50, 7]]",
-      "[[1, 2], [[0,1,0,0,0,0,0,0,2], [0,9,0,0,0,0,0,0,0]]]"};
+          "[[-1, 1, 100, 0], [-1, 1, 50, 7], [5, 2, 30, 3], [5, 4, -30, 3], [9, 4, -50, 7]]",
+          "[[1, 2], [[0,1,0,0,0,0,0,0,2], [0,9,0,0,0,0,0,0,0]]]"};
 }
 
 }  // namespace vramstow

@@ -164,6 +164,26 @@ def test_another_time_is_told(recorded: Recorded, tmp_path: Path) -> None:
     assert ours(json.loads(done.stdout)) == []
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 1e300, -1e300])
+def test_numbers_that_no_clock_tells_are_survived(
+    recorded: Recorded, tmp_path: Path, number: float
+) -> None:
+    for strange in (
+        {"ts": number},
+        {"dur": number},
+        {"ts": number, "dur": number},
+        {"tid": number},
+    ):
+        event = recorded.slice("aten::mm", 0, 4) | strange
+        profile = recorded.profile(tmp_path / "p.json", event, recorded.slice("aten::add", 0, 4))
+        text = profile.read_text()
+        for told in (text, text.replace(str(BASE_NS), str(number))):
+            profile.write_text(told)
+            done = export(recorded.trace, "--merge", profile)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["traceEvents"][-1]["name"] == "aten::add"
+
+
 def test_what_cannot_be_merged_is_one_sentence(recorded: Recorded, tmp_path: Path) -> None:
     good = recorded.profile(tmp_path / "good.json", recorded.slice("aten::mm", 0, 4))
     other = recorded.slice("aten::mm", 0, 4, pid=recorded.process + 1)

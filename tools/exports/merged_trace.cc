@@ -49,7 +49,10 @@ absl::StatusOr<TraceStart> StartOfTrace(const std::string& file) {
 }
 
 double MergedTrace::Microseconds(int64_t time_ns) const {
-  return static_cast<double>(time_ns - timeline_.base_ns) / 1000;
+  // A stranger's base may be any number.
+  int64_t since_base = 0;
+  if (__builtin_sub_overflow(time_ns, timeline_.base_ns, &since_base)) return 0;
+  return static_cast<double>(since_base) / 1000;
 }
 
 const StackWords& MergedTrace::WordsOfStack(uint32_t stack) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <istream>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,13 @@
 
 namespace vramstow {
 namespace {
+
+// A stranger's numbers may be any.
+int64_t Sum(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
 
 class TimelineVisitor : public JsonVisitor {
  public:
@@ -58,7 +66,7 @@ class TimelineVisitor : public JsonVisitor {
         numbers_.try_emplace(name_, static_cast<uint32_t>(timeline_->names.size()));
     if (inserted) timeline_->names.push_back(name_);
     operator_.name = known->second;
-    operator_.end_ns = operator_.begin_ns + duration_ns_;
+    operator_.end_ns = Sum(operator_.begin_ns, duration_ns_);
     timeline_->operators.push_back(operator_);
   }
 
@@ -167,12 +175,11 @@ absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input) {
                "export_chrome_trace."));
   }
   for (ProfilerOperator& one : timeline.operators) {
-    one.begin_ns += timeline.base_ns;
-    one.end_ns += timeline.base_ns;
+    one.begin_ns = Sum(one.begin_ns, timeline.base_ns);
+    one.end_ns = Sum(one.end_ns, timeline.base_ns);
   }
   std::ranges::sort(timeline.operators, [](const ProfilerOperator& a, const ProfilerOperator& b) {
-    return std::tuple(a.thread, a.begin_ns, -a.end_ns) <
-           std::tuple(b.thread, b.begin_ns, -b.end_ns);
+    return std::tie(a.thread, a.begin_ns, b.end_ns) < std::tie(b.thread, b.begin_ns, a.end_ns);
   });
   timeline.first_ns =
       std::ranges::min(timeline.operators, {}, &ProfilerOperator::begin_ns).begin_ns;
