@@ -27,6 +27,7 @@ class Job:
     action: str = ""  # what the advice must speak of
     lives: bool = False  # it does not fail, and wastes
     is_short: bool = False  # part of the default suite
+    parameters: int = 0  # what is to blame is so many times as large as those
     # Its twin never needs more than where the job fails, and does without all that is to blame: the
     # difference is what mending saves.
     shows_saving: bool = False
@@ -54,7 +55,7 @@ EVERY = (
     Job("attention_weights", "attention_scores", 1400, shows_saving=True),
     Job("averaged_model", "second_copy", 420, "teacher, average"),
     Job("batches_ahead", "data_on_card", 540, "batches"),
-    Job("big_table", "optimizer_state", 590, "optimizer.state"),
+    Job("big_table", "optimizer_state", 590, "optimizer.state", parameters=2),
     Job("candidates", "second_copy", 480, "model", is_short=True),
     Job(
         "carried_state",
@@ -82,7 +83,7 @@ EVERY = (
         shows_saving=True,
     ),
     Job("evaluator_class", "held_graphs", 1000, "results", action="no_grad", shows_saving=True),
-    Job("first_step", "optimizer_state", 620, "optimizer.state", is_short=True),
+    Job("first_step", "optimizer_state", 620, "optimizer.state", is_short=True, parameters=2),
     Job("first_tokens", "kept_outputs", 800, "firsts", action=".clone()", shows_saving=True),
     Job("gradient_noise", "kept_outputs|gradients_kept", 570, "noise", shows_saving=True),
     Job("graph_per_shape", "graph_pools", 700, "graphs", is_short=True),
@@ -101,7 +102,7 @@ EVERY = (
     Job("loss_in_float", "large_request", 1050, shows_saving=True),
     Job("merged_adapters", "second_copy", 520, "saved", shows_saving=True),
     Job("meter_history", "held_graphs", 1200, "values", action=".item()", shows_saving=True),
-    Job("momentum", "optimizer_state", 540, "sgd.state", shows_saving=True),
+    Job("momentum", "optimizer_state", 540, "sgd.state", parameters=1, shows_saving=True),
     Job("moving_average", "second_copy", 570, "average, best"),
     Job("one_hot", "large_request", 1100, is_short=True),
     Job("probe_hook", "kept_outputs", 1100, "seen", shows_saving=True),
@@ -128,7 +129,7 @@ EVERY = (
         shows_saving=True,
     ),
     Job("token_mixing", "attention_scores", 1040, shows_saving=True),
-    Job("two_optimizers", "optimizer_state", 700, "warmup", shows_saving=True),
+    Job("two_optimizers", "optimizer_state", 700, "warmup", parameters=2, shows_saving=True),
     Job("two_players", "gradients_kept", 630, "players[0]"),
     Job("validation_after_training", "held_graphs", 600, "total", action="no_grad"),
     Job("wide_batch", "activations", 650, shows_saving=True),

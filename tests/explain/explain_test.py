@@ -69,6 +69,10 @@ def analysis_of(folder: Path) -> dict[str, Any]:
 told_of: dict[str, dict[str, Any]] = {}
 
 
+def is_near(bytes_: int, others: int) -> bool:
+    return abs(bytes_ - others) <= others / 10
+
+
 # Their memory was free, and bound to graphs: in a replay it serves the request.
 BOUND_TO_GRAPHS = {"graph_per_shape"}
 
@@ -120,6 +124,9 @@ def check(job: Job, folder: Path, flags: tuple[str, ...] = MOST) -> None:
             assert name in told, told
         assert first["holder"] is not None, story["holders"]
     assert first["fits"] is True, f"{first['bytes']} free, {demand['lacking_bytes']} lacking"
+    if job.parameters:
+        sizes = {row["name"]: row["bytes"] for row in demand["by_category"]}
+        assert is_near(first["bytes"], job.parameters * sizes["parameters"]), demand
     check_proof(job, facts, "vramstow" if flags else "native")
     if flags:
         told_of[job.name] = facts
@@ -184,10 +191,6 @@ def test_without_any_flag_nearly_all_causes_and_places_are_named(tmp_path: Path)
     print(summary)
     assert len(EVERY) - len(others) >= LEAST_CAUSES, summary
     assert len(EVERY) - len(others) - len(elsewhere) >= LEAST_PLACES, summary
-
-
-def is_near(bytes_: int, others: int) -> bool:
-    return abs(bytes_ - others) <= others / 10
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
@@ -154,13 +155,14 @@ Found OptimizerState(const Scene& scene) {
   cause.held = state;
   cause.change = Without(scene.detail(), state);
   if (is_made_now) {
-    // Each line that makes state makes it for every parameter.
-    absl::flat_hash_set<uint32_t> sites = {scene.failure().site_number};
+    // Each line that makes state makes it for every parameter. A line may have several sites, by
+    // the way through C++.
+    std::set<std::vector<uint32_t>> lines = {request.frames};
     for (const Life* life : state) {
-      if (life->size >= (1 << 12)) sites.insert(life->site);
+      if (life->size >= (1 << 12)) lines.insert(scene.site_of(*life).frames);
     }
     cause.bytes = std::max(cause.bytes + scene.requested(),
-                           BytesOf(Gradients(scene)) * static_cast<uint64_t>(sites.size()));
+                           BytesOf(Gradients(scene)) * static_cast<uint64_t>(lines.size()));
     cause.change.requested = 0;
     cause.change.spared_later = cause.bytes - BytesOf(state) - scene.requested();
     cause.is_estimate = true;
