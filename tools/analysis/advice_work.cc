@@ -184,7 +184,7 @@ class WorkAdviser {
         {"larger_batch", std::string("A batch ") + text + " times as large would fit", 0,
          "The card has " + AdviceText(capacity) + "; where memory grows most with the batch, " +
              AdviceText(load.growing) + " do and " + AdviceText(load.fixed) +
-             " do not; pieces of free memory that were too small count as if they grew.",
+             " do not. Free pieces that were too small count as if they grew.",
          "More memory, up to all there is.",
          std::string("Try batches up to ") + text +
              " times this one, or have vramstow fit rehearse them."});
