@@ -243,6 +243,24 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
 }
 
+// Of half a million blocks and twelve pieces of advice, as many as there is work for.
+TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
+  Job job;
+  job.detail.lives.clear();
+  constexpr uint64_t kBlocks = 500'000;
+  for (uint64_t i = 0; i < kBlocks; ++i) job.Tensor((1 + i % 7) * 64 * kKiB, 1 + i, 40 + i);
+  for (uint64_t i = 0; i < 3; ++i) job.Tensor(100 * kMiB, kBlocks + 100 + i);
+  job.facts.out_of_memory[0].event = kBlocks + 200;
+  for (int i = 0; i < 12; ++i) {
+    job.Advice("a" + std::to_string(i), 100 * kMiB, {{.life = static_cast<uint32_t>(kBlocks)}});
+  }
+  const ProofBudget budget{.most_work = 500'000};
+  job.Prove(budget);
+  EXPECT_GT(job.failure().advice_not_replayed, 0u);
+  EXPECT_LT(job.failure().advice_not_replayed, 12u);
+  EXPECT_EQ(job.facts.advice[0].fits, true);
+}
+
 // A free that is complete only after other work: until then the memory serves nobody.
 TEST(Proof, MemoryThatIsStillPendingIsNotFree) {
   Job job;
