@@ -41,10 +41,10 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
     return absl::NotFoundError(absl::StrCat("there is no process ", process, "."));
   }
   if (error == ENOENT) {
-    return absl::NotFoundError(
-        absl::StrCat("process ", process, " has no control socket (", Printable(path),
-                     "): it has to run under vramstow with --pool=on, and to have allocated device "
-                     "memory; or with --trace-size."));
+    return absl::NotFoundError(absl::StrCat(
+        "process ", process, " has no control socket (", Printable(path),
+        "): it has to run under vramstow with --pool=on, and to have allocated device "
+        "memory; or with --trace-size; or to have started CUDA in a PyTorch that has a census."));
   }
   if (error == ECONNREFUSED) {
     return absl::NotFoundError(absl::StrCat(Printable(path),
