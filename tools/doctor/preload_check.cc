@@ -115,10 +115,11 @@ Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
                    "trace without --pool=on until the driver can do more"}));
   }
   if (plan.simulate.empty()) {
-    findings.push_back(
-        Try(plan,
-            {"preload.rehearsal", kSimulatedCard, true,
-             absl::StrCat("a process is seen on a simulated card (", kSimulatedCard, ")"), other}));
+    findings.push_back(Try(
+        plan, {"preload.rehearsal", kSimulatedCard, true,
+               absl::StrCat("a process is seen on a simulated card (", kSimulatedCard,
+                            "); programs with a static CUDA runtime (CuPy, RMM) need a real one"),
+               other}));
   }
   return findings;
 }

@@ -35,9 +35,17 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
   return result;
 }
 
+// In a rehearsal: who asks for a private table is a CUDA runtime that was linked statically, and
+// will not work without. Says so once, with the library's name.
+void TellOfStaticRuntime(const void* caller);
+
 template <typename Call>
 CUresult GetExportTable(const Call& call, const void** table, const CUuuid* id) {
-  return call.Forward(table, id);
+  const CUresult result = call.Forward(table, id);
+  if (result != CUDA_SUCCESS && call.context().driver.simulator_description() != nullptr) {
+    TellOfStaticRuntime(call.site().return_address);
+  }
+  return result;
 }
 
 }  // namespace vramstow::handlers
