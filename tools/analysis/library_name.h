@@ -13,7 +13,7 @@ namespace vramstow {
 std::string LastPart(std::string_view path);
 
 // The file's name, but for vramstow's own adapter, through which PyTorch asks: its name in the
-// cache (adapter.cc in tools/launch gives it) says nothing to anybody.
+// cache (adapter_source.h in tools/launch gives it) says nothing to anybody.
 std::string LibraryName(std::string_view path);
 
 }  // namespace vramstow

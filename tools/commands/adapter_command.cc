@@ -1,6 +1,4 @@
 // vramstow adapter: the allocators that vramstow compiles for frameworks on this machine.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -61,26 +59,25 @@ int PrintAsJson(const JsonValue& json) { return PrintResult("adapter", json.Dump
 constexpr int kExitNoneForRelease = 3;
 
 struct Folders {
-  std::string sources;
-  absl::StatusOr<std::string> compiled;  // the user's
-  std::string ship;                      // empty: nothing is made for a package
+  absl::StatusOr<AdapterFolder> compiled;  // the user's
+  std::string ship;                        // empty: nothing is made for a package
 };
 
-absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Folders& folders,
-                                const AdapterWish& wish) {
-  const std::string shipped = ShippedAdapter(torch, folders.sources, wish.kind);
+absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& adapters,
+                                const Folders& folders) {
+  const std::string shipped = adapters.FindShipped(torch);
   if (!shipped.empty() && folders.ship.empty()) return Adapter{shipped, true, ""};
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch.release));
-  if (!folders.ship.empty()) return CompileShipped(torch, folders.sources, folders.ship, wish);
+  if (!folders.ship.empty()) return adapters.BuildShipped(torch, folders.ship);
   if (!folders.compiled.ok()) return folders.compiled.status();
-  return BuildAdapter(torch, folders.sources, *folders.compiled, wish);
+  return adapters.Build(torch, *folders.compiled);
 }
 
-int Build(const std::string& torch_folder, const Folders& folders, const AdapterWish& wish,
+int Build(const std::string& torch_folder, const Adapters& adapters, const Folders& folders,
           bool quiet, bool json) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
-  const auto adapter = Provide(*torch, folders, wish);
+  const auto adapter = Provide(*torch, adapters, folders);
   if (!adapter.ok()) return Fail(adapter.status());
   if (json) {
     return PrintAsJson(JsonValue::Object({{"release", torch->release},
@@ -94,32 +91,33 @@ int Build(const std::string& torch_folder, const Folders& folders, const Adapter
 }
 
 // Prints where the adapter is, or will be.
-int BuildLater(const std::string& torch_folder, const Folders& folders, const AdapterWish& wish) {
+int BuildLater(const std::string& torch_folder, const Adapters& adapters,
+               const absl::StatusOr<AdapterFolder>& folder) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return Fail(torch.status());
-  const std::string shipped = ShippedAdapter(*torch, folders.sources, wish.kind);
+  const std::string shipped = adapters.FindShipped(*torch);
   if (!shipped.empty()) return PrintResult("adapter", shipped + "\n");
-  if (!folders.compiled.ok()) return Fail(folders.compiled.status());
-  const auto adapter = BuildAdapterLater(*torch, folders.sources, *folders.compiled, wish);
+  if (!folder.ok()) return Fail(folder.status());
+  const auto adapter = adapters.BuildLater(*torch, *folder);
   if (adapter.ok()) return PrintResult("adapter", adapter->path + "\n");
   const int status = Fail(adapter.status());
-  return KnowsRelease(torch->release, wish) ? status : kExitNoneForRelease;
+  return adapters.KnowsRelease(torch->release) ? status : kExitNoneForRelease;
 }
 
-int Status(const std::string& torch_folder, const std::string& sources, const std::string& folder,
-           const AdapterWish& wish, bool json) {
+int Status(const std::string& torch_folder, const Adapters& adapters, const AdapterFolder& folder,
+           bool json) {
   std::string text;
   const auto torch = FindTorch(torch_folder);
-  const auto adapter = torch.ok() ? FindAdapter(*torch, sources, folder, wish)
-                                  : absl::StatusOr<Adapter>(torch.status());
+  const auto adapter =
+      torch.ok() ? adapters.Find(*torch, folder) : absl::StatusOr<Adapter>(torch.status());
   if (json) {
     JsonValue told = JsonValue::Object({{"release", nullptr},
                                         {"torch", torch_folder},
                                         {"adapter", nullptr},
                                         {"built", adapter.ok() && adapter->built},
                                         {"why_not", nullptr},
-                                        {"folder", folder},
-                                        {"adapters", ListAdapters(folder)}});
+                                        {"folder", folder.path()},
+                                        {"adapters", folder.List()}});
     if (torch.ok()) told["release"] = torch->release;
     if (adapter.ok()) told["adapter"] = adapter->path;
     if (!adapter.ok()) told["why_not"] = std::string(adapter.status().message());
@@ -131,20 +129,15 @@ int Status(const std::string& torch_folder, const std::string& sources, const st
   } else {
     absl::StrAppend(&text, Printable(std::string(adapter.status().message())), "\n");
   }
-  absl::StrAppend(&text, "in ", folder, ":\n");
-  for (const std::string& known : ListAdapters(folder)) absl::StrAppend(&text, "  ", known, "\n");
+  absl::StrAppend(&text, "in ", folder.path(), ":\n");
+  for (const std::string& known : folder.List()) absl::StrAppend(&text, "  ", known, "\n");
   return PrintResult("adapter", text);
 }
 
-int Remove(const std::string& folder, bool json) {
-  int count = 0;
-  for (const std::string& known : ListAdapters(folder)) {
-    unlink((known + ".lock").c_str());
-    unlink(TorchFileOf(known).c_str());
-    if (unlink(known.c_str()) == 0) ++count;
-  }
-  if (json) return PrintAsJson(JsonValue::Object({{"removed", count}, {"folder", folder}}));
-  return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder, "\n"));
+int Remove(const AdapterFolder& folder, bool json) {
+  const int count = folder.Clear();
+  if (json) return PrintAsJson(JsonValue::Object({{"removed", count}, {"folder", folder.path()}}));
+  return PrintResult("adapter", absl::StrCat("removed ", count, " from ", folder.path(), "\n"));
 }
 
 }  // namespace
@@ -188,7 +181,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
-  const auto folder = AdapterFolder(!wanted.empty() || chosen == nullptr ? wanted : chosen);
+  const auto folder = AdapterFolder::Make(!wanted.empty() || chosen == nullptr ? wanted : chosen);
   if (!folder.ok() && action != "build") return Fail(folder.status());
   if (action == "remove") return Remove(*folder, json);
   const auto installation = FindInstallation();
@@ -198,14 +191,15 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
     if (!found.ok()) return Fail(found.status());
     torch = *found;
   }
-  const AdapterWish wish = {observer ? AdapterKind::kObserver
-                            : values ? AdapterKind::kValues
-                            : census ? AdapterKind::kCensus
-                                     : AdapterKind::kAllocator,
-                            try_newer};
-  if (action == "status") return Status(torch, installation->adapter_sources, *folder, wish, json);
-  if (background) return BuildLater(torch, {installation->adapter_sources, folder, ""}, wish);
-  return Build(torch, {installation->adapter_sources, folder, ship}, wish, quiet, json);
+  const AdapterRequest request = {observer ? AdapterKind::kObserver
+                                  : values ? AdapterKind::kValues
+                                  : census ? AdapterKind::kCensus
+                                           : AdapterKind::kAllocator,
+                                  try_newer};
+  const Adapters adapters(installation->adapter_sources, request);
+  if (action == "status") return Status(torch, adapters, *folder, json);
+  if (background) return BuildLater(torch, adapters, folder);
+  return Build(torch, adapters, {folder, ship}, quiet, json);
 }
 
 }  // namespace vramstow

@@ -68,11 +68,12 @@ Finding CheckAdapter(const DoctorPlan& plan, const PythonHere& python) {
   const auto torch = FindTorch(python.torch_folder);
   if (!torch.ok()) return BrokenBy(torch.status());
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
-  const auto folder = AdapterFolder(chosen == nullptr ? "" : chosen);
+  const auto folder = AdapterFolder::Make(chosen == nullptr ? "" : chosen);
   if (!folder.ok()) return BrokenBy(folder.status());
-  const auto adapter =
-      FindAdapter(*torch, plan.installation.adapter_sources, *folder,
-                  {AdapterKind::kAllocator, WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"))});
+  const Adapters allocators(
+      plan.installation.adapter_sources,
+      {AdapterKind::kAllocator, WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"))});
+  const auto adapter = allocators.Find(*torch, *folder);
   if (!adapter.ok()) {
     if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
       return Broken("there is no C++ compiler to build the adapter with (c++, g++ or clang++)",

@@ -32,12 +32,13 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
                                      const std::string& wanted_folder, bool try_newer) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return torch.status();
-  const std::string shipped = ShippedAdapter(*torch, sources, AdapterKind::kAllocator);
+  const Adapters allocators(sources, {AdapterKind::kAllocator, try_newer});
+  const std::string shipped = allocators.FindShipped(*torch);
   if (!shipped.empty()) return shipped;
-  const auto folder = AdapterFolder(wanted_folder);
+  const auto folder = AdapterFolder::Make(wanted_folder);
   if (!folder.ok()) return folder.status();
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = BuildAdapter(*torch, sources, *folder, {AdapterKind::kAllocator, try_newer});
+  const auto adapter = allocators.Build(*torch, *folder);
   if (!adapter.ok()) return adapter.status();
   return adapter->path;
 }
@@ -45,10 +46,11 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
 // Those that are ready, but for the one that is known already.
 void AddReady(const Installation& installation, const Environment& environment, AdapterKind kind,
               const std::string& known, std::string* pairs) {
-  const std::string folder = ExistingAdapterFolder(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
+  const auto folder = AdapterFolder::Existing(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
   if (folder.empty()) return;
-  const AdapterWish wish = {kind, WantsNewerTried(environment.Get(kTry))};
-  for (const ReadyAdapter& ready : ListReadyAdapters(installation.adapter_sources, folder, wish)) {
+  const Adapters adapters(installation.adapter_sources,
+                          {kind, WantsNewerTried(environment.Get(kTry))});
+  for (const ReadyAdapter& ready : adapters.ListReady(folder)) {
     if (ready.torch_folder != known) AddPair(ready.torch_folder, ready.path, pairs);
   }
 }

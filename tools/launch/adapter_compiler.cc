@@ -1,0 +1,153 @@
+#include "tools/launch/adapter_compiler.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/launch/file_text.h"
+#include "tools/launch/fingerprint.h"
+#include "tools/launch/run_logged.h"
+#include "tools/launch/saved_fields.h"
+
+namespace vramstow {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string FindProgram() {
+  const char* path = std::getenv("PATH");
+  const char* chosen = std::getenv("CXX");
+  std::vector<std::string> names = {"c++", "g++", "clang++"};
+  if (chosen != nullptr && *chosen != '\0') names.insert(names.begin(), chosen);
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      if (access(name.c_str(), X_OK) == 0) return name;
+      continue;
+    }
+    for (absl::string_view folder : absl::StrSplit(path == nullptr ? "/usr/bin" : path, ':')) {
+      std::string file = absl::StrCat(folder, "/", name);
+      if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+    }
+  }
+  return "";
+}
+
+// The files of one compilation. They lie beside the library, and go with this object.
+class Workplace {
+ public:
+  explicit Workplace(const std::string& library) : stem_(absl::StrCat(library, ".", getpid())) {}
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace() {
+    for (const std::string& file : {unit(), output(), log(), fields()}) unlink(file.c_str());
+  }
+
+  std::string unit() const { return stem_ + ".cc"; }
+  std::string output() const { return stem_ + ".tmp"; }
+  std::string log() const { return stem_ + ".log"; }
+  std::string fields() const { return stem_ + ".inc"; }
+
+  void Prepare(const TorchInstallation& torch, const AdapterSource& source) const {
+    if (source.kind() == AdapterKind::kCensus) {
+      const fs::path header = "include/torch/csrc/autograd/generated/Functions.h";
+      std::ofstream(fields()) << SavedFields(TextOfFile(fs::path(torch.folder) / header));
+    }
+    // All in one unit: PyTorch's headers take most of the time, and are read once.
+    std::ofstream text(unit());
+    for (const fs::path& file : source.Units()) text << "#include \"" << file.string() << "\"\n";
+  }
+
+  // The first line of the compiler's output that says what is wrong.
+  std::string FirstError() const {
+    std::string first;
+    for (absl::string_view line : absl::StrSplit(TextOfFile(log()), '\n')) {
+      if (first.empty()) first = std::string(line);
+      if (line.find("error") != absl::string_view::npos) return std::string(line);
+    }
+    return first;
+  }
+
+ private:
+  std::string stem_;
+};
+
+std::vector<std::string> CommandFor(const std::string& compiler, const TorchInstallation& torch,
+                                    const AdapterSource& source, const Workplace& place,
+                                    AdapterCompiler::Purpose purpose) {
+  const std::string libraries = absl::StrCat(torch.folder, "/lib");
+  std::vector<std::string> command = {
+      compiler,
+      "-std=c++20",
+      "-O2",
+      "-fPIC",
+      "-shared",
+      "-fvisibility=hidden",
+      absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0),
+      absl::StrCat("-DVRAMSTOW_TORCH_RELEASE=\"", torch.release, "\""),
+      absl::StrCat("-DVRAMSTOW_SAVED_FIELDS=\"", place.fields(), "\""),
+      "-I",
+      source.folder()};
+  for (const std::string& folder : torch.include_folders) {
+    command.insert(command.end(), {"-isystem", folder});
+  }
+  command.insert(command.end(), {place.unit(), "-o", place.output(), absl::StrCat("-L", libraries),
+                                 "-lc10_cuda", "-lc10", "-ltorch_cpu"});
+  if (purpose == AdapterCompiler::Purpose::kPackage) {
+    // A process that loads it has PyTorch's libraries already, wherever they lie. It names them
+    // even where it was linked to empty ones, because they are visible to those who name them only.
+    command.insert(command.begin() + 1, {"-Wl,-s", "-Wl,--no-as-needed"});
+  } else {
+    command.push_back(absl::StrCat("-Wl,-rpath,", libraries));
+  }
+  return command;
+}
+
+}  // namespace
+
+absl::StatusOr<AdapterCompiler> AdapterCompiler::Find() {
+  std::string path = FindProgram();
+  if (path.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no C++ compiler here to build the adapter with (c++, g++ or clang++).");
+  }
+  return AdapterCompiler(std::move(path));
+}
+
+std::string AdapterCompiler::Mark() const {
+  std::string told = path_;
+  std::error_code error;
+  const fs::path file = fs::canonical(path_, error);
+  struct stat about = {};
+  if (!error && stat(file.c_str(), &about) == 0) {
+    told = absl::StrCat(file.string(), " ", about.st_size, " ", about.st_mtim.tv_sec);
+  }
+  Fingerprint mark;
+  mark.Add(told);
+  return absl::StrCat(absl::Hex(mark.value()));
+}
+
+absl::Status AdapterCompiler::Compile(const TorchInstallation& torch, const AdapterSource& source,
+                                      Purpose purpose, const std::string& library) const {
+  const Workplace place(library);
+  place.Prepare(torch, source);
+  if (RunLogged(CommandFor(path_, torch, source, place, purpose), place.log()) != 0) {
+    return absl::InternalError(
+        absl::StrCat("the adapter for PyTorch ", torch.release, " cannot be compiled with ", path_,
+                     " (", place.FirstError(), "): is a C++20 compiler installed?"));
+  }
+  if (rename(place.output().c_str(), library.c_str()) != 0) {
+    return absl::InternalError(absl::StrCat("cannot write ", library, " (", strerror(errno), ")."));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramstow

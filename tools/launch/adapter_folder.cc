@@ -1,0 +1,114 @@
+#include "tools/launch/adapter_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "tools/launch/adapter_kind.h"
+#include "tools/launch/file_text.h"
+
+namespace vramstow {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string TorchFileOf(const std::string& adapter) { return adapter + ".folder"; }
+
+std::string LockFileOf(const std::string& adapter) { return adapter + ".lock"; }
+
+// Whether it is there or not; empty: nobody says where it is.
+fs::path PathOf(const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache != nullptr && *cache == '/') return fs::path(cache) / "vramstow";
+  if (home != nullptr && *home == '/') return fs::path(home) / ".cache/vramstow";
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<AdapterFolder> AdapterFolder::Make(const std::string& wanted) {
+  const fs::path folder = PathOf(wanted);
+  if (folder.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no folder for compiled adapters, because HOME is not set: name one with "
+        "VRAMSTOW_ADAPTER_DIR.");
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || access(folder.c_str(), W_OK | X_OK) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write compiled adapters into ", folder.string(), " (",
+                     error ? error.message() : strerror(errno),
+                     "): name another folder with VRAMSTOW_ADAPTER_DIR."));
+  }
+  return AdapterFolder(fs::absolute(folder).string());
+}
+
+AdapterFolder AdapterFolder::Existing(const std::string& wanted) {
+  const fs::path folder = PathOf(wanted);
+  std::error_code error;
+  const bool is_there = !folder.empty() && fs::is_directory(folder, error);
+  return AdapterFolder(is_there ? fs::absolute(folder).string() : "");
+}
+
+bool AdapterFolder::Holds(const std::string& adapter) const {
+  return fs::path(adapter).parent_path() == path_;
+}
+
+std::vector<std::string> AdapterFolder::List() const {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path_, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(kAdapterPrefix) && name.ends_with(kAdapterSuffix)) {
+      found.push_back(entry.path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+int AdapterFolder::Clear() const {
+  int count = 0;
+  for (const std::string& adapter : List()) {
+    unlink(LockFileOf(adapter).c_str());
+    unlink(TorchFileOf(adapter).c_str());
+    if (unlink(adapter.c_str()) == 0) ++count;
+  }
+  return count;
+}
+
+void AdapterFolder::NoteTorch(const std::string& adapter, const TorchInstallation& torch) {
+  const std::string file = TorchFileOf(adapter);
+  if (TextOfFile(file) == torch.folder) return;
+  const std::string written = absl::StrCat(file, ".", getpid());
+  std::ofstream(written) << torch.folder;
+  if (rename(written.c_str(), file.c_str()) != 0) unlink(written.c_str());
+}
+
+std::string AdapterFolder::TorchOf(const std::string& adapter) {
+  return TextOfFile(TorchFileOf(adapter));
+}
+
+AdapterLock::AdapterLock(const std::string& adapter, IfTaken if_taken)
+    : descriptor_(open(LockFileOf(adapter).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  const int mode = LOCK_EX | (if_taken == IfTaken::kGiveUp ? LOCK_NB : 0);
+  held_ = descriptor_ >= 0 && flock(descriptor_, mode) == 0;
+}
+
+AdapterLock::~AdapterLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,61 @@
+#include "tools/launch/adapter_kind.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace vramstow {
+namespace {
+
+struct KindFacts {
+  const char* folder;
+  const char* prefix;
+  int first_minor;  // of the releases 2.x of PyTorch that it knows
+  int last_minor;
+  const char* otherwise;  // what to say of a release that it does not know
+};
+
+// By AdapterKind. The releases are those that tests/run --torch=all goes through.
+constexpr KindFacts kKinds[] = {
+    {"torch", "torch-", 4, 15,
+     "has an allocator interface that this vramstow does not know (it knows 2.4 to 2.15)"},
+    {"observer", "torch-observer-", 2, 15,
+     "is not one that this vramstow can observe (2.2 to 2.15)"},
+    {"values", "torch-values-", 2, 15,
+     "is not one whose operators this vramstow can compute (2.2 to 2.15)"},
+    {"census", "torch-census-", 15, 15,
+     "is not the one in which this vramstow can tell who holds tensors (2.15)"},
+};
+constexpr int kMajor = 2;
+
+const KindFacts& FactsOf(AdapterKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+}  // namespace
+
+const char* SourceFolderOf(AdapterKind kind) { return FactsOf(kind).folder; }
+
+const char* NamePrefixOf(AdapterKind kind) { return FactsOf(kind).prefix; }
+
+bool WantsNewerTried(const char* value) {
+  return value != nullptr &&
+         (absl::string_view(value) == "1" || absl::EqualsIgnoreCase(value, "on") ||
+          absl::EqualsIgnoreCase(value, "yes") || absl::EqualsIgnoreCase(value, "true"));
+}
+
+absl::Status CheckRelease(const std::string& release, const AdapterRequest& request) {
+  const KindFacts& facts = FactsOf(request.kind);
+  const std::vector<std::string> numbers = absl::StrSplit(release, '.');
+  const int major = std::atoi(numbers[0].c_str());
+  const int minor = numbers.size() < 2 ? 0 : std::atoi(numbers[1].c_str());
+  const bool is_newer = major > kMajor || (major == kMajor && minor > facts.last_minor);
+  if (is_newer && request.try_newer) return absl::OkStatus();
+  if (!is_newer && major == kMajor && minor >= facts.first_minor) return absl::OkStatus();
+  const char* advice = is_newer ? "; --adapter-try tries it." : ".";
+  return absl::FailedPreconditionError(
+      absl::StrCat("PyTorch ", release, " ", facts.otherwise, advice));
+}
+
+}  // namespace vramstow

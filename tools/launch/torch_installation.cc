@@ -1,0 +1,45 @@
+#include "tools/launch/torch_installation.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+#include "tools/launch/file_text.h"
+
+namespace vramstow {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
+  std::error_code error;
+  TorchInstallation torch;
+  torch.folder = fs::canonical(folder, error);
+  if (error || !fs::exists(fs::path(torch.folder) / "lib/libc10_cuda.so")) {
+    return absl::NotFoundError(absl::StrCat(
+        "there is no PyTorch with CUDA in ", folder,
+        " (lib/libc10_cuda.so): name the folder torch of its package, or of LibTorch."));
+  }
+  const fs::path about = fs::path(torch.folder) / "share/cmake/Torch";
+  const std::string version = TextOfFile(about / "TorchConfigVersion.cmake");
+  std::smatch found;
+  if (!std::regex_search(version, found, std::regex(R"re(PACKAGE_VERSION "([0-9.]+))re"))) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot tell the release of the PyTorch in ", torch.folder, "."));
+  }
+  torch.release = found[1];
+  const std::string config = TextOfFile(about / "TorchConfig.cmake");
+  torch.cxx11_abi = config.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos;
+  torch.include_folders = {torch.folder + "/include"};
+  const fs::path packages = fs::path(torch.folder).parent_path();
+  const char* home = std::getenv("CUDA_HOME");
+  for (const fs::path& candidate :
+       {packages / "nvidia/cu13/include", packages / "nvidia/cuda_runtime/include",
+        packages / "triton/backends/nvidia/include",
+        fs::path(home == nullptr ? "" : home) / "include", fs::path("/usr/local/cuda/include")}) {
+    if (fs::exists(candidate / "cuda_runtime_api.h")) torch.include_folders.push_back(candidate);
+  }
+  return torch;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,26 @@
+// A PyTorch that is installed here.
+//
+// Ownership: copies. Threads: any. Errors: one sentence that says what is missing. Units: none.
+#ifndef VRAMSTOW_TOOLS_LAUNCH_TORCH_INSTALLATION_H_
+#define VRAMSTOW_TOOLS_LAUNCH_TORCH_INSTALLATION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vramstow {
+
+// The folder `torch` of a wheel, or an unpacked LibTorch.
+struct TorchInstallation {
+  std::string folder;
+  std::string release;  // "2.15.0"
+  bool cxx11_abi = true;
+  std::vector<std::string> include_folders;
+};
+
+absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_LAUNCH_TORCH_INSTALLATION_H_
