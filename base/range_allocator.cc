@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 
 void RangeAllocator::Add(uint64_t start, uint64_t size) {
@@ -28,7 +30,7 @@ void RangeAllocator::Add(uint64_t start, uint64_t size) {
 
 uint64_t RangeAllocator::Take(uint64_t size, uint64_t alignment) {
   for (auto run = free_.begin(); run != free_.end(); ++run) {
-    const uint64_t start = (run->first + alignment - 1) & ~(alignment - 1);
+    const uint64_t start = AlignUp(run->first, alignment);
     const uint64_t lost = start - run->first;
     if (run->second < lost || run->second - lost < size) continue;
     Carve(run, start, size);

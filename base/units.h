@@ -17,11 +17,6 @@ inline constexpr uint64_t kMiB = 1024 * kKiB;
 inline constexpr uint64_t kGiB = 1024 * kMiB;
 inline constexpr uint64_t kTiB = 1024 * kGiB;
 
-// The next multiple of `unit`, the value itself included. `unit` is not 0; the result must fit.
-constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 // "512", "64KiB", "2 MiB", "1.5g", "24GB": a number and an optional unit B, K, M, G, T with an
 // optional "iB" or "B", any case. All steps are 1024, as the tools around CUDA have it. False: not
 // of that form, negative, or over 2^63 - 1 bytes.

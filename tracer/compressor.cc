@@ -8,6 +8,8 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr int kLevel = 1;
 
 Compressor* Compressor::Create() {
   const size_t work = ZSTD_estimateCCtxSize(kLevel);
-  constexpr size_t kOwn = (sizeof(Compressor) + 63) / 64 * 64;
+  constexpr size_t kOwn = RoundUp(sizeof(Compressor), 64);
   void* const memory =
       mmap(nullptr, kOwn + work, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;

@@ -13,6 +13,7 @@
 
 #include <cstring>
 
+#include "base/rounding.h"
 #include "tracer/format/layout.h"
 #include "tracer/system_calls.h"
 
@@ -184,7 +185,7 @@ uint64_t TraceFile::Reserve(uint64_t bytes, uint64_t alignment, uint64_t undivid
   uint64_t end = end_.load(std::memory_order_relaxed);
   uint64_t begin;
   do {
-    begin = (end + alignment - 1) / alignment * alignment;
+    begin = RoundUp(end, alignment);
     const uint64_t next_page = (begin / kLeastPageBytes + 1) * kLeastPageBytes;
     if (begin + undivided > next_page) begin = next_page;
   } while (!end_.compare_exchange_weak(end, begin + bytes, std::memory_order_relaxed));

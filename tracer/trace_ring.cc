@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/rounding.h"
 #include "tracer/format/layout.h"
 #include "tracer/trace_file.h"
 
@@ -34,8 +35,7 @@ int TraceFile::BeginInRing(uint32_t bytes, RingPlace* place) {
                      // handler comes here a second time
   if (!ring_lock_.Lock(&me)) return EDEADLK;
   if (ring_begin_ == 0) ring_begin_ = ring_next_ = Reserve(ring_bytes_, kSlotBytes);
-  const uint64_t aligned = (uint64_t{bytes} + kChunkAlignment - 1) / kChunkAlignment;
-  const uint64_t needed = std::max<uint64_t>(aligned * kChunkAlignment, kMinChunkBytes);
+  const uint64_t needed = std::max<uint64_t>(RoundUp(bytes, kChunkAlignment), kMinChunkBytes);
   const int error = ClaimRing(needed, place);
   if (error != 0) ring_lock_.Unlock();
   return error;

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 namespace {
 
@@ -20,9 +22,9 @@ void* Map(uint64_t size, int protection) {
       mmap(nullptr, wanted, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base != MAP_FAILED) {
     const auto start = reinterpret_cast<uintptr_t>(base);
-    const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
+    const uintptr_t aligned = RoundUp(start, kHugePage);
     if (aligned > start) munmap(base, aligned - start);
-    const uintptr_t end = aligned + (size + 4095) / 4096 * 4096;
+    const uintptr_t end = aligned + RoundUp(size, 4096);
     if (start + wanted > end) munmap(reinterpret_cast<void*>(end), start + wanted - end);
     result = reinterpret_cast<void*>(aligned);
     if (size >= kHugePage) madvise(result, size, MADV_HUGEPAGE);
@@ -46,7 +48,7 @@ void* AllocateHostMemory(uint64_t size) { return Map(size, PROT_READ | PROT_WRIT
 
 void FreeHostMemory(void* base, uint64_t size) {
   const int saved = errno;
-  munmap(base, (size + 4095) / 4096 * 4096);
+  munmap(base, RoundUp(size, 4096));
   errno = saved;
 }
 

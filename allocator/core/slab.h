@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "allocator/core/host_memory.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 
@@ -45,7 +46,7 @@ class Slab {
     const uint64_t unit = committed_bytes_ < kHugePage / 2 ? kSmallStep : kHugePage;
     uint64_t bytes = (committed_bytes_ / unit + 1) * unit;
     const uint64_t least = uint64_t{next_ + count} * sizeof(T);
-    if (bytes < least) bytes = (least + unit - 1) / unit * unit;
+    if (bytes < least) bytes = RoundUp(least, unit);
     const uint64_t most = uint64_t{max_count_} * sizeof(T) / kPage * kPage;
     if (bytes > most) bytes = most;
     if (bytes <= committed_bytes_) return false;

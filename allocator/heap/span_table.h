@@ -16,6 +16,7 @@
 #include "allocator/core/counter.h"
 #include "allocator/heap/span.h"
 #include "allocator/heap/span_index.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 
@@ -46,9 +47,7 @@ class SpanTable {
   uint8_t ZoneOf(uint64_t size) const { return size <= small_bytes_ ? kSmallZone : kLargeZone; }
   uint64_t page_bytes() const { return page_bytes_; }
   int page_shift() const { return page_shift_; }
-  uint64_t PageUp(uint64_t address) const {
-    return (address + page_bytes_ - 1) & ~(page_bytes_ - 1);
-  }
+  uint64_t PageUp(uint64_t address) const { return AlignUp(address, page_bytes_); }
   uint64_t PageDown(uint64_t address) const { return address & ~(page_bytes_ - 1); }
 
   // --- Free spans and holes, by zone -------------------------------------------------------------

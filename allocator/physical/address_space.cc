@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "allocator/core/host_memory.h"
-#include "base/units.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 

@@ -1,6 +1,6 @@
 #include "allocator/physical/segment_store.h"
 
-#include "base/units.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 

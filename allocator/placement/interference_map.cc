@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "allocator/core/host_memory.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 
@@ -18,7 +19,7 @@ void SlotMask::AddRequests(uint64_t from, uint64_t to, uint64_t round) {
     return;
   }
   const uint64_t first = from * kSlots / round;
-  const uint64_t last = (to * kSlots + round - 1) / round;
+  const uint64_t last = DivideUp(to * kSlots, round);
   for (uint64_t slot = first; slot < last;) {
     const uint64_t bit = slot % 64;
     const uint64_t count = last - slot < 64 - bit ? last - slot : 64 - bit;

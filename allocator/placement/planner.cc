@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 namespace {
 
@@ -106,7 +108,7 @@ void Planner::Consider(const HeapPages& heap, bool repeating, uint32_t hole, uin
                  .to = address + count * page + high};
     Offer(heap, repeating, offered, plan);
   };
-  const auto pages_for = [page](uint64_t bytes) { return (bytes + page - 1) / page; };
+  const auto pages_for = [page](uint64_t bytes) { return DivideUp(bytes, page); };
   const uint64_t alone = pages_for(size);
   if (alone * page <= span.size && (plan->count == 0 || plan->count >= alone)) {
     const uint64_t start = FirstPossible(heap, span, alone);

@@ -3,6 +3,7 @@
 #include "allocator/core/counter.h"
 #include "allocator/pool/report_writer.h"
 #include "allocator/pool/serve.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 namespace {
@@ -14,9 +15,7 @@ constexpr uint64_t kLeastArena = uint64_t{1} << 40;
 // Memory of the plain driver lies at multiples of this, if as much or more was asked for.
 constexpr uint64_t kSegmentPage = 2 * kMiB;
 
-uint64_t BlockSize(uint64_t requested) {
-  return (requested + kBlockBytes - 1) & ~(kBlockBytes - 1);
-}
+uint64_t BlockSize(uint64_t requested) { return RoundUp(requested, kBlockBytes); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "allocator/pool/segment_backing.h"
 
 #include "allocator/core/counter.h"
+#include "base/rounding.h"
 #include "base/units.h"
 
 namespace vramstow {

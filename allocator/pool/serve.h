@@ -9,7 +9,7 @@
 #include "allocator/core/counter.h"
 #include "allocator/pool/parts.h"
 #include "allocator/pool/types.h"
-#include "base/units.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 

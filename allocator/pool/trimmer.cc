@@ -2,6 +2,7 @@
 
 #include "allocator/core/counter.h"
 #include "allocator/pool/backing.h"
+#include "base/rounding.h"
 
 namespace vramstow {
 
@@ -83,7 +84,7 @@ TrimResult Trimmer::Trim(const TrimRequest& request) {
   const uint64_t since = parts_->Now();
   const uint64_t chunk = parts_->config.chunk_bytes;
   const uint64_t wanted =
-      request.bytes == ~uint64_t{0} ? request.bytes : (request.bytes + chunk - 1) / chunk;
+      request.bytes == ~uint64_t{0} ? request.bytes : DivideUp(request.bytes, chunk);
   uint64_t released = 0;
   for (;;) {
     {
@@ -124,7 +125,7 @@ uint64_t Trimmer::Maintain() {
   if (config.watermark_bytes != 0 &&
       driver->memory_info(driver->self, &free_bytes, &total_bytes) == kDriverSuccess &&
       free_bytes < config.watermark_bytes) {
-    const uint64_t wanted = (config.watermark_bytes - free_bytes + chunk - 1) / chunk;
+    const uint64_t wanted = DivideUp(config.watermark_bytes - free_bytes, chunk);
     parts_->EnsureAllFences();
     released += GiveBack(wanted, ~uint32_t{0}, false, nullptr);
   }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "base/units.h"
 
 namespace vramstow::simulator {
@@ -42,10 +43,6 @@ void* ReserveRange(uint64_t hint, uint64_t bytes) {
   }
   if (got == MAP_FAILED) got = mmap(nullptr, size, PROT_NONE, kFlags, -1, 0);
   return got;
-}
-
-uint64_t AlignUp(uint64_t value, uint64_t alignment) {
-  return (value + alignment - 1) & ~(alignment - 1);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -73,7 +75,7 @@ void Contents::Zero(char* to, uint64_t size, bool to_device, uint64_t to_address
     memset(to, 0, size);
     return;
   }
-  const uint64_t start = (to_address + kSmallPage - 1) & ~(kSmallPage - 1);
+  const uint64_t start = RoundUp(to_address, kSmallPage);
   const uint64_t stop = (to_address + size) & ~(kSmallPage - 1);
   memset(to, 0, start - to_address);
   space_->Punch(start, stop - start);

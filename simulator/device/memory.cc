@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator {
 namespace {
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
 
 uint64_t PageOf(uint64_t address) { return address & ~(kDevicePage - 1); }
 

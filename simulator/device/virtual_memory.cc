@@ -10,6 +10,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -341,7 +343,7 @@ const Reservation* VirtualMemory::FindReservation(uint64_t address) const {
 }
 
 uint64_t VirtualMemory::ShowFile(int descriptor, uint64_t offset, uint64_t size) {
-  const uint64_t pages = (size + kDevicePage - 1) & ~(kDevicePage - 1);
+  const uint64_t pages = RoundUp(size, kDevicePage);
   const uint64_t address = addresses_.Take(pages, kDevicePage);
   if (address == 0) return 0;
   if (space_->MapDescriptor(address, size, descriptor, offset)) return address;
@@ -350,7 +352,7 @@ uint64_t VirtualMemory::ShowFile(int descriptor, uint64_t offset, uint64_t size)
 }
 
 void VirtualMemory::HideFile(uint64_t address, uint64_t size) {
-  const uint64_t pages = (size + kDevicePage - 1) & ~(kDevicePage - 1);
+  const uint64_t pages = RoundUp(size, kDevicePage);
   space_->Unmap(address, pages);
   addresses_.Add(address, pages);
 }

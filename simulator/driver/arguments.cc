@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/rounding.h"
 
 namespace vramstow::simulator {
 namespace {

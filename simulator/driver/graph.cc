@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "simulator/driver/host_worker.h"
 #include "simulator/driver/profiler.h"
 #include "simulator/driver/stream.h"
@@ -143,7 +144,7 @@ GraphPages::~GraphPages() {
 
 std::shared_ptr<GraphPages> TakeGraphPages(State* state, int device, uint64_t bytes,
                                            const Context* owner) {
-  const uint64_t size = (bytes + kDevicePage - 1) & ~(kDevicePage - 1);
+  const uint64_t size = RoundUp(bytes, kDevicePage);
   Memory& memory = state->machine->memory;
   const uint64_t address = size < bytes ? 0 : memory.TakePages(device, size, false);
   if (address == 0) return nullptr;

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "base/units.h"
+#include "base/rounding.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 

@@ -10,6 +10,7 @@
 
 #include <set>
 
+#include "base/rounding.h"
 #include "simulator/driver/call.h"
 #include "simulator/driver/image.h"
 #include "simulator/driver/image_bytes.h"
@@ -115,7 +116,7 @@ void Write(const std::string& name, const KernelImage& kernel, std::string* text
     const uint32_t offset = parameter.offset;
     uint32_t alignment = 16;
     while (alignment > 1 &&
-           (offset % alignment != 0 || (at + alignment - 1) / alignment * alignment != offset)) {
+           (offset % alignment != 0 || vramstow::RoundUp(at, alignment) != offset)) {
       alignment /= 2;
     }
     *text += i == 0 ? "\n" : ",\n";

@@ -1,6 +1,7 @@
 // Device memory: allocate, free, ask.
 #include <cuda.h>
 
+#include "base/rounding.h"
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
 #include "simulator/driver/host_memory.h"
@@ -84,7 +85,7 @@ CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size
                          return CUDA_ERROR_INVALID_VALUE;
                        const CUresult refused = RefuseUnsafe(call);
                        if (refused != CUDA_SUCCESS) return refused;
-                       *pitch = (width + kPitchUnit - 1) / kPitchUnit * kPitchUnit;
+                       *pitch = vramstow::RoundUp(width, kPitchUnit);
                        line.bytes = *pitch * height;
                        const CUresult result =
                            Allocate(call, address, line.bytes, BlockKind::kPitched);

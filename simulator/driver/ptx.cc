@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/rounding.h"
 #include "simulator/ptx/declaration.h"
 
 namespace vramstow::simulator {
@@ -20,7 +21,7 @@ bool ParseParameters(Tokens* tokens, KernelImage* kernel) {
   while (!tokens->Take(")")) {
     Variable parameter;
     if (!tokens->Take(".param") || !ParseVariable(tokens, &parameter)) return false;
-    offset = (offset + parameter.alignment - 1) / parameter.alignment * parameter.alignment;
+    offset = RoundUp(offset, parameter.alignment);
     if (offset + parameter.bytes > UINT32_MAX) return false;
     kernel->parameters.push_back(
         {static_cast<uint32_t>(offset), static_cast<uint32_t>(parameter.bytes)});

@@ -1,5 +1,6 @@
 // Kernel emulation, as simulator/driver/kernel_emulation.h describes it: which launch has which
 // effect.
+#include "base/rounding.h"
 #include "simulator/driver/idle_launches.h"
 #include "simulator/driver/kernel_emulation.h"
 #include "simulator/driver/module.h"
@@ -98,7 +99,7 @@ bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* pa
   if (known == nullptr) return false;
   size_t at = 0;
   for (const Argument& argument : known->effect->arguments()) {
-    at = (at + argument.alignment - 1) / argument.alignment * argument.alignment;
+    at = RoundUp(at, argument.alignment);
     parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
     at += argument.bytes;
   }

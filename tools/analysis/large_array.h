@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 
 template <typename T>
@@ -44,7 +46,7 @@ class LargeArray {
     constexpr size_t kLargePage = size_t{2} << 20;
     const size_t bytes = size * sizeof(T);
     const size_t alignment = bytes >= kLargePage ? kLargePage : size_t{64};
-    void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    void* memory = std::aligned_alloc(alignment, RoundUp(bytes, alignment));
     if (memory == nullptr) throw std::bad_alloc();
     // Only speed depends on it.
     if (bytes >= kLargePage) static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/rounding.h"
 #include "base/typed_event.h"
 #include "tools/analysis/event_batch.h"
 #include "tracer/format/crc32c.h"
@@ -141,7 +142,7 @@ bool StowWriter::WriteChunk(ChunkHeader* header, std::vector<uint8_t>* payload) 
   header->state = kChunkSealed;
   header->committed = static_cast<uint32_t>(packed.size());
   header->payload_checksum = Crc32c(packed.data(), packed.size());
-  packed.resize((packed.size() + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment);
+  packed.resize(RoundUp(packed.size(), kChunkAlignment));
   header->capacity = static_cast<uint32_t>(sizeof(ChunkHeader) + packed.size());
   header->checksum = Crc32c(header, offsetof(ChunkHeader, checksum));
   header->more_checksum =

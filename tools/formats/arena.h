@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 
 class Arena {
@@ -22,7 +24,7 @@ class Arena {
 
   // 16-byte aligned, not initialised. Null: the budget does not have it.
   void* Allocate(size_t bytes) {
-    bytes = (bytes + 15) & ~size_t{15};
+    bytes = RoundUp(bytes, 16);
     if (bytes > static_cast<size_t>(end_ - next_)) return AllocateSlowly(bytes);
     char* piece = next_;
     next_ += bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/rounding.h"
 #include "base/units.h"
 #include "tools/formats/text.h"
 
@@ -35,9 +36,9 @@ uint64_t BlockRounding::Round(uint64_t requested) const {
   const uint64_t divisions = divisions_[size_class];
   if (divisions > 1 && requested > kSmallestBlock * divisions) {
     const uint64_t step = std::bit_floor(requested) / divisions;
-    return (requested + step - 1) / step * step;
+    return RoundUp(requested, step);
   }
-  return (requested + kSmallestBlock - 1) / kSmallestBlock * kSmallestBlock;
+  return RoundUp(requested, kSmallestBlock);
 }
 
 }  // namespace vramstow

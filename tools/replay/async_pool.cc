@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/rounding.h"
 #include "base/units.h"
 
 namespace vramstow {
@@ -13,11 +14,11 @@ constexpr uint64_t kGrowth = 32 * kMiB;
 }  // namespace
 
 bool AsyncPoolModel::Allocate(const ModelRequest& request) {
-  const uint64_t size = (request.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t size = RoundUp(request.bytes, kAlignment);
   FreeRanges& own = free_[request.stream];
   auto run = own.BestFit(size);
   if (!run) {
-    const uint64_t growth = (size + kGrowth - 1) / kGrowth * kGrowth;
+    const uint64_t growth = RoundUp(size, kGrowth);
     uint64_t address = device_->Allocate(growth, request.stream);
     if (address == 0) {
       Flush();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 namespace {
 
@@ -37,7 +39,7 @@ bool BfcModel::Extend(uint64_t size) {
 }
 
 bool BfcModel::Allocate(const ModelRequest& request) {
-  const uint64_t size = (std::max<uint64_t>(request.bytes, 1) + kUnit - 1) / kUnit * kUnit;
+  const uint64_t size = RoundUp(std::max<uint64_t>(request.bytes, 1), kUnit);
   auto run = free_.BestFit(size);
   if (!run) {
     if (!Extend(size)) return false;

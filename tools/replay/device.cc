@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "base/units.h"
 
 namespace vramstow {
@@ -18,7 +19,7 @@ constexpr std::array<uint64_t, kDeviceCalls> kDriverCalls = {1, 1, 3, 2, 1, 1};
 constexpr std::array<uint64_t, kDeviceCalls> kCosts = {100'000, 300'000, 60'000,
                                                        40'000,  5'000,   5'000};
 
-uint64_t RoundUp(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+uint64_t WholePages(uint64_t bytes) { return RoundUp(bytes, kPage); }
 
 }  // namespace
 
@@ -46,7 +47,7 @@ uint64_t ModelDevice::Allocate(uint64_t bytes, uint32_t stream) {
     Count(DeviceCall::kAllocate);
     return 0;
   }
-  const uint64_t address = plain_.Take(RoundUp(bytes), kPage);
+  const uint64_t address = plain_.Take(WholePages(bytes), kPage);
   if (address == 0) {
     Discharge(bytes);
     return 0;
@@ -56,19 +57,19 @@ uint64_t ModelDevice::Allocate(uint64_t bytes, uint32_t stream) {
 }
 
 void ModelDevice::Free(uint64_t address, uint64_t bytes, uint32_t stream) {
-  plain_.Add(address, RoundUp(bytes));
+  plain_.Add(address, WholePages(bytes));
   reserved_ -= bytes;
   Note(DeviceCall::kFree, address, bytes, 1, stream);
 }
 
 uint64_t ModelDevice::Reserve(uint64_t bytes) {
   Count(DeviceCall::kReserve);
-  return ranges_.Take(RoundUp(bytes), kPage);
+  return ranges_.Take(WholePages(bytes), kPage);
 }
 
 void ModelDevice::Unreserve(uint64_t address, uint64_t bytes) {
   Count(DeviceCall::kUnreserve);
-  ranges_.Add(address, RoundUp(bytes));
+  ranges_.Add(address, WholePages(bytes));
 }
 
 bool ModelDevice::Map(uint64_t address, uint64_t bytes, uint64_t handles, uint32_t stream) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "base/units.h"
 #include "tools/analysis/link.h"
 
@@ -40,7 +41,7 @@ void ModelDriver::FillMemory() {
     // The range that is aligned lies somewhere in one that is larger.
     const uint64_t base = Of(self)->device_->Reserve(size + alignment);
     if (base == 0) return kDriverOutOfMemory;
-    *address = (base + alignment - 1) / alignment * alignment;
+    *address = RoundUp(base, alignment);
     Of(self)->ranges_[*address] = size;
     return kDriverSuccess;
   };

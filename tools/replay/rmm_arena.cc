@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "base/units.h"
 
 namespace vramstow {
@@ -31,8 +32,7 @@ uint64_t RmmArenaModel::TakeGlobal(uint64_t size) {
 }
 
 bool RmmArenaModel::Allocate(const ModelRequest& request) {
-  const uint64_t size =
-      (std::max<uint64_t>(request.bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t size = RoundUp(std::max<uint64_t>(request.bytes, 1), kAlignment);
   uint64_t address = 0;
   if (size > kSuperblock) {
     address = TakeGlobal(size);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace vramstow {
 namespace {
 
 constexpr uint64_t kAlignment = 256;
 
-uint64_t Align(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t Align(uint64_t bytes) { return RoundUp(bytes, kAlignment); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // gaps) memory is added in pages of 2 MiB (small) or 20 MiB (large).
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "tools/replay/torch_allocator.h"
 
 namespace vramstow {
@@ -45,7 +46,7 @@ TorchAllocator::Block* TorchAllocator::FindRoom(Pool* pool, uint64_t size, uint3
   }
   const uint64_t page = pool->is_small ? kSmallPage : settings_.large_segment_bytes;
   const uint64_t wanted = total_bytes_ + total_bytes_ / 8;
-  const uint64_t reserve = (wanted + page - 1) / page * page;
+  const uint64_t reserve = RoundUp(wanted, page);
   const uint64_t address = device_->Reserve(reserve);
   segments_.push_back({address, reserve, page});
   Block* block = MakeBlock();
@@ -74,7 +75,7 @@ TorchAllocator::Block* TorchAllocator::NewExpandable(Pool* pool, uint64_t size, 
 
 bool TorchAllocator::MapBlock(Block* block, uint64_t size) {
   const uint64_t page = block->segment->page;
-  const uint64_t mapped = (size + page - 1) / page * page;
+  const uint64_t mapped = RoundUp(size, page);
   if (!device_->Map(block->address, mapped, mapped / page, block->stream)) return false;
   Pool* pool = block->pool;
   pool->unmapped.erase({block->stream, block->address});
@@ -101,7 +102,7 @@ bool TorchAllocator::MapBlock(Block* block, uint64_t size) {
 void TorchAllocator::UnmapBlock(Block* block) {
   const Segment& segment = *block->segment;
   const uint64_t offset = block->address - segment.address;
-  const uint64_t begin = (offset + segment.page - 1) / segment.page * segment.page;
+  const uint64_t begin = RoundUp(offset, segment.page);
   const uint64_t end = (offset + block->size) / segment.page * segment.page;
   if (begin >= end) return;
   device_->Unmap(segment.address + begin, end - begin, (end - begin) / segment.page, block->stream);

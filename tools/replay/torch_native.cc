@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/rounding.h"
 #include "tools/replay/torch_allocator.h"
 
 namespace vramstow {
@@ -34,7 +35,7 @@ TorchAllocator::Pool* TorchAllocator::PoolFor(uint32_t number, uint64_t size) {
 uint64_t TorchAllocator::SegmentSize(uint64_t size) const {
   if (size <= kSmallSize) return kSmallSegment;
   if (size < kOwnSegmentSize) return settings_.large_segment_bytes;
-  return (size + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
+  return RoundUp(size, kSegmentUnit);
 }
 
 bool TorchAllocator::Allocate(const ModelRequest& request) {

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "base/rounding.h"
 #include "tracer/capture/find_object.h"
 
 namespace vramstow {
@@ -83,7 +84,7 @@ void ReadBuildId(const Mapping& mapping, char (&text)[kMaxBuildId]) {
     while (note + sizeof(ElfW(Nhdr)) <= end) {
       const auto* head = reinterpret_cast<const ElfW(Nhdr)*>(note);
       const char* name = note + sizeof *head;
-      const char* data = name + ((head->n_namesz + 3) & ~size_t{3});
+      const char* data = name + RoundUp(head->n_namesz, 4);
       if (data + head->n_descsz > end) return;
       if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 &&
           std::memcmp(name, "GNU", 4) == 0) {
@@ -96,7 +97,7 @@ void ReadBuildId(const Mapping& mapping, char (&text)[kMaxBuildId]) {
         text[length] = '\0';
         return;
       }
-      note = data + ((head->n_descsz + 3) & ~size_t{3});
+      note = data + RoundUp(head->n_descsz, 4);
     }
   }
 }

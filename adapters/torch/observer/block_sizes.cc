@@ -1,5 +1,7 @@
 #include "adapters/torch/observer/block_sizes.h"
 
+#include "base/rounding.h"
+
 namespace vramstow::torch_observer {
 namespace {
 
@@ -21,13 +23,13 @@ bool IsSplit(uint64_t rounded, uint64_t rest, uint64_t max_split) {
 uint64_t RoundSize(uint64_t requested, uint64_t divisions) {
   if (requested < kSmallestBlock) return kSmallestBlock;
   if (divisions <= 1 || requested <= kSmallestBlock * divisions) {
-    return (requested + kSmallestBlock - 1) / kSmallestBlock * kSmallestBlock;
+    return RoundUp(requested, kSmallestBlock);
   }
   const uint64_t power = uint64_t{1} << HighestBit(requested);
   if (requested == power) return requested;
   const uint64_t step = power >> HighestBit(divisions);
   if (step == 0) return power << 1;
-  return (requested + step - 1) & ~(step - 1);
+  return AlignUp(requested, step);
 }
 
 BlockSizes::Piece* BlockSizes::Find(uint64_t address) {

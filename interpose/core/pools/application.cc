@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/keep_errno.h"
+#include "base/rounding.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/this_thread.h"
@@ -50,7 +51,7 @@ void AddPiece(void* context, const PoolSpan& span) {
   if (span.state != SpanState::kFree) return;
   auto* const pieces = static_cast<Pieces*>(context);
   const uint64_t chunk = pieces->chunk_bytes;
-  const uint64_t begin = (span.address + chunk - 1) / chunk * chunk;
+  const uint64_t begin = RoundUp(span.address, chunk);
   const uint64_t end = (span.address + span.size) / chunk * chunk;
   pieces->bytes += span.size - (end > begin ? end - begin : 0);
 }

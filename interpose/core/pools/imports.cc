@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/control.h"
+#include "base/rounding.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/driver.h"
@@ -187,7 +188,7 @@ CUresult Imports::MapAll(Import* import) {
   const IpcHandle& handle = import->handle;
   const uint64_t page = handle.page_bytes;
   const uint64_t bytes = handle.address - PageDown(handle) + handle.size;
-  const uint64_t pages = (bytes + page - 1) / page;
+  const uint64_t pages = DivideUp(bytes, page);
   CUdevice device = 0;
   CUresult result = driver_.cuCtxGetDevice()(&device);
   if (result != CUDA_SUCCESS) return result;

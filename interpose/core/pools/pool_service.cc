@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/keep_errno.h"
+#include "base/rounding.h"
 #include "base/typed_event.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/imports.h"
@@ -124,7 +125,7 @@ PoolAnswer PoolService::AllocatePitched(const CallSite& site, CUdeviceptr* addre
       request.height == 0 || request.height > kMostRows) {
     return PoolAnswer::kAskDriver;
   }
-  const uint64_t row = (request.width + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const uint64_t row = RoundUp(request.width, kBlockBytes);
   PooledRequest rows;
   rows.size = row * request.height;
   rows.requested = request.width * request.height;

@@ -6,13 +6,12 @@
 // with conversion, the types.
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
 
 namespace vramstow::simulator {
 namespace {
-
-size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 // The parts of a loop that come with the launch.
 class ElementwiseEffect : public Effect {

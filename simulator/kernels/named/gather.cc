@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
 #include "simulator/kernels/named/tensor_info.h"
@@ -67,8 +68,8 @@ class CatEffect : public Effect {
       sizes = offsets + 4 * form.inputs;
       elements = sizes + 4 * form.inputs;
       contiguous = elements + 4 * form.inputs;
-      strides = (contiguous + form.inputs + 3) / 4 * 4;
-      bytes = (strides + 32 * form.strided + 7) / 8 * 8;
+      strides = RoundUp(contiguous + form.inputs, 4);
+      bytes = RoundUp(strides + 32 * form.strided, 8);
     }
     size_t offsets, sizes, elements, contiguous, strides, bytes;
   };

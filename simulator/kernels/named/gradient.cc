@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/tensor_list.h"
 
@@ -35,7 +36,7 @@ class NormPartsEffect : public Effect {
     if (begin_at == nullptr) return Outcome::kIllegalAddress;
     int64_t begin = 0;
     memcpy(&begin, begin_at, 8);
-    const uint64_t chunks = (part.count + kChunk - 1) / kChunk;
+    const uint64_t chunks = DivideUp(part.count, kChunk);
     const uint64_t width = BytesOf(sum_);
     const uint64_t place = static_cast<uint64_t>(begin) + part.first / kChunk;
     char* to = memory->At(launch.Get<uint64_t>(2, 0) + place * width, chunks * width, true);

@@ -3,6 +3,7 @@
 // Source: elementwise_kernel_with_index in PyTorch's RangeFactories: (index n, F f, result* data).
 // The element type is in none of the names: it is the place of the lambda in PyTorch's list of
 // types, which is the same in all versions from 1.5 on.
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
 
@@ -24,7 +25,7 @@ struct Line {
 template <typename T>
 void FillLine(const Line& line, const KernelLaunch& launch, uint64_t count, char* to) {
   const auto start = launch.Get<T>(1, 0);
-  const auto step = launch.Get<T>(1, line.two_ended ? (2 * sizeof(T) + 7) / 8 * 8 + 8 : sizeof(T));
+  const auto step = launch.Get<T>(1, line.two_ended ? RoundUp(2 * sizeof(T), 8) + 8 : sizeof(T));
   const auto end = launch.Get<T>(1, sizeof(T));
   const auto bytes = static_cast<int64_t>(BytesOf(line.element));
   for (uint64_t i = 0; i < count; ++i) {

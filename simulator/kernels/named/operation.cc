@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/name.h"
 
 namespace vramstow::simulator {
@@ -215,10 +216,10 @@ bool ParseWrapped(const FunctorName& name, Operation* operation) {
 }  // namespace
 
 size_t Operation::AddMember(size_t member_bytes, size_t member_alignment) {
-  const size_t offset = (members_end + member_alignment - 1) / member_alignment * member_alignment;
+  const size_t offset = RoundUp(members_end, member_alignment);
   members_end = offset + member_bytes;
   alignment = std::max(alignment, member_alignment);
-  bytes = (members_end + alignment - 1) / alignment * alignment;
+  bytes = RoundUp(members_end, alignment);
   return offset;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/generator.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
@@ -92,7 +93,7 @@ class DistributionEffect : public Effect {
   static size_t Members(const Distribution& distribution) {
     const size_t before = distribution.strided ? kStridedAddress + 8 : 12;
     const size_t unit = MemberBytes(distribution);
-    return (before + unit - 1) / unit * unit;
+    return RoundUp(before, unit);
   }
   static size_t MembersBytes(const Distribution& distribution) {
     const size_t unit = MemberBytes(distribution);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
 
@@ -44,8 +45,6 @@ struct Reduction {
   size_t ident_alignment = 4;
   Element member = Element::kNone;  // of the operation object: mean's factor, variance's correction
 };
-
-size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 struct Layout {
   explicit Layout(const Reduction& reduction) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/rounding.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/loop.h"
 
@@ -74,7 +75,7 @@ class ScatterEffect : public Effect {
 
   // Where the lambda holds what stands behind the offset calculator.
   static size_t Held(const Form& form) {
-    return (OffsetCalculatorBytes(form.fills ? 2 : 3) + 7) / 8 * 8;
+    return RoundUp(OffsetCalculatorBytes(form.fills ? 2 : 3), 8);
   }
   static size_t Source(const Form& form) { return Held(form) + 48; }
 

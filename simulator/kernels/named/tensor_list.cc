@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator {
 namespace {
 
@@ -21,7 +23,7 @@ TensorListLayout::TensorListLayout(size_t lists, size_t value_bytes, bool has_st
   block_tensors = values + value_bytes * tensors;
   block_chunks = block_tensors + 2 * kBlocks;
   start = block_chunks + 4 * kBlocks;
-  bytes = (start + (has_start ? 4 : 0) + 7) / 8 * 8;
+  bytes = RoundUp(start + (has_start ? 4 : 0), 8);
 }
 
 Outcome ReadParts(const KernelLaunch& launch, const TensorListLayout& layout, size_t width,

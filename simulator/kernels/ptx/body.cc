@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "simulator/kernels/ptx/special.h"
 
 namespace vramstow::simulator::ptx {
@@ -168,8 +169,7 @@ bool BodyParser::AddRegister(std::string_view name, Scope* scope) {
 }
 
 bool BodyParser::AddPart(const Variable& declared) {
-  const uint64_t at =
-      (routine_->frame_bytes + declared.alignment - 1) / declared.alignment * declared.alignment;
+  const uint64_t at = RoundUp(routine_->frame_bytes, declared.alignment);
   if (declared.bytes > kFrameMax || at > kFrameMax - declared.bytes) {
     return Refuse("more local memory than a thread has");
   }

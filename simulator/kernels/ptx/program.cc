@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/units.h"
+#include "base/rounding.h"
 #include "simulator/kernels/ptx/body.h"
 #include "simulator/kernels/ptx/select.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/rounding.h"
+
 namespace vramstow::simulator::ptx {
 namespace {
 
@@ -69,7 +71,7 @@ bool Thread::Call(const CallSite& site) {
   if (callers_.size() >= kDepthMax) return Fail(Ending::kTooLarge);
   callers_.push_back({routine_, &site, next_, first_register_, frame_});
   const uint32_t from = frame_;
-  const uint32_t end = (frame_ + routine_->frame_bytes + kFrameUnit - 1) / kFrameUnit * kFrameUnit;
+  const uint32_t end = static_cast<uint32_t>(RoundUp(frame_ + routine_->frame_bytes, kFrameUnit));
   if (!Enter(*site.routine, first_register_ + routine_->registers, end)) return false;
   for (size_t i = 0; i < site.arguments.size(); ++i) {
     const FramePart& to = site.routine->parameters[i];

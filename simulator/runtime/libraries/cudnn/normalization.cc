@@ -3,6 +3,7 @@
 // Modelled: the Ex functions ask for a workspace of two float sums per channel, rounded up to 256
 // bytes; and, where an activation is fused in, for a reserve space of one bit per element, which is
 // what its backward pass needs to know.
+#include "base/rounding.h"
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 #include "simulator/runtime/libraries/cudnn/handle.h"
 
@@ -26,7 +27,7 @@ bool CanSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_
 
 size_t Workspace(const cudnnTensorStruct& x) {
   const size_t sums = static_cast<size_t>(x.dimensions[1]) * 2 * sizeof(float);
-  return (sums + 255) / 256 * 256;
+  return RoundUp(sums, 256);
 }
 
 size_t Reserve(cudnnBatchNormOps_t ops, const cudnnTensorStruct& x) {

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/rounding.h"
 #include "base/units.h"
 #include "simulator/runtime/libraries/cudnn/descriptors.h"
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "base/rounding.h"
 #include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/effect.h"
@@ -154,7 +155,7 @@ size_t AreaBytes(const Geometry& geometry) {
   const size_t element =
       std::max(BytesOfElement(geometry.in.type), BytesOfElement(geometry.out.type));
   const auto values = static_cast<size_t>(geometry.Elements() * geometry.batch);
-  return (values * element + 511) / 512 * 512;
+  return RoundUp(values * element, 512);
 }
 
 cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_bytes) {

@@ -15,7 +15,7 @@
 #include <climits>
 #include <cstring>
 
-#include "base/units.h"
+#include "base/rounding.h"
 
 namespace vramstow::simulator {
 namespace {

@@ -1,0 +1,25 @@
+// Rounding of sizes and addresses up to whole units: pages, chunks, blocks.
+//
+// Ownership: none. Threads: pure functions, safe in a signal handler and inside hooked calls.
+// Errors: none; a result past 2^64 - 1 wraps. Units: those of the caller.
+#ifndef VRAMSTOW_BASE_ROUNDING_H_
+#define VRAMSTOW_BASE_ROUNDING_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+// How many units hold the value. `unit` is not 0.
+constexpr uint64_t DivideUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit; }
+
+// The next multiple of `unit`, the value itself included. `unit` is not 0.
+constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return DivideUp(value, unit) * unit; }
+
+// The same without a division, for a unit that is a power of two and not known when this compiles.
+constexpr uint64_t AlignUp(uint64_t value, uint64_t power) {
+  return (value + power - 1) & ~(power - 1);
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_ROUNDING_H_
