@@ -23,7 +23,7 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-void Tell(EventKind kind, void* block, size_t size) {
+void Emit(EventKind kind, void* block, size_t size) {
   Event event;
   event.kind = kind;
   event.memory = MemoryKind::kHostPinned;
@@ -43,13 +43,13 @@ double Loop(int events) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     void* volatile& block = live[(random >> 33) % kLive];
     if (block != nullptr) {
-      if (kIsTold) Tell(EventKind::kFree, block, 0);
+      if (kIsTold) Emit(EventKind::kFree, block, 0);
       std::free(block);
       block = nullptr;
     } else {
       const size_t size = size_t{16} << ((random >> 45) % 8);
       block = std::malloc(size);
-      if (kIsTold) Tell(EventKind::kAllocate, block, size);
+      if (kIsTold) Emit(EventKind::kAllocate, block, size);
     }
   }
   const double took = ThreadSeconds() - begin;

@@ -114,7 +114,7 @@ class PoolMaker {
  public:
   explicit PoolMaker(uint64_t live) : live_(live) {
     PoolConfig config;
-    config.sink = {Hear, this};
+    config.sink = {OnEvent, this};
     if (pool_->Open(device_.table(), config) != PoolError::kOk) std::abort();
   }
   ~PoolMaker() { pool_->Close(PoolEnd::kDriverGone); }
@@ -137,7 +137,7 @@ class PoolMaker {
  private:
   static constexpr uint64_t kPhase = 50'000;  // replacements
 
-  static uint64_t Hear(void* context, Event* event) {
+  static uint64_t OnEvent(void* context, Event* event) {
     auto* self = static_cast<PoolMaker*>(context);
     ++self->made_;
     event->library = self->names_.libraries[event->address >> 20 & 1];

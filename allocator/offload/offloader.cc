@@ -51,7 +51,7 @@ void Offloader::Close(bool alive) {
 
 void Offloader::Watch(bool wanted) {
   wanted = wanted || config_.tells_touches;
-  watching_.store(wanted, std::memory_order_relaxed);
+  tracks_touches_.store(wanted, std::memory_order_relaxed);
   pool_->SetClock(wanted ? Clock() : 0);
 }
 
@@ -126,7 +126,7 @@ uint64_t Offloader::EnsurePinnedChunks(uint64_t count, uint64_t coming) {
 }
 
 // One event for each run of neighbouring pages; the first has the time that the gate was closed.
-void Offloader::Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
+void Offloader::Emit(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
                      uint64_t gate_ns) {
   const uint64_t size = pool_->page_bytes();
   const EventKind kind = motion == Motion::kBack ? EventKind::kReturn : EventKind::kOffload;
@@ -180,7 +180,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
     const uint32_t done = MoveSlice(slice, static_cast<uint32_t>(wanted), motion, &result);
     OpenGate(since);
     const uint64_t duration = pool_->Now() - since;
-    Tell(slice, done, motion, reason, duration);
+    Emit(slice, done, motion, reason, duration);
     moved += done;
     // The next slice is as large as fits the time; never more than twice this one.
     const uint64_t fitting = done * config_.slice_ns / std::max<uint64_t>(duration, 1);

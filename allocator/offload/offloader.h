@@ -117,11 +117,11 @@ class Offloader {
 
   // --- Touches ----------------------------------------------------------------------------------
   // Whether anybody wants to know: while memory is short, or pages lie on the host.
-  bool watching() const { return watching_.load(std::memory_order_relaxed); }
+  bool tracks_touches() const { return tracks_touches_.load(std::memory_order_relaxed); }
   // One more submission: touches from here on are later than those before.
   void Tick() {
     submissions_.fetch_add(1, std::memory_order_relaxed);
-    if (watching()) pool_->SetClock(Clock());
+    if (tracks_touches()) pool_->SetClock(Clock());
   }
   // Work is submitted that may use this address; no address of the pool's: nothing happens.
   void Touch(uint64_t address) {
@@ -168,7 +168,7 @@ class Offloader {
       VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t MoveSlices(uint64_t count, Motion motion, OffloadReason reason, OffloadResult* outcome)
       VRAMSTOW_REQUIRES(kDeviceLock);
-  void Tell(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
+  void Emit(const uint64_t* pages, uint32_t count, Motion motion, OffloadReason reason,
             uint64_t gate_ns) VRAMSTOW_REQUIRES(kDeviceLock);
   void EndMoveOut() VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t Room() VRAMSTOW_REQUIRES(kDeviceLock);
@@ -197,7 +197,7 @@ class Offloader {
   uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
-  std::atomic<bool> watching_{false};
+  std::atomic<bool> tracks_touches_{false};
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};
   std::atomic<uint64_t> in_{0};

@@ -60,7 +60,7 @@ uint32_t Offloader::Mark(uint64_t watch_ns) {
 
 uint64_t Offloader::EndReturn(Mover::Return* coming, DriverResult* result) {
   const uint32_t count = mover_.End(coming, result);
-  Tell(coming->pages, count, Motion::kBack, OffloadReason::kAsked, 0);
+  Emit(coming->pages, count, Motion::kBack, OffloadReason::kAsked, 0);
   return count;
 }
 

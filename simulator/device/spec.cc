@@ -46,7 +46,7 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
 }
 
 // "on", "off" or the size up to which a launch has its effect, and no larger one.
-bool ParseEffects(std::string_view value, Spec* spec) {
+bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
   spec->effect_bytes = 0;
   spec->allowance_bytes = 0;
@@ -175,7 +175,7 @@ constexpr OptionParser kOptions[] = {
     {"emulation", "effects", "on, off or a size such as 256MiB",
      "operators, and kernels that are known by name, compute always if they touch up to this much, "
      "kernels over lists of tensors up to four times as much; default 1MiB",
-     ParseEffects},
+     ParseEmulation},
     {"allowance", nullptr, "a size such as 16GiB, or 0",
      "larger launches compute, too, until all together have touched this much; default 2GiB, "
      "behind "

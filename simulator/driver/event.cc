@@ -75,7 +75,7 @@ Mark RecordNow(Call& call, Event* event, Stream* stream) {
   event->more.clear();
   event->time = std::make_shared<uint64_t>(0);
   ++event->records;
-  TellEvent(call, *event);
+  EmitEvent(call, *event);
   event->mark = Submit(call, stream, std::make_shared<Stamp>(event->time));
   PublishRecord(call, event);
   return event->mark;
@@ -143,7 +143,7 @@ CUresult cuEventSynchronize(CUevent handle) {
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult refused = RefuseCapturedEvent(call, event);
     if (refused != CUDA_SUCCESS) return refused;
-    TellEvent(call, *event);
+    EmitEvent(call, *event);
     // While this waits, another thread may destroy or record the event: wait for what it is now.
     const std::vector<Mark> marks = PendingMarks(call, event);
     for (const Mark& mark : marks) {
@@ -170,7 +170,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
     Event* event = call.state().events.Find(handle);
     Stream* stream = FindStream(call, stream_handle);
     if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    TellEvent(call, *event);
+    EmitEvent(call, *event);
     if (stream->capture != nullptr || event->capture != nullptr) {
       return CaptureEventWait(call, event, stream, flags);
     }

@@ -39,7 +39,7 @@ Handles<Link>& Links() {
   return *links;
 }
 
-void Say(const Link& link, const std::string& text) {
+void AddToLog(const Link& link, const std::string& text) {
   if (link.error_log == nullptr || link.error_log_bytes == 0) return;
   snprintf(link.error_log, link.error_log_bytes, "%s", text.c_str());
 }
@@ -52,21 +52,21 @@ CUresult Join(const ImageTarget& target, Link* link, const void* data, size_t si
     case ImageError::kNone:
       break;
     case ImageError::kInvalidImage:
-      Say(*link, what + " is neither PTX nor an image");
+      AddToLog(*link, what + " is neither PTX nor an image");
       return CUDA_ERROR_INVALID_IMAGE;
     case ImageError::kInvalidPtx:
-      Say(*link, what + " is not valid PTX, or for a newer card");
+      AddToLog(*link, what + " is not valid PTX, or for a newer card");
       return CUDA_ERROR_INVALID_PTX;
     case ImageError::kNoBinary:
-      Say(*link, what + " has no code for this card");
+      AddToLog(*link, what + " has no code for this card");
       return CUDA_ERROR_NO_BINARY_FOR_GPU;
     case ImageError::kUnsupportedPtx:
-      Say(*link, what + " is PTX of a version that is newer than the driver");
+      AddToLog(*link, what + " is PTX of a version that is newer than the driver");
       return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
   for (const auto& [kernel, description] : input.kernels) {
     if (!link->kernels.insert(kernel).second) {
-      Say(*link, what + " defines " + kernel + ", as an input before it does");
+      AddToLog(*link, what + " defines " + kernel + ", as an input before it does");
       return CUDA_ERROR_INVALID_IMAGE;
     }
   }
@@ -215,7 +215,7 @@ CUresult cuLinkComplete(CUlinkState state, void** image, size_t* size) {
     if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (link->opaque) {
-      Say(*link, "an input is compressed: the simulated card cannot look into it");
+      AddToLog(*link, "an input is compressed: the simulated card cannot look into it");
       return CUDA_ERROR_NOT_SUPPORTED;
     }
     link->result = link->units + WriteImage(call.machine().card(), link->image);

@@ -148,7 +148,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wi
         AddBlock(&call.state(), pool->place, start, size, bytes, stream->context, pool);
         pool->used += size;
         pool->used_high = std::max(pool->used_high, pool->used);
-        TellPool(call, *pool);
+        EmitPool(call, *pool);
         line.address = *address = start;
         return CUDA_SUCCESS;
       });
@@ -209,7 +209,7 @@ CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line
   const Mark mark = Submit(call, stream, nullptr);
   pool->pending.push_back({mark, block->address, block->size});
   pool->used -= block->size;
-  TellPool(call, *pool);
+  EmitPool(call, *pool);
   memory.Release(block);
   if (pool->destroyed) Trim(&call.state(), pool, 0);
   return CUDA_SUCCESS;
@@ -319,7 +319,7 @@ template <typename Body>
 CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
   return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
     Pool* pool = FindPool(handle);
-    if (pool != nullptr) TellPool(call, *pool);
+    if (pool != nullptr) EmitPool(call, *pool);
     return pool == nullptr ? CUDA_ERROR_INVALID_VALUE : body(call, pool);
   });
 }
@@ -425,7 +425,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
     Pool* pool = NewPool(place);
     pool->size_max = vramstow::RoundUp(properties->maxSize, kDevicePage);
     pool->handle_types = properties->handleTypes;
-    TellPool(call, *pool);
+    EmitPool(call, *pool);
     *out = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
   });

@@ -124,7 +124,7 @@ std::shared_ptr<Work> WrapWork(Call& call, const Stream& stream, std::shared_ptr
   return std::make_shared<ObservedWork>(std::move(work), told);
 }
 
-void TellPool(Call& call, const Pool& pool) {
+void EmitPool(Call& call, const Pool& pool) {
   vramstowSimulatorCall& told = call.told();
   told.pool = reinterpret_cast<uintptr_t>(&pool);
   told.pool_threshold_bytes = pool.release_threshold;
@@ -133,7 +133,7 @@ void TellPool(Call& call, const Pool& pool) {
   told.device = pool.place.device;
 }
 
-void TellEvent(Call& call, const Event& event) {
+void EmitEvent(Call& call, const Event& event) {
   call.told().event = event.id;
   call.told().event_record = event.records;
 }

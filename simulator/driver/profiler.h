@@ -45,8 +45,8 @@ std::shared_ptr<Work> Observed(Call& call, const Stream& stream, std::shared_ptr
 }
 
 // The call in progress is about this pool, event.
-void TellPool(Call& call, const Pool& pool);
-void TellEvent(Call& call, const Event& event);
+void EmitPool(Call& call, const Pool& pool);
+void EmitEvent(Call& call, const Event& event);
 
 }  // namespace vramstow::simulator
 

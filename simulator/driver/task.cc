@@ -65,7 +65,7 @@ class Task : public Work {
       reason = origin == nullptr ? " (cannot be computed here)" : " (of what was left out)";
     }
     NoteIdleLaunch(*state_, task_.name, reason);
-    LeaveOut(origin == nullptr ? task_.name : origin);
+    MarkUncomputed(origin == nullptr ? task_.name : origin);
   }
 
  private:
@@ -149,7 +149,7 @@ class Task : public Work {
   }
 
   // What lay there before must not be taken for a result.
-  void LeaveOut(const char* by) {
+  void MarkUncomputed(const char* by) {
     Clean();
     MarkWrites(by);
   }

@@ -28,7 +28,7 @@ class LaunchMemory : public KernelMemory {
 
   // Why something was left out, for people; null: nothing was.
   const char* reason() const { return reason_; }
-  bool read_what_was_left_out() const { return any_origin_ || origin_ != nullptr; }
+  bool read_uncomputed() const { return any_origin_ || origin_ != nullptr; }
 
   char* At(uint64_t address, uint64_t bytes, bool write) override {
     Contents& contents = state_->machine->contents;
@@ -51,7 +51,7 @@ class LaunchMemory : public KernelMemory {
     const char* reason = Refuse();
     if (reason != nullptr) {
       reason_ = reason;
-      LeaveOut();
+      MarkUncomputed();
     } else {
       if (large_) *SpentAllowance() += touched_;
       MarkWrites(origin_);
@@ -61,7 +61,7 @@ class LaunchMemory : public KernelMemory {
   }
 
   // Nothing of what was asked for since the last Begin will be written.
-  void LeaveOut() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
+  void MarkUncomputed() { MarkWrites(origin_ != nullptr ? origin_ : LastingName(kernel_)); }
 
  private:
   struct Write {
@@ -167,17 +167,17 @@ class KnownKernel : public Work {
     if (memory->reason() != nullptr) NoteIdleLaunch(*state_, known_->name, memory->reason());
     switch (outcome) {
       case Outcome::kDone:
-      case Outcome::kLeftOut:
+      case Outcome::kUncomputed:
         return;
       case Outcome::kNotUnderstood:
         return NoteIdleLaunch(*state_, known_->name, kStrange);
       case Outcome::kTooLarge:
-        memory->LeaveOut();
+        memory->MarkUncomputed();
         return NoteIdleLaunch(*state_, known_->name, " (too large)");
       case Outcome::kAssertion:
       case Outcome::kIllegalAddress:
         // Indices that were never computed say nothing of the program.
-        if (memory->read_what_was_left_out()) {
+        if (memory->read_uncomputed()) {
           return NoteIdleLaunch(*state_, known_->name, " (of what was left out)");
         }
         context_->sticky =

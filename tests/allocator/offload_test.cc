@@ -64,7 +64,7 @@ TEST_F(OffloadTest, WhatIsTouchedComesBackWhenThereIsRoom) {
   EXPECT_FALSE(device_->OnHost(second));
   ExpectContents();
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
-  EXPECT_FALSE(offloader_.watching());
+  EXPECT_FALSE(offloader_.tracks_touches());
 }
 
 TEST_F(OffloadTest, WhatWasTouchedJustBeforeItLeftStaysAway) {

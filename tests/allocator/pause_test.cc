@@ -228,9 +228,9 @@ TEST_F(OffloadTest, WhatNobodyTouchedSinceTheMarkIsIdle) {
   const uint64_t used = Take(10 * kMiB);
   const uint64_t idle = Take(10 * kMiB);
   const uint32_t mark = offloader_.Mark(1'000'000'000);
-  EXPECT_TRUE(offloader_.watching());
+  EXPECT_TRUE(offloader_.tracks_touches());
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
-  EXPECT_TRUE(offloader_.watching()) << "the mark asked for a second";
+  EXPECT_TRUE(offloader_.tracks_touches()) << "the mark asked for a second";
   offloader_.Tick();
   offloader_.Touch(used);
   uint64_t bytes = 0;

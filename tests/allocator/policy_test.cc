@@ -116,7 +116,7 @@ TEST_F(OffloadTest, TouchesAreToldOnceInAWhileAndOnlyOfOurs) {
            &told};
   config_.tells_touches = true;
   Start(32 * kMiB);
-  EXPECT_TRUE(offloader_.watching());
+  EXPECT_TRUE(offloader_.tracks_touches());
   const uint64_t block = Take(4 * kMiB);
   for (int k = 0; k < 16; ++k) offloader_.Tick();
   for (int k = 0; k < 3; ++k) offloader_.Touch(block + 5);
@@ -128,7 +128,7 @@ TEST_F(OffloadTest, TouchesAreToldOnceInAWhileAndOnlyOfOurs) {
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[1].object, told[0].object + 1);
   EXPECT_EQ(offloader_.BringBack(kGiB), 0U);
-  EXPECT_TRUE(offloader_.watching()) << "for as long as touches are told";
+  EXPECT_TRUE(offloader_.tracks_touches()) << "for as long as touches are told";
 }
 
 }  // namespace

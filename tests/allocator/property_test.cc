@@ -53,7 +53,7 @@ class Program {
     config_.steal_after_ns = 20'000'000;
     config_.decay_ns = 100'000'000;
     // Every other program without a listener, as most pools have none.
-    if (seed % 2 == 0) config_.sink = {Hear, this};
+    if (seed % 2 == 0) config_.sink = {OnEvent, this};
   }
 
   DriverTable* table() { return &table_; }
@@ -121,7 +121,7 @@ class Program {
   }
 
   // What the events alone tell of reserved, allocated and pending memory.
-  static uint64_t Hear(void* context, Event* event) {
+  static uint64_t OnEvent(void* context, Event* event) {
     auto* self = static_cast<Program*>(context);
     const uint64_t sequence = ++self->heard_;
     const bool gives = event->kind == EventKind::kAllocate;

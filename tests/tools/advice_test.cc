@@ -146,7 +146,7 @@ TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
   job.facts.out_of_memory = {failure};
   const Passes passes(job.detail, failure.event);
   const CategoryFinder categories(job.detail);
-  EXPECT_THAT(TellOutOfMemory(job.detail, passes, categories, &job.facts), IsEmpty());
+  EXPECT_THAT(ExplainOutOfMemory(job.detail, passes, categories, &job.facts), IsEmpty());
 }
 
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {

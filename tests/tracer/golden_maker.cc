@@ -23,7 +23,7 @@
 namespace vramstow {
 namespace {
 
-void TellTables(Recorder* recorder) {
+void RecordTables(Recorder* recorder) {
   recorder->Describe("process.command", "python train.py --size 3");
   recorder->Describe("device.0.name", "first");
   recorder->Describe("device.0.name", "NVIDIA H200");
@@ -81,7 +81,7 @@ void RecordLaunches(Recorder* recorder) {
 
 void MakeClosed(const std::string& folder) {
   Recorder* const recorder = OpenCompressing(folder, "v3.0-closed");
-  TellTables(recorder);
+  RecordTables(recorder);
   // One after the other in one chunk.
   std::thread([recorder] {
     RecordMarks(recorder);
@@ -94,7 +94,7 @@ void MakeClosed(const std::string& folder) {
 
 void MakeKilled(const std::string& folder) {
   Recorder* const recorder = OpenCompressing(folder, "open");
-  TellTables(recorder);
+  RecordTables(recorder);
   RecordMarks(recorder);
   recorder->Describe("long", std::string(40000, '.'));
   recorder->Describe("longer", std::string(40000, ','));  // begins the second chunk of tables

@@ -114,18 +114,19 @@ int CountedBarrier(int command) {
   return g_refuses_barriers.load() ? -1 : RealSystemCalls().barrier(command);
 }
 
-class SoleTest : public testing::Test {
+class SingleWriterTest : public testing::Test {
  protected:
-  SoleTest() {
+  SingleWriterTest() {
     SystemCalls calls = RealSystemCalls();
     calls.barrier = CountedBarrier;
     SetSystemCallsForTest(calls);
     g_barriers = 0;
     g_refuses_barriers = false;
   }
-  ~SoleTest() override { SetSystemCallsForTest(RealSystemCalls()); }
+  ~SingleWriterTest() override { SetSystemCallsForTest(RealSystemCalls()); }
 
-  // Records until this thread was made the sole one. False: it was not within so many milliseconds.
+  // Records until this thread was made the single writer. False: it was not within so many
+  // milliseconds.
   static bool RecordAlone(Recorder* recorder, int most_ms = 10'000) {
     const int before = g_barriers.load();
     for (int i = 0; i < most_ms && g_barriers.load() == before; ++i) {
@@ -143,7 +144,7 @@ class SoleTest : public testing::Test {
 
 // A thread that records alone does not wait for its counter: what others record meanwhile must come
 // where it belongs all the same. A token goes from one thread to the other and back.
-TEST_F(SoleTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
+TEST_F(SingleWriterTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
   TestRecorder recorder;
   if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
   constexpr int kRounds = 30;
@@ -182,15 +183,15 @@ TEST_F(SoleTest, WhatOthersRecordIsInOrderWithTheThreadThatWasAlone) {
   EXPECT_EQ(trace.report.damaged_chunks, 0u);
 }
 
-TEST_F(SoleTest, AskedForAlwaysAnewWhereTheKernelRefuses) {
+TEST_F(SingleWriterTest, AskedForAlwaysAnewWhereTheKernelRefuses) {
   TestRecorder recorder;
   if (!IsPossible(&*recorder)) GTEST_SKIP() << "no counter to be read without a fence";
   g_refuses_barriers = true;
   EXPECT_TRUE(RecordAlone(&*recorder));
-  EXPECT_TRUE(RecordAlone(&*recorder)) << "it was the sole one all the same";
+  EXPECT_TRUE(RecordAlone(&*recorder)) << "it was the single writer all the same";
   g_refuses_barriers = false;
   EXPECT_TRUE(RecordAlone(&*recorder));
-  EXPECT_FALSE(RecordAlone(&*recorder, 300)) << "who is the sole one need not ask";
+  EXPECT_FALSE(RecordAlone(&*recorder, 300)) << "the single writer need not ask";
 }
 
 TEST(ThreadsTest, AThousandThreadsThatComeAndGoShareOneChunk) {

@@ -43,7 +43,7 @@ void Explain(const Detail& detail, Facts* facts) {
   const CategoryFinder categories(detail);
   categories.AddUp(facts);
   FindHoles(detail, facts);
-  const std::vector<Cause> causes = TellOutOfMemory(detail, passes, categories, facts);
+  const std::vector<Cause> causes = ExplainOutOfMemory(detail, passes, categories, facts);
   facts->advice = FindAdvice(detail, categories, *facts, causes);
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kTrialBytes = size_t{1} << 20;
 constexpr int kNoFunction = -1;  // in place of a CUresult
 
-void Tell(const char* key, const JsonValue& value) {
+void Print(const char* key, const JsonValue& value) {
   WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
@@ -210,27 +210,27 @@ int ProbeDriver() {
   void* const library = OpenDriver();
   if (library == nullptr || dlsym(library, "cuInit") == nullptr) {
     const char* reason = library == nullptr ? dlerror() : "it has no cuInit";
-    Tell("library", JsonValue::Object({{"missing", reason == nullptr ? "" : reason}}));
+    Print("library", JsonValue::Object({{"missing", reason == nullptr ? "" : reason}}));
     return 0;
   }
   const Driver driver(library);
-  Tell("library", JsonValue::Object({{"path", PathOf(library)},
-                                     {"simulated", driver.has("vramstowSimulatorDescription")}}));
+  Print("library", JsonValue::Object({{"path", PathOf(library)},
+                                      {"simulated", driver.has("vramstowSimulatorDescription")}}));
   const int init = driver.Call("cuInit", 0U);
-  Tell("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
+  Print("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
   int version = 0;
   driver.Call("cuDriverGetVersion", &version);
-  Tell("version", version);
+  Print("version", version);
   if (init != CUDA_SUCCESS) return 0;
   int count = 0;
   driver.Call("cuDeviceGetCount", &count);
-  Tell("count", count);
+  Print("count", count);
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
     if (driver.Call("cuDeviceGet", &device, i) != CUDA_SUCCESS) continue;
     JsonValue about = DeviceOf(driver, device);
-    Tell("device", about);
-    Tell("trial", TryDevice(driver, device, about["attributes"]));
+    Print("device", about);
+    Print("trial", TryDevice(driver, device, about["attributes"]));
   }
   return 0;
 }
@@ -260,7 +260,7 @@ int ProbePreload() {
     if (result == CUDA_SUCCESS) result = driver.Call("cuMemFree_v2", address);
     said["result"] = driver.NameOf(result);
   }
-  Tell("preload", said);
+  Print("preload", said);
   return 0;
 }
 

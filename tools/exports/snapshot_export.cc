@@ -103,7 +103,7 @@ class Builder {
     return known->second = snapshot_.stacks.InternStack(frames);
   }
 
-  void Tell(const Event& event, TraceAction action, int32_t device, uint64_t address, uint64_t size,
+  void Emit(const Event& event, TraceAction action, int32_t device, uint64_t address, uint64_t size,
             uint64_t stream, StackId stack) {
     if (IsOpening(event)) return;
     auto& traces = snapshot_.device.traces;
@@ -144,14 +144,14 @@ class Builder {
       const Segment segment = {event.address,        event.size,      StreamOf(event),
                                StackOf(event.stack), DeviceOf(event), grows};
       segments_[event.address] = segment;
-      Tell(event, grows ? TraceAction::kSegmentMap : TraceAction::kSegmentAlloc, segment.device,
+      Emit(event, grows ? TraceAction::kSegmentMap : TraceAction::kSegmentAlloc, segment.device,
            event.address, event.size, segment.stream, segment.stack);
       return;
     }
     if (event.kind == EventKind::kFree && event.memory != MemoryKind::kPhysical) {
       const auto known = segments_.find(event.address);
       if (known == segments_.end()) return;
-      Tell(event, TraceAction::kSegmentFree, known->second.device, event.address,
+      Emit(event, TraceAction::kSegmentFree, known->second.device, event.address,
            known->second.size, known->second.stream, StackOf(event.stack));
       segments_.erase(known);
     } else if (event.kind == EventKind::kUnmap) {
@@ -188,7 +188,7 @@ class Builder {
     }
     if (cut.size == 0) return;
     for (const Segment& rest : left) segments_[rest.address] = rest;
-    Tell(event, TraceAction::kSegmentUnmap, cut.device, event.address, event.size, cut.stream,
+    Emit(event, TraceAction::kSegmentUnmap, cut.device, event.address, event.size, cut.stream,
          StackOf(event.stack));
   }
 
@@ -208,7 +208,7 @@ class Builder {
     if (event.result != 0) {
       constexpr int32_t kOutOfMemoryResult = 2;
       if (event.result != kOutOfMemoryResult) return;
-      Tell(event, TraceAction::kOutOfMemory, device, free_[event.device], requested,
+      Emit(event, TraceAction::kOutOfMemory, device, free_[event.device], requested,
            StreamOf(event), stack);
       return;
     }
@@ -220,13 +220,13 @@ class Builder {
     block.alone = !IsInSegment(event.address, event.size);
     if (block.alone) {
       segments_[event.address] = {event.address, event.size, block.stream, stack, device, false};
-      Tell(event, TraceAction::kSegmentAlloc, device, event.address, event.size, block.stream,
+      Emit(event, TraceAction::kSegmentAlloc, device, event.address, event.size, block.stream,
            stack);
     }
     // PyTorch tells what was requested, and a reader rounds that up as PyTorch does: where this
     // would not give the size, the size is told.
     const bool rounds = rounding_.Round(requested) == event.size;
-    Tell(event, TraceAction::kAlloc, device, event.address, rounds ? requested : event.size,
+    Emit(event, TraceAction::kAlloc, device, event.address, rounds ? requested : event.size,
          block.stream, stack);
     blocks_[event.address] = block;
   }
@@ -237,7 +237,7 @@ class Builder {
     Block block = known->second;
     blocks_.erase(known);
     block.sequence = event.sequence;
-    Tell(event, TraceAction::kFreeRequested, block.device, event.address, block.requested,
+    Emit(event, TraceAction::kFreeRequested, block.device, event.address, block.requested,
          block.stream, StackOf(event.stack));
     if (tells_free_completed_ && event.layer == Layer::kFramework) {
       pending_[event.address] = block;
@@ -249,10 +249,10 @@ class Builder {
 
   // The block is gone, and so is the segment that it was.
   void End(const Event& event, uint64_t address, const Block& block) {
-    Tell(event, TraceAction::kFreeCompleted, block.device, address, block.requested, block.stream,
+    Emit(event, TraceAction::kFreeCompleted, block.device, address, block.requested, block.stream,
          kNoStack);
     if (!block.alone) return;
-    Tell(event, TraceAction::kSegmentFree, block.device, address, block.size, block.stream,
+    Emit(event, TraceAction::kSegmentFree, block.device, address, block.size, block.stream,
          kNoStack);
     segments_.erase(address);
   }
@@ -272,10 +272,10 @@ class Builder {
       return;
     if (block.alone) {
       segments_[address] = {address, block.size, block.stream, block.stack, block.device, false};
-      Tell(event, TraceAction::kSegmentAlloc, block.device, address, block.size, block.stream,
+      Emit(event, TraceAction::kSegmentAlloc, block.device, address, block.size, block.stream,
            block.stack);
     }
-    Tell(event, TraceAction::kAlloc, block.device, address, block.requested, block.stream,
+    Emit(event, TraceAction::kAlloc, block.device, address, block.requested, block.stream,
          block.stack);
     blocks_[address] = block;
   }

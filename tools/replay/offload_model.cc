@@ -67,7 +67,7 @@ void OffloadModel::Touch(const ModelTouch& touch) {
   offloader_.Touch(address);
   if (driver->now_ns() - maintained_ns_ < kMaintainNs) return;
   maintained_ns_ = driver->now_ns();
-  if (offloader_.watching()) offloader_.BringBack(kMostBack);
+  if (offloader_.tracks_touches()) offloader_.BringBack(kMostBack);
 }
 
 // What is used latest goes first.

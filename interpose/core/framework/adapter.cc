@@ -103,7 +103,7 @@ const char* SwitchAgainstHook() {
 }
 
 // The observer comes in through Python's start-up hook, which `vramstow run` has put on PYTHONPATH.
-void TellWhyNotObserved() {
+void LogWhyNotObserved() {
   if (std::getenv(VRAMSTOW_PROGRAM_VARIABLE) == nullptr) return;
   if (Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") == nullptr) {
     Log("the trace has PyTorch's segments, not its tensors: they are observed through Python, and "
@@ -133,7 +133,7 @@ void LoadAdapter(const Options& options) {
     done = false;  // PyTorch may come later
     return;
   }
-  pooled ? LoadFor(folder) : TellWhyNotObserved();
+  pooled ? LoadFor(folder) : LogWhyNotObserved();
 }
 
 }  // namespace vramstow

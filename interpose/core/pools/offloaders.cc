@@ -60,7 +60,7 @@ bool Offloaders::CountSubmission() {
   const int count = count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     Offloader* offloader = offloaders_[i].load(std::memory_order_relaxed);
-    if (!offloader->watching()) continue;
+    if (!offloader->tracks_touches()) continue;
     offloader->Tick();
     watched = true;
   }

@@ -102,7 +102,7 @@ bool Offloading::Maintain() {
   bool watched = false;
   for (int i = 0; i < pools_.count(); ++i) {
     const Pools::Use use = pools_.At(i);
-    if (!use || use.offloader() == nullptr || !use.offloader()->watching()) continue;
+    if (!use || use.offloader() == nullptr || !use.offloader()->tracks_touches()) continue;
     const PoolCall call;
     use.offloader()->BringBack(kMostBack);
     LogBusy(*use.offloader());

@@ -76,8 +76,8 @@ uint64_t Offset(const Matrix& matrix, int64_t elements) {
 }
 
 // Says what would have been written, the results of a batch that lie `stride` elements apart.
-Outcome LeaveOut(const Matrix& result, const Product& product, int64_t batch, int64_t stride,
-                 KernelMemory* memory) {
+Outcome MarkUncomputed(const Matrix& result, const Product& product, int64_t batch, int64_t stride,
+                       KernelMemory* memory) {
   Matrix at = result;
   for (int64_t i = 0; i < batch && product.m > 0 && product.n > 0; ++i) {
     at.address = result.address + Offset(result, i * stride);
@@ -104,7 +104,7 @@ Outcome RunGemm(const KernelLaunch& launch, KernelMemory* memory, bool by_addres
   if (IsTooLarge(launch, product, batch)) {
     if (by_address) return Outcome::kTooLarge;
     product.c.address = Word(launch, 17);
-    return LeaveOut(product.c, product, batch, Signed(launch, 20), memory);
+    return MarkUncomputed(product.c, product, batch, Signed(launch, 20), memory);
   }
   const Element scalar = ElementOfCuda(Word(launch, 22));
   Outcome outcome = ReadScalar(launch, memory, 5, scalar, &product.alpha);
@@ -152,7 +152,7 @@ Outcome RunLtMatmul(const KernelLaunch& launch, KernelMemory* memory) {
   product.c.leading = Signed(launch, 28);
   if (IsTooLarge(launch, product, batch)) {
     product.d.address = Word(launch, 19);
-    return LeaveOut(product.d, product, batch, Signed(launch, 22), memory);
+    return MarkUncomputed(product.d, product, batch, Signed(launch, 22), memory);
   }
   const Element scalar = ElementOfCuda(notes & 0xFF);
   Outcome outcome = ReadScalar(launch, memory, 6, scalar, &product.alpha);
@@ -218,7 +218,7 @@ Outcome FindFirst(const KernelLaunch& launch, KernelMemory* memory, size_t word,
 Outcome StoreValue(KernelMemory* memory, uint64_t address, Element element, double value) {
   char* to = memory->At(address, BytesOf(element), true);
   if (to == nullptr) return Outcome::kIllegalAddress;
-  if (!memory->Begin()) return Outcome::kLeftOut;
+  if (!memory->Begin()) return Outcome::kUncomputed;
   StoreElements(element, &value, 1, to, 0);
   return Outcome::kDone;
 }
@@ -284,7 +284,7 @@ Outcome RunGemv(const KernelLaunch& launch, KernelMemory* memory) {
   }
   const char* bytes = memory->At(a.address, a.Bytes(rows, columns), false);
   if (outcome == Outcome::kDone && bytes == nullptr) outcome = Outcome::kIllegalAddress;
-  if (outcome == Outcome::kDone && !memory->Begin()) outcome = Outcome::kLeftOut;
+  if (outcome == Outcome::kDone && !memory->Begin()) outcome = Outcome::kUncomputed;
   if (outcome != Outcome::kDone) return outcome;
   const auto width = static_cast<int64_t>(BytesOf(a.element));
   for (int64_t i = 0; i < (transposed ? columns : rows); ++i) {

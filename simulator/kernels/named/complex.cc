@@ -31,7 +31,7 @@ class ComplexProduct : public Effect {
     if (out == nullptr || a == nullptr || (!fixed_ && b == nullptr)) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     // Behind the functor, which has no members but takes a place.
     Number factor = fixed_ ? launch.Get<Number>(1, sizeof(Number)) : Number();
     for (size_t at = 0; at < bytes; at += sizeof(Number)) {

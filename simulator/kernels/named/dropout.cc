@@ -43,7 +43,7 @@ class DropoutEffect : public Effect {
     char* kept = memory->At(mask.address, mask.Reach(), true);
     const char* from = memory->At(in.address, in.Reach() * width, false);
     if (to == nullptr || kept == nullptr || from == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     double probability = 0;
     LoadElements(kept_, (*launch.arguments)[4], 0, 1, &probability);
     for (uint64_t i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ class TriangleEffect : public Effect {
     char* to = memory->At(out.address, out.Reach() * width, true);
     const char* from = memory->At(in.address, in.Reach() * width, false);
     if (to == nullptr || from == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const uint64_t columns = out.sizes[out.dimensions - 1];
     const uint64_t rows = out.sizes[out.dimensions - 2];
     for (uint64_t i = 0; i < count; ++i) {

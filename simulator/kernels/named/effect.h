@@ -28,7 +28,7 @@ enum class Outcome {
   kAssertion,       // it would have stopped at an assertion of its own
   kNotUnderstood,   // the arguments are not as expected; nothing was written
   kTooLarge,        // it would have touched more than its limit; nothing was written
-  kLeftOut,         // KernelMemory::Begin said no, to all of it or to a part
+  kUncomputed,      // KernelMemory::Begin said no, to all of it or to a part
 };
 
 // What a kernel may touch.

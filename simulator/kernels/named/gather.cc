@@ -50,7 +50,7 @@ class CatEffect : public Effect {
     Outcome whole = Outcome::kDone;
     for (size_t i = 0; i < inputs; ++i) {
       const Outcome outcome = CopyInput(launch, i, dimension, memory);
-      if (outcome == Outcome::kLeftOut) {
+      if (outcome == Outcome::kUncomputed) {
         whole = outcome;
       } else if (outcome != Outcome::kDone) {
         return outcome;
@@ -112,7 +112,7 @@ class CatEffect : public Effect {
     const char* from = memory->At(launch.Get<uint64_t>(1, 8 * input), reach * bytes, false);
     char* to = memory->At(launch.Get<uint64_t>(0, 0) + offset * bytes, out.Reach() * bytes, true);
     if (from == nullptr || to == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     for (uint64_t i = 0; i < count; ++i) {
       memcpy(to + out.Offset(i) * bytes, from + (contiguous ? i : in.Offset(i)) * bytes, bytes);
     }
@@ -180,7 +180,7 @@ class SelectEffect : public Effect {
     if (index_bytes == nullptr || source == nullptr || target == nullptr) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     for (uint64_t i = 0; i < count; ++i) {
       const int64_t chosen = Index(index_bytes + indices.Offset(i) * index_);
       if (chosen < 0 || chosen >= choices) return Outcome::kAssertion;
@@ -251,7 +251,7 @@ class RowsEffect : public Effect {
     char* to = memory->At(launch.Get<uint64_t>(0, 0),
                           static_cast<uint64_t>((count - 1) * out_stride + bytes), true);
     if (indices == nullptr || from == nullptr || to == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     for (int64_t i = 0; i < count; ++i) {
       int64_t row = 0;
       LoadElements(index_ == 4 ? Element::kInt32 : Element::kInt64, indices + i * index_, 0, 1,

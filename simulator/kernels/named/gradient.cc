@@ -42,7 +42,7 @@ class NormPartsEffect : public Effect {
     char* to = memory->At(launch.Get<uint64_t>(2, 0) + place * width, chunks * width, true);
     PartOfLists lists(launch, layout_, part, element_);
     if (to == nullptr || !lists.Locate(memory, 0)) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
       double sum = 0;
       const uint64_t end = std::min(part.count, (chunk + 1) * kChunk);
@@ -124,7 +124,7 @@ class UnscaleEffect : public Effect {
       if (found == nullptr || factor_at == nullptr || !lists.Locate(memory, 1)) {
         return Outcome::kIllegalAddress;
       }
-      if (!memory->Begin()) return Outcome::kLeftOut;
+      if (!memory->Begin()) return Outcome::kUncomputed;
       double factor = 0;
       LoadElements(Element::kFloat, factor_at, 0, 1, &factor);
       for (uint64_t i = 0; i < lists.count(); ++i) {
@@ -154,7 +154,7 @@ class ScaleEffect : public Effect {
     if (scale_at == nullptr || steps_at == nullptr || found_at == nullptr) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     float scale = 0;
     float found = 0;
     int32_t steps = 0;
@@ -206,7 +206,7 @@ class EmbeddingEffect : public Effect {
     memory->At(table, reach, false);  // it adds to what is there
     char* to = memory->At(table, reach, true);
     if (to == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const auto padding = launch.Get<int32_t>(5, 0);
     std::vector<double> sum(static_cast<size_t>(columns));
     std::vector<double> more(sum.size());

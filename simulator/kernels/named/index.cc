@@ -47,7 +47,7 @@ class IndexEffect : public Effect {
     const char* from = Locate(launch.Get<uint64_t>(1, kSource), shape, operands[1], element_,
                               puts_ ? 0 : reach, false, memory);
     if (to == nullptr || from == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     return Move(shape, operands, chosen, indices, to, from);
   }
 

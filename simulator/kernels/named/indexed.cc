@@ -56,7 +56,7 @@ class LineEffect : public Effect {
     if (static_cast<uint64_t>(count) > launch.limits.bytes / bytes) return Outcome::kTooLarge;
     char* to = memory->At(launch.Get<uint64_t>(2, 0), count * bytes, true);
     if (to == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (line_.compute == Element::kFloat) {
       FillLine<float>(line_, launch, count, to);
     } else if (line_.compute == Element::kDouble) {

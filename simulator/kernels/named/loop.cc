@@ -131,7 +131,7 @@ Outcome RunLoop(const Operation& operation, const char* functor, const Shape& sh
     if (base == nullptr) return Outcome::kIllegalAddress;
     bases[i] = base + (operands[i].address - begin);
   }
-  if (!memory->Begin()) return Outcome::kLeftOut;
+  if (!memory->Begin()) return Outcome::kUncomputed;
   if (total == 2 && IsPlainCopy(operation, operands)) {
     const size_t bytes = BytesOf(operands[0].element);
     ForEachRun(shape, operands, 2, [&](const int64_t* offsets, uint64_t run) {

@@ -94,7 +94,7 @@ class LossForward : public LossEffect {
         (weighted && weights == nullptr)) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (!InRange(targets, terms)) return Outcome::kAssertion;
     double sum = 0;
     double weight_sum = 0;
@@ -136,7 +136,7 @@ class LossBackward : public LossEffect {
         (weighted && weights == nullptr)) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (!InRange(targets, terms)) return Outcome::kAssertion;
     const double scale = terms.mean ? Load(gradient) / Load(total) : Load(gradient);
     for (int64_t row = 0; row < terms.rows; ++row) {

@@ -153,7 +153,7 @@ Outcome Multiply(const Product& product, KernelMemory* memory) {
   }
   char* d_bytes = Find(memory, product.d, product.m, product.n, true);
   if (d_bytes == nullptr) return Outcome::kIllegalAddress;
-  if (!memory->Begin()) return Outcome::kLeftOut;
+  if (!memory->Begin()) return Outcome::kUncomputed;
   if (ComputeType(product.a.element) == Element::kFloat) {
     Multiplier<float>(product, a_bytes, b_bytes, c_bytes, bias, d_bytes).Run();
   } else {

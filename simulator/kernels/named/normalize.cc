@@ -150,7 +150,7 @@ class ForwardEffect : public NormalizationEffect {
         !Open(launch, memory, 7, elements, &out, true) || in.is_null() || out.is_null()) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     Numbers x(columns), w(columns), b(columns);
     weight.Load(0, &w, 1);
     bias.Load(0, &b);
@@ -187,7 +187,7 @@ class MomentsEffect : public NormalizationEffect {
         !OpenKept(launch, memory, 5, rows, &reciprocal, true) || in.is_null()) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     Numbers x(static_cast<size_t>(columns));
     for (int64_t row = 0; row < rows; ++row) {
       in.Load(row * columns, &x);
@@ -219,7 +219,7 @@ class ValuesEffect : public NormalizationEffect {
         !Open(launch, memory, 7, elements, &out, true) || in.is_null() || out.is_null()) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const auto count = static_cast<size_t>(columns);
     Numbers x(count), w(count), b(count);
     weight.Load(0, &w, 1);
@@ -257,7 +257,7 @@ class InputGradientEffect : public NormalizationEffect {
         !Open(launch, memory, 5, elements, &out, true) || in.is_null() || out.is_null()) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     Numbers g(columns), x(columns), w(columns);
     weight.Load(0, &w, 1);
     for (int64_t row = 0; row < rows; ++row) {
@@ -314,7 +314,7 @@ class WeightGradientEffect : public NormalizationEffect {
         !Open(launch, memory, 7, static_cast<uint64_t>(sums * columns), &bias, true)) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const auto count = static_cast<size_t>(columns);
     Numbers g(count), x(count);
     Numbers of_weight(static_cast<size_t>(sums * columns));

@@ -63,7 +63,7 @@ class AdamEffect : public Effect {
       return Outcome::kIllegalAddress;
     }
     LoadElements(Element::kFloat, step_at, 0, 1, &step);
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (infinite == 1) return Outcome::kDone;
     const auto beta1 = launch.Get<double>(4, 0);
     const auto beta2 = launch.Get<double>(5, 0);
@@ -139,7 +139,7 @@ class DescentEffect : public Effect {
         !lists.Locate(memory, scaled ? 7 : 5)) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (infinite == 1) return Outcome::kDone;
     const auto decay = launch.Get<double>(2, 0);
     const auto momentum = launch.Get<double>(3, 0);

@@ -74,7 +74,7 @@ class DistributionEffect : public Effect {
     const uint64_t begin = tensor.Begin(shape);
     char* base = memory->At(begin, tensor.End(shape) - begin, true);
     if (base == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     Fill(launch, seed, offset, shape, tensor, base + (tensor.address - begin));
     return Outcome::kDone;
   }

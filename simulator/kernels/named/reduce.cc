@@ -238,7 +238,7 @@ class ReductionEffect : public Effect {
       return Outcome::kTooLarge;
     }
     if (!Locate(launch, memory, &tensors)) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (ComputeType(reduction_.input) == Element::kInt64) {
       Reduce<int64_t>(launch, tensors);
     } else {

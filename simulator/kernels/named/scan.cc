@@ -42,7 +42,7 @@ class ScanEffect : public Effect {
     const char* in = memory->At(from, rows * count * width, false);
     char* out = memory->At(to, rows * count * width, true);
     if (in == nullptr || out == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     if (ComputeType(scan_.element) == Element::kInt64) {
       Run<uint64_t, int64_t>(in, out, lines);
     } else {

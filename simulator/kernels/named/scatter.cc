@@ -62,7 +62,7 @@ class ScatterEffect : public Effect {
     if (places.to == nullptr || places.indices == nullptr || places.from == nullptr) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     return Move(shape, operands, places, size, step * static_cast<int64_t>(form_.width));
   }
 

@@ -53,7 +53,7 @@ class SoftmaxEffect : public Effect {
           memory->At(launch.Get<uint64_t>(3 - gradient, 0), elements * BytesOf(softmax_.in), false);
     }
     if (out == nullptr || in == nullptr || result == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     std::vector<double> x(static_cast<size_t>(lines.count));
     std::vector<double> y(x.size());
     const auto bytes = static_cast<int64_t>(BytesOf(softmax_.out));

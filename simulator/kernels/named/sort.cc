@@ -71,7 +71,7 @@ class LineSortEffect : public Effect {
     char* key_bytes = memory->At(keys.address, key_reach, true);
     char* value_bytes = memory->At(values.address, value_reach, true);
     if (key_bytes == nullptr || value_bytes == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const bool descending = flag_ ? launch.Get<uint8_t>(6, 0) != 0 : descending_;
     for (uint64_t line = 0; line < lines; ++line) {
       const Line at = {key_bytes + keys.Offset(line) * width, key_step * width,
@@ -154,7 +154,7 @@ class TopEffect : public Effect {
     if (to == nullptr || place_bytes == nullptr || from == nullptr) {
       return Outcome::kIllegalAddress;
     }
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     const bool largest = launch.Get<uint8_t>(3, 0) != 0;
     for (uint64_t line = 0; line < lines; ++line) {
       const char* line_at = from + in.Offset(line) * width;
@@ -242,7 +242,7 @@ class RadixEffect : public Effect {
     }
     const char* from = memory->At(launch.Get<uint64_t>(keys_in, 0), total * width, false);
     if (to == nullptr || from == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     std::vector<uint64_t> digits(total);
     const uint64_t mask = end - bit >= 64 ? UINT64_MAX : (uint64_t{1} << (end - bit)) - 1;
     for (uint64_t i = 0; i < total; ++i) {
@@ -312,7 +312,7 @@ class CountingEffect : public Effect {
     if (total > launch.limits.bytes / 8) return Outcome::kTooLarge;
     char* to = memory->At(launch.Get<uint64_t>(0, 0), total * 8, true);
     if (to == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kLeftOut;
+    if (!memory->Begin()) return Outcome::kUncomputed;
     for (uint64_t i = 0; i < total; ++i) {
       const auto value = static_cast<int64_t>(i % period);
       memcpy(to + 8 * i, &value, 8);

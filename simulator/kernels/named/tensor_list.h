@@ -99,7 +99,7 @@ Outcome RunParts(const KernelLaunch& launch, const TensorListLayout& layout, siz
   Outcome whole = Outcome::kDone;
   for (const ListPart& part : parts) {
     const Outcome outcome = run(part);
-    if (outcome == Outcome::kLeftOut) {
+    if (outcome == Outcome::kUncomputed) {
       whole = outcome;
     } else if (outcome != Outcome::kDone) {
       return outcome;

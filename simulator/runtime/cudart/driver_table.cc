@@ -8,9 +8,9 @@ namespace vramstow::simulator::cudart {
 
 namespace {
 
-CUresult SayMissing(std::atomic<bool>* said, const char* name) {
+CUresult LogMissing(std::atomic<bool>* said, const char* name) {
   if (!said->exchange(true)) {
-    Say("the CUDA driver does not have ", name, ": what needs it fails as not supported.");
+    Log("the CUDA driver does not have ", name, ": what needs it fails as not supported.");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -23,7 +23,7 @@ DriverTable* Make(DefaultStream stream) {
   if (table->name == nullptr) {              \
     table->name = [](auto...) -> CUresult {  \
       static std::atomic<bool> said = false; \
-      return SayMissing(&said, "cu" #name);  \
+      return LogMissing(&said, "cu" #name);  \
     };                                       \
   }
 #define DRIVER_FUNCTION(name, version)                                                     \

@@ -8,7 +8,7 @@
 
 namespace vramstow::simulator::cudart {
 
-void Say(const char* before, const char* name, const char* after) {
+void Log(const char* before, const char* name, const char* after) {
   int saved_errno = errno;
   char line[512];
   int length = snprintf(line, sizeof(line), "vramstow: %s%s%s\n", before, name, after);

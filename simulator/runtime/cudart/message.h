@@ -6,7 +6,7 @@
 namespace vramstow::simulator::cudart {
 
 // Writes the three parts and a newline with one write(); up to 500 characters.
-void Say(const char* before, const char* name, const char* after);
+void Log(const char* before, const char* name, const char* after);
 
 }  // namespace vramstow::simulator::cudart
 

@@ -15,7 +15,7 @@ namespace {
 
 int Refuse(std::atomic<bool>* said, const char* name) {
   if (!said->exchange(true)) {
-    Say("the simulated CUDA runtime does not support ", name, ".");
+    Log("the simulated CUDA runtime does not support ", name, ".");
   }
   return RefuseCall();
 }

@@ -116,7 +116,7 @@ struct Heard {
   CUlogLevel level = CU_LOG_LEVEL_WARNING;
 };
 
-void CUDA_CB Hear(void* user, CUlogLevel level, char* message, size_t length) {
+void CUDA_CB OnMessage(void* user, CUlogLevel level, char* message, size_t length) {
   auto* heard = static_cast<Heard*>(user);
   ++heard->count;
   heard->last = std::string(message, length);
@@ -126,7 +126,7 @@ void CUDA_CB Hear(void* user, CUlogLevel level, char* message, size_t length) {
 TEST_F(LogTest, CallbacksHearOfErrorsUntilTheyAreUnregistered) {
   Heard heard;
   CUlogsCallbackHandle handle = nullptr;
-  ASSERT_OK(driver_.cuLogsRegisterCallback(Hear, &heard, &handle));
+  ASSERT_OK(driver_.cuLogsRegisterCallback(OnMessage, &heard, &handle));
   Fail();
   EXPECT_EQ(1, heard.count);
   EXPECT_EQ(CU_LOG_LEVEL_ERROR, heard.level);

@@ -113,8 +113,8 @@ std::vector<Cause> FindCauses(const Scene& scene) {
   return causes;
 }
 
-std::vector<Cause> TellOutOfMemory(const Detail& detail, const Passes& passes,
-                                   const CategoryFinder& categories, Facts* facts) {
+std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes,
+                                      const CategoryFinder& categories, Facts* facts) {
   std::vector<Cause> last;
   if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
   const size_t count = facts->out_of_memory.size();

@@ -22,8 +22,8 @@ std::vector<Cause> FindCauses(const Scene& scene);
 
 // Fills `demand`, `cause` and `would_fit` of the out-of-memory events, of the last ones if there
 // are many. Returns the causes of the last one.
-std::vector<Cause> TellOutOfMemory(const Detail& detail, const Passes& passes,
-                                   const CategoryFinder& categories, Facts* facts);
+std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes,
+                                      const CategoryFinder& categories, Facts* facts);
 
 }  // namespace vramstow
 

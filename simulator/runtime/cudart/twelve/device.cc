@@ -29,7 +29,7 @@ int Attribute(cudaDeviceAttr attribute, int device) {
 
 cudaError_t RefuseOnce(bool* said, const char* name) {
   if (!__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) {
-    vramstow::simulator::cudart::Say("the simulated CUDA runtime does not support ", name, ".");
+    vramstow::simulator::cudart::Log("the simulated CUDA runtime does not support ", name, ".");
   }
   return cudaErrorNotSupported;
 }

@@ -17,7 +17,7 @@ struct RefusalRecord {
 
 }  // namespace
 
-void SayOnStderr(const char* sentence) {
+void LogOnStderr(const char* sentence) {
   const int saved_errno = errno;
   char line[512];
   const int length = snprintf(line, sizeof(line), "vramstow simulator: %s\n", sentence);
@@ -34,7 +34,7 @@ extern "C" __attribute__((visibility("hidden"))) int VramstowRefuse(RefusalRecor
     char sentence[384];
     snprintf(sentence, sizeof(sentence), "%s is not part of the simulated %s; it returned %s.",
              record->name, kLibrary.name, kLibrary.refusal_name);
-    SayOnStderr(sentence);
+    LogOnStderr(sentence);
   }
   return kLibrary.refusal;
 }

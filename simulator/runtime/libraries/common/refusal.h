@@ -19,7 +19,7 @@ struct LibraryIdentity {
 extern const LibraryIdentity kLibrary;  // NOLINT(readability-identifier-naming): constant
 
 // Writes one line on stderr: a stand-in's only way to speak, for what it cannot do as asked.
-void SayOnStderr(const char* sentence);
+void LogOnStderr(const char* sentence);
 
 }  // namespace vramstow::simulator
 

@@ -52,7 +52,7 @@ void RunTransform(const EffectLaunch* launch) {
   if (geometry.Elements() * geometry.batch > MostValues()) {
     static bool said = false;
     if (!said) {
-      SayOnStderr("a cuFFT transform is larger than VRAMSTOW_CUFFT_VALUES; it is not computed.");
+      LogOnStderr("a cuFFT transform is larger than VRAMSTOW_CUFFT_VALUES; it is not computed.");
     }
     said = true;
     return;

@@ -50,7 +50,7 @@ CUptiResult RefuseKind(CUpti_ActivityKind kind) {
              "records of activity kind %d are not part of the simulated CUPTI; "
              "it returned CUPTI_ERROR_NOT_SUPPORTED.",
              static_cast<int>(kind));
-    SayOnStderr(sentence);
+    LogOnStderr(sentence);
   }
   return CUPTI_ERROR_NOT_SUPPORTED;
 }

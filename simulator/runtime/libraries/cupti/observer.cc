@@ -111,7 +111,7 @@ void LeaveDriver(const ProfiledCall& call, Thread* thread) {
   if (call.symbol != nullptr) thread->symbol = call.symbol;
   if (call.time_ns != 0 && RecordsWork()) TheClock().Pace(call.time_ns);
   AddDriverRecords(call, TheClock().Now());
-  TellResources(call);
+  EmitResources(call);
 }
 
 void Leave(ProfiledCall* call) {

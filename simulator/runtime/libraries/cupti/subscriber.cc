@@ -68,7 +68,7 @@ void CallSubscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void
            static_cast<const CUpti_CallbackData*>(data));
 }
 
-void TellResources(const ProfiledCall& call) {
+void EmitResources(const ProfiledCall& call) {
   CUpti_ResourceData data = {};
   data.context = call.made_context != nullptr ? call.made_context : call.context;
   if (call.made_context != nullptr &&

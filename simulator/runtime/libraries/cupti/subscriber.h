@@ -12,7 +12,7 @@ bool IsSubscribed(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 // Calls the subscriber, if it still has.
 void CallSubscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
 // The callbacks about contexts and streams, from a call of the driver that has succeeded.
-void TellResources(const ProfiledCall& call);
+void EmitResources(const ProfiledCall& call);
 
 }  // namespace vramstow::simulator
 

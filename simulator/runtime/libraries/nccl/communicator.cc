@@ -131,7 +131,7 @@ ncclResult_t Fail(ncclComm* comm, ncclResult_t result, const std::string& senten
       comm->problem = sentence;
       const std::string said = "NCCL, rank " + std::to_string(comm->rank) + " of " +
                                std::to_string(comm->ranks) + ": " + sentence;
-      if (!comm->given_up) SayOnStderr(said.c_str());
+      if (!comm->given_up) LogOnStderr(said.c_str());
     }
   }
   int expected = ncclSuccess;
