@@ -68,7 +68,7 @@ class Release:
 @dataclass
 class Outcome:
     cell: str
-    troubles: list[str]  # tests that failed or were skipped, with the first line of the reason
+    failures: list[str]  # tests that failed or were skipped, with the first line of the reason
 
 
 def say(text: str) -> None:
@@ -173,7 +173,7 @@ def cache_folder() -> Path:
 def outcome_of(report: Path) -> Outcome:
     """What pytest wrote into its XML report."""
     passed = failed = 0
-    troubles = []
+    failures = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         bad = next((one for one in case if one.tag in ("failure", "error")), None)
         skipped = case.find("skipped")
@@ -181,10 +181,10 @@ def outcome_of(report: Path) -> Outcome:
             said = bad if bad is not None else skipped
             reason = (said.get("message") or "").strip().partition("\n")[0][:200]
             word = "failed" if bad is not None else "skipped"
-            troubles.append(f"{case.get('name')} {word}: {reason}")
+            failures.append(f"{case.get('name')} {word}: {reason}")
         failed += bad is not None
         passed += bad is None and skipped is None
-    return Outcome(f"{passed} of {passed + failed}", troubles)
+    return Outcome(f"{passed} of {passed + failed}", failures)
 
 
 def run_suite(suite: Suite, environment: Environment, build: Path, *, short: bool) -> Outcome:
@@ -244,35 +244,35 @@ class Page:
         if not begin or not end:
             raise ValueError(f"{PAGE.relative_to(ROOT)} has no lines {BEGIN} and {END}")
         self._rows: dict[tuple[str, str], dict[str, str]] = {}
-        self._troubles: dict[tuple[str, str], list[str]] = {}
+        self._failures: dict[tuple[str, str], list[str]] = {}
         for line in made.splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]
             if line.startswith("| 2.") and len(cells) == len(HEADINGS):
                 self._rows[cells[0], cells[1]] = dict(zip(HEADINGS, cells, strict=True))
-            trouble = re.match(r"- (\S+) on Python (\S+), (.*)", line)
-            if trouble:
-                self._troubles.setdefault((trouble[1], trouble[2]), []).append(trouble[3])
+            failure = re.match(r"- (\S+) on Python (\S+), (.*)", line)
+            if failure:
+                self._failures.setdefault((failure[1], failure[2]), []).append(failure[3])
 
     def put(self, release: Release, outcomes: dict[str, Outcome], date: str) -> None:
         key = release.version, release.python
         row = dict.fromkeys(HEADINGS, NOT_RUN) | self._rows.get(key, {})
         row |= {"PyTorch": release.version, "Python": release.python, "date": date}
-        told = self._troubles.get(key, [])
+        told = self._failures.get(key, [])
         for column, outcome in outcomes.items():
             row[column] = outcome.cell
             told = [text for text in told if not text.startswith(f"{column}: ")]
-            told += [f"{column}: {text}" for text in outcome.troubles]
+            told += [f"{column}: {text}" for text in outcome.failures]
         self._rows[key] = row
-        self._troubles[key] = told
+        self._failures[key] = told
 
     def text(self) -> str:
         lines = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
         order = sorted(self._rows, key=lambda key: (numbers(key[0]), numbers(key[1])))
         lines += [f"| {' | '.join(self._rows[key].values())} |" for key in order]
         told = [
-            f"- {version} on Python {python}, {trouble}"
+            f"- {version} on Python {python}, {failure}"
             for version, python in order
-            for trouble in self._troubles.get((version, python), [])
+            for failure in self._failures.get((version, python), [])
         ]
         lines += ["", "What did not pass:" if told else "All that ran passed.", "", *told]
         made = "\n".join(lines).rstrip()
@@ -309,7 +309,7 @@ def main() -> int:
         page = Page(PAGE.read_text())
         page.put(release, outcomes, datetime.date.today().isoformat())
         PAGE.write_text(page.text())
-        if any("failed: " in text for one in outcomes.values() for text in one.troubles):
+        if any("failed: " in text for one in outcomes.values() for text in one.failures):
             failed.append(release.name)
     if failed:
         say(f"not all passed: {', '.join(failed)}; {PAGE.relative_to(ROOT)} says what.")

@@ -46,14 +46,14 @@ def test_a_cxx_program_trains_with_its_tensors_in_the_pool(
     native = rehearse(train, "5", env={"VRAMSTOW_POOL": "off"})
     (line,) = [line for line in native.err.splitlines() if "not its tensors" in line]
     assert "observed through Python, and this program has none" in line
-    for left in [*native.traces, *native.ledgers]:
+    for left in [*native.traces, *native.call_logs]:
         left.unlink()
     job = rehearse(train, "5", env=settings)
     assert job.status == 0, job.err[-4000:]
     assert "not its tensors" not in job.err, job.err[-2000:]
     assert job.out == native.out
     assert len(job.out.splitlines()) == 5
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     (trace,) = job.traces
     events = tensor_events(trace)
     made = [row for row in events if row["kind"] == "allocate"]
@@ -75,7 +75,7 @@ def test_without_a_compiler_it_runs_at_segment_level(
     assert job.status == 0, job.err[-4000:]
     lines = [line for line in job.err.splitlines() if "not its tensors" in line]
     assert len(lines) == 1 and "no C++ compiler" in lines[0], job.err
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
 
 
 def preloaded_by_hand(train: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -122,7 +122,7 @@ def test_a_program_that_a_script_starts_gets_the_adapter_that_was_built_before(
     before = rehearse(*script, env=settings)
     assert before.status == 0, before.err[-4000:]
     assert "vramstow adapter build --torch" in before.err
-    for left in [*before.traces, *before.ledgers]:
+    for left in [*before.traces, *before.call_logs]:
         left.unlink()
     folder = Path(torch.__file__).resolve().parent
     subprocess.run(

@@ -68,8 +68,8 @@ def test_a_job_makes_the_same_requests(
         ran = rehearse(*command, env=env, card=f"h200,count={cards}{options}")
         assert ran.status == 0, ran.err[-4000:]
         assert "not its tensors" not in ran.err, ran.err[-2000:]
-        ran.assert_trace_equals_ledger()
-        for left in (*ran.traces, *ran.ledgers):
+        ran.assert_trace_equals_call_log()
+        for left in (*ran.traces, *ran.call_logs):
             left.unlink()
         return [(action, size) for action, size in json.loads(target.read_text())]
 

@@ -70,7 +70,7 @@ def test_without_the_pool_the_switch_that_keeps_the_observer_away_is_named(
     assert job.status == 0, job.err[-4000:]
     lines = [line for line in job.err.splitlines() if "not its tensors" in line]
     assert len(lines) == 1 and f"started with {flag} " in lines[0], job.err
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
 
 
 def test_in_a_virtual_environment(

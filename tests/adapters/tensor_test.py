@@ -36,7 +36,7 @@ def assert_served(job: Rehearsal) -> None:
     assert job.status == 0, job.err[-4000:]
     assert "not its tensors" not in job.err, job.err[-2000:]
     assert "report this" not in job.err, job.err[-2000:]
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     assert comes_from_adapter(job)
 
 
@@ -138,7 +138,7 @@ def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
     return steps
 
 
-def test_every_number_agrees_with_every_other_the_ledger_and_the_trace_at_every_step(
+def test_every_number_agrees_with_every_other_the_call_log_and_the_trace_at_every_step(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
     package = {"PYTHONPATH": str(Path(__file__).resolve().parents[2] / "python")}

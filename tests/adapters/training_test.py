@@ -41,7 +41,7 @@ def run_both(
             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / f"inductor-{name}"),
             "TRITON_CACHE_DIR": str(tmp_path / f"triton-{name}"),
         }
-        for left in [*tmp_path.glob("*.stow"), *tmp_path.glob("ledger-*.csv")]:
+        for left in [*tmp_path.glob("*.stow"), *tmp_path.glob("call-log-*.csv")]:
             left.unlink()
         job = rehearse(
             *(*command, OWN / "watched.py", target, OWN / "training.py", *arguments),

@@ -111,8 +111,8 @@ print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum(
 
 def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
     """Every call of a rehearsal about memory of the card, but for when it was made."""
-    (ledger,) = [path for path in job.ledgers if path.stat().st_size > 200]
-    with ledger.open() as file:
+    (call_log,) = [path for path in job.call_logs if path.stat().st_size > 200]
+    with call_log.open() as file:
         return [
             (row["call"], row["bytes"], row["result"], row["device"])
             for row in csv.DictReader(file)

@@ -1,7 +1,7 @@
 """A training loop of one kind; says after each iteration how many calls the driver has had.
 
-Usage: steady_loop.py KIND ITERATIONS, under `vramstow run --simulate=…,ledger=…`. The calls are the
-lines of the ledger named by VRAMSTOW_TEST_LEDGER.
+Usage: steady_loop.py KIND ITERATIONS, under `vramstow run --simulate=…,call-log=…`. The calls are
+the lines of the call log named by VRAMSTOW_TEST_CALL_LOG.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def attention() -> tuple[nn.Module, Callable[[], Batch]]:
 
 
 def calls() -> int:
-    return Path(os.environ["VRAMSTOW_TEST_LEDGER"]).read_bytes().count(b"\n")
+    return Path(os.environ["VRAMSTOW_TEST_CALL_LOG"]).read_bytes().count(b"\n")
 
 
 def main() -> None:

@@ -18,24 +18,24 @@ pytest.importorskip("torch")
 
 
 def calls_in_iterations(kind: str, level: str, folder: Path) -> list[int]:
-    """Lines of the simulator's ledger in each iteration: allocations, chunks and mappings."""
-    ledger = folder / "ledger.csv"
+    """Lines of the simulator's call log in each iteration: allocations, chunks and mappings."""
+    call_log = folder / "call-log.csv"
     result = subprocess.run(
         [
             *(BUILD / "bin/vramstow", "run", "--no-trace", "--pool=on", f"--level={level}"),
-            *(f"--simulate=h200,effects=off,ledger={ledger}", "--"),
+            *(f"--simulate=h200,emulation=off,call-log={call_log}", "--"),
             *(sys.executable, LOOP, kind, str(ITERATIONS)),
         ],
         check=False,
         capture_output=True,
         text=True,
         timeout=250,
-        env={**os.environ, "VRAMSTOW_TEST_LEDGER": str(ledger)},
+        env={**os.environ, "VRAMSTOW_TEST_CALL_LOG": str(call_log)},
     )
     assert result.returncode == 0, result.stderr[-2000:]
     counts = [int(line.split()[2]) for line in result.stdout.splitlines() if "step" in line]
     assert len(counts) == ITERATIONS, result.stdout
-    assert counts[0] > 0, "the ledger is empty: nothing was counted"
+    assert counts[0] > 0, "the call log is empty: nothing was counted"
     return [after - before for before, after in zip([0, *counts], counts, strict=False)]
 
 

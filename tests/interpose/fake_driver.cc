@@ -2,7 +2,7 @@
 // numbers as memory, and writes down every call that reaches it. What the interposer passes on can
 // thus be compared with what the program asked for.
 //
-// FAKE_LEDGER names the file for the calls: one line "symbol result address bytes" each.
+// FAKE_CALL_LOG names the file for the calls: one line "symbol result address bytes" each.
 // FAKE_RESULT makes every hooked call fail with that number. FAKE_PRIVATE=1: cuGetProcAddress gives
 // an address for cuMemAlloc that the library does not export.
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ struct Tag {};
 
 void Log(const char* symbol, int result, unsigned long long address, unsigned long long bytes) {
   static const int file = [] {
-    const char* path = std::getenv("FAKE_LEDGER");
+    const char* path = std::getenv("FAKE_CALL_LOG");
     return path == nullptr ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   }();
   if (file < 0) return;

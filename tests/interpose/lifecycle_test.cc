@@ -53,7 +53,7 @@ TEST_F(Lifecycle, TheFirstMemoryMakesTheFileAndFailingCallsDoNot) {
   // 3 is CUDA_ERROR_NOT_INITIALIZED.
   Outcome outcome = Run({"host", "without-init"}, {{"FAKE_RESULT", "3"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_EQ(Ledger().size(), 2u);
+  EXPECT_EQ(CallLog().size(), 2u);
   EXPECT_THAT(Files(), IsEmpty());
   outcome = Run({"host", "without-init"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
@@ -112,7 +112,7 @@ TEST_F(Lifecycle, EveryFieldOfEveryKindIsRecorded) {
                   "unreserve address_range -1 2097152", "allocate array 1 1024", "free array -1 0",
                   "context_destroy none 1 0", "device_reset none 1 0", "allocate device 1 600"));
   // Asking for the current device without a context is an error; it must not be provoked.
-  for (const LedgerLine& line : Ledger()) EXPECT_NE(line.symbol, "cuCtxGetDevice-without-context");
+  for (const LoggedCall& line : CallLog()) EXPECT_NE(line.symbol, "cuCtxGetDevice-without-context");
 }
 
 TEST_F(Lifecycle, RefusalsAreRecordedAndPassedOn) {
@@ -161,7 +161,7 @@ TEST_F(Lifecycle, TheDriversUseOfItsOwnFunctionsIsNotTheProgrammes) {
   EXPECT_EQ(events[0].requested, 1000u);
   // And yet the driver called it.
   std::vector<std::string> symbols;
-  for (const LedgerLine& line : Ledger()) symbols.push_back(line.symbol);
+  for (const LoggedCall& line : CallLog()) symbols.push_back(line.symbol);
   EXPECT_THAT(symbols, ElementsAre("cuInit", "cuMemAlloc_v2", "cuMemAllocPitch_v2"));
 }
 
@@ -267,7 +267,7 @@ TEST_F(Lifecycle, FreesInExitHandlersAndDestructorsAreRecorded) {
   // dynamic linker's choice, and either way it reaches the driver.
   EXPECT_GE(OfKind(trace, EventKind::kFree).size(), 2u);
   int frees = 0;
-  for (const LedgerLine& line : Ledger()) frees += line.symbol == "cuMemFree_v2" ? 1 : 0;
+  for (const LoggedCall& line : CallLog()) frees += line.symbol == "cuMemFree_v2" ? 1 : 0;
   EXPECT_EQ(frees, 3);
   EXPECT_TRUE(trace.closed);
 }
@@ -276,7 +276,7 @@ TEST_F(Lifecycle, WithoutATraceTheCallsStillGoThrough) {
   const Outcome outcome = Run({"host", "dlsym"}, {{"VRAMSTOW_TRACE", "0"}});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(Files(), IsEmpty());
-  EXPECT_EQ(Ledger().size(), 3u);
+  EXPECT_EQ(CallLog().size(), 3u);
 }
 
 TEST_F(Lifecycle, AWrongSettingIsSaidOnceAndVramstowStaysOut) {
@@ -311,7 +311,7 @@ TEST_F(Lifecycle, ACoreOfAnotherVersionIsNotUsed) {
   const Outcome outcome = Run({"host", "dlsym"}, {}, folder() + "/libvramstow.so");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_THAT(outcome.error, HasSubstr("not of this version"));
-  EXPECT_EQ(Ledger().size(), 3u);
+  EXPECT_EQ(CallLog().size(), 3u);
 }
 
 TEST_F(Lifecycle, ThePreloadMayBeNamedByARelativePath) {

@@ -244,12 +244,12 @@ TEST_F(PoolBehindCuMemAlloc, HitsAndFreesMakeNoSystemCallAndUseNoHeap) {
 
 TEST_F(PoolBehindCuMemAlloc, ARepeatingLoopCallsForNoMemoryAfterItsThirdIteration) {
   const auto lines = [this](const char* scenario, const char* waits) {
-    const std::string ledger = folder() + "/" + scenario;
+    const std::string call_log = folder() + "/" + scenario;
     const Outcome outcome = RunPool({"pool_host", scenario}, "on",
-                                    {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,ledger=" + ledger},
+                                    {{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,call-log=" + call_log},
                                      {"VRAMSTOW_FREE_WAITS", waits}});
     EXPECT_EQ(outcome.status, 0) << outcome.error;
-    std::ifstream file(ledger);
+    std::ifstream file(call_log);
     return std::count(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>(), '\n');
   };
   for (const char* waits : {"never", "always"}) {

@@ -103,7 +103,7 @@ Outcome Interposed::Run(const std::vector<std::string>& command,
   std::map<std::string, std::string> variables = {
       {"LD_PRELOAD", preload},
       {"LD_LIBRARY_PATH", kDriverFolder + ":" + kPrograms},
-      {"FAKE_LEDGER", folder_ + "/ledger"},
+      {"FAKE_CALL_LOG", folder_ + "/call-log"},
       {"ASAN_OPTIONS", kAsanOptions},
   };
   for (const auto& [name, value] : environment) variables[name] = value;
@@ -125,7 +125,7 @@ Outcome Interposed::Run(const std::vector<std::string>& command,
 std::vector<std::string> Interposed::Files() const {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(folder_)) {
-    if (entry.path().filename() != "ledger") files.push_back(entry.path().filename());
+    if (entry.path().filename() != "call-log") files.push_back(entry.path().filename());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -145,12 +145,12 @@ ReadTrace Interposed::OnlyTrace() const {
   return traces.size() == 1 ? traces[0] : ReadTrace{};
 }
 
-std::vector<LedgerLine> Interposed::Ledger() const {
-  std::vector<LedgerLine> lines;
-  std::ifstream file(folder_ + "/ledger");
+std::vector<LoggedCall> Interposed::CallLog() const {
+  std::vector<LoggedCall> lines;
+  std::ifstream file(folder_ + "/call-log");
   for (std::string text; std::getline(file, text);) {
     std::istringstream words(text);
-    LedgerLine line;
+    LoggedCall line;
     words >> line.symbol >> line.result >> std::hex >> line.address >> std::dec >> line.bytes;
     lines.push_back(line);
   }

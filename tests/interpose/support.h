@@ -41,7 +41,7 @@ struct ReadTrace {
   bool closed = false;
 };
 
-struct LedgerLine {
+struct LoggedCall {
   std::string symbol;
   int result = 0;
   uint64_t address = 0;
@@ -74,10 +74,10 @@ class Interposed : public testing::Test {
   ReadTrace OnlyTrace() const;
 
   // What reached the fake driver.
-  std::vector<LedgerLine> Ledger() const;
+  std::vector<LoggedCall> CallLog() const;
 
   const std::string& folder() const { return folder_; }
-  // The files in the folder, but for the ledger.
+  // The files in the folder, but for the call log.
   std::vector<std::string> Files() const;
 
  private:

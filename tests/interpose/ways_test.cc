@@ -27,9 +27,9 @@ TEST_F(Ways, DlsymOnTheDriverIsSeen) {
   EXPECT_EQ(trace.events[0].library_file, "host");
   EXPECT_EQ(trace.events[1].kind, EventKind::kFree);
   EXPECT_EQ(trace.events[1].address, trace.events[0].address);
-  const std::vector<LedgerLine> ledger = Ledger();
-  ASSERT_EQ(ledger.size(), 3u);
-  EXPECT_EQ(ledger[1].address, trace.events[0].address);
+  const std::vector<LoggedCall> call_log = CallLog();
+  ASSERT_EQ(call_log.size(), 3u);
+  EXPECT_EQ(call_log[1].address, trace.events[0].address);
   EXPECT_TRUE(trace.closed);
 }
 
@@ -71,7 +71,7 @@ TEST_F(Ways, VersionAndKindOfStreamChooseTheRightAbi) {
   const Outcome outcome = Run({"host", "versions"});
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   std::vector<std::string> symbols;
-  for (const LedgerLine& line : Ledger()) {
+  for (const LoggedCall& line : CallLog()) {
     if (line.symbol != "cuGetProcAddress_v2") symbols.push_back(line.symbol);
   }
   EXPECT_THAT(symbols, ElementsAre("cuInit", "cuMemAllocAsync", "cuMemAllocAsync",

@@ -109,4 +109,4 @@ def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call
     job = rehearse(python, PROGRAMS / "plain_block.py", card=card, env=EXPLICIT)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
     assert "cannot map memory of the host (error 801;" in job.err
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()

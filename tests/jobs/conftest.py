@@ -1,4 +1,4 @@
-"""What the job tests share: the built program, and rehearsals with their traces and ledgers."""
+"""What the job tests share: the built program, and rehearsals with their traces and call logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger import differences, read_ledger, read_trace
+from call_log import differences, read_call_log, read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
@@ -30,7 +30,7 @@ class Rehearsal:
     out: str
     err: str
     traces: list[Path]
-    ledgers: list[Path]
+    call_logs: list[Path]
 
     def analysis(self) -> dict[str, Any]:
         listing = subprocess.run(
@@ -62,7 +62,7 @@ class Rehearsal:
         assert self.status == 0, self.err[-4000:]
         seen = [line for line in self.out.splitlines() if line.startswith("step ")]
         assert len(seen) == steps, self.out[-2000:]
-        compared = self.assert_trace_equals_ledger()
+        compared = self.assert_trace_equals_call_log()
         analysis = self.analysis()
         assert self.calls_of_the_driver(analysis) <= compared
         assert analysis["peak"]["allocated_bytes"] > 0
@@ -77,18 +77,18 @@ class Rehearsal:
             if row["call"] != "tensor"
         )
 
-    def assert_trace_equals_ledger(self) -> int:
-        """Holds every process's trace against its ledger; returns the number of steps compared."""
-        by_process = {path.stem.rpartition("-")[2]: path for path in self.ledgers}
+    def assert_trace_equals_call_log(self) -> int:
+        """Holds every process's trace against its call log; returns the count of steps."""
+        by_process = {path.stem.rpartition("-")[2]: path for path in self.call_logs}
         compared = 0
         for trace in self.traces:
-            witnessed = read_ledger(by_process.pop(trace.stem.rpartition("-")[2]))
+            witnessed = read_call_log(by_process.pop(trace.stem.rpartition("-")[2]))
             found = differences(witnessed, read_trace(VRAMSTOW, trace))
             assert not found, f"{trace.name}: {len(found)} differ:\n" + "\n".join(found[:20])
             compared += len(witnessed)
-        untraced = [path.name for path in by_process.values() if read_ledger(path)]
-        assert not untraced, f"processes with a ledger and no trace: {untraced}"
-        assert compared, "the ledgers are empty: nothing was compared"
+        untraced = [path.name for path in by_process.values() if read_call_log(path)]
+        assert not untraced, f"processes with a call log and no trace: {untraced}"
+        assert compared, "the call logs are empty: nothing was compared"
         return compared
 
 
@@ -100,7 +100,7 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
         env: dict[str, str] | None = None,
         timeout: int = 300,
     ) -> Rehearsal:
-        simulate = f"--simulate={card},ledger={tmp_path}/ledger-%p.csv"
+        simulate = f"--simulate={card},call-log={tmp_path}/call-log-%p.csv"
 
         result = subprocess.run(
             [VRAMSTOW, "run", simulate, "--trace-dir", tmp_path, "--", *command],
@@ -111,8 +111,8 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
             env=os.environ | (env or {}),
         )
         traces = sorted(tmp_path.glob("*.stow"))
-        ledgers = sorted(tmp_path.glob("ledger-*.csv"))
-        return Rehearsal(result.returncode, result.stdout, result.stderr, traces, ledgers)
+        call_logs = sorted(tmp_path.glob("call-log-*.csv"))
+        return Rehearsal(result.returncode, result.stdout, result.stderr, traces, call_logs)
 
     return run
 

@@ -37,7 +37,7 @@ def test_a_program_by_nvcc_over_the_shared_runtime(
     job = rehearse(program)
     assert job.status == 0, job.err
     assert job.out == "done\n"
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     analysis = job.analysis()
     assert analysis["counts"]["out_of_memory"] == 1
     kinds = analysis["by_kind"]
@@ -57,7 +57,7 @@ def test_a_driver_program_that_gets_everything_through_dlsym(
     subprocess.run(["gcc", "-O1", "-pthread", source, "-o", program, "-ldl"], check=True)
     job = rehearse(program, threads, "500")
     assert job.status == 0, job.err
-    compared = job.assert_trace_equals_ledger()
+    compared = job.assert_trace_equals_call_log()
     blocks = 2 * 500 * int(threads)
     assert compared == blocks if pool == "off" else compared < blocks
     counts = job.analysis()["counts"]

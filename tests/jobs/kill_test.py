@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from call_log import Step, read_call_log, read_trace
 from conftest import VRAMSTOW
-from ledger import Step, read_ledger, read_trace
 
 PROGRAMS = Path(__file__).parent / "programs"
 KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 100
@@ -20,7 +20,7 @@ KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 100
 
 def kill_after(program: Path, folder: Path, seconds: float, pool: str) -> tuple[list[Step], Path]:
     """Runs the program, kills it, and returns the calls that it had acknowledged, and its trace."""
-    simulate = f"--simulate=h200,ledger={folder}/ledger.csv"
+    simulate = f"--simulate=h200,call-log={folder}/call-log.csv"
     command = [
         VRAMSTOW,
         "run",
@@ -72,10 +72,10 @@ def check_acknowledged(acknowledged: list[Step], trace: list[Step]) -> None:
     assert not lost, f"acknowledged, but not in the trace: {lost}"
 
 
-def check_witnessed(trace: list[Step], ledger: list[Step]) -> None:
-    """Trace and ledger differ by calls under way at most."""
+def check_witnessed(trace: list[Step], call_log: list[Step]) -> None:
+    """Trace and call log differ by calls under way at most."""
     traced = by_address(trace)
-    witnessed = by_address(ledger)
+    witnessed = by_address(call_log)
     under_way = 0
     for address in traced.keys() | witnessed.keys():
         one, other = traced.get(address, []), witnessed.get(address, [])
@@ -98,7 +98,7 @@ def test_no_committed_event_is_lost_by_sigkill(tmp_path: Path, pool: str, kills:
         acknowledged, trace = kill_after(program, folder, moments.random() * 0.1, pool)
         steps = read_trace(VRAMSTOW, trace, pooled=True)
         check_acknowledged(acknowledged, steps)
-        check_witnessed(read_trace(VRAMSTOW, trace), read_ledger(folder / "ledger.csv"))
+        check_witnessed(read_trace(VRAMSTOW, trace), read_call_log(folder / "call-log.csv"))
         events += len(steps)
         for file in folder.iterdir():
             file.unlink()

@@ -95,13 +95,13 @@ def test_what_training_needs_sleeps_while_something_else_needs_the_card(
     for sleep in ("pause", "offload"):
         for left in [
             *awake.traces[0].parent.glob("*.stow"),
-            *awake.ledgers[0].parent.glob("*.csv"),
+            *awake.call_logs[0].parent.glob("*.csv"),
         ]:
             left.unlink()
         tight = f"h200,memory=400MiB,{ALL_COMPUTED}"
         asleep = rehearse(python, program, f"--sleep={sleep}", card=tight, env=SLEEPING)
         assert asleep.status == 0, asleep.err[-4000:]
-        asleep.assert_trace_equals_ledger()
+        asleep.assert_trace_equals_call_log()
         assert asleep.out == awake.out
         offload = asleep.analysis()["offload"]
         assert offload["out_bytes"] == offload["returned_bytes"] > 350 << 20

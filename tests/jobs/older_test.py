@@ -54,7 +54,7 @@ def test_a_program_for_cuda_12(rehearse: Rehearse, cuda12_headers: Path, tmp_pat
     job = rehearse(program)
     assert job.status == 0, job.err
     assert job.out == "done\n"
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
 
 
 def test_every_name_that_the_older_wheel_wants_is_exported(older_python: str) -> None:
@@ -72,7 +72,7 @@ def test_an_older_wheel_runs_the_examples(
 ) -> None:
     job = rehearse(older_python, EXAMPLES / f"{example}.py")
     assert job.status == 0, job.err[-4000:]
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     assert job.analysis()["peak"]["allocated_bytes"] > 0
 
 
@@ -83,4 +83,4 @@ def test_an_older_wheel_trains_with_two_ranks(rehearse: Rehearse, older_python: 
     )
     assert job.status == 0, job.err[-4000:]
     assert sorted(job.out.split("\n"))[-2:] == ["rank 0: done", "rank 1: done"]
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()

@@ -26,7 +26,7 @@ def test_the_profiler_sees_kernels_copies_and_memory(
     job = rehearse(python, PROGRAMS / "profiled.py", tmp_path, card="h200,kernel-time=10us")
     assert job.status == 0, job.err[-4000:]
     assert job.out.endswith("done\n")
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
 
 
 def test_memory_is_merged_into_the_profile_under_its_operators(
@@ -110,7 +110,7 @@ def rehearse_with_cupti(rehearse: Rehearse, python: str, *how: str) -> Rehearsal
     job = rehearse(python, program, *how, card="h200,kernel-time=10us", env={"VRAMSTOW_CUPTI": "1"})
     assert job.status == 0, job.err[-4000:]
     assert job.out.endswith("done\n")
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     return job
 
 
@@ -166,4 +166,4 @@ def test_mathematics_is_right_or_refused(rehearse: Rehearse, python: str) -> Non
     refusals = [line for line in job.err.splitlines() if "is not part of the simulated" in line]
     assert refusals, "what is not simulated is named"
     assert len(refusals) == len(set(refusals)), "once"
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()

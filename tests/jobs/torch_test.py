@@ -1,5 +1,5 @@
 """Unmodified PyTorch training jobs, rehearsed, with the pool and without: they work, and the trace
-equals the ledger."""
+equals the call log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("pool")
 def assert_well(job: Rehearsal, steps: int) -> None:
     assert job.status == 0, job.err[-4000:]
     assert len([line for line in job.out.splitlines() if line.startswith("step ")]) == steps
-    compared = job.assert_trace_equals_ledger()
+    compared = job.assert_trace_equals_call_log()
     analysis = job.analysis()
     assert analysis["counts"]["frees"] + analysis["counts"]["allocations"] > 0
     if os.environ["VRAMSTOW_POOL"] == "off":
@@ -63,7 +63,7 @@ def test_a_conv_net_through_cudnn(rehearse: Rehearse, python: str) -> None:
 def test_the_other_examples(rehearse: Rehearse, python: str, example: str) -> None:
     job = rehearse(python, EXAMPLES / f"{example}.py")
     assert job.status == 0, job.err[-4000:]
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     assert job.analysis()["peak"]["allocated_bytes"] > 0
 
 
@@ -74,7 +74,7 @@ def test_out_of_memory_is_torchs_own_error_and_the_job_recovers(
     assert job.status == 0, job.err[-4000:]
     assert "OutOfMemoryError" in job.out
     assert "recovered" in job.out
-    job.assert_trace_equals_ledger()
+    job.assert_trace_equals_call_log()
     analysis = job.analysis()
     assert analysis["counts"]["out_of_memory"] > 0
     assert analysis["peak"]["allocated_bytes"] <= 512 * 2**20

@@ -55,7 +55,7 @@ def test_what_failed_and_what_was_skipped_is_told(script: ModuleType, tmp_path: 
     report.write_text(REPORT)
     outcome = script.outcome_of(report)
     assert outcome.cell == "1 of 3"
-    assert outcome.troubles == [
+    assert outcome.failures == [
         "test_b failed: assert 1 == 2",
         "test_c failed: broken",
         "test_d skipped: no card",

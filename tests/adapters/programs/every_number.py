@@ -1,7 +1,7 @@
 """Every number that PyTorch tells of its memory, held against the others at every step.
 
-Also against the simulator's ledger. Each step ends with an iteration's mark, by which the trace can
-be held against it afterwards. Prints JSON: the keys, and what was told at each step.
+Also against the simulator's call log. Each step ends with an iteration's mark, by which the trace
+can be held against it afterwards. Prints JSON: the keys, and what was told at each step.
 """
 
 import csv
@@ -15,11 +15,11 @@ import vramstow
 TOLD = ("allocated_bytes", "requested_bytes", "active_bytes", "allocation", "reserved_bytes")
 
 
-class Ledger:
+class CallLog:
     """What the simulated driver has given by now, by its own account."""
 
     def __init__(self) -> None:
-        _, _, path = os.environ["VRAMSTOW_SIMULATE"].partition("ledger=")
+        _, _, path = os.environ["VRAMSTOW_SIMULATE"].partition("call-log=")
         self.path = path.replace("%p", str(os.getpid()))
         self.lines = 0
         self.live: dict[str, int] = {}
@@ -40,12 +40,12 @@ class Ledger:
         self.lines = len(rows)
 
 
-def check(step: int, ledger: Ledger) -> dict[str, int]:
+def check(step: int, call_log: CallLog) -> dict[str, int]:
     stats = torch.cuda.memory_stats()
-    ledger.read()
-    assert stats["reserved_bytes.all.current"] == sum(ledger.live.values()), step
-    assert stats["num_device_alloc"] == ledger.given, step
-    assert stats["num_device_free"] == ledger.taken, step
+    call_log.read()
+    assert stats["reserved_bytes.all.current"] == sum(call_log.live.values()), step
+    assert stats["num_device_alloc"] == call_log.given, step
+    assert stats["num_device_free"] == call_log.taken, step
     seen: dict[str, int] = {}
 
     def add(key: str, amount: int) -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     choose = random.Random(1)
     side = torch.cuda.Stream()
     kept: list[torch.Tensor] = []
-    ledger = Ledger()
+    call_log = CallLog()
     steps = []
     for step in range(300):
         if len(kept) < 20 or choose.random() < 0.5:
@@ -91,7 +91,7 @@ def main() -> None:
         if step % 60 == 59:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
-        steps.append(check(step, ledger))
+        steps.append(check(step, call_log))
     summary = torch.cuda.memory_summary()
     assert "Allocated memory" in summary
     free, total = torch.cuda.mem_get_info()

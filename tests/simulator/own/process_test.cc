@@ -1,4 +1,5 @@
-// What a process may do to the simulated driver: fork, exit, wrong SPECs, faults, ledgers, limits.
+// What a process may do to the simulated driver: fork, exit, wrong SPECs, faults, call logs,
+// limits.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,9 +120,9 @@ TEST(ProcessTest, CheckAnswersWithoutStartingAnything) {
             }));
 }
 
-TEST(ProcessTest, LedgerHasALineForEveryMemoryCall) {
-  const std::string path = TemporaryPath("ledger.csv");
-  EXPECT_EQ(0, InChild("a100,memory=1GiB,ledger=" + path, [] {
+TEST(ProcessTest, CallLogHasALineForEveryMemoryCall) {
+  const std::string path = TemporaryPath("call-log.csv");
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,call-log=" + path, [] {
               const Driver& driver = GetDriver();
               CHECK_IN_CHILD(StartDriver(driver));
               CUdeviceptr block = 0;
@@ -153,13 +154,13 @@ TEST(ProcessTest, LedgerHasALineForEveryMemoryCall) {
   remove(path.c_str());
 }
 
-TEST(ProcessTest, LedgersOfTwoProcessesHaveTheirOwnNames) {
+TEST(ProcessTest, CallLogsOfTwoProcessesHaveTheirOwnNames) {
   std::set<std::string> names;
   const std::string base = TemporaryPath("p");
   for (int i = 0; i < 2; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      setenv("VRAMSTOW_SIMULATE", ("a100,ledger=" + base + "%p").c_str(), 1);
+      setenv("VRAMSTOW_SIMULATE", ("a100,call-log=" + base + "%p").c_str(), 1);
       _exit(GetDriver().cuInit(0) == CUDA_SUCCESS ? 0 : 1);
     }
     int status = 0;
@@ -268,7 +269,7 @@ TEST(ProcessTest, SameSeedGivesTheSameAddressesAndTimes) {
   std::vector<std::string> runs;
   for (int i = 0; i < 2; ++i) {
     const std::string path = TemporaryPath("seed.csv");
-    EXPECT_EQ(0, InChild("a100,memory=1GiB,seed=11,ledger=" + path, [] {
+    EXPECT_EQ(0, InChild("a100,memory=1GiB,seed=11,call-log=" + path, [] {
                 const Driver& driver = GetDriver();
                 CHECK_IN_CHILD(StartDriver(driver));
                 CUstream stream = nullptr;

@@ -1,4 +1,4 @@
-"""Holds a trace against the simulator's ledger, the witness of what the driver really served."""
+"""Holds a trace against the simulator's call log, the witness of what the driver really served."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TRACED_KINDS = {
     "graph_allocate",
     "graph_free",
 }
-# A graph's nodes can also be added one by one; the ledger has only what streams were asked for.
+# A graph's nodes can also be added one by one; the call log has only what streams were asked for.
 ADDED_NODES = {"cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuGraphAddNode"}
 
 
@@ -60,10 +60,10 @@ class Step:
 
     call: str
     address: int
-    size: int | None  # None for a free: only the ledger says how large the block was
+    size: int | None  # None for a free: only the call log says how large the block was
 
 
-def read_ledger(path: Path) -> list[Step]:
+def read_call_log(path: Path) -> list[Step]:
     steps = []
     # A last line without its end was being written when the process was killed.
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
@@ -118,19 +118,21 @@ def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[
             gives = row["call"] in GIVES
             size = int(row["requested"]) or int(row["size"])
             if row["call"] == "cuMemAllocPitch":
-                size = int(row["size"])  # only the driver knows the pitch, so the ledger counts it
+                size = int(
+                    row["size"]
+                )  # only the driver knows the pitch, so the call log counts it
             step = Step(row["call"], int(row["address"], 0), size if gives else None)
             steps[int(row["sequence"])] = step
     return [steps[sequence] for sequence in sorted(steps)]
 
 
-def differences(ledger: list[Step], trace: list[Step]) -> list[str]:
+def differences(call_log: list[Step], trace: list[Step]) -> list[str]:
     """What is in one and not in the other, or in another order at the same address.
 
     Between addresses the order may differ: driver and tracer number calls under different locks.
     """
     by_address: dict[int, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
-    for step in ledger:
+    for step in call_log:
         by_address[step.address][0].append(step)
     for step in trace:
         by_address[step.address][1].append(step)
@@ -146,7 +148,7 @@ def differences(ledger: list[Step], trace: list[Step]) -> list[str]:
                 min(len(witnessed), len(traced)),
             )
             found.append(
-                f"{address:#x}: ledger has {witnessed[position : position + 3]}, "
+                f"{address:#x}: the call log has {witnessed[position : position + 3]}, "
                 f"trace has {traced[position : position + 3]} (from step {position})"
             )
     return found

@@ -1,6 +1,6 @@
 """Things that people do with memory and wonder about, one by name.
 
-python troubles.py NAME
+python failure_modes.py NAME
 """
 
 from __future__ import annotations

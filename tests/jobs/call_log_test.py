@@ -1,11 +1,11 @@
-"""The comparison with the ledger notices what it is there to notice."""
+"""The comparison with the call log notices what it is there to notice."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from ledger import Step, differences, read_ledger, steps_of
+from call_log import Step, differences, read_call_log, steps_of
 
 ALLOCATE = Step("cuMemAlloc", 0x1000, 512)
 FREE = Step("cuMemFree", 0x1000, None)
@@ -70,12 +70,12 @@ def test_a_failed_allocation_did_not_happen() -> None:
 
 
 def test_a_call_that_the_comparison_does_not_know_is_an_error(tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.csv"
-    ledger.write_text(
+    call_log = tmp_path / "call-log.csv"
+    call_log.write_text(
         "sequence,time_ns,device,call,address,bytes,result\n1,0,0,cuMemConjure,0x1000,512,0\n"
     )
     with pytest.raises(AssertionError, match="cuMemConjure"):
-        read_ledger(ledger)
+        read_call_log(call_log)
 
 
 def test_what_a_capture_was_asked_for_is_compared() -> None:
