@@ -5,7 +5,8 @@ python bench/counts.py [TREE] [--build BUILD] [--compile PATTERN]
 Lines and classes of each room, includes between folders that include one another, calls of
 TheCore(), lines of tables kept by hand, and the seconds to compile each room, as the last build
 noted them: wall clock, so only those of an idle machine without ccache can be compared. --compile
-compiles the files whose path matches once, and says how much processor time each took.
+compiles the files whose path matches once, and says how much processor time each took, and each
+room: these can be compared on a busy machine, too.
 """
 
 from __future__ import annotations
@@ -96,6 +97,16 @@ def compile_once(build: Path, pattern: str) -> list[tuple[float, str]]:
     return sorted(found, reverse=True)
 
 
+def print_compiled(root: Path, compiled: list[tuple[float, str]]) -> None:
+    rooms: dict[str, list[float]] = collections.defaultdict(list)
+    for one, file in compiled:
+        name = Path(file).relative_to(root)
+        rooms[name.parts[0]].append(one)
+        print(f"{one:6.1f} s  {name}")
+    for room, seconds in sorted(rooms.items()):
+        print(f"{sum(seconds):6.1f} s  {room}, {len(seconds)} files")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -132,8 +143,8 @@ def main() -> int:
     print(f"TheCore() calls: {calls}")
     tables = [name for name in names if name.endswith(TABLES)]
     print(f"lines of tables kept by hand ({', '.join(TABLES)}): {lines_of(root, tables)}")
-    for one, file in compile_once(build, arguments.compile) if arguments.compile else []:
-        print(f"{one:6.1f} s  {Path(file).relative_to(root)}")
+    if arguments.compile:
+        print_compiled(root, compile_once(build, arguments.compile))
     return 0
 
 
