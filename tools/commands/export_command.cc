@@ -44,7 +44,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 18;
 
 // What was asked for besides the input and its format.
-struct Wish {
+struct ExportRequest {
   std::string output;
   std::string merge;  // the profiler's trace; empty: none
   bool json = false;
@@ -52,10 +52,10 @@ struct Wish {
 };
 
 // The events of a file, as they are to be shown.
-absl::StatusOr<std::unique_ptr<EventSource>> OpenAsWished(const std::string& file,
-                                                          const Wish& wish) {
+absl::StatusOr<std::unique_ptr<EventSource>> OpenAsRequested(const std::string& file,
+                                                             const ExportRequest& request) {
   auto source = OpenEvents(file);
-  if (!source.ok() || !wish.redact) return source;
+  if (!source.ok() || !request.redact) return source;
   return std::make_unique<RedactedSource>(*std::move(source), RedactorFor({file}));
 }
 
@@ -170,16 +170,16 @@ std::string Made(std::string_view format, const Analysis& analysis) {
 }
 
 // A snapshot is written as it is, everything else as its events have it.
-absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const Wish& wish) {
+absl::StatusOr<std::string> MadeSnapshot(const std::string& file, const ExportRequest& request) {
   std::ostringstream out;
   absl::StatusOr<Input> input = Input::Open(file);
-  if (!wish.redact && input.ok() && input->sniffed().format == FileFormat::kPickle) {
+  if (!request.redact && input.ok() && input->sniffed().format == FileFormat::kPickle) {
     absl::StatusOr<Snapshot> snapshot = ReadSnapshot(*input);
     if (!snapshot.ok()) return snapshot.status();
     if (const absl::Status status = WriteSnapshot(*snapshot, &out); !status.ok()) return status;
     return std::move(out).str();
   }
-  auto source = OpenAsWished(file, wish);
+  auto source = OpenAsRequested(file, request);
   if (!source.ok()) return source.status();
   const Snapshot snapshot = SnapshotOf(source->get());
   for (const std::string& missing : snapshot.missing) {
@@ -204,9 +204,9 @@ int Wrong(std::string_view sentence) {
 int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
 
 // What was written, where that was asked for.
-int Told(const Format& format, const Wish& wish) {
-  const std::string& output = wish.output;
-  if (!wish.json) return kExitOk;
+int Told(const Format& format, const ExportRequest& request) {
+  const std::string& output = request.output;
+  if (!request.json) return kExitOk;
   uint64_t bytes = 0;
   uint64_t files = 0;
   std::error_code error;
@@ -225,8 +225,9 @@ int Told(const Format& format, const Wish& wish) {
                                   "\",\"files\":", files, ",\"bytes\":", bytes, "}\n"));
 }
 
-int ExportFolder(const std::vector<std::string>& inputs, const Format& format, const Wish& wish) {
-  const std::string& output = wish.output;
+int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
+                 const ExportRequest& request) {
+  const std::string& output = request.output;
   if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
   const auto installation = FindInstallation();
   if (!installation.ok()) return Wrong(installation.status());
@@ -250,30 +251,30 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format, c
       return Wrong(absl::StrCat(inputs.front(), " has no file that is read here."));
     }
   }
-  job.open = [&wish](const std::string& file) { return OpenAsWished(file, wish); };
+  job.open = [&request](const std::string& file) { return OpenAsRequested(file, request); };
   const absl::Status status = WriteParquet(job);
-  if (status.ok()) return Told(format, wish);
+  if (status.ok()) return Told(format, request);
   Complain("export", std::string(status.message()));
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
 
-int ExportFile(const std::string& file, const Format& format, const Wish& wish) {
-  const std::string& output = wish.output;
+int ExportFile(const std::string& file, const Format& format, const ExportRequest& request) {
+  const std::string& output = request.output;
   BeginReading(file);
   std::unique_ptr<EventSource> source;
   std::string made;
   if (format.way == Way::kStream) {
-    auto opened = OpenAsWished(file, wish);
+    auto opened = OpenAsRequested(file, request);
     if (!opened.ok()) return Wrong(opened.status());
     source = *std::move(opened);
   } else if (format.way == Way::kSnapshot) {
-    auto snapshot = MadeSnapshot(file, wish);
+    auto snapshot = MadeSnapshot(file, request);
     if (!snapshot.ok()) return Wrong(snapshot.status());
     made = *std::move(snapshot);
   } else {
     auto analysis = AnalyzeFile(file);
     if (!analysis.ok()) return Wrong(analysis.status());
-    if (wish.redact) {
+    if (request.redact) {
       Redactor redactor = RedactorFor({file});
       redactor.Learn(analysis->facts);
       redactor.Redact(&analysis->facts);
@@ -292,7 +293,7 @@ int ExportFile(const std::string& file, const Format& format, const Wish& wish) 
   const bool written = source != nullptr ? WriteStream(format.name, source.get(), descriptor)
                                          : WriteAll(descriptor, made);
   if (!written || (!output.empty() && !out.Finish())) return CannotWrite(output);
-  if (source == nullptr) return Told(format, wish);
+  if (source == nullptr) return Told(format, request);
   Facts facts;
   facts.kind = source->Kind();
   facts.report = source->report();
@@ -300,14 +301,14 @@ int ExportFile(const std::string& file, const Format& format, const Wish& wish) 
   if (const std::string missing = MissingText(facts); !missing.empty()) {
     Complain("export", absl::StrCat(file, ": ", missing.substr(0, missing.size() - 1)));
   }
-  return Told(format, wish);
+  return Told(format, request);
 }
 
 // What was merged, and what may surprise.
-void TellMerged(const std::string& file, const Wish& wish, const MergedTrace& merged) {
+void TellMerged(const std::string& file, const ExportRequest& request, const MergedTrace& merged) {
   if (merged.events() == 0) {
     Complain("export",
-             absl::StrCat(file, " and ", wish.merge,
+             absl::StrCat(file, " and ", request.merge,
                           " have no moment in common: the result has the profile alone."));
   } else if (merged.allocations() > 0) {
     Complain("export", absl::StrCat(merged.under_operators(), " of ",
@@ -317,9 +318,9 @@ void TellMerged(const std::string& file, const Wish& wish, const MergedTrace& me
 }
 
 // Memory among the events of a profiler's trace, in that trace's format.
-int ExportMerged(const std::string& file, const Format& format, const Wish& wish) {
-  BeginReading(wish.merge, 0, 2);
-  const absl::StatusOr<Input> profile = Input::Open(wish.merge);
+int ExportMerged(const std::string& file, const Format& format, const ExportRequest& request) {
+  BeginReading(request.merge, 0, 2);
+  const absl::StatusOr<Input> profile = Input::Open(request.merge);
   if (!profile.ok()) return Wrong(profile.status());
   const auto timeline = ReadProfilerTimeline(*profile);
   if (!timeline.ok()) return Wrong(timeline.status());
@@ -329,25 +330,27 @@ int ExportMerged(const std::string& file, const Format& format, const Wish& wish
   auto source = OpenEvents(file);
   if (!source.ok()) return Wrong(source.status());
   if (start->process != timeline->process) {
-    return Wrong(absl::StrCat(wish.merge, " is of process ", timeline->process, ", ", file,
+    return Wrong(absl::StrCat(request.merge, " is of process ", timeline->process, ", ", file,
                               " of process ", start->process,
                               ": name the trace of the same process."));
   }
-  for (const std::string& other : {file, wish.merge}) {
-    if (wish.output.empty() || !IsSameFile(other, wish.output)) continue;
-    return Wrong(absl::StrCat(wish.output, " is what is to be read: name another file with -o."));
+  for (const std::string& other : {file, request.merge}) {
+    if (request.output.empty() || !IsSameFile(other, request.output)) continue;
+    return Wrong(
+        absl::StrCat(request.output, " is what is to be read: name another file with -o."));
   }
   OutputFile out;
-  if (!wish.output.empty() && !out.Open(wish.output)) return CannotWrite(wish.output);
-  const int descriptor = wish.output.empty() ? STDOUT_FILENO : out.descriptor();
+  if (!request.output.empty() && !out.Open(request.output)) return CannotWrite(request.output);
+  const int descriptor = request.output.empty() ? STDOUT_FILENO : out.descriptor();
   MergedTrace merged(source->get(), *start, *timeline);
   const absl::Status status = CopyWithEvents(
       *profile, [&merged](std::string* text) { return merged.AddSome(text); },
       [descriptor](std::string_view piece) { return WriteAll(descriptor, piece); });
   if (!status.ok() && status.code() != absl::StatusCode::kUnavailable) return Wrong(status);
-  if (!status.ok() || (!wish.output.empty() && !out.Finish())) return CannotWrite(wish.output);
-  TellMerged(file, wish, merged);
-  return Told(format, wish);
+  if (!status.ok() || (!request.output.empty() && !out.Finish()))
+    return CannotWrite(request.output);
+  TellMerged(file, request, merged);
+  return Told(format, request);
 }
 
 }  // namespace
@@ -355,7 +358,7 @@ int ExportMerged(const std::string& file, const Format& format, const Wish& wish
 int ExportCommand(const std::vector<std::string>& arguments) {
   std::vector<std::string> inputs;
   std::string name;
-  Wish wish;
+  ExportRequest request;
   const CommandLine line{
       .command = "export",
       .summary = "Writes a trace, or another program's recording, in another format.",
@@ -366,20 +369,20 @@ int ExportCommand(const std::vector<std::string>& arguments) {
            "A file, as for vramstow analyze; parquet takes several, and folders",
            {.required = true}},
           {"--to", &name, "The format: " + NamesOfFormats(" or "), {.suggests = FormatNames()}},
-          {"-o,--output", &wish.output,
+          {"-o,--output", &request.output,
            "The file to write (for parquet: the folder); standard output without it"},
           {"--merge",
-           &wish.merge,
+           &request.merge,
            "A PyTorch profiler trace of the same process: memory is laid among its events "
            "(chrome)",
            {.excludes = {"--redact"}}},
-          {"--redact", &wish.redact,
+          {"--redact", &request.redact,
            "Leave out hosts, users, folders and arguments, so that the result can be "
            "shown"},
-          {"--json", &wish.json, "Print what was written, as JSON (with -o)"}}};
+          {"--json", &request.json, "Print what was written, as JSON (with -o)"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (name.empty()) {
-    if (wish.merge.empty()) {
+    if (request.merge.empty()) {
       return Wrong("--to says what to write: " + NamesOfFormats(" or ") + ".");
     }
     name = "chrome";
@@ -389,19 +392,19 @@ int ExportCommand(const std::vector<std::string>& arguments) {
     return Wrong(absl::StrCat("there is no format '", Printable(name),
                               "': ", NamesOfFormats(" and "), " are there."));
   }
-  if (wish.json && wish.output.empty()) {
+  if (request.json && request.output.empty()) {
     return Wrong("--json says what was written where: name a file with -o.");
   }
-  if (!wish.merge.empty() && name != "chrome") {
+  if (!request.merge.empty() && name != "chrome") {
     return Wrong(absl::StrCat("--merge writes chrome, the profiler's own format, and not ", name,
                               ": leave --to out."));
   }
-  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, wish);
+  if (format->way == Way::kFolder) return ExportFolder(inputs, *format, request);
   if (inputs.size() > 1) {
     return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
   }
-  return wish.merge.empty() ? ExportFile(inputs.front(), *format, wish)
-                            : ExportMerged(inputs.front(), *format, wish);
+  return request.merge.empty() ? ExportFile(inputs.front(), *format, request)
+                               : ExportMerged(inputs.front(), *format, request);
 }
 
 }  // namespace vramstow
