@@ -231,7 +231,7 @@ TEST_F(Lifecycle, HoweverTheProcessDiesAllThatItDidIsThere) {
   // A sanitizer would end the process in its own way instead.
   const std::map<std::string, std::string> die_of_the_signal = {
       {"ASAN_OPTIONS", std::string(kAsanOptions) + ":handle_segv=0"},
-      {"TSAN_OPTIONS", "handle_segv=0"}};
+      {"TSAN_OPTIONS", std::string(kTsanOptions) + ":handle_segv=0"}};
   for (const auto& [how, signal] : ends) {
     const Outcome outcome = Run({"host", "die", how}, die_of_the_signal);
     EXPECT_EQ(outcome.status, signal == 0 ? 0 : 128 + signal) << how << outcome.error;

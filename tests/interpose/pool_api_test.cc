@@ -84,6 +84,7 @@ class Control : public PoolApi {
       for (const auto& [name, value] : Variables()) setenv(name.c_str(), value.c_str(), 1);
       setenv("LD_PRELOAD", kShim.c_str(), 1);
       setenv("ASAN_OPTIONS", kAsanOptions, 1);
+      setenv("TSAN_OPTIONS", kTsanOptions, 1);
       const std::string program = kPrograms + "/pool_application";
       execl(program.c_str(), program.c_str(), "wait", nullptr);
       _exit(97);

@@ -105,6 +105,7 @@ Outcome Interposed::Run(const std::vector<std::string>& command,
       {"LD_LIBRARY_PATH", kDriverFolder + ":" + kPrograms},
       {"FAKE_CALL_LOG", folder_ + "/call-log"},
       {"ASAN_OPTIONS", kAsanOptions},
+      {"TSAN_OPTIONS", kTsanOptions},
   };
   for (const auto& [name, value] : environment) variables[name] = value;
   int out[2];

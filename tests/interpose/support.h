@@ -27,6 +27,10 @@ inline const bool kIsSanitized = !std::string(VRAMSTOW_TEST_SANITIZE).empty();
 // ASAN_OPTIONS of every program: where everything is built with a sanitizer, its library does not
 // come first.
 inline constexpr char kAsanOptions[] = "verify_asan_link_order=0:detect_leaks=0";
+// TSAN_OPTIONS of every program: a forked child may begin its own trace, which starts a thread.
+// ThreadSanitizer ends a child that does so, because another thread of the parent may have held a
+// lock at the fork; the child abandons all that belongs to the parent (runtime/process.h).
+inline constexpr char kTsanOptions[] = "die_after_fork=0";
 
 // An event with the names that its numbers stand for.
 struct NamedEvent : Event {
