@@ -36,7 +36,7 @@ constexpr char kFooter[] =
     "\n"
     "Exit status: 0; 1 if something could not be written; 2 if an input cannot be read.";
 
-struct Wish {
+struct CollectRequest {
   std::vector<std::string> jobs;
   std::string name;  // of all of them; empty: as their folders are named
   std::string dataset;
@@ -89,11 +89,11 @@ int Wrong(const absl::Status& status) {
 }
 
 // Hands over each trace of each job; what cannot be read is left out and told.
-absl::Status SendAll(const Wish& wish, int to_helper, size_t* sent) {
-  for (const std::string& job : wish.jobs) {
+absl::Status SendAll(const CollectRequest& request, int to_helper, size_t* sent) {
+  for (const std::string& job : request.jobs) {
     const auto files = TracesOf(job);
     if (!files.ok()) return files.status();
-    const std::string name = wish.name.empty() ? NameOf(job) : wish.name;
+    const std::string name = request.name.empty() ? NameOf(job) : request.name;
     for (size_t i = 0; i < files->size(); ++i) {
       const auto line = LineOf(name, (*files)[i], i);
       if (!line.ok()) {
@@ -111,54 +111,54 @@ absl::Status SendAll(const Wish& wish, int to_helper, size_t* sent) {
 }  // namespace
 
 int CollectCommand(const std::vector<std::string>& arguments) {
-  Wish wish;
+  CollectRequest request;
   const CommandLine line{
       .command = "collect",
       .summary = "Adds the facts of jobs to a dataset of many jobs, and makes a page of it.",
       .footer = kFooter,
-      .options = {{"DIR", &wish.jobs, "Folders with the traces of a job each"},
+      .options = {{"DIR", &request.jobs, "Folders with the traces of a job each"},
                   {"--to",
-                   &wish.dataset,
+                   &request.dataset,
                    "The dataset: a folder, or a path that DuckDB writes",
                    {.required = true}},
-                  {"--job", &wish.name, "What the job is called", {.takes_no_file = true}},
-                  {"--page", &wish.page, "Also make a page for a browser of the whole dataset"},
-                  {"--json", &wish.json, "Print what was collected, as JSON"}}};
+                  {"--job", &request.name, "What the job is called", {.takes_no_file = true}},
+                  {"--page", &request.page, "Also make a page for a browser of the whole dataset"},
+                  {"--json", &request.json, "Print what was collected, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
-  if (wish.jobs.empty() && wish.page.empty()) {
+  if (request.jobs.empty() && request.page.empty()) {
     return Wrong(absl::InvalidArgumentError(
         "name folders with traces to add, or a page to make with --page."));
   }
   // Before the helper writes anything.
-  for (const std::string& job : wish.jobs) {
+  for (const std::string& job : request.jobs) {
     if (const auto files = TracesOf(job); !files.ok()) return Wrong(files.status());
   }
   const auto installation = FindInstallation();
   if (!installation.ok()) return Wrong(installation.status());
   PythonScript script{.file = installation->export_parts + "/collect.py",
-                      .arguments = {wish.dataset},
+                      .arguments = {request.dataset},
                       .package = "duckdb",
                       .what = "a dataset",
-                      .target = wish.dataset};
-  if (!wish.page.empty()) {
-    script.arguments.push_back(wish.page);
-    absl::StrAppend(&script.target, " or ", wish.page);
+                      .target = request.dataset};
+  if (!request.page.empty()) {
+    script.arguments.push_back(request.page);
+    absl::StrAppend(&script.target, " or ", request.page);
   }
   auto helper = PythonHelper::Start(script);
   if (!helper.ok()) return Wrong(helper.status());
   size_t sent = 0;
-  const absl::Status all = SendAll(wish, (*helper)->input(), &sent);
+  const absl::Status all = SendAll(request, (*helper)->input(), &sent);
   const absl::Status helped = (*helper)->Finish();
   if (!all.ok()) return Wrong(all);
   if (!helped.ok()) return Wrong(helped);
-  if (sent == 0 && !wish.jobs.empty()) {
+  if (sent == 0 && !request.jobs.empty()) {
     return Wrong(absl::InvalidArgumentError("there was no trace that could be read."));
   }
-  if (!wish.json) return kExitOk;
+  if (!request.json) return kExitOk;
   return PrintResult(
       "collect",
-      absl::StrCat("{\"dataset\":", JsonText(wish.dataset), ",\"ranks\":", sent,
-                   ",\"page\":", wish.page.empty() ? "null" : JsonText(wish.page), "}\n"));
+      absl::StrCat("{\"dataset\":", JsonText(request.dataset), ",\"ranks\":", sent,
+                   ",\"page\":", request.page.empty() ? "null" : JsonText(request.page), "}\n"));
 }
 
 }  // namespace vramstow
