@@ -243,6 +243,22 @@ TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
 }
 
+// Without a limit PyTorch's allocator would keep each of these, and take another segment.
+TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
+  Job job;
+  job.facts.facts.clear();
+  job.detail.lives.clear();
+  for (uint64_t i = 0; i < 10; ++i) job.Tensor((20 + i) * 10 * kMiB, 1 + 4 * i, 7 + 4 * i);
+  job.Advice("concatenation", 290 * kMiB, {{.life = 9}});
+  job.facts.out_of_memory[0].event = 40;
+  job.facts.out_of_memory[0].requested_bytes = 300 * kMiB;
+  job.facts.out_of_memory[0].demand.room_bytes = 580 * kMiB;
+  job.Prove();
+  ASSERT_FALSE(job.failure().replays[0].would_serve);
+  EXPECT_GT(job.failure().replays[0].peak_reserved_bytes, 580 * kMiB);
+  EXPECT_LE(job.failure().replays[0].peak_reserved_bytes, 880 * kMiB);
+}
+
 // Of half a million blocks and twelve pieces of advice, as many as there is work for.
 TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   Job job;

@@ -39,7 +39,7 @@ std::string AllocatorOf(const Facts& facts, bool has_tensors) {
 struct Answer {
   ReplayFacts facts;
   uint64_t at_request = 0;  // allocated when the request has come, without a limit
-  uint64_t needed = 0;      // reserved at the most, the same
+  uint64_t needed = 0;      // reserved at the most
 };
 
 // Replays changes, as long as there is work left to spend.
@@ -58,14 +58,21 @@ class Player {
     ModelOutcome outcome = Run(requests, spec, 0);
     Answer answer;
     answer.at_request = outcome.allocated_at_end;
-    answer.needed = outcome.peak_reserved;
     bool serves = outcome.peak_reserved <= room_;
     if (!serves) {
       // Under pressure an allocator gives back what it has cached.
       ModelOutcome limited = Run(requests, spec, room_);
       serves = limited.out_of_memory == 0;
-      if (serves) outcome = std::move(limited);
+      const uint64_t asked = requests.list.empty() ? 0 : requests.list.back().bytes;
+      const uint64_t with_request = limited.peak_reserved + asked;
+      if (serves) {
+        outcome = std::move(limited);
+      } else if (with_request > room_) {
+        // Without a limit a cache grows beyond all need.
+        outcome.peak_reserved = std::min(outcome.peak_reserved, with_request);
+      }
     }
+    answer.needed = outcome.peak_reserved;
     answer.facts = {model, outcome.peak_reserved, outcome.peak_allocated, serves};
     return answer;
   }
