@@ -99,7 +99,7 @@ def test_beside_millions_of_objects_it_says_what_it_did_not_reach(
     rehearse: Rehearse, python: str
 ) -> None:
     card = "h200,memory=240MiB,values=off"
-    job = rehearse(python, OWN / "many_objects.py", "5000000", card=card, env=OBSERVED)
+    job = rehearse(python, OWN / "many_objects.py", "10000000", card=card, env=OBSERVED)
     assert job.status == 0, job.err[-2000:]
     grown = int(job.out.partition("grown ")[2].split()[0])
     assert grown <= 100 + 20, "MiB"
