@@ -97,32 +97,36 @@ void* Service::Run(void* self) {
   if (service->state_.load(std::memory_order_seq_cst) == State::kRunning) {
     RelaxCaptureMode(service->links_.driver);
   }
-  service->busy_.store(false, std::memory_order_release);
   service->Loop();
+  service->busy_.store(false, std::memory_order_release);
   return nullptr;
 }
 
+bool Service::BecomeBusy() {
+  busy_.store(true, std::memory_order_seq_cst);
+  return state_.load(std::memory_order_seq_cst) == State::kRunning;
+}
+
+// Busy but for poll: Stop closes the sockets once the thread neither looks at them nor calls the
+// driver.
 void Service::Loop() {
   uint64_t maintained = Now();
   int tick_ms = kTickMs;
-  while (state_.load(std::memory_order_acquire) == State::kRunning) {
+  while (BecomeBusy()) {
     pollfd polls[1 + ControlSocket::kMaxClients + 1 + MetricsServer::kMaxClients];
     const int count = links_.socket.Watch(polls);
     const int more = links_.metrics.Watch(polls + count);
-    const int ready = poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more), tick_ms);
-    // From here to the end of the round the driver may be called: Stop waits for that.
-    busy_.store(true, std::memory_order_seq_cst);
-    if (state_.load(std::memory_order_seq_cst) == State::kRunning) {
-      const uint64_t now = Now();
-      links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
-      links_.metrics.Serve(polls + count, ready > 0 ? more : 0, now);
-      if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
-        Maintain();
-        maintained = now;
-      }
-      tick_ms = links_.offloading.Maintain() ? kShortTickMs : kTickMs;
-    }
     busy_.store(false, std::memory_order_release);
+    const int ready = poll(polls, static_cast<nfds_t>(count) + static_cast<nfds_t>(more), tick_ms);
+    if (!BecomeBusy()) return;
+    const uint64_t now = Now();
+    links_.socket.Serve(polls, ready > 0 ? count : 0, now, links_.verbs);
+    links_.metrics.Serve(polls + count, ready > 0 ? more : 0, now);
+    if (now - maintained >= uint64_t{kTickMs} * 1'000'000) {
+      Maintain();
+      maintained = now;
+    }
+    tick_ms = links_.offloading.Maintain() ? kShortTickMs : kTickMs;
   }
 }
 

@@ -38,7 +38,8 @@ class Service {
 
   // Makes the thread, at the first call. Takes no lock that a caller could hold.
   void Start();
-  // The process ends: waits a moment until the thread is out of the driver, for good.
+  // The process ends: waits a moment until the thread is out of the driver and the sockets, for
+  // good.
   void Stop();
   // In a forked child, async-signal-safe.
   void Abandon();
@@ -47,6 +48,8 @@ class Service {
   enum class State : uint8_t { kNone, kRunning, kStopped };
 
   static void* Run(void* self);
+  // False: Stop was called, and the sockets are its own.
+  bool BecomeBusy();
   void Loop();
   void OpenSocket();
   void OpenMetrics();
