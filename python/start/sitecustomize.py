@@ -255,7 +255,7 @@ class _Census:
             getattr(self._library, _CENSUS_STOP)()
 
 
-_census: _Census | None = None
+_census: "_Census | None" = None  # a text, because Python 3.9 cannot evaluate it
 
 
 def _card_options() -> list[str]:

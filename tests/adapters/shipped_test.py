@@ -71,7 +71,8 @@ def test_it_is_not_taken_for_other_headers(prefix: Path, shipped: Path, tmp_path
         to = other / header.relative_to(TORCH)
         to.parent.mkdir(parents=True, exist_ok=True)
         to.symlink_to(header)
-    (other / "include/ATen").symlink_to(TORCH / "include/ATen")
+    for name in ("ATen", "torch"):
+        (other / "include" / name).symlink_to(TORCH / "include" / name)
     (same := other / DECIDES).unlink()
     shutil.copy(TORCH / DECIDES, same)
     assert build(prefix, "--torch", other, PATH="/nowhere").stdout.strip() == str(shipped)
@@ -79,3 +80,12 @@ def test_it_is_not_taken_for_other_headers(prefix: Path, shipped: Path, tmp_path
     refused = build(prefix, "--torch", other, PATH="/nowhere", HOME=str(tmp_path))
     assert refused.returncode == 1
     assert "no C++ compiler" in refused.stderr
+
+
+def test_without_sources_nothing_is_shipped(tmp_path: Path) -> None:
+    """An empty library would be compiled of no source at all."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(BUILD / "bin/vramstow", tmp_path / "bin/vramstow")
+    made = build(tmp_path, "--ship", tmp_path, "--torch", TORCH, PATH=os.environ["PATH"])
+    assert made.returncode != 0 and "source is not in" in made.stderr
+    assert not list(tmp_path.glob("*.so"))

@@ -37,14 +37,18 @@ std::string Adapters::FindShipped(const TorchInstallation& torch) const {
   return access(file.c_str(), R_OK) == 0 ? file.string() : "";
 }
 
-absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,
-                                       const AdapterFolder& folder) const {
-  const absl::Status release = CheckRelease(torch.release, request_);
-  if (!release.ok()) return release;
+absl::Status Adapters::CheckSource(const TorchInstallation& torch) const {
   if (source_.empty()) {
     return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", source_.folder(),
                                             ": build or install vramstow again."));
   }
+  return CheckRelease(torch.release, request_);
+}
+
+absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,
+                                       const AdapterFolder& folder) const {
+  const absl::Status possible = CheckSource(torch);
+  if (!possible.ok()) return possible;
   if (const std::string shipped = FindShipped(torch); !shipped.empty()) {
     return Adapter{shipped, true, ""};
   }
@@ -122,8 +126,8 @@ std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const
 
 absl::StatusOr<Adapter> Adapters::BuildShipped(const TorchInstallation& torch,
                                                const std::string& folder) const {
-  const absl::Status release = CheckRelease(torch.release, request_);
-  if (!release.ok()) return release;
+  const absl::Status possible = CheckSource(torch);
+  if (!possible.ok()) return possible;
   const auto compiler = AdapterCompiler::Find();
   if (!compiler.ok()) return compiler.status();
   Adapter adapter = {absl::StrCat(folder, "/", source_.ShippedName(torch)), true, compiler->path()};

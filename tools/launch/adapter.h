@@ -62,6 +62,7 @@ class Adapters {
                                        const std::string& folder) const;
 
  private:
+  absl::Status CheckSource(const TorchInstallation& torch) const;
   absl::Status Compile(const TorchInstallation& torch, const Adapter& adapter) const;
 
   AdapterRequest request_;
