@@ -38,11 +38,10 @@ std::string Adapters::FindShipped(const TorchInstallation& torch) const {
 }
 
 absl::Status Adapters::CheckSource(const TorchInstallation& torch) const {
-  if (source_.empty()) {
-    return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", source_.folder(),
-                                            ": build or install vramstow again."));
-  }
-  return CheckRelease(torch.release, request_);
+  const absl::Status release = CheckRelease(torch.release, request_);
+  if (!release.ok() || !source_.empty()) return release;
+  return absl::NotFoundError(absl::StrCat("the adapter's source is not in ", source_.folder(),
+                                          ": build or install vramstow again."));
 }
 
 absl::StatusOr<Adapter> Adapters::Find(const TorchInstallation& torch,
