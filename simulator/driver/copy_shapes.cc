@@ -90,13 +90,24 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-CUresult CopyShape(const char* name, const CUDA_MEMCPY3D& shape, CUstream handle, CopyMode mode) {
+// A side that is not memory of a device needs no context.
+struct PeerContexts {
+  CUcontext from = nullptr;
+  CUcontext to = nullptr;
+};
+
+CUresult CopyShape(const char* name, const CUDA_MEMCPY3D& shape, CUstream handle, CopyMode mode,
+                   PeerContexts peers = {}) {
   return Serve(name, Needs::kContext, [&](Call& call) {
     Stream* stream = FindStream(call, handle);
     CopyBox box;
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (shape.WidthInBytes == 0 || shape.Height == 0 || shape.Depth == 0) return CUDA_SUCCESS;
     if (!ReadShape(shape, &box)) return CUDA_ERROR_INVALID_VALUE;
+    const Context* from = FindContext(&call.state(), peers.from);
+    const Context* to = FindContext(&call.state(), peers.to);
+    if (from != nullptr) box.from.device = from->device;
+    if (to != nullptr) box.to.device = to->device;
     return SubmitCopy(call, stream, box, mode);
   });
 }
@@ -127,23 +138,11 @@ CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   return shape;
 }
 
-// A side that is not memory of a device needs no context.
-CUresult CopyPeers(const char* name, const CUDA_MEMCPY3D_PEER* peers, CUstream handle,
+CUresult CopyPeers(const char* name, const CUDA_MEMCPY3D_PEER* peers, CUstream stream,
                    CopyMode mode) {
   if (peers == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_MEMCPY3D shape = WithoutContexts(*peers);
-  return Serve(name, Needs::kContext, [&](Call& call) {
-    Stream* stream = FindStream(call, handle);
-    CopyBox box;
-    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (shape.WidthInBytes == 0 || shape.Height == 0 || shape.Depth == 0) return CUDA_SUCCESS;
-    if (!ReadShape(shape, &box)) return CUDA_ERROR_INVALID_VALUE;
-    const Context* to = FindContext(&call.state(), peers->dstContext);
-    const Context* from = FindContext(&call.state(), peers->srcContext);
-    if (to != nullptr) box.to.device = to->device;
-    if (from != nullptr) box.from.device = from->device;
-    return SubmitCopy(call, stream, box, mode);
-  });
+  return CopyShape(name, WithoutContexts(*peers), stream, mode,
+                   {.from = peers->srcContext, .to = peers->dstContext});
 }
 
 CUresult CopyFlat(const char* name, const CUDA_MEMCPY2D* flat, CUstream stream, CopyMode mode) {
