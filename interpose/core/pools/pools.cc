@@ -112,13 +112,12 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   Slot& slot = slots_[place];
   slot.device = static_cast<int16_t>(device);
   const State state = OpenPool(&slot, context, device) ? State::kOpen : State::kPlain;
+  *opened = state == State::kOpen;
+  if (*opened) LookForApart(device);
   slot.context.store(context, std::memory_order_release);
   slot.state.store(state, std::memory_order_seq_cst);
   if (place == count) count_.store(count + 1, std::memory_order_release);
-  *opened = state == State::kOpen;
-  if (!*opened) return;
-  LookForApart(device);
-  IntroducePeers(device);
+  if (*opened) IntroducePeers(device);
 }
 
 // What was wanted and cannot be had.
