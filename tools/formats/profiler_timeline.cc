@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/formats/json_walk.h"
 #include "tools/formats/text.h"
+#include "tools/formats/trace_events.h"
 #include "tools/formats/unpack.h"
 
 namespace vramstow {
@@ -21,33 +21,13 @@ int64_t Sum(int64_t a, int64_t b) {
   return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-class TimelineVisitor : public JsonVisitor {
+class TimelineVisitor : public TraceEventsVisitor {
  public:
   explicit TimelineVisitor(ProfilerTimeline* timeline) : timeline_(timeline) {}
 
-  void Begin(bool is_object) override {
-    // Either the events are the outermost list, or they are the list "traceEvents" of an object.
-    if (depth() == 1 && !is_object) list_depth_ = 1;
-    if (depth() == 2 && !is_object && key(1) == "traceEvents") list_depth_ = 2;
-    if (list_depth_ == 0 || depth() != list_depth_ + 1 || !is_object) return;
-    operator_ = {};
-    duration_ns_ = -1;
-    is_operator_ = false;
-    name_.clear();
-  }
-
-  void End() override {
-    if (list_depth_ != 0 && depth() == list_depth_ + 1 && is_operator_ && duration_ns_ >= 0) {
-      if (timeline_->operators.empty()) timeline_->process = process_;
-      // Operators of another process would be those of a merged trace.
-      if (timeline_->process == process_) Add();
-    }
-    if (depth() == list_depth_) list_depth_ = 0;
-  }
-
   void Number(const JsonNumber& number) override {
     if (depth() == 1 && key(1) == "baseTimeNanoseconds") timeline_->base_ns = number.AsSigned();
-    if (list_depth_ == 0 || depth() != list_depth_ + 1) return;
+    if (within() != 1) return;
     if (key(depth()) == "ts") operator_.begin_ns = number.Thousandths();
     if (key(depth()) == "dur") duration_ns_ = number.Thousandths();
     if (key(depth()) == "pid") process_ = number.AsUnsigned();
@@ -55,9 +35,24 @@ class TimelineVisitor : public JsonVisitor {
   }
 
   void Text(std::string_view text) override {
-    if (list_depth_ == 0 || depth() != list_depth_ + 1) return;
+    if (within() != 1) return;
     if (key(depth()) == "cat") is_operator_ = text == "cpu_op" || text == "user_annotation";
     if (key(depth()) == "name") name_ = text;
+  }
+
+ protected:
+  void EventBegins() override {
+    operator_ = {};
+    duration_ns_ = -1;
+    is_operator_ = false;
+    name_.clear();
+  }
+
+  void EventEnds() override {
+    if (!is_operator_ || duration_ns_ < 0) return;
+    if (timeline_->operators.empty()) timeline_->process = process_;
+    // Operators of another process would be those of a merged trace.
+    if (timeline_->process == process_) Add();
   }
 
  private:
@@ -72,7 +67,6 @@ class TimelineVisitor : public JsonVisitor {
 
   ProfilerTimeline* timeline_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
-  int list_depth_ = 0;  // of the list of events; 0: not in it
   ProfilerOperator operator_;
   int64_t duration_ns_ = -1;
   uint64_t process_ = 0;

@@ -5,8 +5,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "tools/formats/json_walk.h"
 #include "tools/formats/text.h"
+#include "tools/formats/trace_events.h"
 
 namespace vramstow {
 namespace {
@@ -17,48 +17,40 @@ int16_t SmallNumber(const JsonNumber& number) {
   return static_cast<int16_t>(std::clamp<int64_t>(number.AsSigned(), -1, 32'767));
 }
 
-class TraceVisitor : public JsonVisitor {
+class TraceVisitor : public TraceEventsVisitor {
  public:
   explicit TraceVisitor(ProfilerTrace* trace) : trace_(trace) {}
 
-  void Begin(bool is_object) override {
-    // Either the events are the outermost list, or they are the list "traceEvents" of an object.
-    if (depth() == 1 && !is_object) list_depth_ = 1;
-    if (depth() == 2 && !is_object && key(1) == "traceEvents") list_depth_ = 2;
-    if (list_depth_ != 0 && depth() == list_depth_ + 1 && is_object) {
-      sample_ = {};
-      is_memory_ = false;
-      has_bytes_ = false;
-      ++trace_->all_events;
-    }
-  }
-
-  void End() override {
-    if (list_depth_ != 0 && depth() == list_depth_ + 1 && is_memory_ && has_bytes_) {
-      trace_->samples.push_back(sample_);
-      is_memory_ = false;
-    }
-    if (depth() == list_depth_) list_depth_ = 0;
-  }
-
   void Number(const JsonNumber& number) override {
-    if (list_depth_ == 0) return Fact(number);
-    if (depth() == list_depth_ + 1) {
+    if (!in_list()) return Fact(number);
+    if (within() == 1) {
       if (key(depth()) == "ts") sample_.time_ns = number.Thousandths();
       if (key(depth()) == "tid") sample_.thread = static_cast<uint32_t>(number.AsUnsigned());
-    } else if (depth() == list_depth_ + 2 && key(depth() - 1) == "args") {
+    } else if (within() == 2 && key(depth() - 1) == "args") {
       Argument(key(depth()), number);
     }
   }
 
   void Text(std::string_view text) override {
-    if (list_depth_ == 0) {
+    if (!in_list()) {
       if (depth() == 3 && key(1) == "deviceProperties" && key(3) == "name") device_name_ = text;
       return;
     }
-    if (depth() != list_depth_ + 1 || key(depth()) != "name") return;
+    if (within() != 1 || key(depth()) != "name") return;
     if (text == "[memory]") is_memory_ = true;
     if (text == "[OutOfMemory]") is_memory_ = sample_.out_of_memory = true;
+  }
+
+ protected:
+  void EventBegins() override {
+    sample_ = {};
+    is_memory_ = false;
+    has_bytes_ = false;
+    ++trace_->all_events;
+  }
+
+  void EventEnds() override {
+    if (is_memory_ && has_bytes_) trace_->samples.push_back(sample_);
   }
 
  private:
@@ -94,7 +86,6 @@ class TraceVisitor : public JsonVisitor {
   }
 
   ProfilerTrace* trace_;
-  int list_depth_ = 0;  // of the list of events; 0: not in it
   ProfilerSample sample_;
   bool is_memory_ = false;
   bool has_bytes_ = false;

@@ -1,0 +1,50 @@
+// TraceEventsVisitor: finds the events of a Chrome trace (JSON), whichever way they lie in it.
+//
+// Idea: a trace is either an object whose list "traceEvents" has the events, or that list alone.
+// What a reader wants of an event is the same in both, so it is told by how deep within the event
+// it lies.
+//
+// Use: derive, and override EventBegins and EventEnds beside Number and Text of JsonVisitor.
+// Ownership, threads, errors: as JsonVisitor. Units: none. Source of the format: the Trace Event
+// Format that Chrome's tracing documents.
+#ifndef VRAMSTOW_TOOLS_FORMATS_TRACE_EVENTS_H_
+#define VRAMSTOW_TOOLS_FORMATS_TRACE_EVENTS_H_
+
+#include "tools/formats/json_walk.h"
+
+namespace vramstow {
+
+class TraceEventsVisitor : public JsonVisitor {
+ public:
+  void Begin(bool is_object) final {
+    if (depth() == 1 && !is_object) list_depth_ = 1;
+    if (depth() == 2 && !is_object && key(1) == "traceEvents") list_depth_ = 2;
+    if (within() != 1 || !is_object) return;
+    in_event_ = true;
+    EventBegins();
+  }
+
+  void End() final {
+    if (within() == 1 && in_event_) {
+      in_event_ = false;
+      EventEnds();
+    }
+    if (depth() == list_depth_) list_depth_ = 0;
+  }
+
+ protected:
+  virtual void EventBegins() = 0;
+  virtual void EventEnds() = 0;
+
+  bool in_list() const { return list_depth_ != 0; }
+  // 1 for what lies directly in an event, 2 for what lies in its "args"; 0 outside all events.
+  int within() const { return in_list() ? depth() - list_depth_ : 0; }
+
+ private:
+  bool in_event_ = false;  // a list among the events is none
+  int list_depth_ = 0;     // of the list of events; 0: not in it
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_FORMATS_TRACE_EVENTS_H_
