@@ -18,18 +18,12 @@ from urllib.parse import parse_qs
 
 import formats_python
 import pytest
-from installation import ROOT, VRAMSTOW
+from installation import CUDA_BEGINS, ROOT, VRAMSTOW
 
 RECIPES = ROOT / "docs/recipes/ci"
 MARK = "<!-- vramstow: what a change does to device memory -->"
 
-TRAIN = """
-import ctypes, sys
-cuda = ctypes.CDLL("libcuda.so.1")
-context, address = ctypes.c_void_p(), ctypes.c_uint64()
-assert cuda.cuInit(0) == 0
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-assert cuda.cuCtxSetCurrent(context) == 0
+TRAIN = CUDA_BEGINS + """
 for _ in range({blocks}):
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(16 << 20)) == 0
 raise SystemExit({status})

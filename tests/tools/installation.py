@@ -37,6 +37,15 @@ SIMULATOR_LIBRARIES = (
     "libcusparseLt.so.0",
 )
 
+# The head of a Python program that uses CUDA without PyTorch: its context, and room for an address.
+CUDA_BEGINS = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0"""
+
 DRIVER = "int cuInit(unsigned flags) { return (int)flags; }"
 SIMULATOR = r"""
 #include <stdio.h>

@@ -13,17 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installation import VRAMSTOW
+from installation import CUDA_BEGINS, VRAMSTOW
 
 MEBI = 1 << 20
 BASE_NS = 1_700_000_000_000_000_000
-JOB = """
-import ctypes
-cuda = ctypes.CDLL("libcuda.so.1")
-context, address = ctypes.c_void_p(), ctypes.c_uint64()
-assert cuda.cuInit(0) == 0
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-assert cuda.cuCtxSetCurrent(context) == 0
+JOB = f"""{CUDA_BEGINS}
 for size in (1, 2, 3, 4):
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size << 20)) == 0
 assert cuda.cuMemFree_v2(address) == 0

@@ -16,15 +16,9 @@ from typing import Any
 
 import pytest
 from analyze_test import write
-from installation import VRAMSTOW
+from installation import CUDA_BEGINS, VRAMSTOW
 
-JOB = """
-import ctypes, sys
-cuda = ctypes.CDLL("libcuda.so.1")
-context, address = ctypes.c_void_p(), ctypes.c_uint64()
-assert cuda.cuInit(0) == 0
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-assert cuda.cuCtxSetCurrent(context) == 0
+JOB = f"""{CUDA_BEGINS}
 for line in sys.stdin:
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(int(line) << 20)) == 0
     print("took", line, flush=True)
