@@ -1,7 +1,6 @@
 // Every way in which a program comes to a function of the driver.
 #include <gmock/gmock.h>
 
-#include "interpose/core/runtime/hook_table.h"
 #include "tests/interpose/support.h"
 
 namespace vramstow {
@@ -86,36 +85,17 @@ TEST_F(Ways, VersionAndKindOfStreamChooseTheRightAbi) {
 }
 
 TEST_F(Ways, EveryHookIsReplacedWhicheverWayItIsLookedUp) {
-  const Outcome outcome = Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder},
-                                                       {"VRAMSTOW_POOL", "on"},
-                                                       {"VRAMSTOW_OFFLOAD", "auto"}});
-  EXPECT_EQ(outcome.status, 0) << outcome.error;
-  for (size_t i = 0; i < kHookCount; ++i) {
-    const std::string line =
-        std::string(RowOf(static_cast<Hook>(i)).symbol) + " libvramstow-core.so\n";
-    EXPECT_THAT(outcome.out, HasSubstr(line));
-  }
+  ExpectHooked({{"VRAMSTOW_POOL", "on"}, {"VRAMSTOW_OFFLOAD", "auto"}},
+               [](const HookRow&) { return true; });
 }
 
 TEST_F(Ways, SubmissionsAreLeftAloneWhereMemoryDoesNotMove) {
-  const Outcome outcome =
-      Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder}});
-  for (size_t i = 0; i < kHookCount; ++i) {
-    const HookRow& row = RowOf(static_cast<Hook>(i));
-    const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
-    EXPECT_NE(outcome.out.find(line) != std::string::npos, row.submission) << row.symbol;
-  }
+  ExpectHooked({}, [](const HookRow& row) { return !row.submission; });
 }
 
 TEST_F(Ways, OfSubmissionsCopiesAreHookedWhereThereIsAPool) {
-  const Outcome outcome = Run({"host", "every-hook"}, {{"LD_LIBRARY_PATH", kVersionedDriverFolder},
-                                                       {"VRAMSTOW_POOL", "on"}});
-  for (size_t i = 0; i < kHookCount; ++i) {
-    const HookRow& row = RowOf(static_cast<Hook>(i));
-    const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
-    EXPECT_EQ(outcome.out.find(line) != std::string::npos, !row.submission || row.copy)
-        << row.symbol;
-  }
+  ExpectHooked({{"VRAMSTOW_POOL", "on"}},
+               [](const HookRow& row) { return !row.submission || row.copy; });
 }
 
 TEST_F(Ways, WithoutThePreloadTheSameProgramsWork) {
