@@ -48,9 +48,9 @@ bool ParseFault(std::string_view text, FaultRule* rule) {
 // "on", "off" or the size up to which a launch has its effect, and no larger one.
 bool ParseEmulation(std::string_view value, Spec* spec) {
   if (value == "on") return true;  // the default
-  spec->effect_bytes = 0;
+  spec->emulation_bytes = 0;
   spec->allowance_bytes = 0;
-  return value == "off" || ParseBytes(value, &spec->effect_bytes);
+  return value == "off" || ParseBytes(value, &spec->emulation_bytes);
 }
 
 // How much of what a program computes is computed here: nothing, what decides what it does, or all.
@@ -59,9 +59,9 @@ bool ParseValues(std::string_view value, Spec* spec) {
   const bool all = value == "all";
   if (!all && value != "off") return false;
   constexpr uint64_t kAll = 1ull << 60;  // more than any card has, or any machine computes
-  spec->effect_bytes = all ? kAll : 0;
-  spec->allowance_bytes = spec->effect_bytes;
-  spec->gemm_operations = spec->effect_bytes;
+  spec->emulation_bytes = all ? kAll : 0;
+  spec->allowance_bytes = spec->emulation_bytes;
+  spec->gemm_operations = spec->emulation_bytes;
   if (!all) spec->ptx_steps = 0;
   return true;
 }

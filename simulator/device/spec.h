@@ -51,7 +51,8 @@ struct Spec {
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
   bool keep_contents = true;
-  uint64_t effect_bytes = 1ull << 20;  // a launch that touches less always computes; 0: none does
+  uint64_t emulation_bytes =
+      1ull << 20;  // a launch that touches less always computes; 0: none does
   // Launches that touch more compute until they have touched so much, all together.
   uint64_t allowance_bytes = 2ull << 30;
   uint64_t gemm_operations = 32ull * 1000000;  // of a matrix product, additions and all

@@ -35,7 +35,7 @@ bool HostReads::IsRepeated(uint64_t address, uint64_t value) {
 }
 
 bool HostReads::NoteUnsure(const Spec& spec) {
-  const bool is_unsure = is_unsure_ || spec.effect_bytes == 0 || !spec.keep_contents;
+  const bool is_unsure = is_unsure_ || spec.emulation_bytes == 0 || !spec.keep_contents;
   is_unsure_ = false;
   if (!is_unsure || ++unsure_ != kMostUnsure) return true;
   fprintf(stderr,

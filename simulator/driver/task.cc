@@ -27,7 +27,7 @@ constexpr uint64_t kSmallRead = 8;
 // What large tasks have touched so far. Written under the driver's lock, read by anybody.
 std::atomic<uint64_t> spent_allowance{0};
 
-bool IsLarge(const Spec& spec, uint64_t bytes) { return bytes > spec.effect_bytes; }
+bool IsLarge(const Spec& spec, uint64_t bytes) { return bytes > spec.emulation_bytes; }
 
 bool IsWithinAllowance(const Spec& spec, uint64_t bytes) {
   const uint64_t spent = spent_allowance.load(std::memory_order_relaxed);
@@ -262,7 +262,7 @@ int64_t vramstowSimulatorShadow(void) {
   if (!globals.initialized.load(std::memory_order_acquire) || globals.forked) return 0;
   const Machine& machine = StartedMachine();
   const Spec& spec = machine.spec();
-  if (!spec.keep_contents || spec.effect_bytes == 0) return 0;
+  if (!spec.keep_contents || spec.emulation_bytes == 0) return 0;
   return machine.space().shadow_distance();
 }
 

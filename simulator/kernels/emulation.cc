@@ -17,8 +17,8 @@ struct KnownProgram : EmulatedProgram {
 };
 
 struct KnownFunction : EmulatedFunction {
-  bool effect_sought = false;
-  std::shared_ptr<const NamedEffect> effect;
+  bool emulation_sought = false;
+  std::shared_ptr<const NamedEmulation> emulation;
   bool routine_sought = false;
   const ptx::Routine* routine = nullptr;  // of the program's code
 };
@@ -44,13 +44,13 @@ const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
 }
 
 // Null: the name says nothing.
-const std::shared_ptr<const NamedEffect>& EffectOf(Function* function) {
+const std::shared_ptr<const NamedEmulation>& EmulationOf(Function* function) {
   KnownFunction& known = Known(function);
-  if (!known.effect_sought && Known(function->program).names_are_known) {
-    known.effect_sought = true;
-    known.effect = FindEffect(function->name);
+  if (!known.emulation_sought && Known(function->program).names_are_known) {
+    known.emulation_sought = true;
+    known.emulation = FindEmulation(function->name);
   }
-  return known.effect;
+  return known.emulation;
 }
 
 // Null: there is no PTX of it.
@@ -76,9 +76,9 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
   const Spec& spec = state->machine->spec();
   Function* function = launch.function;
   std::string why;
-  if (spec.keep_contents && spec.effect_bytes > 0) {
-    if (const auto& effect = EffectOf(function)) {
-      return MakeKnownKernel(state, context, launch, effect);
+  if (spec.keep_contents && spec.emulation_bytes > 0) {
+    if (const auto& emulation = EmulationOf(function)) {
+      return MakeKnownKernel(state, context, launch, emulation);
     }
     const ptx::Routine* routine = spec.ptx_steps > 0 ? FindRoutine(function) : nullptr;
     if (routine != nullptr) {
@@ -95,10 +95,10 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
 }
 
 bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters) {
-  const auto& known = EffectOf(function);
+  const auto& known = EmulationOf(function);
   if (known == nullptr) return false;
   size_t at = 0;
-  for (const Argument& argument : known->effect->arguments()) {
+  for (const Argument& argument : known->emulation->arguments()) {
     at = RoundUp(at, argument.alignment);
     parameters->push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(argument.bytes)});
     at += argument.bytes;

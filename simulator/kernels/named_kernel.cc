@@ -131,11 +131,11 @@ class LaunchMemory : public KernelMemory {
 class KnownKernel : public Work {
  public:
   KnownKernel(State* state, Context* context, const Launch& launch,
-              std::shared_ptr<const NamedEffect> known)
+              std::shared_ptr<const NamedEmulation> known)
       : state_(state), context_(context), known_(std::move(known)) {
     std::copy_n(launch.grid, 3, launch_.grid);
     std::copy_n(launch.block, 3, launch_.block);
-    for (const Argument& argument : known_->effect->arguments()) {
+    for (const Argument& argument : known_->emulation->arguments()) {
       arguments_.Add(argument.bytes, argument.alignment);
     }
     arguments_.Copy(launch.parameters, launch.extra);
@@ -147,12 +147,12 @@ class KnownKernel : public Work {
     if (!arguments_.complete()) return NoteIdleLaunch(*state_, known_->name, kStrange);
     const Spec& spec = state_->machine->spec();
     LaunchMemory memory(state_, context_, known_->name);
-    launch_.limits = {spec.effect_bytes, spec.gemm_operations};
-    Outcome outcome = known_->effect->Run(launch_, &memory);
+    launch_.limits = {spec.emulation_bytes, spec.gemm_operations};
+    Outcome outcome = known_->emulation->Run(launch_, &memory);
     if (outcome == Outcome::kTooLarge) {
       memory.SetLarge();
       launch_.limits.bytes = kLargest;
-      outcome = known_->effect->Run(launch_, &memory);
+      outcome = known_->emulation->Run(launch_, &memory);
     }
     Conclude(outcome, &memory);
   }
@@ -188,21 +188,21 @@ class KnownKernel : public Work {
 
   State* state_;
   Context* context_;
-  std::shared_ptr<const NamedEffect> known_;
+  std::shared_ptr<const NamedEmulation> known_;
   CopiedArguments arguments_;
   KernelLaunch launch_;
 };
 
 }  // namespace
 
-std::shared_ptr<const NamedEffect> FindEffect(const std::string& kernel) {
-  auto effect = MakeEffect(kernel);
-  if (effect == nullptr) return nullptr;
-  return std::make_shared<NamedEffect>(NamedEffect{kernel, std::move(effect)});
+std::shared_ptr<const NamedEmulation> FindEmulation(const std::string& kernel) {
+  auto emulation = MakeEmulation(kernel);
+  if (emulation == nullptr) return nullptr;
+  return std::make_shared<NamedEmulation>(NamedEmulation{kernel, std::move(emulation)});
 }
 
 std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch,
-                                      const std::shared_ptr<const NamedEffect>& known) {
+                                      const std::shared_ptr<const NamedEmulation>& known) {
   return std::make_shared<KnownKernel>(state, context, launch, known);
 }
 

@@ -12,22 +12,22 @@
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_KERNEL_H_
 
 #include "simulator/driver/module.h"
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 
 namespace vramstow::simulator {
 
 // What is known of a kernel by its name; launches hold it, so that it outlives the function.
-struct NamedEffect {
+struct NamedEmulation {
   std::string name;
-  std::unique_ptr<const Effect> effect;
+  std::unique_ptr<const Emulation> emulation;
 };
 
 // Null: nothing is known of a kernel with this name.
-std::shared_ptr<const NamedEffect> FindEffect(const std::string& kernel);
+std::shared_ptr<const NamedEmulation> FindEmulation(const std::string& kernel);
 
 // The work of a launch.
 std::shared_ptr<Work> MakeKnownKernel(State* state, Context* context, const Launch& launch,
-                                      const std::shared_ptr<const NamedEffect>& known);
+                                      const std::shared_ptr<const NamedEmulation>& known);
 
 }  // namespace vramstow::simulator
 

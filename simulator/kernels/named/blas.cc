@@ -21,9 +21,9 @@ using RunWords = Outcome (*)(const KernelLaunch& launch, KernelMemory* memory);
 uint64_t Word(const KernelLaunch& launch, size_t i) { return launch.Get<uint64_t>(0, 8 * i); }
 int64_t Signed(const KernelLaunch& launch, size_t i) { return launch.Get<int64_t>(0, 8 * i); }
 
-class WordsEffect : public Effect {
+class WordsEmulation : public Emulation {
  public:
-  explicit WordsEffect(RunWords run) : Effect({{8 * kWords, 8}}), run_(run) {}
+  explicit WordsEmulation(RunWords run) : Emulation({{8 * kWords, 8}}), run_(run) {}
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     return run_(launch, memory);
   }
@@ -323,10 +323,10 @@ constexpr struct {
 
 }  // namespace
 
-EffectPointer MakeBlas(const TemplateName& kernel) {
+EmulationPointer MakeBlas(const TemplateName& kernel) {
   if (!kernel.arguments.empty()) return nullptr;
   for (const auto& entry : kKernels) {
-    if (kernel.head == entry.kernel) return std::make_unique<WordsEffect>(entry.run);
+    if (kernel.head == entry.kernel) return std::make_unique<WordsEmulation>(entry.run);
   }
   return nullptr;
 }

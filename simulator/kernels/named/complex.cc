@@ -12,12 +12,12 @@ namespace {
 
 // (int n, MulFunctor or it with one factor, the addresses of the result and the factors)
 template <typename T>
-class ComplexProduct : public Effect {
+class ComplexProduct : public Emulation {
  public:
   explicit ComplexProduct(bool fixed)
-      : Effect({{4, 4},
-                fixed ? Argument{2 * sizeof(Number), sizeof(Number)} : Argument{1, 1},
-                {fixed ? 16U : 24U, 8}}),
+      : Emulation({{4, 4},
+                   fixed ? Argument{2 * sizeof(Number), sizeof(Number)} : Argument{1, 1},
+                   {fixed ? 16U : 24U, 8}}),
         fixed_(fixed) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
@@ -54,7 +54,7 @@ class ComplexProduct : public Effect {
 
 // vectorized_elementwise_kernel<width, functor, addresses, …>, where the functor is
 // MulFunctor<complex<T>>, or AUnaryFunctor or BUnaryFunctor over it.
-EffectPointer MakeComplex(const TemplateName& kernel) {
+EmulationPointer MakeComplex(const TemplateName& kernel) {
   if (kernel.head != "vectorized_elementwise_kernel" || kernel.arguments.size() < 3) return nullptr;
   TemplateName functor = ParseTemplate(kernel.arguments[1]);
   const bool fixed = functor.head == "AUnaryFunctor" || functor.head == "BUnaryFunctor";

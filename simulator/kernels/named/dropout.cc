@@ -12,15 +12,15 @@ namespace vramstow::simulator {
 namespace {
 
 // (in, out, mask, elements, the probability that an element is kept, the generator's state)
-class DropoutEffect : public Effect {
+class DropoutEmulation : public Emulation {
  public:
-  DropoutEffect(Element element, Element kept)
-      : Effect({{kTensorInfoBytes, 8},
-                {kTensorInfoBytes, 8},
-                {kTensorInfoBytes, 8},
-                {4, 4},
-                {BytesOf(kept), BytesOf(kept)},
-                {32, 8}}),
+  DropoutEmulation(Element element, Element kept)
+      : Emulation({{kTensorInfoBytes, 8},
+                   {kTensorInfoBytes, 8},
+                   {kTensorInfoBytes, 8},
+                   {4, 4},
+                   {BytesOf(kept), BytesOf(kept)},
+                   {32, 8}}),
         element_(element),
         kept_(kept) {}
 
@@ -66,10 +66,10 @@ class DropoutEffect : public Effect {
 };
 
 // (out, in, the diagonal, two numbers about padding)
-class TriangleEffect : public Effect {
+class TriangleEmulation : public Emulation {
  public:
-  TriangleEffect(Element element, bool upper)
-      : Effect({{kTensorInfoBytes, 8}, {kTensorInfoBytes, 8}, {8, 8}, {8, 8}, {4, 4}}),
+  TriangleEmulation(Element element, bool upper)
+      : Emulation({{kTensorInfoBytes, 8}, {kTensorInfoBytes, 8}, {8, 8}, {8, 8}, {4, 4}}),
         element_(element),
         upper_(upper) {}
 
@@ -112,7 +112,7 @@ class TriangleEffect : public Effect {
 
 // fused_dropout_kernel<element, kept in, index, dimensions, dimensions, mask> and
 // fused_dropout_kernel_vec<element, kept in, index, dimensions, vector, mask>
-EffectPointer MakeDropout(const TemplateName& kernel) {
+EmulationPointer MakeDropout(const TemplateName& kernel) {
   if ((kernel.head != "fused_dropout_kernel" && kernel.head != "fused_dropout_kernel_vec") ||
       kernel.arguments.size() != 6 || kernel.arguments[2] != "unsigned int" ||
       BytesOf(ElementNamed(kernel.arguments[5])) != 1) {
@@ -123,11 +123,11 @@ EffectPointer MakeDropout(const TemplateName& kernel) {
   if (element == Element::kNone || (kept != Element::kFloat && kept != Element::kDouble)) {
     return nullptr;
   }
-  return std::make_unique<DropoutEffect>(element, kept);
+  return std::make_unique<DropoutEmulation>(element, kept);
 }
 
 // triu_tril_kernel<element, index, upper, elements at once, in place>
-EffectPointer MakeTriangle(const TemplateName& kernel) {
+EmulationPointer MakeTriangle(const TemplateName& kernel) {
   if (kernel.head != "triu_tril_kernel" || kernel.arguments.size() != 5 ||
       kernel.arguments[1] != "int") {
     return nullptr;
@@ -135,7 +135,7 @@ EffectPointer MakeTriangle(const TemplateName& kernel) {
   const Element element = ElementNamed(kernel.arguments[0]);
   return element == Element::kNone
              ? nullptr
-             : std::make_unique<TriangleEffect>(element, kernel.arguments[2] == "true");
+             : std::make_unique<TriangleEmulation>(element, kernel.arguments[2] == "true");
 }
 
 }  // namespace vramstow::simulator

@@ -14,10 +14,10 @@ namespace vramstow::simulator {
 namespace {
 
 // The parts of a loop that come with the launch.
-class ElementwiseEffect : public Effect {
+class ElementwiseEmulation : public Emulation {
  public:
-  ElementwiseEffect(std::vector<Argument> arguments, Operation operation)
-      : Effect(std::move(arguments)), operation_(std::move(operation)) {}
+  ElementwiseEmulation(std::vector<Argument> arguments, Operation operation)
+      : Emulation(std::move(arguments)), operation_(std::move(operation)) {}
 
  protected:
   int operands() const { return static_cast<int>(operation_.inputs.size()) + 1; }
@@ -38,13 +38,13 @@ class ElementwiseEffect : public Effect {
 };
 
 // (int n, F f, std::array<char*, N> data)
-class VectorizedEffect : public ElementwiseEffect {
+class VectorizedEmulation : public ElementwiseEmulation {
  public:
-  explicit VectorizedEffect(const Operation& operation)
-      : ElementwiseEffect({{4, 4},
-                           {operation.bytes, operation.alignment},
-                           {8 * (operation.inputs.size() + 1), 8}},
-                          operation) {}
+  explicit VectorizedEmulation(const Operation& operation)
+      : ElementwiseEmulation({{4, 4},
+                              {operation.bytes, operation.alignment},
+                              {8 * (operation.inputs.size() + 1), 8}},
+                             operation) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto count = launch.Get<int32_t>(0, 0);
@@ -61,10 +61,10 @@ class VectorizedEffect : public ElementwiseEffect {
 
 // (int n, F f, std::array<char*, N> data, two offset calculators without members, a loader and a
 // storer that hold types and element sizes, or nothing)
-class UnrolledEffect : public ElementwiseEffect {
+class UnrolledEmulation : public ElementwiseEmulation {
  public:
-  UnrolledEffect(const Operation& operation, bool converts)
-      : ElementwiseEffect(Arguments(operation, converts), operation), converts_(converts) {}
+  UnrolledEmulation(const Operation& operation, bool converts)
+      : ElementwiseEmulation(Arguments(operation, converts), operation), converts_(converts) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto count = launch.Get<int32_t>(0, 0);
@@ -102,10 +102,10 @@ class UnrolledEffect : public ElementwiseEffect {
 };
 
 // (int n, a lambda that holds offset calculator, addresses, functor, types)
-class StridedEffect : public ElementwiseEffect {
+class StridedEmulation : public ElementwiseEmulation {
  public:
-  StridedEffect(const Operation& operation, bool converts)
-      : ElementwiseEffect({{4, 4}, {Places(operation).bytes, 8}}, operation),
+  StridedEmulation(const Operation& operation, bool converts)
+      : ElementwiseEmulation({{4, 4}, {Places(operation).bytes, 8}}, operation),
         converts_(converts),
         places_(Places(operation)) {}
 
@@ -147,7 +147,7 @@ class StridedEffect : public ElementwiseEffect {
   Layout places_;
 };
 
-EffectPointer MakeUnrolled(const TemplateName& kernel, const Operation& operation) {
+EmulationPointer MakeUnrolled(const TemplateName& kernel, const Operation& operation) {
   if (kernel.arguments.size() != 7 || !kernel.arguments[3].starts_with("TrivialOffsetCalculator") ||
       !kernel.arguments[4].starts_with("TrivialOffsetCalculator")) {
     return nullptr;
@@ -155,10 +155,10 @@ EffectPointer MakeUnrolled(const TemplateName& kernel, const Operation& operatio
   const bool loads = kernel.arguments[5].starts_with("LoadWithCast");
   const bool stores = kernel.arguments[6].starts_with("StoreWithCast");
   if (loads != stores) return nullptr;
-  return std::make_unique<UnrolledEffect>(operation, loads);
+  return std::make_unique<UnrolledEmulation>(operation, loads);
 }
 
-EffectPointer MakeStrided(const TemplateName& kernel) {
+EmulationPointer MakeStrided(const TemplateName& kernel) {
   if (kernel.arguments.size() != 3) return nullptr;
   const TemplateName lambda = ParseTemplate(kernel.arguments[2]);
   const bool converts = lambda.head == "gpu_kernel_impl";
@@ -167,17 +167,17 @@ EffectPointer MakeStrided(const TemplateName& kernel) {
   }
   Operation operation;
   if (!ParseOperation(lambda.arguments[0], &operation)) return nullptr;
-  return std::make_unique<StridedEffect>(operation, converts);
+  return std::make_unique<StridedEmulation>(operation, converts);
 }
 
 }  // namespace
 
-EffectPointer MakeElementwise(const TemplateName& kernel) {
+EmulationPointer MakeElementwise(const TemplateName& kernel) {
   Operation operation;
   if (kernel.head == "elementwise_kernel") return MakeStrided(kernel);
   if (kernel.head == "vectorized_elementwise_kernel" && kernel.arguments.size() >= 3) {
     if (!ParseOperation(kernel.arguments[1], &operation)) return nullptr;
-    return std::make_unique<VectorizedEffect>(operation);
+    return std::make_unique<VectorizedEmulation>(operation);
   }
   if (kernel.head == "unrolled_elementwise_kernel" && !kernel.arguments.empty()) {
     if (!ParseOperation(kernel.arguments[0], &operation)) return nullptr;

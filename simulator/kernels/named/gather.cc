@@ -22,7 +22,7 @@ size_t NumberOf(std::string_view text) {
 
 // (output, {input[n], offset[n], dimSize[n], elements[n], contiguous[n], {size[4], stride[4]}[m]},
 // {size[4], stride[4]} of the output, the dimension, its stride)
-class CatEffect : public Effect {
+class CatEmulation : public Emulation {
  public:
   struct Form {
     size_t dimensions = 0;
@@ -33,8 +33,8 @@ class CatEffect : public Effect {
     bool vectorized = false;
   };
 
-  explicit CatEffect(const Form& form)
-      : Effect({{8, 8}, {Layout(form).bytes, 8}, {32, 4}, {4, 4}, {4, 4}}),
+  explicit CatEmulation(const Form& form)
+      : Emulation({{8, 8}, {Layout(form).bytes, 8}, {32, 4}, {4, 4}, {4, 4}}),
         form_(form),
         layout_(form) {}
 
@@ -123,12 +123,12 @@ class CatEffect : public Effect {
   Layout layout_;
 };
 
-EffectPointer MakeCat(const TemplateName& kernel) {
+EmulationPointer MakeCat(const TemplateName& kernel) {
   if (!kernel.head.starts_with("CatArrayBatchedCopy") || kernel.arguments.size() < 5 ||
       kernel.arguments[1] != "unsigned int") {
     return nullptr;
   }
-  CatEffect::Form form;
+  CatEmulation::Form form;
   form.element = BytesOf(ElementNamed(kernel.arguments[0]));
   form.dimensions = NumberOf(kernel.arguments[2]);
   form.inputs = NumberOf(kernel.arguments[3]);
@@ -141,15 +141,15 @@ EffectPointer MakeCat(const TemplateName& kernel) {
       form.inputs > 1024 || form.strided > form.inputs || form.vector == 0) {
     return nullptr;
   }
-  return std::make_unique<CatEffect>(form);
+  return std::make_unique<CatEmulation>(form);
 }
 
 // (dst, src, indices, the dimension in dst, in src, [total elements,] elements per index, how many
 // there are to choose from), the first three as TensorInfo.
-class SelectEffect : public Effect {
+class SelectEmulation : public Emulation {
  public:
-  SelectEffect(size_t element, size_t index, bool large)
-      : Effect(Arguments(large)), element_(element), index_(index), last_(large ? 7 : 6) {}
+  SelectEmulation(size_t element, size_t index, bool large)
+      : Emulation(Arguments(large)), element_(element), index_(index), last_(large ? 7 : 6) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     Strided to;
@@ -212,7 +212,7 @@ class SelectEffect : public Effect {
   size_t last_;  // the last argument
 };
 
-EffectPointer MakeSelect(const TemplateName& kernel) {
+EmulationPointer MakeSelect(const TemplateName& kernel) {
   const bool large = kernel.head == "indexSelectLargeIndex";
   if ((!large && kernel.head != "indexSelectSmallIndex") || kernel.arguments.size() < 3 ||
       kernel.arguments[2] != "unsigned int") {
@@ -221,15 +221,15 @@ EffectPointer MakeSelect(const TemplateName& kernel) {
   const size_t element = BytesOf(ElementNamed(kernel.arguments[0]));
   const size_t index = BytesOf(ElementNamed(kernel.arguments[1]));
   if (element == 0 || (index != 4 && index != 8)) return nullptr;
-  return std::make_unique<SelectEffect>(element, index, large);
+  return std::make_unique<SelectEmulation>(element, index, large);
 }
 
 // (out, in, indices, how many, bytes of a row, rows to choose from, stride of in, of out, whether
 // negative indices count from the end)
-class RowsEffect : public Effect {
+class RowsEmulation : public Emulation {
  public:
-  explicit RowsEffect(size_t index)
-      : Effect({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}}),
+  explicit RowsEmulation(size_t index)
+      : Emulation({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}}),
         index_(index) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
@@ -267,17 +267,17 @@ class RowsEffect : public Effect {
   size_t index_;
 };
 
-EffectPointer MakeRows(const TemplateName& kernel) {
+EmulationPointer MakeRows(const TemplateName& kernel) {
   if (kernel.head != "vectorized_gather_kernel" || kernel.arguments.size() != 2) return nullptr;
   const size_t index = BytesOf(ElementNamed(kernel.arguments[1]));
-  return index == 4 || index == 8 ? std::make_unique<RowsEffect>(index) : nullptr;
+  return index == 4 || index == 8 ? std::make_unique<RowsEmulation>(index) : nullptr;
 }
 
 }  // namespace
 
-EffectPointer MakeGather(const TemplateName& kernel) {
-  if (EffectPointer cat = MakeCat(kernel)) return cat;
-  if (EffectPointer select = MakeSelect(kernel)) return select;
+EmulationPointer MakeGather(const TemplateName& kernel) {
+  if (EmulationPointer cat = MakeCat(kernel)) return cat;
+  if (EmulationPointer select = MakeSelect(kernel)) return select;
   return MakeRows(kernel);
 }
 

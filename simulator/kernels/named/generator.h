@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 
 namespace vramstow::simulator {
 

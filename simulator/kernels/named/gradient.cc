@@ -12,10 +12,10 @@ namespace vramstow::simulator {
 namespace {
 
 // (a list, functor, the sums of blocks, where each tensor's begin): sums of squares.
-class NormPartsEffect : public Effect {
+class NormPartsEmulation : public Emulation {
  public:
-  NormPartsEffect(Element element, Element sum)
-      : Effect({{TensorListLayout(1, 0, true).bytes, 8}, {1, 1}, {8, 8}, {8, 8}}),
+  NormPartsEmulation(Element element, Element sum)
+      : Emulation({{TensorListLayout(1, 0, true).bytes, 8}, {1, 1}, {8, 8}, {8, 8}}),
         layout_(1, 0, true),
         element_(element),
         sum_(sum) {}
@@ -62,10 +62,10 @@ class NormPartsEffect : public Effect {
 
 // (the sums of blocks, the addresses of the norms, where each tensor's sums begin, the number of
 // the first tensor)
-class NormEffect : public Effect {
+class NormEmulation : public Emulation {
  public:
-  NormEffect(Element sum, Element out, bool root)
-      : Effect({{8, 8}, {8 * kNorms, 8}, {8, 8}, {4, 4}}), sum_(sum), out_(out), root_(root) {}
+  NormEmulation(Element sum, Element out, bool root)
+      : Emulation({{8, 8}, {8 * kNorms, 8}, {8, 8}, {4, 4}}), sum_(sum), out_(out), root_(root) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const size_t norms = launch.grid[0];
@@ -109,10 +109,10 @@ class NormEffect : public Effect {
 };
 
 // (a list, functor, {the address of whether infinities were found, of the scale's reciprocal})
-class UnscaleEffect : public Effect {
+class UnscaleEmulation : public Emulation {
  public:
-  explicit UnscaleEffect(Element element)
-      : Effect({{TensorListLayout(1, 0, true).bytes, 8}, {1, 1}, {16, 8}}),
+  explicit UnscaleEmulation(Element element)
+      : Emulation({{TensorListLayout(1, 0, true).bytes, 8}, {1, 1}, {16, 8}}),
         layout_(1, 0, true),
         element_(element) {}
 
@@ -143,9 +143,9 @@ class UnscaleEffect : public Effect {
 };
 
 // (scale, steps without infinities, whether one was found, growth, backoff, steps until it grows)
-class ScaleEffect : public Effect {
+class ScaleEmulation : public Emulation {
  public:
-  ScaleEffect() : Effect({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {4, 4}}) {}
+  ScaleEmulation() : Emulation({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {4, 4}}) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     char* scale_at = memory->At(launch.Get<uint64_t>(0, 0), 4, true);
@@ -177,10 +177,10 @@ class ScaleEffect : public Effect {
 
 // (indices, gradients of rows, the table's gradient, indices there are, columns, an index that is
 // left alone)
-class EmbeddingEffect : public Effect {
+class EmbeddingEmulation : public Emulation {
  public:
-  EmbeddingEffect(Element element, size_t index)
-      : Effect({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {8, 8}, {4, 4}}),
+  EmbeddingEmulation(Element element, size_t index)
+      : Emulation({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {8, 8}, {4, 4}}),
         element_(element),
         index_(index == 4 ? Element::kInt32 : Element::kInt64) {}
 
@@ -234,9 +234,9 @@ bool IsFloating(Element element) {
 
 }  // namespace
 
-EffectPointer MakeGradient(const TemplateName& kernel) {
+EmulationPointer MakeGradient(const TemplateName& kernel) {
   const auto& arguments = kernel.arguments;
-  if (kernel.head == "amp_update_scale_cuda_kernel") return std::make_unique<ScaleEffect>();
+  if (kernel.head == "amp_update_scale_cuda_kernel") return std::make_unique<ScaleEmulation>();
   if (kernel.head == "multi_tensor_apply_kernel" && arguments.size() >= 3) {
     const TemplateName functor = ParseTemplate(arguments[1]);
     const auto& types = functor.arguments;
@@ -244,26 +244,26 @@ EffectPointer MakeGradient(const TemplateName& kernel) {
     const Element element = ElementNamed(types[0]);
     if (functor.head == "LpNormFunctor" && types.size() == 6 && arguments.size() == 4 &&
         types[1].ends_with(")2") && arguments[3] == "long const*") {
-      return std::make_unique<NormPartsEffect>(element, OpmathType(ElementNamed(types[2])));
+      return std::make_unique<NormPartsEmulation>(element, OpmathType(ElementNamed(types[2])));
     }
     const bool unscales = arguments[2].find("_amp_foreach_non_finite_check_and_unscale_cuda_") !=
                           std::string_view::npos;
     if (functor.head == "UnaryOpFunctor" && types[1] == "1" && unscales) {
-      return std::make_unique<UnscaleEffect>(element);
+      return std::make_unique<UnscaleEmulation>(element);
     }
     return nullptr;
   }
   if (arguments.empty() || !IsFloating(ElementNamed(arguments[0]))) return nullptr;
   // lpnorm_cleanup<element, norm, out, whether a root is taken, kept in>
   if (kernel.head == "lpnorm_cleanup" && arguments.size() == 5 && arguments[1].ends_with(")2")) {
-    return std::make_unique<NormEffect>(ElementNamed(arguments[4]), ElementNamed(arguments[2]),
-                                        arguments[3] == "true");
+    return std::make_unique<NormEmulation>(ElementNamed(arguments[4]), ElementNamed(arguments[2]),
+                                           arguments[3] == "true");
   }
   // embedding_backward_feature_kernel<element, kept in, index>
   if (kernel.head == "embedding_backward_feature_kernel" && arguments.size() == 3) {
     const size_t index = BytesOf(ElementNamed(arguments[2]));
     if (index != 4 && index != 8) return nullptr;
-    return std::make_unique<EmbeddingEffect>(ElementNamed(arguments[0]), index);
+    return std::make_unique<EmbeddingEmulation>(ElementNamed(arguments[0]), index);
   }
   return nullptr;
 }

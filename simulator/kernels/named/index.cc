@@ -10,10 +10,10 @@
 namespace vramstow::simulator {
 namespace {
 
-class IndexEffect : public Effect {
+class IndexEmulation : public Emulation {
  public:
-  IndexEffect(size_t element, bool puts)
-      : Effect({{8, 8}, {kBytes, 8}}), element_(element), puts_(puts) {}
+  IndexEmulation(size_t element, bool puts)
+      : Emulation({{8, 8}, {kBytes, 8}}), element_(element), puts_(puts) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto count = launch.Get<int64_t>(0, 0);
@@ -106,7 +106,7 @@ class IndexEffect : public Effect {
 
 // index_elementwise_kernel<threads, work, gpu_index_kernel<F>(…)::{lambda(int)#1}>, F being a
 // lambda in index_kernel_impl<OpaqueType<bytes>> or index_put_kernel_impl<…>.
-EffectPointer MakeIndex(const TemplateName& kernel) {
+EmulationPointer MakeIndex(const TemplateName& kernel) {
   if (kernel.head != "index_elementwise_kernel" || kernel.arguments.size() != 3) return nullptr;
   const FunctorName loop = ParseFunctor(kernel.arguments[2]);
   if (loop.head != "gpu_index_kernel" || loop.arguments.size() != 1) return nullptr;
@@ -116,7 +116,7 @@ EffectPointer MakeIndex(const TemplateName& kernel) {
     return nullptr;
   }
   const size_t element = BytesOf(ElementNamed(functor.arguments[0]));
-  return element == 0 ? nullptr : std::make_unique<IndexEffect>(element, puts);
+  return element == 0 ? nullptr : std::make_unique<IndexEmulation>(element, puts);
 }
 
 }  // namespace vramstow::simulator

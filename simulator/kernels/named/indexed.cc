@@ -40,12 +40,12 @@ void FillLine(const Line& line, const KernelLaunch& launch, uint64_t count, char
   }
 }
 
-class LineEffect : public Effect {
+class LineEmulation : public Emulation {
  public:
-  LineEffect(const Line& line, size_t index_bytes)
-      : Effect({{index_bytes, index_bytes},
-                {(line.two_ended ? 24 : 0) + 2 * BytesOf(line.compute), 8},
-                {8, 8}}),
+  LineEmulation(const Line& line, size_t index_bytes)
+      : Emulation({{index_bytes, index_bytes},
+                   {(line.two_ended ? 24 : 0) + 2 * BytesOf(line.compute), 8},
+                   {8, 8}}),
         line_(line),
         index_bytes_(index_bytes) {}
 
@@ -74,7 +74,7 @@ class LineEffect : public Effect {
 
 }  // namespace
 
-EffectPointer MakeIndexed(const TemplateName& kernel) {
+EmulationPointer MakeIndexed(const TemplateName& kernel) {
   if (kernel.head != "elementwise_kernel_with_index" || kernel.arguments.size() != 2) {
     return nullptr;
   }
@@ -91,7 +91,7 @@ EffectPointer MakeIndexed(const TemplateName& kernel) {
   }
   line.compute = ComputeType(line.element);
   if (line.element == Element::kNone || (index_bytes != 4 && index_bytes != 8)) return nullptr;
-  return std::make_unique<LineEffect>(line, index_bytes);
+  return std::make_unique<LineEmulation>(line, index_bytes);
 }
 
 }  // namespace vramstow::simulator

@@ -5,34 +5,34 @@
 #include <memory>
 #include <string_view>
 
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 #include "simulator/kernels/named/name.h"
 
 namespace vramstow::simulator {
 
-using EffectPointer = std::unique_ptr<const Effect>;
+using EmulationPointer = std::unique_ptr<const Emulation>;
 
 // Each takes a kernel's name in its parts and gives null if it is not of the family.
-EffectPointer MakeElementwise(const TemplateName& kernel);   // functors over tensors
-EffectPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
-EffectPointer MakeDistribution(const TemplateName& kernel);  // random numbers
-EffectPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
-EffectPointer MakeOptimizer(const TemplateName& kernel);     // fused ones
-EffectPointer MakeGradient(const TemplateName& kernel);      // their norms, scaling, embeddings
-EffectPointer MakeDropout(const TemplateName& kernel);
-EffectPointer MakeTriangle(const TemplateName& kernel);  // tril, triu
-EffectPointer MakeScatter(const TemplateName& kernel);   // gather, scatter
-EffectPointer MakeSort(const TemplateName& kernel);      // sort, topk
-EffectPointer MakeHelper(const TemplateName& kernel);    // what others have done already
-EffectPointer MakeGather(const TemplateName& kernel);    // cat, index_select, embedding
-EffectPointer MakeIndex(const TemplateName& kernel);     // x[indices], and into it
-EffectPointer MakeSoftmax(const TemplateName& kernel);
-EffectPointer MakeNormalization(const TemplateName& kernel);  // layer norm, RMS norm
-EffectPointer MakeLoss(const TemplateName& kernel);           // negative log-likelihood
-EffectPointer MakeScan(const TemplateName& kernel);           // cumsum, cumprod
-EffectPointer MakeComplex(const TemplateName& kernel);        // products of complex numbers
-EffectPointer MakeBlas(const TemplateName& kernel);           // of the stand-ins for cuBLAS
-EffectPointer MakeReduction(const TemplateName& kernel);      // sum, mean, all, any, max, …
+EmulationPointer MakeElementwise(const TemplateName& kernel);   // functors over tensors
+EmulationPointer MakeIndexed(const TemplateName& kernel);       // arange, linspace
+EmulationPointer MakeDistribution(const TemplateName& kernel);  // random numbers
+EmulationPointer MakeMultiTensor(const TemplateName& kernel);   // of optimizers
+EmulationPointer MakeOptimizer(const TemplateName& kernel);     // fused ones
+EmulationPointer MakeGradient(const TemplateName& kernel);      // their norms, scaling, embeddings
+EmulationPointer MakeDropout(const TemplateName& kernel);
+EmulationPointer MakeTriangle(const TemplateName& kernel);  // tril, triu
+EmulationPointer MakeScatter(const TemplateName& kernel);   // gather, scatter
+EmulationPointer MakeSort(const TemplateName& kernel);      // sort, topk
+EmulationPointer MakeHelper(const TemplateName& kernel);    // what others have done already
+EmulationPointer MakeGather(const TemplateName& kernel);    // cat, index_select, embedding
+EmulationPointer MakeIndex(const TemplateName& kernel);     // x[indices], and into it
+EmulationPointer MakeSoftmax(const TemplateName& kernel);
+EmulationPointer MakeNormalization(const TemplateName& kernel);  // layer norm, RMS norm
+EmulationPointer MakeLoss(const TemplateName& kernel);           // negative log-likelihood
+EmulationPointer MakeScan(const TemplateName& kernel);           // cumsum, cumprod
+EmulationPointer MakeComplex(const TemplateName& kernel);        // products of complex numbers
+EmulationPointer MakeBlas(const TemplateName& kernel);           // of the stand-ins for cuBLAS
+EmulationPointer MakeReduction(const TemplateName& kernel);      // sum, mean, all, any, max, …
 
 }  // namespace vramstow::simulator
 

@@ -115,7 +115,7 @@ uint64_t Operand::End(const Shape& shape) const {
 }
 
 Outcome RunLoop(const Operation& operation, const char* functor, const Shape& shape,
-                const Operand* operands, const EffectLimits& limits, KernelMemory* memory) {
+                const Operand* operands, const EmulationLimits& limits, KernelMemory* memory) {
   const uint64_t count = shape.Elements();
   if (count == 0) return Outcome::kDone;
   const size_t total = operation.inputs.size() + 1;

@@ -4,7 +4,7 @@
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_LOOP_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_LOOP_H_
 
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 #include "simulator/kernels/named/operation.h"
 
 namespace vramstow::simulator {
@@ -61,7 +61,7 @@ void ForEachRun(const Shape& shape, const Operand* operands, int count, F&& f) {
 
 // operands[0] = operation(operands[1], …), element by element. `functor` is the functor object.
 Outcome RunLoop(const Operation& operation, const char* functor, const Shape& shape,
-                const Operand* operands, const EffectLimits& limits, KernelMemory* memory);
+                const Operand* operands, const EmulationLimits& limits, KernelMemory* memory);
 
 // PyTorch's OffsetCalculator<N> with 32-bit indices: a struct of the number of dimensions, the
 // sizes with their reciprocals, and the strides in bytes.

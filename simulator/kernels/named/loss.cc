@@ -29,10 +29,10 @@ struct Terms {
   uint64_t elements() const { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(classes); }
 };
 
-class LossEffect : public Effect {
+class LossEmulation : public Emulation {
  protected:
-  LossEffect(std::vector<Argument> arguments, const Loss& of)
-      : Effect(std::move(arguments)), of_(of) {}
+  LossEmulation(std::vector<Argument> arguments, const Loss& of)
+      : Emulation(std::move(arguments)), of_(of) {}
 
   size_t width() const { return BytesOf(of_.element); }
   char* Find(const KernelLaunch& launch, KernelMemory* memory, size_t argument, uint64_t elements,
@@ -73,11 +73,11 @@ class LossEffect : public Effect {
 
 // (loss, total weight, logarithms, targets, weights of classes or null, mean?, rows, how many
 // dimensions or classes of another kind, classes, which target to ignore)
-class LossForward : public LossEffect {
+class LossForward : public LossEmulation {
  public:
   explicit LossForward(const Loss& of)
-      : LossEffect({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}, {8, 8}, {8, 8}, {8, 8}, {8, 8}},
-                   of) {}
+      : LossEmulation(
+            {{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}, {8, 8}, {8, 8}, {8, 8}, {8, 8}}, of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const Terms terms = {launch.Get<uint8_t>(5, 0) != 0, launch.Get<int64_t>(6, 0),
@@ -115,11 +115,11 @@ class LossForward : public LossEffect {
 // (gradient of the logarithms, gradient of the loss, targets, weights or null, total weight, mean?,
 // rows, how many dimensions, classes, which target to ignore). Only the targets' elements are
 // written: the caller has cleared the others.
-class LossBackward : public LossEffect {
+class LossBackward : public LossEmulation {
  public:
   explicit LossBackward(const Loss& of)
-      : LossEffect({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}, {4, 4}, {4, 4}, {8, 8}, {8, 8}},
-                   of) {}
+      : LossEmulation(
+            {{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {1, 1}, {4, 4}, {4, 4}, {8, 8}, {8, 8}}, of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const Terms terms = {launch.Get<uint8_t>(5, 0) != 0, launch.Get<int32_t>(6, 0),
@@ -152,7 +152,7 @@ class LossBackward : public LossEffect {
 }  // namespace
 
 // nll_loss_forward_reduce_cuda_kernel_2d<element, kept, target>, …_backward_…_2d<element, target>
-EffectPointer MakeLoss(const TemplateName& kernel) {
+EmulationPointer MakeLoss(const TemplateName& kernel) {
   const bool forward = kernel.head == "nll_loss_forward_reduce_cuda_kernel_2d";
   if ((!forward && kernel.head != "nll_loss_backward_reduce_cuda_kernel_2d") ||
       kernel.arguments.size() != (forward ? 3 : 2)) {

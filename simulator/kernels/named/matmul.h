@@ -5,8 +5,8 @@
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_MATMUL_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_MATMUL_H_
 
-#include "simulator/kernels/named/effect.h"
 #include "simulator/kernels/named/element.h"
+#include "simulator/kernels/named/emulation.h"
 
 namespace vramstow::simulator {
 

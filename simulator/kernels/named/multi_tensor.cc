@@ -10,7 +10,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr EffectLimits kNoLimits = {UINT64_MAX, UINT64_MAX};  // for the parts of one
+constexpr EmulationLimits kNoLimits = {UINT64_MAX, UINT64_MAX};  // for the parts of one
 
 // Where the scalar of an operation comes from.
 enum class ScalarFrom : uint8_t { kNowhere, kArgument, kList, kMemory };
@@ -27,10 +27,10 @@ struct ListOperation {
   std::vector<Argument> extra;  // arguments behind the operation object
 };
 
-class ListEffect : public Effect {
+class ListEmulation : public Emulation {
  public:
-  explicit ListEffect(const ListOperation& list)
-      : Effect(Arguments(list)), list_(list), layout_(Layout(list)) {}
+  explicit ListEmulation(const ListOperation& list)
+      : Emulation(Arguments(list)), list_(list), layout_(Layout(list)) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     return RunParts(launch, layout_, BytesOf(list_.operation.output),
@@ -191,7 +191,7 @@ size_t NumberOf(std::string_view text) {
 }  // namespace
 
 // multi_tensor_apply_kernel<metadata, Functor<T, depth, read, written>, Op<T>, …>
-EffectPointer MakeMultiTensor(const TemplateName& kernel) {
+EmulationPointer MakeMultiTensor(const TemplateName& kernel) {
   if (kernel.head != "multi_tensor_apply_kernel" || kernel.arguments.size() < 3) return nullptr;
   const TemplateName metadata = ParseTemplate(kernel.arguments[0]);
   const TemplateName functor = ParseTemplate(kernel.arguments[1]);
@@ -223,7 +223,7 @@ EffectPointer MakeMultiTensor(const TemplateName& kernel) {
       list.operation.inputs.size() > list.depth) {
     return nullptr;
   }
-  return std::make_unique<ListEffect>(list);
+  return std::make_unique<ListEmulation>(list);
 }
 
 }  // namespace vramstow::simulator

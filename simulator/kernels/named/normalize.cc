@@ -88,10 +88,10 @@ Moments MomentsOf(const Numbers& row, double epsilon, bool rms) {
 }
 
 // What the kernels of this file have in common: types, and how many rows and columns there are.
-class NormalizationEffect : public Effect {
+class NormalizationEmulation : public Emulation {
  protected:
-  NormalizationEffect(std::vector<Argument> arguments, const Normalization& of)
-      : Effect(std::move(arguments)), of_(of) {}
+  NormalizationEmulation(std::vector<Argument> arguments, const Normalization& of)
+      : Emulation(std::move(arguments)), of_(of) {}
 
   // A plausible shape of which `tensors` are touched?
   Outcome Check(const KernelLaunch& launch, int64_t rows, int64_t columns, uint64_t tensors) const {
@@ -122,18 +122,18 @@ class NormalizationEffect : public Effect {
 };
 
 // (columns, epsilon, in, weight, bias, mean, reciprocal deviation, out), a block for each row.
-class ForwardEffect : public NormalizationEffect {
+class ForwardEmulation : public NormalizationEmulation {
  public:
-  explicit ForwardEffect(const Normalization& of)
-      : NormalizationEffect({{4, 4},
-                             {BytesOf(of.kept), BytesOf(of.kept)},
-                             {8, 8},
-                             {8, 8},
-                             {8, 8},
-                             {8, 8},
-                             {8, 8},
-                             {8, 8}},
-                            of) {}
+  explicit ForwardEmulation(const Normalization& of)
+      : NormalizationEmulation({{4, 4},
+                                {BytesOf(of.kept), BytesOf(of.kept)},
+                                {8, 8},
+                                {8, 8},
+                                {8, 8},
+                                {8, 8},
+                                {8, 8},
+                                {8, 8}},
+                               of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto columns = launch.Get<int32_t>(0, 0);
@@ -169,10 +169,10 @@ class ForwardEffect : public NormalizationEffect {
 };
 
 // (rows, columns, epsilon, in, mean, reciprocal deviation)
-class MomentsEffect : public NormalizationEffect {
+class MomentsEmulation : public NormalizationEmulation {
  public:
-  explicit MomentsEffect(const Normalization& of)
-      : NormalizationEffect(
+  explicit MomentsEmulation(const Normalization& of)
+      : NormalizationEmulation(
             {{8, 8}, {8, 8}, {BytesOf(of.kept), BytesOf(of.kept)}, {8, 8}, {8, 8}, {8, 8}}, of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
@@ -200,10 +200,10 @@ class MomentsEffect : public NormalizationEffect {
 };
 
 // (rows, columns, in, mean, reciprocal deviation, weight, bias, out)
-class ValuesEffect : public NormalizationEffect {
+class ValuesEmulation : public NormalizationEmulation {
  public:
-  explicit ValuesEffect(const Normalization& of)
-      : NormalizationEffect(std::vector<Argument>(8, {8, 8}), of) {}
+  explicit ValuesEmulation(const Normalization& of)
+      : NormalizationEmulation(std::vector<Argument>(8, {8, 8}), of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto rows = launch.Get<int64_t>(0, 0);
@@ -237,10 +237,10 @@ class ValuesEffect : public NormalizationEffect {
 
 // (gradient, in, mean, reciprocal deviation, weight, gradient of in, columns), a block for a row.
 // With y the normalized row and g the gradient times the weight: (g − mean(g) − y mean(g y)) ÷ σ.
-class InputGradientEffect : public NormalizationEffect {
+class InputGradientEmulation : public NormalizationEmulation {
  public:
-  explicit InputGradientEffect(const Normalization& of)
-      : NormalizationEffect({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {4, 4}}, of) {}
+  explicit InputGradientEmulation(const Normalization& of)
+      : NormalizationEmulation({{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {4, 4}}, of) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto columns = launch.Get<int32_t>(6, 0);
@@ -289,10 +289,10 @@ class InputGradientEffect : public NormalizationEffect {
 
 // (rows, columns, gradient, in, mean, reciprocal deviation, gradient of weight, of bias). In parts:
 // block y takes every so many bunches of rows, and each of its threads y leaves a sum.
-class WeightGradientEffect : public NormalizationEffect {
+class WeightGradientEmulation : public NormalizationEmulation {
  public:
-  WeightGradientEffect(const Normalization& of, int64_t threads, int64_t bunch, bool parts)
-      : NormalizationEffect(std::vector<Argument>(8, {8, 8}), of),
+  WeightGradientEmulation(const Normalization& of, int64_t threads, int64_t bunch, bool parts)
+      : NormalizationEmulation(std::vector<Argument>(8, {8, 8}), of),
         threads_(threads),
         bunch_(bunch),
         parts_(parts) {}
@@ -348,18 +348,19 @@ class WeightGradientEffect : public NormalizationEffect {
 
 // GammaBetaBackwardCUDAKernelTemplate<element, kept, threads x, threads y, rows of a bunch, in
 // parts?, whole blocks?, rms?>
-EffectPointer MakeWeightGradient(const Normalization& of, const TemplateName& kernel) {
+EmulationPointer MakeWeightGradient(const Normalization& of, const TemplateName& kernel) {
   if (kernel.arguments.size() != 8) return nullptr;
   const int threads = NumberIn(kernel.arguments[3]);
   const int bunch = NumberIn(kernel.arguments[4]);
   if (threads <= 0 || bunch < threads || bunch % threads != 0) return nullptr;
-  return std::make_unique<WeightGradientEffect>(of, threads, bunch, kernel.arguments[5] == "true");
+  return std::make_unique<WeightGradientEmulation>(of, threads, bunch,
+                                                   kernel.arguments[5] == "true");
 }
 
 }  // namespace
 
 // NAME<element, kept, …, rms?>
-EffectPointer MakeNormalization(const TemplateName& kernel) {
+EmulationPointer MakeNormalization(const TemplateName& kernel) {
   if (kernel.arguments.size() < 3) return nullptr;
   Normalization of;
   of.element = ElementNamed(kernel.arguments[0]);
@@ -369,12 +370,12 @@ EffectPointer MakeNormalization(const TemplateName& kernel) {
   if (!computed || ComputeType(of.element) != of.kept) return nullptr;
   if (kernel.head == "GammaBetaBackwardCUDAKernelTemplate") return MakeWeightGradient(of, kernel);
   if (kernel.arguments.size() != 3) return nullptr;
-  if (kernel.head == "vectorized_layer_norm_kernel") return std::make_unique<ForwardEffect>(of);
-  if (kernel.head == "RowwiseMomentsCUDAKernel") return std::make_unique<MomentsEffect>(of);
-  if (kernel.head == "LayerNormForwardCUDAKernel") return std::make_unique<ValuesEffect>(of);
+  if (kernel.head == "vectorized_layer_norm_kernel") return std::make_unique<ForwardEmulation>(of);
+  if (kernel.head == "RowwiseMomentsCUDAKernel") return std::make_unique<MomentsEmulation>(of);
+  if (kernel.head == "LayerNormForwardCUDAKernel") return std::make_unique<ValuesEmulation>(of);
   if (kernel.head == "layer_norm_grad_input_kernel" ||
       kernel.head == "layer_norm_grad_input_kernel_vectorized") {
-    return std::make_unique<InputGradientEffect>(of);
+    return std::make_unique<InputGradientEmulation>(of);
   }
   return nullptr;
 }

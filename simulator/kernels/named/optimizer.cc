@@ -24,20 +24,20 @@ bool ReadFloat(const KernelLaunch& launch, KernelMemory* memory, size_t argument
 // (lists of parameters, gradients, averages, averages of squares [, their maxima] with the steps,
 // functor, the address of the rate or null, rate, beta1, beta2, decay, epsilon, maximize, the
 // addresses of the gradients' scale and of whether infinities were found, or null)
-class AdamEffect : public Effect {
+class AdamEmulation : public Emulation {
  public:
-  AdamEffect(Element element, size_t depth, bool decoupled)
-      : Effect({{TensorListLayout(depth, 8, true).bytes, 8},
-                {1, 1},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {1, 1},
-                {8, 8},
-                {8, 8}}),
+  AdamEmulation(Element element, size_t depth, bool decoupled)
+      : Emulation({{TensorListLayout(depth, 8, true).bytes, 8},
+                   {1, 1},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {1, 1},
+                   {8, 8},
+                   {8, 8}}),
         layout_(depth, 8, true),
         element_(element),
         decoupled_(decoupled) {}
@@ -104,21 +104,21 @@ class AdamEffect : public Effect {
 // (lists of parameters, gradients [, momenta], functor, decay, momentum, the address of the rate or
 // null, rate, dampening, nesterov, maximize, whether it is the first step, the addresses of scale
 // and infinities)
-class DescentEffect : public Effect {
+class DescentEmulation : public Emulation {
  public:
-  DescentEffect(Element element, size_t depth)
-      : Effect({{TensorListLayout(depth, 0, true).bytes, 8},
-                {1, 1},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {8, 8},
-                {1, 1},
-                {1, 1},
-                {1, 1},
-                {8, 8},
-                {8, 8}}),
+  DescentEmulation(Element element, size_t depth)
+      : Emulation({{TensorListLayout(depth, 0, true).bytes, 8},
+                   {1, 1},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {8, 8},
+                   {1, 1},
+                   {1, 1},
+                   {1, 1},
+                   {8, 8},
+                   {8, 8}}),
         layout_(depth, 0, true),
         element_(element) {}
 
@@ -178,7 +178,7 @@ size_t DepthOf(std::string_view text) {
 }
 
 // multi_tensor_apply_kernel<metadata, Functor<element, depth, …>, types of the arguments…>
-EffectPointer MakeFused(const TemplateName& kernel) {
+EmulationPointer MakeFused(const TemplateName& kernel) {
   const TemplateName functor = ParseTemplate(kernel.arguments[1]);
   const auto& types = functor.arguments;
   if (types.size() < 2 || !IsFloating(ElementNamed(types[0]))) return nullptr;
@@ -187,19 +187,19 @@ EffectPointer MakeFused(const TemplateName& kernel) {
   if (functor.head == "FusedAdamMathFunctor" && types.size() == 4 && arguments == 9) {
     const size_t depth = DepthOf(types[1]);
     if (depth != (types[3] == "true" ? 5 : 4)) return nullptr;
-    return std::make_unique<AdamEffect>(element, depth, types[2].ends_with(")1"));
+    return std::make_unique<AdamEmulation>(element, depth, types[2].ends_with(")1"));
   }
   if (functor.head == "FusedSgdMathFunctor" && types.size() == 2 && arguments == 10) {
     const size_t depth = DepthOf(types[1]);
     if (depth != 2 && depth != 3) return nullptr;
-    return std::make_unique<DescentEffect>(element, depth);
+    return std::make_unique<DescentEmulation>(element, depth);
   }
   return nullptr;
 }
 
 }  // namespace
 
-EffectPointer MakeOptimizer(const TemplateName& kernel) {
+EmulationPointer MakeOptimizer(const TemplateName& kernel) {
   const bool fused = kernel.head == "multi_tensor_apply_kernel" && kernel.arguments.size() >= 3;
   return fused ? MakeFused(kernel) : nullptr;
 }

@@ -43,10 +43,11 @@ double Normal(const std::array<uint32_t, 4>& words, int i, bool wide) {
   return radius * ((i & 1) == 0 ? std::sin(v) : std::cos(v));
 }
 
-class DistributionEffect : public Effect {
+class DistributionEmulation : public Emulation {
  public:
-  explicit DistributionEffect(const Distribution& distribution)
-      : Effect({{8, 8}, {32, 8}, {1, 1}, {Members(distribution) + MembersBytes(distribution), 8}}),
+  explicit DistributionEmulation(const Distribution& distribution)
+      : Emulation(
+            {{8, 8}, {32, 8}, {1, 1}, {Members(distribution) + MembersBytes(distribution), 8}}),
         distribution_(distribution) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
@@ -225,7 +226,7 @@ bool SetShaping(std::string_view function, Distribution* distribution) {
 // the lambda {lambda(int, number)#K} in distribution_nullary_kernel<element, number, …, function>:
 // #1 holds an address and a stride, #2 an offset calculator and an address, before the function's
 // own lambda.
-EffectPointer MakeDistribution(const TemplateName& kernel) {
+EmulationPointer MakeDistribution(const TemplateName& kernel) {
   if (kernel.head != "distribution_elementwise_grid_stride_kernel" ||
       kernel.arguments.size() != 4) {
     return nullptr;
@@ -249,7 +250,7 @@ EffectPointer MakeDistribution(const TemplateName& kernel) {
       whole != wants_whole) {
     return nullptr;
   }
-  return std::make_unique<DistributionEffect>(distribution);
+  return std::make_unique<DistributionEmulation>(distribution);
 }
 
 }  // namespace vramstow::simulator

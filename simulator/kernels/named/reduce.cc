@@ -211,10 +211,10 @@ class State {
   double squares_ = 0;
 };
 
-class ReductionEffect : public Effect {
+class ReductionEmulation : public Emulation {
  public:
-  explicit ReductionEffect(const Reduction& reduction)
-      : Effect({{Layout(reduction).bytes, 8}}), reduction_(reduction), layout_(reduction) {}
+  explicit ReductionEmulation(const Reduction& reduction)
+      : Emulation({{Layout(reduction).bytes, 8}}), reduction_(reduction), layout_(reduction) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto inputs = launch.Get<int32_t>(0, layout_.config + 4);
@@ -466,7 +466,7 @@ bool SetClass(const TemplateName& name, Reduction* reduction) {
 }  // namespace
 
 // reduce_kernel<threads, vector, ReduceOp<in, ops, index, out, …>>
-EffectPointer MakeReduction(const TemplateName& kernel) {
+EmulationPointer MakeReduction(const TemplateName& kernel) {
   if (kernel.head != "reduce_kernel" || kernel.arguments.size() != 3) return nullptr;
   const TemplateName reduce = ParseTemplate(kernel.arguments[2]);
   if (reduce.head != "ReduceOp" || reduce.arguments.size() < 4 ||
@@ -482,7 +482,7 @@ EffectPointer MakeReduction(const TemplateName& kernel) {
       operation.head == "func_wrapper_t"
           ? operation.arguments.size() == 2 && SetWrapped(operation.arguments[1], &reduction)
           : SetClass(operation, &reduction);
-  return known ? std::make_unique<ReductionEffect>(reduction) : nullptr;
+  return known ? std::make_unique<ReductionEmulation>(reduction) : nullptr;
 }
 
 }  // namespace vramstow::simulator

@@ -23,10 +23,10 @@ struct Lines {
   int64_t count = 0;
 };
 
-class ScanEffect : public Effect {
+class ScanEmulation : public Emulation {
  protected:
-  ScanEffect(std::vector<Argument> arguments, const Scan& scan)
-      : Effect(std::move(arguments)), scan_(scan) {}
+  ScanEmulation(std::vector<Argument> arguments, const Scan& scan)
+      : Emulation(std::move(arguments)), scan_(scan) {}
 
   static size_t WidthOf(const Scan& scan) { return BytesOf(scan.element); }
 
@@ -76,11 +76,12 @@ class ScanEffect : public Effect {
 };
 
 // (out, in, rows, elements of a row, …, the neutral element, the operation)
-class InnerScan : public ScanEffect {
+class InnerScan : public ScanEmulation {
  public:
   explicit InnerScan(const Scan& scan)
-      : ScanEffect({{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}, {WidthOf(scan), WidthOf(scan)}, {1, 1}},
-                   scan) {}
+      : ScanEmulation(
+            {{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}, {WidthOf(scan), WidthOf(scan)}, {1, 1}},
+            scan) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     return RunLines(launch, memory, launch.Get<uint64_t>(0, 0), launch.Get<uint64_t>(1, 0),
@@ -89,11 +90,12 @@ class InnerScan : public ScanEffect {
 };
 
 // (out, in, outer rows, inner rows, elements of a row, the neutral element, the operation)
-class OuterScan : public ScanEffect {
+class OuterScan : public ScanEmulation {
  public:
   explicit OuterScan(const Scan& scan)
-      : ScanEffect({{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}, {WidthOf(scan), WidthOf(scan)}, {1, 1}},
-                   scan) {}
+      : ScanEmulation(
+            {{8, 8}, {8, 8}, {4, 4}, {4, 4}, {4, 4}, {WidthOf(scan), WidthOf(scan)}, {1, 1}},
+            scan) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     return RunLines(
@@ -103,10 +105,10 @@ class OuterScan : public ScanEffect {
 };
 
 // (in, out, the state of tiles, the first tile, the operation, no neutral element, elements)
-class WholeScan : public ScanEffect {
+class WholeScan : public ScanEmulation {
  public:
   explicit WholeScan(const Scan& scan)
-      : ScanEffect({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {1, 1}, {1, 1}, {4, 4}}, scan) {}
+      : ScanEmulation({{8, 8}, {8, 8}, {8, 8}, {4, 4}, {1, 1}, {1, 1}, {4, 4}}, scan) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     if (launch.Get<int32_t>(3, 0) != 0) return Outcome::kNotUnderstood;
@@ -136,7 +138,7 @@ Element Pointed(std::string_view type) {
 
 // tensor_kernel_scan_innermost_dim<element, operation>, tensor_kernel_scan_outer_dim<element,
 // index, operation>, DeviceScanKernel<policy, in, out, state, operation, NullType, offset, …>
-EffectPointer MakeScan(const TemplateName& kernel) {
+EmulationPointer MakeScan(const TemplateName& kernel) {
   const auto& arguments = kernel.arguments;
   Scan scan;
   if (kernel.head == "tensor_kernel_scan_innermost_dim" && arguments.size() == 2 &&

@@ -15,7 +15,7 @@
 namespace vramstow::simulator {
 namespace {
 
-class ScatterEffect : public Effect {
+class ScatterEmulation : public Emulation {
  public:
   struct Form {
     size_t width = 0;                // bytes of an element
@@ -25,7 +25,8 @@ class ScatterEffect : public Effect {
     bool fills = false;
   };
 
-  explicit ScatterEffect(const Form& form) : Effect({{4, 4}, {Source(form) + 8, 8}}), form_(form) {}
+  explicit ScatterEmulation(const Form& form)
+      : Emulation({{4, 4}, {Source(form) + 8, 8}}), form_(form) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto count = launch.Get<int32_t>(0, 0);
@@ -145,7 +146,7 @@ class ScatterEffect : public Effect {
 }  // namespace
 
 // _scatter_gather_elementwise_kernel<threads, elements, internal_kernel<…>::operator()<F>(…)::…>
-EffectPointer MakeScatter(const TemplateName& kernel) {
+EmulationPointer MakeScatter(const TemplateName& kernel) {
   if (kernel.head != "_scatter_gather_elementwise_kernel" || kernel.arguments.size() != 3) {
     return nullptr;
   }
@@ -155,7 +156,7 @@ EffectPointer MakeScatter(const TemplateName& kernel) {
   const TemplateName made = ParseTemplate(lambda.substr(0, call));
   const std::string_view rest = lambda.substr(call + 13);
   const std::string_view functor = rest.substr(0, rest.find('>'));
-  ScatterEffect::Form form;
+  ScatterEmulation::Form form;
   form.fills = made.head == "_cuda_scatter_fill_internal_kernel";
   const size_t first = form.fills ? 0 : 1;  // the element's type
   if ((!form.fills && made.head != "_cuda_scatter_gather_internal_kernel") ||
@@ -179,7 +180,7 @@ EffectPointer MakeScatter(const TemplateName& kernel) {
   }
   const bool known =
       form.width > 0 && form.width <= 8 && (functor == "TensorAssign" || element != Element::kNone);
-  return known ? std::make_unique<ScatterEffect>(form) : nullptr;
+  return known ? std::make_unique<ScatterEmulation>(form) : nullptr;
 }
 
 }  // namespace vramstow::simulator

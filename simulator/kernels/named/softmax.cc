@@ -28,10 +28,10 @@ struct Lines {
   int64_t count = 0;  // of a line
 };
 
-class SoftmaxEffect : public Effect {
+class SoftmaxEmulation : public Emulation {
  protected:
-  SoftmaxEffect(const Softmax& softmax, std::vector<Argument> arguments)
-      : Effect(std::move(arguments)), softmax_(softmax) {}
+  SoftmaxEmulation(const Softmax& softmax, std::vector<Argument> arguments)
+      : Emulation(std::move(arguments)), softmax_(softmax) {}
 
   Outcome RunLines(const KernelLaunch& launch, KernelMemory* memory, const Lines& lines) const {
     constexpr int64_t kMost = int64_t{1} << 31;
@@ -102,10 +102,10 @@ class SoftmaxEffect : public Effect {
 };
 
 // (out, in, rows, stride, elements), (out, gradient, result, rows, stride, elements)
-class ShortSoftmaxEffect : public SoftmaxEffect {
+class ShortSoftmaxEmulation : public SoftmaxEmulation {
  public:
-  explicit ShortSoftmaxEffect(const Softmax& softmax)
-      : SoftmaxEffect(softmax, ShortArguments(softmax)), rows_(softmax.backward ? 3 : 2) {}
+  explicit ShortSoftmaxEmulation(const Softmax& softmax)
+      : SoftmaxEmulation(softmax, ShortArguments(softmax)), rows_(softmax.backward ? 3 : 2) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto rows = launch.Get<int32_t>(rows_, 0);
@@ -125,11 +125,11 @@ class ShortSoftmaxEffect : public SoftmaxEffect {
 };
 
 // One row for each block, or rows with other elements between theirs.
-class LongSoftmaxEffect : public SoftmaxEffect {
+class LongSoftmaxEmulation : public SoftmaxEmulation {
  public:
   // Both have sizes of `width` bytes: (elements) or, spatial, (outer, elements, inner).
-  LongSoftmaxEffect(const Softmax& softmax, size_t width, bool spatial)
-      : SoftmaxEffect(softmax, LongArguments(softmax, width, spatial)),
+  LongSoftmaxEmulation(const Softmax& softmax, size_t width, bool spatial)
+      : SoftmaxEmulation(softmax, LongArguments(softmax, width, spatial)),
         first_(softmax.backward ? 3 : 2),
         width_(width),
         spatial_(spatial) {}
@@ -160,7 +160,7 @@ class LongSoftmaxEffect : public SoftmaxEffect {
 // cunn_SoftMaxForward<n, in, sum, out, Epilogue>, …Reg<in, sum, out, Epilogue, index, n>,
 // …Smem<n, in, sum, out, Epilogue, index>; backwards <n, in, sum, out, Epilogue>; spatial ones
 // <in, sum, out, index, Epilogue>.
-EffectPointer MakeLong(const TemplateName& kernel) {
+EmulationPointer MakeLong(const TemplateName& kernel) {
   const bool spatial = kernel.head.starts_with("cunn_SpatialSoftMax");
   const bool registers = kernel.head == "cunn_SoftMaxForwardReg";
   const std::string_view form =
@@ -184,13 +184,13 @@ EffectPointer MakeLong(const TemplateName& kernel) {
     return nullptr;
   }
   const bool narrow = spatial ? arguments[3] == "int" : form == "Forward";
-  return std::make_unique<LongSoftmaxEffect>(softmax, narrow ? 4 : 8, spatial);
+  return std::make_unique<LongSoftmaxEmulation>(softmax, narrow ? 4 : 8, spatial);
 }
 
 }  // namespace
 
 // softmax_warp_forward<in, out, number, size, logarithm, masked, …>, softmax_warp_backward alike.
-EffectPointer MakeSoftmax(const TemplateName& kernel) {
+EmulationPointer MakeSoftmax(const TemplateName& kernel) {
   if (kernel.head.starts_with("cunn_S")) return MakeLong(kernel);
   Softmax softmax;
   softmax.backward = kernel.head == "softmax_warp_backward";
@@ -202,7 +202,7 @@ EffectPointer MakeSoftmax(const TemplateName& kernel) {
   softmax.out = ElementNamed(kernel.arguments[1]);
   softmax.logarithm = kernel.arguments[4] == "true";
   if (softmax.in == Element::kNone || softmax.out == Element::kNone) return nullptr;
-  return std::make_unique<ShortSoftmaxEffect>(softmax);
+  return std::make_unique<ShortSoftmaxEmulation>(softmax);
 }
 
 }  // namespace vramstow::simulator

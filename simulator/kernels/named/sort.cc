@@ -41,11 +41,11 @@ std::vector<size_t> OrderOf(const std::vector<T>& line, bool descending) {
 
 // (keys, lines, elements of a line, their distance, values, their distance, …): sorts keys in
 // place, and values with them.
-class LineSortEffect : public Effect {
+class LineSortEmulation : public Emulation {
  public:
   // `flag`: a last argument says whether to sort downwards; otherwise `descending` does.
-  LineSortEffect(Element key, size_t value, bool flag, bool descending, bool padded)
-      : Effect(Arguments(key, flag, padded)),
+  LineSortEmulation(Element key, size_t value, bool flag, bool descending, bool padded)
+      : Emulation(Arguments(key, flag, padded)),
         key_(key),
         value_(value),
         flag_(flag),
@@ -127,9 +127,9 @@ class LineSortEffect : public Effect {
 // (in, elements of a line, how many are wanted, the largest?, lines, distance in a line, out, its
 // distance, places, their distance, …): first those beyond the last that is wanted, in order of
 // place, then as many that equal it.
-class TopEffect : public Effect {
+class TopEmulation : public Emulation {
  public:
-  explicit TopEffect(Element element) : Effect(Arguments()), element_(element) {}
+  explicit TopEmulation(Element element) : Emulation(Arguments()), element_(element) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     Strided in;
@@ -206,7 +206,7 @@ class TopEffect : public Effect {
 
 // One pass of CUB's radix sort, or all of them: (…, keys out, keys in, values out, values in,
 // elements, first bit, bits, …)
-class RadixEffect : public Effect {
+class RadixEmulation : public Emulation {
  public:
   struct Form {
     Element key = Element::kNone;
@@ -214,7 +214,7 @@ class RadixEffect : public Effect {
     bool descending = false;
     bool whole = false;  // DeviceRadixSortSingleTileKernel
   };
-  explicit RadixEffect(const Form& form) : Effect(Arguments(form.whole)), form_(form) {}
+  explicit RadixEmulation(const Form& form) : Emulation(Arguments(form.whole)), form_(form) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const size_t first = form_.whole ? 0 : 4;  // argument
@@ -300,9 +300,9 @@ class RadixEffect : public Effect {
 };
 
 // (numbers, how many, by what they are taken the remainder of): 0, 1, …, again and again.
-class CountingEffect : public Effect {
+class CountingEmulation : public Emulation {
  public:
-  CountingEffect() : Effect({{8, 8}, {4, 4}, {12, 4}}) {}
+  CountingEmulation() : Emulation({{8, 8}, {4, 4}, {12, 4}}) {}
 
   Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
     const auto count = launch.Get<int32_t>(1, 0);
@@ -322,9 +322,9 @@ class CountingEffect : public Effect {
 };
 
 // Prepares what the effects of other kernels do not need.
-class HelperEffect : public Effect {
+class HelperEmulation : public Emulation {
  public:
-  HelperEffect() : Effect({}) {}
+  HelperEmulation() : Emulation({}) {}
   Outcome Run(const KernelLaunch& /*launch*/, KernelMemory* /*memory*/) const override {
     return Outcome::kDone;
   }
@@ -332,7 +332,7 @@ class HelperEffect : public Effect {
 
 // bitonicSortKVInPlace<…, key, value, comparator, index>, warpMergeSortKVInPlace<…, the same, …>,
 // radixSortKVInPlace<…, key, value, index>
-EffectPointer MakeLineSort(const TemplateName& kernel) {
+EmulationPointer MakeLineSort(const TemplateName& kernel) {
   const bool radix = kernel.head == "radixSortKVInPlace";
   const bool merge = kernel.head == "warpMergeSortKVInPlace";
   if ((!radix && !merge && kernel.head != "bitonicSortKVInPlace") || kernel.arguments.size() < 7) {
@@ -343,14 +343,14 @@ EffectPointer MakeLineSort(const TemplateName& kernel) {
   if (key == Element::kNone || value == 0) return nullptr;
   if (radix) {
     if (kernel.arguments[6] != "unsigned int") return nullptr;
-    return std::make_unique<LineSortEffect>(key, value, true, false, false);
+    return std::make_unique<LineSortEmulation>(key, value, true, false, false);
   }
   const TemplateName comparator = ParseTemplate(kernel.arguments[6]);
   const bool known = comparator.head == "LTOp" || comparator.head == "GTOp";
   if (!known || kernel.arguments.size() < 8 || kernel.arguments[7] != "unsigned int") {
     return nullptr;
   }
-  return std::make_unique<LineSortEffect>(key, value, false, comparator.head == "GTOp", merge);
+  return std::make_unique<LineSortEmulation>(key, value, false, comparator.head == "GTOp", merge);
 }
 
 // CUB sorts half and bfloat16 by CUDA's names for them.
@@ -361,8 +361,8 @@ Element KeyNamed(std::string_view name) {
 }
 
 // DeviceRadixSortOnesweepKernel<policy, order, key, value, …>, DeviceRadixSortSingleTileKernel
-EffectPointer MakeRadix(const TemplateName& kernel) {
-  RadixEffect::Form form;
+EmulationPointer MakeRadix(const TemplateName& kernel) {
+  RadixEmulation::Form form;
   form.whole = kernel.head.ends_with("::DeviceRadixSortSingleTileKernel");
   if ((!form.whole && !kernel.head.ends_with("::DeviceRadixSortOnesweepKernel")) ||
       kernel.arguments.size() < 5) {
@@ -378,25 +378,25 @@ EffectPointer MakeRadix(const TemplateName& kernel) {
     form.value = BytesOf(ElementNamed(kernel.arguments[3]));
     if (form.value == 0) return nullptr;
   }
-  return form.key == Element::kNone ? nullptr : std::make_unique<RadixEffect>(form);
+  return form.key == Element::kNone ? nullptr : std::make_unique<RadixEmulation>(form);
 }
 
 }  // namespace
 
-EffectPointer MakeSort(const TemplateName& kernel) {
-  if (EffectPointer lines = MakeLineSort(kernel)) return lines;
-  if (EffectPointer radix = MakeRadix(kernel)) return radix;
-  if (kernel.head == "fill_reverse_indices_kernel") return std::make_unique<CountingEffect>();
+EmulationPointer MakeSort(const TemplateName& kernel) {
+  if (EmulationPointer lines = MakeLineSort(kernel)) return lines;
+  if (EmulationPointer radix = MakeRadix(kernel)) return radix;
+  if (kernel.head == "fill_reverse_indices_kernel") return std::make_unique<CountingEmulation>();
   // sbtopk::gatherTopK<element, index, dimensions, …>, mbtopk::gatherTopK<…>
   if (kernel.head.ends_with("gatherTopK") && kernel.arguments.size() >= 3 &&
       kernel.arguments[1] == "unsigned int") {
     const Element element = ElementNamed(kernel.arguments[0]);
-    if (element != Element::kNone) return std::make_unique<TopEffect>(element);
+    if (element != Element::kNone) return std::make_unique<TopEmulation>(element);
   }
   return nullptr;
 }
 
-EffectPointer MakeHelper(const TemplateName& kernel) {
+EmulationPointer MakeHelper(const TemplateName& kernel) {
   static constexpr std::string_view kHelpers[] = {
       "::scan::DeviceScanInitKernel",
       "::scan::DeviceCompactInitKernel",
@@ -410,13 +410,13 @@ EffectPointer MakeHelper(const TemplateName& kernel) {
       "mbtopk::fill",
   };
   for (const std::string_view helper : kHelpers) {
-    if (kernel.head.ends_with(helper)) return std::make_unique<HelperEffect>();
+    if (kernel.head.ends_with(helper)) return std::make_unique<HelperEmulation>();
   }
   // Sums of counts that mbtopk::gatherTopK would need.
   const bool counts = kernel.head.ends_with("::DeviceScanByKeyKernel") &&
                       !kernel.arguments.empty() &&
                       kernel.arguments[0].find("mbtopk::") != std::string_view::npos;
-  return counts ? std::make_unique<HelperEffect>() : nullptr;
+  return counts ? std::make_unique<HelperEmulation>() : nullptr;
 }
 
 }  // namespace vramstow::simulator

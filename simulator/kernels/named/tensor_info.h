@@ -6,7 +6,7 @@
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_TENSOR_INFO_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_NAMED_TENSOR_INFO_H_
 
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 #include "simulator/kernels/named/loop.h"
 
 namespace vramstow::simulator {

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "simulator/kernels/named/effect.h"
 #include "simulator/kernels/named/element.h"
+#include "simulator/kernels/named/emulation.h"
 
 namespace vramstow::simulator {
 

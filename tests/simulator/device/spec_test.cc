@@ -59,8 +59,8 @@ TEST(SpecTest, EveryOptionIsRead) {
 TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
   EXPECT_EQ("/tmp/x.csv", Right("h200,call-log=/tmp/x.csv").call_log);
   EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
-  EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").effect_bytes);
-  EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").effect_bytes);
+  EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").emulation_bytes);
+  EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").emulation_bytes);
   EXPECT_NE(std::string::npos, Wrong("h200,effects=all").find("effects=all"));
 }
 

@@ -90,7 +90,7 @@ TEST(PtxKernelTest, AnEndlessKernelIsStoppedAndNamed) {
                                    .find("k (more instructions than ptx= allows)"));
 }
 
-TEST(PtxKernelTest, WhatIsNotKnownHasNoEffectAndIsNamed) {
+TEST(PtxKernelTest, WhatIsNotKnownHasNoEmulationAndIsNamed) {
   const std::string body = std::string(kStore) + "\nadd.rz.f32 %f1, %f2, %f3;";
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB", body));
   EXPECT_NE(
@@ -98,7 +98,7 @@ TEST(PtxKernelTest, WhatIsNotKnownHasNoEffectAndIsNamed) {
       Said("a100,memory=1GiB,kernels=list", body).find("k (not known here: the register %f1)"));
 }
 
-TEST(PtxKernelTest, EffectsCanBeSwitchedOff) {
+TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(5, ValueIn("a100,memory=1GiB", kStore));
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,effects=off", kStore));
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,ptx=0", kStore));

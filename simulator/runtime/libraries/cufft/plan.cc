@@ -8,7 +8,7 @@
 #include "base/rounding.h"
 #include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/device.h"
-#include "simulator/runtime/libraries/common/effect.h"
+#include "simulator/runtime/libraries/common/emulation.h"
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 
@@ -40,7 +40,7 @@ int64_t MostValues() {
 }
 
 // The kernel's words: number of the geometry, input, output, direction.
-void RunTransform(const EffectLaunch* launch) {
+void RunTransform(const EmulationLaunch* launch) {
   const uint64_t* words = WordsOf(launch);
   Geometry geometry;
   {
@@ -93,7 +93,7 @@ Side SideOf(const Geometry& geometry, const long long* embed, long long stride, 
 cufftResult CreatePlan(cufftHandle* handle) {
   if (handle == nullptr) return CUFFT_INVALID_VALUE;
   if (EnsureContext() != CUDA_SUCCESS) return CUFFT_SETUP_FAILED;
-  static const bool registered = RegisterEffect("cufft_transform", RunTransform, kDurationNs);
+  static const bool registered = RegisterEmulation("cufft_transform", RunTransform, kDurationNs);
   static_cast<void>(registered);  // without it outputs stay as they are
   Plans& plans = ThePlans();
   const MutexLock lock(&plans.mutex);

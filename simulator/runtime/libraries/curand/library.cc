@@ -10,7 +10,7 @@
 #include <new>
 
 #include "simulator/runtime/libraries/common/device.h"
-#include "simulator/runtime/libraries/common/effect.h"
+#include "simulator/runtime/libraries/common/emulation.h"
 #include "simulator/runtime/libraries/common/kernels.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
@@ -52,7 +52,7 @@ Generator* Checked(void* generator) {
 }
 
 // The kernel's words: kind, output, count, seed, first, mean, deviation.
-void RunGenerate(const EffectLaunch* launch) {
+void RunGenerate(const EmulationLaunch* launch) {
   const uint64_t* words = WordsOf(launch);
   const auto numbers = static_cast<Numbers>(words[0]);
   void* output = DeviceBytes(words[1], words[2] * BytesOf(numbers), true);
@@ -67,7 +67,7 @@ int Create(void** generator, int type, bool on_host) {
   if (type < kFirstPseudo || type >= kFirstQuasi) return kTypeError;
   if (!on_host) {
     if (EnsureContext() != CUDA_SUCCESS) return kInitializationFailed;
-    static const bool registered = RegisterEffect("curand_generate", RunGenerate, kDurationNs);
+    static const bool registered = RegisterEmulation("curand_generate", RunGenerate, kDurationNs);
     static_cast<void>(registered);  // without it outputs stay as they are
   }
   auto* created = new (std::nothrow) Generator;

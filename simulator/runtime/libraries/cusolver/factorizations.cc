@@ -1,5 +1,5 @@
 // cuSOLVER's Cholesky and LU functions: arguments are checked, then a kernel is queued that has the
-// real effect (effects.cc).
+// real effect (emulations.cc).
 //
 // Modelled: workspaces as large as the matrix, in elements for the functions with a letter, in
 // bytes for the generic ones.

@@ -6,7 +6,7 @@
 #include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
-#include "simulator/runtime/libraries/cusolver/effects.h"
+#include "simulator/runtime/libraries/cusolver/emulations.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
 
 namespace vramstow::simulator {
@@ -77,7 +77,7 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverGetProperty(libraryPropertyType type,
 VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle) {
   if (handle == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
   if (EnsureContext() != CUDA_SUCCESS) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  RegisterSolverEffects();
+  RegisterSolverEmulations();
   auto* created = new (std::nothrow) cusolverDnContext;
   if (created == nullptr) return CUSOLVER_STATUS_ALLOC_FAILED;
   created->magic = kMagic;

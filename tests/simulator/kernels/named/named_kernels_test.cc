@@ -1,5 +1,5 @@
 // Effects by themselves, over a piece of memory that stands for a device's.
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 
 #include <gtest/gtest.h>
 
@@ -42,8 +42,8 @@ class TestMemory : public KernelMemory {
 // The arguments of one launch, as bytes.
 class TestLaunch {
  public:
-  explicit TestLaunch(const Effect& effect) : effect_(effect) {
-    for (const Argument& argument : effect.arguments()) {
+  explicit TestLaunch(const Emulation& emulation) : emulation_(emulation) {
+    for (const Argument& argument : emulation.arguments()) {
       bytes_.emplace_back(argument.bytes);
     }
     for (const auto& bytes : bytes_) places_.push_back(bytes.data());
@@ -62,10 +62,10 @@ class TestLaunch {
     }
   }
   KernelLaunch& launch() { return launch_; }
-  Outcome Run(TestMemory* memory) { return effect_.Run(launch_, memory); }
+  Outcome Run(TestMemory* memory) { return emulation_.Run(launch_, memory); }
 
  private:
-  const Effect& effect_;
+  const Emulation& emulation_;
   std::vector<std::vector<char>> bytes_;
   std::vector<const char*> places_;
   KernelLaunch launch_;
@@ -103,10 +103,10 @@ TEST(NameTest, LambdasHaveTheFunctionTheirNumbersAndTypes) {
   EXPECT_EQ("unsigned int", name.parameters[1]);
 }
 
-TEST(NameTest, BrokenNamesGiveNoEffect) {
+TEST(NameTest, BrokenNamesGiveNoEmulation) {
   for (const char* name : {"", "<", "a<b", "_Z", "_ZN2at", "f(", "reduce_kernel<1, 2, ReduceOp<>>",
                            "vectorized_elementwise_kernel<4, FillFunctor<, x>"}) {
-    EXPECT_EQ(nullptr, MakeEffect(name)) << name;
+    EXPECT_EQ(nullptr, MakeEmulation(name)) << name;
   }
 }
 
@@ -134,11 +134,11 @@ TEST(PhiloxTest, GivesTheKnownAnswer) {
   EXPECT_EQ(expected, Philox(0, 0, 0));
 }
 
-TEST(EffectsTest, FillWritesItsValueAndNothingElse) {
-  const auto effect = MakeEffect(kFillFloat);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, FillWritesItsValueAndNothingElse) {
+  const auto emulation = MakeEmulation(kFillFloat);
+  ASSERT_NE(nullptr, emulation);
   TestMemory memory;
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   launch.Set(0, 0, 100).Set(1, 0, 2.5F).Set(2, 0, kBase + 16);
   EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
   EXPECT_EQ(0, memory.As<float>(kBase + 12)[0]);
@@ -146,15 +146,15 @@ TEST(EffectsTest, FillWritesItsValueAndNothingElse) {
   EXPECT_EQ(0, memory.As<float>(kBase + 16)[100]);
 }
 
-TEST(EffectsTest, AddFollowsTheStridesOfEachOperand) {
-  const auto effect = MakeEffect(kAddStrided);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, AddFollowsTheStridesOfEachOperand) {
+  const auto emulation = MakeEmulation(kAddStrided);
+  ASSERT_NE(nullptr, emulation);
   TestMemory memory;
   float* a = memory.As<float>(kBase + 1024);
   float* b = memory.As<float>(kBase + 2048);
   for (int i = 0; i < 12; ++i) a[i] = static_cast<float>(i);
   for (int i = 0; i < 4; ++i) b[i] = 100.0F * static_cast<float>(i);
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   // Of 3 rows of 4: a is stored by columns, b is one row for all.
   SetCalculator(&launch, 1, 0, 3, {{4, {4, 12, 4}}, {3, {16, 4, 0}}});
   launch.Set(0, 0, 12).Set(1, 608, kBase).Set(1, 616, kBase + 1024).Set(1, 624, kBase + 2048);
@@ -167,13 +167,13 @@ TEST(EffectsTest, AddFollowsTheStridesOfEachOperand) {
   }
 }
 
-TEST(EffectsTest, AddConvertsWhatLiesInMemory) {
-  const auto effect = MakeEffect(kAddConverting);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, AddConvertsWhatLiesInMemory) {
+  const auto emulation = MakeEmulation(kAddConverting);
+  ASSERT_NE(nullptr, emulation);
   TestMemory memory;
   memory.As<int64_t>(kBase + 1024)[1] = 40;
   memory.As<uint16_t>(kBase + 2048)[1] = Bfloat16OfFloat(1.5F);
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   launch.Set(0, 0, 2).Set(1, 0, 1.0F);
   launch.Set(2, 0, kBase).Set(2, 8, kBase + 1024).Set(2, 16, kBase + 2048);
   launch.Set<int8_t>(5, 0, 4).Set<int8_t>(5, 1, 15).Set<int8_t>(6, 0, 7);
@@ -181,8 +181,8 @@ TEST(EffectsTest, AddConvertsWhatLiesInMemory) {
   EXPECT_EQ(41.5, memory.As<double>(kBase)[1]);
 }
 
-TestLaunch SumLaunch(const Effect& effect, uint64_t from, uint32_t rows, uint32_t columns) {
-  TestLaunch launch(effect);
+TestLaunch SumLaunch(const Emulation& emulation, uint64_t from, uint32_t rows, uint32_t columns) {
+  TestLaunch launch(emulation);
   launch.Set(0, 8, 4).Set(0, 12, columns).Set(0, 16, rows);
   SetCalculator(&launch, 0, 72, 1, {{columns, {4}}});
   SetCalculator(&launch, 0, 476, 2, {{rows, {4, 4 * columns}}});
@@ -190,12 +190,12 @@ TestLaunch SumLaunch(const Effect& effect, uint64_t from, uint32_t rows, uint32_
   return launch;
 }
 
-TEST(EffectsTest, SumFoldsTheInnerDimension) {
-  const auto effect = MakeEffect(kSumFloat);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, SumFoldsTheInnerDimension) {
+  const auto emulation = MakeEmulation(kSumFloat);
+  ASSERT_NE(nullptr, emulation);
   TestMemory memory;
   for (int i = 0; i < 3000; ++i) memory.As<float>(kBase + 1024)[i] = static_cast<float>(i % 7);
-  EXPECT_EQ(Outcome::kDone, SumLaunch(*effect, kBase + 1024, 3, 1000).Run(&memory));
+  EXPECT_EQ(Outcome::kDone, SumLaunch(*emulation, kBase + 1024, 3, 1000).Run(&memory));
   for (int row = 0; row < 3; ++row) {
     float sum = 0;
     for (int i = 0; i < 1000; ++i) sum += static_cast<float>((1000 * row + i) % 7);
@@ -203,12 +203,12 @@ TEST(EffectsTest, SumFoldsTheInnerDimension) {
   }
 }
 
-TEST(EffectsTest, UniformDependsOnSeedAndOffsetOnly) {
-  const auto effect = MakeEffect(kUniformFloat);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, UniformDependsOnSeedAndOffsetOnly) {
+  const auto emulation = MakeEmulation(kUniformFloat);
+  ASSERT_NE(nullptr, emulation);
   const auto draw = [&](uint64_t seed, uint64_t offset) {
     TestMemory memory;
-    TestLaunch launch(*effect);
+    TestLaunch launch(*emulation);
     launch.Set<int64_t>(0, 0, 4000).Set(1, 0, seed).Set(1, 8, offset);
     launch.Set(3, 0, kBase).Set(3, 8, 4).Set(3, 12, 2.0F).Set(3, 16, 3.0F).Set(3, 20, 5.0F);
     launch.launch().grid[0] = 16;
@@ -230,19 +230,19 @@ TEST(EffectsTest, UniformDependsOnSeedAndOffsetOnly) {
   EXPECT_NEAR(4, sum / 4000, 0.05);
 }
 
-TEST(EffectsTest, ArangeCounts) {
-  const auto effect = MakeEffect(kArangeLong);
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, ArangeCounts) {
+  const auto emulation = MakeEmulation(kArangeLong);
+  ASSERT_NE(nullptr, emulation);
   TestMemory memory;
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   launch.Set(0, 0, 5).Set<int64_t>(1, 0, 3).Set<int64_t>(1, 8, -4).Set(2, 0, kBase);
   EXPECT_EQ(Outcome::kDone, launch.Run(&memory));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(3 - 4 * i, memory.As<int64_t>(kBase)[i]);
 }
 
-TEST(EffectsTest, MatrixProductWithScalarsAndTranspose) {
-  const auto effect = MakeEffect("cublas_gemm");
-  ASSERT_NE(nullptr, effect);
+TEST(EmulationsTest, MatrixProductWithScalarsAndTranspose) {
+  const auto emulation = MakeEmulation("cublas_gemm");
+  ASSERT_NE(nullptr, emulation);
   constexpr int kM = 70;
   constexpr int kN = 5;
   constexpr int kK = 9;
@@ -253,7 +253,7 @@ TEST(EffectsTest, MatrixProductWithScalarsAndTranspose) {
   for (int i = 0; i < kM * kK; ++i) a[i] = static_cast<float>(i % 11);
   for (int i = 0; i < kN * kK; ++i) b[i] = static_cast<float>(i % 5);
   for (int i = 0; i < kM * kN; ++i) c[i] = 1;
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   const uint64_t words[] = {
       1, 0,  kM, kN, kK, 0, 0, kBase, 0, kK, 0, kBase + 8192, 0, kK, 0, 0, 0, kBase + 16384,
       0, kM, 0,  1,  0};
@@ -271,10 +271,10 @@ TEST(EffectsTest, MatrixProductWithScalarsAndTranspose) {
   EXPECT_EQ(Outcome::kTooLarge, launch.Run(&memory));
 }
 
-TEST(EffectsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
-  const auto effect = MakeEffect(kFillFloat);
+TEST(EmulationsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
+  const auto emulation = MakeEmulation(kFillFloat);
   TestMemory memory;
-  TestLaunch launch(*effect);
+  TestLaunch launch(*emulation);
   launch.Set(0, 0, 100).Set(1, 0, 1.0F);
   for (const uint64_t address :
        {uint64_t{0}, kBase - 4, kBase + kBytes - 396, kBase + kBytes, UINT64_MAX - 3}) {
@@ -287,7 +287,7 @@ TEST(EffectsTest, ABadAddressIsFoundBeforeAnythingIsWritten) {
 }
 
 // Whatever the arguments are, an effect touches only what it was given.
-TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
+TEST(EmulationsTest, ArbitraryArgumentsDoNoHarm) {
   std::mt19937_64 random(1);
   // In parentheses: names that do not fit on one line.
   for (const char* name :
@@ -351,18 +351,18 @@ TEST(EffectsTest, ArbitraryArgumentsDoNoHarm) {
          "float, 1, 1, 0>, float*, long const*>(x)"),
         ("multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, "
          "0>, std::plus<float>, float>(x)")}) {
-    const auto effect = MakeEffect(name);
-    ASSERT_NE(nullptr, effect) << name;
+    const auto emulation = MakeEmulation(name);
+    ASSERT_NE(nullptr, emulation) << name;
     for (int i = 0; i < 300; ++i) {
       TestMemory memory;
-      TestLaunch launch(*effect);
+      TestLaunch launch(*emulation);
       launch.FillWith(&random);
       launch.launch().grid[0] = random() % 16;
       launch.launch().grid[1] = random() % 4;
       // Now and then with addresses that are some.
       if (i % 2 == 0) {
-        for (size_t j = 0; j < effect->arguments().size(); ++j) {
-          if (effect->arguments()[j].bytes == 8) launch.Set(j, 0, kBase + random() % kBytes);
+        for (size_t j = 0; j < emulation->arguments().size(); ++j) {
+          if (emulation->arguments()[j].bytes == 8) launch.Set(j, 0, kBase + random() % kBytes);
         }
       }
       launch.Run(&memory);

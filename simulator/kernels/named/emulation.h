@@ -1,4 +1,4 @@
-// Effects: what a kernel that this room knows by name does to memory, computed on the host.
+// Emulations: what a kernel that this room knows by name does to memory, computed on the host.
 //
 // Idea: the name of a kernel says which C++ templates it was made from, and with them the types of
 // its arguments; from the types follow their sizes and the places of everything in them. So a
@@ -6,11 +6,11 @@
 // Sources: PyTorch's public headers (ATen/native/cuda) for the shapes of its kernels' arguments;
 // the argument words of the stand-ins for cuBLAS and cuBLASLt are described where they are made.
 //
-// Ownership: MakeEffect's result is the caller's. Threads: an Effect is immutable; Run may be
+// Ownership: MakeEmulation's result is the caller's. Threads: an Emulation is immutable; Run may be
 // called from any thread, the memory it gets is the caller's matter. Errors: Outcome; nothing here
 // throws but std::bad_alloc. Units: bytes.
-#ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_EFFECT_H_
-#define VRAMSTOW_SIMULATOR_KERNELS_NAMED_EFFECT_H_
+#ifndef VRAMSTOW_SIMULATOR_KERNELS_NAMED_EMULATION_H_
+#define VRAMSTOW_SIMULATOR_KERNELS_NAMED_EMULATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ class KernelMemory {
 };
 
 // How much a launch may do; more than that and it has no effect.
-struct EffectLimits {
+struct EmulationLimits {
   uint64_t bytes = 0;       // touched, all operands together
   uint64_t operations = 0;  // multiplications and additions of a matrix product
 };
@@ -56,8 +56,8 @@ struct Argument {
 struct KernelLaunch {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
-  const std::vector<const char*>* arguments = nullptr;  // one for each of Effect::arguments()
-  EffectLimits limits;
+  const std::vector<const char*>* arguments = nullptr;  // one for each of Emulation::arguments()
+  EmulationLimits limits;
 
   // The value of type T at `offset` of an argument.
   template <typename T>
@@ -68,14 +68,14 @@ struct KernelLaunch {
   }
 };
 
-class Effect {
+class Emulation {
  public:
-  virtual ~Effect() = default;
+  virtual ~Emulation() = default;
   const std::vector<Argument>& arguments() const { return arguments_; }
   virtual Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const = 0;
 
  protected:
-  explicit Effect(std::vector<Argument> arguments) : arguments_(std::move(arguments)) {}
+  explicit Emulation(std::vector<Argument> arguments) : arguments_(std::move(arguments)) {}
 
  private:
   std::vector<Argument> arguments_;
@@ -83,11 +83,11 @@ class Effect {
 
 // The effect of the kernel with this name, as the driver knows it (mangled, if it is C++). Null:
 // none is known.
-std::unique_ptr<const Effect> MakeEffect(std::string_view kernel);
+std::unique_ptr<const Emulation> MakeEmulation(std::string_view kernel);
 
 // The name as a person would write it; the name itself where it is no C++ name.
 std::string ReadableName(std::string_view kernel);
 
 }  // namespace vramstow::simulator
 
-#endif  // VRAMSTOW_SIMULATOR_KERNELS_NAMED_EFFECT_H_
+#endif  // VRAMSTOW_SIMULATOR_KERNELS_NAMED_EMULATION_H_

@@ -1,8 +1,8 @@
 // The effects of the cuSOLVER stand-in's kernels: argument words to matrices to factors.h.
-#include "simulator/runtime/libraries/common/effect.h"
+#include "simulator/runtime/libraries/common/emulation.h"
 
 #include "simulator/runtime/libraries/common/kernels.h"
-#include "simulator/runtime/libraries/cusolver/effects.h"
+#include "simulator/runtime/libraries/cusolver/emulations.h"
 #include "simulator/runtime/libraries/cusolver/factors.h"
 
 namespace vramstow::simulator {
@@ -38,14 +38,14 @@ void Report(uint64_t address, int64_t index, int info) {
 }
 
 // type, uplo, n, A, lda, info
-void Potrf(const EffectLaunch* launch) {
+void Potrf(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const Matrix a = MatrixAt(static_cast<int>(w[0]), w[3], Number(w[2]), Number(w[2]), w[4]);
   if (a.data != nullptr) Report(w[5], 0, FactorCholesky(a, w[1] != 0, Number(w[2])));
 }
 
 // type, uplo, n, array of A, lda, infos, batch
-void PotrfBatched(const EffectLaunch* launch) {
+void PotrfBatched(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const auto* addresses =
       static_cast<const uint64_t*>(DeviceBytes(w[3], w[6] * sizeof(uint64_t), false));
@@ -58,7 +58,7 @@ void PotrfBatched(const EffectLaunch* launch) {
 }
 
 // type, uplo, n, columns, A, lda, B, ldb, info
-void Potrs(const EffectLaunch* launch) {
+void Potrs(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const int type = static_cast<int>(w[0]);
   const Matrix a = MatrixAt(type, w[4], Number(w[2]), Number(w[2]), w[5]);
@@ -69,7 +69,7 @@ void Potrs(const EffectLaunch* launch) {
 }
 
 // type, uplo, n, columns, array of A, lda, array of B, ldb, info, batch
-void PotrsBatched(const EffectLaunch* launch) {
+void PotrsBatched(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const int type = static_cast<int>(w[0]);
   const size_t bytes = w[9] * sizeof(uint64_t);
@@ -90,7 +90,7 @@ size_t PivotBytes(int64_t count, uint64_t wide) {
 }
 
 // type, rows, columns, A, lda, pivots, wide, info
-void Getrf(const EffectLaunch* launch) {
+void Getrf(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const int64_t rows = Number(w[1]);
   const int64_t columns = Number(w[2]);
@@ -104,7 +104,7 @@ void Getrf(const EffectLaunch* launch) {
 }
 
 // type, transposition, n, columns, A, lda, pivots, wide, B, ldb, info
-void Getrs(const EffectLaunch* launch) {
+void Getrs(const EmulationLaunch* launch) {
   const uint64_t* w = WordsOf(launch);
   const int type = static_cast<int>(w[0]);
   const int64_t n = Number(w[2]);
@@ -121,17 +121,17 @@ void Getrs(const EffectLaunch* launch) {
 }
 
 bool RegisterAll() {
-  return RegisterEffect("cusolver_potrf", Potrf, kDurationNs) &&
-         RegisterEffect("cusolver_potrf_batched", PotrfBatched, kDurationNs) &&
-         RegisterEffect("cusolver_potrs", Potrs, kDurationNs) &&
-         RegisterEffect("cusolver_potrs_batched", PotrsBatched, kDurationNs) &&
-         RegisterEffect("cusolver_getrf", Getrf, kDurationNs) &&
-         RegisterEffect("cusolver_getrs", Getrs, kDurationNs);
+  return RegisterEmulation("cusolver_potrf", Potrf, kDurationNs) &&
+         RegisterEmulation("cusolver_potrf_batched", PotrfBatched, kDurationNs) &&
+         RegisterEmulation("cusolver_potrs", Potrs, kDurationNs) &&
+         RegisterEmulation("cusolver_potrs_batched", PotrsBatched, kDurationNs) &&
+         RegisterEmulation("cusolver_getrf", Getrf, kDurationNs) &&
+         RegisterEmulation("cusolver_getrs", Getrs, kDurationNs);
 }
 
 }  // namespace
 
-void RegisterSolverEffects() {
+void RegisterSolverEmulations() {
   static const bool registered = RegisterAll();
   static_cast<void>(registered);  // without them outputs stay as they are
 }

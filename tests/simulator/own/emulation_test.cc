@@ -51,7 +51,7 @@ bool LaunchFill(const Driver& driver, CUdeviceptr address, unsigned count, unsig
                                parameters, nullptr) == CUDA_SUCCESS;
 }
 
-TEST(EffectTest, RegisteredKernelRunsInStreamOrderOnCopiedArguments) {
+TEST(EmulationTest, RegisteredKernelRunsInStreamOrderOnCopiedArguments) {
   EXPECT_EQ(
       0, InChild("a100,memory=1GiB", [] {
         const Driver& driver = GetDriver();
@@ -71,7 +71,7 @@ TEST(EffectTest, RegisteredKernelRunsInStreamOrderOnCopiedArguments) {
       }));
 }
 
-TEST(EffectTest, KernelInAGraphKeepsTheArgumentsOfItsCapture) {
+TEST(EmulationTest, KernelInAGraphKeepsTheArgumentsOfItsCapture) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB", [] {
               const Driver& driver = GetDriver();
               CHECK_IN_CHILD(StartDriver(driver));
@@ -188,7 +188,7 @@ TEST(RaceTest, PinnedSourceIsReadWhenTheCopyRuns) {
             }));
 }
 
-TEST(EffectTest, KernelTimeIsTheTimeOfAnUnknownKernel) {
+TEST(EmulationTest, KernelTimeIsTheTimeOfAnUnknownKernel) {
   EXPECT_EQ(0, InChild("a100,memory=1GiB,kernel-time=2ms", [] {
               const Driver& driver = GetDriver();
               CHECK_IN_CHILD(StartDriver(driver));

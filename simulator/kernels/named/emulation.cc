@@ -1,4 +1,4 @@
-#include "simulator/kernels/named/effect.h"
+#include "simulator/kernels/named/emulation.h"
 
 #include <cxxabi.h>
 
@@ -18,17 +18,17 @@ std::string ReadableName(std::string_view kernel) {
   return readable;
 }
 
-EffectPointer MakeEffect(std::string_view kernel) {
+EmulationPointer MakeEmulation(std::string_view kernel) {
   const std::string name = Simplify(ReadableName(kernel));
   const TemplateName parts = ParseKernel(name);
-  using Maker = EffectPointer (*)(const TemplateName&);
+  using Maker = EmulationPointer (*)(const TemplateName&);
   constexpr Maker kMakers[] = {MakeElementwise,   MakeIndexed,   MakeDistribution, MakeReduction,
                                MakeMultiTensor,   MakeGather,    MakeIndex,        MakeSoftmax,
                                MakeNormalization, MakeLoss,      MakeScan,         MakeComplex,
                                MakeBlas,          MakeOptimizer, MakeGradient,     MakeDropout,
                                MakeTriangle,      MakeSort,      MakeScatter,      MakeHelper};
   for (const Maker maker : kMakers) {
-    if (EffectPointer effect = maker(parts)) return effect;
+    if (EmulationPointer emulation = maker(parts)) return emulation;
   }
   return nullptr;
 }

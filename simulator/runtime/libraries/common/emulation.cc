@@ -1,4 +1,4 @@
-#include "simulator/runtime/libraries/common/effect.h"
+#include "simulator/runtime/libraries/common/emulation.h"
 
 #include <dlfcn.h>
 
@@ -27,10 +27,10 @@ const SimulatorFunctions& Simulator() {
 
 }  // namespace
 
-bool RegisterEffect(const char* kernel, Effect effect, uint64_t duration_ns) {
+bool RegisterEmulation(const char* kernel, Emulation emulation, uint64_t duration_ns) {
   const size_t bytes = kArgumentWords * sizeof(uint64_t);
   return Simulator().register_kernel != nullptr && Simulator().translate != nullptr &&
-         Simulator().register_kernel(kernel, effect, &bytes, 1, duration_ns, nullptr) == 0;
+         Simulator().register_kernel(kernel, emulation, &bytes, 1, duration_ns, nullptr) == 0;
 }
 
 void* DeviceBytes(uint64_t address, size_t bytes, bool write) {

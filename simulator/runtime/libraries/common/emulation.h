@@ -6,8 +6,8 @@
 // lock held, and may not call the driver.
 //
 // Threads: any. Errors: false or null. Units: bytes, virtual nanoseconds.
-#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_
-#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_
+#ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EMULATION_H_
+#define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EMULATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace vramstow::simulator {
 
-using EffectLaunch = vramstowSimulatorLaunch;
-using Effect = vramstowSimulatorKernel;
+using EmulationLaunch = vramstowSimulatorLaunch;
+using Emulation = vramstowSimulatorKernel;
 
-// From now on the kernel of this name, launched with LaunchWork, does what `effect` does. False:
+// From now on the kernel of this name, launched with LaunchWork, does what `emulation` does. False:
 // the driver is not the simulated one.
-bool RegisterEffect(const char* kernel, Effect effect, uint64_t duration_ns);
+bool RegisterEmulation(const char* kernel, Emulation emulation, uint64_t duration_ns);
 
 // The argument words of LaunchWork.
-inline const uint64_t* WordsOf(const EffectLaunch* launch) {
+inline const uint64_t* WordsOf(const EmulationLaunch* launch) {
   return static_cast<const uint64_t*>(launch->parameters[0]);
 }
 
@@ -34,4 +34,4 @@ void* DeviceBytes(uint64_t address, size_t bytes, bool write);
 
 }  // namespace vramstow::simulator
 
-#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EFFECT_H_
+#endif  // VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_EMULATION_H_

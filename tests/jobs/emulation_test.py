@@ -15,7 +15,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def test_results_equal_those_of_the_cpu(rehearse: Rehearse, python: str) -> None:
-    job = rehearse(python, PROGRAMS / "compare_with_cpu.py", card="h200,effects=64MiB")
+    job = rehearse(python, PROGRAMS / "compare_with_cpu.py", card="h200,emulation=64MiB")
     assert job.status == 0, job.err[-4000:]
     last = job.out.splitlines()[-1]
     compared = int(last.split()[1].rstrip(","))
@@ -102,7 +102,7 @@ def test_kernels_without_effect_are_listed_on_request(rehearse: Rehearse, python
     assert " x " not in job.err, job.err[-4000:]  # its operators are computed
 
 
-@pytest.mark.parametrize("option", ["effects=off", "contents=discard"])
+@pytest.mark.parametrize("option", ["emulation=off", "contents=discard"])
 def test_effects_can_be_switched_off(rehearse: Rehearse, python: str, option: str) -> None:
     program = "import torch; print(torch.full((4,), 2.0, device='cuda').sum().item())"
     assert rehearse(python, "-c", program).out == "8.0\n"
@@ -115,7 +115,7 @@ import torch
 print(torch.ones(1024, device="cuda").cpu().sum().item(),
       torch.ones(1024 * 1024, device="cuda").cpu().sum().item())
 """
-    job = rehearse(python, "-c", program, card="h200,effects=1MiB,kernels=list")
+    job = rehearse(python, "-c", program, card="h200,emulation=1MiB,kernels=list")
     assert job.out == "1024.0 0.0\n"
     assert "(too large)" in job.err
 
