@@ -86,7 +86,7 @@ x = torch.ones(1 << 20, device="cuda")
 torch.cuda.synchronize()
 print((x + 1)[:3].tolist(), (x[:3] + 1).tolist())
 """
-    job = rehearse(python, "-c", program, card="h200,effects=64KiB,allowance=0")
+    job = rehearse(python, "-c", program, card="h200,emulation=64KiB,allowance=0")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]", job.out
 
@@ -103,7 +103,7 @@ spread = torch.ones(512, 4096, device="cuda")
 spread[:, ::2].zero_()  # with gaps: these are computed
 print(gradients[1].count_nonzero().item(), (fresh + 1).sum().item(), spread.sum().item())
 """
-    job = rehearse(python, "-c", program, card="h200,effects=64KiB,allowance=96MiB")
+    job = rehearse(python, "-c", program, card="h200,emulation=64KiB,allowance=96MiB")
     assert job.status == 0, job.err[-4000:]
     assert job.out.strip() == f"0 {1 << 20}.0 {1 << 20}.0", job.out
     assert "not computed" not in job.err
@@ -155,7 +155,7 @@ def test_allocations_are_those_of_a_rehearsal_without_values(
     assert with_values == without
 
 
-@pytest.mark.parametrize("option", ["values=off", "contents=discard", "effects=off"])
+@pytest.mark.parametrize("option", ["values=off", "contents=discard", "emulation=off"])
 def test_printing_ends_where_nothing_is_computed(
     rehearse: Rehearse, python: str, option: str
 ) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 LIBRARY = Path(os.environ.get("VRAMSTOW_SLEEP_ALLOCATOR", BUILD / "tests/sleep_allocator.so"))
 # All of it computes, and there is little room beside what the engine holds.
-CARD = "h200,memory=1GiB,effects=on,allowance=8GiB"
+CARD = "h200,memory=1GiB,emulation=on,allowance=8GiB"
 
 
 def run_engine(folder: Path, mode: str) -> str:

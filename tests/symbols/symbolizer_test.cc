@@ -59,7 +59,7 @@ TEST(SymbolizerTest, FindsInlinedFunctionsWithTheirFilesAndLines) {
   void* const place = Outermost("text");
   const TraceLibrary library = LibraryOf(place);
   Symbolizer symbolizer;
-  EXPECT_EQ(symbolizer.Trouble(library), "");
+  EXPECT_EQ(symbolizer.FailureReason(library), "");
   const std::vector<SourcePlace>& places = symbolizer.Resolve(library, OffsetIn(library, place));
   ASSERT_EQ(places.size(), 3u);
   EXPECT_EQ(places[0].function, "vramstow::Innermost()");
@@ -98,18 +98,18 @@ TEST(SymbolizerTest, SaysWhyNothingIsKnown) {
   ASSERT_FALSE(library.build_id.empty());
   library.build_id[0] = library.build_id[0] == '0' ? '1' : '0';
   Symbolizer symbolizer;
-  EXPECT_NE(symbolizer.Trouble(library).find("is not the file that was traced"),
+  EXPECT_NE(symbolizer.FailureReason(library).find("is not the file that was traced"),
             std::string_view::npos);
   EXPECT_TRUE(symbolizer.Resolve(library, 4096).empty());
 
   const TraceLibrary gone = {"/nowhere/libgone.so", 0, ""};
-  EXPECT_EQ(symbolizer.Trouble(gone),
+  EXPECT_EQ(symbolizer.FailureReason(gone),
             "cannot read /nowhere/libgone.so: No such file or directory.");
   const std::string text =
       (std::filesystem::temp_directory_path() / ("no-library-" + std::to_string(getpid())))
           .string();
   std::ofstream(text) << "text\n";
-  EXPECT_EQ(symbolizer.Trouble({text, 0, ""}), text + " is no library or program.");
+  EXPECT_EQ(symbolizer.FailureReason({text, 0, ""}), text + " is no library or program.");
   EXPECT_TRUE(symbolizer.Resolve({text, 0, ""}, 1).empty());
   std::filesystem::remove(text);
 }

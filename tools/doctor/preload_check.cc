@@ -41,7 +41,7 @@ std::string FirstLine(const std::string& text) {
 }
 
 // Why what a preloaded process did is not as it should be; empty: it is.
-std::string Trouble(const Trial& trial, const ProbeEnd& end, const std::string& traces) {
+std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::string& traces) {
   const std::string hint =
       end.errors.empty() ? "" : absl::StrCat("; it said: ", FirstLine(end.errors));
   if (!end.ok()) return absl::StrCat("a preloaded process ", end.Words(), hint);
@@ -82,11 +82,11 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   if (trial.simulate.empty()) environment.Set("VRAMSTOW_SIMULATE", "");
   const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=preload"},
                                 environment, plan.patience_ms);
-  const std::string trouble = Trouble(trial, end, folder);
+  const std::string failure_reason = FailureReason(trial, end, folder);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  if (trouble.empty()) return {trial.id, Verdict::kGood, trial.works, ""};
-  return {trial.id, Verdict::kBroken, trouble, trial.remedy};
+  if (failure_reason.empty()) return {trial.id, Verdict::kGood, trial.works, ""};
+  return {trial.id, Verdict::kBroken, failure_reason, trial.remedy};
 }
 
 }  // namespace

@@ -92,8 +92,8 @@ absl::StatusOr<Snapshot> SnapshotBuilder::Build() {
     snapshot_.complete = false;
     snapshot_.missing.push_back(tree_.damage());
   }
-  SayWhatIsDropped();
-  SayWhatIsMissing();
+  NoteWhatIsDropped();
+  NoteWhatIsMissing();
   CheckSums(snapshot_.device, "segment");
   CheckSums(snapshot_.host, "host segment");
   return std::move(snapshot_);
@@ -221,7 +221,7 @@ void SnapshotBuilder::Drop(const char* kind, const std::string& where) {
   problem_ = Concat("no ", kind, " in it can be used (", dropped.first, ")");
 }
 
-void SnapshotBuilder::SayWhatIsDropped() {
+void SnapshotBuilder::NoteWhatIsDropped() {
   for (const auto& [kind, dropped] : dropped_) {
     snapshot_.missing.push_back(Concat(NumberOf(dropped.count, kind),
                                        " could not be used and left out, the first ",
@@ -229,7 +229,7 @@ void SnapshotBuilder::SayWhatIsDropped() {
   }
 }
 
-void SnapshotBuilder::SayWhatIsMissing() {
+void SnapshotBuilder::NoteWhatIsMissing() {
   std::vector<std::string>& missing = snapshot_.missing;
   uint64_t entries = 0;
   for (const auto& slot : snapshot_.device.traces) entries += slot.size();

@@ -109,8 +109,8 @@ class SnapshotBuilder {
   // One record more was looked at. False: more than the file can have of its own.
   bool Visit();
   void Drop(const char* kind, const std::string& where);
-  void SayWhatIsMissing();
-  void SayWhatIsDropped();
+  void NoteWhatIsMissing();
+  void NoteWhatIsDropped();
   void CheckSums(const SnapshotSpace& space, const char* what);
 
   const PickleTree& tree_;

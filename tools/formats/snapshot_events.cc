@@ -73,7 +73,7 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
   FindStart();
   for (Slot& slot : slots_) OpenSegments(slot);
   for (Slot& slot : slots_) Prepare(&slot);
-  SayWhatIsMissing();
+  NoteWhatIsMissing();
 }
 
 void SnapshotEvents::FindStart() {
@@ -247,7 +247,7 @@ void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   if (!space_.segments.empty()) counts_.vanished_blocks += live;
 }
 
-void SnapshotEvents::SayWhatIsMissing() {
+void SnapshotEvents::NoteWhatIsMissing() {
   uint64_t entries = 0;
   for (const uint64_t count : counts_.entries) entries += count;
   if (entries == 0) return;

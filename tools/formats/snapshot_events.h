@@ -98,7 +98,7 @@ class SnapshotEvents {
   void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream);
   void OpenSegments(const Slot& slot);
   void FindStart();
-  void SayWhatIsMissing();
+  void NoteWhatIsMissing();
 
   // What comes next: a slot, or an annotation (null), or nothing.
   bool Choose(Slot** slot);

@@ -26,7 +26,7 @@ print(json.dumps(said))
 }  // namespace
 
 absl::StatusOr<PythonHere> FindPython(uint64_t most_ms) {
-  std::string trouble;
+  std::string failure_reason;
   for (const char* name : {"python", "python3"}) {
     Environment environment;
     environment.Set("LD_PRELOAD", "");
@@ -37,11 +37,11 @@ absl::StatusOr<PythonHere> FindPython(uint64_t most_ms) {
       return PythonHere{said->Text("program"), said->Text("release"), said->Text("torch"),
                         said->Text("version")};
     }
-    if (trouble.empty()) {
-      trouble = absl::StrCat(name, ", asked where its PyTorch is, ", end.Words(), ".");
+    if (failure_reason.empty()) {
+      failure_reason = absl::StrCat(name, ", asked where its PyTorch is, ", end.Words(), ".");
     }
   }
-  if (!trouble.empty()) return absl::FailedPreconditionError(trouble);
+  if (!failure_reason.empty()) return absl::FailedPreconditionError(failure_reason);
   return absl::NotFoundError("there is no python or python3 on the path.");
 }
 

@@ -82,7 +82,7 @@ class Symbolizer::File {
     if (module_ != nullptr && offset > 0) LookUp(start_ + offset - 1, &places);
     return places;
   }
-  const std::string& trouble() const { return trouble_; }
+  const std::string& failure_reason() const { return failure_reason_; }
 
  private:
   void Open(const TraceLibrary& library);
@@ -103,14 +103,14 @@ class Symbolizer::File {
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   Dwarf_Addr start_ = 0;
-  std::string trouble_;
+  std::string failure_reason_;
   std::unordered_map<uint64_t, std::vector<SourcePlace>> places_;
 };
 
 void Symbolizer::File::Open(const TraceLibrary& library) {
   const int fd = open(library.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    trouble_ = "cannot read " + library.path + ": " + strerror(errno) + ".";
+    failure_reason_ = "cannot read " + library.path + ": " + strerror(errno) + ".";
     return;
   }
   close(fd);
@@ -120,14 +120,15 @@ void Symbolizer::File::Open(const TraceLibrary& library) {
       dwfl_report_offline(dwfl_, library.path.c_str(), library.path.c_str(), -1);
   dwfl_report_end(dwfl_, nullptr, nullptr);
   if (module == nullptr) {
-    trouble_ = library.path + " is no library or program.";
+    failure_reason_ = library.path + " is no library or program.";
     return;
   }
   dwfl_module_info(module, nullptr, &start_, nullptr, nullptr, nullptr, nullptr, nullptr);
   GElf_Addr bias = 0;
   dwfl_module_getelf(module, &bias);  // the build id is known from here on
   if (!library.build_id.empty() && BuildIdOf(module) != library.build_id) {
-    trouble_ = library.path + " is not the file that was traced (its build id is another one).";
+    failure_reason_ =
+        library.path + " is not the file that was traced (its build id is another one).";
     return;
   }
   module_ = module;
@@ -250,8 +251,8 @@ const std::vector<SourcePlace>& Symbolizer::Resolve(const TraceLibrary& library,
   return FileOf(library).Resolve(offset);
 }
 
-std::string_view Symbolizer::Trouble(const TraceLibrary& library) {
-  return FileOf(library).trouble();
+std::string_view Symbolizer::FailureReason(const TraceLibrary& library) {
+  return FileOf(library).failure_reason();
 }
 
 }  // namespace vramstow

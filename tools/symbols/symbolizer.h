@@ -6,8 +6,8 @@
 // then functions that were inlined are told, too, and files and lines.
 //
 // Ownership: keeps libraries open and all answers; texts live as long as the Symbolizer. Threads:
-// one at a time. Errors: an empty answer, and Trouble says why for a library: its file is gone or
-// is another one. Units: bytes.
+// one at a time. Errors: an empty answer, and FailureReason says why for a library: its file is
+// gone or is another one. Units: bytes.
 #ifndef VRAMSTOW_TOOLS_SYMBOLS_SYMBOLIZER_H_
 #define VRAMSTOW_TOOLS_SYMBOLS_SYMBOLIZER_H_
 
@@ -40,7 +40,7 @@ class Symbolizer {
   const std::vector<SourcePlace>& Resolve(const TraceLibrary& library, uint64_t offset);
 
   // One sentence why nothing is known about a library, or empty.
-  std::string_view Trouble(const TraceLibrary& library);
+  std::string_view FailureReason(const TraceLibrary& library);
 
  private:
   class File;

@@ -23,7 +23,7 @@ class Ended:
     seconds: float
 
     @property
-    def trouble(self) -> str:
+    def failure_reason(self) -> str:
         """Why it did not end well, with the last line that it wrote; empty: it did."""
         if self.status == 0:
             return ""

@@ -35,8 +35,8 @@ class Seen:
 
 def must(machine: Machine, command: list[str]) -> Ended:
     ended = machine.run(command)
-    if ended.trouble:
-        raise Failed(ended.trouble)
+    if ended.failure_reason:
+        raise Failed(ended.failure_reason)
     return ended
 
 
@@ -219,8 +219,8 @@ def short_runs(machine: Machine, _seen: Seen) -> str:
     for number in range(SHORT_RUNS):
         command = [machine.python, "-c", program]
         ended = machine.run(machine.under(command, "--pool=on", "--no-trace"))
-        if ended.trouble:
-            raise Failed(f"run {number + 1} {ended.trouble}")
+        if ended.failure_reason:
+            raise Failed(f"run {number + 1} {ended.failure_reason}")
     return f"{SHORT_RUNS} runs with status 0"
 
 

@@ -61,7 +61,7 @@ TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
   EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
   EXPECT_EQ(2 * kMiB, Right("h200,emulation=2MiB").emulation_bytes);
   EXPECT_EQ(2 * kMiB, Right("h200,effects=2MiB").emulation_bytes);
-  EXPECT_NE(std::string::npos, Wrong("h200,effects=all").find("effects=all"));
+  EXPECT_NE(std::string::npos, Wrong("h200,emulation=all").find("emulation=all"));
 }
 
 TEST(SpecTest, ContextShrinksWithTheMemory) {

@@ -100,7 +100,7 @@ TEST(PtxKernelTest, WhatIsNotKnownHasNoEmulationAndIsNamed) {
 
 TEST(PtxKernelTest, EmulationsCanBeSwitchedOff) {
   EXPECT_EQ(5, ValueIn("a100,memory=1GiB", kStore));
-  EXPECT_EQ(0, ValueIn("a100,memory=1GiB,effects=off", kStore));
+  EXPECT_EQ(0, ValueIn("a100,memory=1GiB,emulation=off", kStore));
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,ptx=0", kStore));
   EXPECT_EQ(0, ValueIn("a100,memory=1GiB,contents=discard", kStore));
 }

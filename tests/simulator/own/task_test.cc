@@ -139,13 +139,13 @@ TEST(TaskTest, RunsAtEachLaunchOfTheGraphThatItWasCapturedIn) {
 }
 
 TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
-  EXPECT_EQ(0, InChild("a100,memory=1GiB,effects=4KiB", [] {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,emulation=4KiB", [] {
               Scene scene;
               CHECK_IN_CHILD(scene.Start(8192));
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
               CHECK_IN_CHILD(scene.api.affords(4096, 0) == 1);
               CHECK_IN_CHILD(scene.api.affords(8192, 0) == 0);
-              // Too large for effects=: left out, and zeros where it should have filled.
+              // Too large for emulation=: left out, and zeros where it should have filled.
               scene.Append(1, kVramstowSimulatorFills, 8192);
               CHECK_IN_CHILD(scene.Read() == 0);
               // It gives no result: what it should have filled is zeros again.
@@ -161,7 +161,7 @@ TEST(TaskTest, WhatIsNotComputedReadsAsZerosAndSpoilsWhatIsLarge) {
 }
 
 TEST(TaskTest, ZeroesAreWrittenWhateverTheirSizeAndCountAsComputed) {
-  EXPECT_EQ(0, InChild("a100,memory=1GiB,effects=4KiB,allowance=0", [] {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,emulation=4KiB,allowance=0", [] {
               Scene scene;
               CHECK_IN_CHILD(scene.Start(8192));
               scene.driver.cuMemsetD8Async(scene.block, 9, 8192, scene.stream);
