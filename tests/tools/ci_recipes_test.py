@@ -23,11 +23,14 @@ from installation import CUDA_BEGINS, ROOT, VRAMSTOW
 RECIPES = ROOT / "docs/recipes/ci"
 MARK = "<!-- vramstow: what a change does to device memory -->"
 
-TRAIN = CUDA_BEGINS + """
+TRAIN = (
+    CUDA_BEGINS
+    + """
 for _ in range({blocks}):
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(16 << 20)) == 0
 raise SystemExit({status})
 """
+)
 # Notes what pip is asked for; everything else is for the real one.
 PYTHON = """#!/usr/bin/env bash
 if [ "$1 $2 $3" = "-m pip install" ]; then echo "${@:4}" >>"$STAND_IN/pip.txt"; exit 0; fi
