@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/interpose/support.h"
+#include "tests/interpose/hooked.h"
 #include "tracer/format/reader.h"
 
 namespace vramstow {
@@ -18,7 +18,7 @@ using testing::Not;
 // Launches by the last mark before them and the kernel.
 using Told = std::map<std::string, uint64_t>;
 
-class LaunchesTest : public Interposed {
+class LaunchesTest : public Hooked {
  protected:
   Outcome RunWith(const std::string& launches) {
     return Run({"launches"}, {{"VRAMSTOW_LAUNCHES", launches}, {"VRAMSTOW_STACKS", "all"}});

@@ -158,18 +158,6 @@ std::vector<LoggedCall> Interposed::CallLog() const {
   return lines;
 }
 
-void Interposed::ExpectHooked(std::map<std::string, std::string> environment,
-                              bool (*is_hooked)(const HookRow& row)) {
-  environment["LD_LIBRARY_PATH"] = kVersionedDriverFolder;
-  const Outcome outcome = Run({"host", "every-hook"}, environment);
-  EXPECT_EQ(outcome.status, 0) << outcome.error;
-  for (size_t i = 0; i < kHookCount; ++i) {
-    const HookRow& row = RowOf(static_cast<Hook>(i));
-    const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
-    EXPECT_EQ(outcome.out.find(line) != std::string::npos, is_hooked(row)) << row.symbol;
-  }
-}
-
 std::vector<NamedEvent> OfKind(const ReadTrace& trace, EventKind kind) {
   std::vector<NamedEvent> events;
   for (const NamedEvent& event : trace.events) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/event.h"
-#include "interpose/core/runtime/hook_table.h"
 
 namespace vramstow {
 
@@ -80,11 +79,6 @@ class Interposed : public testing::Test {
 
   // What reached the fake driver.
   std::vector<LoggedCall> CallLog() const;
-
-  // Asks for each name of the hook table with dlvsym, and expects that the rows for which
-  // `is_hooked` says so are answered by ours, and the others by the driver.
-  void ExpectHooked(std::map<std::string, std::string> environment,
-                    bool (*is_hooked)(const HookRow& row));
 
   const std::string& folder() const { return folder_; }
   // The files in the folder, but for the call log.

@@ -1,7 +1,7 @@
 // Every way in which a program comes to a function of the driver.
 #include <gmock/gmock.h>
 
-#include "tests/interpose/support.h"
+#include "tests/interpose/hooked.h"
 
 namespace vramstow {
 namespace {
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class Ways : public Interposed {};
+class Ways : public Hooked {};
 
 TEST_F(Ways, DlsymOnTheDriverIsSeen) {
   const Outcome outcome = Run({"host", "dlsym"});

@@ -1,0 +1,33 @@
+// Which names of the hook table are answered by ours in a program, compared with what the table
+// says.
+#ifndef VRAMSTOW_TESTS_INTERPOSE_HOOKED_H_
+#define VRAMSTOW_TESTS_INTERPOSE_HOOKED_H_
+
+#include <map>
+#include <string>
+
+#include "interpose/core/runtime/hook_table.h"
+#include "tests/interpose/support.h"
+
+namespace vramstow {
+
+class Hooked : public Interposed {
+ protected:
+  // Asks for each name of the table with dlvsym, and expects that the rows for which `is_hooked`
+  // says so are answered by ours, and the others by the driver.
+  void ExpectHooked(std::map<std::string, std::string> environment,
+                    bool (*is_hooked)(const HookRow& row)) {
+    environment["LD_LIBRARY_PATH"] = kVersionedDriverFolder;
+    const Outcome outcome = Run({"host", "every-hook"}, environment);
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    for (size_t i = 0; i < kHookCount; ++i) {
+      const HookRow& row = RowOf(static_cast<Hook>(i));
+      const std::string line = std::string(row.symbol) + " libvramstow-core.so\n";
+      EXPECT_EQ(outcome.out.find(line) != std::string::npos, is_hooked(row)) << row.symbol;
+    }
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TESTS_INTERPOSE_HOOKED_H_
