@@ -107,8 +107,10 @@ void Wrapper::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   Frame frame;
   std::vector<const void*> written;
   for (size_t i = 0; i < count; ++i) {
-    if (plan_->written[i]) AddStorages(given[i], &written);
-    if (plan_->written[i] && !plan_->overwritten[i]) AddStorages(given[i], &frame.changed);
+    if (!plan_->written[i]) continue;
+    AddStorages(given[i], &written);
+    // Zeros are cheap where they are made as zeros; older releases fill by an operator within.
+    if (!plan_->overwritten[i] || plan_->zeroing) AddStorages(given[i], &frame.changed);
   }
   const bool left_to_outer = std::any_of(written.begin(), written.end(), IsChangedOutside);
   const RandomState random = AskGenerator(*plan_, given);

@@ -79,7 +79,7 @@ def test_a_job_makes_the_same_requests(
         known[arguments] = requests(NATIVE, ",values=off")
     native = known[arguments]
     seen = requests(LEVELS[level])
-    assert len(native) > 10
+    assert len(native) >= 10
     # Frees of one moment come in any order, also in two runs with PyTorch's own allocator.
     assert [request for request in native if request[0] != "free_requested"] == [
         request for request in seen if request[0] != "free_requested"
