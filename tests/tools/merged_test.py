@@ -149,6 +149,28 @@ def test_packed_and_older_profiles_are_read(recorded: Recorded, tmp_path: Path) 
     assert [event["args"].get("operator") for event in instants] == ["aten::mm"] * 5
 
 
+@pytest.mark.parametrize("between", ["", " \n\t"])
+def test_an_empty_list_before_that_of_the_events_stays_valid(
+    recorded: Recorded, tmp_path: Path, between: str
+) -> None:
+    """JSON lets a key stand twice, and says nothing of which one counts."""
+    profile = recorded.profile(tmp_path / "p.json", recorded.slice("aten::mm", 0, 4))
+    text = profile.read_text()
+    profile.write_text(f'{{"traceEvents": [{between}], {text[1:]}')
+    done = export(recorded.trace, "--merge", profile)
+    assert done.returncode == 0, done.stderr
+    lists: list[list[dict[str, Any]]] = []
+
+    def note(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        lists.extend(value for key, value in members if key == "traceEvents")
+        return dict(members)
+
+    json.loads(done.stdout, object_pairs_hook=note)
+    first, last = [one for one in lists if one != [1]]
+    assert [event["name"] for event in last] == ["aten::mm"]
+    assert len([event for event in first if event.get("cat") == "vramstow"]) == 5
+
+
 def test_another_time_is_told(recorded: Recorded, tmp_path: Path) -> None:
     late = recorded.slice("aten::mm", 0, 4)
     late["ts"] += 1e9

@@ -137,6 +137,25 @@ absl::Status ReadPieces(const Input& input, const std::function<bool(std::string
   return packed.status();
 }
 
+// Writes what `events` adds; whether there was any of it, so that a comma is missing behind it.
+bool WriteAllButLastComma(const std::function<bool(std::string* text)>& events,
+                          const std::function<bool(std::string_view piece)>& write, bool* any) {
+  constexpr std::string_view kComma = ",\n";
+  std::string text;
+  std::string held;  // the last piece that is not empty
+  bool is_more = true;
+  while (is_more) {
+    is_more = events(&text);
+    if (text.empty()) continue;
+    if (!write(held)) return false;
+    held.swap(text);
+    text.clear();
+  }
+  *any = !held.empty();
+  if (held.ends_with(kComma)) held.resize(held.size() - kComma.size());
+  return write(held);
+}
+
 }  // namespace
 
 const ProfilerOperator* ProfilerTimeline::At(uint32_t thread, int64_t time_ns) const {
@@ -187,20 +206,24 @@ absl::Status CopyWithEvents(const Input& input,
   ListFinder finder;
   bool is_found = false;
   bool is_written = true;
+  bool needs_comma = false;
   const auto take = [&](std::string_view piece) {
     if (!is_found) {
       const auto begins = std::ranges::find_if(piece, [&](char byte) { return finder.Next(byte); });
       if (begins == piece.end()) return is_written = write(piece);
       is_found = true;
       const auto head = static_cast<size_t>(begins - piece.begin()) + 1;
-      is_written = write(piece.substr(0, head));
-      std::string text;
-      while (is_written && events(&text)) {
-        is_written = write(text);
-        text.clear();
-      }
-      is_written = is_written && write(text);
+      is_written =
+          write(piece.substr(0, head)) && WriteAllButLastComma(events, write, &needs_comma);
       piece.remove_prefix(head);
+    }
+    if (needs_comma) {
+      // The list may have been empty.
+      const size_t next = piece.find_first_not_of(" \t\r\n");
+      if (next != piece.npos) {
+        needs_comma = false;
+        if (piece[next] != ']') is_written = is_written && write(",\n");
+      }
     }
     return is_written = is_written && write(piece);
   };

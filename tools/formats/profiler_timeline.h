@@ -46,8 +46,9 @@ struct ProfilerTimeline {
 absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input);
 
 // Hands over the text of the trace, unpacked, piece by piece, and at the beginning of its list of
-// events what `events` adds to `*text`: objects, each with a comma behind it. `write` says whether
-// it could write. kInvalidArgument where there is no list, kUnavailable where `write` could not.
+// events what `events` adds to `*text`: objects, each with a comma behind it; the last comma is
+// left out where the list was empty. `events` says whether more is to come, `write` whether it
+// could write. kInvalidArgument where there is no list, kUnavailable where `write` could not.
 absl::Status CopyWithEvents(const Input& input,
                             const std::function<bool(std::string* text)>& events,
                             const std::function<bool(std::string_view piece)>& write);
