@@ -14,9 +14,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/local_socket.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/service/control_verbs.h"
-#include "interpose/core/service/local_socket.h"
 
 namespace vramstow {
 namespace {

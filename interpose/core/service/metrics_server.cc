@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "base/control.h"
+#include "base/local_socket.h"
 #include "base/metrics_http.h"
 #include "interpose/core/record/facts.h"
 #include "interpose/core/runtime/log.h"
-#include "interpose/core/service/local_socket.h"
 
 namespace vramstow {
 namespace {

@@ -1,4 +1,4 @@
-#include "interpose/core/service/local_socket.h"
+#include "base/local_socket.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,8 +1,8 @@
 // LocalSocket: sockets of the file system, which processes that were killed leave behind.
 //
 // Ownership: descriptors are the caller's. Threads: any. Errors: errno. No heap. Units: none.
-#ifndef VRAMSTOW_INTERPOSE_CORE_SERVICE_LOCAL_SOCKET_H_
-#define VRAMSTOW_INTERPOSE_CORE_SERVICE_LOCAL_SOCKET_H_
+#ifndef VRAMSTOW_BASE_LOCAL_SOCKET_H_
+#define VRAMSTOW_BASE_LOCAL_SOCKET_H_
 
 #include <sys/un.h>
 
@@ -20,4 +20,4 @@ int ListenLocally(const char* path, int clients);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_INTERPOSE_CORE_SERVICE_LOCAL_SOCKET_H_
+#endif  // VRAMSTOW_BASE_LOCAL_SOCKET_H_
