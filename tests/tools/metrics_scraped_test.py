@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from installation import ROOT
+from installation import ROOT, VRAMSTOW
 from metrics_of import OPEN_METRICS, free_port, get, job, within
+from top_test import Job
 
 MEBI = 1 << 20
 ALERTS = ROOT / "docs/prometheus/alerts.yml"
@@ -104,6 +105,45 @@ def test_prometheus_scrapes_two_ranks_and_tells_of_an_out_of_memory(tmp_path: Pa
                 return {row["metric"]["rank"] for row in rows} == {"0"}
 
             assert within(60, alerted)
+
+
+def test_prometheus_scrapes_all_processes_of_a_node(tmp_path: Path) -> None:
+    """vramstow top --serve: the jobs themselves answer nobody."""
+    port = free_port()
+    folder = tmp_path / "job"
+    folder.mkdir()
+    job_of_folder = Job(folder)
+    try:
+        job_of_folder.take(3)
+        serve = (VRAMSTOW, "top", job_of_folder.traces, f"--serve={port}", "--interval=0.1")
+        with (
+            running(*serve, cwd=folder),
+            prometheus(tmp_path / "prometheus", port) as server,
+        ):
+            query = "vramstow_node_allocated_bytes"
+            seen: list[dict] = []
+
+            def scraped(mebibytes: int) -> bool:
+                seen[:] = ask(server, query)
+                return [int(row["value"][1]) for row in seen] == [mebibytes * MEBI]
+
+            assert within(60, lambda: scraped(3)), ask(server, "up")
+            assert seen[0]["metric"]["uuid"]
+            job_of_folder.take(8)
+            assert within(60, lambda: scraped(11)), seen
+            metadata = json.loads(get(server, "/api/v1/metadata")[2])["data"]
+            assert metadata["vramstow_node_allocated_bytes"][0]["unit"] == "bytes"
+            assert metadata["vramstow_node_out_of_memory"][0]["type"] == "counter"
+            checked = subprocess.run(
+                ["promtool", "check", "metrics"],
+                input=get(port)[2],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+    finally:
+        job_of_folder.end()
 
 
 def test_the_node_exporter_reads_the_file(tmp_path: Path) -> None:

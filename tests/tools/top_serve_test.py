@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import signal
 import socket
+import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,6 +130,49 @@ def test_a_counter_does_not_fall_when_its_process_goes(jobs: list[Job], tmp_path
         assert values(get(port)[2], "allocated_bytes") == {}
 
 
+def ask_locally(path: Path) -> str:
+    """The body of the answer over a socket of the file system."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+    head, _, body = answer.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 200 OK\r\n"), head
+    return body
+
+
+def test_a_socket_of_the_file_system_is_its_owners(jobs: list[Job], tmp_path: Path) -> None:
+    path = tmp_path / "top.sock"
+    # One that a killed server left.
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    command = [VRAMSTOW, "top", jobs[0].traces, f"--serve=unix:{path.name}", "--interval=0.1"]
+    server = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+
+        def answers() -> bool:
+            try:
+                return ask_locally(path) != ""
+            except ConnectionRefusedError:
+                return False
+
+        assert within(60, answers)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert list(values(ask_locally(path), "allocated_bytes").values()) == [3 * MEBI]
+        second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert "cannot listen at top.sock: Address already in use" in second.stderr
+        # The second one took nothing from the first.
+        assert list(values(ask_locally(path), "allocated_bytes").values()) == [3 * MEBI]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        told = server.communicate(timeout=60)
+    assert (server.returncode, *told) == (0, "", "")
+    assert not path.exists()
+
+
 def test_other_questions_are_refused(tmp_path: Path) -> None:
     with served(tmp_path) as port:
         for method, path, status in (("GET", "/other", 404), ("POST", "/metrics", 405)):
@@ -150,6 +194,9 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
             ([f"--serve={taken}"], 1, "Address already in use"),
             (["--serve=nowhere"], 2, "it has to be a port"),
             (["--serve=file.prom"], 2, "it has to be a port"),
+            (["--serve=unix:"], 2, "it has to be a port"),
+            (["--serve=unix:no-folder/x"], 1, "no-folder/x: No such file or directory"),
+            ([f"--serve=unix:{tmp_path}/{'x' * 108}"], 1, "File name too long"),
             (["--serve=9400", "--once"], 2, "--once"),
             ([], 2, "name a process or a folder"),
         ):

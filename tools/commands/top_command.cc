@@ -120,19 +120,20 @@ int TopCommand(const std::vector<std::string>& arguments) {
       .command = "top",
       .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
       .footer = kFooter,
-      .options = {{"PID|DIR", &target,
-                   "The id of a process, or a folder with traces; with --serve also nothing: all "
-                   "processes"},
-                  {"--interval",
-                   &interval,
-                   "Seconds between two pages (1)",
-                   {.range = OptionRange{0.1, 3600}}},
-                  {"--serve",
-                   &serve,
-                   "Answer Prometheus at this port (9400, 0.0.0.0:9400) in place of showing a page",
-                   {.takes_no_file = true, .excludes = {"--once", "--json"}}},
-                  {"--once", &once, "Print one page"},
-                  {"--json", &json, "Print one page as JSON on one line"}}};
+      .options = {
+          {"PID|DIR", &target,
+           "The id of a process, or a folder with traces; with --serve also nothing: all "
+           "processes"},
+          {"--interval",
+           &interval,
+           "Seconds between two pages (1)",
+           {.range = OptionRange{0.1, 3600}}},
+          {"--serve",
+           &serve,
+           "Answer Prometheus at this place (9400, 0.0.0.0:9400, unix:PATH), and show no page",
+           {.takes_no_file = true, .excludes = {"--once", "--json"}}},
+          {"--once", &once, "Print one page"},
+          {"--json", &json, "Print one page as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
   if (!serve.empty()) return ServeMetrics(&view, serve, static_cast<uint64_t>(interval * 1000));

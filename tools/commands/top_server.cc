@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/control.h"
+#include "base/local_socket.h"
 #include "base/metrics_http.h"
 #include "base/options.h"
 #include "tools/report/words.h"
@@ -28,20 +30,37 @@ uint64_t Milliseconds() {
 TopServer::~TopServer() {
   clients_->DropAll();
   if (listener_ >= 0) close(listener_);
+  if (!socket_.empty()) unlink(socket_.c_str());
 }
 
 absl::Status TopServer::Open(const std::string& place) {
   MetricsSetting setting;
-  if (!ParseMetrics(place, &setting) || setting.kind != MetricsSetting::Kind::kPort) {
+  if (!ParseMetrics(place, &setting) || (setting.kind != MetricsSetting::Kind::kPort &&
+                                         setting.kind != MetricsSetting::Kind::kSocket)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--serve is '", Printable(place),
-                     "': it has to be a port, or an address and a port, as in 9400, 0.0.0.0:9400 "
-                     "and [::]:9400."));
+                     "': it has to be a port, an address and a port, or a socket of the file "
+                     "system, as in 9400, 0.0.0.0:9400, [::]:9400 and unix:PATH."));
   }
+  if (setting.kind == MetricsSetting::Kind::kSocket) return OpenSocket(std::string(setting.path));
   listener_ = ListenAtPort(std::string(setting.address).c_str(), setting.port, kMaxClients);
   if (listener_ >= 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot listen at ", std::string(setting.address),
                                              ", port ", setting.port, ": ", strerror(errno), "."));
+}
+
+absl::Status TopServer::OpenSocket(const std::string& path) {
+  if (path.size() < kMaxControlPath) {
+    listener_ = ListenLocally(path.c_str(), kMaxClients);
+  } else {
+    errno = ENAMETOOLONG;
+  }
+  if (listener_ < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen at ", Printable(path), ": ", strerror(errno), "."));
+  }
+  socket_ = path;
+  return absl::OkStatus();
 }
 
 void TopServer::LookAgain() {

@@ -4,8 +4,9 @@
 // each, a deadline. Processes are looked at when somebody asks, and no more often than the pause
 // says; who asks in between gets the last answer.
 //
-// Ownership: the listener and the clients. Threads: one at a time; SIGINT, SIGTERM and SIGHUP are
-// held back while it serves. Errors: one sentence from Open. Units: milliseconds.
+// Ownership: the listener, the clients, and the file of a local socket, which is removed at the
+// end. Threads: one at a time; SIGINT, SIGTERM and SIGHUP are held back while it serves. Errors:
+// one sentence from Open. Units: milliseconds.
 #ifndef VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
 #define VRAMSTOW_TOOLS_COMMANDS_TOP_SERVER_H_
 
@@ -27,7 +28,7 @@ class TopServer {
   TopServer(const TopServer&) = delete;
   TopServer& operator=(const TopServer&) = delete;
 
-  // `place`: "9400", "0.0.0.0:9400", "[::]:9400".
+  // `place`: "9400", "0.0.0.0:9400", "[::]:9400", "unix:PATH".
   absl::Status Open(const std::string& place);
   // Returns after a signal.
   void Serve();
@@ -36,6 +37,7 @@ class TopServer {
   static constexpr int kMaxClients = 4;
   using One = Client<4096, size_t{1} << 20>;
 
+  absl::Status OpenSocket(const std::string& path);
   bool Answer(One* client);
   void LookAgain();
 
@@ -44,6 +46,7 @@ class TopServer {
   TopMetrics metrics_;
   uint64_t looked_ms_ = 0;
   int listener_ = -1;
+  std::string socket_;  // its file, where it is a local one
   std::unique_ptr<Clients<One, kMaxClients>> clients_ =
       std::make_unique<Clients<One, kMaxClients>>();
 };
