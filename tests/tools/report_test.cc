@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -205,8 +206,11 @@ TEST(TextReport, SaysWhatIsMissing) {
   facts.report.dropped_events = 5;
   facts.report.missing_events = 7;
   facts.report.overwritten_events = 11;
+  facts.report.write_error = ENOSPC;
   facts.counts.frees_of_unseen = 3;
   const std::string text = TextReport(MergeTraces({facts}), {});
+  EXPECT_THAT(text, HasSubstr("because the disk was full"));
+  EXPECT_THAT(RunSummary(MergeTraces({facts}), "/tmp", 0), HasSubstr("because the disk was full"));
   EXPECT_THAT(text, AllOf(HasSubstr("killed"), HasSubstr("2 chunks"), HasSubstr("5 events"),
                           HasSubstr("7 events"), HasSubstr("11 events"), HasSubstr("3 frees")));
 }

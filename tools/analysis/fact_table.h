@@ -85,6 +85,9 @@ struct Described<ReadReport> {
       Fact("overwritten_events", &S::overwritten_events, Merge::kSum,
            "events before the first one that is here: the trace kept only the newest "
            "(`--trace-size`)"),
+      Fact("write_error", &S::write_error, Merge::kMost,
+           "the errno of the write that failed and ended the recording, 28 for a full disk; 0: "
+           "none"),
       Fact("closed", &S::closed, Merge::kAll,
            "the process closed the trace; false: it was killed, or is running still"),
   };

@@ -80,6 +80,9 @@ std::string MissingInShort(const Facts& total, size_t unread) {
   std::vector<std::string> parts;
   const uint64_t events = total.report.missing_events + total.report.dropped_events;
   if (events > 0) parts.push_back(Counted(events, "event"));
+  if (total.report.write_error != 0) {
+    parts.push_back("because " + WriteErrorInWords(total.report.write_error));
+  }
   if (total.report.damaged_bytes > 0)
     parts.push_back(Bytes(total.report.damaged_bytes) + " damaged");
   if (unread > 0) parts.push_back(Counted(unread, "trace") + " that could not be read");

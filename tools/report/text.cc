@@ -191,6 +191,12 @@ std::string MissingText(const Facts& facts) {
     text += absl::StrCat("Damaged: ", Counted(report.damaged_chunks, "chunk"), " and ",
                          Bytes(report.damaged_bytes), " of the file could not be read.\n");
   }
+  if (report.write_error != 0) {
+    text += absl::StrCat("Recording ended before the program did, because ",
+                         WriteErrorInWords(report.write_error),
+                         ": give the trace another folder (--trace-dir), or a limit "
+                         "(--trace-size).\n");
+  }
   if (report.dropped_events > 0) {
     text += absl::StrCat("Not recorded: ", Counted(report.dropped_events, "event"),
                          " (buffers or disk were full).\n");

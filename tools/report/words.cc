@@ -1,6 +1,8 @@
 #include "tools/report/words.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -93,6 +95,19 @@ std::string Share(uint64_t part, uint64_t whole) {
 std::string Ratio(uint64_t part, uint64_t whole) {
   if (whole == 0) return "1.00";
   return absl::StrFormat("%.2f", static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string WriteErrorInWords(uint32_t error) {
+  switch (error) {
+    case ENOSPC:
+      return "the disk was full";
+    case EDQUOT:
+      return "the disk quota was used up";
+    case EFBIG:
+      return "the limit on file sizes was reached";
+    default:
+      return absl::StrCat("a write failed (", strerror(static_cast<int>(error)), ")");
+  }
 }
 
 std::string Printable(std::string_view text) {

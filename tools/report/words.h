@@ -22,6 +22,8 @@ std::string Time(uint64_t nanoseconds);
 std::string Share(uint64_t part, uint64_t whole);
 // part ÷ whole with two decimals; "1.00" of nothing.
 std::string Ratio(uint64_t part, uint64_t whole);
+// Why the write failed that ended a recording, from its errno: "the disk was full".
+std::string WriteErrorInWords(uint32_t error);
 // What came out of a trace, safe for a terminal: control characters and invalid UTF-8 become '?'.
 std::string Printable(std::string_view text);
 // At most `width` columns, the middle left out ("trans…ion.py", or with dots in ASCII).

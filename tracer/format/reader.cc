@@ -294,6 +294,7 @@ void TraceReader::Impl::Finish() {
     const uint64_t given_out = header_.last_sequence - header_.latch_sequence + 1;
     report.dropped_events += given_out - std::min(given_out, events_after_latch_);
   }
+  report.write_error = header_.latch_error;
   report.missing_events = is_ticked_ ? MissingInBuffers() : MissingNumbers();
 }
 

@@ -64,6 +64,8 @@ struct ReadReport {
   uint64_t dropped_events = 0;  // said by the recorder itself: the sum of all kGap events' sizes
   // Older ones whose place newer ones took, because the trace was to keep a limited size.
   uint64_t overwritten_events = 0;
+  // The errno of the write that failed and ended the recording; 0: none did. The program went on.
+  uint32_t write_error = 0;
   bool closed = false;  // the process closed the trace; false: it was killed or is running
 };
 

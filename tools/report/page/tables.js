@@ -45,6 +45,7 @@ function fillNotes(facts) {
   const report = facts.input.report;
   if (!report.closed && facts.input.kind === 'stow') missing.push('The trace was not closed: the process was killed, or it was still running.');
   if (report.dropped_events) missing.push(`Not recorded: ${counted(report.dropped_events, 'event')}.`);
+  if (report.write_error) missing.push(`Recording ended before the program did, because ${report.write_error === 28 ? 'the disk was full' : `a write failed (error ${report.write_error})`}.`);
   if (report.overwritten_events) missing.push(`Overwritten: ${counted(report.overwritten_events, 'event')} before the first one here; the trace kept only the newest ones.`);
   if (report.missing_events) missing.push(`Missing: ${counted(report.missing_events, 'event')} of the sequence.`);
   if (report.damaged_bytes) missing.push(`Damaged: ${bytesText(report.damaged_bytes)} of the file could not be read.`);
