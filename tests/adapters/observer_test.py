@@ -148,7 +148,7 @@ def test_an_out_of_memory_is_in_the_trace_and_the_message_is_pytorchs(
         "kept = torch.empty(100 << 20, dtype=torch.uint8, device='cuda')\n"
         "try:\n"
         "    torch.empty(1000 << 20, dtype=torch.uint8, device='cuda')\n"
-        "except torch.OutOfMemoryError as error:\n"
+        "except torch.cuda.OutOfMemoryError as error:\n"
         "    print(str(error).splitlines()[0][:60])\n"
     )
     job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=observed)
@@ -197,7 +197,7 @@ def test_an_uncaught_out_of_memory_ends_the_job_as_without_the_observer(
     for name, env in (("native", NATIVE), ("observed", observed)):
         job = rehearse(python, "-c", program, card="h200,memory=1GiB", env=env)
         ends[name] = job.status, job.out
-        assert "torch.OutOfMemoryError: CUDA out of memory" in job.err
+        assert "OutOfMemoryError: CUDA out of memory" in job.err
     assert ends["native"] == ends["observed"] == (1, "")
 
 
