@@ -28,6 +28,16 @@ struct Relief {
   void* context = nullptr;
 };
 
+// Collects what only garbage of the program's language holds, when nothing else has helped. Called
+// without a lock of the pool, and may free blocks of it. `is_possible`: whether there is anybody to
+// ask. `collect` looks at what was made lately, or, with `all`, at everything; it returns the bytes
+// of device memory that it freed.
+struct Collection {
+  bool (*is_possible)(void* context) = nullptr;
+  uint64_t (*collect)(void* context, int device, bool all) = nullptr;
+  void* context = nullptr;
+};
+
 // What the pool's memory is.
 enum class PoolBacking : uint8_t {
   kVirtual,   // chunks that are mapped where they are needed
@@ -91,6 +101,7 @@ struct PoolConfig {
   bool check = false;
   EventSink sink;
   Relief relief;
+  Collection collection;
 };
 
 }  // namespace vramstow

@@ -24,6 +24,8 @@ struct AllocationAttempt {
   uint64_t lacking = 0;  // chunks
   uint64_t made = 0;     // chunks
   bool last = false;     // every stream's memory, however young
+  bool again = false;    // the step that was taken last may bring more
+  bool final = false;    // nothing else can be tried: where it fails, that is reported
   OutOfMemoryReport::Tried tried[kLadderSteps] = {};
   DriverResult result = kDriverSuccess;
   RelaxedCapture* relaxed = nullptr;

@@ -19,6 +19,8 @@ const PressureLadder::Step PressureLadder::kReliefs[] = {
     &PressureLadder::RunHooks,           // step 5: the application drops its caches
     &PressureLadder::Offload,            // step 6: live memory moves to the host
     &PressureLadder::WaitForEverything,  // step 7: all work on what was freed
+    &PressureLadder::CollectYoung,       // step 8: garbage that holds memory, the cheap way first
+    &PressureLadder::CollectAll,
 };
 
 void PressureLadder::Open(PoolParts* parts, Trimmer* trimmer, SegmentBacking* segments) {
@@ -33,11 +35,13 @@ PoolError PressureLadder::Allocate(const BlockRequest& request, uint64_t size, B
   attempt.relaxed = &relaxed;
   attempt.request = request;
   attempt.size = size;
-  Outcome outcome = Attempt(&attempt, /*final=*/false, block);
+  Outcome outcome = Attempt(&attempt, block);
   for (const Step relief : kReliefs) {
     if (outcome != Outcome::kNotServed) break;
-    if (!(this->*relief)(&attempt)) continue;
-    outcome = Attempt(&attempt, /*final=*/attempt.last, block);
+    do {
+      if (!(this->*relief)(&attempt)) break;
+      outcome = Attempt(&attempt, block);
+    } while (outcome == Outcome::kNotServed && attempt.again);
   }
   if (outcome == Outcome::kNoHeap) return PoolError::kUnavailable;
   return outcome == Outcome::kServed ? PoolError::kOk : PoolError::kOutOfMemory;
@@ -58,8 +62,7 @@ bool PressureLadder::FindHeap(AllocationAttempt* attempt) {
   return true;
 }
 
-PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, bool final,
-                                                Block* block) {
+PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, Block* block) {
   DeviceLock device_lock(&parts_->mutex);
   if (!FindHeap(attempt)) return Outcome::kNoHeap;
   StreamHeap* heap = attempt->heap;
@@ -75,7 +78,7 @@ PressureLadder::Outcome PressureLadder::Attempt(AllocationAttempt* attempt, bool
   }
   if (sum != 0) parts_->peak.NoteSum(heap, sum);
   parts_->CheckIfAsked();
-  if (!served && final) {
+  if (!served && attempt->final) {
     // What was made for nothing goes back.
     trimmer_->ReleaseIdle(attempt->made);
     report_ = WriteReport(parts_, *attempt);
@@ -188,7 +191,42 @@ bool PressureLadder::WaitForEverything(AllocationAttempt* attempt) {
   NoteWait(parts_, *attempt, since, all);
   attempt->Note(LadderStep::kWait, 0, parts_->Now() - since);
   attempt->last = true;
+  attempt->final = !MayCollect(*attempt);
   return true;
+}
+
+// Only for a framework, which holds no lock that a tensor's end takes. What no device could hold is
+// not worth it; and what finalizers do may break a capture.
+bool PressureLadder::MayCollect(const AllocationAttempt& attempt) const {
+  const Collection& collection = parts_->config.collection;
+  return collection.is_possible != nullptr && attempt.request.layer == Layer::kFramework &&
+         attempt.size <= parts_->device.total_bytes && !parts_->fences.capturing() &&
+         collection.is_possible(collection.context);
+}
+
+bool PressureLadder::CollectYoung(AllocationAttempt* attempt) {
+  return !attempt->final && Collect(attempt, /*all=*/false);
+}
+
+// What one collection brings, other threads may take.
+bool PressureLadder::CollectAll(AllocationAttempt* attempt) {
+  if (attempt->final) return false;
+  constexpr uint32_t kMost = 16;
+  const auto& tried = attempt->tried[static_cast<int>(LadderStep::kCollect)];
+  attempt->again = Collect(attempt, /*all=*/true) && tried.times < kMost;
+  attempt->final = !attempt->again;
+  return true;
+}
+
+// False: it brought nothing.
+bool PressureLadder::Collect(AllocationAttempt* attempt, bool all) {
+  const Collection& collection = parts_->config.collection;
+  const uint64_t since = parts_->Now();
+  const uint64_t brought = collection.collect(collection.context, parts_->device.ordinal, all);
+  // Other streams may still work on what it freed.
+  if (brought != 0) WaitUntil(parts_->Now() + parts_->config.last_wait_ns);
+  attempt->Note(LadderStep::kCollect, brought, parts_->Now() - since);
+  return brought != 0;
 }
 
 }  // namespace vramstow

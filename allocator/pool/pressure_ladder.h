@@ -34,7 +34,7 @@ class PressureLadder {
 
   enum class Outcome : uint8_t { kServed, kNotServed, kNoHeap };
 
-  Outcome Attempt(AllocationAttempt* attempt, bool final, Block* block);
+  Outcome Attempt(AllocationAttempt* attempt, Block* block);
   bool FindHeap(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock);
   bool TryLocked(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
   bool TryFences(AllocationAttempt* attempt) VRAMSTOW_REQUIRES(kDeviceLock, attempt->heap->mutex);
@@ -42,6 +42,10 @@ class PressureLadder {
   bool RunHooks(AllocationAttempt* attempt);
   bool Offload(AllocationAttempt* attempt);
   bool WaitForEverything(AllocationAttempt* attempt);
+  bool CollectYoung(AllocationAttempt* attempt);
+  bool CollectAll(AllocationAttempt* attempt);
+  bool MayCollect(const AllocationAttempt& attempt) const;
+  bool Collect(AllocationAttempt* attempt, bool all);
   bool WaitUntil(uint64_t deadline_ns);
 
   PoolParts* parts_ = nullptr;

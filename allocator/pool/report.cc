@@ -43,6 +43,8 @@ const char* LadderStepName(LadderStep step) {
       return "offload";
     case LadderStep::kWait:
       return "wait";
+    case LadderStep::kCollect:
+      return "collect garbage";
   }
   return "unknown";
 }

@@ -12,8 +12,17 @@
 namespace vramstow {
 
 // The steps of the pressure ladder, in their order.
-enum class LadderStep : uint8_t { kFences, kStitch, kGrow, kTrimOthers, kHooks, kOffload, kWait };
-inline constexpr int kLadderSteps = 7;
+enum class LadderStep : uint8_t {
+  kFences,
+  kStitch,
+  kGrow,
+  kTrimOthers,
+  kHooks,
+  kOffload,
+  kWait,
+  kCollect
+};
+inline constexpr int kLadderSteps = 8;
 const char* LadderStepName(LadderStep step);
 
 struct OutOfMemoryReport {

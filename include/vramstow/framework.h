@@ -244,6 +244,42 @@ struct vramstow_framework_census {
   int (*serve)(const struct vramstow_framework_census_taker* taker);
 };
 
+/* The fourth table: for what has the program's language collect garbage that holds memory, before
+ * an allocation fails. Null where the user wants none. Asked for like the second one. */
+#define VRAMSTOW_FRAMEWORK_COLLECTION_VERSION 4
+
+/* What a collection was. */
+struct vramstow_framework_collection_about {
+  int32_t device; /* that had no memory for a request */
+  int32_t all;    /* 0: only objects that were made lately */
+  uint64_t freed_bytes;
+  uint64_t duration_ns;
+  uint64_t objects; /* that only garbage held, as far as they were counted */
+};
+
+/* Who collects. Any thread may ask, also inside an allocation that cannot be served: without locks
+ * of the library, perhaps with locks of others. So nobody is waited for without an end. */
+struct vramstow_framework_collector {
+  /* 0: not in this thread, or not now. */
+  int (*is_possible)(void);
+  /* Looks for garbage, and collects it where it holds device memory. Returns the bytes that this
+   * freed. */
+  uint64_t (*collect)(int device, int all);
+};
+
+struct vramstow_framework_collection {
+  uint32_t version;
+  uint32_t size; /* of this struct */
+  /* Whether the user asked for it, rather than the library by itself. */
+  int (*is_asked_for)(void);
+  /* Writes a collection into the trace, if there is one: first what it was, then the cycles that it
+   * took apart, each as a holding without an address. By the thread whose request had no memory. */
+  int (*tell)(const struct vramstow_framework_collection_about* about);
+  int (*tell_cycle)(const struct vramstow_framework_holding* cycle);
+  /* From now on `collector` is asked. It stays. */
+  int (*serve)(const struct vramstow_framework_collector* collector);
+};
+
 #ifdef __cplusplus
 }
 #endif

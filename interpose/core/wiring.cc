@@ -12,6 +12,7 @@
 
 #include "interpose/core/framework/adapter.h"
 #include "interpose/core/framework/census.h"
+#include "interpose/core/framework/collection.h"
 #include "interpose/core/framework/framework.h"
 #include "interpose/core/handlers/context.h"
 #include "interpose/core/handlers/entry.h"
@@ -87,8 +88,15 @@ constinit Regions regions;
 constinit ApplicationHooks hooks;
 constinit PoolTrace pool_trace(trace, nvtx_memory);
 constinit Offloaders offloaders(process);
-constinit Pools pools({process, driver, contexts, trace, pool_trace, offloaders, hooks,
-                       OnPoolOpened});
+constinit Pools pools({process,
+                       driver,
+                       contexts,
+                       trace,
+                       pool_trace,
+                       offloaders,
+                       hooks,
+                       OnPoolOpened,
+                       {CanCollect, CollectGarbage, nullptr}});
 constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
 constinit Application application(pools);
 constinit Residency residency(process, pools, offloaders, regions);
@@ -156,6 +164,7 @@ void AbandonAfterFork() {
   service.Abandon();
   imports.AbandonAfterFork();
   AbandonCensusAfterFork();
+  AbandonCollectionAfterFork();
 }
 
 // --- What the shim is given ---------------------------------------------------------------------

@@ -25,6 +25,7 @@ _PROGRAM = "VRAMSTOW_PROGRAM"
 _INSTALL = "vramstow_torch_install"
 _OBSERVE = "vramstow_torch_observe"
 _CENSUS = "vramstow_census_start"
+_COLLECTION = "vramstow_collection_start"
 _CENSUS_STOP = "vramstow_census_stop"
 _VALUES = "vramstow_values_install"
 _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
@@ -211,8 +212,12 @@ def _observe_when_cuda_starts(folder: str, torch: object, census: object) -> Non
     _when_cuda_starts(torch, observe)
 
 
+def _is_asked_for(option: str) -> bool:
+    return os.environ.get(option, _AUTO).lower() != _AUTO
+
+
 class _Census:
-    """What tells who holds tensors at an out-of-memory.
+    """What tells who holds tensors at an out-of-memory, and has garbage collected before one.
 
     Where the user asked for it, it is compiled at the import of torch. Otherwise nobody waits: it
     is compiled in the background, and begins when it is there, with CUDA or after an optimizer's
@@ -220,12 +225,20 @@ class _Census:
     """
 
     def __init__(self, folder: str) -> None:
-        self._waits = os.environ.get("VRAMSTOW_CENSUS", _AUTO).lower() != _AUTO
+        # What each part begins with, what a user has to do without, and whether he asked for it.
+        self._parts: list[tuple[str, str, bool]] = []
+        if _wants_census():
+            what = "an out-of-memory error will not tell who holds the memory"
+            self._parts.append((_CENSUS, what, _is_asked_for("VRAMSTOW_CENSUS")))
+        if _wants_collection():
+            what = "garbage will not be collected before an out-of-memory error"
+            self._parts.append((_COLLECTION, what, _is_asked_for("VRAMSTOW_COLLECT")))
         self._file = ""
         self._trouble: Exception | None = None
         self._library: object = None
         self._may_start = False  # CUDA has started
-        options = ("--census",) if self._waits else ("--census", "--background")
+        waits = any(asked for _, _, asked in self._parts)
+        options = ("--census",) if waits else ("--census", "--background")
         try:
             self._file = _library_for(folder, _FINISHED_CENSUS, *options)
         except Exception as error:
@@ -235,7 +248,7 @@ class _Census:
         self._may_start = True
         self.poll()
         if self._trouble is not None and not isinstance(self._trouble, _NotToBeHadError):
-            _say("an out-of-memory error will not tell who holds the memory", self._trouble)
+            _say(self._parts[0][1], self._trouble)
 
     def poll(self) -> bool:
         """Begins if it can. True: there is nothing left to do."""
@@ -243,11 +256,15 @@ class _Census:
             return True
         if not self._may_start or not os.path.exists(self._file):
             return False
-        try:
-            self._library = _load(self._file, _CENSUS)
-        except Exception as error:
-            # Another Python than those that it knows: somebody who did not ask need not know.
-            self._trouble = error if self._waits else _NotToBeHadError()
+        for entry, what, is_asked_for in self._parts:
+            try:
+                self._library = _load(self._file, entry)
+            except Exception as error:
+                # Another Python than those that it knows: who did not ask need not know.
+                if is_asked_for:
+                    _say(what, error)
+        if self._library is None:
+            self._trouble = _NotToBeHadError()
         return True
 
     def stop(self) -> None:
@@ -309,6 +326,11 @@ def _wants_census() -> bool:
     return _wants_trace() and os.environ.get("VRAMSTOW_CENSUS", _AUTO).lower() not in _NO
 
 
+def _wants_collection() -> bool:
+    wanted = os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower()
+    return wanted not in _NO and (_POOLED or wanted != _AUTO)
+
+
 def _prepare(torch: object) -> None:
     folder = _folder_of(torch)
     if not folder:
@@ -320,7 +342,7 @@ def _prepare(torch: object) -> None:
     if not _wants_tensors():
         return
     global _census
-    _census = _Census(folder) if _wants_census() else None
+    _census = _Census(folder) if _wants_census() or _wants_collection() else None
     _follow_steps(_census)
     if not _POOLED:
         _observe_when_cuda_starts(folder, torch, _census)

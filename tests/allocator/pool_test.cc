@@ -1,6 +1,7 @@
 // What scenarios cannot say: events, reports, the cost of a hit, odd arguments.
 #include "allocator/pool/pool.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -206,6 +207,65 @@ TEST_F(PoolTest, TheReportSaysWhatWasTriedAndWhoHoldsMost) {
   }
   std::array<char, 20> small{};
   EXPECT_EQ(FormatReport(report, small.data(), small.size()), 19U);
+}
+
+// What a program's collector would free.
+struct Dead {
+  Pool* pool = nullptr;
+  std::vector<uint64_t> young;
+  std::vector<uint64_t> old;
+  std::vector<bool> asked;  // for all
+
+  static uint64_t Collect(void* context, int, bool all) {
+    auto* dead = static_cast<Dead*>(context);
+    dead->asked.push_back(all);
+    std::vector<uint64_t>& blocks = all ? dead->old : dead->young;
+    if (blocks.empty()) return 0;
+    EXPECT_EQ(dead->pool->Free(blocks.back()), PoolError::kOk);
+    blocks.pop_back();
+    return 1;
+  }
+};
+
+TEST_F(PoolTest, GarbageIsCollectedLastTheYoungFirst) {
+  FakeDevice::Options options;
+  options.total_bytes = 64 * kMiB;
+  config_.last_wait_ns = 100'000;
+  Dead dead;
+  bool may = true;
+  struct Context {
+    Dead* dead;
+    bool* may;
+  } context{&dead, &may};
+  config_.collection = {[](void* given) { return *static_cast<Context*>(given)->may; },
+                        [](void* given, int device, bool all) {
+                          return Dead::Collect(static_cast<Context*>(given)->dead, device, all);
+                        },
+                        &context};
+  Start(options);
+  dead.pool = pool_.get();
+  dead.young = {Take(10 * kMiB).address};
+  for (int i = 0; i < 3; ++i) dead.old.push_back(Take(10 * kMiB).address);
+  BlockRequest request{45 * kMiB, 1};
+  Block block{};
+  EXPECT_EQ(pool_->Allocate({45 * kMiB, 1}, &block), PoolError::kOutOfMemory);
+  EXPECT_THAT(dead.asked, testing::IsEmpty()) << "who is no framework may hold locks";
+  request.layer = Layer::kFramework;
+  EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOk);
+  EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true));
+  EXPECT_EQ(pool_->Stats().out_of_memory, 1U);
+  // All of it does not suffice: the request fails, once.
+  request.size = 60 * kMiB;
+  EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
+  EXPECT_THAT(dead.asked, testing::ElementsAre(false, true, true, false, true, true));
+  EXPECT_EQ(pool_->Stats().out_of_memory, 2U);
+  EXPECT_EQ(pool_->LastReport().tried[static_cast<int>(LadderStep::kCollect)].times, 3U);
+  may = false;
+  EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
+  request.size = 100 * kMiB;
+  may = true;
+  EXPECT_EQ(pool_->Allocate(request, &block), PoolError::kOutOfMemory);
+  EXPECT_THAT(dead.asked, testing::SizeIs(6)) << "no device of this size could hold it";
 }
 
 TEST_F(PoolTest, OddArgumentsAreRefused) {

@@ -1,13 +1,13 @@
 #include "adapters/torch/census/census.h"
 
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 
+#include "adapters/torch/census/live_bytes.h"
+#include "adapters/torch/census/quiet.h"
 #include "adapters/torch/census/with_python.h"
 #include "include/vramstow/vramstow.h"
 
@@ -31,42 +31,6 @@ std::atomic<bool> is_stopped{true};
 std::atomic<bool> is_running{false};
 std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
-
-// What PyTorch's allocator holds, on all devices; 0: not known.
-uint64_t LiveBytes() {
-  uint64_t bytes = 0;
-  try {
-    auto* allocator = c10::cuda::CUDACachingAllocator::get();
-    const int count = c10::cuda::device_count();
-    for (int device = 0; device < count; ++device) {
-      const auto stats = allocator->getDeviceStats(static_cast<c10::DeviceIndex>(device));
-      bytes += static_cast<uint64_t>(std::max<int64_t>(0, stats.allocated_bytes[0].current));
-    }
-  } catch (const std::exception&) {
-    return 0;
-  }
-  return bytes;
-}
-
-// While a census is taken Python's collector does not run and Python's error stays as it is.
-class Quiet {
- public:
-  Quiet() : collects_(PyGC_Disable != nullptr && PyGC_Disable() != 0) {
-    PyErr_Fetch(&type_, &value_, &traceback_);
-  }
-  ~Quiet() {
-    PyErr_Restore(type_, value_, traceback_);
-    if (collects_) PyGC_Enable();
-  }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  const bool collects_;
-  Object* type_ = nullptr;
-  Object* value_ = nullptr;
-  Object* traceback_ = nullptr;
-};
 
 void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
   std::vector<const Found*> largest;

@@ -101,7 +101,12 @@ PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState* interpreter);
 PyThreadState* PyThreadState_Next(PyThreadState* thread);
 __attribute__((weak)) int PyGC_Enable();
 __attribute__((weak)) int PyGC_Disable();
-__attribute__((weak)) intptr_t PyGC_Collect();
+__attribute__((weak)) int PyGC_IsEnabled();
+// Whose thread holds the interpreter's lock; the first up to 3.12, the second since.
+__attribute__((weak)) PyThreadState* _PyThreadState_UncheckedGet();
+__attribute__((weak)) PyThreadState* PyThreadState_GetUnchecked();
+PyThreadState* PyEval_SaveThread();
+void PyEval_RestoreThread(PyThreadState* thread);
 
 int PyObject_GC_IsTracked(Object* object);
 int PyType_IsSubtype(Type* type, Type* base);
@@ -111,6 +116,11 @@ void Py_DecRef(Object* object);
 int PyDict_Next(Object* dict, intptr_t* place, Object** key, Object** value);
 Object* PyDict_GetItemString(Object* dict, const char* key);
 Object* PyImport_GetModuleDict();
+// New references.
+Object* PyImport_ImportModule(const char* name);
+Object* PyObject_GetAttrString(Object* object, const char* name);
+Object* PyObject_CallFunction(Object* callable, const char* format, ...);
+Object* PyList_New(intptr_t count);
 Object* PyModule_GetDict(Object* module);
 const char* PyUnicode_AsUTF8AndSize(Object* text, intptr_t* size);
 long PyLong_AsLongAndOverflow(Object* number, int* overflow);
@@ -122,6 +132,7 @@ Object* PyFunction_GetClosure(Object* function);
 
 extern Type PyFrame_Type;
 extern Type PyCode_Type;
+extern Type PyCFunction_Type;
 extern Type PyCell_Type;
 extern Type PyFunction_Type;
 extern Type PyModule_Type;

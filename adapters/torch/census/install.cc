@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "adapters/torch/census/census.h"
+#include "adapters/torch/census/collection.h"
 #include "adapters/torch/census/groups.h"
 #include "include/vramstow/vramstow.h"
 
@@ -68,6 +69,29 @@ const char* Start() {
   return nullptr;
 }
 
+constexpr vramstow_framework_collector kCollector = {
+    [] { return TheCollection().IsPossible() ? 1 : 0; },
+    [](int device, int all) { return TheCollection().Collect(device, all != 0); }};
+
+const char* StartCollection() {
+  static bool started = false;
+  if (started) return nullptr;
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  if (found == nullptr) return "vramstow is not preloaded";
+  const auto* table = reinterpret_cast<const vramstow_framework_collection*>(
+      reinterpret_cast<vramstow_framework_function>(found)(VRAMSTOW_FRAMEWORK_COLLECTION_VERSION));
+  if (table == nullptr || table->size < sizeof(vramstow_framework_collection)) {
+    return "the library is of another version";
+  }
+  const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
+  const char* why = TheCollection().Start(table);
+  PyGILState_Release(state);
+  if (why != nullptr) return why;
+  table->serve(&kCollector);
+  started = true;
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace vramstow::torch_census
 
@@ -80,8 +104,18 @@ extern "C" __attribute__((visibility("default"))) const char* vramstow_census_st
   }
 }
 
+// Null: from now on garbage is collected before an out-of-memory error.
+extern "C" __attribute__((visibility("default"))) const char* vramstow_collection_start() {
+  try {
+    return vramstow::torch_census::StartCollection();
+  } catch (const std::exception&) {
+    return "PyTorch refused";
+  }
+}
+
 // Before Python ends.
 extern "C" __attribute__((visibility("default"))) const char* vramstow_census_stop() {
   vramstow::torch_census::TheCensus().Stop();
+  vramstow::torch_census::TheCollection().Stop();
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "adapters/torch/census/interpreter.h"
 
@@ -25,13 +26,13 @@ bool Run(const std::function<void()>& run) {
 // What another thread does for the one that asks.
 class Errand {
  public:
-  explicit Errand(const std::function<void()>& run) : run_(run) {}
+  explicit Errand(std::function<void()> run) : run_(std::move(run)) {}
 
   // The other thread has Python's lock.
   void Do() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (state_ == State::kGivenUp) return;  // and `run_` is gone
+      if (state_ == State::kGivenUp) return;  // and what `run_` refers to may be gone
       state_ = State::kRuns;
       changed_.notify_all();
     }
@@ -41,20 +42,30 @@ class Errand {
     changed_.notify_all();
   }
 
-  bool Wait(std::chrono::milliseconds patience) {
+  // False: it did not begin in time, and will not.
+  bool WaitForBegin(std::chrono::milliseconds patience) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (!changed_.wait_for(lock, patience, [this] { return state_ != State::kWaits; })) {
-      state_ = State::kGivenUp;
-      return false;
-    }
-    changed_.wait(lock, [this] { return state_ == State::kDone || state_ == State::kFailed; });
+    if (changed_.wait_for(lock, patience, [this] { return state_ != State::kWaits; })) return true;
+    state_ = State::kGivenUp;
+    return false;
+  }
+  // True: it was done.
+  bool WaitForEnd() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return has_ended(); });
     return state_ == State::kDone;
+  }
+  // False: it still runs.
+  bool WaitForEnd(std::chrono::milliseconds longest) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, longest, [this] { return has_ended(); });
   }
 
  private:
   enum class State : uint8_t { kWaits, kRuns, kDone, kFailed, kGivenUp };
+  bool has_ended() const { return state_ == State::kDone || state_ == State::kFailed; }
 
-  const std::function<void()>& run_;
+  const std::function<void()> run_;
   std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kWaits;
@@ -83,18 +94,30 @@ bool StartThread(void* (*run)(void*), void* argument) {
   return started;
 }
 
+// Null: no thread could be made.
+std::shared_ptr<Errand> Begin(std::function<void()> run) {
+  auto errand = std::make_shared<Errand>(std::move(run));
+  auto* share = new std::shared_ptr<Errand>(errand);
+  if (StartThread(&DoErrand, share)) return errand;
+  delete share;
+  return nullptr;
+}
+
 }  // namespace
 
 bool WithPython(std::chrono::milliseconds patience, const std::function<void()>& run) {
   if (Interpreter::is_ending()) return false;
   if (PyGILState_GetThisThreadState() != nullptr && PyGILState_Check() != 0) return Run(run);
-  const auto errand = std::make_shared<Errand>(run);
-  auto* share = new std::shared_ptr<Errand>(errand);
-  if (!StartThread(&DoErrand, share)) {
-    delete share;
-    return false;
-  }
-  return errand->Wait(patience);
+  const auto errand = Begin(run);
+  return errand != nullptr && errand->WaitForBegin(patience) && errand->WaitForEnd();
+}
+
+Asked AskPython(std::chrono::milliseconds patience, std::chrono::milliseconds longest,
+                std::function<void()> run) {
+  if (Interpreter::is_ending()) return Asked::kNotHad;
+  const auto errand = Begin(std::move(run));
+  if (errand == nullptr || !errand->WaitForBegin(patience)) return Asked::kNotHad;
+  return errand->WaitForEnd(longest) ? Asked::kDone : Asked::kLeftAlone;
 }
 
 }  // namespace vramstow::torch_census

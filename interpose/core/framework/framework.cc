@@ -4,6 +4,7 @@
 
 #include "base/keep_errno.h"
 #include "interpose/core/framework/census.h"
+#include "interpose/core/framework/collection.h"
 #include "interpose/core/framework/observed.h"
 #include "interpose/core/pools/out_of_memory.h"
 #include "interpose/core/pools/pool_trace.h"
@@ -375,6 +376,7 @@ constexpr vramstow_framework kTable = {
 const vramstow_framework* FrameworkTable(uint32_t version) {
   if (version == VRAMSTOW_FRAMEWORK_TRACE_VERSION) return ObservedTable();
   if (version == VRAMSTOW_FRAMEWORK_CENSUS_VERSION) return CensusTable();
+  if (version == VRAMSTOW_FRAMEWORK_COLLECTION_VERSION) return CollectionTable();
   if (version != VRAMSTOW_FRAMEWORK_VERSION) return nullptr;
   Process& process = framework_context.process;
   if (!process.Start() || !WantsPool(process.options())) return nullptr;

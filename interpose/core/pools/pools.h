@@ -45,6 +45,7 @@ class Pools {
     Offloaders& offloaders;
     ApplicationHooks& hooks;
     void (*on_opened)();
+    Collection collection;
   };
 
   constexpr explicit Pools(const Links& links) : links_(links) {}

@@ -1,0 +1,251 @@
+#include "adapters/torch/census/collection.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "adapters/torch/census/callers.h"
+#include "adapters/torch/census/garbage.h"
+#include "adapters/torch/census/generations.h"
+#include "adapters/torch/census/interpreter.h"
+#include "adapters/torch/census/live_bytes.h"
+#include "adapters/torch/census/quiet.h"
+#include "adapters/torch/census/walk.h"
+#include "adapters/torch/census/with_python.h"
+
+namespace vramstow::torch_census {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatienceForLock(50);
+constexpr milliseconds kLongest(5000);
+constexpr milliseconds kLongestAtEnd(2000);
+constexpr uint64_t kOtherNs = 200'000'000;
+constexpr uint64_t kLookNs = 1'000'000'000;
+constexpr uint64_t kFreeVainNs = 5'000'000'000;
+constexpr uint64_t kVainPartOfTime = 20;
+
+// Gives Python's lock away while it lives, if this thread has it.
+class WithoutPython {
+ public:
+  explicit WithoutPython(bool has_lock) : thread_(has_lock ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutPython() {
+    if (thread_ != nullptr) PyEval_RestoreThread(thread_);
+  }
+  WithoutPython(const WithoutPython&) = delete;
+  WithoutPython& operator=(const WithoutPython&) = delete;
+
+ private:
+  PyThreadState* const thread_;
+};
+
+// PyGILState_Check alone says yes to everybody once there was a second interpreter.
+bool HasPythonsLock() {
+  PyThreadState* mine = PyGILState_GetThisThreadState();
+  if (mine == nullptr || PyGILState_Check() == 0) return false;
+  if (PyThreadState_GetUnchecked != nullptr) return PyThreadState_GetUnchecked() == mine;
+  return _PyThreadState_UncheckedGet != nullptr && _PyThreadState_UncheckedGet() == mine;
+}
+
+}  // namespace
+
+Collection& TheCollection() {
+  static auto* collection = new Collection;
+  return *collection;
+}
+
+const char* Collection::Start(const vramstow_framework_collection* table) {
+  if (PyGC_IsEnabled == nullptr) return "this Python is older than 3.10";
+  Interpreter::Look();
+  if (!Interpreter::has_frames() || !Generations::Look()) {
+    return "it knows CPython 3.11 to 3.13, and this is another one";
+  }
+  if (!Graph::Look()) return "this PyTorch is built in another way";
+  Object* module = PyImport_ImportModule("gc");
+  Object* collect = module == nullptr ? nullptr : PyObject_GetAttrString(module, "collect");
+  if (collect == nullptr || collect->type != &PyCFunction_Type) {
+    PyErr_Clear();
+    return "gc.collect is not Python's own";
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  table_ = table;
+  collect_ = collect;
+  started_ns_ = NowNs();
+  process_ = getpid();
+  is_stopped_ = false;
+  return nullptr;
+}
+
+// In a forked child the lock may be held by a thread that is not there.
+void Collection::Stop() {
+  if (process_ != getpid()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  is_stopped_ = true;
+  ended_.wait_for(lock, kLongestAtEnd, [this] { return !is_running_; });
+}
+
+// A finalizer that allocates does not wait for the collection that it is part of.
+bool Collection::IsPossible() {
+  if (Interpreter::is_ending() || process_ != getpid()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !is_stopped_ && collecting_ != gettid() &&
+         vain_ns_ <= kFreeVainNs + (NowNs() - started_ns_) / kVainPartOfTime;
+}
+
+uint64_t Collection::Collect(int device, bool all) {
+  if (!IsPossible()) return 0;
+  const bool has_lock = HasPythonsLock();
+  try {
+    if (has_lock && !Callers::AreFrameworkOnly(reinterpret_cast<const void*>(table_->tell))) {
+      return 0;
+    }
+    const WithoutPython without(has_lock);
+    return CollectWithoutLock(device, all);
+  } catch (const std::exception&) {
+    return 0;  // no memory on the host
+  }
+}
+
+uint64_t Collection::CollectWithoutLock(int device, bool all) {
+  uint64_t freed_bytes = 0;
+  if (!Begin(all, &freed_bytes)) return freed_bytes;
+  const uint64_t begin_ns = NowNs();
+  const uint64_t before = LiveBytes();
+  Asked asked = Asked::kNotHad;
+  try {
+    asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
+  } catch (const std::exception&) {  // no memory on the host
+  }
+  // Who has Python's lock for so long may be the program's own collection.
+  const uint64_t after = asked == Asked::kDone ? before : LiveBytes();
+  Outcome outcome;
+  outcome.freed_bytes = before > after ? before - after : 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (asked == Asked::kDone) outcome = last_;
+    if (asked == Asked::kNotHad) is_running_ = false;
+    if (outcome.freed_bytes == 0) {
+      vain_ns_ += NowNs() - begin_ns;
+    } else {
+      vain_ns_ /= 2;
+    }
+  }
+  if (asked == Asked::kNotHad) ended_.notify_all();
+  if (outcome.has_collected) Tell(device, all, outcome);
+  return outcome.freed_bytes;
+}
+
+// Waits for the one that runs. False: what it freed will do; or a look that began since found
+// nothing, and would find nothing again.
+bool Collection::Begin(bool all, uint64_t* freed_bytes) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint64_t arrived = begun_;
+  const auto deadline = began_ + kPatienceForLock + kLongest;
+  while (is_running_) {
+    const uint64_t number = last_.number;
+    const auto has_changed = [this, number] { return !is_running_ || last_.number != number; };
+    if (!ended_.wait_until(lock, deadline, has_changed)) return false;
+    if (last_.number == number) continue;
+    *freed_bytes = last_.freed_bytes;
+    if (last_.freed_bytes != 0) return false;
+    if (last_.number > arrived && (last_.all || !all)) return false;
+  }
+  if (is_stopped_) return false;
+  is_running_ = true;
+  began_ = std::chrono::steady_clock::now();
+  ++begun_;
+  return true;
+}
+
+// With Python's lock, in a thread of its own.
+void Collection::Do(bool all) {
+  uint64_t number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    collecting_ = gettid();
+    number = begun_;
+  }
+  Outcome outcome;
+  try {
+    outcome = LookAndCollect(all);
+  } catch (const std::exception&) {  // no memory on the host
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    last_ = std::move(outcome);
+    last_.number = number;
+    last_.all = all;
+    collecting_ = 0;
+    is_running_ = false;
+  }
+  ended_.notify_all();
+}
+
+Collection::Outcome Collection::LookAndCollect(bool all) const {
+  Outcome outcome;
+  const uint64_t begin_ns = NowNs();
+  if (Interpreter::is_ending()) return outcome;
+  // Who has switched the collector off does not want finalizers to run at any time.
+  if (PyGC_IsEnabled() == 0 && table_->is_asked_for() == 0) return outcome;
+  const uint64_t before = LiveBytes();
+  if (WaitForPythons()) {
+    const uint64_t after = LiveBytes();
+    outcome.freed_bytes = before > after ? before - after : 0;
+    if (outcome.freed_bytes != 0) return outcome;
+  }
+  {
+    const Quiet quiet;
+    constexpr int kYoung = 2;
+    const Garbage garbage(all ? Generations::kCount : kYoung, begin_ns + kLookNs);
+    Cycles cycles(garbage.dead());
+    if (garbage.is_complete() && cycles.bytes() == 0) return outcome;
+    // What could not be looked at in time is collected unseen, but only where all is.
+    if (!garbage.is_complete() && !all) return outcome;
+    outcome.objects = garbage.dead().size();
+    outcome.cycles = cycles.Tell();
+  }
+  outcome.has_collected = RunCollector(all);
+  const uint64_t after = LiveBytes();
+  outcome.freed_bytes = before > after ? before - after : 0;
+  outcome.duration_ns = NowNs() - begin_ns;
+  return outcome;
+}
+
+// While the program collects, its garbage is in no list, and Python would not begin another time.
+// What it runs may itself be what lacks memory. False: it did not.
+bool Collection::WaitForPythons() {
+  if (!Generations::AreCollected()) return false;
+  const uint64_t deadline_ns = NowNs() + kOtherNs;
+  while (Generations::AreCollected() && NowNs() < deadline_ns) {
+    constexpr int kPauseUs = 1000;
+    const WithoutPython without(true);
+    usleep(kPauseUs);
+  }
+  return true;
+}
+
+bool Collection::RunCollector(bool all) const {
+  Object* result = PyObject_CallFunction(collect_, "i", all ? 2 : 1);
+  if (result == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  Py_DecRef(result);
+  return true;
+}
+
+void Collection::Tell(int device, bool all, const Outcome& outcome) const {
+  const vramstow_framework_collection_about about = {device, all ? 1 : 0, outcome.freed_bytes,
+                                                     outcome.duration_ns, outcome.objects};
+  if (table_->tell(&about) != VRAMSTOW_OK) return;
+  for (const Cycle& cycle : outcome.cycles) {
+    const vramstow_framework_holding told = {
+        VRAMSTOW_ROLE_OTHER, cycle.device,        0,
+        cycle.bytes,         cycle.chain.c_str(), cycle.about.c_str()};
+    table_->tell_cycle(&told);
+  }
+}
+
+}  // namespace vramstow::torch_census

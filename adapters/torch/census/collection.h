@@ -1,0 +1,80 @@
+// Collection: has Python collect what only garbage holds, before an out-of-memory error.
+//
+// Idea: a look first, as the census has it (garbage.h): where dead cycles hold no device memory,
+// nothing runs. Otherwise Python's own collector collects, with all that belongs to it: callbacks,
+// finalizers. That is done by a thread of our own, and the thread that lacks memory waits: for
+// Python's lock 50 ms, for the collection five seconds. So whatever locks it holds, and whatever a
+// finalizer waits for, it goes on. If it holds Python's lock itself, it gives that away meanwhile;
+// it does so only where PyTorch called the allocator, and no other library that may have a lock.
+//
+// Looks that find nothing, and locks that were not to be had, may take five seconds in all, and
+// then a twentieth of the time. What brought something halves that account.
+//
+// Ownership: static. Threads: any, without locks of PyTorch's allocator; who comes while one runs
+// waits for its end. Errors: none reach the caller. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTION_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTION_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "adapters/torch/census/cycles.h"
+#include "include/vramstow/framework.h"
+
+namespace vramstow::torch_census {
+
+class Collection {
+ public:
+  // Looks at this interpreter and this PyTorch. Null, or half a sentence that says why nothing will
+  // be collected. The caller runs Python.
+  const char* Start(const vramstow_framework_collection* table);
+  // No more of them: Python ends. Waits for the one that runs, two seconds at most. The caller does
+  // not hold Python's lock.
+  void Stop();
+
+  bool IsPossible();
+  // The bytes that were freed.
+  uint64_t Collect(int device, bool all);
+
+ private:
+  struct Outcome {
+    uint64_t number = 0;
+    bool all = false;
+    bool has_collected = false;
+    uint64_t freed_bytes = 0;
+    uint64_t duration_ns = 0;
+    uint64_t objects = 0;
+    std::vector<Cycle> cycles;
+  };
+
+  uint64_t CollectWithoutLock(int device, bool all);
+  bool Begin(bool all, uint64_t* freed_bytes);
+  void Do(bool all);
+  Outcome LookAndCollect(bool all) const;
+  static bool WaitForPythons();
+  bool RunCollector(bool all) const;
+  void Tell(int device, bool all, const Outcome& outcome) const;
+
+  std::mutex mutex_;  // nothing is called while it is held
+  std::condition_variable ended_;
+  bool is_stopped_ = true;
+  bool is_running_ = false;
+  int collecting_ = 0;  // the id of the thread that runs Python's collector
+  uint64_t begun_ = 0;
+  std::chrono::steady_clock::time_point began_;  // the last of them
+  Outcome last_;                                 // that ended
+  uint64_t vain_ns_ = 0;
+  uint64_t started_ns_ = 0;
+  int process_ = 0;  // in which it was started; not in its forked children
+  const vramstow_framework_collection* table_ = nullptr;
+  Object* collect_ = nullptr;  // gc.collect
+};
+
+Collection& TheCollection();
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_COLLECTION_H_

@@ -1,0 +1,82 @@
+// Cycles: which rings of references keep dead tensors, and how much memory they hold.
+//
+// Idea: the strongly connected parts of what is dead. Each piece of memory is told with the part
+// that is nearest to its tensor: taking that apart gives it free. "Garbage.cycle → itself".
+//
+// Ownership: copies. Threads: who calls holds the interpreter's lock all the while. Errors: of too
+// many objects no cycles are told; the bytes are. Units: bytes.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_CYCLES_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_CYCLES_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "adapters/torch/census/graph.h"
+
+namespace vramstow::torch_census {
+
+struct Cycle {
+  std::string chain;
+  std::string about;  // its largest tensor
+  uint64_t bytes = 0;
+  int device = -1;
+};
+
+class Cycles {
+ public:
+  explicit Cycles(const std::vector<Object*>& dead);
+  Cycles(const Cycles&) = delete;
+  Cycles& operator=(const Cycles&) = delete;
+
+  // Of device memory that dead tensors and their graphs hold; others may hold it, too.
+  uint64_t bytes() const { return bytes_; }
+  // Those of the most bytes first.
+  std::vector<Cycle> Tell();
+
+ private:
+  using Number = uint32_t;  // of a dead object
+  static constexpr Number kNone = ~Number{0};
+  static constexpr size_t kMostObjects = 200'000;
+  static constexpr size_t kMostNodes = 100'000;
+  static constexpr size_t kMostParts = 512;
+  static constexpr size_t kMostTold = 8;
+
+  // Device memory behind one dead tensor.
+  struct Held {
+    Number tensor = kNone;
+    uint64_t bytes = 0;
+    Memory largest;
+    const Impl* impl = nullptr;  // of the largest
+  };
+
+  void AddMemory(const Impl* impl, Held* held);
+  void AddGraph(Node* first, Held* held);
+  void AddContext(Object* context, Held* held);
+  Held HeldBy(Number number);
+  void FindEdges();
+  void FindParts();
+  void FindNearest();
+  std::vector<Number> RingOf(Number part) const;
+  Number FaceOf(Number part) const;
+  std::string TellRing(const std::vector<Number>& ring) const;
+  static int MeetDead(Object* child, void* self);
+
+  const std::vector<Object*>& dead_;
+  std::unordered_map<const Object*, Number> numbers_;
+  std::vector<size_t> first_edge_;  // of each object, and the end
+  std::vector<Number> edges_;
+  std::vector<Number> part_;                     // of each object; kNone: in no ring
+  std::vector<Number> nearest_;                  // part, likewise
+  std::vector<std::vector<Number>> part_items_;  // of each part
+  std::unordered_set<uint64_t> counted_;         // addresses of memory
+  std::unordered_set<const Node*> nodes_;
+  std::vector<Held> held_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_CYCLES_H_

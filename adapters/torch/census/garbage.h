@@ -1,0 +1,61 @@
+// Garbage: the objects that nothing reaches but one another, found without changing any.
+//
+// Idea: as Python's collector does it: of each object's references those are counted that come from
+// the objects that are looked at. Who has others is held from outside, and so is all that it
+// leads to. The rest is dead.
+//
+// Ownership: its memory, which is mapped; borrowed pointers. Threads: who calls holds the
+// interpreter's lock all the while, with the collector off. Errors: is_complete() is false where
+// there were too many objects, or no time. Units: nanoseconds.
+#ifndef VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
+#define VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "adapters/torch/census/cpython.h"
+
+namespace vramstow::torch_census {
+
+class Garbage {
+ public:
+  // `generations`: how many, the youngest first.
+  Garbage(int generations, uint64_t deadline_ns);
+  ~Garbage();
+  Garbage(const Garbage&) = delete;
+  Garbage& operator=(const Garbage&) = delete;
+
+  bool is_complete() const { return is_complete_; }
+  // In the order in which the collector has them.
+  const std::vector<Object*>& dead() const { return dead_; }
+
+ private:
+  static constexpr uint64_t kStepsBetweenLooks = 4096;
+  static constexpr int64_t kIsHeld = -1;
+
+  struct Count {
+    Object* object;
+    int64_t references;  // from outside of what is looked at
+  };
+
+  bool Gather(int generations);
+  void TakeOffOwnReferences();
+  void FindHeld();
+  bool IsLate();
+  Count* Find(Object* object) const;
+  static int TakeOff(Object* child, void* self);
+  static int Hold(Object* child, void* self);
+
+  const uint64_t deadline_ns_;
+  uint64_t steps_ = 0;
+  bool is_late_ = false;
+  bool is_complete_ = false;
+  Count* counts_ = nullptr;
+  uint64_t capacity_ = 0;  // a power of two
+  std::vector<Object*> held_;
+  std::vector<Object*> dead_;
+};
+
+}  // namespace vramstow::torch_census
+
+#endif  // VRAMSTOW_ADAPTERS_TORCH_CENSUS_GARBAGE_H_
