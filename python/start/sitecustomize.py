@@ -327,8 +327,7 @@ def _wants_census() -> bool:
 
 
 def _wants_collection() -> bool:
-    wanted = os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower()
-    return wanted not in _NO and (_POOLED or wanted != _AUTO)
+    return _POOLED and os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower() not in _NO
 
 
 def _prepare(torch: object) -> None:
