@@ -149,6 +149,24 @@ TEST(NarrowWindowTest, OfPassesThatAreAlikeTheOneThatWasRecordedIsTaken) {
   EXPECT_EQ(card.size(), alignment.matched);
 }
 
+TEST(FindWindowTest, WhatStandsThereWholeIsFoundWhereItStandsLast) {
+  // Two passes that are alike but for a beginning, and the card's recording is the second.
+  std::vector<uint64_t> pass;
+  for (uint64_t i = 0; i < 300; ++i) pass.push_back(i % 7);
+  std::vector<uint64_t> all = {50, 51};
+  all.insert(all.end(), pass.begin(), pass.end());
+  all.insert(all.end(), pass.begin(), pass.end());
+  all.push_back(52);
+  const std::optional<SequenceWindow> whole = FindWhole(pass, all);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(302u, whole->begin);
+  EXPECT_EQ(602u, whole->end);
+  EXPECT_FALSE(FindWhole({}, all).has_value());
+  EXPECT_FALSE(FindWhole(all, pass).has_value());
+  pass[150] = 99;
+  EXPECT_FALSE(FindWhole(pass, all).has_value());
+}
+
 TEST(FindWindowTest, WhereNothingPointsToAPlaceAllOfItCounts) {
   const Sequence a(100, 1);
   const Sequence b(200, 2);

@@ -1,6 +1,7 @@
 #include "tools/analysis/align.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -257,6 +258,17 @@ size_t BestEnd(std::span<const uint64_t> last, std::span<const uint64_t> right, 
 Alignment Align(std::span<const uint64_t> left, std::span<const uint64_t> right,
                 uint64_t most_steps) {
   return Aligner(left, right, most_steps).Run();
+}
+
+std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
+                                        std::span<const uint64_t> right) {
+  if (left.empty()) return std::nullopt;
+  // From behind, so that the first place found is the last one.
+  const std::boyer_moore_searcher pattern(left.rbegin(), left.rend());
+  const auto place = std::search(right.rbegin(), right.rend(), pattern);
+  if (place == right.rend()) return std::nullopt;
+  const auto end = static_cast<size_t>(right.rend() - place);
+  return SequenceWindow{end - left.size(), end};
 }
 
 SequenceWindow FindWindow(std::span<const uint64_t> left, std::span<const uint64_t> right) {

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,12 @@ struct SequenceWindow {
   size_t begin = 0;
   size_t end = 0;
 };
+
+// The last place in `right` where all of `left` stands, without a gap; none: there is no such
+// place. Job and card repeat a pass, and most stretches of one pass stand in the others, too: what
+// is equal as a whole goes before what is alike in parts.
+std::optional<SequenceWindow> FindWhole(std::span<const uint64_t> left,
+                                        std::span<const uint64_t> right);
 
 // The part of `right` that `left` seems to tell, with some room at both ends; all of it where
 // nothing points to a place.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "absl/container/flat_hash_map.h"
@@ -86,7 +87,9 @@ class Comparison {
   FidelityFacts Run(uint64_t multiprocessors) {
     const std::vector<uint64_t> left = KeysOf(card_);
     const std::vector<uint64_t> right = KeysOf(rehearsed_);
-    const SequenceWindow window = NarrowWindow(left, right, FindWindow(left, right));
+    const std::optional<SequenceWindow> whole = FindWhole(left, right);
+    const SequenceWindow window =
+        whole ? *whole : NarrowWindow(left, right, FindWindow(left, right));
     Alignment alignment =
         Align(left, std::span(right).subspan(window.begin, window.end - window.begin));
     for (EqualRun& run : alignment.runs) run.right_begin += window.begin;
