@@ -1,6 +1,6 @@
 """The forward pass of a small decoder, as snapshots of real cards have it.
 
-python small_decoder.py [SNAPSHOT]      what it did on this card, written into SNAPSHOT
+python small_decoder.py full|autocast [SNAPSHOT]    what it did on this card, written into SNAPSHOT
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Attention(torch.nn.Module):
         keys = self.rotation(keys, places)
         mask = torch.tril(torch.ones(CONTEXT, CONTEXT, device=x.device)).bool()
         found = attend(queries, keys, values, mask)
-        return self.out(found.transpose(1, 2).flatten(2))
+        merged = found.transpose(1, 2).flatten(2)
+        return self.out(merged)
 
 
 class Gate(torch.nn.Module):
@@ -101,9 +102,10 @@ class Gate(torch.nn.Module):
         return x * torch.sigmoid(x)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        up = self.up(x)
-        gate = self.gate(x)
-        return self.down(self.swish(up) * gate)
+        up = torch.einsum("oi,...i->...o", self.up.weight, x)
+        gate = torch.einsum("oi,...i->...o", self.gate.weight, x)
+        down = self.down(self.swish(up) * gate)
+        return down.to(x.dtype)
 
 
 class Block(torch.nn.Module):
@@ -133,18 +135,20 @@ class Decoder(torch.nn.Module):
         places = torch.arange(CONTEXT, device=text.device)
         for block in self.blocks:
             x = block(x, places)
-        return self.head(self.norm(x))
+        normed = self.norm(x)
+        return self.head(normed)
 
 
 def main() -> None:
     model = Decoder().cuda()
     text = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device="cuda")
-    with torch.no_grad():
-        model(text)  # what libraries take once
-        torch.cuda.memory._record_memory_history()
-        model(text)
-    if len(sys.argv) > 1:
-        torch.cuda.memory._dump_snapshot(sys.argv[1])
+    for is_recorded in (False, True):  # the libraries take the first time what they take once
+        if is_recorded:
+            torch.cuda.memory._record_memory_history()
+        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, sys.argv[1] == "autocast"):
+            model(text)
+    if len(sys.argv) > 2:
+        torch.cuda.memory._dump_snapshot(sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""Jobs of our own that do what jobs on real cards did, rehearsed beside the snapshots these left.
+
+The cards ran PyTorch 2.6, or a release that allocates as it does. VRAMSTOW_TEST_PYTHON names the
+Python of another release than the one at hand (tests/releases.py does).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAMS, VRAMSTOW
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+CORPUS = Path(
+    os.environ.get(
+        "VRAMSTOW_CORPUS", Path(__file__).resolve().parents[2].parent / "shared" / "corpus"
+    )
+)
+# From this release on cuBLAS's workspace is taken for each call, and not once.
+OWN_WORKSPACES = (2, 15)
+
+
+@dataclass(frozen=True)
+class Job:
+    """`aligned`: the share of the card's events that has to be there, in order, in releases that
+    take memory as the card's did, and in those that take workspaces for each call."""
+
+    snapshot: str
+    script: str
+    arguments: tuple[str, ...]
+    events: int
+    aligned: tuple[float, float]
+
+
+GOAL = 0.995, 0.98
+JOBS = (
+    Job("lm-small-forward-fp32", "small_decoder.py", ("full",), 1362, GOAL),
+    # At its end autocast drops its casts in the order of their addresses in the process.
+    Job("lm-small-forward-bf16", "small_decoder.py", ("autocast",), 1874, (0.96, 0.96)),
+    Job("lm-medium-ctx128-training", "medium_decoder.py", ("128", "training"), 12831, GOAL),
+    Job(
+        "lm-medium-ctx512-training", "medium_decoder.py", ("512", "autocast"), 14961, (0.995, 0.93)
+    ),
+    Job("lm-medium-ctx1024-inference", "medium_decoder.py", ("1024", "forward"), 2560, GOAL),
+)
+
+
+@pytest.fixture
+def release(python: str) -> tuple[int, int]:
+    ask = "from importlib.metadata import version; print(version('torch'))"
+    told = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout
+    major, minor, *_ = told.split(".")
+    return int(major), int(minor)
+
+
+IS_LONG = "VRAMSTOW_LONG" in os.environ or "VRAMSTOW_TEST_PYTHON" in os.environ
+
+
+@pytest.mark.parametrize("job", JOBS if IS_LONG else JOBS[:1], ids=lambda job: job.snapshot)
+def test_the_rehearsal_does_what_the_card_did(
+    python: str, release: tuple[int, int], job: Job
+) -> None:
+    real = CORPUS / f"{job.snapshot}.pickle"
+    if not real.exists():
+        pytest.skip(
+            f"the corpus has no {real.name}: set VRAMSTOW_CORPUS, or lay it beside the tree"
+        )
+    flags = ("--simulate=a100,values=off", "--json", "--no-tries")
+    command = (python, PROGRAMS / job.script, *job.arguments)
+    done = subprocess.run(
+        [VRAMSTOW, "fidelity", real, *flags, "--", *command],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout)
+    assert told["card_events"] == job.events
+    off = told["rehearsed_peak_bytes"] / told["card_peak_bytes"] - 1
+    if release < OWN_WORKSPACES:
+        assert told["aligned_share"] >= job.aligned[0]
+        assert abs(off) < 0.001
+    else:
+        assert told["aligned_share"] >= job.aligned[1]
+        assert abs(off) < 0.01
+        assert told["causes"][0]["setting"] == "release"
+        assert told["causes"][0]["events"] > 0.8 * told["only_rehearsed"]
