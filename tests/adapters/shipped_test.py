@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
         os.link(program, folder / "bin/vramstow")
     except OSError:  # another file system
         shutil.copy(program, folder / "bin/vramstow")
-    (folder / "lib/vramstow/adapters").symlink_to(BUILD / "lib/vramstow/adapters")
+    for within in ("lib", "lib/vramstow"):
+        for entry in (BUILD / within).iterdir():
+            if not (folder / within / entry.name).exists():
+                (folder / within / entry.name).symlink_to(entry)
     return folder
 
 
@@ -80,6 +84,67 @@ def test_it_is_not_taken_for_other_headers(prefix: Path, shipped: Path, tmp_path
     refused = build(prefix, "--torch", other, PATH="/nowhere", HOME=str(tmp_path))
     assert refused.returncode == 1
     assert "no C++ compiler" in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def allocator(prefix: Path) -> Path:
+    """A shipped one, again for every copy of the release."""
+    folder = prefix / "lib/vramstow/compiled-adapters"
+    command = (prefix / "bin/vramstow", "adapter", "build", "--quiet", "--ship", folder)
+    made = subprocess.run((*command, "--torch", TORCH), capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return Path(made.stdout.strip())
+
+
+def isolated(prefix: Path, folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """A job on the pool, in which no start-up file of Python runs."""
+    rehearsal = (prefix / "bin/vramstow", "run", "--simulate=h200", "--pool=on", "--no-trace")
+    program = (
+        f"import sys; sys.path.append({str(TORCH.parent)!r}); import torch; "
+        "print(torch.ones(3, device='cuda').sum().item())"
+    )
+    return subprocess.run(
+        (*rehearsal, "--", *command, "-I", "-c", program),
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_python_without_start_up_files_is_served_by_it(
+    prefix: Path, allocator: Path, tmp_path: Path
+) -> None:
+    """The virtual environment tells of its PyTorch; nothing was compiled or asked for."""
+    if TORCH.parents[3] != Path(sys.prefix).resolve():
+        pytest.skip("PyTorch is not in this environment")
+    assert allocator.exists()
+    job = isolated(prefix, tmp_path, sys.executable)
+    assert (job.returncode, job.stdout) == (0, "3.0\n"), job.stderr
+    assert "not its tensors" not in job.stderr, job.stderr
+
+
+def test_what_was_asked_for_once_is_known_later(
+    prefix: Path, allocator: Path, tmp_path: Path
+) -> None:
+    """Where nobody can tell which PyTorch a command will import: as the message advises."""
+    hidden = ("env", sys.executable)
+    job = isolated(prefix, tmp_path, *hidden)
+    assert job.returncode == 0, job.stderr
+    [line] = [line for line in job.stderr.splitlines() if "not its tensors" in line]
+    assert f"vramstow adapter build --torch '{TORCH}'" in line
+    command = (prefix / "bin/vramstow", "adapter")
+    home = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    asked = subprocess.run(
+        (*command, "build", "--quiet", "--torch", TORCH), env=home, capture_output=True, text=True
+    )
+    assert asked.stdout.strip() == str(allocator), asked.stderr
+    job = isolated(prefix, tmp_path, *hidden)
+    assert (job.returncode, job.stdout) == (0, "3.0\n"), job.stderr
+    assert "not its tensors" not in job.stderr, job.stderr
+    removed = subprocess.run((*command, "remove"), env=home, capture_output=True, text=True)
+    assert "removed 0 from" in removed.stdout, removed.stderr
+    assert allocator.exists() and not list((tmp_path / ".cache/vramstow").iterdir())
 
 
 def test_without_sources_nothing_is_shipped(tmp_path: Path) -> None:

@@ -132,6 +132,21 @@ def test_the_pool_serves_and_is_asked(system: BareRoot, user: str) -> None:
     assert "segments" not in ran.stderr, ran.stderr
 
 
+@pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
+def test_the_pool_serves_where_no_start_up_file_runs(system: BareRoot, flag: str) -> None:
+    if SYSTEMS[system.release] != COMPILED:
+        pytest.skip("the wheel has no adapter for this PyTorch")
+    packages = system.run("plain", "python", "-c", "import site; print(site.getsitepackages()[0])")
+    program = (
+        f"import sys; sys.path.append({packages.stdout.strip()!r}); "
+        "exec(open('/opt/job.py').read())"
+    )
+    command = ("vramstow", "run", "--simulate=h200", "--pool=on", "--no-trace", "--")
+    ran = system.run("plain", *command, "python", flag, "-c", program)
+    assert ran.returncode == 0, ran.stderr
+    assert "not its tensors" not in ran.stderr, ran.stderr
+
+
 def test_the_census_tells_who_holds_the_memory(system: BareRoot) -> None:
     """At an out-of-memory; what looks for the holders is compiled in the wheel, too."""
     if SYSTEMS[system.release] != COMPILED:

@@ -66,7 +66,10 @@ struct Folders {
 absl::StatusOr<Adapter> Provide(const TorchInstallation& torch, const Adapters& adapters,
                                 const Folders& folders) {
   const std::string shipped = adapters.FindShipped(torch);
-  if (!shipped.empty() && folders.ship.empty()) return Adapter{shipped, true, ""};
+  if (!shipped.empty() && folders.ship.empty()) {
+    if (folders.compiled.ok()) folders.compiled->NoteTorch(shipped, torch);
+    return Adapter{shipped, true, ""};
+  }
   Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch.release));
   if (!folders.ship.empty()) return adapters.BuildShipped(torch, folders.ship);
   if (!folders.compiled.ok()) return folders.compiled.status();

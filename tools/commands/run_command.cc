@@ -278,8 +278,8 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   AddLibraries(installation, !settings.simulate.empty(), &environment);
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
   if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, &environment);
-  if (settings.observed) PrepareObservers(installation, &environment);
-  PrepareCensuses(installation, &environment);
+  if (settings.observed) PrepareObservers(installation, command.front(), &environment);
+  PrepareCensuses(installation, command.front(), &environment);
   if (settings.tensors) {
     AddPythonHook(installation, &environment);
     const std::string why = [&] {

@@ -69,7 +69,7 @@ absl::StatusOr<Adapter> Adapters::Build(const TorchInstallation& torch,
   auto adapter = Find(torch, folder);
   if (!adapter.ok()) return adapter;
   if (adapter->built) {
-    if (folder.Holds(adapter->path)) AdapterFolder::NoteTorch(adapter->path, torch);
+    folder.NoteTorch(adapter->path, torch);
     return adapter;
   }
   {
@@ -79,7 +79,7 @@ absl::StatusOr<Adapter> Adapters::Build(const TorchInstallation& torch,
       if (!status.ok()) return status;
     }
   }
-  AdapterFolder::NoteTorch(adapter->path, torch);
+  folder.NoteTorch(adapter->path, torch);
   adapter->built = true;
   return adapter;
 }
@@ -103,7 +103,7 @@ absl::StatusOr<Adapter> Adapters::BuildLater(const TorchInstallation& torch,
   }
   BecomeBackground();
   const absl::Status status = Compile(torch, *adapter);
-  if (status.ok()) AdapterFolder::NoteTorch(adapter->path, torch);
+  if (status.ok()) folder.NoteTorch(adapter->path, torch);
   _exit(status.ok() ? 0 : 1);
 }
 
@@ -119,6 +119,11 @@ std::vector<ReadyAdapter> Adapters::ListReady(const AdapterFolder& folder) const
     if (adapter.ok() && adapter->built && adapter->path == known) {
       ready.push_back({torch_folder, known});
     }
+  }
+  for (const std::string& torch_folder : folder.TorchsOfOthers()) {
+    const auto torch = FindTorch(torch_folder);
+    const std::string shipped = torch.ok() ? FindShipped(*torch) : "";
+    if (!shipped.empty()) ready.push_back({torch_folder, shipped});
   }
   return ready;
 }

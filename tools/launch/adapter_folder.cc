@@ -21,7 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string TorchFileOf(const std::string& adapter) { return adapter + ".folder"; }
+constexpr char kTorchSuffix[] = ".folder";
+
+std::string TorchFileOf(const std::string& adapter) { return adapter + kTorchSuffix; }
 
 std::string LockFileOf(const std::string& adapter) { return adapter + ".lock"; }
 
@@ -33,6 +35,27 @@ fs::path PathOf(const std::string& wanted) {
   if (cache != nullptr && *cache == '/') return fs::path(cache) / "vramstow";
   if (home != nullptr && *home == '/') return fs::path(home) / ".cache/vramstow";
   return {};
+}
+
+// Of adapters and of what lies beside them.
+std::vector<std::string> ListFiles(const std::string& folder, const std::string& suffix) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(kAdapterPrefix) && name.ends_with(suffix)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> NotesOfOthers(const std::string& folder) {
+  std::vector<std::string> notes = ListFiles(folder, TorchFileOf(kAdapterSuffix));
+  std::erase_if(notes, [](const std::string& note) {
+    const std::string adapter = note.substr(0, note.size() - std::strlen(kTorchSuffix));
+    return access(adapter.c_str(), F_OK) == 0;
+  });
+  return notes;
 }
 
 }  // namespace
@@ -62,21 +85,12 @@ AdapterFolder AdapterFolder::Existing(const std::string& wanted) {
   return AdapterFolder(is_there ? fs::absolute(folder).string() : "");
 }
 
-bool AdapterFolder::Holds(const std::string& adapter) const {
-  return fs::path(adapter).parent_path() == path_;
-}
+std::vector<std::string> AdapterFolder::List() const { return ListFiles(path_, kAdapterSuffix); }
 
-std::vector<std::string> AdapterFolder::List() const {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path_, error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with(kAdapterPrefix) && name.ends_with(kAdapterSuffix)) {
-      found.push_back(entry.path());
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+std::vector<std::string> AdapterFolder::TorchsOfOthers() const {
+  std::vector<std::string> torchs;
+  for (const std::string& note : NotesOfOthers(path_)) torchs.push_back(TextOfFile(note));
+  return torchs;
 }
 
 int AdapterFolder::Clear() const {
@@ -86,11 +100,12 @@ int AdapterFolder::Clear() const {
     unlink(TorchFileOf(adapter).c_str());
     if (unlink(adapter.c_str()) == 0) ++count;
   }
+  for (const std::string& note : NotesOfOthers(path_)) unlink(note.c_str());
   return count;
 }
 
-void AdapterFolder::NoteTorch(const std::string& adapter, const TorchInstallation& torch) {
-  const std::string file = TorchFileOf(adapter);
+void AdapterFolder::NoteTorch(const std::string& adapter, const TorchInstallation& torch) const {
+  const std::string file = TorchFileOf(path_ / fs::path(adapter).filename());
   if (TextOfFile(file) == torch.folder) return;
   const std::string written = absl::StrCat(file, ".", getpid());
   std::ofstream(written) << torch.folder;

@@ -1,5 +1,6 @@
 // The folder of the adapters that were compiled on this machine: the user's cache, or one that the
-// user named. Beside each adapter lies a file that says which PyTorch it is for.
+// user named. Beside each adapter lies a file that says which PyTorch it is for. Of an adapter that
+// a package of vramstow brought there is only such a file.
 //
 // Ownership: a path. Threads: any; processes that build the same wait for each other (AdapterLock).
 // Errors: one sentence. Units: none.
@@ -24,14 +25,16 @@ class AdapterFolder {
 
   const std::string& path() const { return path_; }
   bool empty() const { return path_.empty(); }
-  bool Holds(const std::string& adapter) const;
   // All adapters in it, of all kinds and for every PyTorch.
   std::vector<std::string> List() const;
-  // Removes all, and says how many these were.
+  // The PyTorchs of adapters that lie elsewhere.
+  std::vector<std::string> TorchsOfOthers() const;
+  // Removes all, and says how many adapters these were.
   int Clear() const;
 
-  // So that a later run knows the adapter without being told of this PyTorch.
-  static void NoteTorch(const std::string& adapter, const TorchInstallation& torch);
+  // So that a later run knows the adapter, in this folder or elsewhere, without being told of this
+  // PyTorch.
+  void NoteTorch(const std::string& adapter, const TorchInstallation& torch) const;
   // What was noted; empty: nothing.
   static std::string TorchOf(const std::string& adapter);
 

@@ -1,6 +1,8 @@
 #include "tools/launch/prepare_adapters.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "tools/analysis/progress.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/linked_torch.h"
+#include "tools/launch/near_torch.h"
 
 namespace vramstow {
 namespace {
@@ -43,34 +46,50 @@ absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std:
   return adapter->path;
 }
 
-// Those that are ready, but for the one that is known already.
-void AddReady(const Installation& installation, const Environment& environment, AdapterKind kind,
-              const std::string& known, std::string* pairs) {
-  const auto folder = AdapterFolder::Existing(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
-  if (folder.empty()) return;
+// Those that are ready, but for the one that is known already: what was shipped for a PyTorch that
+// the command may import, and what was compiled or asked for here.
+void AddReady(const Installation& installation, const std::string& command,
+              const Environment& environment, AdapterKind kind, const std::string& known,
+              std::string* pairs) {
   const Adapters adapters(installation.adapter_sources,
                           {kind, WantsNewerTried(environment.Get(kTry))});
-  for (const ReadyAdapter& ready : adapters.ListReady(folder)) {
-    if (ready.torch_folder != known) AddPair(ready.torch_folder, ready.path, pairs);
+  std::vector<ReadyAdapter> ready;
+  for (const std::string& near :
+       FindNearTorch(installation.program, command, ValueOf(environment, "PATH"))) {
+    const auto torch = FindTorch(near);
+    const std::string shipped = torch.ok() ? adapters.FindShipped(*torch) : "";
+    if (!shipped.empty()) ready.push_back({torch->folder, shipped});
+  }
+  const auto folder = AdapterFolder::Existing(ValueOf(environment, "VRAMSTOW_ADAPTER_DIR"));
+  if (!folder.empty()) {
+    std::ranges::move(adapters.ListReady(folder), std::back_inserter(ready));
+  }
+  std::vector<std::string> told = {known};
+  for (const ReadyAdapter& one : ready) {
+    if (std::ranges::find(told, one.torch_folder) != told.end()) continue;
+    told.push_back(one.torch_folder);
+    AddPair(one.torch_folder, one.path, pairs);
   }
 }
 
 // What an outer run found out comes first.
-void SetReady(const Installation& installation, AdapterKind kind, const char* variable,
-              Environment* environment) {
+void SetReady(const Installation& installation, const std::string& command, AdapterKind kind,
+              const char* variable, Environment* environment) {
   std::string pairs = ValueOf(*environment, variable);
-  AddReady(installation, *environment, kind, "", &pairs);
+  AddReady(installation, command, *environment, kind, "", &pairs);
   if (!pairs.empty()) environment->Set(variable, pairs);
 }
 
 }  // namespace
 
-void PrepareObservers(const Installation& installation, Environment* environment) {
-  SetReady(installation, AdapterKind::kObserver, kObservers, environment);
+void PrepareObservers(const Installation& installation, const std::string& command,
+                      Environment* environment) {
+  SetReady(installation, command, AdapterKind::kObserver, kObservers, environment);
 }
 
-void PrepareCensuses(const Installation& installation, Environment* environment) {
-  SetReady(installation, AdapterKind::kCensus, kCensuses, environment);
+void PrepareCensuses(const Installation& installation, const std::string& command,
+                     Environment* environment) {
+  SetReady(installation, command, AdapterKind::kCensus, kCensuses, environment);
 }
 
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
@@ -87,7 +106,7 @@ std::string PrepareAdapters(const Installation& installation, const std::string&
     if (!adapter.ok()) why = std::string(adapter.status().message());
     AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
   }
-  AddReady(installation, *environment, AdapterKind::kAllocator, linked, &pairs);
+  AddReady(installation, command, *environment, AdapterKind::kAllocator, linked, &pairs);
   if (!pairs.empty()) environment->Set(kAdapters, pairs);
   if (!why.empty() && why.back() == '.') why.pop_back();
   return why;

@@ -2,9 +2,9 @@
 //
 // Idea: the library in the command loads an adapter that is ready and never starts a compiler. A
 // program on LibTorch says in its own file which PyTorch it uses, so its adapter is compiled now;
-// for Python the start-up hook compiles at the first import of torch. All adapters that are ready
-// are named in VRAMSTOW_TORCH_ADAPTER, all observers in VRAMSTOW_TORCH_OBSERVER, all censuses in
-// VRAMSTOW_TORCH_CENSUS.
+// for Python the start-up hook compiles at the first import of torch. All adapters that are ready,
+// compiled here or shipped for a PyTorch that is near, are named in VRAMSTOW_TORCH_ADAPTER, all
+// observers in VRAMSTOW_TORCH_OBSERVER, all censuses in VRAMSTOW_TORCH_CENSUS.
 //
 // Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
 // sentence. Units: none.
@@ -23,9 +23,11 @@ namespace vramstow {
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment);
 // Names the observers that are ready.
-void PrepareObservers(const Installation& installation, Environment* environment);
+void PrepareObservers(const Installation& installation, const std::string& command,
+                      Environment* environment);
 // Names the censuses that are ready.
-void PrepareCensuses(const Installation& installation, Environment* environment);
+void PrepareCensuses(const Installation& installation, const std::string& command,
+                     Environment* environment);
 
 }  // namespace vramstow
 
