@@ -8,8 +8,6 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
-
 bool Move(const Instruction& i, Thread& thread) {
   thread.Set<uint64_t>(i.out, thread.Get<uint64_t>(i.in[0]));
   return true;

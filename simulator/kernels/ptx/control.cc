@@ -21,7 +21,6 @@ bool Return(const Instruction& /*i*/, Thread& thread) { return thread.Return(); 
 bool Exit(const Instruction& /*i*/, Thread& thread) { return thread.Exit(); }
 bool Trap(const Instruction& /*i*/, Thread& thread) { return thread.Fail(Ending::kTrap); }
 bool Assert(const Instruction& /*i*/, Thread& thread) { return thread.Fail(Ending::kAssertion); }
-bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
 
 // Where it goes is found when all labels are known.
 bool SelectBranch(Selection* s) {

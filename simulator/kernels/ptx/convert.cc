@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "simulator/kernels/ptx/floating_operations.h"
 #include "simulator/kernels/ptx/halves.h"
 #include "simulator/kernels/ptx/handlers.h"
 #include "simulator/kernels/ptx/select.h"
@@ -64,14 +65,9 @@ bool WholeToFloating(const Instruction& i, Thread& thread) {
 template <typename To, typename From>
 bool FloatingToWhole(const Instruction& i, Thread& thread) {
   From value = thread.Get<From>(i.in[0]);
-  if (i.offset != 0 && std::fpclassify(value) == FP_SUBNORMAL) value = 0;
+  if (i.offset != 0) value = Flush(value);
   thread.Set<To>(i.out, Clamp<To>(ToWhole(value, i.target)));
   return true;
-}
-
-template <typename T>
-T Flush(T value) {
-  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(T{0}, value) : value;
 }
 
 template <typename To, typename From>
@@ -80,7 +76,7 @@ bool FloatingToFloating(const Instruction& i, Thread& thread) {
   if (i.offset != 0) from = Flush(from);
   To value = static_cast<To>(ToWhole(from, i.target));
   if (i.offset != 0) value = Flush(value);
-  if (i.flag) value = value > 0 ? std::fmin(value, To{1}) : To{0};
+  if (i.flag) value = Saturate(value);
   thread.Set<To>(i.out, value);
   return true;
 }

@@ -39,12 +39,6 @@ struct InDirection<Operation, T, 3, kMode> {
   static T Of(T a, T b, T c) { return Directed<Operation, kMode>::Of(a, b, c); }
 };
 
-// .ftz: what is too small for a normal number is zero, before and after.
-template <typename T>
-T Flush(T value) {
-  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(T{0}, value) : value;
-}
-
 template <typename Operation, typename T>
 struct Flushed {
   template <typename... Same>
@@ -67,12 +61,10 @@ struct WithFlush<Operation, T, 3> {
   static T Of(T a, T b, T c) { return Flushed<Operation, T>::Compute(a, b, c); }
 };
 
-// .sat: into [0, 1]; what is no number is 0.
 template <typename T, Handler kHandler>
-bool Saturate(const Instruction& i, Thread& thread) {
+bool Saturated(const Instruction& i, Thread& thread) {
   kHandler(i, thread);
-  const T value = thread.Get<T>(i.out);
-  thread.Set<T>(i.out, value > 0 ? std::fmin(value, T{1}) : T{0});
+  thread.Set<T>(i.out, Saturate(thread.Get<T>(i.out)));
   return true;
 }
 
@@ -101,9 +93,9 @@ bool Use(Selection* s, Type type, unsigned variants) {
     case kFlush:
       return s->Use(Apply<float, Flushing>);
     case kSaturate:
-      return s->Use(Saturate<float, Apply<float, Operation<float>>>);
+      return s->Use(Saturated<float, Apply<float, Operation<float>>>);
     default:
-      return s->Use(Saturate<float, Apply<float, Flushing>>);
+      return s->Use(Saturated<float, Apply<float, Flushing>>);
   }
 }
 

@@ -8,6 +8,18 @@
 
 namespace vramstow::simulator::ptx {
 
+// .ftz: what is too small for a normal number is zero, before an operation and after it.
+template <typename T>
+T Flush(T value) {
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(T{0}, value) : value;
+}
+
+// .sat: into [0, 1]; what is no number is 0.
+template <typename T>
+T Saturate(T value) {
+  return value > 0 ? std::fmin(value, T{1}) : T{0};
+}
+
 template <typename T>
 struct Add {
   static T Of(T a, T b) { return a + b; }

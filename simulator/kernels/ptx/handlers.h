@@ -12,6 +12,10 @@
 
 namespace vramstow::simulator::ptx {
 
+inline bool DoNothing(const Instruction& /*i*/, Thread& /*thread*/) { return true; }
+// Until others have come, too.
+inline bool WaitHere(const Instruction& i, Thread& thread) { return thread.Wait(i); }
+
 // Result and sources are of one type.
 template <typename T, typename Operation>
 bool Apply(const Instruction& i, Thread& thread) {

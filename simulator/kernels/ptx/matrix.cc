@@ -13,13 +13,9 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-bool WaitHere(const Instruction& i, Thread& thread) { return thread.Wait(i); }
-
 bool UseOfWholeWarp(Selection* s, Exchange exchange) {
-  s->routine->waits = true;
-  s->instruction.exchange = exchange;
   s->instruction.in[3] = {.kind = Operand::kImmediate, .value = 0xffffffff};
-  return s->Use(WaitHere);
+  return s->UseExchange(exchange);
 }
 
 // --- ldmatrix and stmatrix: matrices of 8 rows of 8 numbers of 16 bits, whose rows' addresses

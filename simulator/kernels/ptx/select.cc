@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simulator/kernels/ptx/handlers.h"
+
 namespace vramstow::simulator::ptx {
 
 Selection::Selection(std::string_view opcode) {
@@ -125,6 +127,12 @@ bool Selection::Elements(size_t index, size_t count, Type type, bool result) {
     routine->vectors.push_back(operand);
   }
   return true;
+}
+
+bool Selection::UseExchange(Exchange exchange) {
+  routine->waits = true;
+  instruction.exchange = exchange;
+  return exchange != nullptr && Use(WaitHere);
 }
 
 Selector FindSelector(const Selection& selection) {

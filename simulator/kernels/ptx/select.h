@@ -67,6 +67,8 @@ class Selection {
     instruction.run = handler;
     return handler != nullptr;
   }
+  // The threads that come here wait; those of a warp do this together.
+  bool UseExchange(Exchange exchange);
 
  private:
   static bool Fit(const Written& written, Type type, Operand* operand);

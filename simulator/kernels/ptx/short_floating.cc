@@ -28,13 +28,6 @@ uint16_t Compute(const uint16_t (&sources)[3]) {
   }
 }
 
-// .sat: into [0, 1]; what is no number is 0.
-template <typename Format>
-uint16_t Saturate(uint16_t bits) {
-  const double value = Format::Value(bits);
-  return Format::Bits(value > 0 ? std::fmin(value, 1) : 0);
-}
-
 // `count`: how many numbers a register holds; `flag`: saturate.
 template <typename Format, typename Operation, size_t kSources>
 bool ApplyShort(const Instruction& i, Thread& thread) {
@@ -47,7 +40,7 @@ bool ApplyShort(const Instruction& i, Thread& thread) {
       sources[k] = static_cast<uint16_t>(registers[k] >> (16 * part));
     }
     uint16_t bits = Compute<Format, Operation, kSources>(sources);
-    if (i.flag) bits = Saturate<Format>(bits);
+    if (i.flag) bits = Format::Bits(Saturate(Format::Value(bits)));
     result |= uint32_t{bits} << (16 * part);
   }
   thread.Set<uint32_t>(i.out, result);

@@ -10,14 +10,6 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-bool WaitHere(const Instruction& i, Thread& thread) { return thread.Wait(i); }
-
-bool UseExchange(Selection* s, Exchange exchange) {
-  s->routine->waits = true;
-  s->instruction.exchange = exchange;
-  return exchange != nullptr && s->Use(WaitHere);
-}
-
 void Meet(const Instruction& /*i*/, Thread* const (&/*lanes*/)[kWarpThreads]) {}
 
 // Result, barrier, perhaps how many threads, predicate.
@@ -46,7 +38,7 @@ bool SelectBarrier(Selection* s) {
   s->Take("cta");
   if (s->Take("warp")) {
     return s->Take("sync") && s->operands.size() == 1 &&
-           s->Source(0, {'b', 32}, &s->instruction.in[3]) && UseExchange(s, Meet);
+           s->Source(0, {'b', 32}, &s->instruction.in[3]) && s->UseExchange(Meet);
   }
   s->Take("aligned");
   if (s->Take("red")) return SelectBarrierReduction(s);
@@ -134,7 +126,7 @@ bool SelectShuffle(Selection* s) {
   if (s->Take("bfly")) exchange = DoShuffle<Shuffle::kButterfly>;
   if (s->Take("idx")) exchange = DoShuffle<Shuffle::kIndex>;
   return s->TakeType() == Type{'b', 32} && TakePair(s) && TakeMasked(s, 3, {'b', 32}) &&
-         UseExchange(s, exchange);
+         s->UseExchange(exchange);
 }
 
 enum class Vote { kAll, kAny, kSame, kBallot };
@@ -176,7 +168,7 @@ bool SelectVote(Selection* s) {
   if (ballot) exchange = DoVote<Vote::kBallot>;
   const Type type = s->TakeType();
   return type == (ballot ? Type{'b', 32} : Type{'p', 1}) && TakeMasked(s, 1, {'p', 1}) &&
-         UseExchange(s, exchange);
+         s->UseExchange(exchange);
 }
 
 template <typename T>
@@ -201,7 +193,7 @@ bool SelectMatch(Selection* s) {
   s->instruction.out2 = {.kind = Operand::kRegister};
   const Type type = s->TakeType();
   return s->Take("any") && type.kind == 'b' && TakeMasked(s, 1, type) &&
-         UseExchange(s, type.bits == 32   ? DoMatch<uint32_t>
+         s->UseExchange(type.bits == 32   ? DoMatch<uint32_t>
                         : type.bits == 64 ? DoMatch<uint64_t>
                                           : nullptr);
 }
@@ -242,7 +234,7 @@ bool SelectReduce(Selection* s) {
   if (s->Take("and")) exchange = PickReduceBits<And>(type);
   if (s->Take("or")) exchange = PickReduceBits<Or>(type);
   if (s->Take("xor")) exchange = PickReduceBits<Xor>(type);
-  return TakeMasked(s, 1, type) && UseExchange(s, exchange);
+  return TakeMasked(s, 1, type) && s->UseExchange(exchange);
 }
 
 // The lanes that come here together: all that do before each of the warp has to wait.
@@ -258,7 +250,7 @@ void DoActiveMask(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
 
 bool SelectActiveMask(Selection* s) {
   s->instruction.flag = true;
-  return s->TakeType() == Type{'b', 32} && s->Plain(0, {'b', 32}) && UseExchange(s, DoActiveMask);
+  return s->TakeType() == Type{'b', 32} && s->Plain(0, {'b', 32}) && s->UseExchange(DoActiveMask);
 }
 
 }  // namespace
