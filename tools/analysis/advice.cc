@@ -20,6 +20,27 @@ bool Dwarfs(const Cause& cause, const Facts& facts) {
   return cause.fits && cause.bytes >= 4 * std::max(last.pool_free_bytes, last.requested_bytes);
 }
 
+// What had to be collected before a request could be served.
+void AdviseOnGarbage(const GarbageFacts& garbage, std::vector<AdviceFacts>* all) {
+  if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return;
+  const std::string cycle = garbage.cycles.empty() ? "" : garbage.cycles.front().cycle;
+  AdviceFacts advice;
+  advice.id = "break_cycles";
+  advice.title = "Tensors stay in objects that refer to themselves";
+  advice.bytes = garbage.most_bytes;
+  advice.evidence = std::to_string(garbage.saved_requests) +
+                    (garbage.saved_requests == 1 ? " request" : " requests") +
+                    " would have failed, had not garbage been collected first: up to " +
+                    AdviceText(garbage.most_bytes) + " at once, kept by " +
+                    (cycle.empty() ? "cycles" : cycle) + ".";
+  advice.cost = "None, but that the code changes.";
+  advice.action =
+      "Break the cycle: let one of its references be weak (weakref.ref, weakref.proxy), or set it "
+      "to None where the object is done with. Then its tensors go at once, without a collector.";
+  advice.holder = cycle;
+  all->push_back(std::move(advice));
+}
+
 class Adviser {
  public:
   Adviser(const Detail& detail, const CategoryFinder& categories, const Facts& facts,
@@ -40,6 +61,7 @@ class Adviser {
     Rounding();
     DriverChurn();
     Offloaded();
+    AdviseOnGarbage(facts_.garbage, &advice_);
     AdviseOnWork(detail_, categories_, facts_, &advice_);
     FillChanges(detail_, categories_, facts_, &advice_);
     std::stable_sort(advice_.begin(), advice_.end(), [](const auto& a, const auto& b) {
@@ -63,7 +85,7 @@ class Adviser {
   // Whether it is only good for jobs that lack memory.
   static bool IsToSave(const std::string& id) {
     return id != "larger_batch" && id != "growing_memory" && id != "cache_allocations" &&
-           id != kEmptyCache;
+           id != "break_cycles" && id != kEmptyCache;
   }
 
   // What explains a failure and what is wrong in any case come first, what brings nothing at the

@@ -36,6 +36,7 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
     case Layer::kFramework:
       pool_.cache().EndFlush();
       framework_.Add(event);
+      collections_.Note(event);
       break;
     default:
       ++accounts_.counts().other_layers;
@@ -65,7 +66,7 @@ void Analyzer::AddBatch(const EventBatch& batch) {
 
 void Analyzer::AddText(const Event& event, std::string_view text) {
   if (event.kind == EventKind::kLaunch) return launches_.Add(event, text, accounts_.events());
-  if (censuses_.Add(event, text, accounts_.events())) return;
+  if (censuses_.Add(event, text, accounts_.events()) || collections_.Add(event, text)) return;
   launches_.Mark(event, text);
   marks_.Add(event, text, accounts_.events(), accounts_.now_ns());
 }
@@ -160,6 +161,7 @@ void Analyzer::FillDetail(const EventSource& source, Detail* detail) {
 void Analyzer::FillLayers(const EventSource& source, const Detail& detail, Facts* facts) const {
   facts->launches = launches_.Facts();
   FillOffload(detail, &facts->offload);
+  facts->garbage = collections_.Facts();
   FillSiteFacts(detail, facts);
   facts->out_of_memory = failures_.Facts(source, detail.sites);
   const bool only_frameworks = facts->counts.allocations + accounts_.opening_events() > 0 &&

@@ -20,6 +20,7 @@
 
 #include "tools/analysis/accounts.h"
 #include "tools/analysis/census_log.h"
+#include "tools/analysis/collection_log.h"
 #include "tools/analysis/detail.h"
 #include "tools/analysis/driver_layer.h"
 #include "tools/analysis/event_batch.h"
@@ -101,6 +102,7 @@ class Analyzer : private PooledBlocks {
   LevelLog level_log_;
   MarkLog marks_;
   CensusLog censuses_;
+  CollectionLog collections_;
   LaunchTally launches_;
   bool reserved_known_ = false;  // the source said it
 };

@@ -182,6 +182,32 @@ struct Described<OffloadFacts> {
 };
 
 template <>
+struct Described<CycleFacts> {
+  using S = CycleFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("cycle", &S::cycle, Merge::kOwn, "the ring of references: `Holder.cycle → itself`"),
+      Fact("about", &S::about, Merge::kOwn, "its largest tensor"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "the most that one collection found in such rings"),
+      Fact("collections", &S::collections, Merge::kOwn, "how many found some"),
+  };
+};
+
+template <>
+struct Described<GarbageFacts> {
+  using S = GarbageFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("collections", &S::collections, Merge::kSum,
+           "how often garbage that held device memory was collected"),
+      Fact("saved_requests", &S::saved_requests, Merge::kSum,
+           "requests that were served after that, and would have failed"),
+      Fact("freed_bytes", &S::freed_bytes, Merge::kSum, "freed, all collections together"),
+      Fact("most_bytes", &S::most_bytes, Merge::kMost, "the same at once"),
+      Fact("duration_ns", &S::duration_ns, Merge::kSum, "time that they took"),
+      Fact("cycles", &S::cycles, Merge::kOwn, "what kept the garbage, most first"),
+  };
+};
+
+template <>
 struct Described<LaunchedFacts> {
   using S = LaunchedFacts;
   static constexpr auto kFacts = std::tuple{

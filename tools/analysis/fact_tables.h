@@ -124,6 +124,10 @@ struct Described<Facts> {
       Inner(&S::reserved_known, Merge::kAll),
       Fact("counts", &S::counts, Merge::kParts, "numbers of calls"),
       Fact("offload", &S::offload, Merge::kParts, "live memory that `--offload` moved"),
+      Fact("garbage", &S::garbage, Merge::kParts,
+           "garbage that was collected before a request failed (`--collect`); only where there was "
+           "some")
+          .WrittenIf([](const Facts& trace) { return trace.garbage.collections != 0; }),
       Fact("launches", &S::launches, Merge::kParts,
            "launches of kernels (`--launches`); null where none were counted")
           .KnownIf([](const Facts&, const S& self) { return self.launches.launches != 0; }),

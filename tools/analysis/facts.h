@@ -80,6 +80,24 @@ struct OffloadFacts {
   std::vector<OffloadSite> sites;                        // most first; of one trace only
 };
 
+// A ring of references that kept dead tensors.
+struct CycleFacts {
+  std::string cycle;         // "Holder.cycle → itself"
+  std::string about;         // its largest tensor: "float32 [64, 1024]"
+  uint64_t bytes = 0;        // the most that one collection found in such rings
+  uint64_t collections = 0;  // that found some
+};
+
+// Garbage that was collected before a request failed (--collect).
+struct GarbageFacts {
+  uint64_t collections = 0;     // in which garbage held device memory
+  uint64_t saved_requests = 0;  // that would have failed
+  uint64_t freed_bytes = 0;     // all together…
+  uint64_t most_bytes = 0;      // …and at once
+  uint64_t duration_ns = 0;
+  std::vector<CycleFacts> cycles;  // most first; of one trace only
+};
+
 struct LaunchedFacts {
   std::string name;  // of a kernel or a range
   uint64_t launches = 0;
@@ -471,6 +489,7 @@ struct Facts {
   CacheFacts cache;
   HostFacts host;
   OffloadFacts offload;
+  GarbageFacts garbage;
   BeforePeakFacts before_peak;
   std::vector<AdviceFacts> advice;
 };

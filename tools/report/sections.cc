@@ -160,11 +160,19 @@ std::string MovedInWords(const OffloadFacts& offload) {
       Time(offload.longest_gate_ns));
 }
 
+std::string CollectedInWords(const GarbageFacts& garbage) {
+  return absl::StrFormat("%s would have failed but for %s, which freed %s, at most %s at once",
+                         Counted(garbage.saved_requests, "request"),
+                         Counted(garbage.collections, "collection"), Bytes(garbage.freed_bytes),
+                         Bytes(garbage.most_bytes));
+}
+
 std::string PeakSection(const Facts& facts) {
   const Peak& peak = facts.peak;
   std::string text;
   if (facts.counts.allocations == 0 && peak.allocated_bytes == 0) {
-    return "No memory was allocated.\n";
+    const bool is_whole = facts.report.dropped_events == 0 && facts.report.missing_events == 0;
+    return is_whole ? "No memory was allocated.\n" : "No allocation was recorded; see below.\n";
   }
   text += absl::StrFormat("%s allocated, %s reserved, %s requested", Bytes(peak.allocated_bytes),
                           facts.reserved_known ? Bytes(peak.reserved_bytes) : "unknown",
@@ -179,6 +187,14 @@ std::string PeakSection(const Facts& facts) {
     if (bytes == 0) continue;
     absl::StrAppend(&text, "  ", absl::string_view(name.data(), name.size()), ": ", Bytes(bytes),
                     " at the most\n");
+  }
+  if (facts.garbage.collections > 0) {
+    text += absl::StrCat("  garbage: ", CollectedInWords(facts.garbage), "\n");
+    for (const CycleFacts& cycle : facts.garbage.cycles) {
+      if (&cycle - facts.garbage.cycles.data() == 4) break;
+      text += absl::StrCat("    ", Bytes(cycle.bytes), " at once in ", Printable(cycle.cycle), " (",
+                           Printable(cycle.about), ")\n");
+    }
   }
   if (facts.offload.out_bytes > 0) {
     text += absl::StrCat("  offload: ", MovedInWords(facts.offload), "\n");

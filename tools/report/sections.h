@@ -14,6 +14,7 @@ namespace vramstow {
 
 // "1.2 GiB to the host, 800 MiB back; submissions waited 30 ms, at most 5 ms at once".
 std::string MovedInWords(const OffloadFacts& offload);
+std::string CollectedInWords(const GarbageFacts& garbage);
 
 std::string PeakSection(const Facts& facts);
 std::string LibrarySection(const Facts& facts, const TextStyle& style);

@@ -155,6 +155,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   if (const std::string others = Others(peak); !others.empty()) {
     text += Line("host memory", others + " at the most");
   }
+  if (total.garbage.collections > 0) text += Line("garbage", CollectedInWords(total.garbage));
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
   if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
     text += Line("not computed", left_out);
