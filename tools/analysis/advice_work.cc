@@ -179,7 +179,7 @@ class WorkAdviser {
     const double times = load.Times(capacity);
     if (times < kLeastGrowth) return;
     char text[32];
-    std::snprintf(text, sizeof text, "%.1f", times);
+    std::snprintf(text, sizeof text, times < 10 ? "%.1f" : "%.0f", times);
     advice_->push_back(
         {"larger_batch", std::string("A batch ") + text + " times as large would fit", 0,
          "The card has " + AdviceText(capacity) + "; where memory grows most with the batch, " +
