@@ -129,6 +129,7 @@ EVERY = (
         shows_saving=True,
     ),
     Job("token_mixing", "attention_scores", 1040, shows_saving=True),
+    Job("too_large_model", "model_too_large", 1500, "model", action="bfloat16"),
     Job("two_optimizers", "optimizer_state", 700, "warmup", parameters=2, shows_saving=True),
     Job("two_players", "gradients_kept", 630, "players[0]"),
     Job("validation_after_training", "held_graphs", 600, "total", action="no_grad"),

@@ -58,6 +58,7 @@ Found OptimizerTemporaries(const Scene& scene);
 Found OptimizerState(const Scene& scene);
 Found SecondOptimizer(const Scene& scene);
 Found Activations(const Scene& scene);
+Found ModelTooLarge(const Scene& scene);
 
 // Memory that no tensor can have (outside.cc).
 Found PastPyTorch(const Scene& scene);

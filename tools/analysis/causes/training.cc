@@ -8,6 +8,7 @@
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/changes.h"
+#include "tools/analysis/causes/holders.h"
 #include "tools/analysis/causes/places.h"
 
 namespace vramstow {
@@ -47,6 +48,16 @@ std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& live
     return PlaceOf(scene.detail(), scene.failure().site_number);
   }
   return CommonPlace(scene.detail(), lives);
+}
+
+// Parameters that a census has found.
+std::vector<const Life*> Parameters(const Scene& scene) {
+  std::vector<const Life*> parameters;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && block->role == "parameter") parameters.push_back(life);
+  }
+  return parameters;
 }
 
 }  // namespace
@@ -219,6 +230,37 @@ Found Activations(const Scene& scene) {
   cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) + ", or torch.utils.checkpoint around the repeated layer.";
+  return cause;
+}
+
+// The card is full before the model is whole: nothing has been computed yet.
+Found ModelTooLarge(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
+      site.in_optimizer) {
+    return std::nullopt;
+  }
+  const std::vector<const Life*> parameters = Parameters(scene);
+  const uint64_t bytes = BytesOf(parameters);
+  if (parameters.empty() || bytes * 4 < scene.live_bytes() * 3) return std::nullopt;
+  // The parameter that was asked for is made as the last one was.
+  if (!SameWork(scene.site_of(*parameters.back()), site)) return std::nullopt;
+  Cause cause;
+  cause.id = "model_too_large";
+  cause.bytes = (bytes + scene.requested()) / 2;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(scene.detail(), parameters, 2);
+  cause.change.requested = scene.requested() / 2;
+  cause.is_estimate = true;
+  cause.held = parameters;
+  cause.title = "The model's parameters alone do not fit";
+  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
+                   " that the job can have are parameters, and the model is not yet whole.";
+  cause.cost = "Precision, or time for transfers.";
+  cause.action =
+      "Load it in bfloat16 (half of float32) or quantised, or keep a part of its layers on the "
+      "host.";
   return cause;
 }
 
