@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ CONSTRAINTS = ROOT / "setup/torch-constraints.txt"
 NEEDED_GB = 15  # for the wheels and the environment of one release
 PATIENCE_S = 7200  # for one suite
 NOT_RUN = ""
+WIDTH = 138  # of a page
 BEGIN = "<!-- made by tests/releases.py -->"
 END = "<!-- end -->"
 
@@ -251,7 +253,10 @@ class Page:
                 self._rows[cells[0], cells[1]] = dict(zip(HEADINGS, cells, strict=True))
             failure = re.match(r"- (\S+) on Python (\S+), (.*)", line)
             if failure:
-                self._failures.setdefault((failure[1], failure[2]), []).append(failure[3])
+                told = self._failures.setdefault((failure[1], failure[2]), [])
+                told.append(failure[3])
+            elif line.startswith("  "):  # the rest of one
+                told[-1] += f" {line.strip()}"
 
     def put(self, release: Release, outcomes: dict[str, Outcome], date: str) -> None:
         key = release.version, release.python
@@ -270,11 +275,19 @@ class Page:
         order = sorted(self._rows, key=lambda key: (numbers(key[0]), numbers(key[1])))
         lines += [f"| {' | '.join(self._rows[key].values())} |" for key in order]
         told = [
-            f"- {version} on Python {python}, {failure}"
+            line
             for version, python in order
             for failure in self._failures.get((version, python), [])
+            for line in textwrap.wrap(
+                f"- {version} on Python {python}, {failure}", WIDTH, subsequent_indent="  "
+            )
         ]
-        lines += ["", "What did not pass:" if told else "All that ran passed.", "", *told]
+        lines += [
+            "",
+            "What did not pass, or was not run:" if told else "All that ran passed.",
+            "",
+            *told,
+        ]
         made = "\n".join(lines).rstrip()
         return f"{self._before}{BEGIN}\n\n{made}\n\n{END}{self._after}"
 
