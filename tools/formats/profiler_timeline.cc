@@ -140,7 +140,6 @@ absl::Status ReadPieces(const Input& input, const std::function<bool(std::string
 // Writes what `events` adds; whether there was any of it, so that a comma is missing behind it.
 bool WriteAllButLastComma(const std::function<bool(std::string* text)>& events,
                           const std::function<bool(std::string_view piece)>& write, bool* any) {
-  constexpr std::string_view kComma = ",\n";
   std::string text;
   std::string held;  // the last piece that is not empty
   bool is_more = true;
@@ -152,7 +151,8 @@ bool WriteAllButLastComma(const std::function<bool(std::string* text)>& events,
     text.clear();
   }
   *any = !held.empty();
-  if (held.ends_with(kComma)) held.resize(held.size() - kComma.size());
+  const size_t last = held.find_last_not_of(" \t\r\n");
+  if (last != held.npos && held[last] == ',') held.resize(last);
   return write(held);
 }
 
