@@ -1,6 +1,8 @@
 #include "adapters/torch/blocks.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
+#include <unistd.h>
 
 #include <utility>
 #include <vector>
@@ -150,11 +152,19 @@ void Blocks::FreeUnrecorded(void* data) {
   const int result = table_->free(reinterpret_cast<uint64_t>(data), &block);
   if (result != VRAMSTOW_OK) [[unlikely]] {
     // PyTorch's own allocator has a tensor there, perhaps inside a block of the pool's that it got
-    // from cuMemAlloc. Or this is a forked child, and the block is the parent's: PyTorch's own
-    // allocator knows not to touch it. Or the block is nobody's, and it will say so.
-    return native_->raw_delete(data);
+    // from cuMemAlloc. Or the block is nobody's, and it will say so.
+    return getpid() == process_ ? native_->raw_delete(data) : FreeInForkedChild(data);
   }
   NoteFreed(block);
+}
+
+// The parent's blocks stay the parent's; a tensor's end must not be this process's. What PyTorch's
+// own allocator does not know, it throws at.
+void Blocks::FreeInForkedChild(void* data) const {
+  try {
+    native_->raw_delete(data);
+  } catch (const c10::Error&) {
+  }
 }
 
 void Blocks::NoteFreed(const vramstow_framework_block& block) {

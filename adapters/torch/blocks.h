@@ -9,6 +9,8 @@
 #ifndef VRAMSTOW_ADAPTERS_TORCH_BLOCKS_H_
 #define VRAMSTOW_ADAPTERS_TORCH_BLOCKS_H_
 
+#include <unistd.h>
+
 #include "adapters/torch/device.h"
 #include "adapters/torch/history.h"
 #include "adapters/torch/memory_fraction.h"
@@ -61,6 +63,7 @@ class Blocks {
   void NoteFreed(const vramstow_framework_block& block);
   bool FreeRecorded(void* data);
   void FreeUnrecorded(void* data);
+  void FreeInForkedChild(void* data) const;
   void ReportToProfiler(void* data, int64_t change, Device* device);
   Place PlaceOf(const vramstow_framework_block& block) const;
 
@@ -74,6 +77,7 @@ class Blocks {
   MemoryFraction* const fraction_;
   OutOfMemory* const out_of_memory_;
   std::atomic<bool> enabled_;
+  const pid_t process_ = getpid();  // forked children are others
 };
 
 }  // namespace vramstow::torch_adapter

@@ -196,6 +196,23 @@ def test_tensors_are_shared_between_processes(
     assert "exit 0" in job.out
 
 
+def test_a_forked_child_may_drop_the_parents_tensors(
+    rehearse: Rehearse, python: str, tensors: dict[str, str]
+) -> None:
+    """As workers that load data do, whose collector runs: PyTorch's own allocator lets them."""
+    program = (
+        "import os, torch\n"
+        "kept = [torch.full((1 << 10,), 7.0, device='cuda') for _ in range(4)]\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    kept.clear()\n"
+        "    os._exit(0)\n"
+        "print(os.waitpid(child, 0)[1], sum(part.sum().item() for part in kept))\n"
+    )
+    job = rehearse(python, "-c", program, env=tensors)
+    assert (job.status, job.out) == (0, f"0 {4 * 7.0 * (1 << 10)}\n"), job.err[-4000:]
+
+
 def test_out_of_memory_says_what_is_free_and_who_holds_what(
     rehearse: Rehearse, python: str, tensors: dict[str, str]
 ) -> None:
