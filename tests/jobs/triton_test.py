@@ -45,6 +45,15 @@ def test_what_torch_compile_makes_gives_what_the_cpu_gives(
     assert wrong(job) == [] and len(job.out.splitlines()) == (len(chosen) or 36)
 
 
+def test_products_of_warpgroups_give_what_the_cpu_gives(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    program = PROGRAMS / "triton_products.py"
+    job = rehearse(python, program, card="h200,kernels=list", env=caches(tmp_path))
+    assert wrong(job) == [] and len(job.out.splitlines()) == 13
+    assert all(" by warpgroups " in line for line in job.out.splitlines())
+
+
 def test_with_values_off_nothing_is_run(rehearse: Rehearse, python: str, tmp_path: Path) -> None:
     program = PROGRAMS / "compiled_values.py"
     job = rehearse(python, program, "gelu", card="h200,values=off", env=caches(tmp_path))

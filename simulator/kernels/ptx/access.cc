@@ -266,6 +266,11 @@ bool SelectHint(Selection* s) {
 
 // Threads take turns here: what one has written the next one sees.
 bool SelectFence(Selection* s) {
+  if (s->Take("proxy")) {
+    if (!s->Take("async")) return false;
+    s->TakeAny({"global", "shared::cta", "shared::cluster"});
+    return s->Use(DoNothing);
+  }
   s->TakeAny({"gl", "sc", "acq_rel", "acquire", "release"});
   s->TakeAny({"cta", "cluster", "gpu", "sys"});
   return s->Use(DoNothing);

@@ -13,11 +13,6 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-bool UseOfWholeWarp(Selection* s, Exchange exchange) {
-  s->instruction.in[3] = {.kind = Operand::kImmediate, .value = 0xffffffff};
-  return s->UseExchange(exchange);
-}
-
 // --- ldmatrix and stmatrix: matrices of 8 rows of 8 numbers of 16 bits, whose rows' addresses
 // lanes bring along.
 
@@ -82,7 +77,7 @@ bool SelectMatrix(Selection* s) {
   return count != 0 && type == Type{'b', 16} && s->operands.size() == 2 && s->Address(address) &&
          s->instruction.space != Space::kLocal &&
          s->Elements(1 - address, count, {'b', 32}, kLoads) &&
-         UseOfWholeWarp(s, kLoads ? DoLoadMatrix : DoStoreMatrix);
+         s->UseWholeWarp(kLoads ? DoLoadMatrix : DoStoreMatrix);
 }
 
 // --- mma: D = A × B + C, with 16 rows, 8 columns and a depth of 8 or 16.
@@ -183,7 +178,7 @@ bool SelectMultiply(Selection* s) {
   }
   s->instruction.vector = first;
   s->instruction.target = number;
-  return UseOfWholeWarp(s, DoMultiply);
+  return s->UseWholeWarp(DoMultiply);
 }
 
 }  // namespace

@@ -135,10 +135,15 @@ bool Selection::UseExchange(Exchange exchange) {
   return exchange != nullptr && Use(WaitHere);
 }
 
+bool Selection::UseWholeWarp(Exchange exchange) {
+  instruction.in[3] = {.kind = Operand::kImmediate, .value = 0xffffffff};
+  return UseExchange(exchange);
+}
+
 Selector FindSelector(const Selection& selection) {
   using Find = Selector (*)(std::string_view);
   constexpr Find kFamilies[] = {FindAccess,  FindInteger, FindLogic, FindCompare, FindConvert,
-                                FindControl, FindAtomic,  FindWarp,  FindMatrix};
+                                FindControl, FindAtomic,  FindWarp,  FindMatrix,  FindWarpgroup};
   if (selection.IsShortFloating()) {
     if (const Selector selector = FindShortFloating(selection.name())) return selector;
   }

@@ -69,6 +69,8 @@ class Selection {
   }
   // The threads that come here wait; those of a warp do this together.
   bool UseExchange(Exchange exchange);
+  // The same, of all its threads.
+  bool UseWholeWarp(Exchange exchange);
 
  private:
   static bool Fit(const Written& written, Type type, Operand* operand);
@@ -93,6 +95,7 @@ Selector FindControl(std::string_view name);
 bool EndsTheThread(const Instruction& i);
 Selector FindWarp(std::string_view name);
 Selector FindMatrix(std::string_view name);
+Selector FindWarpgroup(std::string_view name);
 
 // Of any family.
 Selector FindSelector(const Selection& selection);

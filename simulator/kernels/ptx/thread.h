@@ -5,6 +5,7 @@
 #ifndef VRAMSTOW_SIMULATOR_KERNELS_PTX_THREAD_H_
 #define VRAMSTOW_SIMULATOR_KERNELS_PTX_THREAD_H_
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -81,6 +82,9 @@ class Thread {
       return static_cast<uint64_t>(value);
     }
   }
+
+  // What an instruction costs beyond its one step.
+  void Spend(uint64_t steps) { block_->steps_left -= std::min(steps, block_->steps_left); }
 
   // Null: the thread has failed.
   char* At(Space space, uint64_t address, uint64_t bytes, bool write);

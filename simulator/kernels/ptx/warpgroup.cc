@@ -1,0 +1,419 @@
+// wgmma: what four warps multiply together, from matrices in shared memory.
+//
+// Idea: a warp's part of the result is 16 of the 64 rows, and it needs all of B. So each warp
+// computes its own when it comes there: a program that is right has filled shared memory before,
+// and does not look at the result before it has waited for it. Source: the PTX ISA.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "simulator/kernels/ptx/halves.h"
+#include "simulator/kernels/ptx/handlers.h"
+#include "simulator/kernels/ptx/select.h"
+
+namespace vramstow::simulator::ptx {
+namespace {
+
+constexpr unsigned kHeight = 16;  // of a warp's part
+constexpr unsigned kWarps = 4;
+constexpr unsigned kMostWidth = 256;
+constexpr unsigned kDepthBytes = 32;  // of a row of A, of a column of B, whatever their numbers
+constexpr unsigned kChunk = 16;       // bytes that stay together in every layout
+constexpr unsigned kGroup = 8;        // rows that lie together
+constexpr unsigned kSourceRegisters = 4;
+constexpr uint64_t kProductsPerStep = 64;
+
+enum class Number : uint8_t { kHalf, kBrain, kTensorFloat, kE4M3, kE5M2, kSigned, kUnsigned };
+enum class Sum : uint8_t { kSingle, kHalf, kWhole };
+
+// What `target` of the instruction holds.
+struct Form {
+  Number a = Number::kHalf;
+  Number b = Number::kHalf;
+  Sum sum = Sum::kSingle;
+  bool a_in_registers = false;
+  bool transposed_a = false;
+  bool transposed_b = false;
+  bool negated = false;  // A or B, not both
+  bool saturated = false;
+
+  uint32_t Pack() const {
+    return static_cast<uint32_t>(a) | static_cast<uint32_t>(b) << 4 |
+           static_cast<uint32_t>(sum) << 8 | uint32_t{a_in_registers} << 12 |
+           uint32_t{transposed_a} << 13 | uint32_t{transposed_b} << 14 | uint32_t{negated} << 15 |
+           uint32_t{saturated} << 16;
+  }
+  static Form Of(const Instruction& i) {
+    const uint32_t bits = i.target;
+    const auto is = [bits](unsigned k) { return (bits >> k & 1) != 0; };
+    return {static_cast<Number>(bits & 15),
+            static_cast<Number>(bits >> 4 & 15),
+            static_cast<Sum>(bits >> 8 & 3),
+            is(12),
+            is(13),
+            is(14),
+            is(15),
+            is(16)};
+  }
+};
+
+unsigned BytesOf(Number number) {
+  if (number == Number::kTensorFloat) return 4;
+  return number == Number::kHalf || number == Number::kBrain ? 2 : 1;
+}
+
+unsigned WidthOf(const Instruction& i) {
+  return Form::Of(i).sum == Sum::kHalf ? i.count * 4u : i.count * 2u;
+}
+
+const float* EighthValues(const Eighth& format) {
+  static const auto make = [](const Eighth& of) {
+    auto* values = new float[256];
+    for (unsigned bits = 0; bits < 256; ++bits) {
+      values[bits] = ValueOfEighth(of, static_cast<uint8_t>(bits));
+    }
+    return values;
+  };
+  static const float* const e4m3 = make(kE4M3);
+  static const float* const e5m2 = make(kE5M2);
+  return &format == &kE4M3 ? e4m3 : e5m2;
+}
+
+// The number that begins here. T: float, or int32_t for whole numbers.
+template <typename T>
+T ValueAt(Number number, const char* at) {
+  uint32_t bits = 0;
+  memcpy(&bits, at, BytesOf(number));
+  switch (number) {
+    case Number::kHalf:
+      return static_cast<T>(ValueOfHalf(static_cast<uint16_t>(bits)));
+    case Number::kBrain:
+      return static_cast<T>(ValueOfBrain(static_cast<uint16_t>(bits)));
+    case Number::kTensorFloat:
+      return static_cast<T>(std::bit_cast<float>(bits & 0xffffe000));  // ten bits of fraction
+    case Number::kE4M3:
+      return static_cast<T>(EighthValues(kE4M3)[bits]);
+    case Number::kE5M2:
+      return static_cast<T>(EighthValues(kE5M2)[bits]);
+    case Number::kSigned:
+      return static_cast<T>(static_cast<int8_t>(bits));
+    case Number::kUnsigned:
+      break;
+  }
+  return static_cast<T>(bits);
+}
+
+// Where a matrix lies in shared memory, as a register of 64 bits says it.
+class Descriptor {
+ public:
+  Descriptor(uint64_t bits, bool transposed)
+      : start_(Field(bits, 0)),
+        leading_(Field(bits, 16)),
+        stride_(Field(bits, 32)),
+        base_(bits >> 49 & 7),
+        transposed_(transposed) {
+    constexpr unsigned kRowBytes[] = {16, 128, 64, 32};
+    row_bytes_ = kRowBytes[bits >> 62];
+  }
+
+  // Of 16 bytes. As it is usual: `line` counts rows of A (columns of B), `chunk` runs along the
+  // depth. Transposed: `line` counts the depth, and `chunk` runs along the rows (columns).
+  uint64_t AddressOf(unsigned line, unsigned chunk) const {
+    const unsigned chunks = row_bytes_ / kChunk;  // that lie in one row of the pattern
+    const bool plain = chunks == 1;
+    uint64_t address = start_ + uint64_t{line % kGroup} * row_bytes_;
+    if (!transposed_) {
+      address += line / kGroup * stride_ + chunk * (plain ? leading_ : kChunk);
+    } else if (plain) {
+      address += line / kGroup * leading_ + chunk * stride_;
+    } else {
+      address += line / kGroup * stride_ + chunk / chunks * leading_ + chunk % chunks * kChunk;
+    }
+    // Rows of 128 bytes say which chunks change places.
+    const uint64_t row = (address / 128 - base_) % chunks;
+    return address ^ (row * kChunk);
+  }
+
+ private:
+  static uint64_t Field(uint64_t bits, unsigned shift) { return (bits >> shift & 0x3fff) << 4; }
+
+  uint64_t start_;
+  uint64_t leading_;
+  uint64_t stride_;
+  uint64_t base_;
+  bool transposed_;
+  unsigned row_bytes_ = 0;
+};
+
+// What a warp multiplies; depth first, so that the inner loop runs along the columns.
+template <typename T>
+struct Sources {
+  T a[kHeight][kDepthBytes];
+  T b[kDepthBytes][kMostWidth];
+};
+template <typename T>
+struct Sums {
+  T at[kHeight][kMostWidth];
+};
+
+// Calls set(line, depth, value) for `lines` rows (columns) of a matrix, from the one numbered
+// `first`. False: the thread has failed.
+template <typename T, typename Set>
+bool ReadMatrix(const Descriptor& from, Number number, bool transposed, unsigned first,
+                unsigned lines, Thread* thread, const Set& set) {
+  const unsigned bytes = BytesOf(number);
+  const unsigned each = kChunk / bytes;
+  const unsigned depth = kDepthBytes / bytes;
+  const unsigned outer = transposed ? depth : lines;
+  const unsigned chunks = (transposed ? lines : depth) / each;
+  for (unsigned line = 0; line < outer; ++line) {
+    for (unsigned chunk = 0; chunk < chunks; ++chunk) {
+      const uint64_t address = transposed ? from.AddressOf(line, first / each + chunk)
+                                          : from.AddressOf(first + line, chunk);
+      const char* at = thread->At(Space::kShared, address, kChunk, false);
+      if (at == nullptr) return false;
+      for (unsigned k = 0; k < each; ++k) {
+        const T value = ValueAt<T>(number, at + k * bytes);
+        const unsigned along = chunk * each + k;
+        transposed ? set(along, line, value) : set(line, along, value);
+      }
+    }
+  }
+  return true;
+}
+
+// Registers are (upper, lower) × (left, right), as mma has them.
+template <typename T>
+void CollectRows(const Instruction& i, Number number, Thread* const (&lanes)[kWarpThreads],
+                 T (&a)[kHeight][kDepthBytes]) {
+  const unsigned each = sizeof(uint32_t) / BytesOf(number);
+  for (const Thread* thread : lanes) {
+    if (thread == nullptr) continue;
+    const Operand* registers = &thread->routine().vectors[i.vector + i.count];
+    for (unsigned k = 0; k < kSourceRegisters; ++k) {
+      const auto bits = thread->Get<uint32_t>(registers[k]);
+      const unsigned row = thread->lane() / 4 + k % 2 * kGroup;
+      const unsigned column = thread->lane() % 4 * each + k / 2 * 4 * each;
+      for (unsigned part = 0; part < each; ++part) {
+        const uint32_t shifted = bits >> (8 * BytesOf(number) * part);
+        char bytes[sizeof(shifted)];
+        memcpy(bytes, &shifted, sizeof(shifted));
+        a[row][column + part] = ValueAt<T>(number, bytes);
+      }
+    }
+  }
+}
+
+template <typename T>
+bool Collect(const Instruction& i, Thread* const (&lanes)[kWarpThreads], Thread* first,
+             Sources<T>* sources) {
+  const Form form = Form::Of(i);
+  if (form.a_in_registers) {
+    CollectRows(i, form.a, lanes, sources->a);
+  } else {
+    const Descriptor rows(first->Get<uint64_t>(i.in[0]), form.transposed_a);
+    const unsigned above = first->number() / kWarpThreads % kWarps * kHeight;
+    if (!ReadMatrix<T>(rows, form.a, form.transposed_a, above, kHeight, first,
+                       [sources](unsigned line, unsigned depth, T value) {
+                         sources->a[line][depth] = value;
+                       })) {
+      return false;
+    }
+  }
+  const Descriptor columns(first->Get<uint64_t>(i.in[1]), form.transposed_b);
+  return ReadMatrix<T>(
+      columns, form.b, form.transposed_b, 0, WidthOf(i), first,
+      [sources](unsigned line, unsigned depth, T value) { sources->b[depth][line] = value; });
+}
+
+// One row of the result. Whole numbers wrap around, or stay at the end of what there is.
+void AddProducts(const Sources<float>& sources, unsigned row, unsigned depth, unsigned width,
+                 const Form& form, float* sums) {
+  for (unsigned d = 0; d < depth; ++d) {
+    const float by = form.negated ? -sources.a[row][d] : sources.a[row][d];
+    for (unsigned n = 0; n < width; ++n) sums[n] += by * sources.b[d][n];
+  }
+}
+
+void AddProducts(const Sources<int32_t>& sources, unsigned row, unsigned depth, unsigned width,
+                 const Form& form, int32_t* sums) {
+  for (unsigned n = 0; n < width; ++n) {
+    int64_t sum = sums[n];
+    for (unsigned d = 0; d < depth; ++d) sum += int64_t{sources.a[row][d]} * sources.b[d][n];
+    if (form.saturated) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+    sums[n] = static_cast<int32_t>(sum);
+  }
+}
+
+template <typename T>
+T SumAt(const Thread& thread, const Operand* results, Sum sum, unsigned k) {
+  if (sum != Sum::kHalf) return thread.Get<T>(results[k]);
+  const uint32_t bits = thread.Get<uint32_t>(results[k / 2]) >> (k % 2 * 16);
+  return static_cast<T>(ValueOfHalf(static_cast<uint16_t>(bits)));
+}
+
+template <typename T>
+void SetSums(const Operand* results, Sum sum, unsigned k, T low, T high, Thread* thread) {
+  if (sum == Sum::kHalf) {
+    const uint32_t upper = HalfOf(static_cast<double>(high));
+    thread->Set<uint32_t>(results[k / 2], upper << 16 | HalfOf(static_cast<double>(low)));
+    return;
+  }
+  thread->Set<T>(results[k], low);
+  thread->Set<T>(results[k + 1], high);
+}
+
+// Lanes hold pairs of neighbours: rows of four lanes, then eight rows below, then the next eight
+// columns.
+template <typename T, typename Use>
+void ForEachPair(Thread* const (&lanes)[kWarpThreads], unsigned width, const Use& use) {
+  for (unsigned lane = 0; lane < kWarpThreads; ++lane) {
+    if (lanes[lane] == nullptr) continue;
+    for (unsigned k = 0; k < width / 2; k += 2) {
+      use(lanes[lane], k, lane / 4 + k / 2 % 2 * kGroup, k / 4 * kGroup + lane % 4 * 2);
+    }
+  }
+}
+
+template <typename T>
+void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
+  const Form form = Form::Of(i);
+  const unsigned width = WidthOf(i);
+  const unsigned depth = kDepthBytes / BytesOf(form.a);
+  Thread* first = *std::find_if(std::begin(lanes), std::end(lanes),
+                                [](const Thread* lane) { return lane != nullptr; });
+  first->Spend(uint64_t{kHeight} * width * depth / kProductsPerStep);
+  const auto sources = std::make_unique<Sources<T>>();  // too much for small stacks
+  const auto sums = std::make_unique<Sums<T>>();
+  if (!Collect(i, lanes, first, sources.get())) return;
+  if (first->Get<bool>(i.in[2])) {
+    ForEachPair<T>(lanes, width, [&](Thread* thread, unsigned k, unsigned row, unsigned column) {
+      const Operand* results = &thread->routine().vectors[i.vector];
+      sums->at[row][column] = SumAt<T>(*thread, results, form.sum, k);
+      sums->at[row][column + 1] = SumAt<T>(*thread, results, form.sum, k + 1);
+    });
+  }
+  for (unsigned row = 0; row < kHeight; ++row) {
+    AddProducts(*sources, row, depth, width, form, sums->at[row]);
+  }
+  ForEachPair<T>(lanes, width, [&](Thread* thread, unsigned k, unsigned row, unsigned column) {
+    const Operand* results = &thread->routine().vectors[i.vector];
+    SetSums<T>(results, form.sum, k, sums->at[row][column], sums->at[row][column + 1], thread);
+  });
+}
+
+bool TakeNumber(Selection* s, Number* number) {
+  constexpr std::string_view kNames[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"};
+  for (size_t k = 0; k < std::size(kNames); ++k) {
+    if (!s->Take(kNames[k])) continue;
+    *number = static_cast<Number>(k);
+    return true;
+  }
+  return false;
+}
+
+// Sum, A, B, in this order; which of them go together.
+bool TakeNumbers(Selection* s, Form* form) {
+  Number a = Number::kHalf;
+  Number b = Number::kHalf;
+  Sum sum = Sum::kSingle;
+  if (s->Take("s32")) {
+    sum = Sum::kWhole;
+  } else if (!s->Take("f32")) {
+    if (!s->Take("f16")) return false;
+    sum = Sum::kHalf;
+  }
+  if (!TakeNumber(s, &a)) return false;
+  if (!TakeNumber(s, &b)) return false;
+  const bool eighths =
+      (a == Number::kE4M3 || a == Number::kE5M2) && (b == Number::kE4M3 || b == Number::kE5M2);
+  const bool whole = a >= Number::kSigned && b >= Number::kSigned;
+  form->a = a;
+  form->b = b;
+  form->sum = sum;
+  if (sum == Sum::kWhole) return whole;
+  if (sum == Sum::kHalf) return eighths || (a == Number::kHalf && b == Number::kHalf);
+  return !whole && (a == b || eighths);
+}
+
+// m64nNkK, of which K follows from the numbers. 0: not that.
+unsigned TakeWidth(Selection* s, unsigned depth) {
+  for (unsigned width = kGroup; width <= kMostWidth; width += kGroup) {
+    const std::string name = "m64n" + std::to_string(width) + "k" + std::to_string(depth);
+    if (s->Take(name)) return width;
+  }
+  return 0;
+}
+
+// 1 or -1.
+bool TakeSign(const Selection& s, size_t index, bool* negated) {
+  Operand sign;
+  if (!s.Source(index, {'s', 32}, &sign) || sign.kind != Operand::kImmediate) return false;
+  *negated = sign.value != 1;
+  return sign.value == 1 || static_cast<int64_t>(sign.value) == -1;
+}
+
+// Behind the matrices: whether to add to D, signs, and what of 16 bits is transposed.
+bool TakeRest(Selection* s, Form* form) {
+  const size_t count = s->operands.size();
+  if (count < 4 || !s->Source(3, {'p', 1}, &s->instruction.in[2])) return false;
+  if (form->sum == Sum::kWhole) return count == 4;
+  bool negated_a = false;
+  bool negated_b = false;
+  if (!TakeSign(*s, 4, &negated_a) || !TakeSign(*s, 5, &negated_b)) return false;
+  form->negated = negated_a != negated_b;
+  size_t next = 6;
+  if (BytesOf(form->a) == 2) {
+    Operand a = {.kind = Operand::kImmediate};
+    Operand b;
+    if (!form->a_in_registers && !s->Source(next++, {'s', 32}, &a)) return false;
+    if (!s->Source(next++, {'s', 32}, &b) || a.kind != Operand::kImmediate ||
+        b.kind != Operand::kImmediate || a.value > 1 || b.value > 1) {
+      return false;
+    }
+    form->transposed_a = a.value == 1;
+    form->transposed_b = b.value == 1;
+  }
+  return next == count;
+}
+
+bool SelectMultiply(Selection* s) {
+  Form form;
+  form.saturated = s->Take("satfinite");
+  if (!TakeNumbers(s, &form)) return false;
+  const unsigned width = TakeWidth(s, kDepthBytes / BytesOf(form.a));
+  if (width == 0 || s->operands.size() < 4) return false;
+  const size_t results = form.sum == Sum::kHalf ? width / 4 : width / 2;
+  const auto first = static_cast<uint32_t>(s->routine->vectors.size());
+  const Type sum = form.sum == Sum::kSingle ? Type{'f', 32} : Type{'b', 32};
+  if (!s->Elements(0, results, sum, true)) return false;
+  form.a_in_registers = s->operands[1].is_vector;
+  if (form.a_in_registers ? !s->Elements(1, kSourceRegisters, {'b', 32}, false)
+                          : !s->Source(1, {'b', 64}, &s->instruction.in[0])) {
+    return false;
+  }
+  if (!s->Source(2, {'b', 64}, &s->instruction.in[1]) || !TakeRest(s, &form)) return false;
+  s->instruction.vector = first;
+  s->instruction.count = static_cast<uint8_t>(results);
+  s->instruction.target = form.Pack();
+  return s->UseWholeWarp(form.sum == Sum::kWhole ? DoMultiply<int32_t> : DoMultiply<float>);
+}
+
+// Products are done when they are asked for, so that nothing is left to wait for.
+bool SelectWarpgroup(Selection* s) {
+  if (!s->Take("sync") || !s->Take("aligned")) return false;
+  if (s->TakeAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);
+  if (s->Take("wait_group")) return s->operands.size() == 1 && s->Use(DoNothing);
+  return s->Take("mma_async") && SelectMultiply(s);
+}
+
+}  // namespace
+
+Selector FindWarpgroup(std::string_view name) {
+  static constexpr SelectorRow kRows[] = {{"wgmma", SelectWarpgroup}};
+  return FindIn(kRows, name);
+}
+
+}  // namespace vramstow::simulator::ptx
