@@ -24,6 +24,19 @@ CARD = "h200,memory=1GiB,values=off"
 ROUNDS = "60"  # of 32 MiB each
 
 
+def often(*values: object) -> list[object]:
+    """In every run of the tests."""
+    return list(values)
+
+
+def seldom(*values: object) -> list[object]:
+    """Only in the long one."""
+    return [
+        pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long)
+        for value in values
+    ]
+
+
 def run(rehearse: Rehearse, python: str, program: str, way: str, **settings: str) -> Rehearsal:
     arguments = (way, ROUNDS) if program == "cycles.py" else (way,)
     return rehearse(
@@ -52,7 +65,7 @@ def test_it_works_without_a_trace_and_without_a_census(rehearse: Rehearse, pytho
 
 
 @pytest.mark.parametrize(
-    "way", ["models", "old", "graphs", "backward", "with_lock", "threads", "frozen"]
+    "way", often("backward", "with_lock", "threads") + seldom("models", "old", "graphs", "frozen")
 )
 def test_garbage_of_each_kind_goes_first(rehearse: Rehearse, python: str, way: str) -> None:
     job = run(rehearse, python, "cycles.py", way)
@@ -76,8 +89,13 @@ def test_a_collector_that_the_program_has_switched_off_stays_off_unless_asked_fo
 
 @pytest.mark.parametrize(
     ("way", "told"),
-    [
+    often(
         ("raises", "told True\n"),
+        ("forks", f"children {[0] * 10}\n"),
+        ("ends", ""),
+        ("captures", "captured ['out of memory'] 256\n"),
+    )
+    + seldom(
         ("allocates", "failed True\n"),
         ("resurrects", "risen 1 8388608\n"),
         ("collects", ""),
@@ -85,10 +103,7 @@ def test_a_collector_that_the_program_has_switched_off_stays_off_unless_asked_fo
         ("watched", "phases ['start 1', 'stop 1'] threshold (1000000, 10, 10) enabled True\n"),
         ("alive", "['CUDA out of memory'] True\n"),
         ("too_large", "refused []\n"),
-        ("forks", f"children {[0] * 10}\n"),
-        ("ends", ""),
-        ("captures", "captured ['out of memory'] 256\n"),
-    ],
+    ),
 )
 def test_whatever_the_program_does_it_goes_on(
     rehearse: Rehearse, python: str, way: str, told: str
@@ -113,7 +128,7 @@ def test_a_library_that_holds_a_lock_while_it_asks_waits_for_nobody_without_an_e
     assert (job.status, job.out) == (0, "done False True\n"), job.err[-2000:]
 
 
-@pytest.mark.parametrize("failing", [30, 60])
+@pytest.mark.parametrize("failing", often(30) + seldom(60))
 def test_a_call_of_the_driver_that_fails_meanwhile_changes_nothing(
     rehearse: Rehearse, python: str, failing: int
 ) -> None:
