@@ -210,8 +210,11 @@ struct vramstow_framework_holding {
   uint64_t address;
   uint64_t bytes;
   const char* holder; /* "train: hist[3].grad_fn → saved by AddmmBackward0" */
-  const char* about;  /* "float32 [64, 1024], requires grad" */
+  const char* about;  /* "float32 [64, 1024], requires grad, in eval(), in no optimizer" */
 };
+/* A holder that begins so: nothing reaches it but a cycle of objects, which the collector of the
+ * language has not come to yet. "a dead cycle: Node.me → itself" */
+#define VRAMSTOW_DEAD_CYCLE "a dead cycle: "
 #define VRAMSTOW_ROLE_OTHER 0
 #define VRAMSTOW_ROLE_PARAMETER 1
 #define VRAMSTOW_ROLE_BUFFER 2

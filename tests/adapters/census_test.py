@@ -65,6 +65,25 @@ def test_each_way_to_hold_a_tensor_is_told(
 
 
 @BOTH
+def test_what_nobody_trains_what_evaluates_and_what_is_dead_is_told(
+    rehearse: Rehearse, python: str, settings: dict[str, str]
+) -> None:
+    settings = settings | {"VRAMSTOW_COLLECT": "off"}
+    job = rehearse(python, OWN / "trainees.py", card=CARD, env=settings)
+    assert "OutOfMemoryError" in job.err, job.err[-2000:]
+    last: dict[str, Any] = job.analysis()["out_of_memory"][-1]
+    about = {row["holder"]: row["about"] for row in last["holders"]}
+    assert about["global teacher.weight"] == (
+        "float32 [4096, 1024], requires grad, in no optimizer"
+    )
+    assert about["global student.weight"] == "float32 [2048, 1024], requires grad, in eval()"
+    assert about["global frozen.weight"] == "float32 [1024, 1024], in no optimizer"
+    assert about["a dead cycle: Ring.me → itself"] == "float32 [25165824]"
+    assert last["bytes_without_holder"] == 0
+    assert last["cause"] == "dead_cycles"
+
+
+@BOTH
 def test_no_code_of_the_program_runs_and_nothing_is_kept(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -202,13 +221,14 @@ def test_by_default_what_is_not_compiled_is_compiled_while_the_program_goes_on(
 ) -> None:
     folder = tmp_path / "adapters"
     env = {"VRAMSTOW_ADAPTER_DIR": str(folder), "VRAMSTOW_CENSUS": "auto"}
-    subprocess.run(
-        [VRAMSTOW, "adapter", "build", "--observer", "--torch", TORCH],
-        check=True,
-        env=os.environ | env,
-    )
+    for kind in ("--observer", "--values"):
+        subprocess.run(
+            [VRAMSTOW, "adapter", "build", kind, "--torch", TORCH],
+            check=True,
+            env=os.environ | env,
+        )
     program = "import time; a = time.time(); import torch; print(time.time() - a < 5)"
-    job = rehearse(python, "-c", program, env=env)
+    job = rehearse(python, "-c", program, card=CARD, env=env)
     assert (job.status, job.out) == (0, "True\n"), job.err[-2000:]
     end = time.monotonic() + 240
     while not list(folder.glob("torch-census-*.so")):

@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <unordered_set>
 
+#include "adapters/torch/census/cycles.h"
+#include "adapters/torch/census/garbage.h"
+#include "adapters/torch/census/generations.h"
 #include "adapters/torch/census/live_bytes.h"
 #include "adapters/torch/census/quiet.h"
+#include "adapters/torch/census/trainees.h"
 #include "adapters/torch/census/with_python.h"
 #include "include/vramstow/vramstow.h"
 
@@ -32,6 +37,15 @@ std::atomic<bool> is_running{false};
 std::atomic<uint64_t> spent_ns{0};
 uint64_t started_ns = 0;
 
+// "float32 [64, 64], requires grad, in eval(), in no optimizer".
+std::string AboutOf(const Told& told, const Impl* impl, const Trainees& trainees) {
+  std::string about = Graph::Describe(impl);
+  if (told.role != Role::kParameter) return about;
+  if (told.evaluates) about += ", in eval()";
+  if (trainees.AreWithout(impl)) about += ", in no optimizer";
+  return about;
+}
+
 void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
   std::vector<const Found*> largest;
   for (const auto& [address, found] : walk.found()) {
@@ -43,6 +57,7 @@ void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
   });
   if (largest.size() > kMostTold) largest.resize(kMostTold);
   const Telling telling(walk);
+  const Trainees trainees(walk);
   for (const Found* found : largest) {
     if (NowNs() > deadline_ns) {
       if (findings->why_ended.empty()) findings->why_ended = "its time was over";
@@ -50,23 +65,59 @@ void TellFindings(const Walk& walk, uint64_t deadline_ns, Findings* findings) {
     }
     const Seen& seen = found->is_in_models ? walk.models() : walk.all();
     Told told = telling.Tell(*found);
-    findings->holdings.push_back({found->memory, std::move(told.chain),
-                                  Graph::Describe(seen[found->place].as<Impl>()), told.role});
+    std::string about = AboutOf(told, seen[found->place].as<Impl>(), trainees);
+    findings->holdings.push_back(
+        {found->memory, std::move(told.chain), std::move(about), told.role});
+  }
+}
+
+using Addresses = std::unordered_set<uint64_t>;
+
+// What the program reaches. Returns where that is.
+Addresses TellReached(Walk* walk, uint64_t deadline_ns, Findings* findings) {
+  walk->Run();
+  if (walk->why_stopped() != nullptr) findings->why_ended = walk->why_stopped();
+  findings->found_bytes = walk->found_bytes();
+  findings->objects = walk->objects();
+  TellFindings(*walk, deadline_ns, findings);
+  Addresses reached;
+  for (const auto& [address, found] : walk->found()) reached.insert(address);
+  return reached;
+}
+
+// What nothing reaches but cycles, until Python's collector comes to them.
+void TellGarbage(const Addresses& reached, uint64_t deadline_ns, Findings* findings) {
+  if (!Generations::Look() || Generations::AreCollected()) return;
+  const Garbage garbage(Generations::kCount, deadline_ns);
+  if (!garbage.is_complete() || garbage.dead().empty()) return;
+  for (const Cycle& cycle : Cycles(garbage.dead()).Tell()) {
+    for (size_t i = 0; i < cycle.pieces.size(); ++i) {
+      const Memory& memory = cycle.pieces[i];
+      if (memory.bytes < kLeastTold || reached.contains(memory.address)) continue;
+      if (findings->holdings.size() >= kMostTold) return;
+      findings->found_bytes += memory.bytes;
+      findings->holdings.push_back({memory, VRAMSTOW_DEAD_CYCLE + cycle.chain,
+                                    i == 0 ? cycle.about : std::string(), Role::kOther});
+    }
   }
 }
 
 // The caller holds Python's lock.
 Findings LookAround(PyThreadState* failing, int working, uint64_t live_bytes) {
+  constexpr uint64_t kMissingPart = 20;  // of what is live: that much is worth another look
   Findings findings;
   const uint64_t begin_ns = NowNs();
+  const uint64_t deadline_ns = begin_ns + kWalkNs + kTellNs;
   const Quiet quiet;
-  Walk walk(failing, working, live_bytes, begin_ns + kWalkNs);
-  walk.Run();
-  if (walk.why_stopped() != nullptr) findings.why_ended = walk.why_stopped();
-  findings.found_bytes = walk.found_bytes();
   findings.live_bytes = live_bytes;
-  findings.objects = walk.objects();
-  TellFindings(walk, begin_ns + kWalkNs + kTellNs, &findings);
+  Addresses reached;
+  {
+    Walk walk(failing, working, live_bytes, begin_ns + kWalkNs);
+    reached = TellReached(&walk, deadline_ns, &findings);
+  }
+  if (findings.why_ended.empty() && findings.found_bytes + live_bytes / kMissingPart < live_bytes) {
+    TellGarbage(reached, deadline_ns, &findings);
+  }
   findings.duration_ns = NowNs() - begin_ns;
   return findings;
 }

@@ -130,6 +130,7 @@ void PyErr_Clear();
 Object* PyFunction_GetCode(Object* function);
 Object* PyFunction_GetClosure(Object* function);
 
+extern Object _Py_FalseStruct;
 extern Type PyFrame_Type;
 extern Type PyCode_Type;
 extern Type PyCFunction_Type;

@@ -109,7 +109,7 @@ Cycles::Cycles(const std::vector<Object*>& dead) : dead_(dead) {
     Held held = HeldBy(i);
     if (held.bytes == 0) continue;
     bytes_ += held.bytes;
-    held_.push_back(held);
+    held_.push_back(std::move(held));
   }
 }
 
@@ -118,6 +118,10 @@ void Cycles::AddMemory(const Impl* impl, Held* held) {
   const Memory memory = Graph::MemoryOf(impl);
   if (memory.address == 0 || memory.bytes == 0 || !counted_.insert(memory.address).second) return;
   held->bytes += memory.bytes;
+  if (pieces_ < kMostPieces) {
+    held->pieces.push_back(memory);
+    ++pieces_;
+  }
   if (memory.bytes <= held->largest.bytes) return;
   held->largest = memory;
   held->impl = impl;
@@ -318,6 +322,7 @@ std::vector<Cycle> Cycles::Tell() {
     cycle.chain = chain;
     for (const Held* held : holdings) {
       cycle.bytes += held->bytes;
+      cycle.pieces.insert(cycle.pieces.end(), held->pieces.begin(), held->pieces.end());
       if (held->largest.bytes <= largest[chain]) continue;
       largest[chain] = held->largest.bytes;
       cycle.device = held->largest.device;
@@ -325,7 +330,10 @@ std::vector<Cycle> Cycles::Tell() {
     }
   }
   std::vector<Cycle> cycles;
-  for (auto& [chain, cycle] : by_chain) cycles.push_back(std::move(cycle));
+  for (auto& [chain, cycle] : by_chain) {
+    std::ranges::stable_sort(cycle.pieces, std::ranges::greater(), &Memory::bytes);
+    cycles.push_back(std::move(cycle));
+  }
   std::ranges::stable_sort(cycles,
                            [](const Cycle& a, const Cycle& b) { return a.bytes > b.bytes; });
   if (cycles.size() > kMostTold) cycles.resize(kMostTold);

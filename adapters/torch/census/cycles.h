@@ -23,6 +23,7 @@ struct Cycle {
   std::string about;  // its largest tensor
   uint64_t bytes = 0;
   int device = -1;
+  std::vector<Memory> pieces;  // of those bytes, as many as may be told; the largest first
 };
 
 class Cycles {
@@ -43,11 +44,13 @@ class Cycles {
   static constexpr size_t kMostNodes = 100'000;
   static constexpr size_t kMostParts = 512;
   static constexpr size_t kMostTold = 8;
+  static constexpr size_t kMostPieces = 4096;
 
   // Device memory behind one dead tensor.
   struct Held {
     Number tensor = kNone;
     uint64_t bytes = 0;
+    std::vector<Memory> pieces;
     Memory largest;
     const Impl* impl = nullptr;  // of the largest
   };
@@ -75,6 +78,7 @@ class Cycles {
   std::unordered_set<const Node*> nodes_;
   std::vector<Held> held_;
   uint64_t bytes_ = 0;
+  size_t pieces_ = 0;
 };
 
 }  // namespace vramstow::torch_census

@@ -143,6 +143,7 @@ class Telling::Chain {
     Object* holder = object(i);
     Object* held = object(i + 1);
     if (kind == ObjectKind::kModel && Is(held, kIsDict) && &seen_ == &walk_.models()) {
+      told_.evaluates = Evaluates(holder);
       return TellPart(entries_[i + 1].nth);
     }
     if (Graph::IsOptimizer(holder->type)) is_optimizer_ = true;
@@ -165,6 +166,12 @@ class Telling::Chain {
     }
     is_model_ = kind == ObjectKind::kModel;
     TellName(TextOf(key));
+  }
+
+  static bool Evaluates(Object* module) {
+    Object* attributes = AttributesOf(module);
+    return attributes != nullptr &&
+           PyDict_GetItemString(attributes, "training") == &_Py_FalseStruct;
   }
 
   // A module's own dict of parameters (1), buffers (2) or modules (3).

@@ -23,6 +23,7 @@ enum class Role : int32_t { kOther, kParameter, kBuffer, kGradient, kOptimizerSt
 struct Told {
   std::string chain;
   Role role = Role::kOther;
+  bool evaluates = false;  // a parameter, and its module is in eval()
 };
 
 class Telling {

@@ -12,6 +12,9 @@ constexpr int kMostDepth = 2000;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint32_t kMeetingsBetweenLooks = 4096;
 
+// What a comprehension goes through has a better name outside of it.
+bool IsNameless(const Code& code) { return code.name().starts_with('<') && !code.is_module(); }
+
 bool IsUsersModule(Object* dict, Object* name) {
   const std::string_view file = TextOf(PyDict_GetItemString(dict, "__file__"));
   return file.empty() ? TextOf(name) == "__main__" : IsUsersFile(file);
@@ -27,6 +30,11 @@ uint64_t NowNs() {
 
 Walk::Walk(PyThreadState* failing, int working, uint64_t live_bytes, uint64_t deadline_ns)
     : failing_(failing), working_(working), live_bytes_(live_bytes), deadline_ns_(deadline_ns) {}
+
+Walk::Of Walk::OfCode(const Code& code) {
+  if (!code.is_users()) return Of::kLibraries;
+  return IsNameless(code) ? Of::kComprehensions : Of::kProgram;
+}
 
 const char* Walk::why_stopped() const {
   if (is_late_) return "its time was over";
@@ -45,6 +53,8 @@ ObjectKind Walk::KindOf(Type* type) {
     kind = ObjectKind::kTensor;
   } else if (Graph::IsModule(type)) {
     kind = ObjectKind::kModel;
+  } else if (Graph::IsOptimizer(type)) {
+    kind = ObjectKind::kOptimizer;
   } else if (Graph::IsContext(type)) {
     kind = ObjectKind::kContext;
   }
@@ -130,6 +140,7 @@ void Walk::ExpandObject(Object* object) {
   if (seen_ == &models_) {
     if (kind == ObjectKind::kModel) return ExpandModel(object);
     if (kind == ObjectKind::kTensor) return AddImpl(Graph::ImplOf(object));
+    if (kind == ObjectKind::kOptimizer) optimizers_.push_back(object);
   }
   if (kind == ObjectKind::kTensor) AddImpl(Graph::ImplOf(object));
   if (kind == ObjectKind::kContext) {
@@ -168,29 +179,32 @@ void Walk::AddRoot(Root root, Object* value) {
 }
 
 // Variables of the functions that a thread runs, the outermost first.
-void Walk::AddFrames(PyThreadState* thread, bool users) {
+void Walk::AddFrames(PyThreadState* thread, Of of) {
   std::vector<Frame> frames;
   Frame frame = Interpreter::FrameOf(thread);
   for (int i = 0; frame && i < kMostDepth; ++i, frame = frame.caller()) {
-    if (frame.has_code() && frame.code().is_users() == users) frames.push_back(frame);
+    if (frame.has_code() && OfCode(frame.code()) == of) frames.push_back(frame);
   }
-  for (auto place = frames.rbegin(); place != frames.rend(); ++place) {
-    const Code code = place->code();
-    if (code.is_module()) continue;  // its variables are globals
-    for (int i = 0; i < code.variables(); ++i) {
-      Object* value = place->variable(i);
-      if (value == nullptr) continue;
-      AddRoot({users ? RootKind::kLocal : RootKind::kLibraryLocal, code.object(), i}, value);
-    }
+  for (auto place = frames.rbegin(); place != frames.rend(); ++place) AddVariables(*place, of);
+}
+
+void Walk::AddVariables(const Frame& frame, Of of) {
+  const Code code = frame.code();
+  if (code.is_module()) return;  // its variables are globals
+  const RootKind kind = of == Of::kLibraries ? RootKind::kLibraryLocal : RootKind::kLocal;
+  for (int i = 0; i < code.variables(); ++i) {
+    Object* value = frame.variable(i);
+    if (value == nullptr) continue;
+    AddRoot({kind, code.object(), i}, value);
   }
 }
 
-void Walk::AddThreads(bool users) {
+void Walk::AddThreads(Of of) {
   if (!Interpreter::has_frames()) return;
-  if (failing_ != nullptr) AddFrames(failing_, users);
+  if (failing_ != nullptr) AddFrames(failing_, of);
   for (PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Head());
        thread != nullptr; thread = PyThreadState_Next(thread)) {
-    if (thread != failing_) AddFrames(thread, users);
+    if (thread != failing_) AddFrames(thread, of);
   }
 }
 
@@ -236,7 +250,7 @@ void Walk::ExpandModules(RootKind kind) {
 // What is in a model has its name there, whoever else holds it.
 void Walk::FindModels() {
   seen_ = &models_;
-  AddThreads(true);
+  AddThreads(Of::kProgram);
   const auto count = static_cast<Place>(roots_.size());
   for (Place i = 0; i < count; ++i) {
     if (roots_[i].kind != RootKind::kGlobal) continue;
@@ -249,6 +263,7 @@ void Walk::FindModels() {
   }
   head_ = 0;
   Follow();
+  knows_optimizers_ = head_ >= models_.size() && !models_.is_full();
   seen_ = &all_;
   head_ = static_cast<Place>(module_dicts_.size());
 }
@@ -256,13 +271,15 @@ void Walk::FindModels() {
 void Walk::Run() {
   MarkModules();
   FindModels();
-  AddThreads(true);
+  AddThreads(Of::kProgram);
   Follow();
   ExpandModules(RootKind::kGlobal);
   Follow();
+  AddThreads(Of::kComprehensions);
+  Follow();
   AddHandled();
   Follow();
-  AddThreads(false);
+  AddThreads(Of::kLibraries);
   Follow();
   ExpandModules(RootKind::kLibraryGlobal);
   Follow();

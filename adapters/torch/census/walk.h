@@ -29,7 +29,7 @@ struct Root {
   int variable = 0;  // of a code
 };
 
-enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kContext, kApart };
+enum class ObjectKind : uint8_t { kPlain, kTensor, kModel, kOptimizer, kContext, kApart };
 
 // Memory, and the entry of the tensor through which it was found.
 struct Found {
@@ -52,6 +52,9 @@ class Walk {
   const Seen& all() const { return all_; }
   // The parts of models, found before anything else.
   const Seen& models() const { return models_; }
+  // Those that the program holds beside its models. Whether these are all.
+  const std::vector<Object*>& optimizers() const { return optimizers_; }
+  bool knows_optimizers() const { return knows_optimizers_; }
   const Root& root(Place number) const { return roots_[number]; }
   uint64_t found_bytes() const { return found_bytes_; }
   uint64_t objects() const { return all_.size(); }
@@ -63,12 +66,16 @@ class Walk {
 
  private:
   static constexpr size_t kMostOfModels = 60'000;
+  // Whose functions: the program's own, comprehensions and lambdas in it, or libraries'.
+  enum class Of : uint8_t { kProgram, kComprehensions, kLibraries };
 
   static int Meet(Object* child, void* self);
   void MeetOne(Object* child);
   void AddRoot(Root root, Object* value);
-  void AddFrames(PyThreadState* thread, bool users);
-  void AddThreads(bool users);
+  static Of OfCode(const Code& code);
+  void AddFrames(PyThreadState* thread, Of of);
+  void AddVariables(const Frame& frame, Of of);
+  void AddThreads(Of of);
   void AddHandled();
   void MarkModules();
   void ExpandModules(RootKind kind);
@@ -91,6 +98,8 @@ class Walk {
   Seen models_{kMostOfModels};
   Seen* seen_ = &all_;  // where entries go now
   std::vector<Root> roots_;
+  std::vector<Object*> optimizers_;
+  bool knows_optimizers_ = false;
   std::vector<Place> module_dicts_;
   std::unordered_map<uint64_t, Found> found_;
   std::unordered_map<Type*, ObjectKind> kinds_;
