@@ -19,6 +19,9 @@
 
 namespace vramstow {
 
+// A holder that begins so is one that nobody needs (VRAMSTOW_DEAD_CYCLE of framework.h).
+inline constexpr std::string_view kDeadCycle = "a dead cycle: ";
+
 // Memory that somebody holds.
 struct HeldBlock {
   uint64_t address = 0;

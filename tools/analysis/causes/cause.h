@@ -39,6 +39,12 @@ Found KeptOutputs(const Scene& scene);
 Found SummedGraphs(const Scene& scene);
 Found KeptReference(const Scene& scene);
 
+// Graphs that no backward pass will use (needless_graph.cc).
+Found NeedlessGraph(const Scene& scene);
+
+// What only garbage holds (garbage.cc).
+Found DeadCycles(const Scene& scene);
+
 // The same thing more than once (copies.cc).
 Found Concatenation(const Scene& scene);
 Found SecondCopy(const Scene& scene);
@@ -47,6 +53,7 @@ Found DataOnCard(const Scene& scene);
 // One operation that wants too much (requests.cc).
 Found AttentionScores(const Scene& scene);
 Found LargeRequest(const Scene& scene);
+Found TableGradient(const Scene& scene);
 
 // One operation whose result is far larger than what goes into it (pairs.cc).
 Found Broadcast(const Scene& scene);

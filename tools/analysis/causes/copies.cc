@@ -148,6 +148,42 @@ std::vector<const Life*> IdleItems(const Scene& scene) {
   return idle;
 }
 
+bool IsCopyToCard(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  return name == "_to_copy" || name == "to" || name == "tensor" || name == "cuda";
+}
+
+// Whether data was moved to the card in a program that has computed nothing else yet.
+bool LoadsOnly(const Scene& scene) {
+  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
+    return life.birth < scene.event() && life.tensor && IsCopyToCard(scene.site_of(life));
+  });
+}
+
+// Copies that are trained, beside parameters of another precision, and their gradients: nobody
+// could do without.
+bool AreTrained(const Scene& scene, const std::vector<const Life*>& copies) {
+  uint64_t trained = 0;
+  for (const Life* life : copies) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) continue;
+    const bool is_leaf =
+        block->role == "other" && block->about.find(", requires grad") != std::string::npos;
+    if (is_leaf || block->role == "gradient") trained += life->size;
+  }
+  return trained * 2 > BytesOf(copies);
+}
+
+// Who holds copies is not the model itself, where somebody else does.
+std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<const Life*>& lives) {
+  std::vector<const Life*> elsewhere;
+  for (const Life* life : lives) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && block->role != "parameter") elsewhere.push_back(life);
+  }
+  return elsewhere.empty() ? lives : elsewhere;
+}
+
 // Where the first step begins: with the first pass, or where none is over, with the first module.
 uint64_t FirstStep(const Scene& scene) {
   const Passes& passes = scene.passes();
@@ -156,8 +192,16 @@ uint64_t FirstStep(const Scene& scene) {
   for (const Life& life : scene.detail().lives) {
     const SiteDetail& site = scene.site_of(life);
     if (!site.module.empty() || site.phase == Phase::kForward) return life.birth;
+    if (site.in_backward || site.in_optimizer) return 0;
   }
-  return 0;
+  return LoadsOnly(scene) ? scene.event() : 0;
+}
+
+// Whether the program made it as data: not for a model, as far as is known.
+bool MayBeData(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  if (block != nullptr) return block->role == "other";
+  return scene.site_of(life).phase != Phase::kInit;
 }
 
 }  // namespace
@@ -181,7 +225,7 @@ Found Concatenation(const Scene& scene) {
   }
   Cause cause;
   cause.id = "concatenation";
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.place = PlaceOfRequest(scene);
   if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
     cause.bytes = old->second.back()->size;
     cause.held = {old->second.back()};
@@ -241,12 +285,15 @@ Found SecondCopy(const Scene& scene) {
     cause.bytes = BytesOf(copies);
     is_list = true;
   }
-  if (copies.empty() || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  if (copies.empty() || !scene.IsLarge(cause.bytes) || AreTrained(scene, copies)) {
+    return std::nullopt;
+  }
   cause.id = "second_copy";
   cause.change = Without(scene.detail(), spared);
   cause.held.insert(cause.held.end(), copies.begin(), copies.end());
+  cause.held = HeldElsewhere(scene, cause.held);
   cause.title = "The same parameters are there more than once";
-  cause.place = CommonPlaceOrFirst(scene.detail(), copies);
+  cause.place = PlaceInProgram(scene, copies);
   cause.evidence = is_list ? AdviceText(cause.bytes) +
                                  " are parameters of modules in one list that have the same sizes, "
                                  "and of which only one is at work."
@@ -271,7 +318,7 @@ Found DataOnCard(const Scene& scene) {
   for (const Life* life : scene.live()) {
     const SiteDetail& site = scene.site_of(*life);
     if (life->birth >= begin) break;
-    if (!life->tensor || !MayBeParameter(site) || site.phase == Phase::kInit) continue;
+    if (!life->tensor || !MayBeParameter(site) || !MayBeData(scene, *life)) continue;
     if (life->size < kLeastBlock || trained.contains(life->size)) continue;
     data.push_back(life);
   }
@@ -283,7 +330,7 @@ Found DataOnCard(const Scene& scene) {
   cause.change = Without(scene.detail(), data);
   cause.title = "Data were placed on the card before the first step, and stay";
   cause.is_estimate = true;
-  cause.place = CommonPlaceOrFirst(scene.detail(), data);
+  cause.place = PlaceInProgram(scene, data);
   cause.evidence = AdviceText(cause.bytes) +
                    " were made before the first step, have no gradients, and were never freed: " +
                    LargestPlaces(scene.detail(), data) + ".";

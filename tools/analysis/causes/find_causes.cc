@@ -15,13 +15,12 @@ namespace {
 constexpr size_t kMostShares = 8;
 
 // What is wrong, and costs nothing to mend, comes before what is a trade.
-constexpr std::array kDetectors = {HeldByHandler,  Concatenation, Broadcast,
-                                   GraphPools,     SecondCopy,    DataOnCard,
-                                   HeldGraphs,     KeptOutputs,   KeptReference,
-                                   KeptGradients,  PastPyTorch,   SecondOptimizer,
-                                   WideNumbers,    SummedGraphs,  AttentionScores,
-                                   LargeRequest,   CopiesOfOne,   OptimizerTemporaries,
-                                   OptimizerState, Activations,   ModelTooLarge};
+constexpr std::array kDetectors = {
+    HeldByHandler,        DeadCycles,     Concatenation,   Broadcast,    GraphPools,
+    SecondCopy,           DataOnCard,     HeldGraphs,      KeptOutputs,  KeptReference,
+    KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,  SummedGraphs,
+    NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest, CopiesOfOne,
+    OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge};
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;

@@ -142,7 +142,7 @@ std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& live
     if (!place.empty()) return place;
   }
   const std::string place = CommonPlace(scene.detail(), lives, stops_at_model);
-  return place.empty() ? CommonPlaceOrFirst(scene.detail(), lives) : place;
+  return place.empty() ? PlaceInProgram(scene, lives) : place;
 }
 
 Cause OfPile(const Scene& scene, const Pile& pile) {
@@ -168,19 +168,6 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
     if (a[depth].line != b[depth].line) return static_cast<int64_t>(depth);
   }
   return -1;
-}
-
-// Whether the program has trained, and never before through these lines.
-bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin) {
-  std::set<uint32_t> sites;
-  for (const Life* life : made) sites.insert(life->site);
-  bool has_trained = false;
-  for (const Life& life : scene.detail().lives) {
-    if (life.birth >= begin) break;
-    if (sites.contains(life.site)) return false;
-    has_trained |= scene.site_of(life).in_backward && life.tensor;
-  }
-  return has_trained;
 }
 
 }  // namespace
@@ -300,7 +287,7 @@ Found SummedGraphs(const Scene& scene) {
   cause.change = FreedWithTurn(scene, made, turns);
   cause.title = "The graphs of several turns wait for one backward pass";
   cause.place = CommonPlace(scene.detail(), made, true);
-  if (cause.place.empty()) cause.place = CommonPlaceOrFirst(scene.detail(), made);
+  if (cause.place.empty()) cause.place = PlaceInProgram(scene, made);
   cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
                    AdviceText(cause.bytes) +
                    " that wait for one backward pass: " + LargestPlaces(scene.detail(), made) + ".";
@@ -342,7 +329,7 @@ Found KeptReference(const Scene& scene) {
   cause.title = "The last pass's result is still there while the next one is made";
   cause.bytes = same.front()->size;
   cause.held = same;
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.place = PlaceOfRequest(scene);
   cause.evidence = "The same line had made " + AdviceText(cause.bytes) +
                    " in the pass before, and the variable keeps it until the new value is there.";
   cause.cost = "None, if nothing reads it any more.";

@@ -68,7 +68,7 @@ Found PastPyTorch(const Scene& scene) {
   cause.id = "past_pytorch";
   cause.change = Without(scene.detail(), others);
   cause.title = "Memory was taken past PyTorch";
-  cause.place = CommonPlaceOrFirst(scene.detail(), others);
+  cause.place = PlaceInProgram(scene, others);
   cause.evidence = AdviceText(cause.bytes) + " are not PyTorch's: they were asked of the driver" +
                    (library.empty() ? "" : " through " + library) + ", by " +
                    LargestPlaces(scene.detail(), others) +
@@ -89,7 +89,7 @@ Found GraphPools(const Scene& scene) {
   cause.title = "Each captured graph has memory of its own";
   cause.bytes = free;
   cause.is_estimate = true;
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.place = PlaceOfRequest(scene);
   const OutOfMemoryFacts& failure = scene.failure();
   const bool has_piece =
       !failure.pool_movable_bytes.has_value() && failure.free_bytes < failure.requested_bytes;

@@ -242,9 +242,9 @@ Found CopiesOfOne(const Scene& scene) {
   cause.title =
       "Several copies of one large result are there at once: " + AdviceText(made->size) + " each";
   const bool asks = scene.requested() * kFollows >= made->size && !scene.request_site().in_backward;
-  cause.place = asks            ? PlaceOf(scene.detail(), scene.failure().site_number)
+  cause.place = asks            ? PlaceOfRequest(scene)
                 : steps.empty() ? LineOf(scene, *made)
-                                : CommonPlaceOrFirst(scene.detail(), steps);
+                                : PlaceInProgram(scene, steps);
   cause.evidence = std::string(name) + " made " + AdviceText(made->size) + " at " +
                    LineOf(scene, *made) + ", " +
                    std::to_string(made->size / before.largest_of_pass) +

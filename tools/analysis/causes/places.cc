@@ -26,6 +26,17 @@ bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
   return function == name || function.ends_with("." + std::string(name));
 }
 
+// The outermost line of the program that ran when it allocated last.
+std::string OutermostBefore(const Scene& scene) {
+  const std::vector<Life>& lives = scene.detail().lives;
+  auto next = std::ranges::lower_bound(lives, scene.event(), {}, &Life::birth);
+  while (next != lives.begin()) {
+    const SiteDetail& site = scene.site_of(*--next);
+    if (!site.own.empty()) return scene.detail().lines[site.own.front().text];
+  }
+  return PlaceOf(scene.detail(), scene.failure().site_number);
+}
+
 }  // namespace
 
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
@@ -59,9 +70,24 @@ std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& li
   return place;
 }
 
-std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives) {
-  const std::string place = CommonPlace(detail, lives);
-  return place.empty() ? PlaceOf(detail, lives.front()->site) : place;
+std::string PlaceInProgram(const Scene& scene, const std::vector<const Life*>& lives) {
+  const std::string place = CommonPlace(scene.detail(), lives);
+  if (!place.empty()) return place;
+  const SiteDetail& first = scene.site_of(*lives.front());
+  if (first.own.empty() && first.in_backward) {
+    const std::string call = scene.passes().BackwardCall(scene.detail(), lives.back()->birth);
+    if (!call.empty()) return call;
+  }
+  return PlaceOf(scene.detail(), lives.front()->site);
+}
+
+std::string PlaceOfRequest(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  if (site.own.empty() && site.in_backward) {
+    const std::string call = scene.passes().BackwardCall(scene.detail(), scene.event());
+    return call.empty() ? OutermostBefore(scene) : call;
+  }
+  return PlaceOf(scene.detail(), scene.failure().site_number);
 }
 
 std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,

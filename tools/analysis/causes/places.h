@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/causes/scene.h"
 #include "tools/analysis/detail.h"
 
 namespace vramstow {
@@ -16,8 +17,9 @@ namespace vramstow {
 // `stops_at_model`: the line that calls the model, not one inside of it.
 std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
                         bool stops_at_model = false);
-// The same; where they have none in common, the place of the first block. Not for no blocks.
-std::string CommonPlaceOrFirst(const Detail& detail, const std::vector<const Life*>& lives);
+// The same; where they have none in common, the place of the first block, and of what backward
+// passes made the line that called the last of them. Not for no blocks.
+std::string PlaceInProgram(const Scene& scene, const std::vector<const Life*>& lives);
 // The deepest of the program's lines through which these blocks were allocated that stands in the
 // function, or in a method of the class, with which the holder's chain begins; empty: there is
 // none. That is where the program took what it keeps.
@@ -25,6 +27,9 @@ std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& 
                           const std::string& holder);
 // The innermost line of the program in the site's call stack; else the site's name.
 std::string PlaceOf(const Detail& detail, uint32_t site);
+// Where the failed request was made: the program's line; of a backward pass the line that called
+// it, and of nobody else's code. Else the site's name.
+std::string PlaceOfRequest(const Scene& scene);
 // The three places with most of it, with their bytes.
 std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives);
 

@@ -66,6 +66,14 @@ class ScoreSites {
   bool has_product_ = false;  // softmax of a product
 };
 
+bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
+  return site.in_backward && std::ranges::any_of(site.frames, [&](uint32_t number) {
+           const std::string& frame = scene.detail().frames[number];
+           return frame.starts_with("EmbeddingBackward") ||
+                  frame.find("embedding_dense_backward") != std::string::npos;
+         });
+}
+
 }  // namespace
 
 Found AttentionScores(const Scene& scene) {
@@ -90,8 +98,7 @@ Found AttentionScores(const Scene& scene) {
   cause.change = Without(scene.detail(), held);
   if (is_one) cause.change.requested = 0;
   cause.title = "Attention keeps its scores: length times length";
-  cause.place = asks ? PlaceOf(scene.detail(), scene.failure().site_number)
-                     : CommonPlace(scene.detail(), held);
+  cause.place = asks ? PlaceOfRequest(scene) : CommonPlace(scene.detail(), held);
   cause.evidence = AdviceText(cause.bytes) +
                    " are products and their softmax, as large as length times length for each "
                    "head: " +
@@ -128,7 +135,7 @@ Found LargeRequest(const Scene& scene) {
   cause.change = InParts(scene.detail(), made, kPieces);
   cause.change.requested = requested / kPieces;
   cause.is_estimate = true;
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.place = PlaceOfRequest(scene);
   cause.evidence = name + " asked for " + AdviceText(requested) + " at once, of " +
                    AdviceText(scene.room()) + " that the job can have";
   if (on_the_way > 0) {
@@ -140,6 +147,34 @@ Found LargeRequest(const Scene& scene) {
   cause.action = "Do it in " + std::to_string(kPieces) +
                  " pieces (split() the input), so that only one of them is there at a time; of a "
                  "loss over a large vocabulary each piece's loss.";
+  return cause;
+}
+
+// The gradient of an embedding has as many rows as its table.
+Found TableGradient(const Scene& scene) {
+  // What an optimizer makes for it has causes of its own.
+  if (scene.request_site().in_optimizer) return std::nullopt;
+  std::vector<const Life*> held;
+  for (const Life* life : scene.live()) {
+    if (life->tensor && MakesTableGradient(scene, scene.site_of(*life))) held.push_back(life);
+  }
+  const bool asks = MakesTableGradient(scene, scene.request_site());
+  Cause cause;
+  cause.bytes = BytesOf(held) + (asks ? scene.requested() : 0);
+  if (cause.bytes * 4 < scene.room()) return std::nullopt;
+  cause.id = "table_gradient";
+  cause.change = Without(scene.detail(), held);
+  if (asks) cause.change.requested = 0;
+  cause.held = held;
+  cause.is_estimate = true;
+  cause.title = "The gradient of an embedding is as large as its table";
+  cause.place = asks ? PlaceOfRequest(scene) : PlaceInProgram(scene, held);
+  cause.evidence = "The backward pass of an embedding made " + AdviceText(cause.bytes) +
+                   ": a row for each row of the table, though a batch reads few of them.";
+  cause.cost = "Not every optimizer takes sparse gradients.";
+  cause.action =
+      "nn.Embedding(..., sparse=True), with an optimizer that takes it (SparseAdam, SGD, Adagrad); "
+      "or keep the table on the host.";
   return cause;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/analysis/causes/scene.h"
 
 #include <algorithm>
+#include <set>
 
 namespace vramstow {
 namespace {
@@ -49,6 +50,18 @@ bool Scene::IsLarge(uint64_t bytes) const {
 bool SameWork(const SiteDetail& a, const SiteDetail& b) {
   return !a.own.empty() && OperatorName(a) == OperatorName(b) &&
          std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
+}
+
+bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin) {
+  std::set<uint32_t> sites;
+  for (const Life* life : made) sites.insert(life->site);
+  bool has_trained = false;
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= begin) break;
+    if (sites.contains(life.site)) return false;
+    has_trained |= scene.site_of(life).in_backward && life.tensor;
+  }
+  return has_trained;
 }
 
 uint64_t BytesOf(const std::vector<const Life*>& lives) {

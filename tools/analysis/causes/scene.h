@@ -70,6 +70,8 @@ class Scene {
 // The same operator on the same lines of the program. A request that fails may come another way
 // through C++ than one that is served.
 bool SameWork(const SiteDetail& a, const SiteDetail& b);
+// Whether the program has trained before this event, and never through the lines that made these.
+bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin);
 uint64_t BytesOf(const std::vector<const Life*>& lives);
 // "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
 std::string_view OperatorName(const SiteDetail& site);

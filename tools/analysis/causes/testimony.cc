@@ -28,12 +28,29 @@ uint64_t WidthOf(std::string_view type) {
   return 0;
 }
 
+}  // namespace
+
 bool IsInGraph(const HeldBlock& block) {
   return block.role == "saved" || block.holder.find("grad_fn") != std::string::npos ||
          block.holder.find("saved by") != std::string::npos;
 }
 
-}  // namespace
+bool IsGarbage(const HeldBlock& block) { return block.holder.starts_with(kDeadCycle); }
+
+ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives) {
+  ParameterWords words;
+  for (const Life* life : lives) {
+    const HeldBlock* block = holders.Of(*life);
+    if (block == nullptr || block->role != "parameter") continue;
+    if (block->about.find(", requires grad") == std::string::npos) continue;
+    words.all += life->size;
+    if (block->about.find(", in eval()") != std::string::npos) words.evaluating += life->size;
+    if (block->about.find(", in no optimizer") == std::string::npos) continue;
+    words.untrained += life->size;
+    words.of_untrained.push_back(life);
+  }
+  return words;
+}
 
 std::optional<TensorWords> ParseTensor(std::string_view about) {
   const size_t open = about.find(" [");

@@ -38,6 +38,20 @@ struct Testimony {
 };
 Testimony TestimonyOf(const Holders& holders, const std::vector<const Life*>& lives);
 
+// Whether a graph of autograd's holds it.
+bool IsInGraph(const HeldBlock& block);
+// Whether only objects that hold one another hold it.
+bool IsGarbage(const HeldBlock& block);
+
+// What the parameters tell of the work that is done with them. Bytes.
+struct ParameterWords {
+  uint64_t all = 0;         // that record a graph
+  uint64_t evaluating = 0;  // of modules in eval()
+  uint64_t untrained = 0;   // in no optimizer
+  std::vector<const Life*> of_untrained;
+};
+ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_CAUSES_TESTIMONY_H_

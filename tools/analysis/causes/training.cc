@@ -45,7 +45,7 @@ std::vector<const Life*> OfOptimizer(const Scene& scene, bool temporaries) {
 
 std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& lives) {
   if (scene.request_site().in_optimizer) {
-    return PlaceOf(scene.detail(), scene.failure().site_number);
+    return PlaceOfRequest(scene);
   }
   return CommonPlace(scene.detail(), lives);
 }
@@ -223,7 +223,7 @@ Found Activations(const Scene& scene) {
   cause.change = InParts(scene.detail(), activations, parts);
   if (grows) cause.change.requested = (scene.requested() + parts - 1) / parts;
   cause.title = "The activations of one batch are too many";
-  cause.place = CommonPlaceOrFirst(scene.detail(), activations);
+  cause.place = PlaceInProgram(scene, activations);
   cause.evidence = AdviceText(BytesOf(activations)) +
                    " were made in this pass and wait for its backward pass: " +
                    LargestPlaces(scene.detail(), activations) + ".";
@@ -254,7 +254,7 @@ Found ModelTooLarge(const Scene& scene) {
   cause.is_estimate = true;
   cause.held = parameters;
   cause.title = "The model's parameters alone do not fit";
-  cause.place = PlaceOf(scene.detail(), scene.failure().site_number);
+  cause.place = PlaceOfRequest(scene);
   cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
                    " that the job can have are parameters, and the model is not yet whole.";
   cause.cost = "Precision, or time for transfers.";
