@@ -188,7 +188,7 @@ bool ReadMatrix(const Descriptor& from, Number number, bool transposed, unsigned
 template <typename T>
 void CollectRows(const Instruction& i, Number number, Thread* const (&lanes)[kWarpThreads],
                  T (&a)[kHeight][kDepthBytes]) {
-  const unsigned each = sizeof(uint32_t) / BytesOf(number);
+  const auto each = static_cast<unsigned>(sizeof(uint32_t) / BytesOf(number));
   for (const Thread* thread : lanes) {
     if (thread == nullptr) continue;
     const Operand* registers = &thread->routine().vectors[i.vector + i.count];
