@@ -22,6 +22,11 @@ OBSERVED = {"VRAMSTOW_POOL": "off", "VRAMSTOW_LEVEL": "tensors", "VRAMSTOW_CENSU
 POOLED = OBSERVED | {"VRAMSTOW_POOL": "on"}
 PACKAGE = {"PYTHONPATH": str(ROOT / "python")}
 BOTH = pytest.mark.parametrize("settings", [OBSERVED, POOLED], ids=["observed", "pooled"])
+POOLED_SELDOM = pytest.mark.parametrize(
+    "settings",
+    [OBSERVED, pytest.param(POOLED, marks=pytest.mark.long)],
+    ids=["observed", "pooled"],
+)
 TORCH = Path(torch.__file__).resolve().parent
 CARD = "h200,memory=480MiB,values=off"
 
@@ -64,7 +69,7 @@ def test_each_way_to_hold_a_tensor_is_told(
     assert not {name: role for name, role in HOLDERS.items() if told.get(name) != role}, told
 
 
-@BOTH
+@POOLED_SELDOM
 def test_what_nobody_trains_what_evaluates_and_what_is_dead_is_told(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -132,7 +137,7 @@ def test_census_off_looks_at_nothing(rehearse: Rehearse, python: str) -> None:
     assert last["bytes_without_holder"] is None
 
 
-@BOTH
+@POOLED_SELDOM
 def test_a_program_that_is_forked_while_it_is_looked_at_goes_on(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -143,7 +148,7 @@ def test_a_program_that_is_forked_while_it_is_looked_at_goes_on(
 
 
 @pytest.mark.parametrize("how", ["return", "exit"])
-@BOTH
+@POOLED_SELDOM
 def test_a_program_that_ends_while_it_is_looked_at_ends(
     rehearse: Rehearse,
     python: str,
@@ -160,7 +165,7 @@ def test_a_program_that_ends_while_it_is_looked_at_ends(
         assert (job.status, job.out) == (0, "at exit\n"), job.err[-2000:]
 
 
-@BOTH
+@POOLED_SELDOM
 def test_what_generators_and_coroutines_hold_while_they_run_is_told(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -176,7 +181,7 @@ def test_what_generators_and_coroutines_hold_while_they_run_is_told(
     assert "Worker.run: weights" in told[3], told[3]
 
 
-@BOTH
+@POOLED_SELDOM
 def test_censuses_leave_nothing_behind(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:
@@ -188,7 +193,7 @@ def test_censuses_leave_nothing_behind(
     assert lines[1:] == ["objects 0 bytes 0", "same references True"]
 
 
-@BOTH
+@POOLED_SELDOM
 def test_the_program_and_ctl_can_ask_for_one(
     rehearse: Rehearse, python: str, settings: dict[str, str]
 ) -> None:

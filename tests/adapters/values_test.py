@@ -122,23 +122,26 @@ def calls_of(job: Rehearsal) -> list[tuple[str, str, str, str]]:
 
 
 # The jobs of tests/jobs and the examples: the file, its arguments, and how many cards it wants.
-SAME: list[tuple[Path, tuple[str, ...], int]] = [
+OFTEN: list[tuple[Path, tuple[str, ...], int]] = [
+    (EXAMPLES / "lstm.py", ("--steps", "2"), 1),
+    (EXAMPLES / "cuda_graph.py", ("--steps", "3"), 1),
+    (JOBS / "programs/two_devices.py", (), 2),
+    (JOBS / "programs/two_streams.py", (), 1),
+    (JOBS / "programs/train_transformer.py", ("foreach",), 1),
+]
+SELDOM: list[tuple[Path, tuple[str, ...], int]] = [
     (EXAMPLES / "transformer.py", ("--steps", "2"), 1),
     (EXAMPLES / "mlp.py", ("--steps", "3"), 1),
     (EXAMPLES / "convnet.py", ("--steps", "2"), 1),
     (EXAMPLES / "convnet.py", ("--steps", "2", "--channels-last", "--bfloat16"), 1),
-    (EXAMPLES / "lstm.py", ("--steps", "2"), 1),
     (EXAMPLES / "attention.py", ("--steps", "1"), 1),
-    (EXAMPLES / "cuda_graph.py", ("--steps", "3"), 1),
     (JOBS / "programs/async_graph.py", (), 1),
     (JOBS / "programs/memory_pools.py", (), 1),
-    (JOBS / "programs/two_devices.py", (), 2),
-    (JOBS / "programs/two_streams.py", (), 1),
     (JOBS / "programs/data_workers.py", (), 1),
     (JOBS / "programs/train_like_cpu.py", ("AdamW",), 1),
     (JOBS / "programs/train_transformer.py", ("fused",), 1),
-    (JOBS / "programs/train_transformer.py", ("foreach",), 1),
 ]
+SAME = OFTEN + [pytest.param(job, marks=pytest.mark.long) for job in SELDOM]
 
 
 @pytest.mark.parametrize("job", SAME, ids=lambda job: " ".join([job[0].stem, *job[1]]))

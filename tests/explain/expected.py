@@ -51,13 +51,13 @@ class Job:
 
 EVERY = (
     Job("all_pairs", "broadcast", 700, shows_saving=True),
-    Job("attention_by_hand", "attention_scores", 540, is_short=True),
+    Job("attention_by_hand", "attention_scores", 540),
     Job("attention_weights", "attention_scores", 1400, shows_saving=True),
     Job("augmented_views", "data_on_card", 2048, "views"),
     Job("averaged_model", "second_copy", 420, "teacher, average"),
     Job("batches_ahead", "data_on_card", 540, "batches"),
     Job("big_table", "optimizer_state", 590, "optimizer.state", parameters=2),
-    Job("candidates", "second_copy", 480, "model", is_short=True),
+    Job("candidates", "second_copy", 480, "model"),
     Job("careless_validation", "needless_graph", 2048, action="no_grad", is_short=True),
     Job(
         "carried_state",
@@ -90,7 +90,7 @@ EVERY = (
     Job("first_step", "optimizer_state", 620, "optimizer.state", is_short=True, parameters=2),
     Job("first_tokens", "kept_outputs", 800, "firsts", action=".clone()", shows_saving=True),
     Job("gradient_noise", "kept_outputs|gradients_kept", 570, "noise", shows_saving=True),
-    Job("graph_per_shape", "graph_pools", 700, "graphs", is_short=True),
+    Job("graph_per_shape", "graph_pools", 700, "graphs"),
     Job("grid_features", "broadcast", 640, shows_saving=True),
     Job("growing_cache", "concatenation", 1400, "cache", is_short=True, shows_saving=True),
     Job("inner_steps", "held_graphs|activations", 420, shows_saving=True),
@@ -109,7 +109,7 @@ EVERY = (
     Job("meter_history", "held_graphs", 1200, "values", action=".item()", shows_saving=True),
     Job("momentum", "optimizer_state", 540, "sgd.state", parameters=1, shows_saving=True),
     Job("moving_average", "second_copy", 570, "average, best"),
-    Job("one_hot", "large_request", 1100, is_short=True),
+    Job("one_hot", "large_request", 1100),
     Job("probe_hook", "kept_outputs", 1100, "seen", shows_saving=True),
     Job("promoted", "float64", 1340, action="float", shows_saving=True),
     Job("prompt_answers", "kept_outputs", 560, "result", shows_saving=True),
@@ -121,7 +121,7 @@ EVERY = (
     Job("saved_errors", "retry_in_handler", 1000, "errors"),
     Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
     Job("segmentation", "activations", 540, is_short=True),
-    Job("sessions", "kept_outputs", 490, "sessions", is_short=True, shows_saving=True),
+    Job("sessions", "kept_outputs", 490, "sessions", shows_saving=True),
     Job("snapshots_of_weights", "second_copy|kept_outputs", 740, "snapshots", shows_saving=True),
     Job("step_temporaries", "optimizer_temporaries", 770),
     Job(

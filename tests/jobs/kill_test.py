@@ -15,7 +15,7 @@ from call_log import Step, read_call_log, read_trace
 from conftest import VRAMSTOW
 
 PROGRAMS = Path(__file__).parent / "programs"
-KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 100
+KILLS = 1000 if os.environ.get("VRAMSTOW_LONG") else 40
 
 
 def kill_after(program: Path, folder: Path, seconds: float, pool: str) -> tuple[list[Step], Path]:

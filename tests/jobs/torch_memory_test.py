@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without 
 
 Rehearse = Callable[..., Rehearsal]
 
+IS_LONG = "VRAMSTOW_LONG" in os.environ
 ASYNC = {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}
 
 
@@ -63,7 +65,7 @@ def test_two_devices_with_copies_between_them(rehearse: Rehearse, python: str) -
     assert len(peaks) == 2 and min(peaks) > 0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2, 3] if IS_LONG else [1])
 def test_two_streams_and_record_stream_never_see_wrong_data(
     rehearse: Rehearse, python: str, seed: int
 ) -> None:
@@ -76,15 +78,18 @@ def test_data_workers(rehearse: Rehearse, python: str, start: str) -> None:
     rehearse(python, PROGRAMS / "data_workers.py", "--start", start).assert_well(steps=4)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "garbage_collection_threshold:0.1,max_split_size_mb:32",
+SETTINGS = [
+    "garbage_collection_threshold:0.1,max_split_size_mb:32",
+    "pinned_use_cuda_host_register:True,pinned_num_register_threads:2",
+]
+if IS_LONG:
+    SETTINGS += [
         "roundup_power2_divisions:4,max_non_split_rounding_mb:32",
         "expandable_segments:True,garbage_collection_threshold:0.5",
-        "pinned_use_cuda_host_register:True,pinned_num_register_threads:2",
-    ],
-)
+    ]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_of_torchs_allocator(rehearse: Rehearse, python: str, setting: str) -> None:
     job = rehearse(
         python,
