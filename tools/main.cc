@@ -1,6 +1,7 @@
 // The program `vramstow`: hands its arguments to the command that they name.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/likely_name.h"
+#include "tools/commands/topics.h"
 #include "tools/report/words.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
@@ -37,14 +39,17 @@ constexpr char kHelpEnds[] =
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
-    "For more: vramstow help COMMAND.\n";
+    "For more: vramstow help COMMAND, or of a TOPIC:\n";
 
 std::string Help() {
   std::string help = kHelpBegins;
   for (const Command& command : ListedCommands()) {
     absl::StrAppendFormat(&help, "  %-11s%s\n", command.name, command.summary);
   }
-  return help + kHelpEnds;
+  help += kHelpEnds;
+  std::string line = " ";
+  for (const Topic& topic : AllTopics()) absl::StrAppend(&line, " ", topic.name);
+  return help + line + "\n";
 }
 
 // "run, analyze, … LAST completion".
@@ -69,6 +74,19 @@ int RefuseName(const std::string& name) {
   return kExitUsage;
 }
 
+int PrintHelpOn(const std::string& name) {
+  if (const Topic* topic = FindTopic(name); topic != nullptr) return PrintResult("", topic->text);
+  std::vector<std::string> names;
+  for (const Command& command : AllCommands()) names.emplace_back(command.name);
+  for (const Topic& topic : AllTopics()) names.emplace_back(topic.name);
+  const std::string likely = LikelyName(name, names);
+  Complain("",
+           absl::StrCat("there is no command or topic '", Printable(name), "'",
+                        likely.empty() ? "; see" : absl::StrCat(", did you mean ", likely, "? See"),
+                        " vramstow --help."));
+  return kExitUsage;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   OccupyStandardStreams();
   if (arguments.empty()) {
@@ -76,8 +94,12 @@ int Main(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   std::vector<std::string> words = arguments;
-  // "vramstow help run" is "vramstow run --help".
-  if (words.front() == "help" && words.size() > 1) words = {words[1], "--help"};
+  if (words.front() == "help" && words.size() > 1) {
+    // "vramstow help run" is "vramstow run --help".
+    const auto is_meant = [&](const Command& command) { return words[1] == command.name; };
+    if (std::ranges::none_of(AllCommands(), is_meant)) return PrintHelpOn(words[1]);
+    words = {words[1], "--help"};
+  }
   const std::string& name = words.front();
   if (name == "--help" || name == "-h" || name == "help") return PrintResult("", Help());
   if (name == "--version") {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +36,22 @@ print(vramstow.why_not())
     tracked, why = said(run(program, plain=True))
     assert "vramstow is not preloaded into this process: start it with vramstow run" in why
     assert tracked == f"t: not known ({why})"
+
+
+def test_the_package_can_be_run_as_the_program() -> None:
+    root = Path(__file__).resolve().parents[2]
+    settings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(root / "python")}
+    command = [sys.executable, "-m", "vramstow", "--version"]
+    env = settings | {"VRAMSTOW_PROGRAM": str(VRAMSTOW)}
+    told = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("vramstow ")
+    none = subprocess.run(
+        command, env=settings | {"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr.startswith("vramstow: the program vramstow is not here: install")
+    assert "Traceback" not in none.stderr
 
 
 def test_scalars_for_logs_are_the_pools_numbers(run: Run) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from analyze_test import write
 from fit_test import JOB
-from installation import VRAMSTOW, WRITE_TRACE
+from installation import ROOT, VRAMSTOW, WRITE_TRACE
 
 
 def vramstow(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -31,6 +31,42 @@ def commands() -> list[str]:
 def test_the_commands_are_those_that_are_documented() -> None:
     assert {"run", "analyze", "report", "diff", "check", "replay", "export"} <= set(commands())
     assert {"convert", "fit", "ctl", "top", "adapter", "doctor"} <= set(commands())
+
+
+def topics() -> list[str]:
+    return vramstow("--help").stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_a_topic_names_flags_and_pages_that_are_there(topic: str) -> None:
+    told = vramstow("help", topic)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert max(len(line) for line in told.stdout.splitlines()) <= 100
+    pages = re.findall(r"docs/[a-z-]+\.md", told.stdout)
+    assert pages and all((ROOT / page).is_file() for page in pages)
+    everything = vramstow("run", "--help-all").stdout
+    for line in told.stdout.splitlines():
+        found = re.match(r"  vramstow (\w+)", line)
+        command = found[1] if found else "run"
+        assert command in commands(), line
+        flags = vramstow(command, "--help").stdout if command != "run" else everything
+        before = line.partition(" -- ")[0]
+        for flag in re.findall(r"--[a-z]+", before):
+            assert flag in flags or flag in everything, line
+
+
+def test_a_misspelt_topic_gets_its_likely_meaning() -> None:
+    done = vramstow("help", "offlaod")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "vramstow: there is no command or topic 'offlaod', did you mean offload? "
+        "See vramstow --help.\n"
+    )
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_has_no_two_blank_lines_together(command: str) -> None:
+    assert "\n\n\n" not in vramstow(command, "--help").stdout
 
 
 @pytest.mark.parametrize("command", commands())

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tools/commands/likely_name.h"
 #include "tools/report/words.h"
@@ -107,6 +108,13 @@ OptionWords WordsOf(const Option& option) {
   return words;
 }
 
+// The library ends each group with a line of its own.
+std::string WithSingleBlankLines(std::string text) {
+  while (absl::StrReplaceAll({{"\n\n\n", "\n\n"}}, &text) > 0) {
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<OptionWords> OptionsOf(CommandFunction* command) {
@@ -152,7 +160,7 @@ std::optional<int> ReadArguments(const CommandLine& line,
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    return PrintResult(line.command, app.help() + "\n");
+    return PrintResult(line.command, WithSingleBlankLines(app.help()) + "\n");
   } catch (const CLI::ParseError& error) {
     const std::string problem = Problem(app, error);
     Complain(line.command, absl::StrCat(problem, problem.ends_with('?') ? " See" : "; see",

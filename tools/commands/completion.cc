@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "tools/commands/topics.h"
 
 namespace vramstow {
 namespace {
@@ -25,6 +26,13 @@ std::string NamesOf(const std::vector<CommandWords>& commands) {
   return absl::StrJoin(commands, " ", [](std::string* text, const CommandWords& command) {
     absl::StrAppend(text, command.name);
   });
+}
+
+// After "help".
+std::string NamesOfTopics() {
+  std::string names;
+  for (const Topic& topic : AllTopics()) absl::StrAppend(&names, " ", topic.name);
+  return names;
 }
 
 std::string Words(const std::vector<std::string>& words) { return absl::StrJoin(words, " "); }
@@ -248,7 +256,7 @@ std::string BashCompletion(const std::vector<CommandWords>& commands) {
                   "  case ${COMP_WORDS[1]} in\n"
                   "    help)\n"
                   "      words='",
-                  names, "'\n      ;;\n");
+                  names, NamesOfTopics(), "'\n      ;;\n");
   std::string values;
   for (const CommandWords& command : commands) {
     text += BashCommand(command);
@@ -273,16 +281,18 @@ std::string ZshCompletion(const std::vector<CommandWords>& commands) {
   for (const CommandWords& command : commands) {
     absl::StrAppend(&text, "    ", Quoted(absl::StrCat(command.name, ":", command.summary)), "\n");
   }
-  absl::StrAppend(&text,
-                  "    'help:prints how a command is used'\n"
-                  "  )\n"
-                  "  _arguments -C '(- *)'{-h,--help}'[Print how vramstow is used]' \\\n"
-                  "    '(- *)--version[Print the version]' '1: :->command' '*:: :->arguments'\n"
-                  "  case $state in\n"
-                  "    command) _describe -t commands command names ;;\n"
-                  "    arguments)\n"
-                  "      case $words[1] in\n"
-                  "        help) _describe -t commands command names ;;\n");
+  absl::StrAppend(
+      &text,
+      "    'help:prints how a command is used'\n"
+      "  )\n"
+      "  _arguments -C '(- *)'{-h,--help}'[Print how vramstow is used]' \\\n"
+      "    '(- *)--version[Print the version]' '1: :->command' '*:: :->arguments'\n"
+      "  case $state in\n"
+      "    command) _describe -t commands command names ;;\n"
+      "    arguments)\n"
+      "      case $words[1] in\n"
+      "        help)\n          _describe -t commands command names\n          compadd --",
+      NamesOfTopics(), "\n          ;;\n");
   for (const CommandWords& command : commands) {
     absl::StrAppend(&text, "        ", command.name, ")\n          _arguments -S");
     for (const OptionWords& option : command.options) {
@@ -313,7 +323,8 @@ std::string FishCompletion(const std::vector<CommandWords>& commands) {
   absl::StrAppend(&text, first, " -a help -d 'prints how a command is used'\n", first,
                   " -s h -l help -d 'Print how vramstow is used'\n", first,
                   " -l version -d 'Print the version'\n",
-                  "complete -c vramstow -n '__vramstow_is help' -a '", NamesOf(commands), "'\n");
+                  "complete -c vramstow -n '__vramstow_is help' -a '", NamesOf(commands),
+                  NamesOfTopics(), "'\n");
   bool has_program = false;
   for (const CommandWords& command : commands) {
     for (const OptionWords& option : command.options) {
