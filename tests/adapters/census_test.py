@@ -28,7 +28,7 @@ POOLED_SELDOM = pytest.mark.parametrize(
     ids=["observed", "pooled"],
 )
 TORCH = Path(torch.__file__).resolve().parent
-CARD = "h200,memory=480MiB,values=off"
+CARD = "h200,memory=560MiB,values=off"
 
 HOLDERS = {
     'global cache["kv"][0..1]': "other",

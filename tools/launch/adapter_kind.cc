@@ -26,8 +26,8 @@ constexpr KindFacts kKinds[] = {
      "is not one that this vramstow can observe (2.2 to 2.15)"},
     {"values", "torch-values-", 2, 15,
      "is not one whose operators this vramstow can compute (2.2 to 2.15)"},
-    {"census", "torch-census-", 15, 15,
-     "is not the one in which this vramstow can tell who holds tensors (2.15)"},
+    {"census", "torch-census-", 6, 15,
+     "is not one in which this vramstow can tell who holds tensors (2.6 to 2.15)"},
 };
 constexpr int kMajor = 2;
 
