@@ -265,3 +265,46 @@ def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path
     assert done.returncode == 3, done.stderr
     assert "who holds tensors" in done.stderr
     assert list(folder.iterdir()) == []
+
+
+def found_by_compiler(name: str) -> str:
+    done = subprocess.run(
+        ["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.long
+def test_the_address_sanitizer_has_nothing_to_say(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    """Census and collection compiled with it. The rest of the process is not."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nexec g++ -fsanitize=address "$@"\n')
+    compiler.chmod(0o755)
+    folder = {"VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters")}
+    for kind, extra in (("--observer", {}), ("--census", {"CXX": str(compiler)})):
+        subprocess.run(
+            [VRAMSTOW, "adapter", "build", kind, "--torch", TORCH],
+            check=True,
+            env=os.environ | folder | extra,
+        )
+    settings = folder | {
+        "LD_PRELOAD": f"{found_by_compiler('libasan.so')} {found_by_compiler('libstdc++.so.6')}",
+        "ASAN_OPTIONS": f"detect_leaks=0,verify_asan_link_order=0,log_path={tmp_path}/asan",
+    }
+    roomy = "h200,memory=2GiB,values=off"
+    failing = rehearse(
+        python, OWN / "many_failures.py", "125", card=roomy, env=OBSERVED | settings, timeout=300
+    )
+    assert "failed 1000" in failing.out, failing.err[-2000:]
+    for program in ("holders.py", "hostile.py", "trainees.py"):
+        card = "h200,memory=240MiB,values=off" if program == "hostile.py" else CARD
+        job = rehearse(python, OWN / program, card=card, env=OBSERVED | settings, timeout=120)
+        assert holders_of(job), job.err[-2000:]
+    for way in ("backward", "threads", "quarrel"):
+        collect = POOLED | settings | {"VRAMSTOW_COLLECT": "on"}
+        card = "h200,memory=1GiB,values=off"
+        job = rehearse(python, OWN / "cycles.py", way, "60", card=card, env=collect, timeout=120)
+        assert job.out.endswith(f"done {way}\n"), job.err[-2000:]
+    assert not list(tmp_path.glob("asan.*"))
