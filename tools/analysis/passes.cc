@@ -329,7 +329,9 @@ void Passes::FindByCalls(const Detail& detail, const ToldWork& told) {
 
 void Passes::FindByLoop(const Detail& detail) {
   const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
-  if (turns.empty()) return;
+  // Beside a backward pass two turns are too few to tell: one line may call an operator twice.
+  constexpr size_t kLeastBesideBackward = 3;
+  if (turns.empty() || (!all_.empty() && turns.size() < kLeastBesideBackward)) return;
   by_ = By::kLoop;
   is_sure_ = false;
   SetBegins(turns, detail.events + 1);

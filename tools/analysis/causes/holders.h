@@ -25,7 +25,7 @@ std::string PatternOf(const std::string& chain);
 class Holders {
  public:
   // By the census that belongs to this failure: the first one of its thread after it, before the
-  // thread's next failure; else the last one before.
+  // thread's next failure; else the last one before; else another thread's.
   Holders(const Detail& detail, const Facts& facts, const OutOfMemoryFacts& failure);
 
   bool any() const { return census_ != nullptr; }

@@ -74,6 +74,17 @@ bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
          });
 }
 
+// It has no pieces: all of the matrix goes into each number of its result.
+bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
+  const auto is_one = [](std::string_view name) {
+    return name.find("linalg_svd") != std::string_view::npos ||
+           name.find("linalg_qr") != std::string_view::npos;
+  };
+  return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
+           return is_one(scene.detail().frames[frame]);
+         });
+}
+
 }  // namespace
 
 Found AttentionScores(const Scene& scene) {
@@ -128,6 +139,12 @@ Found LargeRequest(const Scene& scene) {
   }
   if (requested * 5 < largest * 7) return std::nullopt;
   const std::string name(OperatorName(site));
+  // Of one-hot vectors that are converted CopiesOfOne knows more.
+  const bool converts_zeros = std::ranges::any_of(made, [&](const Life* life) {
+    return life->size > requested &&
+           OperatorName(scene.site_of(*life)).find("zeros") != std::string_view::npos;
+  });
+  if (name == "_to_copy" && converts_zeros) return std::nullopt;
   Cause cause;
   cause.id = "large_request";
   cause.title = "One request is too large: " + AdviceText(requested);
@@ -144,6 +161,14 @@ Found LargeRequest(const Scene& scene) {
   cause.evidence +=
       largest == 0 ? "." : "; of others the largest tensor has " + AdviceText(largest) + ".";
   cause.cost = "A loop over pieces.";
+  if (IsDecomposition(scene, site)) {
+    cause.cost = "None, if the rest of the basis is not needed.";
+    cause.action =
+        "Ask for the reduced form: torch.linalg.svd(..., full_matrices=False), "
+        "torch.linalg.qr(..., mode=\"reduced\"); the full one makes a square of the longer side. "
+        "Of few components torch.svd_lowrank().";
+    return cause;
+  }
   cause.action = "Do it in " + std::to_string(kPieces) +
                  " pieces (split() the input), so that only one of them is there at a time; of a "
                  "loss over a large vocabulary each piece's loss.";
