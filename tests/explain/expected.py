@@ -114,6 +114,7 @@ EVERY = (
     Job("probe_hook", "kept_outputs", 1100, "seen", shows_saving=True),
     Job("promoted", "float64", 1340, action="float", shows_saving=True),
     Job("prompt_answers", "kept_outputs", 560, "result", shows_saving=True),
+    Job("past_folds", "second_copy", 800, "schedules", action="scheduler", is_short=True),
     Job("relations", "broadcast", 940, is_short=True),
     Job("replay_memory", "kept_outputs", 480, "memory.frames", is_short=True, shows_saving=True),
     Job("resumed", "second_copy", 820, "weights"),

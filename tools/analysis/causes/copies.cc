@@ -118,32 +118,49 @@ std::multiset<uint64_t> SizesOf(const std::vector<const Life*>& lives) {
   return sizes;
 }
 
-// Modules of one list whose parameters have the same sizes, and which are not at work: the one that
+// What one item of a list holds of a model, and of the optimizer that trains it.
+struct Item {
+  std::vector<const Life*> parameters;
+  std::vector<const Life*> all;
+};
+
+// A parameter that only an optimizer still holds is told as a part of its state.
+bool IsParameter(const HeldBlock& block) {
+  return block.role == "parameter" || (block.role == "optimizer_state" &&
+                                       block.about.find(", requires grad") != std::string::npos);
+}
+
+// Models of one list whose parameters have the same sizes, and which are not at work: the one that
 // is, is known by a variable of its own, or is the last one.
-std::vector<const Life*> IdleItems(const Scene& scene) {
+std::vector<Item> IdleItems(const Scene& scene) {
   constexpr size_t kLeastItems = 3;
-  std::map<std::string, std::map<std::string, std::vector<const Life*>>> lists;
+  std::map<std::string, std::map<std::string, Item>> lists;
   std::vector<const Life*> others;
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
-    if (block == nullptr || block->role != "parameter" || life->size < kLeastBlock) continue;
-    const auto item = ItemOf(block->holder);
-    if (item.has_value()) {
-      lists[item->first][item->second].push_back(life);
-    } else {
+    if (block == nullptr || life->size < kLeastBlock) continue;
+    const bool is_parameter = IsParameter(*block);
+    if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
+    const auto place = ItemOf(block->holder);
+    if (place.has_value()) {
+      Item& item = lists[place->first][place->second];
+      item.all.push_back(life);
+      if (is_parameter) item.parameters.push_back(life);
+    } else if (is_parameter) {
       others.push_back(life);
     }
   }
-  std::vector<const Life*> idle;
+  std::vector<Item> idle;
   for (const auto& [list, items] : lists) {
-    const std::multiset<uint64_t> sizes = SizesOf(items.rbegin()->second);
-    std::vector<std::vector<const Life*>> same;
-    for (const auto& [number, lives] : items) {
-      if (SizesOf(lives) == sizes) same.push_back(lives);
+    const std::multiset<uint64_t> sizes = SizesOf(items.rbegin()->second.parameters);
+    std::vector<Item> same;
+    for (const auto& [number, item] : items) {
+      if (SizesOf(item.parameters) == sizes) same.push_back(item);
     }
-    if (same.size() < kLeastItems || sizes.size() < kLeastBlocks) continue;
+    if (same.size() < kLeastItems || sizes.empty()) continue;
+    if (same.front().all.size() < kLeastBlocks) continue;
     if (!std::ranges::includes(SizesOf(others), sizes)) same.pop_back();
-    for (const auto& lives : same) idle.insert(idle.end(), lives.begin(), lives.end());
+    idle.insert(idle.end(), same.begin(), same.end());
   }
   return idle;
 }
@@ -280,9 +297,13 @@ Found SecondCopy(const Scene& scene) {
     count = 1;
   }
   if (copies.empty()) {
-    copies = spared = IdleItems(scene);
     cause.held.clear();
-    cause.bytes = BytesOf(copies);
+    spared.clear();
+    for (const Item& item : IdleItems(scene)) {
+      copies.insert(copies.end(), item.parameters.begin(), item.parameters.end());
+      spared.insert(spared.end(), item.all.begin(), item.all.end());
+    }
+    cause.bytes = BytesOf(spared);
     is_list = true;
   }
   if (copies.empty() || !scene.IsLarge(cause.bytes) || AreTrained(scene, copies)) {
@@ -301,6 +322,17 @@ Found SecondCopy(const Scene& scene) {
                                  " sets of blocks have the same sizes, one after the other: " +
                                  LargestPlaces(scene.detail(), copies) + " repeat what was there.";
   cause.cost = "A transfer, if the copy is kept on the host.";
+  if (is_list && spared.size() > copies.size()) {
+    cause.title = "Models that are done with are kept, and what their optimizers know of them";
+    cause.evidence +=
+        " With their gradients and their optimizers' state: " + AdviceText(cause.bytes) + ".";
+    cause.cost = "None, if nothing reads them any more.";
+    cause.action =
+        "Keep numbers only (a loss, a learning rate), and let go of the rest before the next model "
+        "is made: who holds an optimizer, or its scheduler, holds the parameters, their gradients "
+        "and their state.";
+    return cause;
+  }
   cause.action =
       "Let the old one go before the new one is made (model = None), load with "
       "map_location=\"cpu\", keep averages and the best weights on the host.";
