@@ -57,6 +57,7 @@ EVERY = (
     Job("averaged_model", "second_copy", 420, "teacher, average"),
     Job("batches_ahead", "data_on_card", 540, "batches"),
     Job("big_table", "optimizer_state", 590, "optimizer.state", parameters=2),
+    Job("cached_tables", "kept_outputs", 640, "turns", action="lru_cache"),
     Job("candidates", "second_copy", 480, "model"),
     Job("careless_validation", "needless_graph", 2048, action="no_grad", is_short=True),
     Job(
@@ -76,6 +77,7 @@ EVERY = (
     Job("distillation", "needless_graph", 2048, action="no_grad"),
     Job("doubles", "float64", 820, "model"),
     Job("empty_cache", "stop_empty_cache", 1200, lives=True),
+    Job("endless_loader", "kept_outputs", 700, "endless", action="cycle"),
     Job("ensemble", "second_copy", 430, "members"),
     Job(
         "evaluation_outputs",
@@ -94,6 +96,7 @@ EVERY = (
     Job("graph_per_shape", "graph_pools", 700, "graphs"),
     Job("grid_features", "broadcast", 640, shows_saving=True),
     Job("growing_cache", "concatenation", 1400, "cache", is_short=True, shows_saving=True),
+    Job("hook_for_each_call", "kept_outputs", 600, "found", action="handle.remove()"),
     Job("inner_steps", "held_graphs|activations", 420, shows_saving=True),
     Job("join_at_end", "concatenation", 620, "parts", shows_saving=True),
     Job("kept_penalties", "held_graphs", 1000, "log", action=".item()", shows_saving=True),
@@ -114,7 +117,7 @@ EVERY = (
     Job("probe_hook", "kept_outputs", 1100, "seen", shows_saving=True),
     Job("promoted", "float64", 1340, action="float", shows_saving=True),
     Job("prompt_answers", "kept_outputs", 560, "result", shows_saving=True),
-    Job("past_folds", "second_copy", 800, "schedules", action="scheduler", is_short=True),
+    Job("past_folds", "second_copy", 800, "schedules", action="scheduler"),
     Job("relations", "broadcast", 940, is_short=True),
     Job("replay_memory", "kept_outputs", 480, "memory.frames", is_short=True, shows_saving=True),
     Job("resumed", "second_copy", 820, "weights"),
@@ -124,6 +127,7 @@ EVERY = (
     Job("scratch_of_a_library", "past_pytorch", 590, "space", is_short=True),
     Job("segmentation", "activations", 540, is_short=True),
     Job("sessions", "kept_outputs", 490, "sessions", shows_saving=True),
+    Job("sharpness", "held_graphs", 800, action="create_graph"),
     Job("snapshots_of_weights", "second_copy|kept_outputs", 740, "snapshots", shows_saving=True),
     Job("step_temporaries", "optimizer_temporaries", 770),
     Job(
@@ -140,6 +144,7 @@ EVERY = (
     Job("transducer", "large_request", 1850),
     Job("two_optimizers", "optimizer_state", 700, "warmup", parameters=2, shows_saving=True),
     Job("two_players", "gradients_kept", 630, "players[0]"),
+    Job("unpacked_weights", "kept_in_modules", 700, "full", action="forward()", is_short=True),
     Job("validation_after_training", "held_graphs", 600, "total", action="no_grad"),
     Job("whole_basis", "large_request", 800, action="full_matrices"),
     Job("wide_batch", "activations", 650, shows_saving=True),

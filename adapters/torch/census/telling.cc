@@ -11,6 +11,14 @@ constexpr size_t kLongestChain = 100'000;
 constexpr size_t kLongestKey = 60;
 constexpr size_t kLongestText = 400;
 
+// Objects of Python's own library that keep what they were given and have no name for it.
+std::string_view KeeperOf(Object* holder) {
+  const std::string_view type = holder->type->name;
+  if (type == "functools._lru_cache_wrapper") return "functools.lru_cache";
+  if (type == "itertools.cycle") return type;
+  return "";
+}
+
 }  // namespace
 
 // One chain, from its root to the tensor.
@@ -158,6 +166,10 @@ class Telling::Chain {
       const char* field = FieldOf(holder, held);
       if (field != nullptr) {
         text() += std::string(".") + field;
+        return;
+      }
+      if (const std::string_view keeper = KeeperOf(holder); !keeper.empty()) {
+        text() += " → kept by " + std::string(keeper);
         return;
       }
       text() += Is(holder, kIsType) ? "" : "[…]";

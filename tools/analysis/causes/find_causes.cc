@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,11 +17,11 @@ constexpr size_t kMostShares = 8;
 
 // What is wrong, and costs nothing to mend, comes before what is a trade.
 constexpr std::array kDetectors = {
-    HeldByHandler,        DeadCycles,     Concatenation,   Broadcast,    GraphPools,
-    SecondCopy,           DataOnCard,     HeldGraphs,      KeptOutputs,  KeptReference,
-    KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,  SummedGraphs,
-    NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest, CopiesOfOne,
-    OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge};
+    HeldByHandler, DeadCycles,           Concatenation,  Broadcast,       GraphPools,
+    SecondCopy,    DataOnCard,           HeldGraphs,     KeptOutputs,     KeptInModules,
+    KeptReference, KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,
+    SummedGraphs,  NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest,
+    CopiesOfOne,   OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge};
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;
@@ -98,6 +99,16 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
   if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
 }
 
+// A small saving would let this request through, and not the next ones: what fills the card with
+// each pass is the reason.
+void PreferWhatGrows(std::vector<Cause>* causes) {
+  constexpr uint64_t kMuchLarger = 4;
+  const auto grows =
+      std::ranges::find_if(*causes, [](const Cause& cause) { return cause.fits && cause.grows; });
+  if (grows == causes->end() || grows->bytes < causes->front().bytes * kMuchLarger) return;
+  std::rotate(causes->begin(), grows, std::next(grows));
+}
+
 }  // namespace
 
 std::vector<Cause> FindCauses(const Scene& scene) {
@@ -110,6 +121,7 @@ std::vector<Cause> FindCauses(const Scene& scene) {
     if (a.fits != b.fits) return a.fits;
     return !a.fits && a.bytes > b.bytes;
   });
+  PreferWhatGrows(&causes);
   return causes;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/analysis/advice_words.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/changes.h"
+#include "tools/analysis/causes/keepers.h"
 #include "tools/analysis/causes/places.h"
 #include "tools/analysis/causes/testimony.h"
 
@@ -145,6 +146,17 @@ std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& live
   return place.empty() ? PlaceInProgram(scene, lives) : place;
 }
 
+// A backward pass that was recorded: what its nodes saved has their names
+// ("TanhBackwardBackward0"), and a gradient of a parameter tells which of them made it.
+bool HasGraphOfGradients(const Scene& scene) {
+  return std::ranges::any_of(scene.live(), [&](const Life* life) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) return false;
+    return block->holder.find("BackwardBackward") != std::string::npos ||
+           (block->role == "gradient" && block->about.find("made by") != std::string::npos);
+  });
+}
+
 Cause OfPile(const Scene& scene, const Pile& pile) {
   Cause cause;
   cause.grows = true;
@@ -231,6 +243,16 @@ Found HeldGraphs(const Scene& scene) {
                           "on into the next pass; no retain_graph."
                         : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
                           "loss.item().";
+  if (HasGraphOfGradients(scene)) {
+    cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
+    const std::string about =
+        "create_graph=True only where gradients are differentiated again, and with "
+        "torch.autograd.grad(): after backward(create_graph=True) a parameter and its gradient "
+        "hold one another, until p.grad = None.";
+    // What Python holds would have been found.
+    const bool is_held = TestimonyOf(scene.holders(), pile.lives).decides();
+    cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
+  }
   return cause;
 }
 
@@ -252,6 +274,9 @@ Found KeptOutputs(const Scene& scene) {
     cause.action =
         "Keep what is needed of it (a mean, an index, a .clone() of a slice), or .cpu() of it.";
   }
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
+  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  if (!about.empty()) cause.action = about + " Else: " + cause.action;
   return cause;
 }
 
