@@ -335,13 +335,15 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
 }
 
 std::string OutOfMemorySection(const FactSet& set, const TextStyle& style) {
+  // Threads fail together, and programs again and again: the last ones tell it.
+  constexpr size_t kMostTold = 3;
   const uint64_t count = set.total.counts.out_of_memory;
   if (count == 0) return "";
   std::string text;
   size_t told = 0;
   for (const Facts& trace : set.traces) {
     for (const OutOfMemoryFacts& failure : std::views::reverse(trace.out_of_memory)) {
-      if (told == kMostRows) break;
+      if (told == kMostTold) break;
       ++told;
       if (set.traces.size() > 1) text += NameOfTrace(trace) + ": ";
       text += absl::StrFormat("at %s %s asked for %s", Time(failure.time_ns),
