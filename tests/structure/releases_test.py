@@ -73,8 +73,8 @@ def test_a_row_is_replaced_and_the_others_stay(script: ModuleType) -> None:
     assert text.startswith("before\n") and text.endswith("after\n")
     rows = [line for line in text.splitlines() if line.startswith("| 2.")]
     assert rows == [
-        "| 2.2.2 | 3.11 | 2 of 2 |  |  |  |  | 2026-01-03 |",
-        "| 2.11.0 | 3.11 | 1 of 2 |  | 5 of 5 |  |  | 2026-01-02 |",
+        "| 2.2.2 | 3.11 | 2 of 2 |  |  |  |  |  | 2026-01-03 |",
+        "| 2.11.0 | 3.11 | 1 of 2 |  | 5 of 5 |  |  |  | 2026-01-02 |",
     ]
     assert "- 2.11.0 on Python 3.11, observed: test_x failed: why" in text
     again.put(first, {"observed": script.Outcome("2 of 2", [])}, "2026-01-04")
