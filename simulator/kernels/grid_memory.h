@@ -22,6 +22,12 @@ class GridMemory : public ptx::Memory {
 
   // Somebody left out what was read: that one; null: nobody did.
   const char* origin() const { return origin_; }
+  // What was written since it began, joined where that is much: first byte and end of each.
+  const std::vector<std::pair<uint64_t, uint64_t>>& written() const { return written_; }
+  // As if [address, address + bytes) had been written.
+  void AddWritten(uint64_t address, uint64_t bytes) {
+    written_.emplace_back(address, address + bytes);
+  }
   // The launch has ended: what it wrote is what it should be, or, because of `by`, is not.
   void Conclude(const char* by);
 

@@ -9,6 +9,7 @@
 #include "simulator/driver/variable.h"
 #include "simulator/kernels/grid_memory.h"
 #include "simulator/kernels/ptx/grid.h"
+#include "simulator/kernels/written_spans.h"
 
 namespace vramstow::simulator {
 namespace {
@@ -63,13 +64,14 @@ class PtxKernel : public Work {
     if (!complete_) return NoteIdleLaunch(*state_, name_, " (arguments not as expected)");
     launch_.static_shared = code_->shared_bytes();
     launch_.steps = StepsAllowed(state_->machine->spec());
-    if (LeastSteps() > launch_.steps) {
-      return NoteIdleLaunch(*state_, name_, ReasonOf(ptx::Ending::kTooLong));
-    }
     GridMemory memory(state_, context_);
-    uint64_t steps = 0;
-    const ptx::Ending ending = ptx::Run(launch_, &memory, &steps);
-    *SpentSteps() += steps;
+    ptx::Ending ending = ptx::Ending::kTooLong;
+    if (LeastSteps() <= launch_.steps) {
+      uint64_t steps = 0;
+      ending = ptx::Run(launch_, &memory, &steps);
+      *SpentSteps() += steps;
+    }
+    if (ending == ptx::Ending::kTooLong) AddWrittenSpans(*state_, launch_, &memory);
     Conclude(ending, &memory);
   }
 

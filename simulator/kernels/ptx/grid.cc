@@ -167,6 +167,11 @@ bool IsTooLarge(const GridLaunch& launch) {
          (entry.waits && each > kHostBytesMax / threads);
 }
 
+// First and last of one direction of the grid.
+std::vector<unsigned> Ends(unsigned count) {
+  return count > 1 ? std::vector<unsigned>{0, count - 1} : std::vector<unsigned>{0};
+}
+
 }  // namespace
 
 Ending Run(const GridLaunch& launch, Memory* memory, uint64_t* steps) {
@@ -183,6 +188,20 @@ Ending Run(const GridLaunch& launch, Memory* memory, uint64_t* steps) {
   }
   *steps = launch.steps - run.steps_left();
   return ending;
+}
+
+void RunCorners(const GridLaunch& launch, Memory* memory) {
+  if (IsTooLarge(launch)) return;
+  const std::vector<unsigned> xs = Ends(launch.grid[0]);
+  const std::vector<unsigned> ys = Ends(launch.grid[1]);
+  const std::vector<unsigned> zs = Ends(launch.grid[2]);
+  GridLaunch corner = launch;
+  corner.steps = launch.steps / (xs.size() * ys.size() * zs.size());
+  for (const unsigned z : zs) {
+    for (const unsigned y : ys) {
+      for (const unsigned x : xs) BlockRun(corner, memory).Run(x, y, z);
+    }
+  }
 }
 
 }  // namespace vramstow::simulator::ptx

@@ -44,6 +44,10 @@ struct GridLaunch {
 // *steps: how many were taken.
 Ending Run(const GridLaunch& launch, Memory* memory, uint64_t* steps);
 
+// Runs only the blocks at the corners of the grid, each with its share of the steps and whatever
+// becomes of the others: what they write shows how far the whole launch would write.
+void RunCorners(const GridLaunch& launch, Memory* memory);
+
 }  // namespace vramstow::simulator::ptx
 
 #endif  // VRAMSTOW_SIMULATOR_KERNELS_PTX_GRID_H_

@@ -1,8 +1,10 @@
 // PTX kernels that go wrong, or are not run: what the simulated driver makes of them.
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "simulator/simulator_api.h"
 #include "tests/simulator/own/child.h"
 
 namespace vramstow::simulator {
@@ -111,6 +113,58 @@ TEST(PtxKernelTest, WhatFollowsFromAStoppedKernelIsMarked) {
   const std::string said =
       Said("a100,memory=1GiB,ptx=1M,kernels=list", std::string(kStore) + "\nagain: bra again;");
   EXPECT_NE(std::string::npos, said.find("the host read what was left out by k")) << said;
+}
+
+// Its threads write their number: 4096 blocks of 256, four bytes each.
+constexpr char kNumbers[] =
+    "mov.u32 %r1, %ctaid.x;\n  mov.u32 %r2, %tid.x;\n  mad.lo.u32 %r1, %r1, 256, %r2;\n"
+    "  mul.wide.u32 %rd2, %r1, 4;\n  add.u64 %rd1, %rd1, %rd2;\n  st.global.u32 [%rd1], %r1;";
+constexpr uint64_t kNumbersBytes = 4096 * 256 * 4;
+
+// How many reads of what was not computed the host is told of, where it reads the word at each of
+// `offsets` around the results of `launches` launches that are too long to be begun.
+int ReadsTold(int launches, const std::vector<uint64_t>& offsets) {
+  return InChild("a100,memory=1GiB,ptx=1000", [&] {
+    const Driver& driver = GetDriver();
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    CUdeviceptr block = 0;
+    if (!StartDriver(driver) ||
+        driver.cuModuleLoadData(&module, TextOf(kNumbers).c_str()) != CUDA_SUCCESS ||
+        driver.cuModuleGetFunction(&function, module, "k") != CUDA_SUCCESS ||
+        driver.cuMemAlloc(&block, 16 * kNumbersBytes) != CUDA_SUCCESS) {
+      return 100;
+    }
+    for (int k = 0; k < launches; ++k) {
+      CUdeviceptr result = block + (2 * static_cast<uint64_t>(k) + 1) * kNumbersBytes;
+      void* arguments[] = {&result};
+      if (driver.cuLaunchKernel(function, 4096, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr) !=
+          CUDA_SUCCESS) {
+        return 101;
+      }
+    }
+    unsigned value = 0;
+    for (const uint64_t offset : offsets) {
+      if (driver.cuMemcpyDtoH(&value, block + offset, sizeof(value)) != CUDA_SUCCESS) return 102;
+    }
+    const auto count = reinterpret_cast<decltype(&vramstowSimulatorCountUncomputedReads)>(
+        dlsym(driver.library, "vramstowSimulatorCountUncomputedReads"));
+    return count == nullptr ? 103 : static_cast<int>(count());
+  });
+}
+
+// Only the corners of such a launch are run: all that lies between is its result.
+TEST(PtxKernelTest, AllThatALaunchWouldHaveWrittenIsMarked) {
+  constexpr uint64_t kResult = kNumbersBytes;
+  EXPECT_EQ(3, ReadsTold(1, {kResult, kResult + kNumbersBytes / 2, kResult + kNumbersBytes - 4}));
+  EXPECT_EQ(0, ReadsTold(1, {kResult - 4, kResult + kNumbersBytes}));
+}
+
+// The second launch is like the first, but for where it writes.
+TEST(PtxKernelTest, WhatALikeLaunchWouldHaveWrittenIsMarkedToo) {
+  constexpr uint64_t kSecond = 3 * kNumbersBytes;
+  EXPECT_EQ(2, ReadsTold(2, {kSecond, kSecond + kNumbersBytes / 2}));
+  EXPECT_EQ(0, ReadsTold(2, {kSecond - 4, kSecond + kNumbersBytes}));
 }
 
 }  // namespace

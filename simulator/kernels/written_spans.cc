@@ -1,0 +1,101 @@
+#include "simulator/kernels/written_spans.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace vramstow::simulator {
+namespace {
+
+constexpr uint64_t kSteps = 1ull << 24;  // of all corners of one launch
+constexpr size_t kKeptLaunches = 4096;
+
+// One result: bytes from the address that lies at `at` of the launch's parameters.
+struct Span {
+  size_t at = 0;
+  uint64_t first = 0;
+  uint64_t end = 0;
+};
+
+// A word of the parameters that is an address of device memory.
+struct Pointer {
+  uint64_t address = 0;
+  size_t at = 0;
+};
+
+// Sorted by address. Parameters may be structures: each word is looked at.
+std::vector<Pointer> PointersOf(const State& state, const ptx::GridLaunch& launch) {
+  std::vector<Pointer> pointers;
+  for (size_t at = 0; at + sizeof(uint64_t) <= launch.parameters.size(); at += sizeof(uint64_t)) {
+    Pointer pointer = {0, at};
+    memcpy(&pointer.address, launch.parameters.data() + at, sizeof(pointer.address));
+    if (state.machine->contents.IsDevice(pointer.address)) pointers.push_back(pointer);
+  }
+  std::sort(pointers.begin(), pointers.end(),
+            [](const Pointer& left, const Pointer& right) { return left.address < right.address; });
+  return pointers;
+}
+
+// What makes two launches alike: all but the addresses.
+std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<Pointer>& pointers) {
+  std::vector<char> parameters = launch.parameters;
+  for (const Pointer& pointer : pointers) {
+    memset(parameters.data() + pointer.at, 0, sizeof(pointer.address));
+  }
+  std::string key(launch.entry->name);
+  key.append(reinterpret_cast<const char*>(&launch.entry), sizeof(launch.entry));
+  key.append(reinterpret_cast<const char*>(launch.grid), sizeof(launch.grid));
+  key.append(reinterpret_cast<const char*>(launch.block), sizeof(launch.block));
+  key.append(parameters.begin(), parameters.end());
+  return key;
+}
+
+// What was written, each part given to the nearest address below it.
+std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& written,
+                          const std::vector<Pointer>& pointers) {
+  std::map<size_t, Span> spans;  // by `at`
+  for (const auto& [first, end] : written) {
+    const auto above = std::upper_bound(
+        pointers.begin(), pointers.end(), first,
+        [](uint64_t address, const Pointer& pointer) { return address < pointer.address; });
+    if (above == pointers.begin()) continue;
+    const Pointer& base = *(above - 1);
+    const Span part = {base.at, first - base.address, end - base.address};
+    Span& span = spans.try_emplace(base.at, part).first->second;
+    span.first = std::min(span.first, part.first);
+    span.end = std::max(span.end, part.end);
+  }
+  std::vector<Span> found;
+  for (const auto& [at, span] : spans) found.push_back(span);
+  return found;
+}
+
+// Guarded by the driver's lock.
+std::map<std::string, std::vector<Span>>* KeptSpans() {
+  static auto* const kept = new std::map<std::string, std::vector<Span>>;
+  return kept;
+}
+
+}  // namespace
+
+void AddWrittenSpans(const State& state, const ptx::GridLaunch& launch, GridMemory* memory) {
+  const std::vector<Pointer> pointers = PointersOf(state, launch);
+  auto* const kept = KeptSpans();
+  if (kept->size() >= kKeptLaunches) kept->clear();
+  const auto [found, is_new] = kept->try_emplace(KeyOf(launch, pointers));
+  if (is_new) {
+    ptx::GridLaunch limited = launch;
+    limited.steps = kSteps;
+    ptx::RunCorners(limited, memory);
+    found->second = SpansOf(memory->written(), pointers);
+  }
+  for (const Span& span : found->second) {
+    uint64_t address = 0;
+    memcpy(&address, launch.parameters.data() + span.at, sizeof(address));
+    memory->AddWritten(address + span.first, span.end - span.first);
+  }
+}
+
+}  // namespace vramstow::simulator
