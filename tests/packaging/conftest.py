@@ -121,7 +121,7 @@ def check_needs(tree: Path, newest_glibc: str) -> None:
         dynamic = must("readelf", "-dW", path)
         needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
         foreign = needed - C_LIBRARY
-        if path.parent.name == "compiled-adapters":
+        if path.parent.name == "compiled-adapters" or path.name == "driver_contract":
             foreign -= BESIDE_TORCH
         if path.name in OPTIONAL:
             foreign = {name for name in foreign if not OPTIONAL[path.name].fullmatch(name)}
