@@ -100,6 +100,10 @@ int64_t vramstowSimulatorShadow(void);
 // do nothing, because a task computes what they should.
 void vramstowSimulatorHoldKernels(int change);
 
+// While the sum of changes of this thread is above 0, it asks only to see how long something takes:
+// kernels that it launches take their time and do nothing, and large tasks are left out.
+void vramstowSimulatorTry(int change);
+
 // From now on small copies (up to 8 bytes) from a device to the host that this thread asks for end
 // with a call of `patch`, which may change what was read. Null: no more. Called with the driver's
 // lock held.

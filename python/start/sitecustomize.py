@@ -295,21 +295,27 @@ def _compute_values(folder: str) -> None:
         _say("the rehearsal computes only kernels that it knows by name", error)
 
 
-def _run_triton_as_ptx() -> None:
-    """Has the simulated card compute what Triton's kernels give."""
+def _prepare_at_import(file: str, otherwise: str) -> None:
+    """Changes modules as `file` beside this one has it, each when it is imported."""
     try:
-        ptx = _beside("triton_ptx")
-    except Exception:  # without it they have no effect, as the summary says
+        changes = _beside(file)
+    except Exception:  # the summary says what was not computed
         return
 
     def prepare(module: object) -> None:
         try:
-            ptx.prepare(module)
+            changes.prepare(module)
         except Exception as error:  # a release that is made in another way
-            _say("the rehearsal does not compute Triton's kernels", error)
+            _say(otherwise, error)
 
-    for name in ptx.MODULES:
+    for name in changes.MODULES:
         sys.meta_path.insert(0, _Finder(name, prepare))
+
+
+def _run_triton_as_ptx() -> None:
+    """Has the simulated card compute what Triton's kernels give, but for trials."""
+    _prepare_at_import("triton_ptx", "the rehearsal does not compute Triton's kernels")
+    _prepare_at_import("trials", "the rehearsal computes what is only timed, too")
 
 
 def _wants_trace() -> bool:

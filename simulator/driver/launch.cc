@@ -100,7 +100,7 @@ std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launc
   static const auto* idle = new std::shared_ptr<Work>(
       std::make_shared<IdleKernel>(state->machine->spec().kernel_time_ns));
   // Somebody computes what they should, and would do it a second time.
-  if (CurrentThread().held_kernels > 0) return *idle;
+  if (CurrentThread().held_kernels > 0 || CurrentThread().trials > 0) return *idle;
   if (std::shared_ptr<Work> work = EmulateLaunch(state, context, launch)) return work;
   HostReads::Global().NoteIdleLaunch();
   return *idle;

@@ -154,6 +154,7 @@ struct ThreadState {
   bool inside_callback;     // a host function or kernel of the application runs here
   CUstreamCaptureMode capture_mode;
   int held_kernels;       // not 0: kernels that this thread launches have no effect of their own
+  int trials;             // not 0: what this thread asks for is only timed
   ReadPatch* read_patch;  // what small copies to the host that this thread asks for read, or null
 };
 

@@ -40,7 +40,8 @@ class Task : public Work {
       : state_(state),
         context_(context),
         task_(task),
-        ranges_(task.ranges, task.ranges + task.range_count) {
+        ranges_(task.ranges, task.ranges + task.range_count),
+        is_trial_(CurrentThread().trials > 0) {
     task_.ranges = nullptr;
   }
   ~Task() override {
@@ -116,6 +117,7 @@ class Task : public Work {
     const Spec& spec = state_->machine->spec();
     if (task_.run == nullptr || task_.operations > spec.gemm_operations) return " (too large)";
     if (IsLarge(spec, task_.bytes)) {
+      if (is_trial_) return " (only timed)";
       if (origin != nullptr) return " (of what was left out)";
       if (!IsWithinAllowance(spec, task_.bytes)) return " (too large)";
     }
@@ -158,6 +160,7 @@ class Task : public Work {
   Context* context_;
   vramstowSimulatorTask task_;
   std::vector<vramstowSimulatorRange> ranges_;
+  bool is_trial_;
 };
 
 class PatchWork : public Work {
@@ -267,6 +270,8 @@ int64_t vramstowSimulatorShadow(void) {
 }
 
 void vramstowSimulatorHoldKernels(int change) { CurrentThread().held_kernels += change; }
+
+void vramstowSimulatorTry(int change) { CurrentThread().trials += change; }
 
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user) {
   const MutexLock lock(&Globals().mutex);

@@ -54,6 +54,16 @@ def test_products_of_warpgroups_give_what_the_cpu_gives(
     assert all(" by warpgroups " in line for line in job.out.splitlines())
 
 
+def test_what_is_launched_to_see_how_long_it_takes_is_not_computed(
+    rehearse: Rehearse, python: str, tmp_path: Path
+) -> None:
+    chosen = ["compiled"] if os.environ.get("VRAMSTOW_LONG") else []
+    program = PROGRAMS / "triton_trials.py"
+    job = rehearse(python, program, *chosen, card="h200,kernels=list", env=caches(tmp_path))
+    assert wrong(job) == [] and len(job.out.splitlines()) == 3 + len(chosen)
+    assert all(" computed 1 times " in line for line in job.out.splitlines())
+
+
 def test_with_values_off_nothing_is_run(rehearse: Rehearse, python: str, tmp_path: Path) -> None:
     program = PROGRAMS / "compiled_values.py"
     job = rehearse(python, program, "gelu", card="h200,values=off", env=caches(tmp_path))

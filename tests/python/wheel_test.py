@@ -75,6 +75,7 @@ def test_the_wheel_has_program_libraries_simulator_and_types(wheel: Path) -> Non
         "vramstow/native/lib/vramstow/python/sitecustomize.py",
         "vramstow/native/lib/vramstow/python/modules.py",
         "vramstow/native/lib/vramstow/python/at_exit.py",
+        "vramstow/native/lib/vramstow/python/trials.py",
         "vramstow/native/lib/vramstow/python/triton_ptx.py",
         "vramstow/native/lib/vramstow/adapters/adapters/torch/adapter.h",
     ):

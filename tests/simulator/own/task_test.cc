@@ -15,6 +15,7 @@ struct Api {
   decltype(&vramstowSimulatorAffords) affords;
   decltype(&vramstowSimulatorShadow) shadow;
   decltype(&vramstowSimulatorHoldKernels) hold_kernels;
+  decltype(&vramstowSimulatorTry) try_out;
   decltype(&vramstowSimulatorPatchReads) patch_reads;
   decltype(&vramstowSimulatorCountUncomputedReads) count_reads;
   decltype(&vramstowSimulatorWatchUncomputedReads) watch_reads;
@@ -31,6 +32,7 @@ Api FindApi(const Driver& driver) {
   Find(driver, "vramstowSimulatorAffords", &api.affords);
   Find(driver, "vramstowSimulatorShadow", &api.shadow);
   Find(driver, "vramstowSimulatorHoldKernels", &api.hold_kernels);
+  Find(driver, "vramstowSimulatorTry", &api.try_out);
   Find(driver, "vramstowSimulatorPatchReads", &api.patch_reads);
   Find(driver, "vramstowSimulatorCountUncomputedReads", &api.count_reads);
   Find(driver, "vramstowSimulatorWatchUncomputedReads", &api.watch_reads);
@@ -111,6 +113,25 @@ TEST(TaskTest, RunsBehindTheWorkThatItWasAppendedToAndBeforeWhatComesNext) {
               CHECK_IN_CHILD(scene.Append(1, kChanges) == CUDA_SUCCESS);
               CHECK_IN_CHILD(g_dropped == 3);  // nothing was pending: at once
               CHECK_IN_CHILD(scene.Read() == 8);
+              return 0;
+            }));
+}
+
+TEST(TaskTest, WhatIsOnlyTimedIsLeftOutWhereItIsLargeAndTakesNothingOfTheAllowance) {
+  EXPECT_EQ(0, InChild("a100,memory=1GiB,allowance=12MiB", [] {
+              constexpr size_t kLarge = 8 << 20;
+              Scene scene;
+              CHECK_IN_CHILD(scene.Start(kLarge));
+              scene.api.try_out(1);
+              CHECK_IN_CHILD(scene.Append(5, kChanges) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.Read() == 5);
+              CHECK_IN_CHILD(scene.Append(5, kChanges, kLarge) == CUDA_SUCCESS);
+              scene.api.try_out(-1);
+              CHECK_IN_CHILD(scene.Read() == 5);
+              CHECK_IN_CHILD(scene.driver.cuMemsetD8Async(scene.block, 5, kLarge, scene.stream) ==
+                             CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.Append(2, kChanges, kLarge) == CUDA_SUCCESS);
+              CHECK_IN_CHILD(scene.Read() == 7);
               return 0;
             }));
 }
