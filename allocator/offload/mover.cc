@@ -54,15 +54,6 @@ DriverResult Mover::OpenWindow() {
   return kDriverSuccess;
 }
 
-Mover::Placed Mover::Place(uint64_t address, uint32_t chunk, DriverResult* result) {
-  *result = chunks_->MapHandle(address, chunk);
-  if (*result != kDriverSuccess) return Placed::kNo;
-  *result = chunks_->GiveAccess(address, chunks_->chunk_bytes(), chunks_->IsHost(chunk));
-  if (*result == kDriverSuccess) return Placed::kYes;
-  return chunks_->UnmapHandle(address, chunk) == kDriverSuccess ? Placed::kNo
-                                                                : Placed::kWithoutAccess;
-}
-
 DriverResult Mover::Copy(const DriverCopy* copies, uint32_t count) {
   uint64_t job = 0;
   const DriverResult result = driver_->copy_start(driver_->self, copies, count, &job);
@@ -83,17 +74,23 @@ DriverResult Mover::EmptyWindow(uint32_t* fresh, uint32_t count) {
   return result;
 }
 
+// Maps fresh chunks of one kind in the window, one after the other. EmptyWindow takes away what is
+// mapped, whatever the result.
+DriverResult Mover::MapWindow(const uint32_t* fresh, uint32_t count) {
+  DriverResult result = OpenWindow();
+  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
+    result = chunks_->MapHandle(PlaceOf(i), fresh[i]);
+    placed_[i] = result == kDriverSuccess;
+  }
+  if (result != kDriverSuccess) return result;
+  return chunks_->GiveAccess(window_, count * chunks_->chunk_bytes(), chunks_->IsHost(fresh[0]));
+}
+
 // Brings what the pages hold into the fresh chunks, which are mapped nowhere before and after.
 DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count) {
-  const uint64_t size = chunks_->chunk_bytes();
-  DriverResult result = OpenWindow();
+  DriverResult result = MapWindow(fresh, count);
   DriverCopy copies[kMostPages];
-  for (uint32_t i = 0; i < count && result == kDriverSuccess; ++i) {
-    const Placed placed = Place(PlaceOf(i), fresh[i], &result);
-    if (placed == Placed::kWithoutAccess) Keep(i, &fresh[i]);
-    placed_[i] = placed == Placed::kYes;
-    copies[i] = {PlaceOf(i), pages[i], size};
-  }
+  for (uint32_t i = 0; i < count; ++i) copies[i] = {PlaceOf(i), pages[i], chunks_->chunk_bytes()};
   if (result == kDriverSuccess) result = Copy(copies, count);
   const DriverResult emptied = EmptyWindow(fresh, count);
   return result == kDriverSuccess ? emptied : result;
@@ -102,12 +99,7 @@ DriverResult Mover::Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
 DriverResult Mover::Try() {
   uint32_t fresh = chunks_->TakeOut(ChunkMemory::kHost);
   if (fresh == 0) return kDriverOutOfMemory;
-  DriverResult result = OpenWindow();
-  if (result == kDriverSuccess) {
-    const Placed placed = Place(PlaceOf(0), fresh, &result);
-    if (placed == Placed::kWithoutAccess) Keep(0, &fresh);
-    placed_[0] = placed == Placed::kYes;
-  }
+  DriverResult result = MapWindow(&fresh, 1);
   const uint64_t half = chunks_->chunk_bytes() / 2;
   const DriverCopy copy = {PlaceOf(0) + half, PlaceOf(0), half};
   if (result == kDriverSuccess) result = Copy(&copy, 1);
@@ -164,10 +156,13 @@ uint32_t Mover::Move(uint64_t* pages, uint32_t count, ChunkMemory to, DriverResu
   *result = taken == 0 ? kDriverOutOfMemory : Fill(pages, fresh, taken);
   uint32_t moved = 0;
   while (moved < taken && *result == kDriverSuccess) {
-    bool used = false;
-    *result = chunks_->Exchange(pages[moved], fresh[moved], &used);
-    if (*result != kDriverSuccess) lost_[lost_count_++] = pages[moved];
-    if (used) fresh[moved++] = 0;
+    const uint32_t run = RunOf(pages + moved, taken - moved, chunks_->chunk_bytes());
+    uint32_t used = 0;
+    *result = chunks_->Exchange(pages[moved], fresh + moved, run, &used);
+    for (uint32_t i = 0; i < run && *result != kDriverSuccess; ++i) {
+      lost_[lost_count_++] = pages[moved + i];
+    }
+    for (uint32_t i = 0; i < used; ++i) fresh[moved++] = 0;
   }
   PutBack(fresh, moved, taken);
   Restore();

@@ -2,13 +2,14 @@
 // what is in them.
 //
 // Idea: the new chunks are mapped in a window of addresses, filled by copies, and unmapped; then,
-// page by page, the old chunk is unmapped and the new one mapped at the same address. Until that
-// moment a failure leaves everything as it was; in it, the old chunk, which still has the data,
-// goes back. States of a page: resident, leaving, offloaded, returning; the mover is the only one
-// that sees a page leave or return. A paused page has no memory: what it held lies in pinned
-// memory, or was given up. It returns without a window, because nobody may touch it: the new chunk
-// is mapped at its address and filled there, many pages at a time, and while they are filled the
-// next ones are mapped (Return).
+// for each run of neighbours, the old chunks are unmapped and the new ones mapped at the same
+// addresses. Access is given to the window and to a run at once, because the driver takes its time
+// for each call. Until the exchange a failure leaves everything as it was; in it, the old chunks,
+// which still have the data, go back. States of a page: resident, leaving, offloaded, returning;
+// the mover is the only one that sees a page leave or return. A paused page has no memory: what it
+// held lies in pinned memory, or was given up. It returns without a window, because nobody may
+// touch it: the new chunk is mapped at its address and filled there, many pages at a time, and
+// while they are filled the next ones are mapped (Return).
 //
 // Ownership: the window, until Close; chunks stay the store's. Threads: the device's lock; but for
 // a return with the submission gate closed and all work that was submitted done. Errors: how many
@@ -78,22 +79,18 @@ class Mover {
   bool Restore() VRAMSTOW_REQUIRES(kDeviceLock);
 
  private:
-  // How a chunk was placed in the window.
-  enum class Placed : uint8_t { kYes, kNo, kWithoutAccess };
-
   uint64_t PlaceOf(uint32_t number) const { return window_ + number * chunks_->chunk_bytes(); }
   void Keep(uint32_t place, uint32_t* chunk) VRAMSTOW_REQUIRES(kDeviceLock);
   void Release(uint32_t place) VRAMSTOW_REQUIRES(kDeviceLock);
   bool FreeWindow() VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult OpenWindow() VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult MapWindow(const uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Fill(const uint64_t* pages, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult EmptyWindow(uint32_t* fresh, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
   uint32_t TakeChunks(ChunkMemory kind, uint32_t* fresh, uint32_t count)
       VRAMSTOW_REQUIRES(kDeviceLock);
   void PutBack(const uint32_t* fresh, uint32_t from, uint32_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  Placed Place(uint64_t address, uint32_t chunk, DriverResult* result)
-      VRAMSTOW_REQUIRES(kDeviceLock);
   DriverResult Copy(const DriverCopy* copies, uint32_t count);
   DriverResult GiveAccess(const Return& coming) VRAMSTOW_REQUIRES(kDeviceLock);
   void Drop(Return* coming) VRAMSTOW_REQUIRES(kDeviceLock);

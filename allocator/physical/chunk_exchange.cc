@@ -109,23 +109,55 @@ void ChunkExchange::Replace(uint32_t old, uint32_t chunk, uint32_t number) {
   table_->PutIdle(old);
 }
 
-DriverResult ChunkExchange::Exchange(uint64_t address, uint32_t chunk, bool* used) {
-  *used = false;
-  const uint32_t number = space_->NumberOf(address);
-  Page& page = (*space_)[number];
-  const uint32_t old = page.chunk;
-  DriverResult result = table_->UnmapAt(number);
-  if (result != kDriverSuccess) return result;
-  table_->DropShadows(chunk, ChunkTable::kMostMappings - 1);
-  page.chunk = chunk;
-  result = Restore(address);
-  if (result != kDriverSuccess && (page.mapped == 0 || table_->UnmapAt(number) == kDriverSuccess)) {
-    // The old chunk has the data, too, and goes back.
-    page.chunk = old;
-    return result;
+// From page `number` on, up to the first that cannot be unmapped; *count: how many were.
+DriverResult ChunkExchange::UnmapRun(uint32_t number, uint32_t* count) {
+  const uint32_t wanted = *count;
+  for (*count = 0; *count < wanted; ++*count) {
+    const DriverResult result = table_->UnmapAt(number + *count);
+    if (result != kDriverSuccess) return result;
   }
-  *used = true;
-  Replace(old, chunk, number);
+  return kDriverSuccess;
+}
+
+// The same of mapping; they have no access yet.
+DriverResult ChunkExchange::MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count) {
+  const uint32_t wanted = *count;
+  for (*count = 0; *count < wanted; ++*count) {
+    table_->DropShadows(chunks[*count], ChunkTable::kMostMappings - 1);
+    const DriverResult result = table_->MapAt(chunks[*count], number + *count);
+    if (result != kDriverSuccess) return result;
+    (*space_)[number + *count].fresh = true;
+  }
+  return kDriverSuccess;
+}
+
+DriverResult ChunkExchange::Exchange(uint64_t address, const uint32_t* chunks, uint32_t count,
+                                     uint32_t* used) {
+  *used = 0;
+  const uint32_t number = space_->NumberOf(address);
+  // Ranges of addresses may touch, but neither numbers nor access go across.
+  while (space_->NumberOf(address + (count - 1) * chunk_bytes()) != number + count - 1) --count;
+  DriverResult result = UnmapRun(number, &count);
+  uint32_t mapped = count;
+  const DriverResult mapping = MapRun(number, chunks, &mapped);
+  if (result == kDriverSuccess) result = mapping;
+  if (mapped == 0) return result;
+  const DriverResult access =
+      table_->GiveAccess(address, mapped * chunk_bytes(), table_->IsHost(chunks[0]));
+  if (access != kDriverSuccess) {
+    result = access;
+    // The old chunks have the data, too, and go back, from the last on: what cannot be unmapped
+    // stays, and all before it, so that those that were used are the first.
+    while (mapped != 0 && table_->UnmapAt(number + mapped - 1) == kDriverSuccess) --mapped;
+  }
+  for (uint32_t i = 0; i < mapped; ++i) {
+    Page& page = (*space_)[number + i];
+    const uint32_t old = page.chunk;
+    page.chunk = chunks[i];
+    page.fresh = access != kDriverSuccess;
+    Replace(old, chunks[i], number + i);
+  }
+  *used = mapped;
   return result;
 }
 

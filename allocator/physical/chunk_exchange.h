@@ -47,11 +47,12 @@ class ChunkExchange {
   bool AddPinned(uint64_t memory) VRAMSTOW_REQUIRES(kDeviceLock);
   // Releases up to `count` chunks of host memory that are in use nowhere.
   uint64_t ReleaseHost(uint64_t count) VRAMSTOW_REQUIRES(kDeviceLock);
-  // Puts a chunk that was taken out, and that has the page's data, to use in place of the page's,
-  // which goes to the store. The page is not paused, and no work touches it or the chunk. *used:
-  // that was done, even if the result is an error: then, as on any error, Restore has to be called
-  // until it succeeds.
-  DriverResult Exchange(uint64_t address, uint32_t chunk, bool* used)
+  // Puts `count` chunks of one kind that were taken out, and that have the data of as many
+  // neighbouring pages from `address` on, to use in place of the pages' own, which go to the store.
+  // The pages are not paused, and no work touches them or the chunks. *used: that was done with so
+  // many of the first (fewer also where a range of addresses ends), even if the result is an error:
+  // then, as on any error, Restore has to be called for each page until it succeeds.
+  DriverResult Exchange(uint64_t address, const uint32_t* chunks, uint32_t count, uint32_t* used)
       VRAMSTOW_REQUIRES(kDeviceLock);
   // Takes the memory away from under a page in use; nothing may touch it until EndPause.
   // `pinned` was taken out and has the page's data; 0: that is given up. No work touches the page.
@@ -99,6 +100,9 @@ class ChunkExchange {
 
  private:
   uint32_t TakeOut(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult UnmapRun(uint32_t number, uint32_t* count) VRAMSTOW_REQUIRES(kDeviceLock);
+  DriverResult MapRun(uint32_t number, const uint32_t* chunks, uint32_t* count)
+      VRAMSTOW_REQUIRES(kDeviceLock);
   void Replace(uint32_t old, uint32_t chunk, uint32_t number) VRAMSTOW_REQUIRES(kDeviceLock);
 
   const DriverTable* driver_ = nullptr;

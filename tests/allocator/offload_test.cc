@@ -206,6 +206,28 @@ TEST_F(OffloadTest, EveryFailureLeavesEveryByteReadable) {
   }
 }
 
+// The driver takes its time for each call: access is given to the window and to a run of
+// neighbours, not to each page.
+TEST_F(OffloadTest, AccessIsGivenTwiceForEachSlice) {
+  Start(64 * kMiB);
+  ASSERT_NE(Take(48 * kMiB), 0U);
+  for (const bool out : {true, false}) {
+    const uint64_t accesses = device_->Calls("set_access");
+    const uint64_t slices = device_->Calls("copy_start");
+    const uint64_t maps = device_->Calls("map");
+    if (out) {
+      EXPECT_EQ(offloader_.MoveOut(48 * kMiB, OffloadReason::kAsked), 48 * kMiB);
+    } else {
+      Resume();
+    }
+    const uint64_t moved = (device_->Calls("map") - maps) / 2;  // in the window, and in place
+    EXPECT_EQ(moved, 24U);
+    EXPECT_LE(device_->Calls("copy_start") - slices, moved / 2);
+    EXPECT_EQ(device_->Calls("set_access") - accesses, 2 * (device_->Calls("copy_start") - slices));
+  }
+  ExpectContents();
+}
+
 // The tests would see it if what moves were not copied.
 TEST_F(OffloadTest, AMoveWithoutACopyWouldBeNoticed) {
   static decltype(DriverTable::copy_start) start;
