@@ -62,7 +62,8 @@ def limits() -> None:
 
 def main() -> None:
     replay()
-    pools()
+    if hasattr(torch.cuda, "MemPool"):  # since 2.5
+        pools()
     callables()
     limits()
     gc.collect()
