@@ -48,6 +48,20 @@ TEST(CallStack, AutogradsThreadsHaveNoPython) {
   EXPECT_EQ(words.phase, Phase::kBackward);
 }
 
+// Its own Python, by which it finds an operator, says nothing to a user; a library's does.
+TEST(CallStack, AutogradsThreadsHaveNoPythonOfTheProgram) {
+  const auto site_with = [](std::string_view file) {
+    return WordsOf({{"at::_ops::bmm::call(at::Tensor const&)", "??", 0},
+                    {"eager_router", file, 1145},
+                    {"torch::autograd::generated::BmmBackward0_apply_functional(…)", "??", 0},
+                    {"__clone", "??", 0}})
+        .site;
+  };
+  EXPECT_EQ(site_with("/usr/lib/python3/site-packages/torch/registry.py"), "backward of Bmm");
+  EXPECT_EQ(site_with("/usr/lib/python3/site-packages/ops/router.py"),
+            "router.py:1145 eager_router");
+}
+
 TEST(CallStack, WhatPyTorchSaidIsAtWorkCounts) {
   const StackWords forward = WordsOf({
       {"aten::addmm", "<operator>", 0},

@@ -225,9 +225,11 @@ StackWords WordsOf(const std::vector<CallFrame>& frames) {
   words.operation = OperatorOf(frames);
   if (words.operation.empty() && python != nullptr) words.operation = python->function;
   if (words.operation.empty()) words.operation = backward;
+  // PyTorch looks up some of its operators in Python of its own.
+  const bool is_pytorchs = backward.ends_with("Backward0") && words.library_site.empty();
   if (own != nullptr) {
     words.site = LineOf(*own);
-  } else if (python != nullptr) {
+  } else if (python != nullptr && !is_pytorchs) {
     words.site = LineOf(*python);
   } else if (!backward.empty()) {
     words.site = "backward of " + backward.substr(0, backward.find("Backward"));

@@ -42,8 +42,9 @@ Found KeptReference(const Scene& scene);
 // Graphs that no backward pass will use (needless_graph.cc).
 Found NeedlessGraph(const Scene& scene);
 
-// What modules keep besides parameters and buffers (modules.cc).
+// What modules keep besides parameters (modules.cc).
 Found KeptInModules(const Scene& scene);
+Found LargeBuffers(const Scene& scene);
 
 // What only garbage holds (garbage.cc).
 Found DeadCycles(const Scene& scene);

@@ -21,7 +21,8 @@ constexpr std::array kDetectors = {
     SecondCopy,    DataOnCard,           HeldGraphs,     KeptOutputs,     KeptInModules,
     KeptReference, KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,
     SummedGraphs,  NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest,
-    CopiesOfOne,   OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge};
+    CopiesOfOne,   OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge,
+    LargeBuffers};
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;

@@ -182,6 +182,30 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
   return -1;
 }
 
+// A loop of the program's own, that calls no module, made one graph, which one variable holds: a
+// backward pass behind the loop may want all of it.
+bool IsUnrolledLoop(const Scene& scene, const std::vector<const Life*>& lives) {
+  const bool any_module = std::ranges::any_of(lives, [&](const Life* life) {
+    return !scene.site_of(*life).module.empty() || scene.site_of(*life).in_backward;
+  });
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(lives);
+  if (any_module || holders.empty()) return false;
+  const std::string& holder = holders.front().holder;
+  const std::string root = holder.substr(0, holder.find(".grad_fn"));
+  return root.size() < holder.size() && root.find('[') == std::string::npos &&
+         holders.front().amount.bytes * 2 > BytesOf(lives);
+}
+
+void TellOfUnrolledLoop(Cause* cause) {
+  cause->is_estimate = true;  // what goes from turn to turn stays
+  cause->title = "The graph of a loop grows with each turn";
+  cause->evidence += " One variable's graph holds all of them.";
+  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->action =
+      "If backward() comes after the loop: torch.utils.checkpoint around some turns at a time, "
+      "fewer turns, or detach() every few of them. If none comes: torch.no_grad() around it.";
+}
+
 }  // namespace
 
 // Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
@@ -243,6 +267,10 @@ Found HeldGraphs(const Scene& scene) {
                           "on into the next pass; no retain_graph."
                         : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
                           "loss.item().";
+  if (!trains && IsUnrolledLoop(scene, pile.lives)) {
+    TellOfUnrolledLoop(&cause);
+    return cause;
+  }
   if (HasGraphOfGradients(scene)) {
     cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
     const std::string about =

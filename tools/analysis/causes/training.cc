@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "tools/analysis/advice_words.h"
+#include "tools/analysis/causes/batch.h"
 #include "tools/analysis/causes/cause.h"
 #include "tools/analysis/causes/changes.h"
 #include "tools/analysis/causes/holders.h"
@@ -58,6 +59,20 @@ std::vector<const Life*> Parameters(const Scene& scene) {
     if (block != nullptr && block->role == "parameter") parameters.push_back(life);
   }
   return parameters;
+}
+
+// A smaller batch would not help.
+void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, Cause* cause) {
+  const auto largest = std::ranges::max_element(without, {}, &Life::size);
+  const std::string about = scene.holders().Of(**largest)->about;
+  cause->title = "Intermediate results are too large, whatever the batch";
+  cause->place = PlaceOf(scene.detail(), (*largest)->site);
+  cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
+                     about.substr(0, about.find(']')) + "].";
+  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->action =
+      "Do what this line does for a part of it at a time, each part under "
+      "torch.utils.checkpoint; a smaller batch does not help.";
 }
 
 }  // namespace
@@ -230,6 +245,8 @@ Found Activations(const Scene& scene) {
   cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
   cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
                  std::to_string(parts) + ", or torch.utils.checkpoint around the repeated layer.";
+  const std::vector<const Life*> without = WithoutBatch(scene, activations);
+  if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(scene, without, &cause);
   return cause;
 }
 
