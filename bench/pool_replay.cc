@@ -2,10 +2,12 @@
 // prints one line for each: peaks, their ratio, and the driver calls that it took.
 //
 // Usage: pool_replay [--chunk BYTES] [--small BYTES] [--slack PERMILLE] [--waits] [--limit RATIO]
-// [--log LOG] FILE…
+// [--log LOG] [--mesh] FILE…
 // --waits: every free waits for all work, as cuMemFree does. `settled` is the last iteration in
 // which the driver was asked for memory. Exit status 1 if a file's ratio is above --limit though
-// its peak is at least 500 MiB. LOG gets every driver call and every block, in order.
+// its peak is at least 500 MiB. LOG gets every driver call and every block, in order. --mesh adds
+// what pages that share chunks could make of it (mesh_bound.h), looked at whenever the pool grew.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +20,7 @@
 
 #include "allocator/pool/pool.h"
 #include "base/units.h"
+#include "bench/mesh_bound.h"
 #include "tests/allocator/driver_log.h"
 #include "tests/allocator/fake_device.h"
 
@@ -31,9 +34,37 @@ struct Outcome {
   uint64_t late_maps = 0;  // in the last third of the iterations
   uint64_t settled = 0;    // the last iteration, from 1, in which the driver was called
   bool failed = false;
+  MeshCounts mesh;  // the most of each, at any time
 };
 
-Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, DriverLog* log) {
+// Looks at what lives whenever the pool takes memory.
+class MeshWatch {
+ public:
+  MeshWatch(uint64_t page_bytes, bool on) : bound_(page_bytes), on_(on) {}
+
+  void Allocated(const Block& block, uint64_t creates) {
+    if (!on_) return;
+    bound_.Add(block.address, block.size);
+    if (creates == creates_) return;
+    creates_ = creates;
+    const MeshCounts now = bound_.Look();
+    most_ = {std::max(most_.pages, now.pages), std::max(most_.pairs, now.pairs),
+             std::max(most_.groups, now.groups), std::max(most_.least, now.least)};
+  }
+  void Freed(uint64_t address) {
+    if (on_) bound_.Remove(address);
+  }
+  const MeshCounts& most() const { return most_; }
+
+ private:
+  MeshBound bound_;
+  bool on_;
+  uint64_t creates_ = 0;
+  MeshCounts most_;
+};
+
+Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, bool mesh,
+               DriverLog* log) {
   FakeDevice::Options options;
   options.total_bytes = 80 * kGiB;
   FakeDevice device(options);
@@ -44,6 +75,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, Dr
     outcome.failed = true;
     return outcome;
   }
+  MeshWatch watch(config.chunk_bytes, mesh);
   std::unordered_map<uint64_t, uint64_t> addresses;
   std::vector<uint64_t> maps_at_iteration;
   std::vector<uint64_t> calls_at_iteration;
@@ -63,11 +95,13 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, Dr
       if (log != nullptr) log->Allocated(std::to_string(id), error, block);
       if (error != PoolError::kOk) outcome.failed = true;
       addresses[id] = block.address;
+      watch.Allocated(block, device.Calls("create"));
     } else if (kind == 'f') {
       const PoolError error = pool->Free(addresses[id]);
       if (log != nullptr) log->Freed(std::to_string(id), error);
       if (error != PoolError::kOk) outcome.failed = true;
       if (waits) pool->Synchronize();
+      watch.Freed(addresses[id]);
       addresses.erase(id);
     } else if (kind == 'i') {
       maps_at_iteration.push_back(device.Calls("map"));
@@ -84,6 +118,7 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, Dr
   for (size_t i = 1; i < calls_at_iteration.size(); ++i) {
     if (calls_at_iteration[i] != calls_at_iteration[i - 1]) outcome.settled = i;
   }
+  outcome.mesh = watch.most();
   outcome.stats = pool->Stats();
   outcome.maps = device.Calls("map");
   outcome.creates = device.Calls("create");
@@ -95,10 +130,22 @@ Outcome Replay(const std::string& path, const PoolConfig& config, bool waits, Dr
   return outcome;
 }
 
+// Over what was allocated at the peak.
+void PrintMesh(const Outcome& outcome, uint64_t chunk_bytes) {
+  const auto ratio = [&](uint64_t chunks) {
+    return static_cast<double>(chunks * chunk_bytes) /
+           static_cast<double>(outcome.stats.peak_allocated_bytes);
+  };
+  std::printf("  pages in use %.3f; sharing chunks: two %.3f, six %.3f; no scheme below %.3f\n",
+              ratio(outcome.mesh.pages), ratio(outcome.mesh.pairs), ratio(outcome.mesh.groups),
+              ratio(outcome.mesh.least));
+}
+
 int Main(int argc, char** argv) {
   PoolConfig config;
   double limit = 0;
   bool waits = false;
+  bool mesh = false;
   std::unique_ptr<DriverLog> log;
   std::string log_path;
   std::vector<std::string> files;
@@ -112,6 +159,8 @@ int Main(int argc, char** argv) {
       config.restless_slack_permille = config.slack_permille;
     } else if (std::strcmp(argv[i], "--waits") == 0) {
       waits = true;
+    } else if (std::strcmp(argv[i], "--mesh") == 0) {
+      mesh = true;
     } else if (std::strcmp(argv[i], "--log") == 0 && i + 1 < argc) {
       log = std::make_unique<DriverLog>();
       log_path = argv[++i];
@@ -125,7 +174,7 @@ int Main(int argc, char** argv) {
   std::printf("%-34s %10s %10s %6s %9s %7s %7s %7s %7s %7s\n", "requests", "allocated", "reserved",
               "ratio", "allocs", "misses", "creates", "maps", "late", "settled");
   for (const std::string& path : files) {
-    const Outcome outcome = Replay(path, config, waits, log.get());
+    const Outcome outcome = Replay(path, config, waits, mesh, log.get());
     const PoolStats& stats = outcome.stats;
     const double ratio = static_cast<double>(stats.peak_reserved_bytes) /
                          static_cast<double>(stats.peak_allocated_bytes);
@@ -138,6 +187,7 @@ int Main(int argc, char** argv) {
                 static_cast<double>(stats.peak_reserved_bytes) / static_cast<double>(kMiB), ratio,
                 stats.allocations, stats.misses, outcome.creates, outcome.maps, outcome.late_maps,
                 outcome.settled, bad ? "  FAILED" : "");
+    if (mesh) PrintMesh(outcome, config.chunk_bytes);
     if (bad) status = 1;
   }
   if (log != nullptr && !(std::ofstream(log_path) << log->text() << std::flush)) {

@@ -1,0 +1,41 @@
+// MeshBound: how few chunks could hold what lives, if pages could share them.
+//
+// Idea: two pages whose live blocks do not overlap, each counted from the start of its page, can be
+// mapped on one chunk (Powers et al., "Mesh", PLDI 2019). A chunk then has for each unit of 512
+// bytes one page at most that uses it. So the unit that most pages use is a lower bound for every
+// scheme that leaves blocks at their addresses; and putting pages together greedily, the fullest
+// first, tells what pairs and larger groups reach.
+//
+// Ownership: copies. Threads: one. Errors: none. Units: pages of one chunk each, and bytes.
+#ifndef VRAMSTOW_BENCH_MESH_BOUND_H_
+#define VRAMSTOW_BENCH_MESH_BOUND_H_
+
+#include <cstdint>
+#include <map>
+
+namespace vramstow {
+
+struct MeshCounts {
+  uint64_t pages = 0;   // that live blocks touch
+  uint64_t pairs = 0;   // chunks for them, if two pages may share one
+  uint64_t groups = 0;  // if six may, as many mappings as the pool gives a chunk
+  uint64_t least = 0;   // no scheme needs fewer
+};
+
+class MeshBound {
+ public:
+  explicit MeshBound(uint64_t page_bytes) : page_bytes_(page_bytes) {}
+
+  // A block lives from now on, or no more.
+  void Add(uint64_t address, uint64_t size) { live_[address] = size; }
+  void Remove(uint64_t address) { live_.erase(address); }
+  MeshCounts Look() const;
+
+ private:
+  uint64_t page_bytes_;
+  std::map<uint64_t, uint64_t> live_;  // address: size
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BENCH_MESH_BOUND_H_
