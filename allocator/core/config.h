@@ -68,9 +68,6 @@ struct PoolConfig {
   // The same for a block that could lie where it lay in the round before, were its chunks not in
   // use elsewhere: what is made for it settles the loop for good.
   uint32_t repeat_slack_permille = 25;
-  // Waste matters less in a small pool, and it settles worse: while the peak is below eight times
-  // this, the slack is at least this much, or a quarter of what the peak is below.
-  uint64_t small_slack_bytes = 0;
   // A chunk that moves stays mapped where it was until that page is needed for another, so that it
   // need not wait for work and comes back without a driver call.
   bool shadows = true;

@@ -100,12 +100,7 @@ bool ChunkBacking::WithinSlack(const AllocationAttempt& attempt, uint64_t chunks
   const uint64_t peak = parts_->peak.since_trim();
   const uint64_t now = parts_->heaps.AllocatedBytes() + attempt.size;
   const uint64_t most = peak > now ? peak : now;
-  uint64_t slack = most / 1000 * permille;
-  const uint64_t small = parts_->config.small_slack_bytes;
-  if (most < 8 * small) {
-    const uint64_t least = (8 * small - most) / 4 < small ? (8 * small - most) / 4 : small;
-    if (slack < least) slack = least;
-  }
+  const uint64_t slack = most / 1000 * permille;
   return parts_->chunks.reserved_bytes() + chunks * parts_->config.chunk_bytes <= most + slack;
 }
 

@@ -131,7 +131,7 @@ struct Walk {
 
 _Unwind_Reason_Code VisitFrame(_Unwind_Context* context, void* argument) {
   auto* walk = static_cast<Walk*>(argument);
-  const _Unwind_Ptr address = _Unwind_GetIP(context);
+  const uintptr_t address = _Unwind_GetIP(context);
   if (address == 0 || ++walk->frames > kMaxFrames) return _URC_END_OF_STACK;
   const CallerObject* object = walk->table->Find(CallBefore(address));
   if (object == nullptr) return _URC_END_OF_STACK;

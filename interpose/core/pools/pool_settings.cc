@@ -24,7 +24,6 @@ PoolConfig PoolConfigOf(const Options& options, uint64_t total_bytes) {
   ParseBytes(options.keep_free, &config.watermark_bytes);
   ParseDuration(options.decay, &config.decay_ns);
   config.check = options.check;
-  config.small_slack_bytes = 64 * kMiB;
   config.free_wait_ns = 20'000'000;
   return config;
 }
