@@ -20,8 +20,8 @@ struct Layout {
 };
 constexpr Layout kLayouts[] = {
     {11, true, 56, 8, 120, 32, 48, 72, 76, 92, 96, 112, 128},
-    {12, true, 56, 0, 104, 0, 8, 72, 72, 84, 96, 112, 128},
-    {13, false, 72, 0, 120, 0, 8, 72, 72, 84, 96, 112, 128},
+    {12, true, 56, 0, 104, 0, 8, 72, 72, 88, 96, 112, 128},
+    {13, false, 72, 0, 120, 0, 8, 72, 72, 88, 96, 112, 128},
 };
 // Include/internal/pycore_frame.h: struct _frame; Include/cpython/traceback.h.
 constexpr size_t kFrameOfObject = 24;
