@@ -27,9 +27,12 @@ if(VRAMSTOW_INSTALL_DOCS)
   install(FILES README.md DESTINATION share/doc/vramstow)
   install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
   # Where shells look for the scripts that packages bring.
-  install(FILES ${VRAMSTOW_COMPLETION}/vramstow DESTINATION share/bash-completion/completions)
-  install(FILES ${VRAMSTOW_COMPLETION}/_vramstow DESTINATION share/zsh/vendor-completions)
-  install(FILES ${VRAMSTOW_COMPLETION}/vramstow.fish DESTINATION share/fish/vendor_completions.d)
+  # Of another machine's program none could be asked for.
+  if(NOT CMAKE_CROSSCOMPILING)
+    install(FILES ${VRAMSTOW_COMPLETION}/vramstow DESTINATION share/bash-completion/completions)
+    install(FILES ${VRAMSTOW_COMPLETION}/_vramstow DESTINATION share/zsh/vendor-completions)
+    install(FILES ${VRAMSTOW_COMPLETION}/vramstow.fish DESTINATION share/fish/vendor_completions.d)
+  endif()
 endif()
 
 set(VRAMSTOW_MAINTAINER "The vramstow authors <vramstow@localhost>"
