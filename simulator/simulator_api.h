@@ -22,6 +22,12 @@ int vramstowSimulatorCheck(const char* spec, char* text, size_t size);
 // What is simulated in this process, for a trace. Never null.
 const char* vramstowSimulatorDescription(void);
 
+// The address of a function that a runtime calls past every public name, as a vendor's runtime may
+// do through a private table: with primary=private in the SPEC these are the functions of primary
+// contexts, by their documented names. Null for any other name, and without that option. Needs no
+// cuInit.
+void* vramstowSimulatorPrivateFunction(const char* name);
+
 // One launch, as a registered kernel sees it.
 struct vramstowSimulatorLaunch {
   unsigned grid[3];

@@ -19,6 +19,10 @@ bool IsRefusal(CUresult result) {
          result == CUDA_ERROR_NOT_PERMITTED;
 }
 
+bool IsGone(DriverResult result) {
+  return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
+}
+
 // What one can do without. False: there is nothing left of it.
 bool TakeOneAway(CUmemAllocationProp* properties) {
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
@@ -487,7 +491,8 @@ DriverResult CudaDriver::FinishOthers(uint64_t deadline_ns) const {
     // Before CUDA 12.5 nothing short of waiting without an end tells.
     if (functions_.CtxRecordEvent == nullptr) return kDriverNotSupported;
     const DriverResult result = FinishContext(context, deadline_ns);
-    if (result != kDriverSuccess) return result;
+    // A context may have ended unseen: then its work has, too.
+    if (result != kDriverSuccess && !IsGone(result)) return result;
   }
   return kDriverSuccess;
 }

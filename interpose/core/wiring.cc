@@ -45,6 +45,7 @@
 #include "interpose/core/runtime/routing.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
+#include "interpose/core/runtime/unseen_contexts.h"
 #include "interpose/core/service/control_socket.h"
 #include "interpose/core/service/control_verbs.h"
 #include "interpose/core/service/metrics_server.h"
@@ -62,12 +63,14 @@ void AbandonAfterFork();
 void RecordLaunches();
 void StartService();
 void OnPoolOpened();
+void ForgetFunctions();
 void OnCudaInitialised();
 
 // --- runtime
 constinit Process process(AbandonAfterFork);
 constinit Driver driver;
 constinit Contexts contexts;
+constinit UnseenContexts unseen_contexts(driver, contexts);
 constinit KernelArguments kernel_arguments;
 constinit Routing routing(process, driver, WrapperOf);
 
@@ -91,11 +94,13 @@ constinit Offloaders offloaders(process);
 constinit Pools pools({process,
                        driver,
                        contexts,
+                       unseen_contexts,
                        trace,
                        pool_trace,
                        offloaders,
                        hooks,
                        OnPoolOpened,
+                       ForgetFunctions,
                        {CanCollect, CollectGarbage, nullptr}});
 constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
 constinit Application application(pools);
@@ -124,6 +129,9 @@ void OnPoolOpened() {
   if (!registered.exchange(true)) std::atexit([] { service.Stop(); });
   service.Start();
 }
+
+// A context ended, and its modules with it.
+void ForgetFunctions() { kernel_arguments.Forget(); }
 
 // By hand only: vramstow run switches the pool on.
 void ComplainOfMetrics() {
@@ -156,6 +164,7 @@ void AbandonAfterFork() {
   launches.AbandonAfterFork();
   trace.AbandonAfterFork();
   contexts.Clear();
+  unseen_contexts.AbandonAfterFork();
   pools.AbandonAfterFork();
   nvtx_memory.AbandonAfterFork();
   offloaders.AbandonAfterFork();
@@ -183,6 +192,8 @@ void Finish() {
   service.Stop();
   activity.Finish();
   uncomputed_reads.Finish();
+  const char* why = WantsPool(process.options()) ? pools.WhyNothingWasServed() : nullptr;
+  if (why != nullptr) trace.Describe("pool.nothing_served", why);
   trace.Close();
   if (process.options().coverage) interception_report.Report();
 }
@@ -198,17 +209,9 @@ constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
 
 // --- What functions without an argument of ours reach -------------------------------------------
 
-constinit const HandlerContext handler_context = {process,
-                                                  driver,
-                                                  contexts,
-                                                  routing,
-                                                  trace,
-                                                  free_bytes,
-                                                  launches,
-                                                  activity,
-                                                  interception_report,
-                                                  pool_service,
-                                                  OnCudaInitialised};
+constinit const HandlerContext handler_context = {
+    process,    driver,   contexts, unseen_contexts,     routing,      trace,
+    free_bytes, launches, activity, interception_report, pool_service, OnCudaInitialised};
 
 constinit const FrameworkContext framework_context = {process, trace,      free_bytes,
                                                       pools,   pool_trace, StartService};

@@ -212,6 +212,13 @@ constexpr OptionParser kOptions[] = {
        spec->adversarial = value == "adversarial";
        return value == "normal" || value == "adversarial";
      }},
+    {"primary", nullptr, "public or private",
+     "private: runtimes take a card's primary context past every public function, as a vendor's "
+     "may, and after a reset it has its old handle again",
+     [](std::string_view value, Spec* spec) {
+       spec->private_primary = value == "private";
+       return value == "private" || value == "public";
+     }},
     {"fail", nullptr, "CALL:N, CALL:N+ or CALL:pX, such as cuMemCreate:3 or cuMemMap:p0.01",
      "the Nth call fails (N+: and all later ones; pX: each with probability X), with out of memory "
      "or, as in cuMemCreate:1+:801, with the CUresult of that number",

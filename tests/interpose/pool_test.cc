@@ -74,6 +74,22 @@ TEST_P(PlainBacking, GoesTheSameWithThePoolAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(Pool, PlainBacking, kAllScenarios, NameWithoutDashes);
 
+// Contexts that the program takes, resets and releases past every hook.
+class UnseenContexts : public Scenarios {};
+
+TEST_P(UnseenContexts, AreServedAsAllOthersAre) {
+  ExpectTheSame({{"VRAMSTOW_SIMULATE", "h200,memory=2GiB,count=2,primary=private"}});
+  uint64_t mapped = 0;
+  for (const ReadTrace& trace : Traces()) {
+    for (const NamedEvent& event : trace.events) {
+      mapped += event.layer == Layer::kPool && event.kind == EventKind::kMap ? 1 : 0;
+    }
+  }
+  EXPECT_GT(mapped, 0u) << "the pool served nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(Pool, UnseenContexts, kAllScenarios, NameWithoutDashes);
+
 // What the pool took of the plain driver, and how often; its cache is what makes the difference.
 struct Taken {
   uint64_t blocks = 0;

@@ -20,6 +20,8 @@ VRAMSTOW = BUILD / "bin/vramstow"
 EXAMPLES = ROOT / "examples"
 
 PROGRAMS = ROOT / "tests/jobs/programs"
+# How the rehearsed runtime takes its contexts (primary= in the SPEC); not set: as the SPEC says.
+PRIMARY = "VRAMSTOW_TEST_PRIMARY"
 
 
 @dataclass
@@ -100,6 +102,8 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
         env: dict[str, str] | None = None,
         timeout: int = 300,
     ) -> Rehearsal:
+        if PRIMARY in os.environ:
+            card += f",primary={os.environ[PRIMARY]}"
         simulate = f"--simulate={card},call-log={tmp_path}/call-log-%p.csv"
 
         result = subprocess.run(
@@ -117,12 +121,21 @@ def rehearse(tmp_path: Path) -> Callable[..., Rehearsal]:
     return run
 
 
-@pytest.fixture(params=["on", "off"])
+MODES = ["on", "off"]
+if os.environ.get("VRAMSTOW_LONG"):
+    MODES.append("on with unseen contexts")
+
+
+@pytest.fixture(params=MODES)
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every test that takes this runs twice: with the pool behind cuMemAlloc, and without."""
-    monkeypatch.setenv("VRAMSTOW_POOL", request.param)
+    """Every test that takes this runs twice: with the pool behind cuMemAlloc, and without; in the
+    long suite also with a runtime that takes its contexts past every hook."""
+    mode, _, unseen = request.param.partition(" ")
+    monkeypatch.setenv("VRAMSTOW_POOL", mode)
     monkeypatch.setenv("VRAMSTOW_CHECK", "1")
-    return request.param
+    if unseen:
+        monkeypatch.setenv(PRIMARY, "private")
+    return mode
 
 
 @pytest.fixture

@@ -115,6 +115,19 @@ std::string Uncomputed(const FactSet& set) {
   return text;
 }
 
+// Whoever asked for the pool must not take what the driver served for its work.
+std::string NothingServed(const FactSet& set) {
+  std::string why;
+  for (const Facts& trace : set.traces) {
+    if (FactOr(trace, "option.pool") != "on") continue;
+    const std::string said = FactOr(trace, "pool.nothing_served");
+    if (said.empty()) return "";
+    if (why.empty()) why = said;
+  }
+  return why.empty() ? ""
+                     : absl::StrCat("vramstow: THE POOL SERVED NOTHING: ", Printable(why), ".\n");
+}
+
 // Why memory ran out, the last time; nothing where it did not, or nothing tells.
 std::string Story(const Facts& facts) {
   if (facts.out_of_memory.empty() || facts.advice.empty()) return "";
@@ -134,9 +147,10 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   const bool simulated = std::any_of(set.traces.begin(), set.traces.end(),
                                      [](const Facts& trace) { return trace.simulated; });
   const auto description = set.traces.front().facts.find("simulated");
-  std::string text = "vramstow: device memory of this run";
+  std::string text = NothingServed(set);
+  text += simulated ? "vramstow: REHEARSAL on a simulated device"
+                    : "vramstow: device memory of this run";
   if (simulated) {
-    text = "vramstow: REHEARSAL on a simulated device";
     if (description != set.traces.front().facts.end()) {
       text += absl::StrCat(" (", Shortened(Printable(description->second), 60, true), ")");
     }

@@ -15,6 +15,7 @@ struct HandlerContext {
   Process& process;
   Driver& driver;
   Contexts& contexts;
+  UnseenContexts& unseen_contexts;
   const Routing& routing;
   Trace& trace;
   FreeBytes& free_bytes;

@@ -7,6 +7,7 @@
 #include "base/keep_errno.h"
 #include "interpose/core/handlers/record.h"
 #include "interpose/core/runtime/contexts.h"
+#include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow::handlers {
 
@@ -83,7 +84,11 @@ CUresult DevicePrimaryCtxRetain(const Call& call, CUcontext* context, CUdevice d
   if (result == CUDA_SUCCESS && context != nullptr) {
     call.pools().PrimaryRetained(*context, device);
     Contexts& contexts = call.context().contexts;
-    if (contexts.DeviceOf(*context) == kNoDevice) contexts.Remember(*context, device);
+    if (contexts.DeviceOf(*context) == kNoDevice) {
+      contexts.Remember(*context, device);
+      // Who made it did so past every hook, and may end it so.
+      if (was_active) call.context().unseen_contexts.Note();
+    }
   }
   return was_active ? result : RecordNewContext(call, result, context, device);
 }
@@ -119,9 +124,13 @@ CUresult GreenCtxDestroy(const Call& call, CUgreenCtx context) {
 
 template <typename Call>
 CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flags) {
-  // The number of the peer's device; all bits set if the context is not known.
-  const auto device = static_cast<uint64_t>(call.context().contexts.DeviceOf(peer));
   const CUresult result = call.Forward(peer, flags);
+  int16_t owner = call.context().contexts.DeviceOf(peer);
+  if (owner == kNoDevice && result == CUDA_SUCCESS) {
+    owner = call.context().unseen_contexts.Recognise(peer);
+  }
+  // The number of the peer's device; all bits set if the context is not known.
+  const auto device = static_cast<uint64_t>(owner);
   if (result == CUDA_SUCCESS) call.pools().PeerEnabled(peer, CurrentDevice(call));
   return RecordContext(call, EventKind::kPeerAccess, result, device,
                        result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice);

@@ -27,6 +27,8 @@ void AdjustAnswer(const Call& call, size_t* free_bytes, size_t* total_bytes) {
 
 template <typename Call, typename Size>
 CUresult MemGetInfo(const Call& call, Size* free_bytes, Size* total_bytes) {
+  // What a context held that ended unseen must not be counted any more.
+  call.pools().CloseEnded();
   const CUresult result = call.Forward(free_bytes, total_bytes);
   if constexpr (std::is_same_v<Size, size_t>) {
     if (result == CUDA_SUCCESS) AdjustAnswer(call, free_bytes, total_bytes);

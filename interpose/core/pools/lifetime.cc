@@ -7,6 +7,7 @@
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
 
@@ -48,9 +49,34 @@ void Pools::Close(Slot* slot) {
   slot->state.store(State::kEmpty, std::memory_order_release);
 }
 
+bool Pools::HasEnded(const Slot& slot) const {
+  const State state = slot.state.load(std::memory_order_acquire);
+  const CUcontext context = slot.context.load(std::memory_order_acquire);
+  if ((state != State::kOpen && state != State::kPlain) || context == nullptr) return false;
+  return !links_.unseen_contexts.Lives(context,
+                                       slot.context_number.load(std::memory_order_relaxed));
+}
+
+void Pools::CloseEnded() {
+  if (!links_.unseen_contexts.any()) [[likely]] {
+    return;
+  }
+  for (int i = 0; i < count(); ++i) {
+    if (!HasEnded(slots_[i])) continue;
+    links_.on_unseen_end();
+    MutexLock lock(&mutex_);
+    // Another thread may have closed that pool meanwhile, and opened the next one.
+    if (HasEnded(slots_[i])) End(slots_[i].context.load(std::memory_order_relaxed));
+  }
+}
+
 void Pools::ContextGone(CUcontext context) {
   if (context == nullptr) return;
   MutexLock lock(&mutex_);
+  End(context);
+}
+
+void Pools::End(CUcontext context) {
   const int captures = captures_.EndAll(context);
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
@@ -72,7 +98,7 @@ void Pools::PrimaryContextGone(int device) {
 }
 
 void Pools::PeerEnabled(CUcontext peer, int by_device) {
-  const int owner = links_.contexts.DeviceOf(peer);
+  const int owner = DeviceOf(peer);
   if (owner < 0 || owner >= kMaxDevices || by_device < 0 || by_device >= kMaxDevices) return;
   KeepErrno keep_errno;
   MutexLock lock(&mutex_);

@@ -70,6 +70,7 @@ void PoolService::RecordOverLimit(const CallSite& site, const PooledRequest& req
 bool PoolService::FreeBlock(const CallSite& site, CUdeviceptr address, bool wait,
                             CUresult* result) const {
   if (address == 0) return false;
+  links_.pools.CloseEnded();
   Pools::Use use = links_.pools.Owning(address);
   if (!use) return false;
   KeepErrno keep_errno;
@@ -154,6 +155,7 @@ bool PoolService::Owns(CUdeviceptr address) const {
 }
 
 bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
+  links_.pools.CloseEnded();
   Pools::Use use = links_.pools.Owning(address);
   if (!use) return false;
   KeepErrno keep_errno;
@@ -284,6 +286,8 @@ bool PoolService::CloseHandle(const CallSite& site, CUdeviceptr address, CUresul
 }
 
 // --- What the pools have to know ----------------------------------------------------------------
+
+void PoolService::CloseEnded() const { links_.pools.CloseEnded(); }
 
 void PoolService::PrimaryRetained(CUcontext context, int device) const {
   links_.pools.NotePrimary(context, device);

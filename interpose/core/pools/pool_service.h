@@ -122,6 +122,8 @@ class PoolService {
   bool CloseHandle(const CallSite& site, CUdeviceptr address, CUresult* result) const;
 
   // --- What the pools have to know
+  // Closes the pools whose contexts ended unseen.
+  void CloseEnded() const;
   void PrimaryRetained(CUcontext context, int device) const;
   // The context, or the device's primary one, is gone: after the driver has said so.
   void ContextGone(CUcontext context) const;

@@ -14,6 +14,7 @@
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
+#include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
 
@@ -44,6 +45,7 @@ Pools::Use Pools::ForCurrentContext() {
   KeepErrno keep_errno;
   const CUcontext context = links_.driver.CurrentContext();
   if (context == nullptr) return Use();
+  CloseEnded();
   Slot* slot = FindSlot(context);
   if (slot == nullptr) {
     Open(context);
@@ -87,15 +89,39 @@ bool Pools::FreesWait() const {
 
 // --- Opening ------------------------------------------------------------------------------------
 
+const char* Pools::WhyNothingWasServed() const {
+  if (served_.load(std::memory_order_relaxed)) return nullptr;
+  const char* why = why_not_.load(std::memory_order_relaxed);
+  return why != nullptr ? why : "the program asked for no memory that a pool serves";
+}
+
 void Pools::LogOnce(const char* why) {
+  why_not_.store(why, std::memory_order_relaxed);
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
   Log("cuMemAlloc is served by the plain driver here: %s.", why);
 }
 
+// Of a context that no hooked call made, too, if it is the device's primary one.
+int Pools::DeviceOf(CUcontext context) {
+  const int known = links_.contexts.DeviceOf(context);
+  if (known != kNoDevice) return known;
+  const int device = links_.unseen_contexts.Recognise(context);
+  if (device < 0 || device >= kMaxDevices) return kNoDevice;
+  // A device has one primary context: the one before has ended, and nobody said so.
+  const CUcontext before = primaries_[device].exchange(context, std::memory_order_acq_rel);
+  if (before != nullptr && before != context) {
+    links_.on_unseen_end();
+    ContextGone(before);
+  }
+  return device;
+}
+
 void Pools::Open(CUcontext context) {
-  const int device = links_.contexts.DeviceOf(context);
-  // Not made by a call that was seen, or no ordinary one (green contexts): not ours.
-  if (device < 0 || device >= kMaxDevices) return;
+  const int device = DeviceOf(context);
+  if (device < 0 || device >= kMaxDevices) {
+    LogOnce("the context was made past vramstow, and is no device's primary context");
+    return;
+  }
   links_.trace.Open();
   bool opened = false;
   OpenSlot(context, device, &opened);
@@ -113,7 +139,9 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   slot.device = static_cast<int16_t>(device);
   const State state = OpenPool(&slot, context, device) ? State::kOpen : State::kPlain;
   *opened = state == State::kOpen;
+  if (*opened) served_.store(true, std::memory_order_relaxed);
   if (*opened) LookForApart(device);
+  slot.context_number.store(links_.unseen_contexts.NumberOf(context), std::memory_order_relaxed);
   slot.context.store(context, std::memory_order_release);
   slot.state.store(state, std::memory_order_seq_cst);
   if (place == count) count_.store(count + 1, std::memory_order_release);

@@ -40,11 +40,13 @@ class Pools {
     const Process& process;
     const Driver& driver;
     const Contexts& contexts;
+    UnseenContexts& unseen_contexts;
     Trace& trace;
     PoolTrace& pool_trace;
     Offloaders& offloaders;
     ApplicationHooks& hooks;
     void (*on_opened)();
+    void (*on_unseen_end)();  // a context ended, and no hooked call said so
     Collection collection;
   };
 
@@ -92,6 +94,9 @@ class Pools {
   // The driver has destroyed the context, or the device's primary one.
   void ContextGone(CUcontext context);
   void PrimaryContextGone(int device);
+  // Closes the pools whose contexts ended past every hook. Costs a load unless contexts come and go
+  // so; then a question to the driver for each pool.
+  void CloseEnded();
   // The current context's device may reach memory of the context `peer`.
   void PeerEnabled(CUcontext peer, int by_device);
 
@@ -109,6 +114,8 @@ class Pools {
 
   // The process has, or had, memory that host and device both reach.
   void NoteSharedMemory() { shared_memory_.store(true, std::memory_order_relaxed); }
+  // Why no pool was ever opened, in words that follow "the pool served nothing: "; null: one was.
+  const char* WhyNothingWasServed() const;
   // Whether a free has to wait, as the driver's does.
   bool FreesWait() const;
 
@@ -122,6 +129,7 @@ class Pools {
     std::atomic<State> state{State::kEmpty};
     std::atomic<CUcontext> context{nullptr};
     std::atomic<uint32_t> users{0};
+    std::atomic<uint64_t> context_number{0};  // UnseenContexts::NumberOf
     Pool* pool = nullptr;
     Offloader* offloader = nullptr;
     PoolDriver driver;
@@ -131,6 +139,9 @@ class Pools {
   Slot* FindSlot(CUcontext context);
   static bool Enter(Slot* slot);
   void Open(CUcontext context);
+  int DeviceOf(CUcontext context);
+  bool HasEnded(const Slot& slot) const;
+  void End(CUcontext context) VRAMSTOW_REQUIRES(mutex_);
   void OpenSlot(CUcontext context, int device, bool* opened) VRAMSTOW_EXCLUDES(mutex_);
   bool OpenPool(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);
   bool PrepareSlot(Slot* slot, CUcontext context, int device) VRAMSTOW_REQUIRES(mutex_);
@@ -165,6 +176,8 @@ class Pools {
   std::atomic<uint64_t> apart_[kMaxDevices] = {};
   std::atomic<bool> some_apart_{false};
   std::atomic<bool> shared_memory_{false};
+  std::atomic<bool> served_{false};  // a pool was opened, ever
+  std::atomic<const char*> why_not_{nullptr};
   std::atomic<bool> logged_{false};
   std::atomic<bool> logged_version_{false};
 };

@@ -15,6 +15,7 @@ class Driver;
 class KernelArguments;
 class Process;
 class Routing;
+class UnseenContexts;
 struct CallSite;
 
 // record

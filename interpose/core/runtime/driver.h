@@ -29,14 +29,14 @@ namespace vramstow {
               query(cuStreamSynchronize) query(cuStreamGetCtx) query(cuStreamWaitEvent)
 
 // What vramstow itself calls. Except for the pool's, none of these changes anything.
-#define VRAMSTOW_DRIVER_QUERIES(query)                                                         \
-  query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)  \
-      query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)       \
-          query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)  \
-              query(cuCtxGetDevice) query(cuStreamIsCapturing) query(cuStreamIsCapturing_ptsz) \
-                  query(cuThreadExchangeStreamCaptureMode) query(cuFuncGetParamInfo)           \
-                      query(cuKernelGetParamInfo) query(cuFuncGetName) query(cuKernelGetName)  \
-                          VRAMSTOW_POOL_FUNCTIONS(query)
+#define VRAMSTOW_DRIVER_QUERIES(query)                                                           \
+  query(cuDriverGetVersion) query(cuDeviceGet) query(cuDeviceGetCount) query(cuDeviceGetName)    \
+      query(cuDeviceGetAttribute) query(cuDeviceCanAccessPeer) query(cuDeviceGetUuid_v2)         \
+          query(cuDeviceTotalMem_v2) query(cuDevicePrimaryCtxGetState) query(cuCtxGetCurrent)    \
+              query(cuCtxGetDevice) query(cuCtxGetId) query(cuStreamIsCapturing)                 \
+                  query(cuStreamIsCapturing_ptsz) query(cuThreadExchangeStreamCaptureMode)       \
+                      query(cuFuncGetParamInfo) query(cuKernelGetParamInfo) query(cuFuncGetName) \
+                          query(cuKernelGetName) VRAMSTOW_POOL_FUNCTIONS(query)
 
 class Driver {
  public:

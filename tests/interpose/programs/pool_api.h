@@ -2,6 +2,10 @@
 #ifndef VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_POOL_API_H_
 #define VRAMSTOW_TESTS_INTERPOSE_PROGRAMS_POOL_API_H_
 
+#include <dlfcn.h>
+
+#include <type_traits>
+
 #include "tests/interpose/programs/host.h"
 
 namespace vramstow::host {
@@ -46,6 +50,17 @@ inline PoolApi LoadPoolApi() {
 #define POOL_API_LOOK(member, symbol) api.member = Look<decltype(&::symbol)>(api.driver, #symbol);
   POOL_API_FUNCTIONS(POOL_API_LOOK)
 #undef POOL_API_LOOK
+  // With primary=private in the SPEC the program takes its contexts past every hook.
+  if (void* found = dlsym(api.driver, "vramstowSimulatorPrivateFunction")) {
+    auto* const door = reinterpret_cast<void* (*)(const char*)>(found);
+    const auto take = [door](auto* member, const char* name) {
+      using Function = std::remove_pointer_t<decltype(member)>;
+      if (void* function = door(name)) *member = reinterpret_cast<Function>(function);
+    };
+    take(&api.PrimaryRetain, "cuDevicePrimaryCtxRetain");
+    take(&api.PrimaryRelease, "cuDevicePrimaryCtxRelease");
+    take(&api.PrimaryReset, "cuDevicePrimaryCtxReset");
+  }
   return api;
 }
 
