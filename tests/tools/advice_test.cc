@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advise.h"
 #include "tools/analysis/causes/find_causes.h"
-#include "tools/analysis/explain.h"
 
 namespace vramstow {
 namespace {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/tools/list_source.h"
+#include "tools/analysis/advise.h"
 #include "tools/analysis/level_log.h"
 #include "tools/analysis/lives.h"
 
@@ -25,10 +26,15 @@ class MarkedSource : public ListSource {
   std::vector<std::string> texts;
 };
 
+void ExplainAll(Analysis* analysis) {
+  const Explanation explanation(analysis->detail, &analysis->facts);
+  Advise(analysis->detail, explanation, &analysis->facts);
+}
+
 Analysis AnalyzeAll(const History& history) {
   ListSource source(history.events());
   Analysis analysis = AnalyzeInDetail(&source, "history.stow");
-  Explain(analysis.detail, &analysis.facts);
+  ExplainAll(&analysis);
   return analysis;
 }
 
@@ -92,7 +98,7 @@ class StepSource : public ListSource {
 Facts FactsOf(const History& history, std::map<uint32_t, std::string> who) {
   StepSource source(history.events(), std::move(who));
   Analysis analysis = AnalyzeInDetail(&source, "step.stow");
-  Explain(analysis.detail, &analysis.facts);
+  ExplainAll(&analysis);
   return std::move(analysis.facts);
 }
 
@@ -280,7 +286,7 @@ class Told {
     MarkedSource source(history_.events());
     source.texts = texts_;
     Analysis analysis = AnalyzeInDetail(&source, "told.stow");
-    Explain(analysis.detail, &analysis.facts);
+    ExplainAll(&analysis);
     return analysis.facts.iterations;
   }
 
@@ -387,7 +393,7 @@ TEST(Launches, AreToldByKernelRangeAndIteration) {
   MarkedSource source(history.events());
   source.texts = {"iteration", "forward", "copy", "_Z3runi", "other"};
   Analysis analysis = AnalyzeInDetail(&source, "history.stow");
-  Explain(analysis.detail, &analysis.facts);
+  ExplainAll(&analysis);
   const LaunchesFacts& launches = analysis.facts.launches;
   EXPECT_EQ(launches.launches, 7u + 60 + 9 + 300);
   EXPECT_FALSE(launches.sampled);
@@ -493,12 +499,12 @@ TEST(Advice, SendsNobodyToThePoolThatServesTheJobAlready) {
   failure.pool_free_bytes = 16 * kMega;
   failure.pool_free_ranges = 4;
   analysis.facts.out_of_memory = {failure};
-  Explain(analysis.detail, &analysis.facts);
+  ExplainAll(&analysis);
   ASSERT_FALSE(analysis.facts.advice.empty());
   EXPECT_EQ(analysis.facts.advice.front().id, "out_of_memory_by_fragmentation");
   EXPECT_THAT(analysis.facts.advice.front().action, testing::HasSubstr("let vramstow's pool"));
   analysis.facts.facts["option.pool"] = "on";
-  Explain(analysis.detail, &analysis.facts);
+  ExplainAll(&analysis);
   EXPECT_THAT(analysis.facts.advice.front().action,
               testing::StartsWith("The pool serves the job already"));
 }

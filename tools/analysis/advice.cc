@@ -6,7 +6,8 @@
 
 #include "base/units.h"
 #include "tools/analysis/advice_words.h"
-#include "tools/analysis/explain.h"
+#include "tools/analysis/advise.h"
+#include "tools/analysis/causes/find_causes.h"
 #include "tools/analysis/link.h"
 #include "tools/analysis/phases_over.h"
 
@@ -419,6 +420,12 @@ class Adviser {
 };
 
 }  // namespace
+
+void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) {
+  const std::vector<Cause> causes =
+      ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
+  facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
+}
 
 std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
                                     const Facts& facts, const std::vector<Cause>& causes) {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/causes/find_causes.h"
 
 namespace vramstow {
 namespace {
@@ -34,17 +33,15 @@ std::vector<FragmentationFacts::Stream> FindStreams(const std::vector<const Life
 
 }  // namespace
 
-void Explain(const Detail& detail, Facts* facts) {
-  const Passes passes(detail, facts->out_of_memory.empty() ? 0 : facts->out_of_memory.back().event);
-  facts->iterations = FindIterations(detail, passes);
+Explanation::Explanation(const Detail& detail, Facts* facts)
+    : passes_(detail, facts->out_of_memory.empty() ? 0 : facts->out_of_memory.back().event),
+      categories_(detail) {
+  facts->iterations = FindIterations(detail, passes_);
   ExplainLifetimes(detail, facts);
   facts->churn = FindChurn(detail);
   facts->before_peak = ExplainPeak(detail, *facts);
-  const CategoryFinder categories(detail);
-  categories.AddUp(facts);
+  categories_.AddUp(facts);
   FindHoles(detail, facts);
-  const std::vector<Cause> causes = ExplainOutOfMemory(detail, passes, categories, facts);
-  facts->advice = FindAdvice(detail, categories, *facts, causes);
 }
 
 ChurnFacts FindChurn(const Detail& detail) {

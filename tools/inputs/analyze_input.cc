@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/analysis/advise.h"
 #include "tools/analysis/analyzer.h"
 #include "tools/analysis/explain.h"
 #include "tools/analysis/merge.h"
@@ -88,7 +89,8 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
 }
 
 Analysis Explained(Analysis analysis) {
-  Explain(analysis.detail, &analysis.facts);
+  const Explanation explanation(analysis.detail, &analysis.facts);
+  Advise(analysis.detail, explanation, &analysis.facts);
   ProveAdvice(analysis.detail, &analysis.facts);
   return analysis;
 }
