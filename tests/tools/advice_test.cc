@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/advise.h"
-#include "tools/analysis/causes/find_causes.h"
+#include "tools/analysis/advice/advise.h"
+#include "tools/analysis/advice/find_causes.h"
 
 namespace vramstow {
 namespace {

@@ -1,5 +1,5 @@
 // Two sequences beside one another: as long as dynamic programming says, and always in order.
-#include "tools/analysis/align.h"
+#include "tools/analysis/fidelity/align.h"
 
 #include <gtest/gtest.h>
 

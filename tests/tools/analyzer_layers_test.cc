@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/list_source.h"
-#include "tools/analysis/explain.h"
+#include "tools/analysis/explain/explain.h"
 
 namespace vramstow {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/analysis/analyzer.h"
+#include "tools/analysis/pass/analyzer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/analysis/block_table.h"
+#include "tools/analysis/pass/block_table.h"
 
 #include <gtest/gtest.h>
 

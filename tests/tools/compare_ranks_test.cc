@@ -1,4 +1,4 @@
-#include "tools/analysis/compare_ranks.h"
+#include "tools/analysis/facts/compare_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/analysis/merge.h"
+#include "tools/analysis/facts/merge.h"
 
 namespace vramstow {
 namespace {

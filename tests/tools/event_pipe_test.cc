@@ -1,4 +1,4 @@
-#include "tools/analysis/event_pipe.h"
+#include "tools/analysis/pass/event_pipe.h"
 
 #include <gtest/gtest.h>
 

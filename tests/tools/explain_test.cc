@@ -1,5 +1,5 @@
 // From lives to why: iterations, what piles up, what came before the peak, advice.
-#include "tools/analysis/explain.h"
+#include "tools/analysis/explain/explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <string>
 
 #include "tests/tools/list_source.h"
-#include "tools/analysis/advise.h"
-#include "tools/analysis/level_log.h"
-#include "tools/analysis/lives.h"
+#include "tools/analysis/advice/advise.h"
+#include "tools/analysis/facts/level_log.h"
+#include "tools/analysis/facts/lives.h"
 
 namespace vramstow {
 namespace {

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "tools/analysis/fact_names.h"
-#include "tools/analysis/fact_tables.h"
+#include "tools/analysis/facts/fact_names.h"
+#include "tools/analysis/facts/fact_tables.h"
 
 namespace vramstow {
 namespace {

@@ -1,5 +1,5 @@
 // A card's sequence beside a rehearsal's: where they part, how often, and what would explain it.
-#include "tools/analysis/fidelity.h"
+#include "tools/analysis/fidelity/fidelity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

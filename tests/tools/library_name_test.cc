@@ -1,4 +1,4 @@
-#include "tools/analysis/library_name.h"
+#include "tools/base/library_name.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/analysis/merge.h"
+#include "tools/analysis/facts/merge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/event.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

@@ -12,7 +12,7 @@
 #include "tests/allocator/fake_device.h"
 #include "tests/allocator/offload_fixture.h"
 #include "tests/tools/list_source.h"
-#include "tools/analysis/explain.h"
+#include "tools/analysis/explain/explain.h"
 
 namespace vramstow {
 namespace {

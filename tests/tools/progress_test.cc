@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/progress_bar.h"
 

@@ -1,5 +1,5 @@
 // Redactor: what stays of a text, and what does not.
-#include "tools/analysis/redactor.h"
+#include "tools/analysis/facts/redactor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

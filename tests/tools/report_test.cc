@@ -8,12 +8,12 @@
 
 #include "base/units.h"
 #include "tests/tools/list_source.h"
-#include "tools/analysis/merge.h"
+#include "tools/analysis/facts/merge.h"
+#include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/json.h"
 #include "tools/report/summary.h"
 #include "tools/report/text.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

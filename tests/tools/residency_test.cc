@@ -1,5 +1,5 @@
 // What lay in host memory, from when to when, and whose it was.
-#include "tools/analysis/residency.h"
+#include "tools/analysis/pass/residency.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/analysis/timeline.h"
+#include "tools/analysis/pass/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/analysis/trace_source.h"
+#include "tools/inputs/trace_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "tools/analysis/analyzer.h"
+#include "tools/analysis/pass/analyzer.h"
 #include "tracer/recorder.h"
 
 namespace vramstow {

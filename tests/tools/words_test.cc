@@ -1,4 +1,4 @@
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 #include <gtest/gtest.h>
 

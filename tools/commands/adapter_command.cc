@@ -6,14 +6,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/python.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/exports/python_helper.h"
@@ -14,7 +15,6 @@
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/report/json.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/units.h"
-#include "tools/analysis/fact_names.h"
+#include "tools/analysis/facts/fact_names.h"
+#include "tools/base/words.h"
 #include "tools/json/json_value.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

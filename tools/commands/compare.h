@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 #include "tools/json/json_value.h"
 
 namespace vramstow {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/control.h"
 #include "base/descriptor.h"
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {

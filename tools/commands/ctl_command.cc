@@ -9,11 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/units.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/control_client.h"
 #include "tools/json/json_value.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

@@ -1,8 +1,8 @@
 #include "tools/commands/default_input.h"
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
 #include "tools/inputs/newest_trace.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/options.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
 #include "tools/report/metrics_page.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

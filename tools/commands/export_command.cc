@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/csv.h"
@@ -34,7 +35,6 @@
 #include "tools/launch/installation.h"
 #include "tools/report/json.h"
 #include "tools/report/text.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 

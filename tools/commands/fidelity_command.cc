@@ -9,8 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/analysis/fidelity.h"
-#include "tools/analysis/progress.h"
+#include "tools/analysis/fidelity/fidelity.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/run_folder.h"
@@ -19,7 +20,6 @@
 #include "tools/launch/card_list.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

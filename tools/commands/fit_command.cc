@@ -14,7 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/fit_once.h"
@@ -23,7 +24,6 @@
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/rehearsal.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 
 namespace vramstow {

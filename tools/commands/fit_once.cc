@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/analysis/facts.h"
-#include "tools/analysis/progress.h"
+#include "tools/analysis/facts/facts.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/launch/rehearsal.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

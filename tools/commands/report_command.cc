@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/default_input.h"
@@ -19,7 +20,6 @@
 #include "tools/inputs/redacted_source.h"
 #include "tools/report/html.h"
 #include "tools/report/json.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"
 

@@ -14,7 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "tools/analysis/merge.h"
+#include "tools/analysis/facts/merge.h"
+#include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
@@ -28,7 +29,6 @@
 #include "tools/launch/run_traces.h"
 #include "tools/report/json.h"
 #include "tools/report/summary.h"
-#include "tools/report/words.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/progress_bar.h"
 

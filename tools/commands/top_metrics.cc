@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 

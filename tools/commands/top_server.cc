@@ -14,7 +14,7 @@
 #include "base/local_socket.h"
 #include "base/metrics_http.h"
 #include "base/options.h"
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {

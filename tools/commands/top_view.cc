@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/words.h"
 #include "tools/commands/control_client.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/json/json_value.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

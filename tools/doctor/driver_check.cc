@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/words.h"
 #include "tools/doctor/checks.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tools/base/words.h"
 #include "tools/json/json_value.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -21,8 +21,8 @@
 #include "absl/strings/str_split.h"
 #include "base/control.h"
 #include "base/units.h"
+#include "tools/base/words.h"
 #include "tools/doctor/checks.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

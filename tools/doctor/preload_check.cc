@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/words.h"
 #include "tools/doctor/checks.h"
 #include "tools/inputs/analyze_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

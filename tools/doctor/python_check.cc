@@ -5,11 +5,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/words.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/probe.h"
 #include "tools/launch/python.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -18,9 +18,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "tools/analysis/analyzer.h"
-#include "tools/analysis/call_stack.h"
-#include "tools/analysis/event_source.h"
+#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/pass/call_stack.h"
+#include "tools/analysis/pass/event_source.h"
 #include "tools/formats/profiler_timeline.h"
 
 namespace vramstow {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
 #include "tools/exports/column_stream.h"
 #include "tools/exports/python_helper.h"
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
 

@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
 

@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/typed_event.h"
-#include "tools/analysis/levels.h"
+#include "tools/analysis/pass/levels.h"
 #include "tools/formats/rounding.h"
 
 namespace vramstow {

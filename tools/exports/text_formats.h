@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
 

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/analysis/advise.h"
-#include "tools/analysis/analyzer.h"
-#include "tools/analysis/explain.h"
-#include "tools/analysis/merge.h"
-#include "tools/analysis/progress.h"
-#include "tools/analysis/trace_source.h"
+#include "tools/analysis/advice/advise.h"
+#include "tools/analysis/explain/explain.h"
+#include "tools/analysis/facts/merge.h"
+#include "tools/analysis/pass/analyzer.h"
+#include "tools/base/progress.h"
 #include "tools/formats/input.h"
 #include "tools/formats/memory_timeline.h"
 #include "tools/formats/minimalloc.h"
@@ -23,6 +22,7 @@
 #include "tools/inputs/list_source.h"
 #include "tools/inputs/snapshot_source.h"
 #include "tools/inputs/stacked_source.h"
+#include "tools/inputs/trace_source.h"
 #include "tools/inputs/within_source.h"
 #include "tools/replay/proof.h"
 

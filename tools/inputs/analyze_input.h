@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/analysis/detail.h"
-#include "tools/analysis/event_source.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/pass/event_source.h"
 
 namespace vramstow {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tools/analysis/timeline.h"
+#include "tools/analysis/pass/timeline.h"
 
 namespace vramstow {
 namespace {

@@ -6,7 +6,7 @@
 #ifndef VRAMSTOW_TOOLS_INPUTS_CURVE_H_
 #define VRAMSTOW_TOOLS_INPUTS_CURVE_H_
 
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 #include "tools/formats/memory_timeline.h"
 
 namespace vramstow {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/analysis/trace_source.h"
+#include "tools/inputs/trace_source.h"
 #include "tools/symbols/symbolizer.h"
 
 namespace vramstow {

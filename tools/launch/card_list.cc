@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/units.h"
+#include "tools/base/words.h"
 #include "tools/launch/driver.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

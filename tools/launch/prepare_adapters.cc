@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "include/vramstow/framework.h"
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/linked_torch.h"
 #include "tools/launch/near_torch.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

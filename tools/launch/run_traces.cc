@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/analysis/analyzer.h"
-#include "tools/analysis/progress.h"
-#include "tools/analysis/trace_source.h"
+#include "tools/analysis/pass/analyzer.h"
+#include "tools/base/progress.h"
+#include "tools/inputs/trace_source.h"
 
 namespace vramstow {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

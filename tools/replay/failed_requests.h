@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/analysis/detail.h"
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
 #include "tools/replay/requests.h"
 
 namespace vramstow {

@@ -4,7 +4,7 @@
 
 #include "base/rounding.h"
 #include "base/units.h"
-#include "tools/analysis/link.h"
+#include "tools/base/link.h"
 
 namespace vramstow {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
 #include "tools/replay/free_ranges.h"
 #include "tools/replay/packing_search.h"
 

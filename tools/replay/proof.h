@@ -17,7 +17,7 @@
 
 #include <cstddef>
 
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {

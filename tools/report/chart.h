@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/analysis/detail.h"
+#include "tools/analysis/facts/detail.h"
 
 namespace vramstow {
 

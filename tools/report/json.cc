@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/analysis/fact_tables.h"
+#include "tools/analysis/facts/fact_tables.h"
 #include "tools/json/json_writer.h"
 
 namespace vramstow {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
-#include "tools/analysis/fact_tables.h"
-#include "tools/report/words.h"
+#include "tools/analysis/facts/fact_tables.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {
@@ -20,7 +20,8 @@ namespace {
 constexpr size_t kColumns = 128;  // of a line
 
 constexpr std::string_view kIntroduction =
-    "<!-- Made by `vramstow docs metrics` from tools/analysis/fact_table*.h; do not edit below. "
+    "<!-- Made by `vramstow docs metrics` from tools/analysis/facts/fact_table*.h; do not edit "
+    "below. "
     "-->\n"
     "\n"
     "## Every fact\n"

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/analysis/fact_names.h"
-#include "tools/analysis/link.h"
+#include "tools/analysis/facts/fact_names.h"
+#include "tools/base/link.h"
+#include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/table.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

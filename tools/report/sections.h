@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 #include "tools/report/text.h"
 
 namespace vramstow {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/sections.h"
 #include "tools/report/table.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -1,9 +1,9 @@
 // The ranks of a job beside one another.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tools/base/words.h"
 #include "tools/report/sections.h"
 #include "tools/report/table.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/demangle.h"
+#include "tools/base/words.h"
 #include "tools/report/sections.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {

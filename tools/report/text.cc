@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tools/base/words.h"
 #include "tools/report/chart.h"
 #include "tools/report/sections.h"
 #include "tools/report/table.h"
-#include "tools/report/words.h"
 
 namespace vramstow {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "tools/analysis/facts.h"
+#include "tools/analysis/facts/facts.h"
 
 namespace vramstow {
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/report/words.h"
+#include "tools/base/words.h"
 
 namespace vramstow {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "tools/analysis/progress.h"
+#include "tools/base/progress.h"
 
 namespace vramstow {
 

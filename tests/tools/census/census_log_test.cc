@@ -1,5 +1,5 @@
 // CensusLog: marks of a census are read, and what is not as it should be is left out.
-#include "tools/analysis/census_log.h"
+#include "tools/analysis/facts/census_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Holders: chains that differ in numbers are one, and each failure has the census that belongs to
 // it.
-#include "tools/analysis/causes/holders.h"
+#include "tools/analysis/explain/holders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // What a census tells beside holders, and the line at which a holder took what it holds.
-#include "tools/analysis/causes/testimony.h"
+#include "tools/analysis/explain/testimony.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/analysis/causes/places.h"
-#include "tools/analysis/causes/scene.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/explain/scene.h"
 
 namespace vramstow {
 namespace {

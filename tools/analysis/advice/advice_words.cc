@@ -1,0 +1,79 @@
+#include "tools/analysis/advice/advice_words.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/units.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeastBytes = 16 * kMiB;
+constexpr double kLeastShare = 0.03;  // of the peak
+constexpr size_t kMostNames = 3;
+
+}  // namespace
+
+std::string AdviceText(uint64_t bytes) { return FormatBytes(bytes).text; }
+
+std::string AdvicePercent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "0%";
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f%%",
+                100 * static_cast<double>(part) / static_cast<double>(whole));
+  return text;
+}
+
+bool IsWorthAdvice(const Facts& facts, uint64_t bytes) {
+  const uint64_t peak = std::max(facts.peak.allocated_bytes, facts.peak.reserved_bytes);
+  return bytes >= kLeastBytes &&
+         static_cast<double>(bytes) >= kLeastShare * static_cast<double>(peak);
+}
+
+uint64_t CardBytes(const Facts& facts) {
+  uint64_t capacity = 0;
+  for (const DeviceFacts& device : facts.devices) {
+    capacity += device.free_bytes_at_start.value_or(device.total_bytes.value_or(0));
+  }
+  return capacity;
+}
+
+bool HasRoom(const Facts& facts) {
+  if (!facts.out_of_memory.empty() || facts.devices.size() != 1) return false;
+  const uint64_t used = std::max(facts.peak.allocated_bytes, facts.peak.reserved_bytes);
+  return used > 0 && used <= CardBytes(facts) / 2;
+}
+
+uint64_t CategoryAtPeak(const Facts& facts, const std::string& name) {
+  for (const CategoryFacts& category : facts.by_category) {
+    if (category.name == name) return category.at_peak.bytes;
+  }
+  return 0;
+}
+
+std::string FirstNames(const std::vector<std::string>& names) {
+  std::string text;
+  std::vector<std::string> told;
+  for (const std::string& name : names) {
+    if (std::ranges::find(told, name) != told.end()) continue;
+    if (told.size() == kMostNames) break;
+    told.push_back(name);
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string SitesOfPhase(const Detail& detail, Phase phase) {
+  std::vector<const SiteDetail*> sites;
+  for (const SiteDetail& site : detail.sites) {
+    if (site.phase == phase && site.at_peak.bytes > 0) sites.push_back(&site);
+  }
+  std::stable_sort(sites.begin(), sites.end(), [](const auto* a, const auto* b) {
+    return a->at_peak.bytes > b->at_peak.bytes;
+  });
+  std::vector<std::string> names;
+  for (const SiteDetail* site : sites) names.push_back(site->site);
+  return FirstNames(names);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,69 @@
+#include "tools/analysis/advice/batch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+using Shape = std::vector<uint64_t>;
+
+// Empty: not known.
+Shape ShapeOf(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  if (block == nullptr) return {};
+  const std::optional<TensorWords> words = ParseTensor(block->about);
+  return words.has_value() ? words->shape : Shape();
+}
+
+// What was copied to the card last, by no module.
+Shape InputOf(const Scene& scene) {
+  Shape input;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    const std::string_view name = OperatorName(site);
+    if (!life->tensor || !site.module.empty() || site.in_backward || site.in_optimizer) continue;
+    if (name != "_to_copy" && name != "to") continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || block->role == "parameter" || block->role == "buffer") continue;
+    const Shape shape = ShapeOf(scene, *life);
+    if (shape.size() > 1) input = shape;
+  }
+  return input;
+}
+
+// Extents that mean something else.
+std::set<uint64_t> OthersOf(const Scene& scene, const Shape& input) {
+  std::set<uint64_t> others(input.begin() + 1, input.end());
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter") continue;
+    for (const uint64_t extent : ShapeOf(scene, *life)) others.insert(extent);
+  }
+  return others;
+}
+
+}  // namespace
+
+std::vector<const Life*> WithoutBatch(const Scene& scene, const std::vector<const Life*>& lives) {
+  const Shape input = InputOf(scene);
+  if (input.empty() || input.front() < 2) return {};
+  const uint64_t batch = input.front();
+  const std::set<uint64_t> others = OthersOf(scene, input);
+  if (others.contains(batch)) return {};
+  std::vector<const Life*> without;
+  for (const Life* life : lives) {
+    const Shape shape = ShapeOf(scene, *life);
+    const bool has_batch = std::ranges::any_of(
+        shape, [&](uint64_t extent) { return extent % batch == 0 && !others.contains(extent); });
+    if (!shape.empty() && !has_batch) without.push_back(life);
+  }
+  return without;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,23 @@
+// Batch: which results do not grow with it.
+//
+// Idea: a census tells the shapes of what was live. The first extent of what was copied to the card
+// last is the batch, unless something else has this extent, too. A result has the batch in it if an
+// extent is it, or a multiple of it that neither the input nor a parameter explains.
+//
+// Ownership: values. Threads: pure functions. Errors: none; without a census nothing is told.
+// Units: blocks.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_BATCH_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_BATCH_H_
+
+#include <vector>
+
+#include "tools/analysis/explain/scene.h"
+
+namespace vramstow {
+
+// Of these blocks, those whose shape is known and has no batch in it.
+std::vector<const Life*> WithoutBatch(const Scene& scene, const std::vector<const Life*>& lives);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_BATCH_H_

@@ -1,0 +1,153 @@
+#include "tools/analysis/advice/find_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/explain/holders.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostShares = 8;
+
+// What is wrong, and costs nothing to mend, comes before what is a trade.
+constexpr std::array kDetectors = {
+    HeldByHandler, DeadCycles,           Concatenation,  Broadcast,       GraphPools,
+    SecondCopy,    DataOnCard,           HeldGraphs,     KeptOutputs,     KeptInModules,
+    KeptReference, KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,
+    SummedGraphs,  NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest,
+    CopiesOfOne,   OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge,
+    LargeBuffers};
+
+std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
+  std::vector<ShareFacts> shares;
+  for (const auto& [name, amount] : amounts) shares.push_back({name, amount});
+  std::ranges::stable_sort(
+      shares, [](const auto& a, const auto& b) { return a.amount.bytes > b.amount.bytes; });
+  if (shares.size() > kMostShares) shares.resize(kMostShares);
+  return shares;
+}
+
+void Add(const std::string& name, uint64_t size, std::map<std::string, Amount>* amounts) {
+  Amount& amount = (*amounts)[name];
+  amount.bytes += size;
+  ++amount.blocks;
+}
+
+DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
+  DemandFacts demand;
+  const OutOfMemoryFacts& failure = scene.failure();
+  std::map<std::string, Amount> by_category;
+  std::map<std::string, Amount> by_module;
+  std::map<std::string, Amount> by_site;
+  bool any_tensor = false;
+  for (const Life* life : scene.live()) any_tensor |= life->tensor;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (any_tensor && !life->tensor) demand.not_pytorch_bytes += life->size;
+    Add(categories.NameOf(*life), life->size, &by_category);
+    if (!site.module.empty()) Add(site.module, life->size, &by_module);
+    Add(site.site, life->size, &by_site);
+  }
+  demand.live_bytes = scene.live_bytes();
+  demand.room_bytes = scene.room();
+  demand.lacking_bytes = scene.lacking();
+  for (const DeviceFacts& device : scene.facts().devices) {
+    if (device.device != failure.device || !device.total_bytes.has_value()) continue;
+    demand.card_bytes = device.total_bytes;
+    if (failure.free_from == FreeKnownFrom::kNothing) continue;
+    const uint64_t held =
+        failure.free_bytes +
+        (failure.has_pool ? failure.pool_free_bytes + demand.live_bytes : demand.live_bytes);
+    demand.outside_bytes = *device.total_bytes - std::min(*device.total_bytes, held);
+  }
+  demand.by_category = Sorted(by_category);
+  demand.by_module = Sorted(by_module);
+  demand.by_site = Sorted(by_site);
+  return demand;
+}
+
+// Adds who holds it, as a census found out.
+void NameHolder(const Holders& holders, Cause* cause) {
+  constexpr size_t kMostNamed = 3;
+  constexpr uint64_t kSmallPart = 20;
+  const std::vector<HolderFacts> found = holders.OfAll(cause->held);
+  if (found.empty()) return;
+  cause->holder = found.front().holder;
+  std::string text;
+  for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
+    if (found[i].amount.bytes * kSmallPart < found.front().amount.bytes) break;
+    text += (i == 0 ? " Held by " : ", ") + found[i].holder + " (" +
+            AdviceText(found[i].amount.bytes) + ")";
+  }
+  cause->evidence += text + ".";
+}
+
+void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* failure) {
+  constexpr size_t kMostHolders = 64;
+  if (!holders.any()) return;
+  uint64_t without = 0;
+  for (const Life* life : scene.live()) {
+    if (life->tensor && holders.Of(*life) == nullptr) without += life->size;
+  }
+  failure->bytes_without_holder = without;
+  failure->holders = holders.OfAll(scene.live());
+  if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
+}
+
+// A small saving would let this request through, and not the next ones: what fills the card with
+// each pass is the reason.
+void PreferWhatGrows(std::vector<Cause>* causes) {
+  constexpr uint64_t kMuchLarger = 4;
+  const auto grows =
+      std::ranges::find_if(*causes, [](const Cause& cause) { return cause.fits && cause.grows; });
+  if (grows == causes->end() || grows->bytes < causes->front().bytes * kMuchLarger) return;
+  std::rotate(causes->begin(), grows, std::next(grows));
+}
+
+}  // namespace
+
+std::vector<Cause> FindCauses(const Scene& scene) {
+  std::vector<Cause> causes;
+  for (const auto& detector : kDetectors) {
+    if (Found cause = detector(scene); cause.has_value()) causes.push_back(std::move(*cause));
+  }
+  for (Cause& cause : causes) cause.fits = cause.bytes >= scene.lacking();
+  std::ranges::stable_sort(causes, [](const Cause& a, const Cause& b) {
+    if (a.fits != b.fits) return a.fits;
+    return !a.fits && a.bytes > b.bytes;
+  });
+  PreferWhatGrows(&causes);
+  return causes;
+}
+
+std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes,
+                                      const CategoryFinder& categories, Facts* facts) {
+  std::vector<Cause> last;
+  if (facts->out_of_memory.empty() || detail.lives.empty()) return last;
+  const size_t count = facts->out_of_memory.size();
+  for (size_t i = count - std::min(count, kMostStories); i < count; ++i) {
+    OutOfMemoryFacts& failure = facts->out_of_memory[i];
+    if (!IsDeviceMemory(failure.memory)) continue;
+    const Scene scene(detail, *facts, passes, failure);
+    DemandFacts demand = DemandOf(scene, categories);
+    last = FindCauses(scene);
+    for (Cause& cause : last) NameHolder(scene.holders(), &cause);
+    FillHolders(scene, scene.holders(), &failure);
+    failure.has_story = true;
+    failure.demand = std::move(demand);
+    failure.cause = last.empty() ? "" : last.front().id;
+    for (const Cause& cause : last) {
+      failure.would_fit.push_back(
+          {cause.id, cause.place, cause.holder, cause.bytes, cause.fits, cause.is_estimate});
+    }
+  }
+  return last;
+}
+
+}  // namespace vramstow

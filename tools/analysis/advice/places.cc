@@ -1,0 +1,134 @@
+#include "tools/analysis/advice/places.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tools/analysis/advice/advice_words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr double kMost = 0.5;
+constexpr size_t kMostPlaces = 3;
+
+// "train.py:12 Trainer.step": of a method of Trainer; "train.py:9 main": of main.
+bool StandsIn(const std::string& line, std::string_view name, bool is_class) {
+  const size_t space = line.find(' ');
+  if (space == std::string::npos) return false;
+  std::string_view function = std::string_view(line).substr(space + 1);
+  if (is_class) {
+    const size_t at = function.rfind(std::string(name) + ".");
+    return at != std::string_view::npos && (at == 0 || function[at - 1] == '.');
+  }
+  return function == name || function.ends_with("." + std::string(name));
+}
+
+// The outermost line of the program that ran when it allocated last.
+std::string OutermostBefore(const Scene& scene) {
+  const std::vector<Life>& lives = scene.detail().lives;
+  auto next = std::ranges::lower_bound(lives, scene.event(), {}, &Life::birth);
+  while (next != lives.begin()) {
+    const SiteDetail& site = scene.site_of(*--next);
+    if (!site.own.empty()) return scene.detail().lines[site.own.front().text];
+  }
+  return PlaceOf(scene.detail(), scene.failure().site_number);
+}
+
+}  // namespace
+
+std::string CommonPlace(const Detail& detail, const std::vector<const Life*>& lives,
+                        bool stops_at_model) {
+  uint64_t all = 0;
+  std::vector<const Life*> here;
+  for (const Life* life : lives) {
+    if (detail.sites[life->site].own.empty()) continue;
+    here.push_back(life);
+    all += life->size;
+  }
+  std::string place;
+  for (size_t depth = 0; !here.empty(); ++depth) {
+    std::map<uint32_t, uint64_t> by_line;
+    for (const Life* life : here) {
+      const std::vector<CodeLine>& own = detail.sites[life->site].own;
+      if (depth < own.size()) by_line[own[depth].text] += life->size;
+    }
+    const auto most = std::ranges::max_element(
+        by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == by_line.end()) break;
+    if (static_cast<double>(most->second) < kMost * static_cast<double>(all)) break;
+    const uint32_t text = most->first;
+    if (stops_at_model && detail.lines[text].ends_with("forward")) break;
+    place = detail.lines[text];
+    std::erase_if(here, [&](const Life* life) {
+      const std::vector<CodeLine>& own = detail.sites[life->site].own;
+      return depth >= own.size() || own[depth].text != text;
+    });
+  }
+  return place;
+}
+
+std::string PlaceInProgram(const Scene& scene, const std::vector<const Life*>& lives) {
+  const std::string place = CommonPlace(scene.detail(), lives);
+  if (!place.empty()) return place;
+  const SiteDetail& first = scene.site_of(*lives.front());
+  if (first.own.empty() && first.in_backward) {
+    const std::string call = scene.passes().BackwardCall(scene.detail(), lives.back()->birth);
+    if (!call.empty()) return call;
+  }
+  return PlaceOf(scene.detail(), lives.front()->site);
+}
+
+std::string PlaceOfRequest(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  if (site.own.empty() && site.in_backward) {
+    const std::string call = scene.passes().BackwardCall(scene.detail(), scene.event());
+    return call.empty() ? OutermostBefore(scene) : call;
+  }
+  return PlaceOf(scene.detail(), scene.failure().site_number);
+}
+
+std::string PlaceOfHolder(const Detail& detail, const std::vector<const Life*>& lives,
+                          const std::string& holder) {
+  // "main: kept[3]" is a variable of main, "Trainer.kept[3]" belongs to a Trainer.
+  const size_t colon = holder.find(": ");
+  const size_t point = holder.find('.');
+  const bool is_class = point < colon;
+  const std::string_view name = std::string_view(holder).substr(0, std::min(colon, point));
+  if (name.empty() || name.find(' ') != std::string_view::npos) return "";
+  std::map<std::string, uint64_t> by_line;
+  for (const Life* life : lives) {
+    const std::vector<CodeLine>& own = detail.sites[life->site].own;
+    for (auto line = own.rbegin(); line != own.rend(); ++line) {
+      if (!StandsIn(detail.lines[line->text], name, is_class)) continue;
+      by_line[detail.lines[line->text]] += life->size;
+      break;
+    }
+  }
+  const auto most = std::ranges::max_element(
+      by_line, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_line.end() ? "" : most->first;
+}
+
+std::string PlaceOf(const Detail& detail, uint32_t site) {
+  const SiteDetail& words = detail.sites[site];
+  return words.own.empty() ? words.site : detail.lines[words.own.back().text];
+}
+
+std::string LargestPlaces(const Detail& detail, const std::vector<const Life*>& lives) {
+  std::map<std::string, uint64_t> by_place;
+  for (const Life* life : lives) by_place[PlaceOf(detail, life->site)] += life->size;
+  std::vector<std::pair<std::string, uint64_t>> sorted(by_place.begin(), by_place.end());
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(sorted.size(), kMostPlaces); ++i) {
+    text +=
+        (text.empty() ? "" : ", ") + sorted[i].first + " (" + AdviceText(sorted[i].second) + ")";
+  }
+  return text;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,217 @@
+// What memory is for. Where the program says it by marks (docs/architecture.md), that counts; else
+// it is read from where a block was allocated, where it was freed, and whether it outlived what
+// made it. The evidence is named with each category.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/explain/category_of.h"
+#include "tools/analysis/explain/explain.h"
+#include "tools/analysis/explain/phases_over.h"
+
+namespace vramstow {
+namespace {
+
+enum Category : uint8_t {
+  kParameters,
+  kGradients,
+  kOptimizerState,
+  kActivations,
+  kTemporaries,
+  kInputs,
+  kWorkspaces,
+  kCaches,
+  kUnknownUse,
+  kCategories,
+};
+
+constexpr std::array<const char*, kCategories> kNames = {
+    "parameters", "gradients",  "optimizer_state", "activations", "temporaries",
+    "inputs",     "workspaces", "caches",          "unknown"};
+
+constexpr std::array<const char*, kCategories> kEvidence = {
+    "allocated while a model was made or moved, and kept",
+    "allocated in the backward pass, and still there when it was over",
+    "allocated in an optimizer, and kept",
+    "allocated in the forward pass or before the window, and needed in the backward pass",
+    "freed in the phase in which it was allocated",
+    "allocated where data are loaded",
+    "allocated by a math library or by a function that makes workspaces",
+    "allocated by a function that makes a cache of keys and values",
+    "neither call stack nor lifetime tells"};
+
+constexpr char kTold[] = "told by the program";
+constexpr std::string_view kMark = "vramstow.category ";
+
+// What was said of the block that lay at this address then.
+struct Told {
+  uint64_t address = 0;
+  uint64_t event = 0;
+  Category category = kUnknownUse;
+};
+
+// "vramstow.category CATEGORY 0xADDRESS …". False: not such a mark.
+bool ReadTold(const MarkDetail& mark, Told* told) {
+  std::string_view text = mark.text;
+  if (!text.starts_with(kMark)) return false;
+  text.remove_prefix(kMark.size());
+  const std::string_view name = text.substr(0, text.find(' '));
+  const auto known = std::ranges::find(kNames, name);
+  if (known == kNames.end() || !text.substr(name.size()).starts_with(" 0x")) return false;
+  text.remove_prefix(name.size() + 3);
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), told->address, 16);
+  if (read.ec != std::errc()) return false;
+  told->category = static_cast<Category>(known - kNames.begin());
+  told->event = mark.event;
+  return true;
+}
+
+// What a census says that memory is to who holds it. False: nothing.
+bool ReadRole(const std::string& role, Category* category) {
+  if (role == "parameter" || role == "buffer") {
+    *category = kParameters;
+  } else if (role == "gradient") {
+    *category = kGradients;
+  } else if (role == "optimizer_state") {
+    *category = kOptimizerState;
+  } else if (role == "saved") {
+    *category = kActivations;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+class ToldCategories {
+ public:
+  explicit ToldCategories(const Detail& detail) {
+    Told told;
+    for (const CensusDetail& census : detail.censuses) {
+      for (const HeldBlock& block : census.blocks) {
+        if (!ReadRole(block.role, &told.category)) continue;
+        told_.push_back({block.address, census.event, told.category});
+      }
+    }
+    for (const MarkDetail& mark : detail.marks) {
+      if (ReadTold(mark, &told)) told_.push_back(told);
+    }
+    std::ranges::stable_sort(told_, {}, [](const Told& t) { return std::tie(t.address, t.event); });
+  }
+  // Null: nothing was said of it. Of several the last counts.
+  const Category* Find(const Life& life) const {
+    const Told end = {life.address, life.death, kUnknownUse};
+    auto after =
+        std::ranges::lower_bound(told_, std::tie(end.address, end.event), {},
+                                 [](const Told& t) { return std::tie(t.address, t.event); });
+    if (after == told_.begin()) return nullptr;
+    --after;
+    return after->address == life.address && after->event >= life.birth ? &after->category
+                                                                        : nullptr;
+  }
+
+ private:
+  std::vector<Told> told_;
+};
+
+Category CategoryOf(const Detail& detail, const PhasesOver& phases, const Life& life) {
+  const SiteDetail& site = detail.sites[life.site];
+  const Phase freed = detail.sites[life.free_site].phase;
+  const bool kept = life.death == kStillLive;
+  switch (site.phase) {
+    case Phase::kWorkspace:
+      return kWorkspaces;
+    case Phase::kCache:
+      // In training the keys and values of a batch wait for its backward pass.
+      return freed == Phase::kBackward || phases.LivesIntoBackward(life) ? kActivations : kCaches;
+    case Phase::kData:
+      return kInputs;
+    case Phase::kInit:
+      return kept || phases.Outlives(life, Phase::kInit) ? kParameters : kTemporaries;
+    case Phase::kOptimizer:
+      return kept || phases.Outlives(life, Phase::kOptimizer) ? kOptimizerState : kTemporaries;
+    case Phase::kBackward:
+      if (freed != Phase::kUnknown) return freed == Phase::kBackward ? kTemporaries : kGradients;
+      return phases.Outlives(life, Phase::kBackward) ? kGradients : kTemporaries;
+    case Phase::kForward:
+      if (freed == Phase::kBackward) return kActivations;
+      if (kept) return kUnknownUse;
+      if (freed != Phase::kUnknown) return kTemporaries;
+      // Who freed it is not known; what came meanwhile is.
+      if (phases.LivesIntoBackward(life)) return kActivations;
+      return phases.Outlives(life, Phase::kForward) ? kUnknownUse : kTemporaries;
+    case Phase::kUnknown:
+      break;
+  }
+  // Of a block that was there before, only where it went is known.
+  if (freed == Phase::kBackward) return kActivations;
+  if (freed == Phase::kOptimizer && life.opened) return kGradients;
+  // A loss that is computed outside of any module.
+  if (!life.opened && phases.BridgesToBackward(life)) return kActivations;
+  return kUnknownUse;
+}
+
+}  // namespace
+
+struct CategoryFinder::Known {
+  explicit Known(const Detail& all) : detail(all), told(all), phases(all) {}
+  // Where the program said it, `by_mark` is true.
+  Category Of(const Life& life, bool* by_mark) const {
+    const Category* said = told.Find(life);
+    *by_mark = said != nullptr;
+    return said != nullptr ? *said : CategoryOf(detail, phases, life);
+  }
+
+  const Detail& detail;
+  ToldCategories told;
+  PhasesOver phases;
+};
+
+CategoryFinder::CategoryFinder(const Detail& detail) : known_(std::make_unique<Known>(detail)) {}
+CategoryFinder::~CategoryFinder() = default;
+
+std::string CategoryFinder::NameOf(const Life& life) const {
+  bool by_mark = false;
+  return kNames[known_->Of(life, &by_mark)];
+}
+
+void CategoryFinder::AddUp(Facts* facts) const {
+  if (!facts->by_category.empty() || facts->peak.allocated_bytes == 0) return;
+  const Detail& detail = known_->detail;
+  std::array<Amount, kCategories> amounts = {};
+  std::array<uint64_t, kCategories> told_blocks = {};
+  uint64_t told = 0;
+  for (const Life& life : detail.lives) {
+    if (life.pending || !life.LivesAt(detail.peak_event)) continue;
+    bool by_mark = false;
+    const Category category = known_->Of(life, &by_mark);
+    if (by_mark) ++told_blocks[category];
+    Amount& amount = amounts[category];
+    amount.bytes += life.size;
+    ++amount.blocks;
+    told += life.size;
+  }
+  // Of a long trace the lives that are not kept are the small and short ones.
+  if (detail.lives_left_out > 0 && facts->peak.allocated_bytes > told) {
+    amounts[kTemporaries].bytes += facts->peak.allocated_bytes - told;
+  }
+  for (size_t i = 0; i < kCategories; ++i) {
+    if (amounts[i].bytes == 0) continue;
+    std::string evidence = kEvidence[i];
+    if (told_blocks[i] > 0) {
+      evidence =
+          told_blocks[i] == amounts[i].blocks ? kTold : absl::StrCat(kTold, ", or ", evidence);
+    }
+    facts->by_category.push_back({kNames[i], amounts[i], std::move(evidence)});
+  }
+  std::ranges::stable_sort(facts->by_category, [](const auto& a, const auto& b) {
+    return a.at_peak.bytes > b.at_peak.bytes;
+  });
+}
+
+}  // namespace vramstow

@@ -1,0 +1,37 @@
+// CategoryFinder: what blocks are for. See categories.cc for how that is known.
+//
+// Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
+// what nothing tells is "unknown". Units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_
+
+#include <memory>
+#include <string>
+
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+class CategoryFinder {
+ public:
+  explicit CategoryFinder(const Detail& detail);
+  ~CategoryFinder();
+  CategoryFinder(const CategoryFinder&) = delete;
+  CategoryFinder& operator=(const CategoryFinder&) = delete;
+
+  // "parameters", "gradients", …
+  std::string NameOf(const Life& life) const;
+
+  // Fills by_category: what each block at the peak is for. Leaves categories alone that the input
+  // itself gave.
+  void AddUp(Facts* facts) const;
+
+ private:
+  struct Known;
+  std::unique_ptr<Known> known_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_CATEGORY_OF_H_

@@ -1,0 +1,44 @@
+// Explanation: from what was seen to why: iterations, lifetimes, what memory is for, holes and who
+// fences them in, what came before the peak.
+//
+// Ownership: reads a Detail, which outlives it, and fills the part of the Facts that it explains.
+// Threads: pure functions. Errors: none; what cannot be found is marked as not known. Units: bytes,
+// nanoseconds, events. Cost: O(n log n) in the lives that were kept.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_
+
+#include "tools/analysis/explain/category_of.h"
+#include "tools/analysis/explain/passes.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+// All of the below, in their order; and what advice is made from, beside the facts.
+class Explanation {
+ public:
+  Explanation(const Detail& detail, Facts* facts);
+
+  const Passes& passes() const { return passes_; }
+  const CategoryFinder& categories() const { return categories_; }
+
+ private:
+  Passes passes_;
+  CategoryFinder categories_;
+};
+
+// The passes; where there are none, what recurs: sizes and sites that come again after a steady
+// number of events.
+IterationsFacts FindIterations(const Detail& detail, const Passes& passes);
+
+// Needs facts.iterations.
+void ExplainLifetimes(const Detail& detail, Facts* facts);
+ChurnFacts FindChurn(const Detail& detail);
+BeforePeakFacts ExplainPeak(const Detail& detail, const Facts& facts);
+
+// The free ranges at the peak.
+void FindHoles(const Detail& detail, Facts* facts);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_EXPLAIN_H_

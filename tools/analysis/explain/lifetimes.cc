@@ -1,0 +1,129 @@
+// How long blocks live, measured in iterations: what stays within one, what stays for good, and
+// what piles up.
+#include <algorithm>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/explain/explain.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostStartupSites = 20;
+constexpr size_t kLeastLeftBehind = 3;
+
+// Which iteration an event belongs to; -1 before the first, the number of them after the last.
+class IterationOf {
+ public:
+  explicit IterationOf(const std::vector<IterationFacts>& list) : list_(list) {}
+  int64_t operator()(uint64_t event) const {
+    const auto after = std::upper_bound(
+        list_.begin(), list_.end(), event,
+        [](uint64_t e, const IterationFacts& iteration) { return e < iteration.begin_event; });
+    const int64_t index = after - list_.begin() - 1;
+    if (index >= 0 && event >= list_[static_cast<size_t>(index)].end_event) return index + 1;
+    return index;
+  }
+
+ private:
+  const std::vector<IterationFacts>& list_;
+};
+
+void Add(const Life& life, Amount* amount) {
+  amount->bytes += life.size;
+  ++amount->blocks;
+}
+
+// What one site left behind, and in how many iterations.
+struct LeftBehind {
+  Amount amount;
+  absl::flat_hash_set<int64_t> iterations;
+};
+
+std::vector<GrowthFacts> Growing(const Detail& detail,
+                                 const absl::flat_hash_map<uint32_t, LeftBehind>& left,
+                                 size_t iterations) {
+  std::vector<GrowthFacts> growing;
+  for (const auto& [number, behind] : left) {
+    const size_t count = behind.iterations.size();
+    // Something in most of them: what only the last ones hold is on its way.
+    if (count < kLeastLeftBehind || count * 2 < iterations) continue;
+    GrowthFacts growth;
+    growth.site = detail.sites[number].site;
+    growth.operation = detail.sites[number].operation;
+    growth.blocks = behind.amount.blocks;
+    growth.bytes = behind.amount.bytes;
+    growth.iterations = count;
+    growth.bytes_per_iteration = behind.amount.bytes / count;
+    growing.push_back(std::move(growth));
+  }
+  std::sort(growing.begin(), growing.end(), [](const GrowthFacts& a, const GrowthFacts& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.site < b.site;
+  });
+  return growing;
+}
+
+std::vector<SiteFacts> StartupSites(const Detail& detail, uint64_t first_event) {
+  absl::flat_hash_map<uint32_t, SiteFacts> sites;
+  for (const Life& life : detail.lives) {
+    if (life.birth >= first_event) break;
+    if (life.pending || life.death < first_event) continue;
+    SiteFacts& site = sites[life.site];
+    Add(life, &site.at_peak);
+    ++site.allocations;
+    site.total_bytes += life.size;
+  }
+  std::vector<SiteFacts> sorted;
+  for (auto& [number, site] : sites) {
+    site.site = detail.sites[number].site;
+    site.operation = detail.sites[number].operation;
+    sorted.push_back(std::move(site));
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const SiteFacts& a, const SiteFacts& b) {
+    if (a.total_bytes != b.total_bytes) return a.total_bytes > b.total_bytes;
+    return std::tie(a.site, a.operation) < std::tie(b.site, b.operation);
+  });
+  if (sorted.size() > kMostStartupSites) sorted.resize(kMostStartupSites);
+  return sorted;
+}
+
+}  // namespace
+
+void ExplainLifetimes(const Detail& detail, Facts* facts) {
+  const std::vector<IterationFacts>& iterations = facts->iterations.list;
+  LifetimeFacts& lifetimes = facts->lifetimes;
+  if (iterations.empty()) return;
+  lifetimes.known = true;
+  const IterationOf iteration_of(iterations);
+  absl::flat_hash_map<uint32_t, LeftBehind> left;
+  for (const Life& life : detail.lives) {
+    if (life.pending) continue;
+    const int64_t born = iteration_of(life.birth);
+    if (born < 0) Add(life, &lifetimes.before);
+    // What the end of the program freed had piled up all the same.
+    if (born >= 0 && life.death > iterations.back().begin_event &&
+        (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
+      LeftBehind& behind = left[life.site];
+      Add(life, &behind.amount);
+      behind.iterations.insert(born);
+    }
+    if (life.death == kStillLive) {
+      Add(life, &lifetimes.persistent);
+    } else if (born == iteration_of(life.death)) {
+      Add(life, &lifetimes.within);
+    } else {
+      Add(life, &lifetimes.across);
+    }
+  }
+  lifetimes.growing = Growing(detail, left, iterations.size());
+  const uint64_t first_event = iterations.front().begin_event;
+  const uint64_t steps = (first_event - 1) / std::max<uint64_t>(1, detail.events_per_step);
+  for (size_t i = 0; i < std::min<size_t>(steps, detail.levels.size()); ++i) {
+    lifetimes.startup_peak_bytes =
+        std::max(lifetimes.startup_peak_bytes, detail.levels[i].allocated);
+  }
+  lifetimes.startup = StartupSites(detail, first_event);
+}
+
+}  // namespace vramstow

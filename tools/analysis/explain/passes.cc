@@ -1,0 +1,340 @@
+#include "tools/analysis/explain/passes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace vramstow {
+namespace {
+
+enum class Work : uint8_t { kOther, kBackward, kOptimizer };
+
+Work WorkOf(const SiteDetail& site) {
+  if (site.in_optimizer) return Work::kOptimizer;
+  return site.in_backward ? Work::kBackward : Work::kOther;
+}
+
+// Layers and set-up repeat themselves, too.
+bool IsInsideModel(const std::string& line) {
+  for (const char* name : {"forward", "__init__", "_apply", "__call__"}) {
+    if (line.ends_with(name)) return true;
+  }
+  return false;
+}
+
+// One run of allocations in backward passes or optimizer steps.
+struct Run {
+  Work work = Work::kOther;
+  uint64_t begin = 0;
+  uint64_t next = kStillLive;  // what is born after it; kStillLive: nothing is
+  uint32_t next_site = 0;
+};
+
+bool IsAnAllocation(const Life& life) { return !life.pending && !life.opened; }
+
+// backward() makes its first gradient on the thread that calls it.
+bool CallsBackward(const SiteDetail& site) {
+  return site.in_backward && !site.own.empty() && site.module.empty() &&
+         site.phase == Phase::kBackward;
+}
+
+// Runs of one kind; what else happens (`skipped`) does not end them.
+std::vector<Run> RunsOf(const Detail& detail, Work wanted) {
+  std::vector<Run> runs;
+  bool inside = false;
+  for (const Life& life : detail.lives) {
+    if (!IsAnAllocation(life) || !life.tensor) continue;
+    const SiteDetail& site = detail.sites[life.site];
+    const Work work = WorkOf(site);
+    if (work == wanted) {
+      const bool is_call = wanted == Work::kBackward && CallsBackward(site);
+      if (!inside || is_call) runs.push_back({work, life.birth});
+      inside = true;
+      continue;
+    }
+    if (work != Work::kOther) continue;
+    if (inside) {
+      runs.back().next = life.birth;
+      runs.back().next_site = life.site;
+    }
+    inside = false;
+  }
+  for (size_t i = 0; i + 1 < runs.size(); ++i) {
+    runs[i].next = std::min(runs[i].next, runs[i + 1].begin);
+  }
+  return runs;
+}
+
+bool AnyBackward(const Detail& detail, uint64_t begin, uint64_t end) {
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    const bool is_backward = WorkOf(detail.sites[life->site]) == Work::kBackward;
+    if (is_backward && life->tensor && IsAnAllocation(*life)) return true;
+  }
+  return false;
+}
+
+// Where the first pass begins: where the second one's first block came before, or the first module
+// ran.
+uint64_t FirstBegin(const Detail& detail, uint64_t before, uint32_t site) {
+  uint64_t forward = before;
+  for (const Life& life : detail.lives) {
+    if (life.birth >= before) break;
+    if (!IsAnAllocation(life)) continue;
+    if (site != 0 && life.site == site) return life.birth;
+    if (detail.sites[life.site].phase == Phase::kForward) forward = std::min(forward, life.birth);
+  }
+  return forward;
+}
+
+// What a turn begins with: sizes and sites of its first tensors.
+std::vector<const Life*> TensorsFrom(const Detail& detail, uint64_t begin, uint64_t end,
+                                     size_t most) {
+  std::vector<const Life*> tensors;
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end && tensors.size() < most; ++life) {
+    if (!IsAnAllocation(*life) || !life->tensor) continue;
+    if (WorkOf(detail.sites[life->site]) == Work::kOther) tensors.push_back(&*life);
+  }
+  return tensors;
+}
+
+// Where the turn that ends here began: with the same tensors as the one that follows, to
+// `next_end`.
+uint64_t BeginLikeTheNext(const Detail& detail, uint64_t end, uint64_t next_end) {
+  constexpr size_t kMost = 8;
+  constexpr size_t kLeast = 2;
+  const std::vector<const Life*> next = TensorsFrom(detail, end, next_end, kMost);
+  const std::vector<const Life*> before =
+      TensorsFrom(detail, detail.first_event, end, detail.lives.size());
+  if (next.size() < kLeast) return FirstBegin(detail, end, 0);
+  const auto same = std::ranges::search(before, next, [](const Life* a, const Life* b) {
+    return a->size == b->size && a->site == b->site;
+  });
+  if (!same.empty()) return same.front()->birth;
+  const uint32_t site = next.front()->site;
+  return FirstBegin(detail, end, detail.sites[site].by_stack ? site : 0);
+}
+
+// A step that follows another one without any work between them belongs to the same turn: one
+// optimizer may step once for each group of its parameters.
+std::vector<uint64_t> WithWorkBetween(const Detail& detail, const std::vector<uint64_t>& steps) {
+  // Of a trace without tensors it is not known what lies between.
+  if (std::ranges::none_of(detail.lives, &Life::tensor)) return steps;
+  std::vector<uint64_t> kept;
+  for (const uint64_t step : steps) {
+    if (!kept.empty() && TensorsFrom(detail, kept.back(), step, 1).empty() &&
+        !AnyBackward(detail, kept.back(), step)) {
+      kept.back() = step;
+    } else {
+      kept.push_back(step);
+    }
+  }
+  return kept;
+}
+
+// What a program's loop does in each turn.
+bool MayBeTurn(const Detail& detail, const Life& life) {
+  const SiteDetail& site = detail.sites[life.site];
+  return IsAnAllocation(life) && life.tensor && !site.in_backward && site.phase != Phase::kInit;
+}
+
+// The levels of a call stack, with the turns of each.
+class Loops {
+ public:
+  explicit Loops(const Detail& detail) : detail_(detail) {}
+
+  void Add(const Life& life) {
+    const std::vector<CodeLine>& own = detail_.sites[life.site].own;
+    if (own.empty()) return;
+    size_t depth = 0;
+    while (depth < own.size() && depth < levels_.size() &&
+           levels_[depth].line.function == own[depth].function &&
+           levels_[depth].line.line == own[depth].line) {
+      ++depth;
+    }
+    if (depth < own.size() && depth < levels_.size() &&
+        levels_[depth].line.function == own[depth].function) {
+      // Another line of the same function: forward, or back to where the loop begins.
+      if (own[depth].line < levels_[depth].line.line) Turn(depth, life.birth);
+      levels_[depth].line = own[depth];
+      ++depth;
+    }
+    levels_.resize(std::min(depth, levels_.size()));
+    for (; depth < own.size(); ++depth) Enter(depth, own[depth], life.birth);
+    // The same place again, and nothing went back: the loop is on one line. Not so where a library
+    // does something for each of many tensors.
+    const SiteDetail& site = detail_.sites[life.site];
+    if (!site.is_own_call && site.module.empty()) return;
+    if (!levels_.back().seen.insert(life.site).second) {
+      Turn(levels_.size() - 1, life.birth);
+      levels_.back().seen.insert(life.site);
+    }
+  }
+
+  // The turns of the outermost loop that is none of layers; empty: there is none.
+  std::vector<uint64_t> Outermost() const {
+    for (const auto& [key, turns] : turns_) {
+      if (turns.size() >= 2) return turns;
+    }
+    return {};
+  }
+
+ private:
+  struct Level {
+    CodeLine line;
+    absl::flat_hash_set<uint32_t> seen;  // sites of this turn that are in the function itself
+  };
+
+  void Enter(size_t depth, const CodeLine& line, uint64_t event) {
+    levels_.push_back({line, {}});
+    if (IsInsideModel(detail_.lines[line.text])) return;
+    turns_.try_emplace({depth, line.function}, std::vector<uint64_t>{event});
+  }
+  void Turn(size_t depth, uint64_t event) {
+    levels_[depth].seen.clear();
+    const auto known = turns_.find({depth, levels_[depth].line.function});
+    if (known != turns_.end()) known->second.push_back(event);
+  }
+
+  const Detail& detail_;
+  std::vector<Level> levels_;
+  std::map<std::pair<size_t, uint64_t>, std::vector<uint64_t>> turns_;
+};
+
+}  // namespace
+
+Passes::Passes(const Detail& detail, uint64_t last_failure) {
+  for (const Life& life : detail.lives) {
+    if (IsAnAllocation(life) && CallsBackward(detail.sites[life.site])) {
+      calls_.emplace_back(life.birth, life.site);
+    }
+  }
+  const ToldWork told(detail);
+  for (const ToldCall& call : told.calls()) {
+    if (!call.with_gradients) inferences_.push_back({call.begin, call.end});
+  }
+  FindByMarks(detail, told);
+  if (all_.empty()) FindBySteps(detail, told, last_failure);
+  if (all_.empty()) FindByBackward(detail);
+  if (is_sure_ && by_ != By::kBackward) return;
+  if (all_.size() < 2) FindByCalls(detail, told);
+  if (all_.size() < 2) FindByLoop(detail);
+}
+
+std::string Passes::BackwardCall(const Detail& detail, uint64_t event) const {
+  auto next = std::ranges::upper_bound(calls_, event, {}, &std::pair<uint64_t, uint32_t>::first);
+  if (next == calls_.begin()) return "";
+  return detail.lines[detail.sites[std::prev(next)->second].own.back().text];
+}
+
+int64_t Passes::At(uint64_t event) const {
+  return std::ranges::upper_bound(all_, event, {}, &Pass::begin) - all_.begin() - 1;
+}
+
+bool Passes::IsInference(uint64_t event) const {
+  const auto next = std::ranges::upper_bound(inferences_, event, {}, &Pass::begin);
+  return next != inferences_.begin() && event < std::prev(next)->end;
+}
+
+std::vector<uint64_t> Passes::TurnsWithin(const Detail& detail, uint64_t begin, uint64_t end) {
+  Loops loops(detail);
+  auto life = std::ranges::lower_bound(detail.lives, begin, {}, &Life::birth);
+  for (; life != detail.lives.end() && life->birth < end; ++life) {
+    if (MayBeTurn(detail, *life)) loops.Add(*life);
+  }
+  const std::vector<uint64_t> turns = loops.Outermost();
+  return turns.size() < 2 ? std::vector<uint64_t>() : turns;
+}
+
+void Passes::SetBegins(const std::vector<uint64_t>& begins, uint64_t end) {
+  all_.clear();
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const uint64_t until = i + 1 < begins.size() ? begins[i + 1] : end;
+    if (until > begins[i]) all_.push_back({begins[i], until});
+  }
+}
+
+void Passes::FindByMarks(const Detail& detail, const ToldWork& told) {
+  if (told.marks().empty()) return;
+  by_ = By::kMarks;
+  is_sure_ = true;
+  mark_ = told.mark();
+  SetBegins(told.marks(), detail.events + 1);
+}
+
+void Passes::FindBySteps(const Detail& detail, const ToldWork& told, uint64_t last_failure) {
+  const std::vector<uint64_t> ends = WithWorkBetween(detail, told.steps());
+  // One step may be one of many batches.
+  if (ends.empty() || (ends.size() == 1 && calls_.size() > 2)) return;
+  by_ = By::kOptimizer;
+  is_sure_ = true;
+  uint64_t begin = BeginLikeTheNext(detail, ends.front(), ends.size() > 1 ? ends[1] : kStillLive);
+  // After an evaluation the next one begins when that is over.
+  const auto after_evaluation = [&](uint64_t from, uint64_t to) {
+    auto call = std::ranges::lower_bound(told.calls(), from, {}, &ToldCall::begin);
+    for (; call != told.calls().end() && call->begin < to; ++call) {
+      if (!call->with_gradients && call->end < to) from = call->end;
+    }
+    return from;
+  };
+  for (const uint64_t end : ends) {
+    all_.push_back({after_evaluation(begin, end), end});
+    begin = end;
+  }
+  if (last_failure > begin || AnyBackward(detail, begin, kStillLive)) {
+    all_.push_back({after_evaluation(begin, kStillLive), detail.events + 1});
+  }
+}
+
+void Passes::FindByBackward(const Detail& detail) {
+  const std::vector<Run> backward = RunsOf(detail, Work::kBackward);
+  if (backward.empty()) return;
+  const std::vector<Run> steps = RunsOf(detail, Work::kOptimizer);
+  const bool by_steps = steps.size() >= 2 && steps.size() <= backward.size();
+  const std::vector<Run>& runs = by_steps ? steps : backward;
+  by_ = by_steps ? By::kOptimizer : By::kBackward;
+  is_sure_ = detail.lives_left_out == 0;
+  std::vector<uint64_t> begins = {FirstBegin(detail, runs.front().begin, runs.front().next_site)};
+  uint64_t end = detail.events + 1;
+  absl::flat_hash_set<uint32_t> firsts;  // sites with which passes begin
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].next == kStillLive) break;
+    // What comes after the last run is a pass if it begins as another one did, or fails.
+    const bool is_last = i + 1 == runs.size();
+    if (is_last && runs.size() > 1 && !firsts.contains(runs[i].next_site)) {
+      end = runs[i].next;
+      break;
+    }
+    firsts.insert(runs[i].next_site);
+    begins.push_back(runs[i].next);
+  }
+  SetBegins(begins, end);
+}
+
+void Passes::FindByCalls(const Detail& detail, const ToldWork& told) {
+  if (told.main_calls().size() < 2) return;
+  by_ = By::kForward;
+  is_sure_ = true;
+  all_.clear();
+  for (const ToldCall& call : told.main_calls()) {
+    all_.push_back({call.begin, std::min(call.end, detail.events + 1)});
+  }
+}
+
+void Passes::FindByLoop(const Detail& detail) {
+  const std::vector<uint64_t> turns = TurnsWithin(detail, 0, kStillLive);
+  // Beside a backward pass two turns are too few to tell: one line may call an operator twice.
+  constexpr size_t kLeastBesideBackward = 3;
+  if (turns.empty() || (!all_.empty() && turns.size() < kLeastBesideBackward)) return;
+  by_ = By::kLoop;
+  is_sure_ = false;
+  SetBegins(turns, detail.events + 1);
+}
+
+}  // namespace vramstow

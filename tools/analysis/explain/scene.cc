@@ -1,0 +1,86 @@
+#include "tools/analysis/explain/scene.h"
+
+#include <algorithm>
+#include <set>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLargePart = 20;  // of what was live
+
+}  // namespace
+
+Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
+             const OutOfMemoryFacts& failure)
+    : detail_(&detail),
+      facts_(&facts),
+      passes_(&passes),
+      failure_(&failure),
+      holders_(detail, facts, failure) {
+  for (const Life& life : detail.lives) {
+    if (life.birth >= failure.event) break;
+    if (life.pending || !life.LivesAt(failure.event)) continue;
+    live_.push_back(&life);
+    live_bytes_ += life.size;
+  }
+  uint64_t available = failure.free_bytes;
+  if (failure.has_pool) {
+    const uint64_t movable = failure.pool_movable_bytes.value_or(0);
+    // A pool that moves chunks would have served it of these, were they not bound to graphs.
+    is_bound_ = available + movable >= failure.requested_bytes;
+    // PyTorch's own allocator had a piece that is large enough, and could not take it. Small
+    // requests have pieces of their own.
+    constexpr uint64_t kSmall = 1 << 20;
+    is_bound_ |= !failure.pool_movable_bytes.has_value() && failure.requested_bytes > kSmall &&
+                 failure.largest_free_range_bytes.value_or(0) >= failure.requested_bytes;
+    if (!is_bound_) {
+      available += std::max(movable, failure.largest_free_range_bytes.value_or(0));
+    }
+  }
+  const uint64_t requested = failure.requested_bytes;
+  lacking_ = available < requested ? requested - available : requested;
+  room_ = live_bytes_ + failure.free_bytes + failure.pool_free_bytes;
+  pass_ = passes.At(failure.event);
+}
+
+bool Scene::IsLarge(uint64_t bytes) const {
+  return bytes > 0 && bytes >= lacking_ / 4 && bytes * kLargePart >= live_bytes_ + requested();
+}
+
+bool SameWork(const SiteDetail& a, const SiteDetail& b) {
+  return !a.own.empty() && OperatorName(a) == OperatorName(b) &&
+         std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
+}
+
+bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin) {
+  std::set<uint32_t> sites;
+  for (const Life* life : made) sites.insert(life->site);
+  bool has_trained = false;
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= begin) break;
+    if (sites.contains(life.site)) return false;
+    has_trained |= scene.site_of(life).in_backward && life.tensor;
+  }
+  return has_trained;
+}
+
+uint64_t BytesOf(const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) bytes += life->size;
+  return bytes;
+}
+
+std::string_view OperatorName(const SiteDetail& site) {
+  std::string_view name = site.operation;
+  // "aten::structured_mm_out_cuda" and "aten::pow_Tensor_Scalar" are how C++ names mm and pow.
+  for (const std::string_view prefix : {"aten::", "structured_"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  if (name.ends_with("_out_cuda")) name.remove_suffix(9);
+  for (size_t i = 1; i + 1 < name.size(); ++i) {
+    if (name[i] == '_' && name[i + 1] >= 'A' && name[i + 1] <= 'Z') return name.substr(0, i);
+  }
+  return name;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,81 @@
+// Scene: what was live when a request failed, and what the request lacked.
+//
+// Ownership: refers to a Detail and Facts, which outlive it. Threads: a value. Errors: none.
+// Units: bytes, events counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/explain/holders.h"
+#include "tools/analysis/explain/passes.h"
+#include "tools/analysis/facts/detail.h"
+#include "tools/analysis/facts/facts.h"
+
+namespace vramstow {
+
+class Scene {
+ public:
+  // `passes`: of the same detail.
+  Scene(const Detail& detail, const Facts& facts, const Passes& passes,
+        const OutOfMemoryFacts& failure);
+
+  const Detail& detail() const { return *detail_; }
+  const Facts& facts() const { return *facts_; }
+  const Passes& passes() const { return *passes_; }
+  const OutOfMemoryFacts& failure() const { return *failure_; }
+  // As a census found them, if there was one.
+  const Holders& holders() const { return holders_; }
+  const SiteDetail& site_of(const Life& life) const { return detail_->sites[life.site]; }
+
+  uint64_t event() const { return failure_->event; }
+  uint64_t requested() const { return failure_->requested_bytes; }
+  const SiteDetail& request_site() const { return detail_->sites[failure_->site_number]; }
+  // What would have had to be free besides. Where enough was free, and not in one piece: all of it.
+  uint64_t lacking() const { return lacking_; }
+  // What this process can have of the card: live, plus what it may still take.
+  uint64_t room() const { return room_; }
+  // Device memory that was live, by birth.
+  const std::vector<const Life*>& live() const { return live_; }
+  uint64_t live_bytes() const { return live_bytes_; }
+  // The pass in which it failed; negative: in none.
+  int64_t pass() const { return pass_; }
+  // The event with which that begins; 0: none.
+  uint64_t pass_begin() const {
+    return pass_ < 0 ? 0 : passes_->all()[static_cast<size_t>(pass_)].begin;
+  }
+  int64_t PassOf(const Life& life) const { return passes_->At(life.birth); }
+
+  // Whether it is worth a sentence beside what was live.
+  bool IsLarge(uint64_t bytes) const;
+  // Whole chunks of the pool were free, and could not be moved: they belong to captured graphs.
+  bool is_bound() const { return is_bound_; }
+
+ private:
+  const Detail* detail_;
+  const Facts* facts_;
+  const Passes* passes_;
+  const OutOfMemoryFacts* failure_;
+  Holders holders_;
+  std::vector<const Life*> live_;
+  uint64_t live_bytes_ = 0;
+  uint64_t lacking_ = 0;
+  uint64_t room_ = 0;
+  int64_t pass_ = -1;
+  bool is_bound_ = false;
+};
+
+// The same operator on the same lines of the program. A request that fails may come another way
+// through C++ than one that is served.
+bool SameWork(const SiteDetail& a, const SiteDetail& b);
+// Whether the program has trained before this event, and never through the lines that made these.
+bool IsNewWork(const Scene& scene, const std::vector<const Life*>& made, uint64_t begin);
+uint64_t BytesOf(const std::vector<const Life*>& lives);
+// "aten::cat" is "cat", and "aten::pow_Tensor_Scalar" is "pow".
+std::string_view OperatorName(const SiteDetail& site);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_SCENE_H_

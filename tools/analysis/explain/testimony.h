@@ -1,0 +1,57 @@
+// Testimony: what a census tells of blocks together, beside who holds them.
+//
+// Idea: a census knows the type and the shape of what holds a block, and whether autograd holds it.
+// A call stack knows none of it.
+//
+// Ownership: values. Threads: pure functions. Errors: none; of what no census knows nothing is
+// told. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/explain/holders.h"
+
+namespace vramstow {
+
+// "float32 [64, 1024], requires grad".
+struct TensorWords {
+  std::string_view type;
+  std::vector<uint64_t> shape;
+  uint64_t bytes = 0;  // that its numbers need; more may be allocated
+};
+std::optional<TensorWords> ParseTensor(std::string_view about);
+
+struct Testimony {
+  uint64_t all = 0;
+  uint64_t known = 0;     // of them
+  uint64_t in_graph = 0;  // saved for a backward pass
+  uint64_t viewed = 0;    // held by a tensor that is less than half as large
+  uint64_t wide = 0;      // float64 and complex128
+
+  // Whether the census knows enough of them to decide.
+  bool decides() const { return known * 2 >= all && known > 0; }
+};
+Testimony TestimonyOf(const Holders& holders, const std::vector<const Life*>& lives);
+
+// Whether a graph of autograd's holds it.
+bool IsInGraph(const HeldBlock& block);
+// Whether only objects that hold one another hold it.
+bool IsGarbage(const HeldBlock& block);
+
+// What the parameters tell of the work that is done with them. Bytes.
+struct ParameterWords {
+  uint64_t all = 0;         // that record a graph
+  uint64_t evaluating = 0;  // of modules in eval()
+  uint64_t untrained = 0;   // in no optimizer
+  std::vector<const Life*> of_untrained;
+};
+ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TESTIMONY_H_

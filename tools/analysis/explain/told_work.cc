@@ -1,0 +1,107 @@
+#include "tools/analysis/explain/told_work.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace vramstow {
+namespace {
+
+constexpr std::string_view kOurs = "vramstow.";
+constexpr std::string_view kStep = "vramstow.step ";
+constexpr std::string_view kForward = "vramstow.forward ";
+constexpr std::string_view kInference = "vramstow.inference ";
+constexpr std::string_view kForwardEnd = "vramstow.forward_end ";
+constexpr std::string_view kOptimizer = "Optimizer.";
+
+// "ProfilerStep#12" → "ProfilerStep#".
+std::string WithoutNumber(std::string text) {
+  while (!text.empty() && text.back() >= '0' && text.back() <= '9') text.pop_back();
+  return text;
+}
+
+bool SpeaksOfSteps(const std::string& text) {
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  for (const char* word : {"step", "iter", "batch"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+using Groups = std::map<std::string, std::vector<uint64_t>>;
+
+// The marks that most plainly say where an iteration begins.
+std::string PlainestOf(const Groups& groups) {
+  std::string best;
+  bool is_profilers = false;
+  for (const auto& [name, events] : groups) {
+    if (events.size() < 2 || is_profilers) continue;
+    if (!best.empty() && !name.starts_with("ProfilerStep")) continue;
+    is_profilers = name.starts_with("ProfilerStep");
+    best = name;
+  }
+  return best;
+}
+
+// Of optimizers that take turns, the one whose step ends a turn.
+std::vector<uint64_t> LastOfTurn(const Groups& steps) {
+  std::vector<uint64_t> best;
+  for (const auto& [name, events] : steps) {
+    if (best.empty() || events.size() > best.size() ||
+        (events.size() == best.size() && events.back() > best.back())) {
+      best = events;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ToldWork::ToldWork(const Detail& detail) {
+  Groups own;
+  Groups steps;
+  std::map<std::string, std::vector<ToldCall>> calls;
+  const auto begin_call = [&](std::string_view module, uint64_t event, bool with_gradients) {
+    calls[std::string(module)].push_back({event, kStillLive, with_gradients});
+  };
+  for (const MarkDetail& mark : detail.marks) {
+    const std::string_view text = mark.text;
+    const bool ends = mark.kind == MarkDetail::Kind::kEnd;
+    if (text.starts_with(kStep)) {
+      steps[mark.text].push_back(mark.event);
+    } else if (text.starts_with(kOptimizer)) {
+      const bool is_step = text.starts_with("Optimizer.step");
+      if (is_step && mark.kind != MarkDetail::Kind::kBegin) {
+        steps[WithoutNumber(mark.text)].push_back(mark.event);
+      }
+    } else if (text.starts_with(kForward)) {
+      begin_call(text.substr(kForward.size()), mark.event, true);
+    } else if (text.starts_with(kInference)) {
+      begin_call(text.substr(kInference.size()), mark.event, false);
+    } else if (text.starts_with(kForwardEnd)) {
+      const auto known = calls.find(std::string(text.substr(kForwardEnd.size())));
+      if (known != calls.end()) known->second.back().end = mark.event;
+    } else if (!text.starts_with(kOurs) && !ends) {
+      const std::string name = WithoutNumber(mark.text);
+      if (SpeaksOfSteps(name)) own[name].push_back(mark.event);
+    }
+  }
+  mark_ = PlainestOf(own);
+  if (!mark_.empty()) marks_ = std::move(own[mark_]);
+  steps_ = LastOfTurn(steps);
+  for (const auto& [module, of_module] : calls) {
+    calls_.insert(calls_.end(), of_module.begin(), of_module.end());
+    const bool is_first =
+        !main_calls_.empty() && of_module.front().begin < main_calls_.front().begin;
+    if (of_module.size() > main_calls_.size() ||
+        (of_module.size() == main_calls_.size() && is_first)) {
+      main_calls_ = of_module;
+    }
+  }
+  std::ranges::sort(calls_, {}, &ToldCall::begin);
+}
+
+}  // namespace vramstow

@@ -1,0 +1,53 @@
+// ToldWork: what the program did, as marks tell: its own marks, steps of optimizers, calls of
+// models.
+//
+// Idea: Python's start-up hook marks each step of an optimizer (`vramstow.step KIND NUMBER`) and,
+// for traces with stacks, each call of an outermost module (`vramstow.forward NAME NUMBER`, or
+// `vramstow.inference …` without gradients, to `vramstow.forward_end …`). NUMBER tells two of a
+// kind apart. PyTorch's own annotations have steps, too (`Optimizer.step#…`). What a program marks
+// itself as a step, an iteration or a batch says more than all that.
+//
+// Ownership: copies. Threads: a value. Errors: none; other marks are left alone. Units: events,
+// nanoseconds.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/facts/detail.h"
+
+namespace vramstow {
+
+// One call of an outermost module.
+struct ToldCall {
+  uint64_t begin = 0;  // events
+  uint64_t end = 0;    // kStillLive: it did not end
+  bool with_gradients = false;
+};
+
+class ToldWork {
+ public:
+  explicit ToldWork(const Detail& detail);
+
+  // The program's own marks of one name, where iterations begin; empty: there are none.
+  const std::vector<uint64_t>& marks() const { return marks_; }
+  const std::string& mark() const { return mark_; }  // their name
+  // Where steps end, of the optimizer that steps most often and as the last one of a turn.
+  const std::vector<uint64_t>& steps() const { return steps_; }
+  // All calls of outermost modules, in order; and of the module that is called most often.
+  const std::vector<ToldCall>& calls() const { return calls_; }
+  const std::vector<ToldCall>& main_calls() const { return main_calls_; }
+
+ private:
+  std::vector<uint64_t> marks_;
+  std::string mark_;
+  std::vector<uint64_t> steps_;
+  std::vector<ToldCall> calls_;
+  std::vector<ToldCall> main_calls_;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_EXPLAIN_TOLD_WORK_H_

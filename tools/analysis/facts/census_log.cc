@@ -1,0 +1,62 @@
+#include "tools/analysis/facts/census_log.h"
+
+#include <utility>
+
+#include "base/typed_event.h"
+#include "tools/analysis/facts/mark_text.h"
+
+namespace vramstow {
+namespace {
+
+constexpr std::string_view kCensus = "vramstow.census ";
+constexpr std::string_view kHolder = "vramstow.holder ";
+
+}  // namespace
+
+bool CensusLog::Add(const Event& mark, std::string_view text, uint64_t number) {
+  if (text.starts_with(kCensus)) {
+    Begin(mark, text.substr(kCensus.size()), number);
+    return true;
+  }
+  if (!text.starts_with(kHolder)) return false;
+  Hold(mark, text.substr(kHolder.size()));
+  return true;
+}
+
+// REASON DEVICE FOUND LIVE DURATION OBJECTS, and in the next line why it ended.
+void CensusLog::Begin(const Event& mark, std::string_view text, uint64_t number) {
+  std::string_view line = CutPart(&text, '\n');
+  CensusDetail census;
+  int device = 0;
+  census.event = number;
+  census.thread = mark.thread;
+  census.reason = CutPart(&line, ' ');
+  census.why_ended = text;
+  const bool is_right = ReadNumber(CutPart(&line, ' '), &device) &&
+                        ReadNumber(CutPart(&line, ' '), &census.found_bytes) &&
+                        ReadNumber(CutPart(&line, ' '), &census.live_bytes) &&
+                        ReadNumber(CutPart(&line, ' '), &census.duration_ns) &&
+                        ReadNumber(line, &census.objects);
+  if (!is_right) return;
+  if (censuses_.size() == kMost) censuses_.pop_front();
+  censuses_.push_back(std::move(census));
+}
+
+// ROLE DEVICE BYTES, the holder, and what the memory is. The mark's number is the address. Another
+// thread may have begun a census meanwhile.
+void CensusLog::Hold(const Event& mark, std::string_view text) {
+  std::string_view line = CutPart(&text, '\n');
+  HeldBlock block;
+  block.role = CutPart(&line, ' ');
+  block.holder = CutPart(&text, '\n');
+  block.about = text;
+  block.address = MarkEvent::Of(mark).number;
+  if (!ReadNumber(CutPart(&line, ' '), &block.device) || !ReadNumber(line, &block.bytes)) return;
+  for (auto census = censuses_.rbegin(); census != censuses_.rend(); ++census) {
+    if (census->thread != mark.thread) continue;
+    if (census->blocks.size() < kMostBlocks) census->blocks.push_back(std::move(block));
+    return;
+  }
+}
+
+}  // namespace vramstow

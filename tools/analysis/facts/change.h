@@ -1,0 +1,40 @@
+// Change: what an advice would change of what the program asked for, up to the request that failed.
+//
+// Idea: an advice that says how much it brings can be tried without the program: the recorded
+// requests are changed as the advice says, and replayed (tools/replay/proof.h).
+//
+// Ownership: values. Threads: values. Errors: none. Units: bytes, events counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CHANGE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CHANGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vramstow {
+
+struct LifeChange {
+  static constexpr uint64_t kAsBefore = ~uint64_t{0};
+
+  uint32_t life = 0;         // in Detail::lives
+  uint64_t bytes = 0;        // asked for instead; 0: it is not asked for
+  uint64_t end = kAsBefore;  // freed before this event, if that is sooner
+};
+
+struct Change {
+  std::vector<LifeChange> lives;      // each life once
+  std::optional<uint64_t> requested;  // by the request that failed, instead; 0: it is not made
+  uint64_t spared_later = 0;          // that the program would have asked for after that request
+  bool shares_pool = false;           // private pools become one
+  std::string allocator;              // another one, by its name in a replay; empty: the same
+
+  // Whether it says anything: not every advice is a change of requests.
+  bool known() const {
+    return !lives.empty() || requested.has_value() || shares_pool || !allocator.empty();
+  }
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_CHANGE_H_

@@ -1,0 +1,111 @@
+#include "tools/analysis/facts/compare_ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace vramstow {
+namespace {
+
+using SiteName = std::pair<std::string, std::string>;  // site, operation
+
+// One rank: the sums of its processes.
+struct Rank {
+  int64_t number = 0;
+  std::string host;
+  uint64_t peak_allocated = 0;
+  uint64_t peak_reserved = 0;
+  uint64_t live_at_end = 0;
+  uint64_t allocations = 0;
+  uint64_t out_of_memory = 0;
+  std::map<SiteName, uint64_t> sites;  // bytes at the peak
+};
+
+std::vector<Rank> RanksOf(const std::vector<Facts>& traces) {
+  std::map<int64_t, Rank> ranks;
+  for (const Facts& trace : traces) {
+    if (!trace.rank.has_value()) continue;
+    Rank& rank = ranks[*trace.rank];
+    rank.number = *trace.rank;
+    const auto host = trace.facts.find("process.host");
+    if (host != trace.facts.end()) rank.host = host->second;
+    rank.peak_allocated += trace.peak.allocated_bytes;
+    // Where nothing is known of it, what was allocated was held at least.
+    rank.peak_reserved +=
+        trace.reserved_known ? trace.peak.reserved_bytes : trace.peak.allocated_bytes;
+    rank.live_at_end += trace.live.device.bytes;
+    rank.allocations += trace.counts.allocations;
+    rank.out_of_memory += trace.counts.out_of_memory;
+    for (const SiteFacts& site : trace.by_site) {
+      rank.sites[{site.site, site.operation}] += site.at_peak.bytes;
+    }
+  }
+  std::vector<Rank> all;
+  all.reserve(ranks.size());
+  for (auto& [number, rank] : ranks) all.push_back(std::move(rank));
+  return all;
+}
+
+// Of an even number of values the middle of the two in the middle. `values` is put in order.
+uint64_t Median(std::vector<uint64_t>* values) {
+  std::ranges::sort(*values);
+  const size_t middle = values->size() / 2;
+  if (values->size() % 2 != 0) return (*values)[middle];
+  const uint64_t below = (*values)[middle - 1];
+  return below + ((*values)[middle] - below) / 2;
+}
+
+RankFigure FigureOf(const char* name, const std::vector<Rank>& ranks, uint64_t Rank::*value) {
+  // Of several equal ones the first.
+  const auto most = std::ranges::max_element(ranks, {}, value);
+  const auto least = std::ranges::min_element(ranks, {}, value);
+  std::vector<uint64_t> values;
+  values.reserve(ranks.size());
+  for (const Rank& rank : ranks) values.push_back(rank.*value);
+  const uint64_t median = Median(&values);
+  return {name, median, (*least).*value, least->number, (*most).*value, most->number};
+}
+
+std::vector<RankSite> SitesOf(const std::vector<Rank>& ranks, const Rank& straggler) {
+  std::vector<RankSite> sites;
+  for (const auto& [name, bytes] : straggler.sites) {
+    std::vector<uint64_t> values;
+    values.reserve(ranks.size());
+    for (const Rank& rank : ranks) {
+      const auto found = rank.sites.find(name);
+      values.push_back(found == rank.sites.end() ? 0 : found->second);
+    }
+    const uint64_t median = Median(&values);
+    if (bytes > median) sites.push_back({name.first, name.second, bytes, median});
+  }
+  std::ranges::stable_sort(sites, [](const RankSite& a, const RankSite& b) {
+    return a.bytes_at_peak - a.median_bytes_at_peak > b.bytes_at_peak - b.median_bytes_at_peak;
+  });
+  if (sites.size() > kMostRankSites) sites.resize(kMostRankSites);
+  return sites;
+}
+
+}  // namespace
+
+std::optional<RankComparison> CompareRanks(const std::vector<Facts>& traces) {
+  const std::vector<Rank> ranks = RanksOf(traces);
+  if (ranks.size() < 2) return std::nullopt;
+  RankComparison comparison;
+  comparison.ranks = ranks.size();
+  comparison.figures = {FigureOf("peak_reserved_bytes", ranks, &Rank::peak_reserved),
+                        FigureOf("peak_allocated_bytes", ranks, &Rank::peak_allocated),
+                        FigureOf("live_at_end_bytes", ranks, &Rank::live_at_end),
+                        FigureOf("allocations", ranks, &Rank::allocations),
+                        FigureOf("out_of_memory", ranks, &Rank::out_of_memory)};
+  const RankFigure& reserved = comparison.figures.front();
+  const auto straggler = std::ranges::find(ranks, reserved.most_rank, &Rank::number);
+  comparison.straggler = straggler->number;
+  comparison.host = straggler->host;
+  comparison.over_median_bytes = reserved.most - reserved.median;
+  comparison.balanced = comparison.over_median_bytes <= reserved.median / kBalancedPart;
+  comparison.sites = SitesOf(ranks, *straggler);
+  return comparison;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,98 @@
+// Detail: what the analysis has seen, beside the facts: who lived when and where, and how the
+// levels went. What is explained later, and the pictures of a report, are made from this.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
+// began, events counted from 1. Memory: bounded, see lives.h and level_log.h.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_DETAIL_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_DETAIL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/facts/census_log.h"
+#include "tools/analysis/facts/facts.h"
+#include "tools/analysis/facts/launch_tally.h"
+#include "tools/analysis/facts/level_log.h"
+#include "tools/analysis/facts/lives.h"
+
+namespace vramstow {
+
+// What the program was doing when it allocated, as far as its call stack tells.
+enum class Phase : uint8_t {
+  kUnknown,
+  kInit,  // models and optimizers are made or moved
+  kForward,
+  kBackward,
+  kOptimizer,
+  kData,
+  kWorkspace,  // of a math library
+  kCache,      // of keys and values
+};
+
+// One line of the program in a call stack.
+struct CodeLine {
+  uint32_t text = 0;      // in Detail::lines
+  uint64_t function = 0;  // the same number for all lines of a function
+  uint32_t line = 0;
+};
+
+struct SiteDetail {
+  std::string site;       // "train.py:45 step"; of a driver call: the library
+  std::string operation;  // "aten::add", "linear"; of a driver call: its name
+  std::string module;     // "Decoder.blocks.0"; empty: not known
+  Phase phase = Phase::kUnknown;
+  bool by_stack = false;  // false: no call stack is known
+  bool empties_cache = false;
+  bool in_backward = false;      // autograd is at work, whatever `phase` says (recomputing)
+  bool in_optimizer = false;     // the same of an optimizer
+  bool is_own_call = false;      // no Python of a library is between `own` and the allocation
+  bool is_float64 = false;       // the names of functions tell that numbers have 64 bits
+  std::vector<CodeLine> own;     // the program's own lines, the outermost first
+  std::vector<uint32_t> frames;  // in Detail::frames, the outermost first; telling ones only
+  uint64_t allocations = 0;
+  uint64_t total_bytes = 0;
+  Amount at_peak;
+  Amount at_end;
+};
+
+struct MarkDetail {
+  enum class Kind : uint8_t { kMoment, kBegin, kEnd };
+  uint64_t event = 0;
+  uint64_t time_ns = 0;
+  std::string text;
+  Kind kind = Kind::kMoment;
+};
+
+struct Detail {
+  std::vector<std::string> frames;     // "file.py:12 function", each once
+  std::vector<std::string> lines;      // the program's own among them, each once
+  std::vector<std::string> libraries;  // the last parts of their paths, by number
+  std::vector<SiteDetail> sites;       // by SiteTable's numbers; 0 is nobody
+  std::vector<Life> lives;             // blocks, by birth
+  uint64_t lives_left_out = 0;
+  // What a pool took from the device, by birth; Life::pending: it joins its neighbours.
+  std::vector<Life> segments;
+  uint64_t segments_left_out = 0;
+  std::vector<Life> away;  // live memory that lay in host memory or was paused, by birth
+  std::vector<LevelStep> levels;
+  uint64_t events_per_step = 1;
+  std::vector<MarkDetail> marks;
+  uint64_t marks_left_out = 0;
+  std::vector<CensusDetail> censuses;
+  std::vector<LaunchStep> launches;
+  uint64_t events = 0;
+  uint64_t peak_event = 0;
+  uint64_t first_event = 1;  // after those that tell what was there before
+
+  bool has_all_lives() const { return lives_left_out == 0 && segments_left_out == 0; }
+};
+
+struct Analysis {
+  Facts facts;
+  Detail detail;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_DETAIL_H_

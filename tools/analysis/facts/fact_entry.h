@@ -1,0 +1,247 @@
+// What the tables of facts are made of.
+//
+// Idea: a struct of facts has a table, Described<Struct>::kFacts: a tuple of entries, one for each
+// member, in the order of the JSON. An entry has the name, how several traces are added up, and
+// what the fact means. All that is done with every fact alike (JSON, sums over ranks, the page
+// docs/metrics.md, the names that `vramstow check` knows) is a function over entries.
+//
+// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them
+// (_bytes, _ns).
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_ENTRY_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_ENTRY_H_
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+namespace vramstow {
+
+struct Facts;
+
+// The table of a struct of facts; fact_table.h has them all.
+template <typename Struct>
+struct Described;
+
+// A struct that has a table.
+template <typename Struct>
+concept HasFacts = requires {
+  Described<Struct>::kFacts;
+};
+
+// How a fact of several traces is made.
+enum class Merge : uint8_t {
+  kSum,     // the sum
+  kMost,    // the highest
+  kLeast,   // the lowest
+  kAll,     // true if it is for all
+  kAny,     // true if it is for one
+  kSame,    // the value where it is the same for all, else the value for "several"
+  kCommon,  // what all have in common
+  kParts,   // of a struct: each fact by its own rule
+  kJoin,    // of a list: rows with the same keys become one, each fact by its own rule
+  kFirst,   // as the first trace has it; rows with the same keys have it in common as a rule
+  kOwn,     // of one trace only; empty of several
+};
+
+// A member.
+template <typename Struct, typename Member>
+struct Fact {
+  // `name` empty: the name of the list's rows (RowsAs).
+  constexpr Fact(std::string_view called, Member Struct::*pointer, Merge rule,
+                 std::string_view words)
+      : name(called), member(pointer), merge(rule), meaning(words) {}
+
+  using Condition = bool (*)(const Facts& trace, const Struct& self);
+
+  // null in the JSON where the condition does not hold.
+  constexpr Fact KnownIf(Condition condition) const {
+    Fact fact = *this;
+    fact.known = condition;
+    return fact;
+  }
+  // Not in the JSON where the condition does not hold.
+  constexpr Fact WrittenIf(bool (*condition)(const Facts& trace)) const {
+    Fact fact = *this;
+    fact.written = condition;
+    return fact;
+  }
+  // The rows of this list (or the struct) are of this variant: what OnlyIn asks for, and the name
+  // of a fact without a name.
+  constexpr Fact RowsAs(std::string_view row_variant) const {
+    Fact fact = *this;
+    fact.variant = row_variant;
+    return fact;
+  }
+  // Only in the JSON of rows of this variant.
+  constexpr Fact OnlyIn(std::string_view row_variant) const {
+    Fact fact = *this;
+    fact.only_in = row_variant;
+    return fact;
+  }
+  // Written with 0x: an address or a handle.
+  constexpr Fact Hex() const {
+    Fact fact = *this;
+    fact.hex = true;
+    return fact;
+  }
+  // Rows that are equal in all their keys are joined.
+  constexpr Fact Key() const {
+    Fact fact = *this;
+    fact.key = true;
+    return fact;
+  }
+  // The short name that `vramstow check` also understands.
+  constexpr Fact Short(std::string_view other) const {
+    Fact fact = *this;
+    fact.short_name = other;
+    return fact;
+  }
+  // `vramstow diff` compares it without being asked, at this place of its list, from 1. More is
+  // worse.
+  constexpr Fact Compared(int place) const {
+    Fact fact = *this;
+    fact.compared = place;
+    return fact;
+  }
+  // Listed in the section on the peak of the report under this name.
+  constexpr Fact Label(std::string_view words) const {
+    Fact fact = *this;
+    fact.label = words;
+    return fact;
+  }
+
+  std::string_view name;
+  Member Struct::*member;
+  Merge merge;
+  std::string_view meaning;
+  Condition known = nullptr;
+  bool (*written)(const Facts&) = nullptr;
+  std::string_view variant;
+  std::string_view only_in;
+  std::string_view short_name;
+  std::string_view label;
+  int compared = 0;
+  bool hex = false;
+  bool key = false;
+};
+
+// A member that is not in the JSON, or there only by what is derived from it.
+template <typename Struct, typename Member>
+struct Inner {
+  constexpr Inner(Member Struct::*pointer, Merge rule) : member(pointer), merge(rule) {}
+  constexpr Inner Key() const {
+    Inner inner = *this;
+    inner.key = true;
+    return inner;
+  }
+
+  Member Struct::*member;
+  Merge merge;
+  bool key = false;
+};
+
+// What is worked out from other facts: `value` is called with the trace and the struct. It returns
+// a number, a text, a struct with a table, or an optional or variant of these.
+template <typename Value>
+struct Derived {
+  constexpr Derived(std::string_view called, Value function, std::string_view words)
+      : name(called), value(function), meaning(words) {}
+  constexpr Derived WrittenIf(bool (*condition)(const Facts& trace)) const {
+    Derived derived = *this;
+    derived.written = condition;
+    return derived;
+  }
+  constexpr Derived OnlyIn(std::string_view row_variant) const {
+    Derived derived = *this;
+    derived.only_in = row_variant;
+    return derived;
+  }
+  constexpr Derived Short(std::string_view other) const {
+    Derived derived = *this;
+    derived.short_name = other;
+    return derived;
+  }
+  constexpr Derived Compared(int place) const {
+    Derived derived = *this;
+    derived.compared = place;
+    return derived;
+  }
+
+  std::string_view name;
+  Value value;
+  std::string_view meaning;
+  bool (*written)(const Facts&) = nullptr;
+  std::string_view only_in;
+  std::string_view short_name;
+  int compared = 0;
+};
+
+// A member that is a struct, whose facts stand in the JSON beside those of the struct that has it.
+template <typename Struct, typename Member>
+struct Spread {
+  constexpr explicit Spread(Member Struct::*pointer) : member(pointer) {}
+
+  Member Struct::*member;
+};
+
+// An Amount whose two numbers stand in the JSON by themselves.
+template <typename Struct, typename Member>
+struct TwoNumbers {
+  constexpr TwoNumbers(std::string_view bytes, std::string_view blocks, Member Struct::*pointer,
+                       Merge rule, std::string_view words)
+      : bytes_name(bytes), blocks_name(blocks), member(pointer), merge(rule), meaning(words) {}
+  constexpr TwoNumbers Compared(std::string_view short_of_bytes, int place) const {
+    TwoNumbers numbers = *this;
+    numbers.short_name = short_of_bytes;
+    numbers.compared = place;
+    return numbers;
+  }
+
+  std::string_view bytes_name;
+  std::string_view blocks_name;
+  Member Struct::*member;
+  Merge merge;
+  std::string_view meaning;
+  std::string_view short_name;  // of the bytes
+  int compared = 0;             // of the bytes
+};
+
+// A list whose facts stand in the JSON as one array for each fact of its rows.
+template <typename Struct, typename Member>
+struct AsColumns {
+  constexpr explicit AsColumns(Member Struct::*pointer) : member(pointer) {}
+
+  Member Struct::*member;
+};
+
+// Entries that stand in an object of their own.
+enum class GroupMode : uint8_t { kAlways, kNullUnless, kLeftOutUnless };
+template <typename Condition, typename... Entries>
+struct Group {
+  constexpr Group(std::string_view called, GroupMode how, Condition when, std::string_view words,
+                  Entries... all)
+      : name(called), mode(how), condition(when), meaning(words), entries(all...) {}
+
+  std::string_view name;
+  GroupMode mode;
+  Condition condition;
+  std::string_view meaning;
+  std::tuple<Entries...> entries;
+};
+struct Always {
+  template <typename Struct>
+  constexpr bool operator()(const Facts& /*trace*/, const Struct& /*self*/) const {
+    return true;
+  }
+};
+
+// Calls visit(entry) for each entry of a struct, in order; entries of groups are the visitor's.
+template <typename Struct, typename Visit>
+constexpr void ForEachEntry(Visit visit) {
+  std::apply([&visit](const auto&... entries) { (visit(entries), ...); },
+             Described<Struct>::kFacts);
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_ENTRY_H_

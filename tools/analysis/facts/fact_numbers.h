@@ -1,0 +1,29 @@
+// FactNumber: a fact of a trace ("device.0.total_bytes") as a number.
+//
+// Ownership: none. Threads: pure functions. Errors: nothing where there is no such fact, or it is
+// no number. Units: the fact's.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace vramstow {
+
+template <typename Number>
+std::optional<Number> FactNumber(const std::map<std::string, std::string>& facts,
+                                 const std::string& key) {
+  const auto fact = facts.find(key);
+  if (fact == facts.end()) return std::nullopt;
+  Number number = 0;
+  const char* end = fact->second.data() + fact->second.size();
+  const auto [stop, error] = std::from_chars(fact->second.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_NUMBERS_H_

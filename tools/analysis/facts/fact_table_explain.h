@@ -1,0 +1,522 @@
+// The tables of facts that are worked out from others, and of the whole. See fact_table.h.
+//
+// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_EXPLAIN_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_EXPLAIN_H_
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "tools/analysis/facts/fact_table.h"
+
+namespace vramstow {
+
+template <>
+struct Described<FreeMemory> {
+  using S = FreeMemory;
+  static constexpr auto kFacts = std::tuple{
+      Fact("free_bytes", &S::free_bytes, Merge::kOwn, "bytes in free ranges"),
+      Fact("largest_free_range_bytes", &S::largest_bytes, Merge::kOwn, "the largest of them"),
+      Fact("unusable_bytes", &S::unusable_bytes, Merge::kOwn,
+           "in ranges smaller than the largest request so far; of a pool that moves whole chunks "
+           "only pieces of chunks"),
+      Fact("movable_bytes", &S::movable_bytes, Merge::kOwn,
+           "in whole free chunks of a pool that moves them, else null")
+          .KnownIf([](const Facts& trace, const S&) { return trace.fragmentation.moves; }),
+      Derived(
+          "largest_over_free",
+          [](const Facts&, const S& self) { return RatioOf(self.largest_bytes, self.free_bytes); },
+          "the largest range, divided by all that is free"),
+      Derived(
+          "time_ns", [](const Facts& trace, const S&) { return trace.fragmentation.worst_time_ns; },
+          "when that was")
+          .OnlyIn("worst"),
+  };
+};
+
+// Who holds the block beside a hole.
+struct Neighbour {
+  std::string site;
+  uint64_t bytes = 0;
+};
+
+template <>
+struct Described<Neighbour> {
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &Neighbour::site, Merge::kOwn, "who allocated the block beside it"),
+      Fact("bytes", &Neighbour::bytes, Merge::kOwn, "its size"),
+  };
+};
+
+template <>
+struct Described<HoleFacts> {
+  using S = HoleFacts;
+  static std::optional<Neighbour> NeighbourOf(const std::string& site, uint64_t bytes) {
+    if (bytes == 0) return std::nullopt;
+    return Neighbour{site, bytes};
+  }
+  static constexpr auto kFacts = std::tuple{
+      Fact("address", &S::address, Merge::kOwn, "address").Hex(),
+      Fact("bytes", &S::size, Merge::kOwn, "size"),
+      Fact("segment", &S::segment, Merge::kOwn, "address of the range that it lies in").Hex(),
+      Fact("segment_bytes", &S::segment_size, Merge::kOwn, "size of that range"),
+      Inner(&S::before, Merge::kOwn),
+      Inner(&S::before_bytes, Merge::kOwn),
+      Inner(&S::after, Merge::kOwn),
+      Inner(&S::after_bytes, Merge::kOwn),
+      Derived(
+          "before",
+          [](const Facts&, const S& self) { return NeighbourOf(self.before, self.before_bytes); },
+          "the block before it; null at the edge of the segment"),
+      Derived(
+          "after",
+          [](const Facts&, const S& self) { return NeighbourOf(self.after, self.after_bytes); },
+          "the block behind it; null at the edge of the segment"),
+  };
+};
+
+template <>
+struct Described<FragmentationFacts::Stream> {
+  using S = FragmentationFacts::Stream;
+  static constexpr auto kFacts = std::tuple{
+      Fact("stream", &S::stream, Merge::kOwn, "the stream; null where it is not known")
+          .Hex()
+          .KnownIf([](const Facts&, const S& self) { return self.stream != kUnknownStream; }),
+      Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "reserved for it"),
+      Fact("free_bytes", &S::free_bytes, Merge::kOwn, "free of that"),
+  };
+};
+
+template <>
+struct Described<FragmentationFacts> {
+  using S = FragmentationFacts;
+  static constexpr auto kFacts = std::tuple{
+      Derived(
+          "peak_reserved_over_allocated",
+          [](const Facts& trace, const S&) {
+            return trace.reserved_known
+                       ? RatioOf(trace.peak.reserved_bytes, trace.peak.allocated_bytes)
+                       : std::nullopt;
+          },
+          "reserved divided by allocated, of the peaks")
+          .Short("fragmentation"),
+      Derived(
+          "unusable_bytes_at_peak",
+          [](const Facts&, const S& self) {
+            return self.any_ranges ? std::optional(self.at_peak.unusable_bytes) : std::nullopt;
+          },
+          "null where no ranges were seen")
+          .Short("unusable")
+          .Compared(4),
+      Fact("largest_request_bytes", &S::largest_request_bytes, Merge::kOwn,
+           "the largest single request, granted or not"),
+      Fact("ranges_seen", &S::any_ranges, Merge::kOwn,
+           "ranges were reserved, so free ones can be seen"),
+      Fact("in_pool", &S::in_pool, Merge::kOwn,
+           "free ranges are memory of a pool; false: they are addresses only"),
+      Inner(&S::moves, Merge::kOwn),
+      Inner(&S::worst_time_ns, Merge::kOwn),
+      Inner(&S::holes_known, Merge::kOwn),
+      Derived(
+          "rounding_bytes_at_peak",
+          [](const Facts& trace, const S&) {
+            const Peak& peak = trace.peak;
+            return peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
+          },
+          "allocated less requested"),
+      Fact("pending_free_peak_bytes", &S::pending_peak_bytes, Merge::kOwn,
+           "freed and not to be used again yet: the highest; null where the file does not tell"),
+      Fact("at_peak", &S::at_peak, Merge::kOwn, "free memory at the peak").WrittenIf(HasRanges),
+      Fact("worst", &S::worst, Merge::kOwn, "at the worst moment of the timeline")
+          .WrittenIf(HasRanges)
+          .RowsAs("worst"),
+      Fact("at_end", &S::at_end, Merge::kOwn, "at the end").WrittenIf(HasRanges),
+      Fact("streams", &S::streams, Merge::kOwn,
+           "at the peak, whose segments can serve no other stream; empty where chunks move")
+          .WrittenIf(HasHoles),
+      Fact("hole_count", &S::hole_count, Merge::kOwn, "free ranges at the peak")
+          .WrittenIf(HasHoles),
+      Fact("holes", &S::holes, Merge::kOwn, "the 100 largest of them").WrittenIf(HasHoles),
+  };
+};
+
+template <>
+struct Described<ShareFacts> {
+  using S = ShareFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("name", &S::name, Merge::kOwn, "category, module or call site"),
+      Spread(&S::amount),
+  };
+};
+
+template <>
+struct Described<DemandFacts> {
+  using S = DemandFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("card_bytes", &S::card_bytes, Merge::kOwn, "what the card has"),
+      Fact("outside_bytes", &S::outside_bytes, Merge::kOwn,
+           "of that not this trace's: the context, modules, other processes"),
+      Fact("live_bytes", &S::live_bytes, Merge::kOwn, "live at that moment, as far as blocks tell"),
+      Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
+           "of those no tensors, where there are tensors"),
+      Fact("room_bytes", &S::room_bytes, Merge::kOwn,
+           "what this process could have of the card: live, cached, and free"),
+      Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
+           "what would have had to be free besides; the whole request where enough was free, and "
+           "could not serve it"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "what was live, by what it is for"),
+      Fact("by_module", &S::by_module, Merge::kOwn, "the same by module, where it is known"),
+      Fact("by_site", &S::by_site, Merge::kOwn, "the same by call site; the largest of each"),
+  };
+};
+
+template <>
+struct Described<HolderFacts> {
+  using S = HolderFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("holder", &S::holder, Merge::kOwn, "the shortest chain of objects that holds it"),
+      Fact(
+          "role", &S::role, Merge::kOwn,
+          "of the largest block: `parameter`, `buffer`, `gradient`, `optimizer_state`, `saved` for "
+          "a backward pass, or `other`"),
+      Fact("about", &S::about, Merge::kOwn, "what the largest block is"),
+      Spread(&S::amount),
+  };
+};
+
+template <>
+struct Described<ReplayFacts> {
+  using S = ReplayFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("model", &S::model, Merge::kOwn, "the allocator, by its name in `vramstow replay`"),
+      Fact("peak_reserved_bytes", &S::peak_reserved_bytes, Merge::kOwn,
+           "the most that it held; where the request is not served: that it would need"),
+      Fact("peak_allocated_bytes", &S::peak_allocated_bytes, Merge::kOwn,
+           "the most in live blocks, after its rounding"),
+      Fact("would_serve", &S::would_serve, Merge::kOwn, "it serves the request that failed"),
+  };
+};
+
+template <>
+struct Described<WouldFitFacts> {
+  using S = WouldFitFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("cause", &S::cause, Merge::kOwn, "the id of an advice"),
+      Fact("place", &S::place, Merge::kOwn, "the line that it is about"),
+      Fact("holder", &S::holder, Merge::kOwn, "what holds most of it; null where nobody was found")
+          .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
+      Fact("bytes", &S::bytes, Merge::kOwn, "what would be free without it"),
+      Fact("fits", &S::fits, Merge::kOwn, "that alone is enough for the request"),
+      Fact("is_estimate", &S::is_estimate, Merge::kOwn,
+           "these bytes are estimated; false: the trace has them"),
+  };
+};
+
+template <>
+struct Described<OutOfMemoryFacts> {
+  using S = OutOfMemoryFacts;
+  static bool KnowsFree(const Facts& /*trace*/, const S& self) {
+    return self.free_from != FreeKnownFrom::kNothing;
+  }
+  static constexpr auto kFacts = std::tuple{
+      Fact("time_ns", &S::time_ns, Merge::kOwn, "when"),
+      Fact("event", &S::event, Merge::kOwn, "which event of the trace, from 1"),
+      Fact("sequence", &S::sequence, Merge::kOwn, "its sequence"),
+      Derived(
+          "rank", [](const Facts& trace, const S&) { return trace.rank; }, "rank of the process"),
+      Fact("device", &S::device, Merge::kOwn, "device; null where it is not known")
+          .KnownIf(IsOnDevice),
+      Fact("thread", &S::thread, Merge::kOwn, "thread that asked"),
+      Fact("kind", &S::memory, Merge::kOwn, "kind of memory"),
+      Fact("call", &S::call, Merge::kOwn, "entry point"),
+      Fact("library", &S::library, Merge::kOwn, "library that asked"),
+      Fact("site", &S::site, Merge::kOwn, "who asked; null where no call stack tells it")
+          .KnownIf([](const Facts&, const S& self) { return !self.site.empty(); }),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there; null as `site`")
+          .KnownIf([](const Facts&, const S& self) { return !self.operation.empty(); }),
+      Fact("requested_bytes", &S::requested_bytes, Merge::kOwn, "what was asked for"),
+      Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn,
+           "allocated by this process on that device at that moment"),
+      Fact("free_bytes", &S::free_bytes, Merge::kOwn,
+           "free on the device when that was last known, less what this process reserved since; "
+           "without what its pool had cached")
+          .KnownIf(KnowsFree),
+      Fact("free_known_from", &S::free_from, Merge::kOwn, "`memory_info`, `start` or `unknown`"),
+      Fact("free_known_at_ns", &S::free_known_at_ns, Merge::kOwn, "when it was known")
+          .KnownIf(KnowsFree),
+      Fact("largest_free_range_bytes", &S::largest_free_range_bytes, Merge::kOwn,
+           "largest free range of the pool, or of reserved addresses; null without"),
+      Inner(&S::has_pool, Merge::kOwn),
+      Group(
+          "pool", GroupMode::kLeftOutUnless,
+          [](const Facts&, const S& self) { return self.has_pool; }, "where there is a pool",
+          Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "what it held"),
+          Fact("free_bytes", &S::pool_free_bytes, Merge::kOwn, "what of that was free"),
+          Fact("free_ranges", &S::pool_free_ranges, Merge::kOwn, "in how many pieces"),
+          Fact("movable_bytes", &S::pool_movable_bytes, Merge::kOwn,
+               "in whole chunks that it moves; null where it moves none"),
+          Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn,
+               "freed and not to be used again yet"),
+          Fact("largest_hole", &S::largest_hole, Merge::kOwn, "the largest piece")),
+      Inner(&S::site_number, Merge::kOwn),
+      Inner(&S::has_story, Merge::kOwn),
+      Fact("cause", &S::cause, Merge::kOwn,
+           "why: the id of the advice that comes first; null where nothing tells")
+          .KnownIf([](const Facts&, const S& self) { return !self.cause.empty(); }),
+      Fact("demand", &S::demand, Merge::kOwn,
+           "what was live, against what the card has; null where no blocks tell")
+          .KnownIf([](const Facts&, const S& self) { return self.has_story; }),
+      Fact("would_fit", &S::would_fit, Merge::kOwn,
+           "what would be free without each of its causes, the likeliest first"),
+      Fact("holders", &S::holders, Merge::kOwn,
+           "who held the tensors that were live, as a census found it, those of the most bytes"),
+      Fact("bytes_without_holder", &S::bytes_without_holder, Merge::kOwn,
+           "tensors that no object was found to hold; null where there was no census"),
+      Fact("replays", &S::replays, Merge::kOwn,
+           "of the last one: what the same requests need, up to this one, replayed with the "
+           "allocator that ran and with vramstow's pool"),
+      Fact("advice_not_replayed", &S::advice_not_replayed, Merge::kOwn,
+           "advice that was not replayed, because it would have taken too long"),
+  };
+};
+
+template <>
+struct Described<SiteFacts> {
+  using S = SiteFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("", &S::site, Merge::kOwn, "who allocated: a line of the program, or a library"),
+      Fact("operation", &S::operation, Merge::kOwn,
+           "what ran there; of a call of the driver its name"),
+      Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
+      Fact("total_bytes", &S::total_bytes, Merge::kOwn, "allocated in all"),
+      TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
+      TwoNumbers("bytes_at_end", "blocks_at_end", &S::at_end, Merge::kOwn, "live at the end"),
+  };
+};
+
+template <>
+struct Described<CategoryFacts> {
+  using S = CategoryFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("category", &S::name, Merge::kOwn,
+           "`parameters`, `gradients`, `optimizer_state`, `activations`, `temporaries`, `inputs`, "
+           "`workspaces`, `caches`, `unknown`"),
+      TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
+      Fact("evidence", &S::evidence, Merge::kOwn,
+           "how that is known; what the program said itself comes before what is guessed"),
+  };
+};
+
+template <>
+struct Described<SnapshotStateFacts::Pool> {
+  using S = SnapshotStateFacts::Pool;
+  static constexpr auto kFacts = std::tuple{
+      Fact("device", &S::device, Merge::kOwn, "device"),
+      Fact("pool", &S::id, Merge::kOwn, "name of the pool"),
+      Fact("stream", &S::stream, Merge::kOwn, "its stream").Hex(),
+      Fact("segments", &S::segments, Merge::kOwn, "segments"),
+      Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "reserved"),
+      Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated"),
+      Fact("largest_free_bytes", &S::largest_free_bytes, Merge::kOwn, "largest free range"),
+  };
+};
+
+template <>
+struct Described<SnapshotStateFacts> {
+  using S = SnapshotStateFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("segments", &S::segments, Merge::kOwn, "segments"),
+      Fact("blocks", &S::blocks, Merge::kOwn, "blocks"),
+      Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "reserved"),
+      Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated"),
+      Fact("requested_bytes", &S::requested_bytes, Merge::kOwn, "requested"),
+      Fact("pending_free_bytes", &S::pending_bytes, Merge::kOwn,
+           "freed and not to be used again yet"),
+      Fact("allocated_blocks", &S::allocated_blocks, Merge::kOwn, "blocks that are allocated"),
+      Fact("pending_free_blocks", &S::pending_blocks, Merge::kOwn,
+           "blocks that are freed and not to be used again yet"),
+      Fact("inactive_blocks", &S::inactive_blocks, Merge::kOwn, "blocks that are free"),
+      Fact("pools", &S::pools, Merge::kOwn, "PyTorch's pools"),
+  };
+};
+
+template <>
+struct Described<IterationFacts> {
+  using S = IterationFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("begin_ns", &S::begin_ns, Merge::kOwn, "begin"),
+      Fact("end_ns", &S::end_ns, Merge::kOwn, "end"),
+      Fact("begin_event", &S::begin_event, Merge::kOwn, "first event"),
+      Fact("end_event", &S::end_event, Merge::kOwn, "the event after the last"),
+      Fact("peak_bytes", &S::peak_bytes, Merge::kOwn, "highest of allocated"),
+      Fact("peak_reserved_bytes", &S::peak_reserved_bytes, Merge::kOwn, "highest of reserved"),
+      Fact("begin_bytes", &S::begin_bytes, Merge::kOwn, "live before it"),
+      Fact("end_bytes", &S::end_bytes, Merge::kOwn, "live after it"),
+      Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
+      Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated in all"),
+      Fact("kept_bytes", &S::kept_bytes, Merge::kOwn, "of its allocations, live when it ended"),
+      Fact("launches", &S::launches, Merge::kOwn, "launches, as far as they were counted"),
+  };
+};
+
+template <>
+struct Described<GrowthFacts> {
+  using S = GrowthFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &S::site, Merge::kOwn, "call site whose blocks pile up"),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
+      Fact("bytes_per_iteration", &S::bytes_per_iteration, Merge::kOwn,
+           "what it leaves behind in an iteration"),
+      Fact("iterations", &S::iterations, Merge::kOwn,
+           "in how many iterations it left something behind"),
+      Fact("blocks", &S::blocks, Merge::kOwn, "blocks left behind"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "bytes left behind"),
+  };
+};
+
+template <>
+struct Described<LifetimeFacts> {
+  using S = LifetimeFacts;
+  static constexpr auto kFacts = std::tuple{
+      Inner(&S::known, Merge::kOwn),
+      Fact("within_an_iteration", &S::within, Merge::kOwn,
+           "freed in the iteration in which it was allocated"),
+      Fact("across_iterations", &S::across, Merge::kOwn, "freed in a later iteration"),
+      Fact("persistent", &S::persistent, Merge::kOwn, "live at the end"),
+      Fact("before_the_first", &S::before, Merge::kOwn,
+           "allocated before the first iteration: the start-up"),
+      Fact("startup_peak_bytes", &S::startup_peak_bytes, Merge::kOwn, "highest in the start-up"),
+      Fact("startup", &S::startup, Merge::kOwn,
+           "who made what was there when the first iteration began")
+          .RowsAs("site"),
+      Fact("growing", &S::growing, Merge::kOwn,
+           "sites that leave something behind again and again"),
+  };
+};
+
+template <>
+struct Described<ChurnSite> {
+  using S = ChurnSite;
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &S::site, Merge::kOwn, "call site that asked"),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
+      Fact("pairs", &S::pairs, Merge::kOwn, "such allocations"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "their bytes"),
+  };
+};
+
+template <>
+struct Described<ChurnFacts> {
+  using S = ChurnFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("pairs", &S::pairs, Merge::kOwn, "allocations of a size that had just been freed"),
+      Fact("bytes", &S::pair_bytes, Merge::kOwn, "their bytes"),
+      Fact("sites", &S::sites, Merge::kOwn, "the sites with most"),
+  };
+};
+
+template <>
+struct Described<FlushFacts> {
+  using S = FlushFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("time_ns", &S::time_ns, Merge::kOwn, "when it began"),
+      Fact("duration_ns", &S::duration_ns, Merge::kOwn, "how long it took"),
+      Fact("by", &S::by, Merge::kOwn,
+           "`empty_cache`, `allocator`, or `vramstow`: its pool, by `--decay`, "
+           "`--keep-free` or "
+           "when `vramstow ctl` asked"),
+      Fact("segments", &S::segments, Merge::kOwn, "segments given back"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
+      Fact("taken_again_bytes", &S::taken_again_bytes, Merge::kOwn,
+           "of these taken from the device again, up to the next flush"),
+  };
+};
+
+template <>
+struct Described<CacheFacts> {
+  using S = CacheFacts;
+  static bool KnowsSteps(const Facts& /*trace*/, const S& self) { return self.tells_steps; }
+  static constexpr auto kFacts = std::tuple{
+      Inner(&S::known, Merge::kOwn),
+      Inner(&S::tells_steps, Merge::kOwn),
+      Fact("segments_taken", &S::segments_taken, Merge::kOwn, "segments taken from the device"),
+      Fact("segments_given_back", &S::segments_given_back, Merge::kOwn, "segments given back"),
+      Fact("taken_bytes", &S::taken_bytes, Merge::kOwn, "bytes taken"),
+      Fact("given_back_bytes", &S::given_back_bytes, Merge::kOwn, "bytes given back"),
+      Fact("flush_count", &S::flush_count, Merge::kOwn, "flushes"),
+      Fact("empty_cache_calls", &S::empty_cache_calls, Merge::kOwn,
+           "flushes that the program asked for, of those listed"),
+      Fact("misses", &S::misses, Merge::kOwn,
+           "of vramstow's pool, else null: allocations that cached memory could not serve at once")
+          .KnownIf(KnowsSteps),
+      Fact("stitches", &S::stitches, Merge::kOwn, "the same: for which chunks were moved")
+          .KnownIf(KnowsSteps),
+      Fact("fence_waits", &S::fence_waits, Merge::kOwn,
+           "the same: waits for work that might still touch what was freed")
+          .KnownIf(KnowsSteps),
+      Fact("fence_wait_ns", &S::fence_wait_ns, Merge::kOwn, "the time of these waits")
+          .KnownIf(KnowsSteps),
+      Fact("flushes", &S::flushes, Merge::kOwn, "the first 100 flushes"),
+  };
+};
+
+template <>
+struct Described<ChangeFacts> {
+  using S = ChangeFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &S::site, Merge::kOwn, "call site"),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
+      Fact("bytes", &S::bytes, Merge::kOwn, "what it gained; negative: lost"),
+      Fact("allocations", &S::allocations, Merge::kOwn, "new blocks of it"),
+  };
+};
+
+template <>
+struct Described<BeforePeakFacts> {
+  using S = BeforePeakFacts;
+  static constexpr auto kFacts = std::tuple{
+      Inner(&S::known, Merge::kOwn),
+      Fact("from_ns", &S::from_ns, Merge::kOwn, "from when: a second before the peak"),
+      Fact("from_bytes", &S::from_bytes, Merge::kOwn, "live then"),
+      Fact("changes", &S::changes, Merge::kOwn, "the 20 largest changes"),
+  };
+};
+
+template <>
+struct Described<AdviceFacts> {
+  using S = AdviceFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("id", &S::id, Merge::kOwn, "name of the advice"),
+      Fact("title", &S::title, Merge::kOwn, "in a few words"),
+      Fact("bytes", &S::bytes, Merge::kOwn,
+           "less at the peak, at the most; of a cause of an out-of-memory: what would be free"),
+      Fact("is_estimate", &S::is_estimate, Merge::kOwn,
+           "these bytes are estimated; false: the trace has them"),
+      Fact("place", &S::place, Merge::kOwn, "the line that it is about; null: none, or many")
+          .KnownIf([](const Facts&, const S& self) { return !self.place.empty(); }),
+      Fact("holder", &S::holder, Merge::kOwn,
+           "what holds most of it, as a census found it; null: not known")
+          .KnownIf([](const Facts&, const S& self) { return !self.holder.empty(); }),
+      Fact("fits", &S::fits, Merge::kOwn,
+           "that alone would have served the last request that failed: as replayed, or as the "
+           "bytes of a cause tell; null: not known"),
+      Inner(&S::change, Merge::kOwn),
+      Fact("replays", &S::replays, Merge::kOwn,
+           "what the requests need when they are changed as this advice says, up to the one that "
+           "failed, replayed with the allocator that ran and with vramstow's pool"),
+      Fact("replayed_bytes", &S::replayed_bytes, Merge::kOwn,
+           "what of `bytes` a replay finds; null: it was not replayed"),
+      Fact("together_with", &S::together_with, Merge::kOwn,
+           "the id of another advice: both together serve the request, none alone; null: none")
+          .KnownIf([](const Facts&, const S& self) { return !self.together_with.empty(); }),
+      Fact("evidence", &S::evidence, Merge::kOwn, "what shows it"),
+      Fact("cost", &S::cost, Merge::kOwn, "what it costs"),
+      Fact("action", &S::action, Merge::kOwn, "what to do"),
+  };
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLE_EXPLAIN_H_

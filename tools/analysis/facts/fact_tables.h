@@ -1,0 +1,271 @@
+// The tables of all facts: those of the parts, and here that of a whole trace.
+//
+// Ownership: constants. Threads: values. Errors: none. Units: the ending of a name says them.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_
+
+#include <tuple>
+
+#include "tools/analysis/facts/fact_table.h"
+#include "tools/analysis/facts/fact_table_explain.h"
+
+namespace vramstow {
+
+template <>
+struct Described<IterationsFacts> {
+  using S = IterationsFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("by", &S::found_by, Merge::kOwn,
+           "`marks`, `optimizer_steps`, `backward_passes`, `forward_passes` (of a model), `loop` "
+           "(lines that go back), `pattern` (sizes that recur), `none`"),
+      Fact("is_sure", &S::is_sure, Merge::kOwn,
+           "false: they follow from lines or sizes that recur, which may be parts of one"),
+      Fact("mark", &S::mark, Merge::kOwn, "text of the mark; null without")
+          .KnownIf([](const Facts&, const S& self) { return !self.mark.empty(); }),
+      Fact("why_not", &S::why_not, Merge::kOwn, "why none were found, in a sentence")
+          .KnownIf([](const Facts&, const S& self) { return !self.why_not.empty(); }),
+      Fact("count", &S::count, Merge::kOwn, "how many there are").Short("iterations"),
+      Fact("exact", &S::exact, Merge::kOwn,
+           "false of a long trace: boundaries are known to some events"),
+      Fact("growth_bytes", &S::growth_bytes, Merge::kOwn,
+           "from one to the next, of what is live between them; the median")
+          .Short("growth"),
+      Inner(&S::list, Merge::kOwn),  // iterations
+  };
+};
+
+template <>
+struct Described<HostFacts> {
+  using S = HostFacts;
+  static bool WasSeen(const Facts& /*trace*/, const S& self) { return self.looks != 0; }
+  static constexpr auto kFacts = std::tuple{
+      Fact("looks", &S::looks, Merge::kOwn, "how often it was looked at, once a second"),
+      Fact("highest_resident_bytes", &S::highest_resident_bytes, Merge::kOwn,
+           "highest resident memory of the process; null as all that follows without a look")
+          .KnownIf(WasSeen),
+      Fact("highest_resident_time_ns", &S::highest_resident_time_ns, Merge::kOwn, "when that was")
+          .KnownIf(WasSeen),
+      Fact("least_free_bytes", &S::least_free_bytes, Merge::kOwn, "least that was free")
+          .KnownIf(WasSeen),
+      Fact("least_free_time_ns", &S::least_free_time_ns, Merge::kOwn, "when that was")
+          .KnownIf(WasSeen),
+      Fact("limit_bytes", &S::limit_bytes, Merge::kOwn, "of how much").KnownIf(WasSeen),
+      Inner(&S::is_of_group, Merge::kOwn),
+      Derived(
+          "limit_of",
+          [](const Facts&, const S& self) -> std::optional<std::string> {
+            if (self.looks == 0) return std::nullopt;
+            return self.is_of_group ? "control_group" : "machine";
+          },
+          "`machine` or `control_group`"),
+      Derived(
+          "pinned_bytes", [](const Facts& trace, const S&) { return trace.peak.host_bytes; },
+          "pinned by the driver, at the most"),
+      Fact("pinned_rounding_bytes", &S::pinned_rounding_bytes, Merge::kOwn,
+           "of that, what nobody asked for"),
+  };
+};
+
+template <>
+struct Described<Facts> {
+  using S = Facts;
+  static bool IsComplete(const ReadReport& report) {
+    return report.damaged_chunks == 0 && report.damaged_bytes == 0 && report.missing_events == 0 &&
+           report.dropped_events == 0 && report.overwritten_events == 0 && report.closed;
+  }
+  static constexpr auto kInput = Group(
+      "input", GroupMode::kAlways, Always(), "what was read",
+      Fact("kind", &S::kind, Merge::kSame,
+           "`stow`, `pytorch_snapshot`, `rmm_log`, `profiler_trace`, `memory_timeline`, "
+           "`minimalloc`; `several` where they differ"),
+      Fact("file", &S::file, Merge::kOwn, "name of the file; null of several").KnownIf(OfOneTrace),
+      Fact("traces", &S::traces, Merge::kOwn, "how many traces"),
+      Derived(
+          "events", [](const Facts&, const S& self) { return self.report.events; },
+          "events that were read"),
+      Fact("duration_ns", &S::end_ns, Merge::kMost, "time of the last event"),
+      Derived(
+          "complete", [](const Facts&, const S& self) { return IsComplete(self.report); },
+          "nothing is missing, and the process closed the trace"),
+      Fact("report", &S::report, Merge::kParts, "what the reader found"),
+      Fact("missing", &S::missing, Merge::kOwn, "what the file does not have, in sentences"));
+  static constexpr auto kProcess = Group(
+      "process", GroupMode::kAlways, Always(), "who was traced",
+      Derived(
+          "program", [](const Facts&, const S& s) { return TextFact(s, "process.program"); },
+          "program"),
+      Derived(
+          "command", [](const Facts&, const S& s) { return TextFact(s, "process.command"); },
+          "its arguments"),
+      Derived(
+          "pid", [](const Facts&, const S& s) { return NumberOrText(s, "process.pid"); },
+          "process id"),
+      Derived(
+          "parent", [](const Facts&, const S& s) { return NumberOrText(s, "process.parent"); },
+          "process id of the parent"),
+      Fact("rank", &S::rank, Merge::kOwn, "rank in the job; null without"),
+      Derived(
+          "local_rank",
+          [](const Facts&, const S& s) { return NumberOrText(s, "process.local_rank"); },
+          "rank on its host"),
+      Derived(
+          "host", [](const Facts&, const S& s) { return TextFact(s, "process.host"); },
+          "name of the host"),
+      Derived(
+          "start_time_unix_ns",
+          [](const Facts&, const S& s) { return NumberOrText(s, "process.start_time"); },
+          "when it began, Unix time"),
+      Fact("simulated", &S::simulated, Merge::kAll, "a rehearsal"));
+  static constexpr auto kFacts = std::tuple{
+      kInput,
+      kProcess,
+      Fact("facts", &S::facts, Merge::kCommon,
+           "all that the trace says of itself, as texts; of several what they have in common"),
+      Inner(&S::reserved_known, Merge::kAll),
+      Fact("counts", &S::counts, Merge::kParts, "numbers of calls"),
+      Fact("offload", &S::offload, Merge::kParts, "live memory that `--offload` moved"),
+      Fact("garbage", &S::garbage, Merge::kParts,
+           "garbage that was collected before a request failed (`--collect`); only where there was "
+           "some")
+          .WrittenIf([](const Facts& trace) { return trace.garbage.collections != 0; }),
+      Fact("launches", &S::launches, Merge::kParts,
+           "launches of kernels (`--launches`); null where none were counted")
+          .KnownIf([](const Facts&, const S& self) { return self.launches.launches != 0; }),
+      Group("peak", GroupMode::kAlways, Always(),
+            "the highest of each; of several traces the sum of each one's own", Spread(&S::peak),
+            Fact("largest_block_bytes", &S::largest_block_bytes, Merge::kMost,
+                 "largest block of device memory, whenever it lived"),
+            Fact("blocks", &S::largest_at_peak, Merge::kOwn,
+                 "the 16 largest blocks that were live at the peak")),
+      Fact("by_library", &S::by_library, Merge::kJoin,
+           "by library that asked; who held most at the peak first")
+          .RowsAs("library"),
+      Fact("by_kind", &S::by_kind, Merge::kJoin, "the same by kind of memory").RowsAs("kind"),
+      Fact("by_call", &S::by_call, Merge::kJoin, "the same by entry point").RowsAs("call"),
+      Fact("histogram", &S::histogram, Merge::kJoin, "allocations of device memory by size"),
+      Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
+           "allocations that failed for want of memory, the first 100 of each trace"),
+      Fact("leaks", &S::live, Merge::kParts, "what was live when the trace ended"),
+      Fact("devices", &S::devices, Merge::kOwn, "of one trace: the devices").WrittenIf(IsOneTrace),
+      Fact("timeline", &S::timeline, Merge::kOwn,
+           "of one trace: levels over time, one number for each interval")
+          .WrittenIf(IsOneTrace),
+      Fact("fragmentation", &S::fragmentation, Merge::kOwn,
+           "of one trace: free memory and its pieces")
+          .WrittenIf(IsOneTrace),
+      Fact("by_site", &S::by_site, Merge::kOwn, "who held the peak, the 200 largest")
+          .WrittenIf(IsOneTrace)
+          .RowsAs("site"),
+      Fact("by_operation", &S::by_operation, Merge::kOwn, "the same by operation")
+          .WrittenIf(IsOneTrace)
+          .RowsAs("site"),
+      Fact("by_module", &S::by_module, Merge::kOwn,
+           "the same by module of the model (`Decoder.blocks.0.up`), of memory for which the "
+           "trace says which was at work")
+          .WrittenIf(IsOneTrace)
+          .RowsAs("module"),
+      Fact("by_category", &S::by_category, Merge::kOwn, "what the peak was for")
+          .WrittenIf(IsOneTrace),
+      Fact("snapshot", &S::snapshot, Merge::kOwn, "of a snapshot, its state at the end; else null")
+          .WrittenIf(IsOneTrace),
+      Derived(
+          "iterations",
+          [](const Facts&, const S& self) -> const std::vector<IterationFacts>& {
+            return self.iterations.list;
+          },
+          "the first 2,000 iterations")
+          .WrittenIf(IsOneTrace),
+      Fact("iterations_found", &S::iterations, Merge::kOwn, "how they were found")
+          .WrittenIf(IsOneTrace),
+      Fact("lifetimes", &S::lifetimes, Merge::kOwn,
+           "how long memory lives; null without iterations")
+          .WrittenIf(IsOneTrace)
+          .KnownIf([](const Facts&, const S& self) { return self.lifetimes.known; }),
+      Fact("host", &S::host, Merge::kOwn, "memory of the host; null where nothing was seen")
+          .WrittenIf(IsOneTrace)
+          .KnownIf([](const Facts&, const S& self) {
+            return self.host.looks != 0 || self.peak.host_bytes != 0;
+          }),
+      Fact("churn", &S::churn, Merge::kOwn, "memory that is allocated and freed again and again")
+          .WrittenIf(IsOneTrace),
+      Fact("cache", &S::cache, Merge::kOwn, "what a pool took and gave back; null without a pool")
+          .WrittenIf(IsOneTrace)
+          .KnownIf([](const Facts&, const S& self) { return self.cache.known; }),
+      Fact("before_peak", &S::before_peak, Merge::kOwn,
+           "what changed in the last second before the peak; null where nothing is known")
+          .WrittenIf(IsOneTrace)
+          .KnownIf([](const Facts&, const S& self) { return self.before_peak.known; }),
+      Fact("advice", &S::advice, Merge::kOwn, "what could be done, the most bytes first")
+          .WrittenIf(IsOneTrace),
+  };
+};
+
+// Of the steady state: `vramstow check` and `vramstow diff` work it out where there are four
+// iterations at least, over the second half of them.
+struct SteadyFacts {
+  uint64_t peak_bytes = 0;
+  uint64_t between_bytes = 0;
+};
+
+template <>
+struct Described<SteadyFacts> {
+  using S = SteadyFacts;
+  static constexpr auto kFacts = std::tuple{
+      Fact("peak_bytes", &S::peak_bytes, Merge::kOwn, "median of the iterations' peaks")
+          .Short("steady_peak")
+          .Compared(5),
+      Fact("between_bytes", &S::between_bytes, Merge::kOwn,
+           "median of what is live between two iterations")
+          .Short("steady_between")
+          .Compared(6),
+  };
+};
+
+template <>
+struct Described<RankFigure> {
+  using S = RankFigure;
+  static constexpr auto kFacts = std::tuple{
+      Inner(&S::name, Merge::kOwn),
+      Fact("median", &S::median, Merge::kOwn, "median over the ranks"),
+      Fact("least", &S::least, Merge::kOwn, "the least"),
+      Fact("least_rank", &S::least_rank, Merge::kOwn, "the first rank that has it"),
+      Fact("most", &S::most, Merge::kOwn, "the most"),
+      Fact("most_rank", &S::most_rank, Merge::kOwn, "the first rank that has it"),
+  };
+};
+
+template <>
+struct Described<RankSite> {
+  using S = RankSite;
+  static constexpr auto kFacts = std::tuple{
+      Fact("site", &S::site, Merge::kOwn, "call site"),
+      Fact("operation", &S::operation, Merge::kOwn, "what ran there"),
+      Fact("bytes_at_peak", &S::bytes_at_peak, Merge::kOwn, "what it held at this rank's peak"),
+      Fact("median_bytes_at_peak", &S::median_bytes_at_peak, Merge::kOwn,
+           "median over all ranks; 0 for one that has no such site"),
+  };
+};
+
+template <>
+struct Described<RankComparison> {
+  using S = RankComparison;
+  static constexpr auto kFacts = std::tuple{
+      Fact("ranks", &S::ranks, Merge::kOwn,
+           "how many; several processes of one rank are added together"),
+      Fact("balanced", &S::balanced, Merge::kOwn,
+           "the highest peak of reserved is at most 5% above the median"),
+      Group("straggler", GroupMode::kAlways, Always(), "the rank with the highest peak of reserved",
+            Fact("rank", &S::straggler, Merge::kOwn, "its number"),
+            Fact("host", &S::host, Merge::kOwn, "its host"),
+            Fact("over_median_bytes", &S::over_median_bytes, Merge::kOwn, "above the median"),
+            Fact("sites", &S::sites, Merge::kOwn,
+                 "the 20 call sites by which it is most above the median")),
+      Fact("figures", &S::figures, Merge::kOwn,
+           "`peak_reserved_bytes`, `peak_allocated_bytes`, `live_at_end_bytes`, `allocations`, "
+           "`out_of_memory`, over the ranks"),
+  };
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FACT_TABLES_H_

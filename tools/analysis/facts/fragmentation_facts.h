@@ -1,0 +1,63 @@
+// FragmentationFacts: memory that is free, in how many pieces, and who keeps them apart.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes; nanoseconds since the trace
+// began. docs/analyze.md ("Fragmentation") tells what each number means.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FRAGMENTATION_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FRAGMENTATION_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+// Free memory of a pool, or free addresses inside the reserved address ranges.
+struct FreeMemory {
+  uint64_t free_bytes = 0;
+  uint64_t largest_bytes = 0;
+  uint64_t unusable_bytes = 0;  // in ranges smaller than the largest request so far, less…
+  uint64_t movable_bytes = 0;   // …of a pool that moves chunks together: whole chunks, anywhere
+  bool operator==(const FreeMemory&) const = default;
+};
+
+// A free range of a pool's memory, and what keeps it from being larger.
+struct HoleFacts {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t segment = 0;  // the address of the range that it lies in
+  uint64_t segment_size = 0;
+  std::string before;  // who allocated the neighbour; empty: the segment ends here
+  std::string after;
+  uint64_t before_bytes = 0;
+  uint64_t after_bytes = 0;
+};
+
+struct FragmentationFacts {
+  bool any_ranges = false;  // false: nothing was reserved, so there is nothing to see
+  bool in_pool = false;     // the ranges are a pool's memory; false: addresses only
+  bool moves = false;       // the pool moves whole chunks together
+  uint64_t largest_request_bytes = 0;
+  FreeMemory at_peak;
+  FreeMemory worst;  // the moment of the timeline with most unusable bytes
+  uint64_t worst_time_ns = 0;
+  FreeMemory at_end;
+  std::vector<HoleFacts> holes;  // at the peak, the largest first
+  uint64_t hole_count = 0;       // at the peak
+  // Whose the free memory at the peak is: other streams get none of it. Not of a pool that moves.
+  struct Stream {
+    uint64_t stream = kUnknownStream;
+    uint64_t reserved_bytes = 0;
+    uint64_t free_bytes = 0;
+  };
+  std::vector<Stream> streams;
+  bool holes_known = false;
+  // Given back but not yet to be used again: the highest, where the file tells of it.
+  std::optional<uint64_t> pending_peak_bytes;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FRAGMENTATION_FACTS_H_

@@ -1,0 +1,91 @@
+// Lives: from when to when each block lived, where it lay and who made it.
+//
+// Idea: most questions ("what was there at that moment?", "what outlives an iteration?") are asked
+// of blocks, not of events. A life is written down when it ends. So that a long trace needs no more
+// memory than a short one, there is room for a bounded number: when it is full, the half that
+// mattered least goes, by bytes times events lived. What went is counted; sums that have to be
+// exact are not made from lives.
+//
+// Ownership: copies. Threads: one at a time. Errors: none. Units: bytes, nanoseconds, events
+// counted from 1. Memory: kMost lives.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/event.h"
+
+namespace vramstow {
+
+inline constexpr uint64_t kStillLive = ~uint64_t{0};
+
+struct Life {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t requested = 0;
+  uint64_t birth = 0;           // the event that made it
+  uint64_t death = kStillLive;  // the event that ended it
+  uint64_t birth_ns = 0;
+  uint64_t death_ns = kStillLive;
+  uint64_t stream = kUnknownStream;  // of a segment: whose blocks lie in it
+  uint32_t site = 0;                 // SiteTable's numbers; 0: not known
+  uint32_t free_site = 0;            // who gave it back
+  int16_t device = kNoDevice;
+  uint16_t library = kUnknownName;  // who asked
+  bool tensor = false;              // asked of a framework's allocator, not of the driver
+  bool opened = false;              // was there before the first event
+  bool pending = false;             // given back, and not yet to be used again
+
+  bool LivesAt(uint64_t event) const { return birth <= event && event < death; }
+};
+
+class Lives {
+ public:
+  static constexpr size_t kMost = size_t{1} << 20;
+
+  explicit Lives(size_t most = kMost) : most_(most) {}
+
+  void Add(const Life& life) {
+    if (least_area_ != 0 && AreaOf(life) < least_area_) {
+      ++left_out_;
+      return;
+    }
+    lives_.push_back(life);
+    if (lives_.size() >= most_) DropHalf();
+  }
+
+  // A life that was just added turns out to go on.
+  void Forget(uint64_t birth) {
+    for (size_t i = lives_.size(); i-- > 0 && lives_.size() - i < 64;) {
+      if (lives_[i].birth != birth) continue;
+      lives_.erase(lives_.begin() + static_cast<ptrdiff_t>(i));
+      return;
+    }
+  }
+
+  const std::vector<Life>& lives() const { return lives_; }
+  uint64_t left_out() const { return left_out_; }
+  std::vector<Life> Take() { return std::move(lives_); }
+
+ private:
+  static double AreaOf(const Life& life) {
+    const uint64_t end = life.death == kStillLive ? ~uint64_t{0} >> 1 : life.death;
+    // Of lives that are alike some have to go, too: a little is added by number.
+    const auto jitter = static_cast<double>(life.birth * 0x9e3779b97f4a7c15 >> 54);
+    return static_cast<double>(life.size) * static_cast<double>(end - life.birth) *
+           (1 + jitter / (1 << 24));
+  }
+  void DropHalf();
+
+  size_t most_;
+  std::vector<Life> lives_;
+  double least_area_ = 0;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_LIVES_H_

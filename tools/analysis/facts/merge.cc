@@ -1,0 +1,226 @@
+#include "tools/analysis/facts/merge.h"
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+
+#include "tools/analysis/facts/compare_ranks.h"
+#include "tools/analysis/facts/fact_tables.h"
+
+namespace vramstow {
+namespace {
+
+// --- Lists that are joined: their order, and how many rows they keep.
+
+bool ComesFirst(const TallyFacts& a, const TallyFacts& b) {
+  return std::tie(b.at_peak.bytes, b.total_bytes, b.calls) <
+         std::tie(a.at_peak.bytes, a.total_bytes, a.calls);
+}
+bool ComesFirst(const HistogramRow& a, const HistogramRow& b) {
+  return a.from_bytes < b.from_bytes;
+}
+bool ComesFirst(const LaunchedFacts& a, const LaunchedFacts& b) { return a.launches > b.launches; }
+bool ComesFirst(const BlockFacts& a, const BlockFacts& b) {
+  return a.size * a.count > b.size * b.count;
+}
+
+template <typename Row>
+constexpr size_t kMostRows = std::numeric_limits<size_t>::max();
+template <>
+constexpr size_t kMostRows<LaunchedFacts> = kMostLaunched;
+template <>
+constexpr size_t kMostRows<BlockFacts> = kMostLiveGroups;
+
+// --- One fact, by its rule.
+
+template <HasFacts Struct>
+void Add(const Struct& from, Struct* to);
+
+template <typename Number>
+void Sum(const Number& from, Number* to) {
+  *to += from;
+}
+template <typename Number, size_t size>
+void Sum(const std::array<Number, size>& from, std::array<Number, size>* to) {
+  for (size_t i = 0; i < size; ++i) (*to)[i] += from[i];
+}
+
+// The value for "several".
+void MakeSame(const std::string& from, std::string* to) {
+  if (from != *to) *to = "several";
+}
+void MakeSame(int from, int* to) {
+  if (from != *to) *to = kNoDevice;
+}
+
+void Intersect(const std::map<std::string, std::string>& with,
+               std::map<std::string, std::string>* facts) {
+  std::erase_if(*facts, [&with](const auto& fact) {
+    const auto other = with.find(fact.first);
+    return other == with.end() || other->second != fact.second;
+  });
+}
+
+template <typename Row>
+bool IsSameRow(const Row& a, const Row& b) {
+  bool is_same = true;
+  ForEachEntry<Row>([&](const auto& entry) {
+    if constexpr (requires { entry.key; }) {
+      if (entry.key && a.*entry.member != b.*entry.member) is_same = false;
+    }
+  });
+  return is_same;
+}
+
+// Returns how many rows had no room.
+template <typename Row>
+uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
+  for (const Row& row : from) {
+    const auto known =
+        std::ranges::find_if(*to, [&row](const Row& other) { return IsSameRow(row, other); });
+    if (known == to->end()) {
+      to->push_back(row);
+    } else {
+      Add(row, &*known);
+    }
+  }
+  std::ranges::stable_sort(*to, [](const Row& a, const Row& b) { return ComesFirst(a, b); });
+  const size_t kept = std::min(to->size(), kMostRows<Row>);
+  const uint64_t cut = to->size() - kept;
+  to->resize(kept);
+  return cut;
+}
+
+// Whether the rule has a meaning for facts of this type.
+template <typename Member>
+constexpr bool kIsNumber = std::is_arithmetic_v<Member> && !std::same_as<Member, bool>;
+template <typename Member>
+constexpr bool kIsArray = requires(Member member) {
+  member.fill(0);
+};
+template <typename Member>
+constexpr bool kIsRowList = requires(Member member) {
+  requires HasFacts<typename Member::value_type>;
+  ComesFirst(member.front(), member.front());
+};
+
+// Adds what one trace has to what all before had.
+template <typename Member>
+void AddFact(Merge rule, const Member& from, Member* to) {
+  if constexpr (kIsNumber<Member> || kIsArray<Member>) {
+    if (rule == Merge::kSum) Sum(from, to);
+  }
+  if constexpr (kIsNumber<Member>) {
+    if (rule == Merge::kMost) *to = std::max(*to, from);
+    if (rule == Merge::kLeast) *to = std::min(*to, from);
+  }
+  if constexpr (std::same_as<Member, bool>) {
+    if (rule == Merge::kAll) *to = *to && from;
+    if (rule == Merge::kAny) *to = *to || from;
+  }
+  if constexpr (std::same_as<Member, std::string> || std::same_as<Member, int>) {
+    if (rule == Merge::kSame) MakeSame(from, to);
+  }
+  if constexpr (std::same_as<Member, std::map<std::string, std::string>>) {
+    if (rule == Merge::kCommon) Intersect(from, to);
+  }
+  if constexpr (HasFacts<Member>) {
+    if (rule == Merge::kParts) Add(from, to);
+  }
+  if constexpr (kIsRowList<Member>) {
+    if (rule == Merge::kJoin) Join(from, to);
+  }
+}
+
+// --- All facts of a struct.
+
+template <typename Struct, typename Entry>
+void AddEntry(const Entry& entry, const Struct& from, Struct* to) {
+  if constexpr (requires { entry.entries; }) {
+    std::apply([&](const auto&... inner) { (AddEntry(inner, from, to), ...); }, entry.entries);
+  } else if constexpr (requires {
+                         entry.member;
+                         entry.merge;
+                       }) {
+    AddFact(entry.merge, from.*entry.member, &(to->*entry.member));
+  } else if constexpr (requires { entry.member; }) {  // a Spread; AsColumns have no rule
+    if constexpr (HasFacts<std::remove_cvref_t<decltype(from.*entry.member)>>) {
+      Add(from.*entry.member, &(to->*entry.member));
+    }
+  }
+}
+
+template <HasFacts Struct>
+void Add(const Struct& from, Struct* to) {
+  ForEachEntry<Struct>([&](const auto& entry) { AddEntry(entry, from, to); });
+}
+
+// Groups that have no room are counted.
+template <>
+void Add(const LiveFacts& from, LiveFacts* to) {
+  Add(from.device, &to->device);
+  Add(from.other, &to->other);
+  to->groups_left_out += from.groups_left_out + Join(from.groups, &to->groups);
+}
+
+// Empties what has no meaning for several traces.
+template <HasFacts Struct>
+void ClearOwn(Struct* total);
+
+template <typename Struct, typename Entry>
+void ClearEntry(const Entry& entry, Struct* total) {
+  if constexpr (requires { entry.entries; }) {
+    std::apply([&](const auto&... inner) { (ClearEntry(inner, total), ...); }, entry.entries);
+  } else if constexpr (requires { entry.member; }) {
+    auto& value = total->*entry.member;
+    using Member = std::remove_cvref_t<decltype(value)>;
+    bool is_own = false;
+    if constexpr (requires { entry.merge; }) is_own = entry.merge == Merge::kOwn;
+    if (is_own) {
+      value = Member();
+    } else if constexpr (HasFacts<Member>) {
+      ClearOwn(&value);
+    }
+  }
+}
+
+template <HasFacts Struct>
+void ClearOwn(Struct* total) {
+  ForEachEntry<Struct>([&](const auto& entry) { ClearEntry(entry, total); });
+}
+
+// Where one process alone held memory (its compilers and loaders are idle), its index; else none.
+std::optional<size_t> OnlyHolder(const std::vector<Facts>& traces) {
+  std::optional<size_t> holder;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].counts.allocations == 0 && traces[i].out_of_memory.empty()) continue;
+    if (holder.has_value()) return std::nullopt;
+    holder = i;
+  }
+  return holder;
+}
+
+}  // namespace
+
+FactSet MergeTraces(std::vector<Facts> traces) {
+  std::stable_sort(traces.begin(), traces.end(), [](const Facts& a, const Facts& b) {
+    constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+    return a.rank.value_or(kLast) < b.rank.value_or(kLast);
+  });
+  FactSet set;
+  const std::optional<size_t> holder = OnlyHolder(traces);
+  set.total = traces[holder.value_or(0)];
+  if (traces.size() > 1 && !holder.has_value()) {
+    ClearOwn(&set.total);
+    for (size_t i = 1; i < traces.size(); ++i) Add(traces[i], &set.total);
+    set.total.traces = traces.size();
+  }
+  set.comparison = CompareRanks(traces);
+  set.traces = std::move(traces);
+  return set;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,182 @@
+// What would explain that a card and a rehearsal part: rules, in the order in which they are tried.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "tools/analysis/fidelity/fidelity.h"
+
+namespace vramstow {
+namespace {
+
+// What PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+constexpr uint64_t kWorkspace = 8519680;
+constexpr uint64_t kLargeWorkspace = 32 * kMiB;
+// More than a library's own workspace is where the model of it may be wrong.
+constexpr uint64_t kMostLibraryWorkspace = 1 * kMiB;
+constexpr uint64_t kMostMultiprocessors = 1024;
+// What is staged for each multiprocessor is small.
+constexpr uint64_t kMostStaging = 8 * kMiB;
+
+std::vector<uint64_t> AllocatedIn(const std::vector<SequenceItem>& items) {
+  std::vector<uint64_t> sizes;
+  for (const SequenceItem& item : items) {
+    if (!item.is_free) sizes.push_back(item.bytes);
+  }
+  return sizes;
+}
+
+// Card ÷ rehearsal, where it is the same for all of them, and they are as many.
+std::optional<double> RatioOf(const std::vector<uint64_t>& card,
+                              const std::vector<uint64_t>& rehearsed) {
+  if (card.empty() || card.size() != rehearsed.size()) return std::nullopt;
+  const double ratio =
+      static_cast<double>(card.front()) / static_cast<double>(std::max<uint64_t>(rehearsed[0], 1));
+  for (size_t i = 1; i < card.size(); ++i) {
+    const double one =
+        static_cast<double>(card[i]) / static_cast<double>(std::max<uint64_t>(rehearsed[i], 1));
+    if (std::abs(one - ratio) > 0.02 * ratio) return std::nullopt;
+  }
+  return ratio;
+}
+
+bool IsWorkspace(uint64_t bytes) { return bytes == kWorkspace || bytes == kLargeWorkspace; }
+
+// One part, and what it tells.
+class PartCause {
+ public:
+  PartCause(const SequencePart& part, uint64_t multiprocessors)
+      : card_(AllocatedIn(part.on_card)),
+        rehearsed_(AllocatedIn(part.rehearsed)),
+        multiprocessors_(multiprocessors) {}
+
+  SequenceCause Find() const {
+    for (const auto rule : {&PartCause::Workspace, &PartCause::Precision,
+                            &PartCause::Multiprocessors, &PartCause::LibraryWorkspace}) {
+      const std::optional<SequenceCause> cause = (this->*rule)();
+      if (cause.has_value()) return *cause;
+    }
+    return {"unknown", "no setting that is known here explains it", "", 0};
+  }
+
+ private:
+  std::optional<SequenceCause> Workspace() const {
+    const bool on_card = std::ranges::any_of(card_, IsWorkspace);
+    const bool rehearsed = std::ranges::any_of(rehearsed_, IsWorkspace);
+    const auto only = [](const std::vector<uint64_t>& sizes) {
+      return !sizes.empty() && std::ranges::all_of(sizes, IsWorkspace);
+    };
+    if (on_card && rehearsed && card_ != rehearsed_) {
+      const bool large = std::ranges::find(card_, kLargeWorkspace) != card_.end();
+      return SequenceCause{
+          "card",
+          absl::StrCat("cuBLAS's workspace is that of ", large ? "" : "another card than ",
+                       "compute capability 9.0, or CUBLAS_WORKSPACE_CONFIG is set"),
+          large ? "cc=9.0" : "", 0};
+    }
+    if (only(rehearsed_) && card_.empty()) {
+      return SequenceCause{"release",
+                           "the rehearsal takes cuBLAS's workspace anew where the card keeps one: "
+                           "PyTorch 2.15 takes it for each call, earlier releases once; rehearse "
+                           "with the card's own release",
+                           "", 0};
+    }
+    if (only(card_) && rehearsed_.empty()) {
+      return SequenceCause{"workspace",
+                           "the card takes a workspace of cuBLAS that the rehearsal does not: "
+                           "another release, CUBLAS_WORKSPACE_CONFIG, or work before the recording",
+                           "", 0};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<SequenceCause> Precision() const {
+    const std::optional<double> ratio = RatioOf(card_, rehearsed_);
+    if (!ratio.has_value()) return std::nullopt;
+    for (const double times : {2.0, 4.0}) {
+      if (std::abs(*ratio - times) < 0.02 * times) {
+        return SequenceCause{"precision",
+                             absl::StrCat("the card's are ", times,
+                                          " times as large: the rehearsal runs in a lower "
+                                          "precision (autocast, dtype), or with a smaller batch"),
+                             "", 0};
+      }
+      if (std::abs(*ratio * times - 1) < 0.02) {
+        return SequenceCause{"precision",
+                             absl::StrCat("the rehearsal's are ", times,
+                                          " times as large: the card ran in a lower precision "
+                                          "(autocast, dtype), or with a smaller batch"),
+                             "", 0};
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<SequenceCause> Multiprocessors() const {
+    const std::optional<double> ratio = RatioOf(card_, rehearsed_);
+    if (!ratio.has_value() || multiprocessors_ == 0) return std::nullopt;
+    if (std::ranges::max(card_) > kMostStaging) return std::nullopt;
+    const uint64_t number = NumberNear(*ratio * static_cast<double>(multiprocessors_));
+    if (number == 0 || number > kMostMultiprocessors || number == multiprocessors_) {
+      return std::nullopt;
+    }
+    return SequenceCause{
+        "multiprocessors",
+        absl::StrCat("sizes follow the number of multiprocessors: ", number,
+                     " would give them, the simulated card has ", multiprocessors_),
+        absl::StrCat("sms=", number), 0};
+  }
+
+  // Staging is so much for each multiprocessor, rounded now and then: the number next to the
+  // estimate that divides what the card took.
+  uint64_t NumberNear(double estimate) const {
+    const auto nearest = static_cast<uint64_t>(std::llround(estimate));
+    const uint64_t room = nearest / 8;
+    for (uint64_t away = 0; away <= room; ++away) {
+      for (const uint64_t number : {nearest - away, nearest + away}) {
+        const bool divides = number > 0 && std::ranges::all_of(card_, [number](uint64_t bytes) {
+                               return bytes % number == 0;
+                             });
+        if (divides) return number;
+      }
+    }
+    return nearest;
+  }
+
+  std::optional<SequenceCause> LibraryWorkspace() const {
+    const std::vector<uint64_t>& sizes = card_.empty() ? rehearsed_ : card_;
+    if (sizes.empty() || (!card_.empty() && !rehearsed_.empty())) return std::nullopt;
+    if (std::ranges::max(sizes) > kMostLibraryWorkspace) return std::nullopt;
+    return SequenceCause{"library_workspace",
+                         "a small block on one side only: workspaces of cuDNN and staging of "
+                         "reductions are a model in the rehearsal",
+                         "", 0};
+  }
+
+  const std::vector<uint64_t> card_;
+  const std::vector<uint64_t> rehearsed_;
+  const uint64_t multiprocessors_;
+};
+
+}  // namespace
+
+std::vector<SequenceCause> CausesOf(const std::vector<SequencePart>& parts,
+                                    uint64_t multiprocessors) {
+  std::map<std::string, SequenceCause> by_sentence;
+  for (const SequencePart& part : parts) {
+    // A free alone follows from an allocation elsewhere.
+    if (AllocatedIn(part.on_card).empty() && AllocatedIn(part.rehearsed).empty()) continue;
+    SequenceCause cause = PartCause(part, multiprocessors).Find();
+    const std::string sentence = cause.sentence;
+    SequenceCause& known = by_sentence.try_emplace(sentence, std::move(cause)).first->second;
+    known.events += part.times * (part.on_card.size() + part.rehearsed.size());
+  }
+  std::vector<SequenceCause> causes;
+  for (auto& [sentence, cause] : by_sentence) causes.push_back(std::move(cause));
+  std::ranges::stable_sort(causes, std::ranges::greater(), &SequenceCause::events);
+  return causes;
+}
+
+}  // namespace vramstow

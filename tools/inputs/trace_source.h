@@ -1,0 +1,56 @@
+// TraceSource: the events of a .stow file, as the analysis reads them.
+//
+// Ownership: owns its reader. Threads: one at a time. Errors: Open gives one sentence that names
+// the file, what is wrong with it and what to do. Units: bytes, nanoseconds.
+#ifndef VRAMSTOW_TOOLS_INPUTS_TRACE_SOURCE_H_
+#define VRAMSTOW_TOOLS_INPUTS_TRACE_SOURCE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/typed_event.h"
+#include "tools/analysis/pass/event_source.h"
+#include "tools/base/progress.h"
+#include "tracer/format/reader.h"
+
+namespace vramstow {
+
+class TraceSource : public EventSource {
+ public:
+  // kNotFound: cannot be opened; kInvalidArgument: is no trace, or a newer version's.
+  static absl::StatusOr<std::unique_ptr<TraceSource>> Open(const std::string& path);
+
+  bool Next(Event* event) override {
+    if ((++events_ & kEventsBetweenTelling) == 0) Progress::OfProcess().Reach(reader_.Part());
+    return reader_.Next(event);
+  }
+  std::string_view CallName(uint16_t call) const override { return reader_.CallName(call); }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return reader_.Library(library).path;
+  }
+  const std::map<std::string, std::string>& facts() const override { return reader_.facts(); }
+  ReadReport report() const override { return reader_.report(); }
+  std::string_view MarkText(const Event& mark) const override {
+    return reader_.Annotation(TextNumber(mark));
+  }
+  // A trace that was converted from another kind of file says in its facts what only that knew.
+  std::optional<uint16_t> OpeningCall() const override;
+  bool TellsFreeCompleted() const override {
+    return facts().contains("source.tells_free_completed");
+  }
+  const TraceReader& reader() const { return reader_; }
+
+ private:
+  static constexpr uint64_t kEventsBetweenTelling = (1 << 16) - 1;  // a mask
+
+  TraceSource() = default;
+
+  TraceReader reader_;
+  uint64_t events_ = 0;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_INPUTS_TRACE_SOURCE_H_
