@@ -29,11 +29,15 @@ extern "C" {
  * already. */
 #define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
 #define VRAMSTOW_TORCH_OBSERVE_SYMBOL "vramstow_torch_observe" /* the same of an observer */
+/* What computes values in a rehearsal; not zero: only sizes that depend on values, which are 0. */
+#define VRAMSTOW_VALUES_INSTALL_SYMBOL "vramstow_values_install"
 #define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
 #define VRAMSTOW_TORCH_OBSERVER_VARIABLE "VRAMSTOW_TORCH_OBSERVER" /* the same of observers */
 #define VRAMSTOW_TORCH_CENSUS_VARIABLE "VRAMSTOW_TORCH_CENSUS"     /* the same of censuses */
+#define VRAMSTOW_TORCH_VALUES_VARIABLE "VRAMSTOW_TORCH_VALUES"     /* of what computes values */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
 typedef const char* (*vramstow_torch_install_function)(void);
+typedef const char* (*vramstow_values_install_function)(int only_sizes);
 
 /* Results beside those of vramstow.h. */
 #ifndef VRAMSTOW_OUT_OF_MEMORY

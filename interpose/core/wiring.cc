@@ -149,6 +149,7 @@ void OnCudaInitialised() {
   uncomputed_reads.Watch();
   nvtx_memory.Open(process.options());
   LoadAdapter(process.options());
+  LoadValues(process.options());
 }
 
 // In a forked child, async-signal-safe: forgets what belongs to the parent.

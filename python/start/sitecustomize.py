@@ -292,7 +292,7 @@ def _compute_values(folder: str) -> None:
     except Exception as error:
         if only_sizes:
             return  # nobody expects values
-        _say("the rehearsal computes only kernels that it knows by name", error)
+        _say("the rehearsal computes nothing of PyTorch", error)
 
 
 def _prepare_at_import(file: str, otherwise: str) -> None:

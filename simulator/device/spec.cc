@@ -173,8 +173,8 @@ constexpr OptionParser kOptions[] = {
      "that sizes, branches and what is printed are right; all; or off, nothing",
      ParseValues},
     {"emulation", "effects", "on, off or a size such as 256MiB",
-     "operators, and kernels that are known by name, compute always if they touch up to this much, "
-     "kernels over lists of tensors up to four times as much; default 1MiB",
+     "operators, and kernels that are known by name, compute always if they touch up to this much; "
+     "default 1MiB",
      ParseEmulation},
     {"allowance", nullptr, "a size such as 16GiB, or 0",
      "larger launches compute, too, until all together have touched this much; default 2GiB, "

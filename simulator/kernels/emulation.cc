@@ -46,7 +46,7 @@ const std::shared_ptr<ptx::Program>& FindCode(Program* program) {
 // Null: the name says nothing.
 const std::shared_ptr<const NamedEmulation>& EmulationOf(Function* function) {
   KnownFunction& known = Known(function);
-  if (!known.emulation_sought && Known(function->program).names_are_known) {
+  if (!known.emulation_sought) {
     known.emulation_sought = true;
     known.emulation = FindEmulation(function->name);
   }
@@ -77,9 +77,11 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
   Function* function = launch.function;
   std::string why;
   if (spec.keep_contents && spec.emulation_bytes > 0) {
-    if (const auto& emulation = EmulationOf(function)) {
+    const auto& emulation = EmulationOf(function);
+    if (emulation != nullptr && Known(function->program).names_are_known) {
       return MakeKnownKernel(state, context, launch, emulation);
     }
+    if (emulation != nullptr) why = " (only the random numbers of PyTorch 2.15 are known)";
     const ptx::Routine* routine = spec.ptx_steps > 0 ? FindRoutine(function) : nullptr;
     if (routine != nullptr) {
       // A kernel that ends with its first instruction has all of its effect already.
@@ -88,15 +90,13 @@ std::shared_ptr<Work> EmulateLaunch(State* state, Context* context, const Launch
       if (auto work = MakePtxKernel(state, context, launch, code, *routine, &why)) return work;
     }
   }
-  const bool known = Known(function->program).names_are_known;
-  const char* reason = known ? "" : " (only the kernels of PyTorch 2.15 are known)";
-  NoteIdleLaunch(*state, function->name, why.empty() ? reason : LastingName(why));
+  NoteIdleLaunch(*state, function->name, why.empty() ? "" : LastingName(why));
   return nullptr;
 }
 
 bool FindEmulatedParameters(Function* function, std::vector<KernelParameter>* parameters) {
   const auto& known = EmulationOf(function);
-  if (known == nullptr) return false;
+  if (known == nullptr || !Known(function->program).names_are_known) return false;
   size_t at = 0;
   for (const Argument& argument : known->emulation->arguments()) {
     at = RoundUp(at, argument.alignment);

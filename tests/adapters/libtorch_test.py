@@ -67,6 +67,27 @@ def test_a_cxx_program_trains_with_its_tensors_in_the_pool(
     assert sum(int(row["requested"]) for row in made) > 256 * 64 * 4 * 4
 
 
+def test_what_a_cxx_program_prints_is_computed(
+    rehearse: Rehearse, train: Path, tmp_path: Path
+) -> None:
+    settings = {"VRAMSTOW_POOL": "off", "VRAMSTOW_ADAPTER_DIR": str(tmp_path / "adapters")}
+    job = rehearse(train, "5", env=settings, card="h200,kernels=list")
+    assert job.status == 0, job.err[-4000:]
+    losses = [float(line.split()[-1]) for line in job.out.splitlines()]
+    # The mean square of what is wanted, which is drawn with a variance of 1, and of little more.
+    assert len(losses) == 5 and all(0.8 < loss < 1.6 for loss in losses), job.out
+    assert "without effect" not in job.err, job.err[-4000:]
+    for left in [*job.traces, *job.call_logs]:
+        left.unlink()
+    # Whoever starts it by hand is told how to get the same.
+    done = preloaded_by_hand(train, VRAMSTOW_ADAPTER_DIR=str(tmp_path / "none"))
+    (line,) = [line for line in done.stderr.splitlines() if "computes nothing" in line]
+    assert "vramstow adapter build --values --torch" in line
+    assert "loss 0" in done.stdout
+    off = rehearse(train, "1", env=settings, card="h200,values=off")
+    assert off.out == "step 0: loss 0\n", off.err[-2000:]
+
+
 def test_without_a_compiler_it_runs_at_segment_level(
     rehearse: Rehearse, train: Path, tmp_path: Path
 ) -> None:

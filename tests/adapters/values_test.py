@@ -219,13 +219,9 @@ def test_without_a_compiler_a_sentence_says_so_and_the_rehearsal_goes_on(
     cache = tmp_path / "cache"
     cache.mkdir()
     bare = {"PATH": "/nowhere", "CXX": "", "VRAMSTOW_ADAPTER_DIR": str(cache)}
-    program = (
-        "import torch\n"
-        "total = torch.ones(4, device='cuda').sum().item()\n"
-        "print(total == 4.0 or not torch.__version__.startswith('2.15.'))"
-    )
+    program = "import torch; print(torch.ones(4, device='cuda').sum().item())"
     job = rehearse(python, "-c", program, env=bare)
     assert job.status == 0, job.err[-4000:]
-    assert job.out == "True\n"  # by the kernels' names, which are known of one release
-    (line,) = [line for line in job.err.splitlines() if "knows by name" in line]
+    assert job.out == "0.0\n"
+    (line,) = [line for line in job.err.splitlines() if "computes nothing of PyTorch" in line]
     assert "compiler" in line, line

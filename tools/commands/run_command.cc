@@ -265,6 +265,13 @@ int CannotStart(const std::string& command, const ChildEnd& end) {
   return kExitNotExecutable;
 }
 
+// Whether a rehearsal on this card computes anything; what is discarded reads as zeros.
+bool WantsValues(const std::string& simulate) {
+  const std::vector<std::string> options = absl::StrSplit(simulate, ',');
+  return !simulate.empty() &&
+         std::find(options.begin(), options.end(), "contents=discard") == options.end();
+}
+
 // Runs the command and ends as it did.
 int Launch(const std::vector<std::string>& command, const FlagValues& flags,
            const Settings& settings, const Installation& installation, bool json) {
@@ -280,6 +287,16 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, &environment);
   if (settings.observed) PrepareObservers(installation, command.front(), &environment);
   PrepareCensuses(installation, command.front(), &environment);
+  if (WantsValues(settings.simulate)) {
+    const std::string why = [&] {
+      const ProgressBar bar(STDERR_FILENO);
+      return PrepareValues(installation, command.front(), &environment);
+    }();
+    if (!why.empty()) {
+      Complain("",
+               absl::StrCat("the rehearsal computes nothing of PyTorch: ", Printable(why), "."));
+    }
+  }
   if (settings.tensors) {
     AddPythonHook(installation, &environment);
     const std::string why = [&] {

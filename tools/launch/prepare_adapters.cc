@@ -21,6 +21,7 @@ constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
 constexpr char kTry[] = "VRAMSTOW_ADAPTER_TRY";
 constexpr char kObservers[] = VRAMSTOW_TORCH_OBSERVER_VARIABLE;
 constexpr char kCensuses[] = VRAMSTOW_TORCH_CENSUS_VARIABLE;
+constexpr char kValues[] = VRAMSTOW_TORCH_VALUES_VARIABLE;
 
 std::string ValueOf(const Environment& environment, std::string_view name) {
   const char* value = environment.Get(name);
@@ -32,16 +33,18 @@ void AddPair(const std::string& torch_folder, const std::string& adapter, std::s
 }
 
 absl::StatusOr<std::string> BuildFor(const std::string& torch_folder, const std::string& sources,
-                                     const std::string& wanted_folder, bool try_newer) {
+                                     const std::string& wanted_folder,
+                                     const AdapterRequest& request) {
   const auto torch = FindTorch(torch_folder);
   if (!torch.ok()) return torch.status();
-  const Adapters allocators(sources, {AdapterKind::kAllocator, try_newer});
-  const std::string shipped = allocators.FindShipped(*torch);
+  const Adapters adapters(sources, request);
+  const std::string shipped = adapters.FindShipped(*torch);
   if (!shipped.empty()) return shipped;
   const auto folder = AdapterFolder::Make(wanted_folder);
   if (!folder.ok()) return folder.status();
-  Progress::OfProcess().Begin(absl::StrCat("compiling the adapter for PyTorch ", torch->release));
-  const auto adapter = allocators.Build(*torch, *folder);
+  const char* what = request.kind == AdapterKind::kValues ? "what computes" : "the adapter";
+  Progress::OfProcess().Begin(absl::StrCat("compiling ", what, " for PyTorch ", torch->release));
+  const auto adapter = adapters.Build(*torch, *folder);
   if (!adapter.ok()) return adapter.status();
   return adapter->path;
 }
@@ -80,6 +83,28 @@ void SetReady(const Installation& installation, const std::string& command, Adap
   if (!pairs.empty()) environment->Set(variable, pairs);
 }
 
+// Why there is none for the PyTorch that the command is linked to; empty: it is ready, or the
+// command is linked to none.
+std::string Prepare(const Installation& installation, const std::string& command, AdapterKind kind,
+                    const char* variable, Environment* environment) {
+  const std::string wanted_folder = ValueOf(*environment, "VRAMSTOW_ADAPTER_DIR");
+  const std::string linked = FindLinkedTorch(command, ValueOf(*environment, "PATH"),
+                                             ValueOf(*environment, "LD_LIBRARY_PATH"));
+  // What an outer run found out comes first.
+  std::string pairs = ValueOf(*environment, variable);
+  std::string why;
+  if (!linked.empty()) {
+    const auto adapter = BuildFor(linked, installation.adapter_sources, wanted_folder,
+                                  {kind, WantsNewerTried(environment->Get(kTry))});
+    if (!adapter.ok()) why = std::string(adapter.status().message());
+    AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
+  }
+  AddReady(installation, command, *environment, kind, linked, &pairs);
+  if (!pairs.empty()) environment->Set(variable, pairs);
+  if (!why.empty() && why.back() == '.') why.pop_back();
+  return why;
+}
+
 }  // namespace
 
 void PrepareObservers(const Installation& installation, const std::string& command,
@@ -92,24 +117,14 @@ void PrepareCensuses(const Installation& installation, const std::string& comman
   SetReady(installation, command, AdapterKind::kCensus, kCensuses, environment);
 }
 
+std::string PrepareValues(const Installation& installation, const std::string& command,
+                          Environment* environment) {
+  return Prepare(installation, command, AdapterKind::kValues, kValues, environment);
+}
+
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment) {
-  const std::string wanted_folder = ValueOf(*environment, "VRAMSTOW_ADAPTER_DIR");
-  const std::string linked = FindLinkedTorch(command, ValueOf(*environment, "PATH"),
-                                             ValueOf(*environment, "LD_LIBRARY_PATH"));
-  // What an outer run found out comes first.
-  std::string pairs = ValueOf(*environment, kAdapters);
-  std::string why;
-  if (!linked.empty()) {
-    const auto adapter = BuildFor(linked, installation.adapter_sources, wanted_folder,
-                                  WantsNewerTried(environment->Get(kTry)));
-    if (!adapter.ok()) why = std::string(adapter.status().message());
-    AddPair(linked, adapter.ok() ? *adapter : "", &pairs);
-  }
-  AddReady(installation, command, *environment, AdapterKind::kAllocator, linked, &pairs);
-  if (!pairs.empty()) environment->Set(kAdapters, pairs);
-  if (!why.empty() && why.back() == '.') why.pop_back();
-  return why;
+  return Prepare(installation, command, AdapterKind::kAllocator, kAdapters, environment);
 }
 
 }  // namespace vramstow

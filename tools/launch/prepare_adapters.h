@@ -4,7 +4,8 @@
 // program on LibTorch says in its own file which PyTorch it uses, so its adapter is compiled now;
 // for Python the start-up hook compiles at the first import of torch. All adapters that are ready,
 // compiled here or shipped for a PyTorch that is near, are named in VRAMSTOW_TORCH_ADAPTER, all
-// observers in VRAMSTOW_TORCH_OBSERVER, all censuses in VRAMSTOW_TORCH_CENSUS.
+// observers in VRAMSTOW_TORCH_OBSERVER, all censuses in VRAMSTOW_TORCH_CENSUS, and in a rehearsal
+// all that computes values in VRAMSTOW_TORCH_VALUES.
 //
 // Ownership: copies. Threads: one at a time; it may take as long as a compiler does. Errors: one
 // sentence. Units: none.
@@ -22,6 +23,9 @@ namespace vramstow {
 // ready, or the command is linked to none.
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment);
+// The same for what computes values in a rehearsal.
+std::string PrepareValues(const Installation& installation, const std::string& command,
+                          Environment* environment);
 // Names the observers that are ready.
 void PrepareObservers(const Installation& installation, const std::string& command,
                       Environment* environment);

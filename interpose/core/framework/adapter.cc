@@ -23,6 +23,7 @@ constexpr char kInstall[] = VRAMSTOW_TORCH_INSTALL_SYMBOL;
 // As python/start/sitecustomize.py and `vramstow run` have it: pairs of lines, a PyTorch's folder
 // and the adapter for it. Without an adapter: it was said why there is none.
 constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
+constexpr char kValues[] = VRAMSTOW_TORCH_VALUES_VARIABLE;
 
 int FindLibrary(dl_phdr_info* object, size_t, void* context) {
   const char* path = object->dlpi_name;
@@ -47,8 +48,8 @@ size_t NextLine(const char** text, const char** line) {
 }
 
 // True: `path` is the adapter for the PyTorch in `folder`; empty: it was said why there is none.
-bool FindReady(const char* folder, char (&path)[PATH_MAX]) {
-  const char* text = std::getenv(kAdapters);
+bool FindReady(const char* variable, const char* folder, char (&path)[PATH_MAX]) {
+  const char* text = std::getenv(variable);
   if (text == nullptr) return false;
   const size_t wanted = std::strlen(folder);
   while (*text != '\0') {
@@ -65,27 +66,29 @@ bool FindReady(const char* folder, char (&path)[PATH_MAX]) {
   return false;
 }
 
-// Null: it is in place. Else why not.
-const char* Install(const char* path) {
+// Loads the library and calls its function of that name. Null: it is in place. Else why not.
+template <typename Function, typename... Arguments>
+const char* Install(const char* path, const char* name, Arguments... arguments) {
   void* adapter = Shim().open_library(path, RTLD_NOW | RTLD_LOCAL);
-  void* found = adapter == nullptr ? nullptr : Shim().find_symbol(adapter, kInstall);
+  void* found = adapter == nullptr ? nullptr : Shim().find_symbol(adapter, name);
   if (found == nullptr) {
     const char* why = dlerror();
     return why == nullptr ? "the adapter cannot be loaded" : why;
   }
-  return reinterpret_cast<vramstow_torch_install_function>(found)();
+  return reinterpret_cast<Function>(found)(arguments...);
 }
 
 void LoadFor(const char* folder) {
   char path[PATH_MAX];
-  if (!FindReady(folder, path)) {
+  if (!FindReady(kAdapters, folder, path)) {
     Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
         "ready: build it with vramstow adapter build --torch '%.500s', and start the program "
         "by vramstow run.",
         folder);
     return;
   }
-  const char* why = path[0] == '\0' ? nullptr : Install(path);
+  const char* why =
+      path[0] == '\0' ? nullptr : Install<vramstow_torch_install_function>(path, kInstall);
   if (why != nullptr && *why != '\0') {
     Log("the pool serves PyTorch's segments, not its tensors: %.500s.", why);
   }
@@ -118,7 +121,61 @@ void LogWhyNotObserved() {
       found);
 }
 
+// Python's start-up hook has brought it, or said why it cannot.
+bool HasStartUpHook() {
+  return std::getenv(VRAMSTOW_PROGRAM_VARIABLE) != nullptr &&
+         Shim().find_symbol(RTLD_DEFAULT, "Py_IsInitialized") != nullptr &&
+         SwitchAgainstHook() == nullptr;
+}
+
+// Whether the SPEC of the simulated card has this option.
+bool HasOption(const char* spec, const char* option) {
+  const size_t length = std::strlen(option);
+  for (const char* at = std::strchr(spec, ','); at != nullptr; at = std::strchr(at, ',')) {
+    ++at;
+    if (std::strncmp(at, option, length) != 0) continue;
+    if (at[length] == '\0' || at[length] == ',') return true;
+  }
+  return false;
+}
+
+void LoadValuesFor(const char* folder, bool only_sizes) {
+  char path[PATH_MAX];
+  if (!FindReady(kValues, folder, path)) {
+    if (only_sizes) return;  // nobody expects values
+    Log("the rehearsal computes nothing of PyTorch: what computes for this PyTorch is not ready: "
+        "build it with vramstow adapter build --values --torch '%.500s', and start the program by "
+        "vramstow run.",
+        folder);
+    return;
+  }
+  const char* why = path[0] == '\0' ? nullptr
+                                    : Install<vramstow_values_install_function>(
+                                          path, VRAMSTOW_VALUES_INSTALL_SYMBOL, only_sizes ? 1 : 0);
+  if (why != nullptr && *why != '\0') {
+    Log("the rehearsal computes nothing of PyTorch: %.500s.", why);
+  }
+}
+
 }  // namespace
+
+void LoadValues(const Options& options) {
+  static constinit std::atomic<bool> done{false};
+  // With contents=discard all reads as zeros.
+  if (*options.simulate == '\0' || HasOption(options.simulate, "contents=discard") ||
+      HasStartUpHook() || done.exchange(true)) {
+    return;
+  }
+  const KeepErrno keep_errno;
+  char folder[PATH_MAX];
+  if (dl_iterate_phdr(FindLibrary, folder) == 0) {
+    done = false;  // PyTorch may come later
+    return;
+  }
+  LoadValuesFor(folder, HasOption(options.simulate, "values=off") ||
+                            HasOption(options.simulate, "emulation=off") ||
+                            HasOption(options.simulate, "effects=off"));
+}
 
 void LoadAdapter(const Options& options) {
   static constinit std::atomic<bool> done{false};

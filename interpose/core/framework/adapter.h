@@ -21,6 +21,9 @@ namespace vramstow {
 // Without the pool it only tells why nothing is observed.
 void LoadAdapter(const Options& options);
 
+// The same for what computes values in a rehearsal. Does nothing on a real card.
+void LoadValues(const Options& options);
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_ADAPTER_H_

@@ -1,8 +1,8 @@
-// Dropout, and the triangles that masks are made of.
+// Dropout.
 //
-// Source: fused_dropout_kernel and fused_dropout_kernel_vec in ATen/native/cuda/Dropout.cu,
-// triu_tril_kernel in TriangularOps.cu, both of PyTorch 2.15. Which elements are dropped follows
-// from the generator's seed and offset; an element draws the number that belongs to its place.
+// Source: fused_dropout_kernel and fused_dropout_kernel_vec in ATen/native/cuda/Dropout.cu of
+// PyTorch 2.15. Which elements are dropped follows from the generator's seed and offset; an element
+// draws the number that belongs to its place.
 #include "simulator/kernels/named/generator.h"
 #include "simulator/kernels/named/kernels.h"
 #include "simulator/kernels/named/philox.h"
@@ -65,49 +65,6 @@ class DropoutEmulation : public Emulation {
   Element kept_;
 };
 
-// (out, in, the diagonal, two numbers about padding)
-class TriangleEmulation : public Emulation {
- public:
-  TriangleEmulation(Element element, bool upper)
-      : Emulation({{kTensorInfoBytes, 8}, {kTensorInfoBytes, 8}, {8, 8}, {8, 8}, {4, 4}}),
-        element_(element),
-        upper_(upper) {}
-
-  Outcome Run(const KernelLaunch& launch, KernelMemory* memory) const override {
-    Strided out;
-    Strided in;
-    const auto diagonal = launch.Get<int64_t>(2, 0);
-    if (!ReadTensorInfo(launch, 0, &out) || !ReadTensorInfo(launch, 1, &in) || out.dimensions < 2 ||
-        in.dimensions != out.dimensions || in.Elements() != out.Elements()) {
-      return Outcome::kNotUnderstood;
-    }
-    const size_t width = BytesOf(element_);
-    const uint64_t count = out.Elements();
-    if (count > launch.limits.bytes / (2 * width)) return Outcome::kTooLarge;
-    char* to = memory->At(out.address, out.Reach() * width, true);
-    const char* from = memory->At(in.address, in.Reach() * width, false);
-    if (to == nullptr || from == nullptr) return Outcome::kIllegalAddress;
-    if (!memory->Begin()) return Outcome::kUncomputed;
-    const uint64_t columns = out.sizes[out.dimensions - 1];
-    const uint64_t rows = out.sizes[out.dimensions - 2];
-    for (uint64_t i = 0; i < count; ++i) {
-      const int64_t beyond =
-          static_cast<int64_t>(i % columns) - static_cast<int64_t>(i / columns % rows) - diagonal;
-      char* at = to + out.Offset(i) * width;
-      if (upper_ ? beyond >= 0 : beyond <= 0) {
-        memmove(at, from + in.Offset(i) * width, width);
-      } else {
-        memset(at, 0, width);
-      }
-    }
-    return Outcome::kDone;
-  }
-
- private:
-  Element element_;
-  bool upper_;
-};
-
 }  // namespace
 
 // fused_dropout_kernel<element, kept in, index, dimensions, dimensions, mask> and
@@ -124,18 +81,6 @@ EmulationPointer MakeDropout(const TemplateName& kernel) {
     return nullptr;
   }
   return std::make_unique<DropoutEmulation>(element, kept);
-}
-
-// triu_tril_kernel<element, index, upper, elements at once, in place>
-EmulationPointer MakeTriangle(const TemplateName& kernel) {
-  if (kernel.head != "triu_tril_kernel" || kernel.arguments.size() != 5 ||
-      kernel.arguments[1] != "int") {
-    return nullptr;
-  }
-  const Element element = ElementNamed(kernel.arguments[0]);
-  return element == Element::kNone
-             ? nullptr
-             : std::make_unique<TriangleEmulation>(element, kernel.arguments[2] == "true");
 }
 
 }  // namespace vramstow::simulator

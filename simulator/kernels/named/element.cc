@@ -171,85 +171,18 @@ Element ElementNamed(std::string_view name) {
   static constexpr struct {
     std::string_view name;
     Element element;
-  } kNames[] = {{"float", Element::kFloat},
-                {"double", Element::kDouble},
-                {"Half", Element::kHalf},
-                {"BFloat16", Element::kBfloat16},
-                {"unsigned char", Element::kUint8},
-                {"signed char", Element::kInt8},
-                {"short", Element::kInt16},
-                {"int", Element::kInt32},
-                {"long", Element::kInt64},
-                {"long long", Element::kInt64},
-                {"bool", Element::kBool},
-                {"unsigned short", Element::kUint16},
-                {"unsigned int", Element::kUint32},
-                {"unsigned long", Element::kUint64},
-                {"OpaqueType<1>", Element::kUint8},
-                {"OpaqueType<2>", Element::kUint16},
-                {"OpaqueType<4>", Element::kUint32},
-                {"OpaqueType<8>", Element::kUint64},
-                {"OpaqueType<1u>", Element::kUint8},
-                {"OpaqueType<2u>", Element::kUint16},
-                {"OpaqueType<4u>", Element::kUint32},
-                {"OpaqueType<8u>", Element::kUint64}};
+  } kNames[] = {{"float", Element::kFloat},         {"double", Element::kDouble},
+                {"Half", Element::kHalf},           {"BFloat16", Element::kBfloat16},
+                {"unsigned char", Element::kUint8}, {"signed char", Element::kInt8},
+                {"short", Element::kInt16},         {"int", Element::kInt32},
+                {"long", Element::kInt64},          {"long long", Element::kInt64},
+                {"bool", Element::kBool},           {"unsigned short", Element::kUint16},
+                {"unsigned int", Element::kUint32}, {"unsigned long", Element::kUint64}};
   if (name.ends_with(" const")) name.remove_suffix(6);
   for (const auto& entry : kNames) {
     if (name == entry.name) return entry.element;
   }
   return Element::kNone;
-}
-
-Element ElementNumbered(int scalar_type) {
-  switch (scalar_type) {
-    case 0:
-      return Element::kUint8;
-    case 1:
-      return Element::kInt8;
-    case 2:
-      return Element::kInt16;
-    case 3:
-      return Element::kInt32;
-    case 4:
-      return Element::kInt64;
-    case 5:
-      return Element::kHalf;
-    case 6:
-      return Element::kFloat;
-    case 7:
-      return Element::kDouble;
-    case 11:
-      return Element::kBool;
-    case 15:
-      return Element::kBfloat16;
-    case 27:
-      return Element::kUint16;
-    case 28:
-      return Element::kUint32;
-    case 29:
-      return Element::kUint64;
-    default:
-      return Element::kNone;
-  }
-}
-
-Element ComputeType(Element element) {
-  switch (element) {
-    case Element::kFloat:
-    case Element::kHalf:
-    case Element::kBfloat16:
-      return Element::kFloat;
-    case Element::kDouble:
-      return Element::kDouble;
-    case Element::kNone:
-      return Element::kNone;
-    default:
-      return Element::kInt64;
-  }
-}
-
-Element OpmathType(Element element) {
-  return element == Element::kHalf || element == Element::kBfloat16 ? Element::kFloat : element;
 }
 
 template <typename T>
@@ -322,7 +255,6 @@ void StoreElements(Element element, const T* from, size_t count, char* to, int64
 
 template void LoadElements(Element, const char*, int64_t, size_t, float*);
 template void LoadElements(Element, const char*, int64_t, size_t, double*);
-template void LoadElements(Element, const char*, int64_t, size_t, int64_t*);
 template void StoreElements(Element, const float*, size_t, char*, int64_t);
 template void StoreElements(Element, const double*, size_t, char*, int64_t);
 template void StoreElements(Element, const int64_t*, size_t, char*, int64_t);

@@ -22,11 +22,7 @@ EmulationPointer MakeEmulation(std::string_view kernel) {
   const std::string name = Simplify(ReadableName(kernel));
   const TemplateName parts = ParseKernel(name);
   using Maker = EmulationPointer (*)(const TemplateName&);
-  constexpr Maker kMakers[] = {MakeElementwise,   MakeIndexed,   MakeDistribution, MakeReduction,
-                               MakeMultiTensor,   MakeGather,    MakeIndex,        MakeSoftmax,
-                               MakeNormalization, MakeLoss,      MakeScan,         MakeComplex,
-                               MakeBlas,          MakeOptimizer, MakeGradient,     MakeDropout,
-                               MakeTriangle,      MakeSort,      MakeScatter,      MakeHelper};
+  constexpr Maker kMakers[] = {MakeDistribution, MakeDropout, MakeRadixSort, MakeBlas};
   for (const Maker maker : kMakers) {
     if (EmulationPointer emulation = maker(parts)) return emulation;
   }

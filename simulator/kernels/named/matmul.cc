@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "simulator/kernels/named/operation.h"
+#include <numbers>
+#include <vector>
 
 namespace vramstow::simulator {
 namespace {
@@ -55,6 +55,14 @@ void MultiplyBlock(const T* panel, const T* b, int64_t k, const int64_t (&column
   }
 }
 
+// The tanh form of GELU (Hendrycks, Gimpel 2016).
+template <typename T>
+T Gelu(T a) {
+  constexpr T kScale = std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
+  const T inner = kScale * (a + static_cast<T>(0.044715) * a * a * a);
+  return static_cast<T>(0.5) * a * (1 + std::tanh(inner));
+}
+
 template <typename T>
 class Multiplier {
  public:
@@ -104,8 +112,7 @@ class Multiplier {
     if (product_.activation == Activation::kRelu) {
       for (int64_t r = 0; r < rows; ++r) sums[r] = sums[r] < 0 ? 0 : sums[r];
     } else if (product_.activation == Activation::kGelu) {
-      const T* in[kInputsMax] = {sums};
-      Apply(Op::kGeluTanh, FunctorValues<T>(), in, sums, count);
+      for (int64_t r = 0; r < rows; ++r) sums[r] = Gelu(sums[r]);
     }
     const auto width = static_cast<int64_t>(BytesOf(product_.d.element));
     StoreElements(product_.d.element, sums, count, d_ + (column * product_.d.leading + row) * width,
@@ -154,7 +161,8 @@ Outcome Multiply(const Product& product, KernelMemory* memory) {
   char* d_bytes = Find(memory, product.d, product.m, product.n, true);
   if (d_bytes == nullptr) return Outcome::kIllegalAddress;
   if (!memory->Begin()) return Outcome::kUncomputed;
-  if (ComputeType(product.a.element) == Element::kFloat) {
+  if (product.a.element == Element::kFloat || product.a.element == Element::kHalf ||
+      product.a.element == Element::kBfloat16) {
     Multiplier<float>(product, a_bytes, b_bytes, c_bytes, bias, d_bytes).Run();
   } else {
     Multiplier<double>(product, a_bytes, b_bytes, c_bytes, bias, d_bytes).Run();

@@ -125,11 +125,7 @@ FunctorName ParseFunctor(std::string_view text) {
     const size_t list = brace + kLambda.size() - 1;
     const size_t list_end = FindClosing(rest, list);
     if (end == std::string_view::npos || list_end == std::string_view::npos) break;
-    name.lambda = true;
-    name.outer_number = name.number;
     name.number = NumberAfter(rest, list_end + 1);
-    if (name.first_number == 0) name.first_number = name.number;
-    name.parameters = SplitList(rest.substr(list + 1, list_end - list - 1));
     rest.remove_prefix(end + 1);
   }
   return name;

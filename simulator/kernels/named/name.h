@@ -36,13 +36,9 @@ TemplateName ParseKernel(std::string_view simplified);
 // A functor: "MulFunctor<float>", or a lambda within a function,
 // "f<T>(…)::{lambda()#2}::operator()() const::{lambda(float, bool)#1}".
 struct FunctorName {
-  std::string_view head;                     // MulFunctor, or f
-  std::vector<std::string_view> arguments;   // of the template
-  bool lambda = false;                       // the functor is a lambda
-  int number = 0;                            // of the lambda among its siblings
-  std::vector<std::string_view> parameters;  // of the lambda
-  int outer_number = 0;                      // of the lambda around it; 0: none
-  int first_number = 0;                      // of the outermost lambda
+  std::string_view head;                    // MulFunctor, or f
+  std::vector<std::string_view> arguments;  // of the template
+  int number = 0;                           // of the lambda among its siblings; 0: it is none
 };
 FunctorName ParseFunctor(std::string_view text);
 

@@ -57,7 +57,7 @@ class DistributionEmulation : public Emulation {
     tensor.element = distribution_.element;
     if (count <= 0) return Outcome::kNotUnderstood;
     if (distribution_.strided) {
-      if (!ReadOffsetCalculator((*launch.arguments)[3], 1, count, &shape, &tensor)) {
+      if (!ReadOffsetCalculator((*launch.arguments)[3], count, &shape, &tensor)) {
         return Outcome::kNotUnderstood;
       }
       tensor.address = launch.Get<uint64_t>(3, kStridedAddress);
@@ -176,14 +176,14 @@ class DistributionEmulation : public Emulation {
     const auto drawn = static_cast<uint64_t>(distribution_.drawn);
     const bool whole = distribution_.draw == Draw::kBits32 || distribution_.draw == Draw::kBits64;
     uint64_t index = 0;
-    ForEachRun(shape, &tensor, 1, [&](const int64_t* offsets, uint64_t run) {
+    ForEachRun(shape, tensor, [&](int64_t begin, uint64_t run) {
       for (uint64_t i = 0; i < run; ++i, ++index) {
         // Thread `index % threads` draws `drawn` numbers at once for elements `threads` apart.
         const uint64_t turn = index / threads;
         const std::array<uint32_t, 4> words =
             Philox(seed, index % threads, offset / 4 + turn / drawn);
         const auto which = static_cast<int>(turn % drawn);
-        char* to = base + offsets[0] + tensor.strides[0] * static_cast<int64_t>(i);
+        char* to = base + begin + tensor.strides[0] * static_cast<int64_t>(i);
         if (whole) {
           const int64_t value = Whole(launch, words, which);
           StoreElements(tensor.element, &value, 1, to, 0);
