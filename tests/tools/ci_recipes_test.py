@@ -150,13 +150,19 @@ def change(tmp_path: Path) -> Change:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "schema"), [("action.yml", "github-actions"), ("gitlab.yml", "gitlab-ci")]
+    ("file", "schema"),
+    [
+        (RECIPES / "action.yml", "github-actions"),
+        (RECIPES / "gitlab.yml", "gitlab-ci"),
+        (ROOT / ".github/workflows/checks.yml", "github-workflows"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
 )
-def test_they_are_as_their_schema_wants_them(recipe: str, schema: str) -> None:
+def test_they_are_as_their_schema_wants_them(file: Path, schema: str) -> None:
     python = formats_python.need("check_jsonschema")
     command = [python, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
     checked = subprocess.run(
-        [*command, RECIPES / recipe], capture_output=True, text=True, check=False, timeout=120
+        [*command, file], capture_output=True, text=True, check=False, timeout=120
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
