@@ -24,8 +24,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE / "tests/structure"))
 
-import include_rule_test  # noqa: E402
 import sizes  # noqa: E402
+import tree  # noqa: E402
 
 TABLES = (".def", ".map")
 
@@ -46,7 +46,7 @@ def circles(root: Path, names: list[str]) -> list[tuple[str, str, int]]:
     arrows: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for name in names:
         folder = str(Path(name).parent)
-        for included in include_rule_test.INCLUDE.findall((root / name).read_text()):
+        for included in tree.INCLUDE.findall((root / name).read_text()):
             other = str(Path(included).parent)
             if other != folder and (root / included).is_file():
                 arrows[folder][other] += 1

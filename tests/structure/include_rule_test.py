@@ -212,7 +212,6 @@ LIBRARIES = ("absl/", "nlohmann/", "CLI/")
 # The simulator is a project of its own: other rooms include this header of it and no other.
 SHARED = "simulator/simulator_api.h"
 ANYTHING = ("tests/", "bench/", "examples/")
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def room_of(path: str) -> str | None:
@@ -226,7 +225,7 @@ def violations_in(path: str, text: str) -> list[str]:
         return []
     of_simulator = room.startswith("simulator")
     found = []
-    for included in INCLUDE.findall(text):
+    for included in tree.INCLUDE.findall(text):
         if included.startswith("vramstow/"):
             included = "include/" + included
         if included.startswith(LIBRARIES):
@@ -273,7 +272,7 @@ def real_arrows() -> Arrows:
         room = room_of(name)
         if room is None:
             continue
-        for included in INCLUDE.findall(path.read_text()):
+        for included in tree.INCLUDE.findall(path.read_text()):
             other = room_of(re.sub("^vramstow/", "include/vramstow/", included))
             if other is not None and other != room:
                 arrows[room][other].append(f"{name} includes {included}")
