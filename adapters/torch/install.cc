@@ -54,13 +54,12 @@ const char* Install() {
   if (native == nullptr) return "PyTorch has no CUDA allocator yet";
   if (native->name() != "native") return "another allocator is chosen";
   if (IsReplaced("cudaMalloc")) return "a library in LD_PRELOAD serves cudaMalloc itself";
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
-  const auto get_table = reinterpret_cast<vramstow_framework_function>(found);
-  const vramstow_framework* table = get_table(VRAMSTOW_FRAMEWORK_VERSION);
-  if (table == nullptr || table->size < sizeof(vramstow_framework)) {
-    return "the pool is off, or of another version";
-  }
+  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
+  const auto* table = reinterpret_cast<const vramstow_framework*>(
+      get_table(VRAMSTOW_TABLE_POOL, VRAMSTOW_TABLE_POOL_VERSION));
+  if (table == nullptr) return "the pool is off, or of an older version";
   if (native->initialized()) return "PyTorch has used CUDA already";
   auto* adapter = new Adapter(table, Native(native));
   the_adapter.store(adapter, std::memory_order_release);

@@ -1,10 +1,17 @@
-/* The functions that the preloaded vramstow gives to the adapter of a framework.
+/* The tables of functions that the preloaded vramstow gives to libraries which work inside a
+ * framework: the adapter that replaces its allocator, the observer of its own, the census.
  *
- * Idea: an adapter replaces a framework's own allocator. It is compiled on the user's machine and
- * calls the pool through this table. The table has only C functions and structs, so adapter and
- * library may come from different compilers and releases; `version` says which functions are there.
+ * Idea: such a library is compiled on the user's machine. The tables have only C functions and
+ * structs, so the library and vramstow may come from different compilers and releases. A library
+ * asks for a table by its kind and by the version that it was compiled for.
+ *   1. A table begins with its head, and grows at its end only. Each growth raises the version of
+ * its kind by one, and adds nothing to the other kinds.
+ *   2. Who asks for version N gets a table of version N or newer, or null. So what was compiled
+ *      yesterday works with the vramstow of today.
+ *   3. A struct that a function takes or fills never changes. What needs more gets a function of
+ * its own.
  *
- * Ownership: the table is static. Threads: any. Errors: the codes of vramstow.h; nothing throws.
+ * Ownership: the tables are static. Threads: any. Errors: the codes of vramstow.h; nothing throws.
  * Units: bytes; streams are the driver's handles; devices are CUDA's ordinals in this process.
  */
 #ifndef VRAMSTOW_FRAMEWORK_H_
@@ -16,27 +23,37 @@
 extern "C" {
 #endif
 
-#define VRAMSTOW_FRAMEWORK_VERSION 1
-/* The exported function that returns the table; null for a version that the library lacks. */
-#define VRAMSTOW_FRAMEWORK_SYMBOL "vramstow_framework_table"
+/* The kinds of tables, and the version of each that this header describes. */
+#define VRAMSTOW_TABLE_POOL 1 /* struct vramstow_framework; null: the process has no pool */
+#define VRAMSTOW_TABLE_POOL_VERSION 1
+#define VRAMSTOW_TABLE_TRACE 2
+#define VRAMSTOW_TABLE_TRACE_VERSION 1
+#define VRAMSTOW_TABLE_CENSUS 3
+#define VRAMSTOW_TABLE_CENSUS_VERSION 1
+#define VRAMSTOW_TABLE_COLLECTION 4
+#define VRAMSTOW_TABLE_COLLECTION_VERSION 1
 
-/* How an adapter for PyTorch is put in place. Python's start-up hook, or the library itself, gets
- * the adapter's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE says where that is),
- * loads it and calls VRAMSTOW_TORCH_INSTALL_SYMBOL. That function returns null when the adapter is
- * installed, and otherwise half a sentence that says why not; an empty one was said already.
- * VRAMSTOW_TORCH_ADAPTER_VARIABLE names the adapters that are ready, for child processes: pairs of
- * lines, the folder of PyTorch and the adapter's file; without a file, the reason was printed
+/* What every table begins with. */
+struct vramstow_table {
+  uint32_t kind;
+  uint32_t version; /* of this table; at least the one that was asked for */
+  uint32_t size;    /* of the whole table */
+  uint32_t reserved;
+};
+
+/* The exported function that returns a table; null for a kind or version that the library lacks,
+ * and where the table would be of no use in this process. */
+#define VRAMSTOW_TABLE_SYMBOL "vramstow_get_table"
+typedef const struct vramstow_table* (*vramstow_table_function)(uint32_t kind, uint32_t version);
+
+/* How such a library is put in place. Python's start-up hook, or vramstow itself, gets the
+ * library's file from the program `vramstow` (VRAMSTOW_PROGRAM_VARIABLE says where that is), loads
+ * it and calls its entry: base/adapter_kinds.def has the entry of each kind. It returns null when
+ * the library is in place, and otherwise half a sentence that says why not; an empty one was said
  * already. */
-#define VRAMSTOW_TORCH_INSTALL_SYMBOL "vramstow_torch_install"
-#define VRAMSTOW_TORCH_OBSERVE_SYMBOL "vramstow_torch_observe" /* the same of an observer */
-/* What computes values in a rehearsal; not zero: only sizes that depend on values, which are 0. */
-#define VRAMSTOW_VALUES_INSTALL_SYMBOL "vramstow_values_install"
-#define VRAMSTOW_TORCH_ADAPTER_VARIABLE "VRAMSTOW_TORCH_ADAPTER"
-#define VRAMSTOW_TORCH_OBSERVER_VARIABLE "VRAMSTOW_TORCH_OBSERVER" /* the same of observers */
-#define VRAMSTOW_TORCH_CENSUS_VARIABLE "VRAMSTOW_TORCH_CENSUS"     /* the same of censuses */
-#define VRAMSTOW_TORCH_VALUES_VARIABLE "VRAMSTOW_TORCH_VALUES"     /* of what computes values */
 #define VRAMSTOW_PROGRAM_VARIABLE "VRAMSTOW_PROGRAM"
 typedef const char* (*vramstow_torch_install_function)(void);
+/* Of what computes values; `only_sizes`: nothing is wanted but sizes that depend on data. */
 typedef const char* (*vramstow_values_install_function)(int only_sizes);
 
 /* Results beside those of vramstow.h. */
@@ -118,8 +135,7 @@ typedef void (*vramstow_framework_visitor)(void* context,
                                            const struct vramstow_framework_block* block);
 
 struct vramstow_framework {
-  uint32_t version;
-  uint32_t size; /* of this struct */
+  struct vramstow_table head;
   /* Opens the pool of the current context, which must be one of `device`. NOT_ACTIVE: no pool. */
   int (*open)(int device, int* handle);
   int (*allocate)(int handle, uint64_t size, uint64_t stream, uint64_t pool,
@@ -156,12 +172,8 @@ struct vramstow_framework {
                       struct vramstow_framework_block* block, int* served);
 };
 
-typedef const struct vramstow_framework* (*vramstow_framework_function)(uint32_t version);
-
-/* The other table: for an observer, which leaves the framework's allocator in place and tells what
- * it does. The exported function returns it for this version, cast to the type above; null where
- * there is no trace, or where the pool serves the framework. */
-#define VRAMSTOW_FRAMEWORK_TRACE_VERSION 2
+/* The table of an observer, which leaves the framework's allocator in place and tells what it does.
+ * Null where there is no trace, or where the pool serves the framework. */
 
 struct vramstow_framework_event {
   int32_t kind; /* one of the four below */
@@ -177,8 +189,7 @@ struct vramstow_framework_event {
 #define VRAMSTOW_EVENT_OUT_OF_MEMORY 4
 
 struct vramstow_framework_trace {
-  uint32_t version;
-  uint32_t size; /* of this struct */
+  struct vramstow_table head;
   /* Call it once, before the framework allocates. `code` is an address in the library of the
    * framework's allocator: from now on memory that this library gets from the driver is what a pool
    * reserves, and blocks lie in it. */
@@ -189,9 +200,8 @@ struct vramstow_framework_trace {
   int (*emit)(const struct vramstow_framework_event* event);
 };
 
-/* The third table: for a census, which tells who holds the framework's memory. Null where there is
- * no trace. Asked for like the second one. */
-#define VRAMSTOW_FRAMEWORK_CENSUS_VERSION 3
+/* The table of a census, which tells who holds the framework's memory. Null where there is no
+ * trace. */
 
 /* What a census is. */
 struct vramstow_framework_census_about {
@@ -241,8 +251,7 @@ struct vramstow_framework_census_taker {
 };
 
 struct vramstow_framework_census {
-  uint32_t version;
-  uint32_t size; /* of this struct */
+  struct vramstow_table head;
   /* Writes a census into the trace: first what it is, then each holding. */
   int (*begin)(const struct vramstow_framework_census_about* about);
   int (*hold)(const struct vramstow_framework_holding* holding);
@@ -251,9 +260,8 @@ struct vramstow_framework_census {
   int (*serve)(const struct vramstow_framework_census_taker* taker);
 };
 
-/* The fourth table: for what has the program's language collect garbage that holds memory, before
- * an allocation fails. Null where the user wants none. Asked for like the second one. */
-#define VRAMSTOW_FRAMEWORK_COLLECTION_VERSION 4
+/* The table of what has the program's language collect garbage that holds memory, before an
+ * allocation fails. Null where the user wants none. */
 
 /* What a collection was. */
 struct vramstow_framework_collection_about {
@@ -275,8 +283,7 @@ struct vramstow_framework_collector {
 };
 
 struct vramstow_framework_collection {
-  uint32_t version;
-  uint32_t size; /* of this struct */
+  struct vramstow_table head;
   /* Whether the user asked for it, rather than the library by itself. */
   int (*is_asked_for)(void);
   /* Writes a collection into the trace, if there is one: first what it was, then the cycles that it

@@ -204,7 +204,7 @@ constexpr VramstowApi kApi = {
   .name = [] parameters { return function arguments; },
 #include "interpose/shim/api.def"
 };
-constexpr VramstowCore kCore = {Replace, Finish, &kApi, FrameworkTable};
+constexpr VramstowCore kCore = {Replace, Finish, &kApi, TableOf};
 
 }  // namespace
 

@@ -28,7 +28,7 @@ VRAMSTOW_EXPORT const char* vramstow_version(void) { return VRAMSTOW_VERSION; }
 #include "interpose/shim/api.def"
 
 // An adapter may ask before the program looks the driver up.
-VRAMSTOW_EXPORT const struct vramstow_framework* vramstow_framework_table(uint32_t version) {
+VRAMSTOW_EXPORT const struct vramstow_table* vramstow_get_table(uint32_t kind, uint32_t version) {
   const VramstowCore* core = vramstow::OpenCore();
-  return core == nullptr ? nullptr : core->framework(version);
+  return core == nullptr ? nullptr : core->table(kind, version);
 }

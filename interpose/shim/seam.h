@@ -72,7 +72,7 @@ struct VramstowApi {
 #include "interpose/shim/api.def"
 };
 
-struct vramstow_framework;
+struct vramstow_table;
 struct VramstowCore {
   /* Returns what the caller gets for `real`, the address of hook number `hook` (its row in
    * hooks.def) in the driver library that is mapped as `driver` (a struct link_map*). `caller` is
@@ -82,8 +82,8 @@ struct VramstowCore {
   /* Called once when the process ends, after the program's own exit handlers. */
   void (*finish)(void);
   const struct VramstowApi* api;
-  /* include/vramstow/framework.h; null where this process has no pool, or for another version. */
-  const struct vramstow_framework* (*framework)(uint32_t version);
+  /* include/vramstow/framework.h says when it is null. */
+  const struct vramstow_table* (*table)(uint32_t kind, uint32_t version);
 };
 
 typedef const struct VramstowCore* (*VramstowAttachFunction)(const struct VramstowShim* shim);

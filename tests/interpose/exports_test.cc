@@ -30,7 +30,7 @@ constexpr const char* kFirstNode[] = {
     "vramstow_reset_peaks@@VRAMSTOW_1.0", "vramstow_resume@@VRAMSTOW_1.0",
     "vramstow_set_limit@@VRAMSTOW_1.0",   "vramstow_unregister_pressure_hook@@VRAMSTOW_1.0",
     "vramstow_version@@VRAMSTOW_1.0"};
-constexpr char kFrameworkTable[] = "vramstow_framework_table@@VRAMSTOW_PRIVATE";
+constexpr char kTable[] = "vramstow_get_table@@VRAMSTOW_PRIVATE";
 
 std::string OutputOf(const std::string& command) {
   std::FILE* pipe = popen(command.c_str(), "r");
@@ -71,7 +71,7 @@ TEST(Exports, TheShimShowsTheTableAndNothingElse) {
   std::set<std::string> expected = {"dlopen", "dlsym", "dlvsym"};
   for (size_t i = 0; i < kHookCount; ++i) expected.insert(RowOf(static_cast<Hook>(i)).symbol);
   expected.insert(std::begin(kFirstNode), std::end(kFirstNode));
-  expected.insert({"VRAMSTOW_1.0", "VRAMSTOW_PRIVATE", kFrameworkTable});
+  expected.insert({"VRAMSTOW_1.0", "VRAMSTOW_PRIVATE", kTable});
   EXPECT_EQ(ExportsOf(kShim), expected);
 }
 

@@ -90,6 +90,20 @@ TEST_P(UnseenContexts, AreServedAsAllOthersAre) {
 
 INSTANTIATE_TEST_SUITE_P(Pool, UnseenContexts, kAllScenarios, NameWithoutDashes);
 
+TEST_F(PoolBehindCuMemAlloc, AnAdapterOfYesterdayWorksWithTheLibraryOfToday) {
+  const Outcome pooled = RunPool({"adapter_of_yesterday"}, "on");
+  EXPECT_EQ(pooled.status, 0) << pooled.error;
+  EXPECT_EQ(pooled.out,
+            "pool: as it was\ntrace: none\ncensus: as it was\ncollection: as it was\n"
+            "of tomorrow: none\nno kind: none, no version: none\n"
+            "open 0, allocate 0, of 5 MiB, free 0\n");
+  const Outcome plain = RunPool({"adapter_of_yesterday"}, "off");
+  EXPECT_EQ(plain.status, 0) << plain.error;
+  EXPECT_EQ(plain.out,
+            "pool: none\ntrace: as it was\ncensus: as it was\ncollection: as it was\n"
+            "of tomorrow: none\nno kind: none, no version: none\n");
+}
+
 // What the pool took of the plain driver, and how often; its cache is what makes the difference.
 struct Taken {
   uint64_t blocks = 0;

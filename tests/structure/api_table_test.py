@@ -16,20 +16,39 @@ def test_the_table_has_every_function_of_the_public_header() -> None:
     assert sorted(declared) == sorted(rows)
 
 
-def test_the_start_up_hook_has_the_names_of_the_header() -> None:
-    header = (tree.ROOT / "include/vramstow/framework.h").read_text()
+def adapter_kinds() -> dict[str, list[str]]:
+    """The texts of each row of base/adapter_kinds.def, by the name of its kind."""
+    table = (tree.ROOT / "base/adapter_kinds.def").read_text()
+    rows = re.findall(r"^VRAMSTOW_ADAPTER_KIND\((k\w+),(.*?)\)$", table, re.MULTILINE | re.DOTALL)
+    return {kind: re.findall(r'"([^"]*)"', rest) for kind, rest in rows}
+
+
+def test_the_start_up_hook_has_the_names_of_the_kinds_of_adapters() -> None:
     hook = (tree.ROOT / "python/start/sitecustomize.py").read_text()
-    for macro, name in (
-        ("VRAMSTOW_TORCH_ADAPTER_VARIABLE", "_FINISHED"),
-        ("VRAMSTOW_TORCH_OBSERVER_VARIABLE", "_FINISHED_OBSERVER"),
-        ("VRAMSTOW_TORCH_CENSUS_VARIABLE", "_FINISHED_CENSUS"),
-        ("VRAMSTOW_PROGRAM_VARIABLE", "_PROGRAM"),
-        ("VRAMSTOW_TORCH_INSTALL_SYMBOL", "_INSTALL"),
-        ("VRAMSTOW_TORCH_OBSERVE_SYMBOL", "_OBSERVE"),
-    ):
-        value = re.search(rf'^#define {macro} ("\w+")', header, re.MULTILINE)
-        assert value is not None, macro
-        assert f"\n{name} = {value[1]}" in hook, name
+    kinds = adapter_kinds()
+    names = {
+        "kAllocator": ("_FINISHED", "_INSTALL"),
+        "kObserver": ("_FINISHED_OBSERVER", "_OBSERVE"),
+        "kValues": ("_FINISHED_VALUES", "_VALUES"),
+        "kCensus": ("_FINISHED_CENSUS", "_CENSUS"),
+    }
+    assert set(kinds) == set(names)
+    for kind, (variable, entry) in names.items():
+        _, _, value, function, _ = kinds[kind]
+        assert f'\n{variable} = "{value}"' in hook, kind
+        assert f'\n{entry} = "{function}"' in hook, kind
+    header = (tree.ROOT / "include/vramstow/framework.h").read_text()
+    program = re.search(r'^#define VRAMSTOW_PROGRAM_VARIABLE ("\w+")', header, re.MULTILINE)
+    assert program is not None and f"\n_PROGRAM = {program[1]}" in hook
+
+
+def test_every_kind_of_adapter_has_its_entry_in_its_sources() -> None:
+    for kind, (folder, _, _, entry, _) in adapter_kinds().items():
+        places = [tree.ROOT / "adapters" / folder, tree.ROOT / "adapters/torch" / folder]
+        if folder == "torch":
+            places = places[:1]
+        sources = [file for place in places for file in place.glob("*.cc")]
+        assert any(f"{entry}(" in file.read_text() for file in sources), kind
 
 
 def test_python_names_only_functions_that_the_library_exports() -> None:

@@ -15,19 +15,16 @@ struct KindFacts {
   const char* prefix;
   int first_minor;  // of the releases 2.x of PyTorch that it knows
   int last_minor;
-  const char* otherwise;  // what to say of a release that it does not know
+  const char* variable;
+  const char* otherwise;  // what to say of a release that it does not know; the releases follow
 };
 
-// By AdapterKind. The releases are those that tests/run --torch=all goes through.
+// By AdapterKind.
 constexpr KindFacts kKinds[] = {
-    {"torch", "torch-", 4, 15,
-     "has an allocator interface that this vramstow does not know (it knows 2.4 to 2.15)"},
-    {"observer", "torch-observer-", 2, 15,
-     "is not one that this vramstow can observe (2.2 to 2.15)"},
-    {"values", "torch-values-", 2, 15,
-     "is not one whose operators this vramstow can compute (2.2 to 2.15)"},
-    {"census", "torch-census-", 6, 15,
-     "is not one in which this vramstow can tell who holds tensors (2.6 to 2.15)"},
+#define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) \
+  {folder, prefix, first, last, variable, otherwise},
+#include "base/adapter_kinds.def"
+#undef VRAMSTOW_ADAPTER_KIND
 };
 constexpr int kMajor = 2;
 
@@ -38,6 +35,8 @@ const KindFacts& FactsOf(AdapterKind kind) { return kKinds[static_cast<size_t>(k
 const char* SourceFolderOf(AdapterKind kind) { return FactsOf(kind).folder; }
 
 const char* NamePrefixOf(AdapterKind kind) { return FactsOf(kind).prefix; }
+
+const char* VariableOf(AdapterKind kind) { return FactsOf(kind).variable; }
 
 bool WantsNewerTried(const char* value) {
   return value != nullptr &&
@@ -54,8 +53,9 @@ absl::Status CheckRelease(const std::string& release, const AdapterRequest& requ
   if (is_newer && request.try_newer) return absl::OkStatus();
   if (!is_newer && major == kMajor && minor >= facts.first_minor) return absl::OkStatus();
   const char* advice = is_newer ? "; --adapter-try tries it." : ".";
-  return absl::FailedPreconditionError(
-      absl::StrCat("PyTorch ", release, " ", facts.otherwise, advice));
+  return absl::FailedPreconditionError(absl::StrCat("PyTorch ", release, " ", facts.otherwise,
+                                                    kMajor, ".", facts.first_minor, " to ", kMajor,
+                                                    ".", facts.last_minor, ")", advice));
 }
 
 }  // namespace vramstow

@@ -11,8 +11,12 @@
 namespace vramstow {
 
 // An allocator that serves the framework, an observer of the framework's own, what computes the
-// values of a rehearsal, or what tells who holds memory.
-enum class AdapterKind { kAllocator, kObserver, kValues, kCensus };
+// values of a rehearsal, or what tells who holds memory: base/adapter_kinds.def.
+enum class AdapterKind {
+#define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) kind,
+#include "base/adapter_kinds.def"
+#undef VRAMSTOW_ADAPTER_KIND
+};
 
 struct AdapterRequest {
   AdapterKind kind = AdapterKind::kAllocator;
@@ -25,6 +29,8 @@ bool WantsNewerTried(const char* value);
 // name.
 const char* SourceFolderOf(AdapterKind kind);
 const char* NamePrefixOf(AdapterKind kind);
+// The environment variable that names those that are ready.
+const char* VariableOf(AdapterKind kind);
 // What the names of all kinds begin and end with.
 inline constexpr char kAdapterPrefix[] = "torch-";
 inline constexpr char kAdapterSuffix[] = ".so";

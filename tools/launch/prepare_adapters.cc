@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "include/vramstow/framework.h"
 #include "tools/base/progress.h"
 #include "tools/launch/adapter.h"
 #include "tools/launch/linked_torch.h"
@@ -16,12 +15,7 @@
 namespace vramstow {
 namespace {
 
-// Pairs of lines: the folder of a PyTorch, and its adapter; without one where it was said why not.
-constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
 constexpr char kTry[] = "VRAMSTOW_ADAPTER_TRY";
-constexpr char kObservers[] = VRAMSTOW_TORCH_OBSERVER_VARIABLE;
-constexpr char kCensuses[] = VRAMSTOW_TORCH_CENSUS_VARIABLE;
-constexpr char kValues[] = VRAMSTOW_TORCH_VALUES_VARIABLE;
 
 std::string ValueOf(const Environment& environment, std::string_view name) {
   const char* value = environment.Get(name);
@@ -77,7 +71,8 @@ void AddReady(const Installation& installation, const std::string& command,
 
 // What an outer run found out comes first.
 void SetReady(const Installation& installation, const std::string& command, AdapterKind kind,
-              const char* variable, Environment* environment) {
+              Environment* environment) {
+  const char* variable = VariableOf(kind);
   std::string pairs = ValueOf(*environment, variable);
   AddReady(installation, command, *environment, kind, "", &pairs);
   if (!pairs.empty()) environment->Set(variable, pairs);
@@ -86,7 +81,8 @@ void SetReady(const Installation& installation, const std::string& command, Adap
 // Why there is none for the PyTorch that the command is linked to; empty: it is ready, or the
 // command is linked to none.
 std::string Prepare(const Installation& installation, const std::string& command, AdapterKind kind,
-                    const char* variable, Environment* environment) {
+                    Environment* environment) {
+  const char* variable = VariableOf(kind);
   const std::string wanted_folder = ValueOf(*environment, "VRAMSTOW_ADAPTER_DIR");
   const std::string linked = FindLinkedTorch(command, ValueOf(*environment, "PATH"),
                                              ValueOf(*environment, "LD_LIBRARY_PATH"));
@@ -109,22 +105,22 @@ std::string Prepare(const Installation& installation, const std::string& command
 
 void PrepareObservers(const Installation& installation, const std::string& command,
                       Environment* environment) {
-  SetReady(installation, command, AdapterKind::kObserver, kObservers, environment);
+  SetReady(installation, command, AdapterKind::kObserver, environment);
 }
 
 void PrepareCensuses(const Installation& installation, const std::string& command,
                      Environment* environment) {
-  SetReady(installation, command, AdapterKind::kCensus, kCensuses, environment);
+  SetReady(installation, command, AdapterKind::kCensus, environment);
 }
 
 std::string PrepareValues(const Installation& installation, const std::string& command,
                           Environment* environment) {
-  return Prepare(installation, command, AdapterKind::kValues, kValues, environment);
+  return Prepare(installation, command, AdapterKind::kValues, environment);
 }
 
 std::string PrepareAdapters(const Installation& installation, const std::string& command,
                             Environment* environment) {
-  return Prepare(installation, command, AdapterKind::kAllocator, kAdapters, environment);
+  return Prepare(installation, command, AdapterKind::kAllocator, environment);
 }
 
 }  // namespace vramstow

@@ -45,20 +45,20 @@ constexpr vramstow_framework_census_taker kTaker = {Take};
 const char* Start() {
   static bool started = false;
   if (started) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
-  const auto get_table = reinterpret_cast<vramstow_framework_function>(found);
+  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
   const auto* table = reinterpret_cast<const vramstow_framework_census*>(
-      get_table(VRAMSTOW_FRAMEWORK_CENSUS_VERSION));
-  if (table == nullptr || table->size < sizeof(vramstow_framework_census)) {
-    return "the library is of another version, or there is no trace";
+      get_table(VRAMSTOW_TABLE_CENSUS, VRAMSTOW_TABLE_CENSUS_VERSION));
+  if (table == nullptr) {
+    return "the library is of an older version, or there is no trace";
   }
   const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
   const char* why = TheCensus().Start(table);
   PyGILState_Release(state);
   if (why != nullptr) return why;
   // Where PyTorch's own allocator is observed, the library hears of failures from the observer.
-  if (get_table(VRAMSTOW_FRAMEWORK_TRACE_VERSION) == nullptr) {
+  if (get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION) == nullptr) {
     c10::cuda::CUDACachingAllocator::get()->attachOutOfMemoryObserver(
         [](int64_t device, size_t, size_t, size_t) {
           Take(VRAMSTOW_CENSUS_OUT_OF_MEMORY, static_cast<int>(device), nullptr, nullptr);
@@ -76,12 +76,13 @@ constexpr vramstow_framework_collector kCollector = {
 const char* StartCollection() {
   static bool started = false;
   if (started) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
   const auto* table = reinterpret_cast<const vramstow_framework_collection*>(
-      reinterpret_cast<vramstow_framework_function>(found)(VRAMSTOW_FRAMEWORK_COLLECTION_VERSION));
-  if (table == nullptr || table->size < sizeof(vramstow_framework_collection)) {
-    return "the library is of another version";
+      reinterpret_cast<vramstow_table_function>(found)(VRAMSTOW_TABLE_COLLECTION,
+                                                       VRAMSTOW_TABLE_COLLECTION_VERSION));
+  if (table == nullptr) {
+    return "the library is of an older version";
   }
   const int state = PyGILState_Ensure();  // ctypes gives Python's lock away for a call
   const char* why = TheCollection().Start(table);

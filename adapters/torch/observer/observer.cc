@@ -150,13 +150,13 @@ void Observer::OnOutOfMemory(int64_t device, uint64_t requested) {
 const char* Attach() {
   static bool attached = false;  // Python's lock for the start of CUDA is held
   if (attached) return nullptr;
-  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_FRAMEWORK_SYMBOL);
+  void* found = dlsym(RTLD_DEFAULT, VRAMSTOW_TABLE_SYMBOL);
   if (found == nullptr) return "vramstow is not preloaded";
-  const auto get_table = reinterpret_cast<vramstow_framework_function>(found);
+  const auto get_table = reinterpret_cast<vramstow_table_function>(found);
   const auto* trace = reinterpret_cast<const vramstow_framework_trace*>(
-      get_table(VRAMSTOW_FRAMEWORK_TRACE_VERSION));
-  if (trace == nullptr || trace->size < sizeof(vramstow_framework_trace)) {
-    return "the library is of another version, or the pool serves the framework";
+      get_table(VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION));
+  if (trace == nullptr) {
+    return "the library is of an older version, or the pool serves the framework";
   }
   auto* allocator = caching::get();
   if (allocator == nullptr || !allocator->initialized()) return "PyTorch has not started CUDA";

@@ -19,11 +19,16 @@ namespace vramstow {
 namespace {
 
 constexpr char kLibrary[] = "/lib/libc10_cuda.so";
-constexpr char kInstall[] = VRAMSTOW_TORCH_INSTALL_SYMBOL;
-// As python/start/sitecustomize.py and `vramstow run` have it: pairs of lines, a PyTorch's folder
-// and the adapter for it. Without an adapter: it was said why there is none.
-constexpr char kAdapters[] = VRAMSTOW_TORCH_ADAPTER_VARIABLE;
-constexpr char kValues[] = VRAMSTOW_TORCH_VALUES_VARIABLE;
+
+// A kind's variable and entry, as base/adapter_kinds.def explains them.
+struct Kind {
+  const char* variable;
+  const char* entry;
+};
+#define VRAMSTOW_ADAPTER_KIND(kind, folder, prefix, first, last, variable, entry, otherwise) \
+  [[maybe_unused]] constexpr Kind kind = {variable, entry};
+#include "base/adapter_kinds.def"
+#undef VRAMSTOW_ADAPTER_KIND
 
 int FindLibrary(dl_phdr_info* object, size_t, void* context) {
   const char* path = object->dlpi_name;
@@ -80,7 +85,7 @@ const char* Install(const char* path, const char* name, Arguments... arguments) 
 
 void LoadFor(const char* folder) {
   char path[PATH_MAX];
-  if (!FindReady(kAdapters, folder, path)) {
+  if (!FindReady(kAllocator.variable, folder, path)) {
     Log("the pool serves PyTorch's segments, not its tensors: no adapter for this PyTorch is "
         "ready: build it with vramstow adapter build --torch '%.500s', and start the program "
         "by vramstow run.",
@@ -88,7 +93,7 @@ void LoadFor(const char* folder) {
     return;
   }
   const char* why =
-      path[0] == '\0' ? nullptr : Install<vramstow_torch_install_function>(path, kInstall);
+      path[0] == '\0' ? nullptr : Install<vramstow_torch_install_function>(path, kAllocator.entry);
   if (why != nullptr && *why != '\0') {
     Log("the pool serves PyTorch's segments, not its tensors: %.500s.", why);
   }
@@ -141,7 +146,7 @@ bool HasOption(const char* spec, const char* option) {
 
 void LoadValuesFor(const char* folder, bool only_sizes) {
   char path[PATH_MAX];
-  if (!FindReady(kValues, folder, path)) {
+  if (!FindReady(kValues.variable, folder, path)) {
     if (only_sizes) return;  // nobody expects values
     Log("the rehearsal computes nothing of PyTorch: what computes for this PyTorch is not ready: "
         "build it with vramstow adapter build --values --torch '%.500s', and start the program by "
@@ -150,8 +155,8 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
     return;
   }
   const char* why = path[0] == '\0' ? nullptr
-                                    : Install<vramstow_values_install_function>(
-                                          path, VRAMSTOW_VALUES_INSTALL_SYMBOL, only_sizes ? 1 : 0);
+                                    : Install<vramstow_values_install_function>(path, kValues.entry,
+                                                                                only_sizes ? 1 : 0);
   if (why != nullptr && *why != '\0') {
     Log("the rehearsal computes nothing of PyTorch: %.500s.", why);
   }

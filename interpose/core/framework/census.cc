@@ -64,7 +64,10 @@ int Serve(const vramstow_framework_census_taker* taker) {
 }
 
 constexpr vramstow_framework_census kTable = {
-    VRAMSTOW_FRAMEWORK_CENSUS_VERSION, sizeof(vramstow_framework_census), Begin, Hold, Serve};
+    {VRAMSTOW_TABLE_CENSUS, VRAMSTOW_TABLE_CENSUS_VERSION, sizeof(vramstow_framework_census), 0},
+    Begin,
+    Hold,
+    Serve};
 
 // What a census found, as JSON in the caller's memory. What has no room is counted.
 class Listing {
@@ -169,10 +172,10 @@ int TakeCensus(char* text, size_t size) { return TakeCensusFor(false, text, size
 
 void AbandonCensusAfterFork() { the_taker.store(nullptr, std::memory_order_release); }
 
-const vramstow_framework* CensusTable() {
+const vramstow_table* CensusTable() {
   Process& process = framework_context.process;
   if (!process.Start() || !process.options().trace) return nullptr;
-  return reinterpret_cast<const vramstow_framework*>(&kTable);
+  return &kTable.head;
 }
 
 }  // namespace vramstow

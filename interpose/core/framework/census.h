@@ -7,12 +7,12 @@
 
 #include <cstddef>
 
-struct vramstow_framework;
+struct vramstow_table;
 
 namespace vramstow {
 
 // Null: nothing is traced here.
-const vramstow_framework* CensusTable();
+const vramstow_table* CensusTable();
 
 // Takes a census, if somebody can: a failure was told of by an observer, and is in the trace.
 void TakeCensusAfterFailure(int device);

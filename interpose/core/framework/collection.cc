@@ -56,12 +56,13 @@ int Serve(const vramstow_framework_collector* collector) {
   return VRAMSTOW_OK;
 }
 
-constexpr vramstow_framework_collection kTable = {VRAMSTOW_FRAMEWORK_COLLECTION_VERSION,
-                                                  sizeof(vramstow_framework_collection),
-                                                  IsAskedFor,
-                                                  Tell,
-                                                  TellCycle,
-                                                  Serve};
+constexpr vramstow_framework_collection kTable = {
+    {VRAMSTOW_TABLE_COLLECTION, VRAMSTOW_TABLE_COLLECTION_VERSION,
+     sizeof(vramstow_framework_collection), 0},
+    IsAskedFor,
+    Tell,
+    TellCycle,
+    Serve};
 
 }  // namespace
 
@@ -79,9 +80,9 @@ uint64_t CollectGarbage(void*, int device, bool all) {
 
 void AbandonCollectionAfterFork() { the_collector.store(nullptr, std::memory_order_release); }
 
-const vramstow_framework* CollectionTable() {
+const vramstow_table* CollectionTable() {
   if (!framework_context.process.Start() || Is("off")) return nullptr;
-  return reinterpret_cast<const vramstow_framework*>(&kTable);
+  return &kTable.head;
 }
 
 }  // namespace vramstow

@@ -11,12 +11,12 @@
 
 #include <cstdint>
 
-struct vramstow_framework;
+struct vramstow_table;
 
 namespace vramstow {
 
 // Null: the user wants none.
-const vramstow_framework* CollectionTable();
+const vramstow_table* CollectionTable();
 
 // As allocator/core/config.h has them; `context` is not used.
 bool CanCollect(void* context);

@@ -351,8 +351,7 @@ int Observe(const vramstow_framework_observer* observer) {
 }
 
 constexpr vramstow_framework kTable = {
-    VRAMSTOW_FRAMEWORK_VERSION,
-    sizeof(vramstow_framework),
+    {VRAMSTOW_TABLE_POOL, VRAMSTOW_TABLE_POOL_VERSION, sizeof(vramstow_framework), 0},
     Open,
     Allocate,
     AllocateAt,
@@ -371,16 +370,34 @@ constexpr vramstow_framework kTable = {
     AllocateFor,
 };
 
-}  // namespace
-
-const vramstow_framework* FrameworkTable(uint32_t version) {
-  if (version == VRAMSTOW_FRAMEWORK_TRACE_VERSION) return ObservedTable();
-  if (version == VRAMSTOW_FRAMEWORK_CENSUS_VERSION) return CensusTable();
-  if (version == VRAMSTOW_FRAMEWORK_COLLECTION_VERSION) return CollectionTable();
-  if (version != VRAMSTOW_FRAMEWORK_VERSION) return nullptr;
+const vramstow_table* PoolTable() {
   Process& process = framework_context.process;
   if (!process.Start() || !WantsPool(process.options())) return nullptr;
-  return &kTable;
+  return &kTable.head;
+}
+
+}  // namespace
+
+const vramstow_table* TableOf(uint32_t kind, uint32_t version) {
+  const vramstow_table* table = nullptr;
+  switch (kind) {
+    case VRAMSTOW_TABLE_POOL:
+      table = PoolTable();
+      break;
+    case VRAMSTOW_TABLE_TRACE:
+      table = TraceTable();
+      break;
+    case VRAMSTOW_TABLE_CENSUS:
+      table = CensusTable();
+      break;
+    case VRAMSTOW_TABLE_COLLECTION:
+      table = CollectionTable();
+      break;
+    default:
+      break;
+  }
+  const bool is_known = table != nullptr && version > 0 && version <= table->version;
+  return is_known ? table : nullptr;
 }
 
 bool HasFramework() { return the_observer.load(std::memory_order_acquire) != nullptr; }

@@ -11,7 +11,7 @@
 
 #include "interpose/core/runtime/core.h"
 
-struct vramstow_framework;
+struct vramstow_table;
 
 namespace vramstow {
 
@@ -28,7 +28,7 @@ struct FrameworkContext {
 extern const FrameworkContext framework_context;
 
 // Null: not this version.
-const vramstow_framework* FrameworkTable(uint32_t version);
+const vramstow_table* TableOf(uint32_t kind, uint32_t version);
 
 // Whether a framework's adapter serves from the pools.
 bool HasFramework();

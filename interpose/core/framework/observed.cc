@@ -66,15 +66,17 @@ int Attach(const void* code) {
   return VRAMSTOW_OK;
 }
 
-constexpr vramstow_framework_trace kTable = {VRAMSTOW_FRAMEWORK_TRACE_VERSION,
-                                             sizeof(vramstow_framework_trace), Attach, Emit};
+constexpr vramstow_framework_trace kTable = {
+    {VRAMSTOW_TABLE_TRACE, VRAMSTOW_TABLE_TRACE_VERSION, sizeof(vramstow_framework_trace), 0},
+    Attach,
+    Emit};
 
 }  // namespace
 
-const vramstow_framework* ObservedTable() {
+const vramstow_table* TraceTable() {
   Process& process = framework_context.process;
   if (!process.Start() || WantsPool(process.options()) || !process.options().trace) return nullptr;
-  return reinterpret_cast<const vramstow_framework*>(&kTable);
+  return &kTable.head;
 }
 
 }  // namespace vramstow

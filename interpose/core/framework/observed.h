@@ -6,12 +6,12 @@
 #ifndef VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_OBSERVED_H_
 #define VRAMSTOW_INTERPOSE_CORE_FRAMEWORK_OBSERVED_H_
 
-struct vramstow_framework;
+struct vramstow_table;
 
 namespace vramstow {
 
 // Null: nothing is traced here, or the pool serves the framework.
-const vramstow_framework* ObservedTable();
+const vramstow_table* TraceTable();
 
 }  // namespace vramstow
 

@@ -132,17 +132,18 @@ class Framework:
     """The pool as a framework's adapter uses it (include/vramstow/framework.h)."""
 
     def __init__(self, device: int) -> None:
-        get = vramstow.vramstow_framework_table
+        get = vramstow.vramstow_get_table
         get.restype = c_void_p
-        table = (c_uint64 * 7).from_address(get(1))
+        pool, version, head_bytes = 1, 1, 16
+        table = (c_uint64 * 6).from_address(get(pool, version) + head_bytes)
         self.handle = c_int()
-        open_pool = ctypes.CFUNCTYPE(c_int, c_int, c_void_p)(table[1])
+        open_pool = ctypes.CFUNCTYPE(c_int, c_int, c_void_p)(table[0])
         check(open_pool(device, ctypes.addressof(self.handle)), "open")
         self._allocate = ctypes.CFUNCTYPE(
             c_int, c_int, c_uint64, c_uint64, c_uint64, c_void_p, c_void_p
-        )(table[2])
-        self._free = ctypes.CFUNCTYPE(c_int, c_uint64, c_void_p)(table[4])
-        self._record_use = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64)(table[5])
+        )(table[1])
+        self._free = ctypes.CFUNCTYPE(c_int, c_uint64, c_void_p)(table[3])
+        self._record_use = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64)(table[4])
 
     def allocate(self, size: int) -> int | None:
         """A block of the default stream; none: there is no memory."""
