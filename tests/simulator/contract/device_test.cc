@@ -200,7 +200,7 @@ TEST_F(EntryPointTest, GivesTheExportedSymbol) {
   CUdriverProcAddressQueryResult status;
   ASSERT_OK(driver_.cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &status));
   EXPECT_EQ(CU_GET_PROC_ADDRESS_SUCCESS, status);
-  EXPECT_EQ(reinterpret_cast<void*>(driver_.cuMemAlloc), found);
+  EXPECT_EQ(driver_.cuMemAlloc.address(), found);
 }
 
 TEST_F(EntryPointTest, PerThreadFlagGivesThePerThreadForm) {
@@ -213,8 +213,7 @@ TEST_F(EntryPointTest, PerThreadFlagGivesThePerThreadForm) {
   ASSERT_OK(driver_.cuGetProcAddress("cuLaunchKernel", &own, 12000, flag, &status));
   EXPECT_NE(legacy, own);
   ASSERT_OK(driver_.cuGetProcAddress("cuMemAlloc", &shared, 12000, flag, &status));
-  EXPECT_EQ(reinterpret_cast<void*>(driver_.cuMemAlloc), shared)
-      << "a function without a stream has one form";
+  EXPECT_EQ(driver_.cuMemAlloc.address(), shared) << "a function without a stream has one form";
 }
 
 TEST_F(EntryPointTest, PerThreadFlagGivesNoLegacyFormInPlaceOfAPerThreadOne) {

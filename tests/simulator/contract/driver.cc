@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace vramstow::simulator {
 namespace {
@@ -13,14 +17,8 @@ namespace {
 #define VRAMSTOW_TEXT_OF(name) #name
 #define VRAMSTOW_TEXT(name) VRAMSTOW_TEXT_OF(name)
 
-template <typename Function>
-void Load(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  if (*function == nullptr) {
-    fprintf(stderr, "the driver under test has no %s\n", name);
-    exit(1);
-  }
-}
+// The thread on which the tests run: only there a test can be ended by an exception.
+const std::thread::id g_test_thread = std::this_thread::get_id();
 
 Driver LoadDriver() {
   const char* path = getenv("VRAMSTOW_TEST_DRIVER");
@@ -36,26 +34,90 @@ Driver LoadDriver() {
     fprintf(stderr, "the driver under test cannot be loaded: %s\n", dlerror());
     exit(1);
   }
-#define VRAMSTOW_TEST_FUNCTION(name) Load(driver.library, VRAMSTOW_TEXT(name), &driver.name);
+#define VRAMSTOW_TEST_FUNCTION(name) driver.name.Find(driver.library, VRAMSTOW_TEXT(name));
   VRAMSTOW_TEST_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
-#undef VRAMSTOW_TEST_FUNCTION
-#define VRAMSTOW_TEST_FUNCTION(name) \
-  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, VRAMSTOW_TEXT(name)));
-  VRAMSTOW_TEST_NEW_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
 #undef VRAMSTOW_TEST_FUNCTION
   return driver;
 }
 
+// Makes the primary context stay from one test to the next, where that is asked for.
+void KeepContext(const Driver& driver, CUdevice device) {
+  static const bool keeps = getenv("VRAMSTOW_TEST_KEEPS_CONTEXT") != nullptr;
+  static bool kept = false;
+  if (!keeps || kept) return;
+  CUcontext context = nullptr;
+  kept = driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS;
+}
+
 }  // namespace
+
+void SkipForMissing(const char* name) {
+  if (::testing::UnitTest::GetInstance()->current_test_info() == nullptr ||
+      std::this_thread::get_id() != g_test_thread) {
+    fprintf(stderr, "the driver has no %s\n", name);
+    _exit(1);
+  }
+  const std::string why = std::string("the driver has no ") + name;
+  [&] { GTEST_SKIP() << why; }();
+  // GoogleTest takes it for the end of a test whose outcome is recorded already.
+  throw ::testing::AssertionException(
+      ::testing::TestPartResult(::testing::TestPartResult::kSkip, nullptr, -1, why.c_str()));
+}
+
+template <typename Function>
+void DriverFunction<Function>::Find(void* library, const char* name) {
+  found_ = reinterpret_cast<Function>(dlsym(library, name));
+  name_ = name;
+}
 
 const Driver& GetDriver() {
   static const Driver driver = LoadDriver();
   return driver;
 }
 
+struct HeldStream::Gate {
+  static constexpr std::chrono::seconds kMost{5};
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool open = false;
+  bool left = false;   // the work has ended
+  bool tired = false;  // before it was told to
+};
+
+HeldStream::HeldStream(CUstream stream) : gate_(std::make_shared<Gate>()) {
+  // Its own reference: the work may begin after this object has gone.
+  auto* mine = new std::shared_ptr<Gate>(gate_);
+  const CUresult result = GetDriver().cuLaunchHostFunc(
+      stream,
+      [](void* user) {
+        const std::unique_ptr<std::shared_ptr<Gate>> held(
+            static_cast<std::shared_ptr<Gate>*>(user));
+        Gate& gate = **held;
+        std::unique_lock lock(gate.mutex);
+        gate.tired = !gate.changed.wait_for(lock, Gate::kMost, [&] { return gate.open; });
+        gate.left = true;
+        gate.changed.notify_all();
+      },
+      mine);
+  EXPECT_OK(result);
+  if (result == CUDA_SUCCESS) return;
+  delete mine;
+  gate_->left = true;
+}
+
+bool HeldStream::LetGo() {
+  std::unique_lock lock(gate_->mutex);
+  gate_->open = true;
+  gate_->changed.notify_all();
+  gate_->changed.wait_for(lock, 2 * Gate::kMost, [&] { return gate_->left; });
+  return !gate_->tired;
+}
+
 void ContractTest::SetUp() {
   ASSERT_OK(driver_.cuInit(0));
   ASSERT_OK(driver_.cuDeviceGet(&device_, 0));
+  KeepContext(driver_, device_);
   ASSERT_OK(driver_.cuDevicePrimaryCtxRetain(&context_, device_));
   ASSERT_OK(driver_.cuCtxSetCurrent(context_));
 }

@@ -1,13 +1,17 @@
 // The driver under test, reached as a program without a link to it would: dlopen and dlsym.
 //
 // Idea: the contract tests speak to any libcuda.so.1. VRAMSTOW_TEST_DRIVER names it; without it the
-// simulated one of this build is used, with the SPEC kTestSpec.
+// simulated one of this build is used, with the SPEC kTestSpec. A test needs only the functions
+// that it calls: the first call of one that the driver lacks ends the test as skipped, and names
+// it. VRAMSTOW_TEST_KEEPS_CONTEXT=1 keeps the primary context from one test to the next, because a
+// card takes a good part of a second to make it.
 #ifndef VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 #define VRAMSTOW_TESTS_SIMULATOR_CONTRACT_DRIVER_H_
 
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "simulator/driver/newer_functions.h"
@@ -17,6 +21,27 @@ namespace vramstow::simulator {
 inline constexpr char kTestSpec[] = "a100,memory=4GiB,count=2";
 inline constexpr size_t kMiB = size_t{1} << 20;
 inline constexpr size_t kPage = 2 * kMiB;
+
+// Ends the running test as skipped, because the driver has no such function.
+[[noreturn]] void SkipForMissing(const char* name);
+
+// A function of the driver, called by its name as if it were the function.
+template <typename Function>
+class DriverFunction {
+ public:
+  void Find(void* library, const char* name);
+  bool there() const { return found_ != nullptr; }
+  // What is called. Ends the test where the driver has none.
+  operator Function() const {  // NOLINT(google-explicit-constructor): calls go through it
+    if (found_ == nullptr) SkipForMissing(name_);
+    return found_;
+  }
+  void* address() const { return reinterpret_cast<void*>(static_cast<Function>(*this)); }
+
+ private:
+  Function found_ = nullptr;
+  const char* name_ = "";
+};
 
 // One name a line: clang-format would indent a list like this ever deeper.
 // clang-format off
@@ -253,10 +278,7 @@ inline constexpr size_t kPage = 2 * kMiB;
   X(cuModuleEnumerateFunctions) \
   X(cuFuncGetName) \
   X(cuFuncGetParamInfo) \
-  X(cuGraphDebugDotPrint)
-
-// Newer than CUDA 12.0, the oldest driver that the tests are for: null where it has none.
-#define VRAMSTOW_TEST_NEW_FUNCTIONS(X) \
+  X(cuGraphDebugDotPrint) \
   X(cuLogsRegisterCallback) \
   X(cuLogsUnregisterCallback) \
   X(cuLogsCurrent) \
@@ -277,15 +299,32 @@ inline constexpr size_t kPage = 2 * kMiB;
 
 // The functions, by their names in cuda.h (which renames some to their current form).
 struct Driver {
-#define VRAMSTOW_TEST_FUNCTION(name) decltype(&::name) name = nullptr;
+#define VRAMSTOW_TEST_FUNCTION(name) DriverFunction<decltype(&::name)> name;
   VRAMSTOW_TEST_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
-  VRAMSTOW_TEST_NEW_FUNCTIONS(VRAMSTOW_TEST_FUNCTION)
 #undef VRAMSTOW_TEST_FUNCTION
   void* library = nullptr;
 };
 
 // Loaded once; ends the program with a sentence if it cannot be.
 const Driver& GetDriver();
+
+// Holds a stream's work back until it is told to let go, so that what comes behind it is pending
+// for certain, however fast the card is. It lets go by itself after some seconds: a driver that
+// waits for the work must not wait forever.
+class HeldStream {
+ public:
+  explicit HeldStream(CUstream stream);
+  ~HeldStream() { LetGo(); }
+  HeldStream(const HeldStream&) = delete;
+  HeldStream& operator=(const HeldStream&) = delete;
+
+  // Waits until the work that held the stream has ended. Returns false where that was over already.
+  bool LetGo();
+
+ private:
+  struct Gate;
+  std::shared_ptr<Gate> gate_;
+};
 
 // A test with a current primary context of device 0.
 class ContractTest : public ::testing::Test {
@@ -309,9 +348,9 @@ class ContractTest : public ::testing::Test {
 
 }  // namespace vramstow::simulator
 
-// Ends a test of a function that the driver under test is too old for.
+// Ends a test of a function that the driver under test is too old for, before it does anything.
 #define NEEDS(function) \
-  if (driver_.function == nullptr) GTEST_SKIP() << "the driver has no " #function
+  if (!driver_.function.there()) GTEST_SKIP() << "the driver has no " #function
 
 #define EXPECT_CUDA(result, call) EXPECT_EQ(result, call)
 #define ASSERT_OK(call) ASSERT_EQ(CUDA_SUCCESS, call)

@@ -42,6 +42,7 @@ class IpcTest : public ContractTest {
   Peer peer_;
 };
 using SharedCardTest = IpcTest;
+using FillingPeerTest = IpcTest;
 using IpcMemoryTest = IpcTest;
 using IpcEventTest = IpcTest;
 using IpcPoolTest = IpcTest;
@@ -86,7 +87,7 @@ TEST_F(SharedCardTest, MemoryOfOneIsMissingForTheOther) {
   EXPECT_EQ(here, FreeBytes());
 }
 
-TEST_F(SharedCardTest, CardThatAnotherProcessFillsIsOutOfMemoryUntilItGivesBack) {
+TEST_F(FillingPeerTest, CardThatAnotherProcessFillsIsOutOfMemoryUntilItGivesBack) {
   std::vector<uint64_t> blocks;
   for (;;) {
     const PeerReply block = peer_.Ask(PeerCall::kAllocate, 64 * kMiB);

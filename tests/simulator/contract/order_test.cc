@@ -132,10 +132,12 @@ TEST_F(EventRuleTest, TimeOfPendingWorkIsNotReady) {
   CUevent first = NewEvent();
   CUevent second = NewEvent();
   ASSERT_OK(driver_.cuEventRecord(first, stream));
+  HeldStream held(stream);
   for (int i = 0; i < 20; ++i) FillLarge(block, 1, stream);
   ASSERT_OK(driver_.cuEventRecord(second, stream));
   float time = 0;
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventElapsedTime(&time, first, second));
+  EXPECT_TRUE(held.LetGo());
   ASSERT_OK(driver_.cuEventSynchronize(second));
   ASSERT_OK(driver_.cuEventElapsedTime(&time, first, second));
   EXPECT_GT(time, 0);

@@ -34,8 +34,10 @@ TEST_F(StreamTest, WorkIsPendingAfterTheCallAndPollingEnds) {
   const CUdeviceptr block = Allocate(256 * kMiB);
   CUstream stream = NewStream();
   EXPECT_OK(driver_.cuStreamQuery(stream));
+  HeldStream held(stream);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, stream));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(stream));
+  EXPECT_TRUE(held.LetGo());
   CUresult result = CUDA_ERROR_NOT_READY;
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (result == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < limit) {
@@ -75,12 +77,14 @@ TEST_F(StreamTest, BlockingStreamsWaitForTheLegacyStream) {
 
 TEST_F(StreamTest, PerThreadStreamIsAnotherForEachThread) {
   const CUdeviceptr block = Allocate(256 * kMiB);
+  HeldStream held(CU_STREAM_PER_THREAD);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, CU_STREAM_PER_THREAD));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuStreamQuery(CU_STREAM_PER_THREAD));
   std::thread([&] {
     ASSERT_OK(driver_.cuCtxSetCurrent(context_));
     EXPECT_OK(driver_.cuStreamQuery(CU_STREAM_PER_THREAD));
   }).join();
+  EXPECT_TRUE(held.LetGo());
   EXPECT_OK(driver_.cuStreamSynchronize(CU_STREAM_PER_THREAD));
 }
 
@@ -101,9 +105,11 @@ TEST_F(EventTest, RecordedEventIsReadyWithTheWorkBeforeIt) {
   const CUdeviceptr block = Allocate(256 * kMiB);
   CUstream stream = NewStream();
   CUevent event = NewEvent();
+  HeldStream held(stream);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, stream));
   ASSERT_OK(driver_.cuEventRecord(event, stream));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventQuery(event));
+  EXPECT_TRUE(held.LetGo());
   EXPECT_OK(driver_.cuEventSynchronize(event));
   EXPECT_OK(driver_.cuEventQuery(event));
 }
@@ -129,10 +135,12 @@ TEST_F(EventTest, WaitMeansTheRecordAtTheTimeOfTheCall) {
   CUevent event = NewEvent();
   ASSERT_OK(driver_.cuEventRecord(event, first));
   ASSERT_OK(driver_.cuStreamWaitEvent(second, event, 0));
+  HeldStream held(first);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, first));
   ASSERT_OK(driver_.cuEventRecord(event, first));  // does not move what `second` waits for
   ASSERT_OK(driver_.cuStreamSynchronize(second));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventQuery(event));
+  EXPECT_TRUE(held.LetGo());
 }
 
 TEST_F(EventTest, ElapsedTimeIsThatOfTheWorkBetween) {
@@ -143,10 +151,13 @@ TEST_F(EventTest, ElapsedTimeIsThatOfTheWorkBetween) {
   float time = -1;
   EXPECT_CUDA(CUDA_ERROR_INVALID_HANDLE, driver_.cuEventElapsedTime(&time, start, end))
       << "not recorded";
-  ASSERT_OK(driver_.cuEventRecord(start, stream));
-  ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, stream));
-  ASSERT_OK(driver_.cuEventRecord(end, stream));
-  EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventElapsedTime(&time, start, end));
+  {
+    const HeldStream held(stream);
+    ASSERT_OK(driver_.cuEventRecord(start, stream));
+    ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, stream));
+    ASSERT_OK(driver_.cuEventRecord(end, stream));
+    EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventElapsedTime(&time, start, end));
+  }
   ASSERT_OK(driver_.cuEventSynchronize(end));
   ASSERT_OK(driver_.cuEventElapsedTime(&time, start, end));
   EXPECT_GT(time, 0.0f);
@@ -168,10 +179,12 @@ TEST_F(EventTest, ContextRecordCoversEveryStream) {
   CUstream first = NewStream();
   CUstream second = NewStream();
   CUevent event = NewEvent(CU_EVENT_DISABLE_TIMING);
+  HeldStream held(second);
   ASSERT_OK(driver_.cuMemsetD8Async(block, 1, 256 * kMiB, first));
   ASSERT_OK(driver_.cuMemsetD8Async(block + 256 * kMiB, 1, 256 * kMiB, second));
   ASSERT_OK(driver_.cuCtxRecordEvent(context_, event));
   EXPECT_CUDA(CUDA_ERROR_NOT_READY, driver_.cuEventQuery(event));
+  EXPECT_TRUE(held.LetGo());
   ASSERT_OK(driver_.cuEventSynchronize(event));
   EXPECT_OK(driver_.cuStreamQuery(first));
   EXPECT_OK(driver_.cuStreamQuery(second));

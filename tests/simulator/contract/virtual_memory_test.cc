@@ -320,8 +320,10 @@ TEST_F(VirtualMemoryTest, UnmappingUnderPendingWorkBreaksTheContext) {
   const CUmemGenericAllocationHandle handle = Create(64 * unit_);
   ASSERT_OK(driver_.cuMemMap(range, 64 * unit_, 0, handle, 0));
   ASSERT_OK(driver_.cuMemSetAccess(range, 64 * unit_, &access_, 1));
+  HeldStream held(stream);
   ASSERT_OK(driver_.cuMemsetD8Async(range, 1, 64 * unit_, stream));
   ASSERT_OK(driver_.cuMemUnmap(range, 64 * unit_));
+  EXPECT_TRUE(held.LetGo()) << "unmapping waited for the work";
   EXPECT_CUDA(CUDA_ERROR_ILLEGAL_ADDRESS, driver_.cuStreamSynchronize(stream));
   CUdeviceptr block = 0;
   EXPECT_CUDA(CUDA_ERROR_ILLEGAL_ADDRESS, driver_.cuMemAlloc(&block, 16)) << "the error stays";
