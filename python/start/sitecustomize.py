@@ -276,7 +276,8 @@ _census: "_Census | None" = None  # a text, because Python 3.9 cannot evaluate i
 
 
 def _card_options() -> list[str]:
-    return os.environ.get("VRAMSTOW_SIMULATE", "").split(",")
+    spec = os.environ.get("VRAMSTOW_SIMULATE") or os.environ.get("VRAMSTOW_SIMULATED_CARD", "")
+    return spec.split(",")
 
 
 def _wants_values() -> bool:

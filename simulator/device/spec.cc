@@ -279,6 +279,14 @@ bool ParseOption(std::string_view item, Spec* spec, bool* context_given, std::st
 
 }  // namespace
 
+const char* SpecOfEnvironment() {
+  for (const char* variable : {kSpecVariable, kCardVariable}) {
+    const char* text = std::getenv(variable);
+    if (text != nullptr && *text != '\0') return text;
+  }
+  return kDefaultSpec;
+}
+
 bool ParseSpec(std::string_view text, Spec* spec, std::string* error) {
   *spec = Spec();
   const size_t comma = text.find(',');

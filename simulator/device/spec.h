@@ -1,4 +1,6 @@
-// The SPEC: which card is simulated, and how. Read from VRAMSTOW_SIMULATE.
+// The SPEC: which card is simulated, and how. Read from VRAMSTOW_SIMULATE, or where that is not set
+// from VRAMSTOW_SIMULATED_CARD: there the simulated driver takes the place of a machine's own, and
+// whoever uses it is told of no rehearsal.
 //
 // Form: CARD[,option=value]… , for example "h200" or "a100,memory=24GiB,count=2,seed=7".
 //
@@ -17,6 +19,7 @@
 namespace vramstow::simulator {
 
 inline constexpr char kSpecVariable[] = "VRAMSTOW_SIMULATE";
+inline constexpr char kCardVariable[] = "VRAMSTOW_SIMULATED_CARD";
 inline constexpr char kDefaultSpec[] = "h200";
 inline constexpr int kDevicesMax = 16;
 // The version of CUDA whose driver is simulated, whatever headers this was built with.
@@ -67,6 +70,9 @@ struct Spec {
   std::string share;     // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
 };
+
+// What the environment says; kDefaultSpec where it says nothing.
+const char* SpecOfEnvironment();
 
 // False: *error has one sentence, *spec is unspecified.
 bool ParseSpec(std::string_view text, Spec* spec, std::string* error);

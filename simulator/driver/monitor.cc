@@ -17,11 +17,9 @@ namespace {
 const Spec* ProcessSpec() {
   // Leaked: asked until the very end of the process.
   static const Spec* spec = []() -> const Spec* {
-    const char* text = getenv(kSpecVariable);
-    if (text == nullptr || *text == '\0') text = kDefaultSpec;
     auto parsed = std::make_unique<Spec>();
     std::string error;
-    return ParseSpec(text, parsed.get(), &error) ? parsed.release() : nullptr;
+    return ParseSpec(SpecOfEnvironment(), parsed.get(), &error) ? parsed.release() : nullptr;
   }();
   return spec;
 }

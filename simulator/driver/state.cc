@@ -45,11 +45,6 @@ void ShareCards(State* state) {
   state->machine->memory.Share(tenancy, state->machine->spec().cards);
 }
 
-const char* SpecText() {
-  const char* text = getenv(kSpecVariable);
-  return text == nullptr || *text == '\0' ? kDefaultSpec : text;
-}
-
 }  // namespace
 
 Tenancy* FindTenancy(const Spec& spec) {
@@ -82,7 +77,7 @@ int SaidCudaVersion() {
   try {
     Spec spec;
     std::string error;
-    return ParseSpec(SpecText(), &spec, &error) ? spec.cuda_version : kCudaVersion;
+    return ParseSpec(SpecOfEnvironment(), &spec, &error) ? spec.cuda_version : kCudaVersion;
   } catch (...) {
     return kCudaVersion;
   }
@@ -104,7 +99,7 @@ bool PrimaryIsPrivate() {
 CUresult StartMachine(State* state) {
   Spec spec;
   std::string error;
-  if (!ParseSpec(SpecText(), &spec, &error)) {
+  if (!ParseSpec(SpecOfEnvironment(), &spec, &error)) {
     fprintf(stderr, "vramstow: %s\n", error.c_str());
     return CUDA_ERROR_INVALID_VALUE;
   }
