@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installation import ROOT, VRAMSTOW, Installation, compile_library
+from installation import BUILD, ROOT, VRAMSTOW, Installation, compile_library
 
 # A driver that counts no device; each test changes what is wrong with it.
 DRIVER = r"""
@@ -205,6 +206,27 @@ def test_a_file_that_is_no_driver_is_none(tmp_path: Path) -> None:
     (tmp_path / "driver/libcuda.so.1").write_text("not a library")
     told = ask(tmp_path, LD_LIBRARY_PATH=str(tmp_path / "driver"))
     assert told.verdict("driver.library") == "broken"
+
+
+def test_an_installation_without_a_simulator_tries_the_driver(tmp_path: Path) -> None:
+    """As on a card; its driver is a simulated one that this installation knows nothing of."""
+    prefix = tmp_path / "prefix"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib").mkdir()
+    shutil.copy(VRAMSTOW, prefix / "bin/vramstow")
+    for name in ("libvramstow.so", "libvramstow-core.so"):
+        shutil.copy(BUILD / "lib" / name, prefix / "lib" / name)
+    card = {
+        "LD_LIBRARY_PATH": str(BUILD / "lib/vramstow/simulator"),
+        "VRAMSTOW_SIMULATED_CARD": "l40s",
+    }
+    told = ask(tmp_path, program=prefix / "bin/vramstow", **card, CXX="g++")
+    assert "L40S" in told.said("driver.0")
+    assert told.verdict("preload.trace") == told.verdict("preload.pool") == "good"
+    assert told.said("preload.simulator") == "no simulator in this installation"
+    assert told.verdict("preload.simulator") == "good"
+    assert "rehearsal" not in told.features and "preload.rehearsal" not in told.findings
+    assert told.features["trace"]["works"] == told.features["pool"]["works"] == "yes"
 
 
 def test_a_library_that_cannot_be_preloaded_is_found(

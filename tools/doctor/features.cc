@@ -101,7 +101,10 @@ std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& sim
   add(Needs(driver).All({"host.control"}), "control", "vramstow ctl PID stats");
   add(Needs(driver).Capability("ipc").All({"host.control", "host.shm"}), "ranks",
       "vramstow run -- torchrun --nproc-per-node 2 train.py");
-  if (simulate.empty()) {
+  // An installation without a simulator has no rehearsals that could work or not.
+  const Finding* simulator = FindFinding(findings, "preload.simulator");
+  const bool has_simulator = simulator == nullptr || simulator->verdict != Verdict::kGood;
+  if (simulate.empty() && has_simulator) {
     add(Needs(findings)
             .All({"preload.files", "preload.simulator", "host.traces", "host.address_space"})
             .Tried("preload.rehearsal", "the simulator is not installed"),

@@ -89,20 +89,30 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   return {trial.id, Verdict::kBroken, failure_reason, trial.remedy};
 }
 
+// What is missing or cannot be named in LD_PRELOAD, if anything is.
+bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
+  const absl::Status status = CheckInstallation(plan.installation, rehearsal);
+  if (status.ok()) return false;
+  const std::string said(status.message());
+  const size_t colon = said.rfind(": ");
+  findings->push_back(
+      {rehearsal ? "preload.simulator" : "preload.files", Verdict::kBroken, said.substr(0, colon),
+       colon == std::string::npos ? "" : said.substr(colon + 2, said.size() - colon - 3)});
+  return true;
+}
+
+// What accepts a card is packed without it, and loses nothing but rehearsals.
+bool HasSimulator(const DoctorPlan& plan) {
+  std::error_code ignored;
+  return std::filesystem::exists(plan.installation.simulator_directory, ignored);
+}
+
 }  // namespace
 
 Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
   Findings findings;
-  for (const bool rehearsal : {false, true}) {
-    const absl::Status status = CheckInstallation(plan.installation, rehearsal);
-    if (status.ok()) continue;
-    const std::string said(status.message());
-    const size_t colon = said.rfind(": ");
-    findings.push_back(
-        {rehearsal ? "preload.simulator" : "preload.files", Verdict::kBroken, said.substr(0, colon),
-         colon == std::string::npos ? "" : said.substr(colon + 2, said.size() - colon - 3)});
-    return findings;
-  }
+  if (FindMissing(plan, false, &findings)) return findings;
+  if (!plan.simulate.empty() && FindMissing(plan, true, &findings)) return findings;
   const std::string other =
       "see whether LD_PRELOAD names another library that is in the way, and whether the system "
       "lets "
@@ -114,7 +124,11 @@ Findings CheckPreload(const DoctorPlan& plan, bool driver_works) {
         Try(plan, {"preload.pool", plan.simulate, true, "the pool serves a preloaded process",
                    "trace without --pool=on until the driver can do more"}));
   }
-  if (plan.simulate.empty()) {
+  if (!plan.simulate.empty()) return findings;
+  if (!HasSimulator(plan)) {
+    findings.push_back(
+        {"preload.simulator", Verdict::kGood, "no simulator in this installation", ""});
+  } else if (!FindMissing(plan, true, &findings)) {
     findings.push_back(Try(
         plan, {"preload.rehearsal", kSimulatedCard, true,
                absl::StrCat("a process is seen on a simulated card (", kSimulatedCard,
