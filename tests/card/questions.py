@@ -157,6 +157,9 @@ def main() -> None:
         for question in (look_ups, files, shared_addresses, errors, uninitialised, start)
     }
     json.dump(questions[sys.argv[1]](ctypes.CDLL(sys.argv[2])), sys.stdout)
+    # Whoever compares answers wants to know that there was something to compare.
+    if "libvramstow-core.so" in Path("/proc/self/maps").read_text():
+        print("libvramstow-core.so is loaded", file=sys.stderr)
 
 
 if __name__ == "__main__":

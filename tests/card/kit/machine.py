@@ -1,21 +1,28 @@
-"""How the kit starts commands: on a card, or in a rehearsal of the kit itself."""
+"""How the kit starts commands: with what they need, within the time that is left, and logged.
+
+Threads: commands may be run on several at once. `stop` ends them all, from any thread.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-# Rehearses the kit: the SPEC of a simulated card, and a vramstow that has the simulator.
-SIMULATE = os.environ.get("VRAMSTOW_CARD_SIMULATE", "")
-PROGRAM = os.environ.get("VRAMSTOW_CARD_PROGRAM", "")
+from kit import rehearsal
+from kit.outcome import StoppedError
+
+
+class NoTimeError(Exception):
+    """The time for the whole kit is up, so that a command was ended or not even begun."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended; `status` is None where it ran out of time."""
+    """How a command ended; `status` is None where it ran out of its step's time."""
 
     status: int | None
     out: str
@@ -35,19 +42,52 @@ class Ended:
         return f"{how}: {lines[-1][:200]}"
 
 
-class Machine:
-    """The bundle, the Python with PyTorch, and how much of the card may be taken."""
+def without_vramstow(preload: str) -> list[str]:
+    """What the caller preloads, but for vramstow itself: natively there must be none."""
+    return [
+        part for part in preload.replace(" ", ":").split(":") if part and "vramstow" not in part
+    ]
 
-    def __init__(self, bundle: Path, python: str, memory_bytes: int, folder: Path) -> None:
+
+def joined(*paths: str) -> str:
+    return ":".join(path for path in paths if path)
+
+
+class Machine:
+    """The bundle, the Python with PyTorch, how much of the card may be taken, and until when."""
+
+    def __init__(
+        self, bundle: Path, python: str, memory_bytes: int, folder: Path, minutes: float = 60
+    ) -> None:
         self.bundle = bundle
         self.python = python
         self.memory_bytes = memory_bytes
         self.folder = folder
-        self.program = PROGRAM or str(bundle / "vramstow/native/bin/vramstow")
-        self.timeout = 60.0  # of the step that is at work
+        self.program = str(bundle / "vramstow/native/bin/vramstow")
+        # As the dynamic linker finds it: by LD_LIBRARY_PATH, too, which commands keep.
+        self.driver = "libcuda.so.1"
+        self.is_rehearsal = bool(rehearsal.SIMULATE)
+        self.end = time.monotonic() + minutes * 60
+        self.timeout = 60.0  # of each command of the step that is at work
+        self.step_end = self.end
         self.extra: dict[str, str] = {}  # variables that it needs
-        beside = Path(self.program).parents[1] / "lib/vramstow/simulator/libcuda.so.1"
-        self.driver = str(beside) if SIMULATE else "libcuda.so.1"
+        self.log: list[str] = []  # what its commands were and wrote
+        self._mutex = threading.Lock()
+        self._children: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+        self._beginning = False
+        self._interrupted = ""
+
+    def begin(self, command_seconds: float, step_seconds: float) -> None:
+        """A step begins: what the one before it left is forgotten."""
+        self.timeout = command_seconds
+        self.step_end = time.monotonic() + step_seconds
+        self.extra = {}
+        self.log = []
+
+    @property
+    def seconds_left(self) -> float:
+        return self.end - time.monotonic()
 
     def job(self, name: str, *arguments: str) -> list[str]:
         return [self.python, str(self.bundle / "jobs" / name), *arguments]
@@ -57,40 +97,85 @@ class Machine:
 
     def under(self, command: list[str], *flags: str) -> list[str]:
         """The command under vramstow with these flags."""
-        simulate = [f"--simulate={SIMULATE}"] if SIMULATE else []
-        return self.vramstow("run", *simulate, *flags, "--", *command)
+        return self.vramstow("run", *flags, "--", *command)
 
     def native(self, command: list[str]) -> list[str]:
-        """The command as it runs without vramstow, but for what a rehearsal cannot do without."""
-        return self.under(command, "--no-trace", "--level=segments") if SIMULATE else command
+        """The command without vramstow; in a rehearsal its start-up hook has nothing to trace."""
+        return ["/usr/bin/env", "VRAMSTOW_TRACE=0", *command] if self.is_rehearsal else command
+
+    def environment(self) -> dict[str, str]:
+        """The caller's own, without what would have vramstow in native runs."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("VRAMSTOW_")}
+        rehearsed = rehearsal.environment(self.program)
+        for name in ("LD_LIBRARY_PATH", "PYTHONPATH"):
+            kept[name] = joined(rehearsed.pop(name, ""), kept.get(name, ""))
+        kept["PYTHONPATH"] = joined(str(self.bundle), kept["PYTHONPATH"])  # the package vramstow
+        kept["LD_PRELOAD"] = joined(
+            *without_vramstow(kept.get("LD_PRELOAD", "")), rehearsed.pop("LD_PRELOAD", "")
+        )
+        kept["PATH"] = joined(str(Path(self.python).parent), kept.get("PATH", "/usr/bin:/bin"))
+        kept["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same sums in each run
+        kept = {name: value for name, value in kept.items() if value}
+        return kept | rehearsed | self.extra
+
+    def stop(self) -> None:
+        """Ends what is running; no command is begun any more."""
+        with self._mutex:
+            self._stopped = True
+            for child in self._children:
+                os.killpg(child.pid, 9)
+
+    def interrupt(self, signal_name: str) -> None:
+        """For the handler of a signal: raises StoppedError, once nothing is half begun."""
+        self._interrupted = signal_name
+        if not self._beginning:
+            raise StoppedError(signal_name)
+
+    def _begin(self, command: list[str]) -> subprocess.Popen[str]:
+        with self._mutex:
+            if self._stopped or self.seconds_left < 1:
+                raise NoTimeError
+            self._beginning = True
+            child = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # so that what it started can be ended with it
+            )
+            self._children.add(child)
+            self._beginning = False
+            return child
 
     def run(self, command: list[str]) -> Ended:
-        unwanted = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH")
-        environment = {name: value for name, value in os.environ.items() if name not in unwanted}
-        environment = {k: v for k, v in environment.items() if not k.startswith("VRAMSTOW_")}
-        environment |= {
-            "PYTHONPATH": str(self.bundle),  # the package vramstow
-            "PATH": f"{Path(self.python).parent}:{os.environ.get('PATH', '/usr/bin:/bin')}",
-            "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in each run
-        }
-        environment |= self.extra
+        """Runs it to its end, or to that of its time. Raises NoTimeError, OSError."""
         begin = time.monotonic()
-        with subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # so that what it started can be ended with it
-        ) as child:
-            try:
-                out, err = child.communicate(timeout=self.timeout)
-                status: int | None = child.returncode
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, 9)
-                out, err = child.communicate()
-                status = None
-        return Ended(status, out, err, time.monotonic() - begin)
+        child = self._begin(command)
+        try:
+            if self._interrupted:
+                raise StoppedError(self._interrupted)
+            limit = min(self.timeout, self.step_end - begin, self.seconds_left)
+            out, err = child.communicate(timeout=max(limit, 0.1))
+            status: int | None = child.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            out, err = child.communicate()
+            status = None
+        except BaseException:
+            os.killpg(child.pid, 9)
+            child.wait()
+            raise
+        finally:
+            with self._mutex:
+                self._children.discard(child)
+        seconds = time.monotonic() - begin
+        self.log.append(
+            f"$ {' '.join(command)}\n(status {status}, {seconds:.1f} s)\n{out}\n{err}\n"
+        )
+        if self._stopped or (status is None and self.seconds_left < 1):
+            raise NoTimeError
+        return Ended(status, out, err, seconds)

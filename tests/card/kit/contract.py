@@ -1,0 +1,140 @@
+"""The rules that the simulator was made by, tried on the driver: many in one process.
+
+A card takes a good part of a second to make a context, so the rules of one process share one that
+is kept open. A process that dies or hangs costs the rule at which it did; the rules behind it go on
+in the next one. A rule that failed beside others is tried once more by itself. Rules that break
+their context run by themselves at once, and rules that fill the card not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from kit.machine import Machine, NoTimeError
+from kit.outcome import FailedError, NothingShownError
+
+AT_ONCE = 60
+MOST_ALONE = 20
+FILLING = "Filling"  # how the names of suites begin whose rules take all memory of the card
+BREAKING = "Breaks"  # in the names of rules that leave a context broken
+
+BEGAN = re.compile(r"^\[ RUN      \] (\S+)$", re.MULTILINE)
+ENDED = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+) \(\d+ ms\)$", re.MULTILINE)
+SKIPPED_FOR = re.compile(r": Skipped\n(.+)")
+
+
+@dataclass
+class Rules:
+    """What became of each rule."""
+
+    held: set[str] = field(default_factory=set)
+    skipped: dict[str, str] = field(default_factory=dict)  # with the reason
+    broken: dict[str, str] = field(default_factory=dict)
+    untried: list[str] = field(default_factory=list)
+
+
+def listed(text: str) -> list[str]:
+    """The names in what --gtest_list_tests prints."""
+    names, suite = [], ""
+    for line in text.splitlines():
+        name = line.split("#")[0].rstrip()
+        if not name.startswith(" "):
+            suite = name
+        else:
+            names.append(suite + name.strip())
+    return names
+
+
+def read(output: str, how: str, rules: Rules) -> set[str]:
+    """Enters what a process said; returns the rules that it tried, with the one it died in."""
+    tried = set()
+    place = 0
+    for ended in ENDED.finditer(output):
+        outcome, name = ended.groups()
+        tried.add(name)
+        rules.broken.pop(name, None)
+        said = output[place : ended.start()]
+        place = ended.end()
+        if outcome == "OK":
+            rules.held.add(name)
+        elif outcome == "SKIPPED":
+            why = SKIPPED_FOR.search(said)
+            rules.skipped[name] = why[1].strip() if why else "it does not say why"
+        else:
+            rules.broken[name] = "fails"
+    began = BEGAN.findall(output)
+    if began and began[-1] not in tried:
+        tried.add(began[-1])
+        rules.broken[began[-1]] = f"its process {how}"
+    return tried
+
+
+class Contract:
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._program = str(machine.bundle / "bin/driver_contract")
+        self._runs = 0
+        self.rules = Rules()
+
+    def names(self) -> list[str]:
+        ended = self._machine.run([self._program, "--gtest_list_tests"])
+        if ended.failure_reason:
+            raise FailedError(ended.failure_reason)
+        return [name for name in listed(ended.out) if not name.startswith(FILLING)]
+
+    def _try(self, names: list[str]) -> set[str]:
+        self._runs += 1
+        self._machine.extra |= {
+            "VRAMSTOW_TEST_DRIVER": self._machine.driver,
+            "VRAMSTOW_TEST_KEEPS_CONTEXT": "1",
+            # The processes of one run share a simulated card.
+            "VRAMSTOW_RUN_ID": f"contract-{self._runs}",
+        }
+        ended = self._machine.run([self._program, f"--gtest_filter={':'.join(names)}"])
+        how = "did not end" if ended.status is None else f"ended with status {ended.status}"
+        tried = read(ended.out, how, self.rules)
+        if not tried:
+            # Not one began: what it says is of the program, not of a rule.
+            raise FailedError(ended.failure_reason or "the program of the rules tried none")
+        return tried
+
+    def run(self) -> Rules:
+        names = self.names()
+        alone = [name for name in names if BREAKING in name]
+        waiting = [name for name in names if BREAKING not in name]
+        rules = self.rules
+        try:
+            while waiting:
+                batch = waiting[:AT_ONCE]
+                tried = self._try(batch)
+                waiting = [name for name in batch if name not in tried] + waiting[AT_ONCE:]
+            for name in list(rules.broken)[:MOST_ALONE] + alone:
+                self._try([name])
+        except NoTimeError:
+            done = rules.held | rules.skipped.keys() | rules.broken.keys()
+            rules.untried = [name for name in names if name not in done]
+        return rules
+
+
+def reasons(skipped: dict[str, str]) -> str:
+    """Why rules were skipped: each reason once, with how many."""
+    counts: dict[str, int] = {}
+    for why in skipped.values():
+        counts[why] = counts.get(why, 0) + 1
+    return ", ".join(f"{count} because {why}" for why, count in sorted(counts.items()))
+
+
+def told(rules: Rules) -> str:
+    """The outcome as one text; raises what the step comes to."""
+    text = f"{len(rules.held)} rules hold"
+    if rules.skipped:
+        text += f"; {len(rules.skipped)} skipped: {reasons(rules.skipped)}"
+    if rules.untried:
+        text += f"; {len(rules.untried)} not tried, because no time was left"
+    if rules.broken:
+        which = ", ".join(f"{name} ({why})" for name, why in sorted(rules.broken.items()))
+        raise FailedError(f"{len(rules.broken)} rules do not hold: {which}; {text}")
+    if not rules.held or rules.untried:
+        raise NothingShownError(text)
+    return text

@@ -1,0 +1,67 @@
+"""A rehearsal of the kit: a simulated driver in place of the machine's own.
+
+VRAMSTOW_CARD_DRIVER names its folder (lib/vramstow/simulator of a build), VRAMSTOW_CARD_SIMULATE
+the SPEC of the card. All else is the bundle's, which takes that driver for the machine's own: it
+has no simulator, and is told of none.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SIMULATE = os.environ.get("VRAMSTOW_CARD_SIMULATE", "")
+DRIVER = os.environ.get("VRAMSTOW_CARD_DRIVER", "")
+
+# The simulated libraries that take the place of those that PyTorch brings along. In this order, as
+# tools/launch/installation.cc has them: a library comes after those whose symbols it wants.
+LIBRARIES = (
+    "libcudart.so.13",
+    "libcudart.so.12",
+    "libcublasLt.so.13",
+    "libcublasLt.so.12",
+    "libcublas.so.13",
+    "libcublas.so.12",
+    "libcudnn.so.9",
+    "libcudnn.so.8",
+    "libnccl.so.2",
+    "libcupti.so.13",
+    "libcupti.so.12",
+    "libcufft.so.12",
+    "libcufft.so.11",
+    "libcurand.so.10",
+    "libcusparse.so.12",
+    "libcusolver.so.12",
+    "libcusolver.so.11",
+    "libcusparseLt.so.0",
+)
+
+
+def why_not() -> str:
+    """Why a rehearsal that was asked for cannot be; empty: it can, or none was asked for."""
+    if not SIMULATE:
+        return ""
+    if not DRIVER:
+        return "VRAMSTOW_CARD_DRIVER must name the folder of the simulated driver"
+    if not (Path(DRIVER) / "libcuda.so.1").is_file():
+        return f"there is no libcuda.so.1 in VRAMSTOW_CARD_DRIVER ({DRIVER})"
+    return ""
+
+
+def environment(program: str) -> dict[str, str]:
+    """What every command of a rehearsal is given; without one nothing.
+
+    PyTorch's operators are computed by a library that the bundle has for it, which Python's
+    start-up hook loads.
+    """
+    if not SIMULATE:
+        return {}
+    preload = [f"{DRIVER}/{name}" for name in LIBRARIES if (Path(DRIVER) / name).exists()]
+    return {
+        "VRAMSTOW_SIMULATED_CARD": SIMULATE,
+        "VRAMSTOW_PROGRAM": program,
+        "LD_PRELOAD": ":".join(preload),
+        "LD_LIBRARY_PATH": DRIVER,
+        "TRITON_LIBCUDA_PATH": DRIVER,
+        "PYTHONPATH": str(Path(program).parents[1] / "lib/vramstow/python"),
+    }

@@ -1,0 +1,430 @@
+"""The parts of the kit that accepts a card: what it makes of what it sees, without PyTorch.
+
+In place of the bundle's program and of Python stand scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, ROOT
+
+KIT = ROOT / "tests/card"
+sys.path.insert(0, str(KIT))
+
+from kit import contract, page, rehearsal, results, steps  # noqa: E402
+from kit.machine import Ended, Machine, NoTimeError  # noqa: E402
+from kit.outcome import FAILED, NOTHING, OK, Costs, FailedError, NothingShownError  # noqa: E402
+
+STATS = {
+    "allocations": 4000,
+    "peak_allocated_bytes": 1 << 22,
+    "reserved_bytes": 1 << 25,
+    "moved_out_bytes": 1 << 28,
+}
+ABOUT = {
+    "card": "Some Card",
+    "total_bytes": 80 << 30,
+    "free_bytes": 70 << 30,
+    "compute_capability": "9.0",
+    "driver": "580.1",
+    "driver_cuda": "13.0",
+    "torch": "2.11.0",
+    "torch_cuda": "13.0",
+    "python": "3.12.3",
+    "system": "Some Linux",
+    "processors": 2,
+    "bytes": 4 << 20,
+    "all_zero": True,
+    "stats": STATS,
+    "inside": True,
+    "why_not": None,
+}
+LOSSES = "0.5 0.5\n0.25 0.25\n"
+
+
+class FakeMachine(Machine):
+    """Commands end as `answers` says: the first whose key is a part of the command line."""
+
+    def __init__(self, folder: Path, answers: dict[str, str], asked: dict | None = None) -> None:
+        super().__init__(folder, "python3", 2 << 30, folder)
+        self.answers = answers
+        self.asked = asked or {"stats": STATS, "why_not": None, "compiled_graphs": 2}
+
+    def run(self, command: list[str]) -> Ended:
+        line = " ".join(command)
+        if "asked.py" in line:
+            (self.folder / "asked.json").write_text(json.dumps(self.asked))
+        for part, out in self.answers.items():
+            if part in line:
+                return Ended(0, out, '{"counts": {"allocations": 7}}', 1.0)
+        raise AssertionError(line)
+
+
+UNSERVED = {"stats": None, "why_not": "the pool serves no memory yet", "compiled_graphs": 2}
+TRAINED = {"train_like_cpu": LOSSES}
+
+
+def after_native(folder: Path) -> steps.Seen:
+    seen = steps.Seen()
+    steps.train_native(FakeMachine(folder, TRAINED), seen)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("step", "answers"),
+    [
+        (steps.train_pooled, TRAINED),
+        (steps.graphs, {"cuda_graph": "captured\nstep 1: loss 0.5\n"}),
+        (steps.compiled, {"compiled_training": "0.5\n0.25\n"}),
+        (steps.larger, {"larger_than_card": "0.5\n0.25\nseconds 1.0\n"}),
+        (steps.tensor_cost, {"tensor_pairs": "700\n"}),
+        (steps.offload, {"oversubscribed": "step 0 5\nstep 1 5\n"}),
+        (steps.sleep, {"sleeping": "step 0 1 2 3\n"}),
+    ],
+)
+def test_a_step_that_the_pool_did_not_serve_shows_nothing(
+    tmp_path: Path, step: Callable[[Machine, steps.Seen], str], answers: dict[str, str]
+) -> None:
+    seen = after_native(tmp_path)
+    assert step(FakeMachine(tmp_path, answers), seen)
+    with pytest.raises(NothingShownError, match="did not serve"):
+        step(FakeMachine(tmp_path, answers, UNSERVED), seen)
+
+
+@pytest.mark.parametrize(
+    ("step", "answers"),
+    [
+        (steps.train_pooled, {"train_like_cpu": "nan 0.5\nnan 0.25\n"}),
+        (steps.train_observed, {"train_like_cpu": ""}),
+        (steps.graphs, {"cuda_graph": "captured\nstep 1: loss nan\n"}),
+        (steps.compiled, {"compiled_training": "inf\n"}),
+        (steps.larger, {"larger_than_card": "nan\nnan\nseconds 1.0\n"}),
+        (steps.identity, {"questions": "{}"}),
+        (steps.identity, {"questions": '{"cuInit 0 0": [0]}'}),
+        (steps.look_after, {}),
+        (steps.doctor, {"doctor": '{"findings": [], "all_works": true}'}),
+    ],
+)
+def test_what_proves_nothing_is_no_success(
+    tmp_path: Path, step: Callable[[Machine, steps.Seen], str], answers: dict[str, str]
+) -> None:
+    seen = steps.Seen(losses={}, seconds={"native": 2.0})
+    with pytest.raises(NothingShownError):
+        step(FakeMachine(tmp_path, answers), seen)
+
+
+def test_losses_without_native_ones_show_nothing(tmp_path: Path) -> None:
+    for step in (steps.train_pooled, steps.train_observed):
+        with pytest.raises(NothingShownError, match="native"):
+            step(FakeMachine(tmp_path, TRAINED), steps.Seen())
+
+
+def test_zeros_outside_of_the_pool_is_a_failure(tmp_path: Path) -> None:
+    for change, why in (
+        ({}, None),
+        ({"stats": None, "why_not": "no pool"}, "no pool"),
+        ({"inside": False}, "not the pool's"),
+        ({"all_zero": False}, "not zero"),
+    ):
+        machine = FakeMachine(tmp_path, {"about.py": json.dumps(ABOUT | change)})
+        if why is None:
+            assert "4 MiB lies in the pool" in steps.zeros(machine, steps.Seen())
+            continue
+        with pytest.raises(FailedError, match=why):
+            steps.zeros(machine, steps.Seen())
+
+
+def test_costs_are_held_to_goals(tmp_path: Path) -> None:
+    costs = Costs()
+    costs.hold("resume", 8.77, 1.5, "of a copy")
+    with pytest.raises(FailedError, match=r"resume 8.77 of a copy \(goal 1.5\)"):
+        costs.judge()
+    slow = (
+        "pause 9.0 ms 1 GiB/s 1.02 of copy out\n"
+        "resume 9.0 ms 1 GiB/s 9.0 of copy in, {} of copy into new memory\n"
+    )
+    machine = FakeMachine(tmp_path, {"sleep_cost": slow.format("8.77")})
+    with pytest.raises(FailedError, match="too slow"):
+        steps.sleep_cost(machine, steps.Seen())
+    machine = FakeMachine(tmp_path, {"sleep_cost": slow.format("1.20")})
+    assert "1.20 times (goal 1.5)" in steps.sleep_cost(machine, steps.Seen())
+    with pytest.raises(NothingShownError):
+        steps.sleep_cost(FakeMachine(tmp_path, {"sleep_cost": ""}), steps.Seen())
+    machine.is_rehearsal = True
+    with pytest.raises(NothingShownError, match="link"):
+        steps.sleep_cost(machine, steps.Seen())
+
+
+def test_the_callers_way_to_the_driver_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/local/nvidia/lib64")
+    monkeypatch.setenv("LD_PRELOAD", "/opt/other.so:/opt/lib/libvramstow.so")
+    monkeypatch.setenv("VRAMSTOW_POOL", "on")
+    monkeypatch.setenv("PYTHONPATH", "/opt/packages")
+    told = Machine(tmp_path, "/opt/bin/python", 1 << 30, tmp_path).environment()
+    assert told["LD_LIBRARY_PATH"] == "/usr/local/nvidia/lib64"
+    assert told["LD_PRELOAD"] == "/opt/other.so"
+    assert told["PYTHONPATH"] == f"{tmp_path}:/opt/packages"
+    assert "VRAMSTOW_POOL" not in told
+
+
+def test_a_rehearsal_preloads_what_the_program_would() -> None:
+    source = (ROOT / "tools/launch/installation.cc").read_text()
+    listed = re.search(r"kSimulatorPreloads\[\] = \{(.*?)\}", source, re.DOTALL)
+    assert listed is not None
+    assert tuple(re.findall(r'"([^"]+)"', listed[1])) == rehearsal.LIBRARIES
+
+
+def fake_results(folder: Path) -> results.Results:
+    about = {"memory_mib": 512, "minutes": 9, "simulate": "", "steps": 20, "seconds": 1.0}
+    return results.Results(folder, about | {"date": "2026-01-01"})
+
+
+def step_of(name: str, outcome: str) -> dict:
+    return {"name": name, "goal": "a goal", "seen": "this | that", "outcome": outcome, "seconds": 1}
+
+
+def test_results_are_few_files_of_a_bounded_size(tmp_path: Path) -> None:
+    written = fake_results(tmp_path)
+    for number in range(12):
+        written.add(step_of(f"step {number}", FAILED), f"{number}" * (3 << 20))
+        written.add(step_of(f"fine {number}", OK), "x")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) <= 8 and sum(path.stat().st_size for path in files) <= 16 << 20
+    assert all(len(path.relative_to(tmp_path).parts) <= 2 for path in files)
+    told = json.loads((tmp_path / "results.json").read_text())
+    assert all((tmp_path / step["log"]).exists() for step in told["steps"] if "log" in step)
+    first = (tmp_path / told["steps"][0]["log"]).read_text()
+    assert first == "== step 0\n" + "0" * (3 << 20), "whole while there is room"
+    assert "are left out" in (tmp_path / told["steps"][-2]["log"]).read_text()
+
+
+def test_the_page_tells_three_outcomes(tmp_path: Path) -> None:
+    written = fake_results(tmp_path)
+    written.about |= ABOUT
+    for outcome in (OK, FAILED, NOTHING):
+        written.add(step_of(outcome, outcome), "log")
+    text = (tmp_path / "results.md").read_text()
+    assert (
+        "1 of 20 steps reached their goals, 1 did not, 1 showed nothing, 17 were not begun" in text
+    )
+    assert "this / that | *nothing shown*" in text and "**no**" in text
+    for said in (
+        "Some Card",
+        "580.1, for CUDA 13.0",
+        "2.11.0 with CUDA 13.0",
+        "1 s of at most",
+    ):
+        assert said in text, said
+    assert page.page({"about": written.about, "steps": []}).startswith("# Acceptance on Some Card")
+
+
+# A program of rules that dies at one, hangs at another, and skips a third.
+RULES = """#!/bin/sh
+if [ "$1" = --gtest_list_tests ]; then
+  echo 'Suite.'; for n in Good Dying Last Lonely BreaksIt Old; do echo "  $n"; done
+  echo 'FillingTest.'; echo '  All'; exit
+fi
+echo "$1" >> "$KEPT"
+status=0
+for name in $(echo "${1#--gtest_filter=}" | tr : ' '); do
+  echo "[ RUN      ] $name"
+  case $name in
+    *Dying) exit 134;;
+    *Old) echo 'driver.cc:1: Skipped'; echo 'the driver has no cuNew'; echo
+          echo "[  SKIPPED ] $name (0 ms)";;
+    *Lonely) if [ "$1" = --gtest_filter=Suite.Lonely ]; then echo "[       OK ] $name (0 ms)"
+             else echo "[  FAILED  ] $name (0 ms)"; status=1; fi;;
+    *) echo "[       OK ] $name (0 ms)";;
+  esac
+done
+exit $status
+"""
+
+
+def rules_machine(tmp_path: Path, script: str) -> Machine:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/driver_contract"
+    program.write_text(script)
+    program.chmod(0o755)
+    machine = Machine(tmp_path, sys.executable, 1 << 30, tmp_path)
+    machine.begin(5, 60)
+    machine.extra["KEPT"] = str(tmp_path / "kept")
+    return machine
+
+
+def test_rules_share_a_process_and_outlive_one_that_dies(tmp_path: Path) -> None:
+    machine = rules_machine(tmp_path, RULES)
+    rules = contract.Contract(machine).run()
+    assert rules.held == {"Suite.Good", "Suite.Last", "Suite.Lonely", "Suite.BreaksIt"}
+    assert rules.skipped == {"Suite.Old": "the driver has no cuNew"}
+    assert list(rules.broken) == ["Suite.Dying"] and "status 134" in rules.broken["Suite.Dying"]
+    ran = (tmp_path / "kept").read_text().splitlines()
+    assert ran[0].count(":") == 4, "all in one process"
+    assert not any("Filling" in line for line in ran), "what fills the card is left out"
+    assert "--gtest_filter=Suite.BreaksIt" in ran, "what breaks its context runs by itself"
+    with pytest.raises(FailedError, match=r"Suite.Dying .*4 rules hold; 1 skipped: 1 because"):
+        contract.told(rules)
+
+
+def test_rules_without_time_or_of_which_none_holds_show_nothing(tmp_path: Path) -> None:
+    machine = rules_machine(tmp_path, RULES)
+    asked = []
+
+    def run(command: list[str]) -> Ended:
+        asked.append(command)
+        if len(asked) > 1:
+            raise NoTimeError
+        return Machine.run(machine, command)
+
+    machine.run = run  # type: ignore[method-assign]
+    rules = contract.Contract(machine).run()
+    assert len(rules.untried) == 6
+    with pytest.raises(NothingShownError, match="6 not tried"):
+        contract.told(rules)
+    with pytest.raises(NothingShownError):
+        contract.told(contract.Rules(skipped={"A.B": "no card"}))
+
+
+# A bundle whose program and Python are scripts: what of `run` needs neither.
+PROGRAM = """#!/bin/sh
+[ "$1" = --version ] && echo 'vramstow 1.2' && exit
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"""
+PYTHON = """#!/bin/sh
+case $* in
+  *about.py*) cat "$ABOUT";;
+  *) exec sleep 600;;
+esac
+"""
+
+
+def write_script(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def begin_kit(tmp_path: Path, *options: str) -> subprocess.Popen[str]:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(KIT / "kit", bundle / "kit")
+    shutil.copy(KIT / "run", bundle / "run")
+    write_script(bundle / "vramstow/native/bin/vramstow", PROGRAM)
+    write_script(tmp_path / "python", PYTHON)
+    (tmp_path / "about.json").write_text(json.dumps(ABOUT))
+    return subprocess.Popen(
+        (bundle / "run", "--python", tmp_path / "python", "--to", tmp_path / "to", *options),
+        env={k: v for k, v in os.environ.items() if "VRAMSTOW" not in k}
+        | {"ABOUT": str(tmp_path / "about.json")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told_by(tmp_path: Path) -> dict:
+    file = tmp_path / "to/results.json"
+    return json.loads(file.read_text()) if file.exists() else {"about": {}, "steps": []}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_kit_that_is_killed_leaves_what_was_done(tmp_path: Path, how: signal.Signals) -> None:
+    """The first step is quick; the job of the second one does not end."""
+    ran = begin_kit(tmp_path, "--only", "zeros,native")
+    limit = time.monotonic() + 60
+    while told_by(tmp_path)["about"].get("at_work") != "native" and time.monotonic() < limit:
+        time.sleep(0.05)
+    ran.send_signal(how)
+    _, err = ran.communicate(timeout=60) if how == signal.SIGTERM else (ran.wait(60), "")
+    told = told_by(tmp_path)
+    assert [step["outcome"] for step in told["steps"]] == [OK]
+    assert told["about"]["card"] == "Some Card" and told["about"]["at_work"] == "native"
+    text = (tmp_path / "to/results.md").read_text()
+    assert "1 of 2 steps reached their goals" in text and "1 were not begun" in text
+    assert "2.11.0" in text and "580.1" in text
+    if how == signal.SIGTERM:
+        assert ran.returncode == 143 and "SIGTERM" in err
+        assert "Stopped: SIGTERM while at work on native" in text
+        assert not sleepers(tmp_path), "its job has ended with it"
+    for process in sleepers(tmp_path):
+        os.kill(process, signal.SIGKILL)
+
+
+def sleepers(tmp_path: Path) -> list[int]:
+    """The kit's own jobs that sleep: with this test's folder in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            mine = str(tmp_path).encode() in (entry / "environ").read_bytes()
+            if mine and b"sleep" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_the_overall_limit_ends_the_step_at_work_and_leaves_the_rest(tmp_path: Path) -> None:
+    ran = begin_kit(tmp_path, "--only", "zeros,native,sleep", "--minutes", "0.06")
+    begin = time.monotonic()
+    ran.communicate(timeout=60)
+    assert time.monotonic() - begin < 30 and ran.returncode == 3
+    told = told_by(tmp_path)
+    assert [step["outcome"] for step in told["steps"]] == [OK, NOTHING, NOTHING]
+    assert all(step["seen"] == "no time was left" for step in told["steps"][1:])
+
+
+def test_a_failed_step_leaves_its_whole_log(tmp_path: Path) -> None:
+    ran = begin_kit(tmp_path, "--only", "doctor,zeros")
+    ran.communicate(timeout=60)
+    assert ran.returncode == 1
+    [zeros, doctor] = told_by(tmp_path)["steps"]
+    assert (zeros["outcome"], doctor["outcome"]) == (OK, FAILED)
+    assert "doctor --json" in (tmp_path / "to" / doctor["log"]).read_text()
+
+
+def test_a_rule_needs_only_its_own_names(tmp_path: Path) -> None:
+    """Here the simulated driver is one that lacks what CUDA 13.0 and 12.5 brought."""
+    program = BUILD / "tests/simulator_contract_test"
+    driver = BUILD / "lib/vramstow/simulator/libcuda.so.1"
+    if not program.exists():
+        pytest.skip("the build has no simulator_contract_test")
+    contents = driver.read_bytes()
+    for name in (b"cuMemGetDefaultMemPool", b"cuMemGetMemPool", b"cuCtxRecordEvent"):
+        assert name + b"\0" in contents
+        contents = contents.replace(name + b"\0", b"xx" + name[2:] + b"\0")
+    older = tmp_path / "libcuda.so.1"
+    older.write_bytes(contents)
+    rules = "MemoryTest.*:EventTest.*:DeviceTest.*"
+    ran = subprocess.run(
+        (program, f"--gtest_filter={rules}"),
+        env=os.environ
+        | {
+            "VRAMSTOW_TEST_DRIVER": str(older),
+            "VRAMSTOW_SIMULATE": "h200,memory=4GiB",
+            "LD_LIBRARY_PATH": str(driver.parent),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
+    tried = contract.Rules()
+    contract.read(ran.stdout, "", tried)
+    assert {name: why for name, why in tried.skipped.items() if "no cu" in why} == {
+        "EventTest.ContextRecordCoversEveryStream": "the driver has no cuCtxRecordEvent"
+    }
+    assert len(tried.held) > 20 and not tried.broken
