@@ -88,7 +88,7 @@ bool PrimaryIsPrivate() {
     try {
       Spec spec;
       std::string error;
-      return ParseSpec(SpecText(), &spec, &error) && spec.private_primary;
+      return ParseSpec(SpecOfEnvironment(), &spec, &error) && spec.private_primary;
     } catch (...) {
       return false;
     }
