@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/words.h"
+#include "tools/commands/advice_page.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/likely_name.h"
 #include "tools/commands/topics.h"
@@ -39,7 +40,8 @@ constexpr char kHelpEnds[] =
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
-    "For more: vramstow help COMMAND, or of a TOPIC:\n";
+    "For more: vramstow help COMMAND, help ID (of a cause or advice: held_graphs), or of a "
+    "TOPIC:\n";
 
 std::string Help() {
   std::string help = kHelpBegins;
@@ -76,12 +78,14 @@ int RefuseName(const std::string& name) {
 
 int PrintHelpOn(const std::string& name) {
   if (const Topic* topic = FindTopic(name); topic != nullptr) return PrintResult("", topic->text);
+  if (const std::string text = HelpOnAdvice(name); !text.empty()) return PrintResult("", text);
   std::vector<std::string> names;
   for (const Command& command : AllCommands()) names.emplace_back(command.name);
   for (const Topic& topic : AllTopics()) names.emplace_back(topic.name);
+  for (std::string& id : AdviceIds()) names.push_back(std::move(id));
   const std::string likely = LikelyName(name, names);
   Complain("",
-           absl::StrCat("there is no command or topic '", Printable(name), "'",
+           absl::StrCat("there is no command, topic or advice '", Printable(name), "'",
                         likely.empty() ? "; see" : absl::StrCat(", did you mean ", likely, "? See"),
                         " vramstow --help."));
   return kExitUsage;

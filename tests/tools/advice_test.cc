@@ -70,14 +70,14 @@ struct Job {
     facts.out_of_memory = {failure};
   }
   // The first advice where the failure has this cause; there is other advice, too.
-  std::string FirstOf(const Cause& cause) const {
+  AdviceId FirstOf(const Cause& cause) const {
     const std::vector<AdviceFacts> advice =
         FindAdvice(detail, CategoryFinder(detail), facts, {cause});
     EXPECT_GE(advice.size(), 2u);
-    return advice.empty() ? "" : advice.front().id;
+    return advice.empty() ? AdviceId::kNone : advice.front().id;
   }
   // The advice of this kind; null if there is none.
-  const AdviceFacts* Find(const std::string& id) {
+  const AdviceFacts* Find(AdviceId id) {
     facts.advice = FindAdvice(detail, CategoryFinder(detail), facts);
     const auto found = std::ranges::find(facts.advice, id, &AdviceFacts::id);
     if (found == facts.advice.end()) return nullptr;
@@ -99,8 +99,8 @@ TEST(Advice, WhatBringsNothingAtThePeakComesLast) {
   device.end_reserved_bytes = 4000 * kMega;
   device.end_bytes = 100 * kMega;
   job.facts.devices = {device};
-  ASSERT_NE(job.Find("cache_at_end"), nullptr);
-  EXPECT_EQ(job.facts.advice.back().id, "cache_at_end");
+  ASSERT_NE(job.Find(AdviceId::kCacheAtEnd), nullptr);
+  EXPECT_EQ(job.facts.advice.back().id, AdviceId::kCacheAtEnd);
   EXPECT_GT(job.facts.advice.back().bytes, job.facts.advice.front().bytes);
 }
 
@@ -110,7 +110,7 @@ TEST(Advice, ACacheIsNoWasteWhereTheProgramFreedEverythingBeforeItEnded) {
   DeviceFacts device;
   device.end_reserved_bytes = 4000 * kMega;
   job.facts.devices = {device};
-  EXPECT_EQ(job.Find("cache_at_end"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kCacheAtEnd), nullptr);
 }
 
 TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt) {
@@ -118,10 +118,11 @@ TEST(Advice, WhatGrowsWithEachPassComesBeforeFragmentationAndOtherCausesAfterIt)
   job.FailsForWantOfPlace();
   Cause cause;
   cause.bytes = 900 * kMega;
-  cause.id = "held_graphs";
+  cause.id = AdviceId::kHeldGraphs;
   for (const bool grows : {true, false}) {
     cause.grows = grows;
-    EXPECT_EQ(job.FirstOf(cause), grows ? "held_graphs" : "out_of_memory_by_fragmentation");
+    EXPECT_EQ(job.FirstOf(cause),
+              grows ? AdviceId::kHeldGraphs : AdviceId::kOutOfMemoryByFragmentation);
   }
 }
 
@@ -129,11 +130,11 @@ TEST(Advice, ACauseThatDwarfsWhatLayInPiecesComesBeforeFragmentation) {
   Job job;
   job.FailsForWantOfPlace();
   Cause cause;
-  cause.id = "attention_scores";
+  cause.id = AdviceId::kAttentionScores;
   cause.fits = true;
   for (const uint64_t bytes : {600 * kMega, 599 * kMega}) {
     cause.bytes = bytes;
-    EXPECT_EQ(job.FirstOf(cause) == "attention_scores", bytes == 600 * kMega);
+    EXPECT_EQ(job.FirstOf(cause) == AdviceId::kAttentionScores, bytes == 600 * kMega);
   }
 }
 
@@ -151,7 +152,7 @@ TEST(Advice, AnOutOfMemoryOfNothingAtAllHasNoCause) {
 
 TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
   Job job;
-  const AdviceFacts* advice = job.Find("checkpoint_activations");
+  const AdviceFacts* advice = job.Find(AdviceId::kCheckpointActivations);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 600 * kMega);
   EXPECT_THAT(advice->evidence, HasSubstr("model.py:10 forward"));
@@ -159,32 +160,32 @@ TEST(Advice, CheckpointNamesTheSitesThatHoldMost) {
 
 TEST(Advice, LowerPrecisionIsForJobsThatShowNone) {
   Job job;
-  const AdviceFacts* advice = job.Find("lower_precision");
+  const AdviceFacts* advice = job.Find(AdviceId::kLowerPrecision);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 300 * kMega);
   job.detail.frames = {"autocast_mode.py:44 decorate_autocast"};
-  EXPECT_EQ(job.Find("lower_precision"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
   job.detail.frames.clear();
   // A model that is moved to the card is converted by the same operator.
   SiteDetail& site = job.detail.sites.emplace_back();
   site.operation = "aten::_to_copy";
-  EXPECT_NE(job.Find("lower_precision"), nullptr);
+  EXPECT_NE(job.Find(AdviceId::kLowerPrecision), nullptr);
   site.module = "Decoder.blocks.0";
-  EXPECT_EQ(job.Find("lower_precision"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
   site = {};
   site.site = "backward of ToCopy in Decoder.blocks.0";
-  EXPECT_EQ(job.Find("lower_precision"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLowerPrecision), nullptr);
 }
 
 TEST(Advice, AccumulationSaysHowManyMicroBatches) {
   Job job;
-  const AdviceFacts* advice = job.Find("accumulate_gradients");
+  const AdviceFacts* advice = job.Find(AdviceId::kAccumulateGradients);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 300 * kMega);
   EXPECT_THAT(advice->title, HasSubstr("2 micro-batches"));
   // The more of the peak grows with the batch, the more of them are worth it.
   job.facts.by_category.front().at_peak.bytes = 800 * kMega;
-  advice = job.Find("accumulate_gradients");
+  advice = job.Find(AdviceId::kAccumulateGradients);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->title, HasSubstr("4 micro-batches"));
   EXPECT_EQ(advice->bytes, 600 * kMega);
@@ -193,17 +194,17 @@ TEST(Advice, AccumulationSaysHowManyMicroBatches) {
 
 TEST(Advice, LargestBatchThatWouldFit) {
   Job job;
-  EXPECT_EQ(job.Find("larger_batch"), nullptr) << "the card is not known";
+  EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr) << "the card is not known";
   DeviceFacts device;
   device.total_bytes = 4000 * kMega;
   device.free_bytes_at_start = 2200 * kMega;
   job.facts.devices = {device};
-  const AdviceFacts* advice = job.Find("larger_batch");
+  const AdviceFacts* advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->title, "A batch 3.0 times as large would fit");
   EXPECT_EQ(advice->bytes, 0u);
   job.facts.devices.front().free_bytes_at_start = 1010 * kMega;
-  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr);
 }
 
 TEST(Advice, NoLargerBatchFitsAJobThatRanOutOfMemoryOrThatLeaks) {
@@ -211,12 +212,12 @@ TEST(Advice, NoLargerBatchFitsAJobThatRanOutOfMemoryOrThatLeaks) {
   DeviceFacts device;
   device.total_bytes = 4000 * kMega;
   job.facts.devices = {device};
-  ASSERT_NE(job.Find("larger_batch"), nullptr);
+  ASSERT_NE(job.Find(AdviceId::kLargerBatch), nullptr);
   job.facts.out_of_memory.emplace_back();
-  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr);
   job.facts.out_of_memory.clear();
   job.facts.lifetimes.growing.emplace_back();
-  EXPECT_EQ(job.Find("larger_batch"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kLargerBatch), nullptr);
 }
 
 TEST(Advice, PiecesThatAreTooSmallCountAgainstALargerBatch) {
@@ -224,11 +225,11 @@ TEST(Advice, PiecesThatAreTooSmallCountAgainstALargerBatch) {
   DeviceFacts device;
   device.total_bytes = 2800 * kMega;
   job.facts.devices = {device};
-  const AdviceFacts* advice = job.Find("larger_batch");
+  const AdviceFacts* advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->title, "A batch 4.0 times as large would fit");
   job.facts.fragmentation.at_peak.unusable_bytes = 200 * kMega;
-  advice = job.Find("larger_batch");
+  advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->title, "A batch 3.0 times as large would fit");
 }
@@ -239,14 +240,14 @@ TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   DeviceFacts device;
   device.total_bytes = 1900 * kMega;
   job.facts.devices = {device};
-  EXPECT_NE(job.Find("checkpoint_activations"), nullptr);
-  EXPECT_NE(job.Find("accumulate_gradients"), nullptr);
+  EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
+  EXPECT_NE(job.Find(AdviceId::kAccumulateGradients), nullptr);
   job.facts.devices.front().total_bytes = 2000 * kMega;
-  EXPECT_NE(job.Find("larger_batch"), nullptr);
+  EXPECT_NE(job.Find(AdviceId::kLargerBatch), nullptr);
   EXPECT_EQ(job.facts.advice.size(), 1u);
   // Whoever ran out of memory had none to spare, whatever the rest of the trace says.
   job.facts.out_of_memory.emplace_back();
-  EXPECT_NE(job.Find("checkpoint_activations"), nullptr);
+  EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
 }
 
 // At the peak little grows with the batch; later much does, and decides.
@@ -260,7 +261,7 @@ TEST(Advice, TheMomentThatFillsTheCardFirstDecidesWhatBatchFits) {
   job.Tensor(2, 400 * kMega, 1, kStillLive);  // parameters
   job.Tensor(1, 100 * kMega, 20, 40);         // of an iteration
   job.Tensor(1, 300 * kMega, 22, 38);
-  const AdviceFacts* advice = job.Find("larger_batch");
+  const AdviceFacts* advice = job.Find(AdviceId::kLargerBatch);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->title, "A batch 6.5 times as large would fit");
 }
@@ -270,17 +271,17 @@ TEST(Advice, ReferencesKeptUntilTheirSuccessorIsMade) {
   // Of each iteration one, which goes when the next iteration has made its own, after the peak.
   job.Lives(2, 64 * kMega, 60, 162);
   job.Lives(2, 64 * kMega, 160, kStillLive);
-  const AdviceFacts* advice = job.Find("delete_reference");
+  const AdviceFacts* advice = job.Find(AdviceId::kDeleteReference);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 64 * kMega);
   EXPECT_THAT(advice->evidence, HasSubstr("train.py:40 step"));
   EXPECT_THAT(advice->action, HasSubstr("before train.py:40 step"));
   // Gone before the peak, or of the same iteration: nothing is gained.
   job.detail.lives[0].death = 140;
-  EXPECT_EQ(job.Find("delete_reference"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kDeleteReference), nullptr);
   job.detail.lives[0].death = 162;
   job.detail.lives[0].birth = 110;
-  EXPECT_EQ(job.Find("delete_reference"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kDeleteReference), nullptr);
 }
 
 TEST(Advice, BlocksThatWaitLongCouldWaitElsewhere) {
@@ -288,7 +289,7 @@ TEST(Advice, BlocksThatWaitLongCouldWaitElsewhere) {
   // 240 MiB take 10 ms on the link.
   job.Lives(1, 240 * kMega, 110, 190, kSecond);
   job.Lives(1, 240 * kMega, 111, 160, kSecond / 1000);
-  const AdviceFacts* advice = job.Find("offload_blocks");
+  const AdviceFacts* advice = job.Find(AdviceId::kOffloadBlocks);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 240 * kMega);
   EXPECT_THAT(advice->evidence, HasSubstr("model.py:10 forward"));
@@ -299,9 +300,9 @@ TEST(Advice, GradientsThatAreThereWhenAnIterationBegins) {
   Job job;
   job.Site(2, "backward of Linear", Phase::kBackward);
   job.facts.by_category.push_back({"gradients", {100 * kMega, 1}, ""});
-  EXPECT_EQ(job.Find("set_to_none"), nullptr);
+  EXPECT_EQ(job.Find(AdviceId::kSetToNone), nullptr);
   job.Lives(2, 80 * kMega, 90, 190);
-  const AdviceFacts* advice = job.Find("set_to_none");
+  const AdviceFacts* advice = job.Find(AdviceId::kSetToNone);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 80 * kMega);
 }
@@ -314,9 +315,9 @@ TEST(Advice, EmptyCacheIsNamedByItsLine) {
   flush.by = "empty_cache";
   flush.bytes = flush.taken_again_bytes = 50 * kMega;
   job.facts.cache.flushes = {flush};
-  EXPECT_EQ(job.Find("stop_empty_cache"), nullptr) << "once is no habit";
+  EXPECT_EQ(job.Find(AdviceId::kStopEmptyCache), nullptr) << "once is no habit";
   job.facts.cache.flushes = {flush, flush};
-  const AdviceFacts* advice = job.Find("stop_empty_cache");
+  const AdviceFacts* advice = job.Find(AdviceId::kStopEmptyCache);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->action, HasSubstr("at train.py:77 loop"));
 }
@@ -326,7 +327,7 @@ TEST(Advice, FragmentationLeadsToSettingsOfTheAllocator) {
   job.facts.cache.known = true;
   job.facts.peak.reserved_bytes = job.facts.peak.reserved_then_bytes = 1500 * kMega;
   job.facts.fragmentation.at_peak.unusable_bytes = 400 * kMega;
-  const AdviceFacts* advice = job.Find("fragmentation");
+  const AdviceFacts* advice = job.Find(AdviceId::kFragmentation);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 400 * kMega);
   EXPECT_THAT(advice->action, HasSubstr("expandable_segments:True"));
@@ -338,7 +339,7 @@ TEST(Advice, OfFragmentationInOurPoolSpeaksOfNoOtherAllocator) {
   job.facts.cache.known = true;
   job.facts.peak.reserved_bytes = job.facts.peak.reserved_then_bytes = 1500 * kMega;
   job.facts.fragmentation.at_peak.unusable_bytes = 400 * kMega;
-  const AdviceFacts* advice = job.Find("fragmentation");
+  const AdviceFacts* advice = job.Find(AdviceId::kFragmentation);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->action + advice->cost, Not(HasSubstr("expandable")));
 }
@@ -347,12 +348,12 @@ TEST(Advice, OfALargeCacheNamesTheAllocatorsOwnSettings) {
   Job job;
   job.facts.cache.known = true;
   job.facts.peak.reserved_bytes = job.facts.peak.allocated_bytes + 800 * kMega;
-  const AdviceFacts* advice = job.Find("cache_larger_than_use");
+  const AdviceFacts* advice = job.Find(AdviceId::kCacheLargerThanUse);
   ASSERT_NE(advice, nullptr);
   EXPECT_EQ(advice->bytes, 800 * kMega);
   EXPECT_THAT(advice->action, HasSubstr("PYTORCH_CUDA_ALLOC_CONF"));
   job.facts.facts["option.pool"] = "on";
-  advice = job.Find("cache_larger_than_use");
+  advice = job.Find(AdviceId::kCacheLargerThanUse);
   ASSERT_NE(advice, nullptr);
   EXPECT_THAT(advice->action, Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")));
   EXPECT_THAT(advice->action, HasSubstr("vramstow ctl PID empty-cache"));

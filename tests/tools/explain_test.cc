@@ -72,7 +72,7 @@ TEST(Iterations, WhatPilesUpIsToldWithItsGrowth) {
   ASSERT_EQ(facts.lifetimes.growing.size(), 1u);
   EXPECT_EQ(facts.lifetimes.growing.front().bytes_per_iteration, 3 * kMega);
   ASSERT_FALSE(facts.advice.empty());
-  EXPECT_EQ(facts.advice.front().id, "growing_memory");
+  EXPECT_EQ(facts.advice.front().id, AdviceId::kGrowingMemory);
   EXPECT_EQ(facts.advice.front().bytes, 30 * kMega);
 }
 
@@ -205,7 +205,8 @@ TEST(Categories, WhatLivesOnWhenItsPhaseIsOverIsKept) {
                                                                   {"gradients", 4 * kMega},
                                                                   {"optimizer_state", 5 * kMega},
                                                                   {"temporaries", 64 * kMega}}));
-  const auto advised = std::ranges::find(facts.advice, "optimizer_temporaries", &AdviceFacts::id);
+  const auto advised =
+      std::ranges::find(facts.advice, AdviceId::kOptimizerTemporaries, &AdviceFacts::id);
   ASSERT_NE(advised, facts.advice.end());
   EXPECT_EQ(advised->bytes, 64 * kMega);
 }
@@ -501,7 +502,7 @@ TEST(Advice, SendsNobodyToThePoolThatServesTheJobAlready) {
   analysis.facts.out_of_memory = {failure};
   ExplainAll(&analysis);
   ASSERT_FALSE(analysis.facts.advice.empty());
-  EXPECT_EQ(analysis.facts.advice.front().id, "out_of_memory_by_fragmentation");
+  EXPECT_EQ(analysis.facts.advice.front().id, AdviceId::kOutOfMemoryByFragmentation);
   EXPECT_THAT(analysis.facts.advice.front().action, testing::HasSubstr("let vramstow's pool"));
   analysis.facts.facts["option.pool"] = "on";
   ExplainAll(&analysis);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "tools/analysis/advice/order.h"
 #include "tools/replay/failed_requests.h"
 #include "tools/replay/proof.h"
 
@@ -16,8 +17,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::string> Ids(const Facts& facts) {
-  std::vector<std::string> ids;
+std::vector<AdviceId> Ids(const Facts& facts) {
+  std::vector<AdviceId> ids;
   for (const AdviceFacts& advice : facts.advice) ids.push_back(advice.id);
   return ids;
 }
@@ -48,16 +49,20 @@ struct Job {
     return static_cast<uint32_t>(detail.lives.size() - 1);
   }
   // Of a cause that thinks it would free so much.
-  AdviceFacts& Advice(const std::string& id, uint64_t bytes, std::vector<LifeChange> changes) {
+  AdviceFacts& Advice(AdviceId id, uint64_t bytes, std::vector<LifeChange> changes) {
     AdviceFacts advice;
     advice.id = id;
     advice.bytes = bytes;
     advice.fits = false;
+    advice.proof.is_cause = true;
     advice.change.lives = std::move(changes);
     facts.advice.push_back(advice);
     return facts.advice.back();
   }
-  void Prove(const ProofBudget& budget = {}) { ProveAdvice(detail, &facts, budget); }
+  void Prove(const ProofBudget& budget = {}) {
+    ProveAdvice(detail, &facts, budget);
+    OrderProved(&facts);
+  }
   const OutOfMemoryFacts& failure() const { return facts.out_of_memory.back(); }
 
   Detail detail;
@@ -66,7 +71,7 @@ struct Job {
 
 TEST(Proof, WithoutABlockTheRequestIsServed) {
   Job job;
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   job.Prove();
   ASSERT_EQ(job.failure().replays.size(), 1u);
   EXPECT_FALSE(job.failure().replays[0].would_serve);
@@ -81,21 +86,22 @@ TEST(Proof, WithoutABlockTheRequestIsServed) {
   EXPECT_TRUE(advice.replays[0].would_serve);
   ASSERT_EQ(job.failure().would_fit.size(), 1u);
   EXPECT_TRUE(job.failure().would_fit[0].fits);
-  EXPECT_EQ(job.failure().cause, "kept_outputs");
+  EXPECT_EQ(job.failure().cause, AdviceId::kKeptOutputs);
 }
 
 TEST(Proof, ABlockThatIsFreedInTimeIsGoneAndOneThatIsFreedTooLateIsNot) {
   Job job;
-  job.Advice("in_time", 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 100}});
-  job.Advice("too_late", 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 101}});
+  job.Advice(AdviceId::kHeldGraphs, 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 100}});
+  job.Advice(AdviceId::kActivations, 100 * kMiB, {{.life = 0, .bytes = 100 * kMiB, .end = 101}});
   job.Prove();
-  EXPECT_THAT(Ids(job.facts), ElementsAre("in_time")) << "the other one changes nothing";
+  EXPECT_THAT(Ids(job.facts), ElementsAre(AdviceId::kHeldGraphs))
+      << "the other one changes nothing";
   EXPECT_EQ(job.facts.advice[0].fits, true);
 }
 
 TEST(Proof, ARequestInPartsNeedsAPart) {
   Job job;
-  AdviceFacts& advice = job.Advice("large_request", 75 * kMiB, {});
+  AdviceFacts& advice = job.Advice(AdviceId::kLargeRequest, 75 * kMiB, {});
   advice.change.requested = 25 * kMiB;
   job.Prove();
   EXPECT_EQ(job.facts.advice[0].fits, true);
@@ -104,7 +110,7 @@ TEST(Proof, ARequestInPartsNeedsAPart) {
 
 TEST(Proof, WhatIsSparedLaterCountsAmongTheBytes) {
   Job job;
-  AdviceFacts& advice = job.Advice("optimizer_state", 300 * kMiB, {{.life = 0}});
+  AdviceFacts& advice = job.Advice(AdviceId::kOptimizerState, 300 * kMiB, {{.life = 0}});
   advice.change.requested = 0;
   advice.change.spared_later = 100 * kMiB;
   job.Prove();
@@ -114,8 +120,8 @@ TEST(Proof, WhatIsSparedLaterCountsAmongTheBytes) {
 
 TEST(Proof, BytesThatReplayDoesNotFindWithinATenthAreAnEstimate) {
   Job job;
-  job.Advice("within", 110 * kMiB, {{.life = 0}});
-  job.Advice("beyond", 112 * kMiB, {{.life = 0}});
+  job.Advice(AdviceId::kHeldGraphs, 110 * kMiB, {{.life = 0}});
+  job.Advice(AdviceId::kActivations, 112 * kMiB, {{.life = 0}});
   job.Prove();
   EXPECT_FALSE(job.facts.advice[0].is_estimate);
   EXPECT_TRUE(job.facts.advice[1].is_estimate);
@@ -123,32 +129,34 @@ TEST(Proof, BytesThatReplayDoesNotFindWithinATenthAreAnEstimate) {
 
 TEST(Proof, WhatServesAloneComesFirstAndThenWhatLowersTheNeedMost) {
   Job job;
-  job.Advice("little", 10 * kMiB, {{.life = 0, .bytes = 90 * kMiB}});
-  job.Advice("more", 20 * kMiB, {{.life = 0, .bytes = 80 * kMiB}});
-  job.Advice("enough", 100 * kMiB, {{.life = 2}});
+  job.Advice(AdviceId::kHeldGraphs, 10 * kMiB, {{.life = 0, .bytes = 90 * kMiB}});
+  job.Advice(AdviceId::kActivations, 20 * kMiB, {{.life = 0, .bytes = 80 * kMiB}});
+  job.Advice(AdviceId::kDataOnCard, 100 * kMiB, {{.life = 2}});
   job.Prove();
-  EXPECT_THAT(Ids(job.facts), ElementsAre("enough", "more", "little"));
+  EXPECT_THAT(Ids(job.facts),
+              ElementsAre(AdviceId::kDataOnCard, AdviceId::kActivations, AdviceId::kHeldGraphs));
   EXPECT_EQ(job.facts.advice[1].fits, false);
-  EXPECT_EQ(job.failure().cause, "enough");
+  EXPECT_EQ(job.failure().cause, AdviceId::kDataOnCard);
 }
 
 TEST(Proof, TwoThatServeTogetherComeBeforeWhatServesWithNobody) {
   Job job;
-  job.Advice("none", 4 * kMiB, {{.life = 0, .bytes = 96 * kMiB}});
-  job.Advice("a", 30 * kMiB, {{.life = 1, .bytes = 70 * kMiB}});
-  job.Advice("b", 30 * kMiB, {{.life = 2, .bytes = 70 * kMiB}});
+  job.Advice(AdviceId::kDeadCycles, 4 * kMiB, {{.life = 0, .bytes = 96 * kMiB}});
+  job.Advice(AdviceId::kHeldGraphs, 30 * kMiB, {{.life = 1, .bytes = 70 * kMiB}});
+  job.Advice(AdviceId::kActivations, 30 * kMiB, {{.life = 2, .bytes = 70 * kMiB}});
   job.Prove();
-  EXPECT_THAT(Ids(job.facts), ElementsAre("a", "b", "none"));
-  EXPECT_EQ(job.facts.advice[0].together_with, "b");
-  EXPECT_EQ(job.facts.advice[1].together_with, "a");
-  EXPECT_EQ(job.facts.advice[2].together_with, "");
+  EXPECT_THAT(Ids(job.facts),
+              ElementsAre(AdviceId::kHeldGraphs, AdviceId::kActivations, AdviceId::kDeadCycles));
+  EXPECT_EQ(job.facts.advice[0].together_with, AdviceId::kActivations);
+  EXPECT_EQ(job.facts.advice[1].together_with, AdviceId::kHeldGraphs);
+  EXPECT_EQ(job.facts.advice[2].together_with, AdviceId::kNone);
   EXPECT_EQ(job.facts.advice[0].fits, false);
 }
 
 TEST(Proof, AModelThatServesTheRequestsUnchangedProvesNothing) {
   Job job;
   job.facts.out_of_memory[0].demand.room_bytes = 500 * kMiB;
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   job.Prove();
   EXPECT_TRUE(job.failure().replays[0].would_serve);
   EXPECT_EQ(job.facts.advice[0].fits, false) << "what the bytes said";
@@ -160,7 +168,7 @@ TEST(Proof, AModelThatPacksALittleBetterHasALittleLessRoom) {
   for (const uint64_t room : {406 * kMiB, 412 * kMiB}) {
     Job job;
     job.facts.out_of_memory[0].demand.room_bytes = room;
-    job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+    job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
     job.Prove();
     EXPECT_EQ(job.failure().replays[0].would_serve, room == 412 * kMiB);
     EXPECT_EQ(job.facts.advice[0].fits, room == 406 * kMiB);
@@ -170,7 +178,7 @@ TEST(Proof, AModelThatPacksALittleBetterHasALittleLessRoom) {
 TEST(Proof, PrivatePoolsThatBecomeOneServeWhatTheyDidNot) {
   Job job;
   job.facts.out_of_memory[0].demand.room_bytes = 500 * kMiB;
-  AdviceFacts& advice = job.Advice("graph_pools", 100 * kMiB, {});
+  AdviceFacts& advice = job.Advice(AdviceId::kGraphPools, 100 * kMiB, {});
   advice.change.shares_pool = true;
   job.Prove();
   EXPECT_EQ(job.facts.advice[0].fits, true);
@@ -180,7 +188,7 @@ TEST(Proof, OfPyTorchsAllocatorItsModelDecidesAndThePoolIsToldBesides) {
   Job job;
   job.facts.facts.clear();
   job.facts.facts["allocator.expandable_segments"] = "true";
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   job.Prove();
   ASSERT_EQ(job.failure().replays.size(), 2u);
   EXPECT_EQ(job.failure().replays[0].model, "expandable");
@@ -198,9 +206,10 @@ TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
   job.facts.out_of_memory[0].event = 200;
   job.facts.out_of_memory[0].demand.room_bytes = 320 * kMiB;
   job.facts.out_of_memory[0].requested_bytes = 100 * kMiB;
-  AdviceFacts& advice = job.Advice("out_of_memory_by_fragmentation", 100 * kMiB, {});
+  AdviceFacts& advice = job.Advice(AdviceId::kOutOfMemoryByFragmentation, 100 * kMiB, {});
   advice.change.allocator = "vramstow";
   advice.fits = std::nullopt;
+  advice.proof.is_cause = false;
   job.Prove();
   EXPECT_FALSE(job.failure().replays[0].would_serve) << "native";
   EXPECT_EQ(job.facts.advice[0].fits, true);
@@ -209,18 +218,19 @@ TEST(Proof, AnotherAllocatorServesWhatLayInPieces) {
 
 TEST(Proof, WhatTheSameAllocatorGivesBackByItselfIsNoAdvice) {
   Job job;
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
-  AdviceFacts& advice = job.Advice("cache_larger_than_use", 50 * kMiB, {});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
+  AdviceFacts& advice = job.Advice(AdviceId::kCacheLargerThanUse, 50 * kMiB, {});
   advice.change.allocator = "vramstow";
   advice.fits = std::nullopt;
+  advice.proof.is_cause = false;
   job.Prove();
-  EXPECT_THAT(Ids(job.facts), ElementsAre("kept_outputs"));
+  EXPECT_THAT(Ids(job.facts), ElementsAre(AdviceId::kKeptOutputs));
 }
 
 TEST(Proof, OfALongTraceTheNewestPartIsReplayed) {
   Job job;
   for (uint64_t i = 0; i < 30; ++i) job.Tensor(kMiB, 31 + 2 * i, 32 + 2 * i);
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   const FailedRequests part(job.detail, job.failure(), 10);
   EXPECT_EQ(part.size(), 3u + 10u + 1u);
   job.Prove({.most_requests = 10});
@@ -230,14 +240,14 @@ TEST(Proof, OfALongTraceTheNewestPartIsReplayed) {
 
 TEST(Proof, WhatThereIsNoTimeForIsCounted) {
   Job job;
-  job.Advice("a", 100 * kMiB, {{.life = 0}});
-  job.Advice("b", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kHeldGraphs, 100 * kMiB, {{.life = 0}});
+  job.Advice(AdviceId::kActivations, 100 * kMiB, {{.life = 1}});
   job.Prove({.most_work = 16});
   EXPECT_EQ(job.failure().advice_not_replayed, 1u);
   EXPECT_EQ(job.facts.advice[0].fits, true);
   EXPECT_THAT(job.facts.advice[1].replays, IsEmpty());
   Job none;
-  none.Advice("a", 100 * kMiB, {{.life = 0}});
+  none.Advice(AdviceId::kHeldGraphs, 100 * kMiB, {{.life = 0}});
   none.Prove({.most_work = 1});
   EXPECT_EQ(none.failure().advice_not_replayed, 1u);
   EXPECT_THAT(none.facts.advice[0].replays, IsEmpty());
@@ -249,7 +259,7 @@ TEST(Proof, WhatIsNeededIsNoMoreThanWhatIsThereAndTheRequest) {
   job.facts.facts.clear();
   job.detail.lives.clear();
   for (uint64_t i = 0; i < 10; ++i) job.Tensor((20 + i) * 10 * kMiB, 1 + 4 * i, 7 + 4 * i);
-  job.Advice("concatenation", 290 * kMiB, {{.life = 9}});
+  job.Advice(AdviceId::kConcatenation, 290 * kMiB, {{.life = 9}});
   job.facts.out_of_memory[0].event = 40;
   job.facts.out_of_memory[0].requested_bytes = 300 * kMiB;
   job.facts.out_of_memory[0].demand.room_bytes = 580 * kMiB;
@@ -268,7 +278,7 @@ TEST(Proof, OfAVeryLongTraceOnlySoMuchIsReplayed) {
   for (uint64_t i = 0; i < 3; ++i) job.Tensor(100 * kMiB, kBlocks + 100 + i);
   job.facts.out_of_memory[0].event = kBlocks + 200;
   for (int i = 0; i < 12; ++i) {
-    job.Advice("a" + std::to_string(i), 100 * kMiB, {{.life = static_cast<uint32_t>(kBlocks)}});
+    job.Advice(AdviceId::kHeldGraphs, 100 * kMiB, {{.life = static_cast<uint32_t>(kBlocks)}});
   }
   const ProofBudget budget{.most_work = 500'000};
   job.Prove(budget);
@@ -295,7 +305,7 @@ TEST(Proof, MemoryThatIsStillPendingIsNotFree) {
 TEST(Proof, WithoutAFailureNothingIsReplayed) {
   Job job;
   job.facts.out_of_memory.clear();
-  job.Advice("kept_outputs", 100 * kMiB, {{.life = 1}});
+  job.Advice(AdviceId::kKeptOutputs, 100 * kMiB, {{.life = 1}});
   job.Prove();
   EXPECT_THAT(job.facts.advice[0].replays, IsEmpty());
   EXPECT_FALSE(job.facts.advice[0].change.known());

@@ -149,10 +149,10 @@ TEST(TextReport, BeginsWithWhyMemoryRanOut) {
   facts.kind = "stow";
   OutOfMemoryFacts failure;
   failure.requested_bytes = 24 << 20;
-  failure.cause = "kept_outputs";
+  failure.cause = AdviceId::kKeptOutputs;
   facts.out_of_memory = {failure};
   AdviceFacts advice;
-  advice.id = "kept_outputs";
+  advice.id = AdviceId::kKeptOutputs;
   advice.title = "A result of each pass stays on the card";
   advice.bytes = 864 << 20;
   advice.place = "job.py:25 encode";

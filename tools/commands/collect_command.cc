@@ -11,9 +11,10 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/exports/python_helper.h"
-#include "tools/inputs/analyze_input.h"
+#include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/installation.h"
+#include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
 #include "tools/terminal/output.h"
 

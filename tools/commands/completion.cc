@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "tools/commands/advice_page.h"
 #include "tools/commands/topics.h"
 
 namespace vramstow {
@@ -32,6 +33,7 @@ std::string NamesOf(const std::vector<CommandWords>& commands) {
 std::string NamesOfTopics() {
   std::string names;
   for (const Topic& topic : AllTopics()) absl::StrAppend(&names, " ", topic.name);
+  for (const std::string& id : AdviceIds()) absl::StrAppend(&names, " ", id);
   return names;
 }
 

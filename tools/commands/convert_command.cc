@@ -12,7 +12,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/exports/stow_writer.h"
-#include "tools/inputs/analyze_input.h"
+#include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/terminal/output.h"
 #include "tools/terminal/output_file.h"

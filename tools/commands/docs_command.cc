@@ -1,5 +1,5 @@
-// vramstow docs: docs/configuration.md, made from the table of options, and what docs/metrics.md
-// lists, made from the tables of facts.
+// vramstow docs: docs/configuration.md, made from the table of options; what docs/metrics.md lists,
+// made from the tables of facts; what docs/analyze.md lists, made from the table of advice.
 #include <string>
 #include <vector>
 
@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/options.h"
 #include "tools/base/words.h"
+#include "tools/commands/advice_page.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
 #include "tools/report/metrics_page.h"
@@ -104,7 +105,9 @@ int DocsCommand(const std::vector<std::string>& arguments) {
   const std::string page = arguments.size() == 1 ? arguments.front() : "";
   if (page == "configuration") return PrintResult("docs", ConfigurationPage());
   if (page == "metrics") return PrintResult("docs", MetricsTables());
-  Complain("docs", "there are two pages to make: configuration and metrics.");
+  if (page == "causes") return PrintResult("docs", CausesList());
+  if (page == "advice") return PrintResult("docs", AdviceList());
+  Complain("docs", "there are four things to make: configuration, metrics, causes and advice.");
   return kExitUsage;
 }
 

@@ -15,7 +15,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/run_folder.h"
-#include "tools/inputs/analyze_input.h"
+#include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/installation.h"

@@ -17,7 +17,7 @@
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
-#include "tools/inputs/analyze_input.h"
+#include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
 #include "tools/replay/replay.h"
 #include "tools/report/table.h"

@@ -16,8 +16,9 @@
 #include "absl/strings/str_join.h"
 #include "tools/base/words.h"
 #include "tools/commands/control_client.h"
-#include "tools/inputs/analyze_input.h"
+#include "tools/inputs/open_input.h"
 #include "tools/json/json_value.h"
+#include "tools/pipeline/analyze.h"
 
 namespace vramstow {
 namespace {

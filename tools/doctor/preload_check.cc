@@ -7,9 +7,9 @@
 #include "absl/strings/str_split.h"
 #include "tools/base/words.h"
 #include "tools/doctor/checks.h"
-#include "tools/inputs/analyze_input.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
+#include "tools/pipeline/analyze.h"
 
 namespace vramstow {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/inputs/analyze_input.h"
 #include "tools/launch/run_logged.h"
+#include "tools/pipeline/analyze.h"
 
 namespace vramstow {
 namespace {

@@ -122,21 +122,11 @@ class Prover {
       return;
     }
     PlayUnchanged();
-    for (AdviceFacts& advice : facts_.advice)
-      entries_.push_back({.is_cause = advice.fits.has_value()});
-    for (size_t i = 0; i < entries_.size(); ++i) ProveOne(i);
+    for (AdviceFacts& advice : facts_.advice) ProveOne(&advice);
     if (shows_failure_ && std::ranges::none_of(facts_.advice, ServesAlone)) FindPairs();
-    Order();
-    TellCauses();
   }
 
  private:
-  struct Entry {
-    bool is_cause = false;
-    bool is_proved = false;
-    uint64_t lowered = 0;  // of what was needed, by the allocator that ran
-  };
-
   static bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
   std::string First() const { return ran_.empty() ? kPool : ran_; }
 
@@ -158,8 +148,8 @@ class Prover {
     failure_.replays.push_back(player_.Play(kPool, {}).facts);
   }
 
-  void ProveOne(size_t number) {
-    AdviceFacts& advice = facts_.advice[number];
+  void ProveOne(AdviceFacts* proved) {
+    AdviceFacts& advice = *proved;
     if (!advice.change.known()) return;
     if (!player_.CanGoOn()) {
       ++failure_.advice_not_replayed;
@@ -175,9 +165,8 @@ class Prover {
       advice.is_estimate = true;
       return;
     }
-    Entry& entry = entries_[number];
-    entry.is_proved = true;
-    entry.lowered = unchanged_.needed - std::min(unchanged_.needed, answer.needed);
+    advice.proof.is_proved = true;
+    advice.proof.lowered_bytes = unchanged_.needed - std::min(unchanged_.needed, answer.needed);
     if (!ran_.empty()) advice.fits = answer.facts.would_serve;
     if (change.shares_pool || !change.allocator.empty()) return;
     const uint64_t before = unchanged_.at_request + change.spared_later;
@@ -189,67 +178,25 @@ class Prover {
 
   // Of the advice that lowers the need most.
   void FindPairs() {
-    std::vector<size_t> best;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      const bool may = entries_[i].is_proved && entries_[i].lowered > 0 &&
-                       facts_.advice[i].change.allocator.empty();
-      if (may) best.push_back(i);
+    std::vector<AdviceFacts*> best;
+    for (AdviceFacts& advice : facts_.advice) {
+      const bool may = advice.proof.is_proved && advice.proof.lowered_bytes > 0 &&
+                       advice.change.allocator.empty();
+      if (may) best.push_back(&advice);
     }
     std::ranges::stable_sort(best, std::ranges::greater(),
-                             [&](size_t i) { return entries_[i].lowered; });
+                             [](const AdviceFacts* advice) { return advice->proof.lowered_bytes; });
     if (best.size() > budget_.most_in_pairs) best.resize(budget_.most_in_pairs);
     for (size_t a = 0; a < best.size(); ++a) {
       for (size_t b = a + 1; b < best.size(); ++b) {
-        AdviceFacts& one = facts_.advice[best[a]];
-        AdviceFacts& other = facts_.advice[best[b]];
+        AdviceFacts& one = *best[a];
+        AdviceFacts& other = *best[b];
         if (one.id == other.id || !player_.CanGoOn()) continue;
         if (!player_.Play(First(), Join(one.change, other.change)).facts.would_serve) continue;
-        if (one.together_with.empty()) one.together_with = other.id;
-        if (other.together_with.empty()) other.together_with = one.id;
+        if (one.together_with == AdviceId::kNone) one.together_with = other.id;
+        if (other.together_with == AdviceId::kNone) other.together_with = one.id;
       }
     }
-  }
-
-  // What serves alone, in the order that the analysis gave it; then pairs; then the rest.
-  int ClassOf(size_t number) const {
-    const AdviceFacts& advice = facts_.advice[number];
-    if (ServesAlone(advice) || (number == 0 && !entries_[number].is_proved)) return 0;
-    return advice.together_with.empty() ? 2 : 1;
-  }
-  bool ChangesNothing(size_t number) const {
-    const AdviceFacts& advice = facts_.advice[number];
-    const Entry& entry = entries_[number];
-    return entry.is_proved && entry.lowered == 0 && ClassOf(number) == 2 &&
-           advice.replayed_bytes.value_or(0) == 0;
-  }
-  void Order() {
-    std::vector<size_t> order;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      if (!ChangesNothing(i)) order.push_back(i);
-    }
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-      if (ClassOf(a) != ClassOf(b)) return ClassOf(a) < ClassOf(b);
-      return ClassOf(a) == 2 && entries_[a].lowered > entries_[b].lowered;
-    });
-    std::vector<AdviceFacts> advice;
-    std::vector<Entry> entries;
-    for (const size_t number : order) {
-      advice.push_back(std::move(facts_.advice[number]));
-      entries.push_back(entries_[number]);
-    }
-    facts_.advice = std::move(advice);
-    entries_ = std::move(entries);
-  }
-
-  void TellCauses() {
-    failure_.would_fit.clear();
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      const AdviceFacts& advice = facts_.advice[i];
-      if (!entries_[i].is_cause) continue;
-      failure_.would_fit.push_back({advice.id, advice.place, advice.holder, advice.bytes,
-                                    advice.fits.value_or(false), advice.is_estimate});
-    }
-    failure_.cause = failure_.would_fit.empty() ? "" : failure_.would_fit.front().cause;
   }
 
   const ProofBudget& budget_;
@@ -259,7 +206,6 @@ class Prover {
   const std::string ran_;
   Answer unchanged_;
   bool shows_failure_ = false;  // the unchanged requests are not served either
-  std::vector<Entry> entries_;  // by advice
 };
 
 }  // namespace

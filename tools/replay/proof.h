@@ -6,8 +6,8 @@
 // the request is served. The unchanged requests go first: where a model serves them even with 2%
 // less room, it does not show this failure, and its verdicts are none.
 //
-// Then advice is put in order: what serves the request alone, pairs that do, what lowers the peak
-// most. What changes nothing is left out.
+// Advice keeps its order, and what was found stands in AdviceFacts::proof; OrderProved
+// (analysis/advice/order.h) decides what comes first.
 //
 // Ownership: reads a Detail, changes facts->advice and the last out-of-memory. Threads: a pure
 // function. Errors: none; without an out-of-memory, blocks or a known room nothing is done. Units:

@@ -159,6 +159,9 @@ class FactWriter {
   void Value(const Facts& /*trace*/, MemoryKind kind, std::string_view /*variant*/) {
     json_.Value(MemoryKindName(kind));
   }
+  void Value(const Facts& /*trace*/, AdviceId advice, std::string_view /*variant*/) {
+    json_.Value(AdviceName(advice));
+  }
   void Value(const Facts& /*trace*/, FreeKnownFrom from, std::string_view /*variant*/) {
     json_.Value(from == FreeKnownFrom::kStart        ? "start"
                 : from == FreeKnownFrom::kMemoryInfo ? "memory_info"

@@ -140,7 +140,7 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
   }
   absl::StrAppend(&text, "  lacking: ", Bytes(demand.lacking_bytes), "\n");
   for (const WouldFitFacts& one : failure.would_fit) {
-    absl::StrAppend(&text, "  cause: ", one.cause, " at ", Printable(one.place), ", ",
+    absl::StrAppend(&text, "  cause: ", AdviceName(one.cause), " at ", Printable(one.place), ", ",
                     one.is_estimate ? "about " : "", Bytes(one.bytes),
                     one.fits ? "; without it the request would fit"
                              : "; without it the request would still not fit",

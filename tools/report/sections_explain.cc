@@ -116,13 +116,13 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
   std::string text;
   // Advice that serves the request better than the cause's may come before it.
   const auto first = std::ranges::find_if(facts.advice, [&last](const AdviceFacts& advice) {
-    return advice.id == "out_of_memory_by_fragmentation" ||
-           (!last.cause.empty() && advice.id == last.cause);
+    return advice.id == AdviceId::kOutOfMemoryByFragmentation ||
+           (last.cause != AdviceId::kNone && advice.id == last.cause);
   });
   if (first != facts.advice.end()) {
     text += Labelled("Because",
                      absl::StrCat(first->title, first->is_estimate ? ": about " : ": ",
-                                  Bytes(first->bytes), " [", first->id, "]"),
+                                  Bytes(first->bytes), " [", AdviceName(first->id), "]"),
                      style);
     if (!first->place.empty()) text += Labelled("At", first->place, style);
     if (!first->holder.empty()) text += Labelled("Held by", first->holder, style);
@@ -160,8 +160,8 @@ std::string ReplayedText(const AdviceFacts& advice) {
                     replay.would_serve ? ", and serves the request that failed"
                                        : ", and does not serve the request that failed");
   }
-  if (!advice.together_with.empty()) {
-    absl::StrAppend(&text, "; together with [", advice.together_with, "] it does");
+  if (advice.together_with != AdviceId::kNone) {
+    absl::StrAppend(&text, "; together with [", AdviceName(advice.together_with), "] it does");
   }
   return text + ".";
 }
@@ -173,7 +173,7 @@ std::string AdviceSection(const Facts& facts, const TextStyle& style) {
   size_t number = 0;
   for (const AdviceFacts& advice : facts.advice) {
     text += absl::StrFormat("%d. %s%s [%s]\n", ++number, advice.title,
-                            advice.bytes == 0 ? "" : Gain(advice), advice.id);
+                            advice.bytes == 0 ? "" : Gain(advice), AdviceName(advice.id));
     std::vector<std::string> lines = {Printable(advice.evidence), "Try: " + advice.action,
                                       "Costs: " + advice.cost};
     if (!advice.replays.empty()) lines.push_back(ReplayedText(advice));

@@ -133,7 +133,7 @@ std::string Story(const Facts& facts) {
   if (facts.out_of_memory.empty() || facts.advice.empty()) return "";
   const OutOfMemoryFacts& failure = facts.out_of_memory.back();
   const AdviceFacts& first = facts.advice.front();
-  if (failure.cause.empty() || first.id != failure.cause) return "";
+  if (failure.cause == AdviceId::kNone || first.id != failure.cause) return "";
   return Line("died of",
               absl::StrCat(first.title, ": ", Bytes(first.bytes), ", ", Printable(first.place)));
 }

@@ -44,13 +44,6 @@ bool HasRoom(const Facts& facts) {
   return used > 0 && used <= CardBytes(facts) / 2;
 }
 
-uint64_t CategoryAtPeak(const Facts& facts, const std::string& name) {
-  for (const CategoryFacts& category : facts.by_category) {
-    if (category.name == name) return category.at_peak.bytes;
-  }
-  return 0;
-}
-
 std::string FirstNames(const std::vector<std::string>& names) {
   std::string text;
   std::vector<std::string> told;

@@ -1,28 +1,19 @@
 #include "tools/analysis/advice/find_causes.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/order.h"
+#include "tools/analysis/advice/table.h"
 #include "tools/analysis/explain/holders.h"
 
 namespace vramstow {
 namespace {
 
 constexpr size_t kMostShares = 8;
-
-// What is wrong, and costs nothing to mend, comes before what is a trade.
-constexpr std::array kDetectors = {
-    HeldByHandler, DeadCycles,           Concatenation,  Broadcast,       GraphPools,
-    SecondCopy,    DataOnCard,           HeldGraphs,     KeptOutputs,     KeptInModules,
-    KeptReference, KeptGradients,        PastPyTorch,    SecondOptimizer, WideNumbers,
-    SummedGraphs,  NeedlessGraph,        TableGradient,  AttentionScores, LargeRequest,
-    CopiesOfOne,   OptimizerTemporaries, OptimizerState, Activations,     ModelTooLarge,
-    LargeBuffers};
 
 std::vector<ShareFacts> Sorted(const std::map<std::string, Amount>& amounts) {
   std::vector<ShareFacts> shares;
@@ -100,29 +91,19 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
   if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
 }
 
-// A small saving would let this request through, and not the next ones: what fills the card with
-// each pass is the reason.
-void PreferWhatGrows(std::vector<Cause>* causes) {
-  constexpr uint64_t kMuchLarger = 4;
-  const auto grows =
-      std::ranges::find_if(*causes, [](const Cause& cause) { return cause.fits && cause.grows; });
-  if (grows == causes->end() || grows->bytes < causes->front().bytes * kMuchLarger) return;
-  std::rotate(causes->begin(), grows, std::next(grows));
-}
-
 }  // namespace
 
 std::vector<Cause> FindCauses(const Scene& scene) {
   std::vector<Cause> causes;
-  for (const auto& detector : kDetectors) {
-    if (Found cause = detector(scene); cause.has_value()) causes.push_back(std::move(*cause));
+  for (const RuleRow& row : AllRules()) {
+    if (row.rule->cause == nullptr) continue;
+    Found cause = row.rule->cause(scene);
+    if (!cause.has_value()) continue;
+    cause->id = row.id;
+    cause->fits = cause->bytes >= scene.lacking();
+    causes.push_back(*std::move(cause));
   }
-  for (Cause& cause : causes) cause.fits = cause.bytes >= scene.lacking();
-  std::ranges::stable_sort(causes, [](const Cause& a, const Cause& b) {
-    if (a.fits != b.fits) return a.fits;
-    return !a.fits && a.bytes > b.bytes;
-  });
-  PreferWhatGrows(&causes);
+  OrderCauses(&causes);
   return causes;
 }
 
@@ -141,7 +122,7 @@ std::vector<Cause> ExplainOutOfMemory(const Detail& detail, const Passes& passes
     FillHolders(scene, scene.holders(), &failure);
     failure.has_story = true;
     failure.demand = std::move(demand);
-    failure.cause = last.empty() ? "" : last.front().id;
+    failure.cause = last.empty() ? AdviceId::kNone : last.front().id;
     for (const Cause& cause : last) {
       failure.would_fit.push_back(
           {cause.id, cause.place, cause.holder, cause.bytes, cause.fits, cause.is_estimate});

@@ -264,7 +264,7 @@ struct Described<OutOfMemoryFacts> {
       Inner(&S::has_story, Merge::kOwn),
       Fact("cause", &S::cause, Merge::kOwn,
            "why: the id of the advice that comes first; null where nothing tells")
-          .KnownIf([](const Facts&, const S& self) { return !self.cause.empty(); }),
+          .KnownIf([](const Facts&, const S& self) { return self.cause != AdviceId::kNone; }),
       Fact("demand", &S::demand, Merge::kOwn,
            "what was live, against what the card has; null where no blocks tell")
           .KnownIf([](const Facts&, const S& self) { return self.has_story; }),
@@ -510,7 +510,9 @@ struct Described<AdviceFacts> {
            "what of `bytes` a replay finds; null: it was not replayed"),
       Fact("together_with", &S::together_with, Merge::kOwn,
            "the id of another advice: both together serve the request, none alone; null: none")
-          .KnownIf([](const Facts&, const S& self) { return !self.together_with.empty(); }),
+          .KnownIf(
+              [](const Facts&, const S& self) { return self.together_with != AdviceId::kNone; }),
+      Inner(&S::proof, Merge::kOwn),
       Fact("evidence", &S::evidence, Merge::kOwn, "what shows it"),
       Fact("cost", &S::cost, Merge::kOwn, "what it costs"),
       Fact("action", &S::action, Merge::kOwn, "what to do"),

@@ -135,7 +135,7 @@ void RedactValue(const Redactor& redactor, Value* value) {
     if (value->has_value()) RedactValue(redactor, &**value);
   } else if constexpr (requires { value->begin(); }) {
     for (auto& item : *value) RedactValue(redactor, &item);
-  } else if constexpr (std::same_as<Value, Change>) {
+  } else if constexpr (std::same_as<Value, Change> || std::same_as<Value, AdviceProof>) {
     // Numbers, and the name of a model.
   } else {
     static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>,

@@ -1,0 +1,77 @@
+#include "tools/analysis/advice/advise.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/find_causes.h"
+#include "tools/analysis/advice/order.h"
+#include "tools/analysis/advice/table.h"
+
+namespace vramstow {
+namespace {
+
+AdviceFacts OfCause(const Cause& cause) {
+  AdviceFacts advice;
+  advice.id = cause.id;
+  advice.title = cause.title;
+  advice.bytes = cause.bytes;
+  advice.is_estimate = cause.is_estimate;
+  advice.place = cause.place;
+  advice.holder = cause.holder;
+  advice.fits = cause.fits;
+  advice.evidence = cause.evidence;
+  advice.cost = cause.cost;
+  advice.action = cause.action;
+  advice.change = cause.change;
+  advice.proof.is_cause = true;
+  return advice;
+}
+
+// Whether a cause of the failure says better what was seen at the peak.
+bool IsSaid(const RuleRow& row, const std::vector<Cause>& causes) {
+  return std::ranges::any_of(causes, [&row](const Cause& cause) {
+    return cause.id == row.id ||
+           std::ranges::find(row.rule->said_by, cause.id) != row.rule->said_by.end();
+  });
+}
+
+std::vector<RankedAdvice> FindHints(const Evidence& evidence, const std::vector<Cause>& causes) {
+  const std::vector<OutOfMemoryFacts>& failures = evidence.facts().out_of_memory;
+  const bool can_replay = !failures.empty() && IsDeviceMemory(failures.back().memory);
+  const bool has_room = HasRoom(evidence.facts());
+  std::vector<RankedAdvice> hints;
+  for (const RuleRow& row : AllRules()) {
+    if (row.rule->advice == nullptr || (row.rule->saves && has_room)) continue;
+    if (IsSaid(row, causes)) continue;
+    Hint hint = row.rule->advice(evidence);
+    if (!hint.has_value()) continue;
+    hint->id = row.id;
+    if (can_replay && row.rule->change != nullptr) hint->change = row.rule->change(evidence, *hint);
+    hints.emplace_back(row.rule->rank, *std::move(hint));
+  }
+  return hints;
+}
+
+}  // namespace
+
+void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) {
+  const std::vector<Cause> causes =
+      ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
+  facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
+}
+
+std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,
+                                    const Facts& facts, const std::vector<Cause>& causes) {
+  const Evidence evidence(detail, categories, facts);
+  std::vector<RankedAdvice> hints = FindHints(evidence, causes);
+  OrderHints(&hints);
+  std::vector<AdviceFacts> advice;
+  for (const Cause& cause : causes) advice.push_back(OfCause(cause));
+  for (RankedAdvice& hint : hints) advice.push_back(std::move(hint.second));
+  OrderAdvice(facts, causes, &advice);
+  return advice;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,84 @@
+// A cause: the activations of one batch.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/batch.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMostMicroBatches = 16;
+constexpr size_t kLeastActivations = 3;
+
+// A smaller batch would not help.
+void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, Cause* cause) {
+  const auto largest = std::ranges::max_element(without, {}, &Life::size);
+  const std::string about = scene.holders().Of(**largest)->about;
+  cause->title = "Intermediate results are too large, whatever the batch";
+  cause->place = PlaceOf(scene.detail(), (*largest)->site);
+  cause->evidence += " " + AdviceText(BytesOf(without)) + " of it do not grow with the batch, as " +
+                     about.substr(0, about.find(']')) + "].";
+  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->action =
+      "Do what this line does for a part of it at a time, each part under "
+      "torch.utils.checkpoint; a smaller batch does not help.";
+}
+
+// What one pass has made and needs again in its backward pass.
+Found Find(const Scene& scene) {
+  std::vector<const Life*> activations;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (!life->tensor || site.in_backward || site.in_optimizer) continue;
+    if (scene.pass() >= 0 ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) {
+      continue;
+    }
+    if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
+    activations.push_back(life);
+  }
+  uint64_t bytes = BytesOf(activations);
+  if (activations.size() < kLeastActivations) return std::nullopt;
+  // So does the request, unless a backward pass or an optimizer makes it.
+  const SiteDetail& request = scene.request_site();
+  const bool grows = !request.in_backward && !request.in_optimizer;
+  if (grows) bytes += scene.requested();
+  uint64_t parts = 2;
+  while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;
+  Cause cause;
+  cause.bytes = bytes - bytes / parts;
+  cause.held = activations;
+  cause.is_estimate = true;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(scene.detail(), activations, parts);
+  if (grows) cause.change.requested = (scene.requested() + parts - 1) / parts;
+  cause.title = "The activations of one batch are too many";
+  cause.place = PlaceInProgram(scene, activations);
+  cause.evidence = AdviceText(BytesOf(activations)) +
+                   " were made in this pass and wait for its backward pass: " +
+                   LargestPlaces(scene.detail(), activations) + ".";
+  cause.cost = "Micro-batches a little time; recomputing about a third more of a pass.";
+  cause.action = "Divide the batch by " + std::to_string(parts) + " and step after every " +
+                 std::to_string(parts) + ", or torch.utils.checkpoint around the repeated layer.";
+  const std::vector<const Life*> without = WithoutBatch(scene, activations);
+  if (BytesOf(without) * 2 > BytesOf(activations)) TellOfNoBatch(scene, without, &cause);
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kActivations = {
+    .rank = Rank::kTrade,
+    .meaning = "the activations of one batch",
+    .help =
+        "What this pass made and keeps for its backward pass is too much. Divide the batch and "
+        "step after several parts, or recompute with torch.utils.checkpoint. Where a census knows "
+        "the shapes and most of it does not grow with the batch, the advice says so.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,113 @@
+// A cause: scores of attention, length times length.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+template <size_t count>
+bool IsOneOf(std::string_view name, const std::array<std::string_view, count>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool MakesScores(std::string_view name) {
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "bmm", "baddbmm", "matmul", "mul", "div",     "add",           "masked_fill",
+      "mm",  "where",   "einsum", "sub", "dropout", "native_dropout"};
+  return IsOneOf(name, kNames);
+}
+
+bool IsSoftmax(std::string_view name) {
+  return name.find("softmax") != std::string_view::npos &&
+         name.find("log_softmax") == std::string_view::npos;
+}
+
+uint64_t FunctionOf(const SiteDetail& site) {
+  return site.own.empty() ? 0 : site.own.back().function;
+}
+
+// Of one function, and of a size that its softmax has had.
+class ScoreSites {
+ public:
+  explicit ScoreSites(const Scene& scene) {
+    absl::flat_hash_map<uint64_t, absl::flat_hash_set<uint64_t>> sizes;  // by function
+    for (const Life& life : scene.detail().lives) {
+      if (life.birth > scene.event()) break;
+      const SiteDetail& site = scene.site_of(life);
+      if (IsSoftmax(OperatorName(site))) sizes[FunctionOf(site)].insert(life.size);
+    }
+    for (const Life& life : scene.detail().lives) {
+      if (life.birth > scene.event()) break;
+      const SiteDetail& site = scene.site_of(life);
+      const auto of_function = sizes.find(FunctionOf(site));
+      if (of_function == sizes.end() || !of_function->second.contains(life.size)) continue;
+      const std::string_view name = OperatorName(site);
+      if (IsSoftmax(name) || MakesScores(name)) {
+        sites_.insert(life.site);
+        has_product_ |= name == "bmm" || name == "baddbmm";
+      }
+    }
+  }
+  bool any() const { return has_product_; }
+  bool Has(uint32_t site) const { return sites_.contains(site); }
+
+ private:
+  absl::flat_hash_set<uint32_t> sites_;
+  bool has_product_ = false;  // softmax of a product
+};
+
+Found Find(const Scene& scene) {
+  const ScoreSites scores(scene);
+  if (!scores.any()) return std::nullopt;
+  std::vector<const Life*> held;
+  for (const Life* life : scene.live()) {
+    if (scores.Has(life->site)) held.push_back(life);
+  }
+  Cause cause;
+  cause.bytes = BytesOf(held);
+  cause.held = held;
+  const bool asks = scores.Has(scene.failure().site_number);
+  // A request that fails may come another way through C++ than those that are served.
+  const bool is_one = asks || std::ranges::any_of(held, [&](const Life* life) {
+                        return life->requested == scene.requested() &&
+                               FunctionOf(scene.site_of(*life)) == FunctionOf(scene.request_site());
+                      });
+  if (is_one) cause.bytes += scene.requested();
+  if (!scene.IsLarge(cause.bytes) || held.empty()) return std::nullopt;
+  cause.change = Without(scene.detail(), held);
+  if (is_one) cause.change.requested = 0;
+  cause.title = "Attention keeps its scores: length times length";
+  cause.place = asks ? PlaceOfRequest(scene) : CommonPlace(scene.detail(), held);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " are products and their softmax, as large as length times length for each "
+                   "head: " +
+                   LargestPlaces(scene.detail(), held) + ".";
+  cause.cost = "None; it is faster, too.";
+  cause.action =
+      "torch.nn.functional.scaled_dot_product_attention, which never has the scores whole.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kAttentionScores = {
+    .rank = Rank::kTrade,
+    .meaning = "scores of attention, length times length",
+    .help =
+        "A function computes a product and its softmax itself, and keeps both, as large as length "
+        "times length for each head. Use torch.nn.functional.scaled_dot_product_attention, which "
+        "never has the scores whole.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,134 @@
+// A cause: one operation that makes all pairs of its inputs, and what is made of its result.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/large_result.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kStretched = 8;  // more than any conversion of numbers makes of a block
+
+template <size_t count>
+bool IsOneOf(std::string_view name, const std::array<std::string_view, count>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Their result is as large as their inputs, unless those are stretched over one another.
+bool IsElementwise(std::string_view name) {
+  static constexpr std::array<std::string_view, 22> kNames = {
+      "add",     "sub",  "rsub",        "mul",        "div",   "pow",        "where", "maximum",
+      "minimum", "eq",   "ne",          "lt",         "le",    "gt",         "ge",    "bitwise_and",
+      "atan2",   "fmod", "logical_and", "logical_or", "hypot", "bitwise_xor"};
+  return IsOneOf(name, kNames);
+}
+
+// By the operator, or by the function of PyTorch's that calls it.
+bool IsDistance(const Scene& scene, const SiteDetail& site) {
+  const auto is_one = [](std::string_view name) {
+    return name.find("cdist") != std::string_view::npos || name.ends_with("pdist") ||
+           name.find("euclidean_dist") != std::string_view::npos;
+  };
+  return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
+           return is_one(scene.detail().frames[frame]);
+         });
+}
+
+// What repeats its inputs: all of them that were there may have gone into it.
+bool IsJoin(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "cat", "concat", "stack", "repeat", "repeat_interleave", "tile"};
+  return IsOneOf(name, kNames);
+}
+
+// [.., n, n] of a program's own product.
+bool IsSquare(const Scene& scene, const Made& made) {
+  constexpr uint64_t kLeast = 512;
+  for (const Life* life : scene.live()) {
+    if (life->birth != made.birth) continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || block->role == "parameter") return false;
+    const std::optional<TensorWords> words = ParseTensor(block->about);
+    if (!words.has_value() || words->shape.size() < 2) return false;
+    const uint64_t last = words->shape.back();
+    return last >= kLeast && last == words->shape[words->shape.size() - 2];
+  }
+  return false;
+}
+
+bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
+  const SiteDetail& site = scene.detail().sites[made.site];
+  const std::string_view name = OperatorName(site);
+  if (before.all == 0) return false;
+  const bool is_product = IsProduct(name) && site.is_own_call;
+  const bool is_distance = IsDistance(scene, site);
+  if (IsElementwise(name) || is_distance || is_product) {
+    if (before.largest * kStretched <= made.size) return true;
+  }
+  if (is_product) return IsSquare(scene, made);
+  // A module may make what a vocabulary has room for; a distance is always one of pairs.
+  if (is_distance || IsElementwise(name)) {
+    return before.largest_of_pass > 0 && before.largest_of_pass * kStretched <= made.size;
+  }
+  return IsJoin(name) && before.all * 4 <= made.size;
+}
+
+Found Find(const Scene& scene) {
+  const std::optional<Made> made = FirstLarge(scene);
+  if (!made.has_value()) return std::nullopt;
+  const Before before = WhatWasThere(scene, *made);
+  if (!MakesPairs(scene, *made, before) ||
+      RuleOf(AdviceId::kAttentionScores).cause(scene).has_value())
+    return std::nullopt;
+  const std::vector<const Life*> family = FamilyOf(scene, *made);
+  const uint64_t bytes = WithRequest(scene, *made, family);
+  Cause cause;
+  cause.title = "One operation makes all pairs of its inputs";
+  const uint64_t left = std::max<uint64_t>(1, std::min(bytes / kPieces, before.largest));
+  cause.bytes = bytes - left;
+  cause.change = InPieces(scene, *made, family, bytes / left);
+  cause.held = family;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  const SiteDetail& site = scene.detail().sites[made->site];
+  const std::string name(OperatorName(site));
+  cause.place = LineOf(scene, *made);
+  const bool is_request = made->birth == scene.event();
+  cause.evidence = name + (is_request ? " asked for " : " made ") + AdviceText(made->size);
+  if (before.largest * kStretched <= made->size) {
+    cause.evidence += ", and no tensor that was there has more than " + AdviceText(before.largest);
+  }
+  cause.evidence += ": each of one input meets each of the other, as (n, 1) and (n) become (n, n).";
+  if (family.size() > 1 || (!is_request && bytes > made->size)) {
+    cause.evidence += " With what is made of it that is " + AdviceText(bytes) + ": " +
+                      LargestPlaces(scene.detail(), family.empty() ? scene.live() : family) + ".";
+  }
+  cause.cost = "None, if it was not meant; else a loop over pieces.";
+  cause.action =
+      "Compare the shapes at this line. If all pairs are wanted: piece by piece (split() one of "
+      "the inputs, and reduce each piece at once), or fewer of them.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kBroadcast = {
+    .rank = Rank::kMistake,
+    .meaning = "one operation that makes all pairs of its inputs, and what is made of its result",
+    .help =
+        "An operation made something that is at least eight times as large as any tensor that was "
+        "there: each number of one input meets each number of the other, as (n, 1) and (n) become "
+        "(n, n). Often a shape is not what it seems. Where all pairs are wanted, work piece by "
+        "piece and reduce each piece at once.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

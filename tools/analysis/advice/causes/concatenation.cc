@@ -1,0 +1,74 @@
+// A cause: the old and the new copy of something that grows.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// cat() needs all of the old and all of the new at once.
+Found Find(const Scene& scene) {
+  const std::string_view name = OperatorName(scene.request_site());
+  if (name != "cat" && name != "concat" && name != "stack" && name != "hstack" &&
+      name != "vstack") {
+    return std::nullopt;
+  }
+  absl::flat_hash_map<uint32_t, std::vector<const Life*>> by_site;
+  for (const Life* life : scene.live()) {
+    if (life->tensor) by_site[life->site].push_back(life);
+  }
+  auto old = by_site.find(scene.failure().site_number);
+  if (old == by_site.end()) {
+    old = std::ranges::find_if(by_site, [&](const auto& one) {
+      return SameWork(scene.detail().sites[one.first], scene.request_site());
+    });
+  }
+  Cause cause;
+  cause.place = PlaceOfRequest(scene);
+  if (old != by_site.end() && old->second.back()->size * 2 > scene.requested()) {
+    cause.bytes = old->second.back()->size;
+    cause.held = {old->second.back()};
+    cause.title = "It grows by being copied: the old and the new one live together";
+    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+                     " failed while what the same line had made before (" +
+                     AdviceText(cause.bytes) + ") had to stay.";
+  } else {
+    for (const auto& [number, lives] : by_site) {
+      const uint64_t bytes = BytesOf(lives);
+      if (lives.size() < 2 || bytes > scene.requested() + scene.requested() / 10) continue;
+      if (bytes * 2 <= scene.requested() || bytes <= cause.bytes) continue;
+      cause.bytes = bytes;
+      cause.held = lives;
+    }
+    cause.title = "The pieces and the whole live together";
+    cause.evidence = "A request for " + AdviceText(scene.requested()) +
+                     " failed while the pieces that go into it (" + AdviceText(cause.bytes) +
+                     ") had to stay.";
+  }
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), cause.held);
+  cause.cost = "None, where the final size is known.";
+  cause.action = "Make the whole once, with its final size, and write each piece into it.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kConcatenation = {
+    .rank = Rank::kMistake,
+    .meaning = "the old and the new copy of something that grows",
+    .help =
+        "torch.cat() or torch.stack() makes the whole anew while the pieces are still there. A "
+        "tensor that grows in a loop is copied in each turn. Make the whole once, with its final "
+        "size, and write each piece into it.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

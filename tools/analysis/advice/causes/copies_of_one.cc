@@ -1,0 +1,134 @@
+// A cause: several copies of one large result.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/large_result.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// Steps of a loss, which each make a copy of the logits.
+bool IsStepOfLoss(std::string_view name) {
+  for (const char* part : {"softmax", "logsumexp", "scatter", "one_hot", "nll_loss", "_to_copy"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// Steps of a loss over classes: what comes out of them is one.
+bool EndsInLoss(std::string_view name) {
+  for (const char* part : {"softmax", "logsumexp", "nll_loss"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// Several that one operator made on one line: each of another result, in a loop over layers.
+bool RepeatsItself(const std::vector<const Life*>& family) {
+  constexpr size_t kLeast = 3;
+  std::map<uint32_t, size_t> by_site;
+  return std::ranges::any_of(family,
+                             [&](const Life* life) { return ++by_site[life->site] >= kLeast; });
+}
+
+// Whole numbers are set to zero, and the next thing that the function does is to convert them: so
+// one_hot(...).float() does it.
+bool MayBeOneHot(const Scene& scene, const Made& made) {
+  const SiteDetail& site = scene.detail().sites[made.site];
+  if (OperatorName(site).find("zeros") == std::string_view::npos || site.own.empty()) return false;
+  const auto converts = [&](const SiteDetail& next, uint64_t size) {
+    return OperatorName(next) == "_to_copy" && size < made.size && !next.own.empty() &&
+           next.own.back().function == site.own.back().function;
+  };
+  auto life = std::ranges::upper_bound(scene.detail().lives, made.birth, {}, &Life::birth);
+  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+    if (!life->tensor || life->pending || life->size * 8 < made.size) continue;
+    return converts(scene.site_of(*life), life->size);
+  }
+  return converts(scene.request_site(), scene.requested());
+}
+
+// A result over a large vocabulary, and what a loss makes of it.
+Found Find(const Scene& scene) {
+  const std::optional<Made> made = FirstLarge(scene);
+  if (!made.has_value()) return std::nullopt;
+  const Before before = WhatWasThere(scene, *made);
+  if (before.largest_of_pass == 0 || before.largest_of_pass * 4 > made->size) return std::nullopt;
+  const std::string_view name = OperatorName(scene.detail().sites[made->site]);
+  if (name.find("conv") != std::string_view::npos) return std::nullopt;
+  const std::vector<const Life*> family = FamilyOf(scene, *made);
+  const uint64_t bytes = WithRequest(scene, *made, family);
+  std::vector<const Life*> steps;
+  if (RepeatsItself(family)) return std::nullopt;
+  bool has_loss = IsStepOfLoss(OperatorName(scene.request_site()));
+  const bool is_one_hot = MayBeOneHot(scene, *made);
+  bool ends_in_loss = EndsInLoss(OperatorName(scene.request_site()));
+  for (const Life* life : family) {
+    const std::string_view follower = OperatorName(scene.site_of(*life));
+    has_loss |= IsStepOfLoss(follower);
+    ends_in_loss |= EndsInLoss(follower);
+    if (life->birth == made->birth) continue;
+    if (IsProduct(follower) || follower == "addmm" || follower == "linear") return std::nullopt;
+    steps.push_back(life);
+  }
+  // One-hot vectors are whole numbers of 64 bits first, and then half as large.
+  const uint64_t least = is_one_hot ? made->size + made->size / 2 : made->size * 2;
+  if (!has_loss || bytes < least) return std::nullopt;
+  Cause cause;
+  cause.bytes = bytes - bytes / kPieces;
+  cause.change = InPieces(scene, *made, family, kPieces);
+  cause.held = family;
+  cause.is_estimate = true;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.title =
+      "Several copies of one large result are there at once: " + AdviceText(made->size) + " each";
+  const bool asks = scene.requested() * kFollows >= made->size && !scene.request_site().in_backward;
+  cause.place = asks            ? PlaceOfRequest(scene)
+                : steps.empty() ? LineOf(scene, *made)
+                                : PlaceInProgram(scene, steps);
+  cause.evidence = std::string(name) + " made " + AdviceText(made->size) + " at " +
+                   LineOf(scene, *made) + ", " +
+                   std::to_string(made->size / before.largest_of_pass) +
+                   " times what went into it; with what is made of it that is " +
+                   AdviceText(bytes) + ": " + LargestPlaces(scene.detail(), family) + ".";
+  cause.cost = "A loop over pieces.";
+  const std::string pieces = std::to_string(kPieces) + " pieces";
+  if (!ends_in_loss) {
+    cause.action = "Do it in " + pieces + " (split() the input), and in place where it can be.";
+    if (is_one_hot) {
+      cause.place = LineOf(scene, *made);
+      cause.action =
+          "If these are one-hot vectors, do without them: take rows by their numbers (gather(), "
+          "index_select()), and add to "
+          "them by their numbers (index_add_(), scatter_add_()). Else in " +
+          pieces + ".";
+    }
+    return cause;
+  }
+  cause.action =
+      "Compute the loss of " + pieces +
+      " (split() what goes into the last layer, backward() for each piece), or use one "
+      "operator that makes no copies (nn.functional.cross_entropy, with label_smoothing).";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kCopiesOfOne = {
+    .rank = Rank::kTrade,
+    .meaning = "several copies of one large result",
+    .help =
+        "One result is at least four times as large as what went into it, and the steps of a loss "
+        "(softmax, a conversion, one-hot vectors) make copies of it. Compute the loss in pieces, "
+        "or with one operation that makes no copies.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

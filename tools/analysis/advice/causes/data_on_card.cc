@@ -1,0 +1,91 @@
+// A cause: data that were placed on the card before the first step and stay.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/parameter_sites.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+bool IsCopyToCard(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  return name == "_to_copy" || name == "to" || name == "tensor" || name == "cuda";
+}
+
+// Whether data was moved to the card in a program that has computed nothing else yet.
+bool LoadsOnly(const Scene& scene) {
+  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
+    return life.birth < scene.event() && life.tensor && IsCopyToCard(scene.site_of(life));
+  });
+}
+
+// Where the first step begins: with the first pass, or where none is over, with the first module.
+uint64_t FirstStep(const Scene& scene) {
+  const Passes& passes = scene.passes();
+  const bool trains = passes.by() == Passes::By::kBackward || passes.by() == Passes::By::kOptimizer;
+  if (trains && !passes.all().empty()) return passes.all().front().begin;
+  for (const Life& life : scene.detail().lives) {
+    const SiteDetail& site = scene.site_of(life);
+    if (!site.module.empty() || site.phase == Phase::kForward) return life.birth;
+    if (site.in_backward || site.in_optimizer) return 0;
+  }
+  return LoadsOnly(scene) ? scene.event() : 0;
+}
+
+// Whether the program made it as data: not for a model, as far as is known.
+bool MayBeData(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  if (block != nullptr) return block->role == "other";
+  return scene.site_of(life).phase != Phase::kInit;
+}
+
+Found Find(const Scene& scene) {
+  const uint64_t begin = FirstStep(scene);
+  absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
+  for (const Life& life : scene.detail().lives) {
+    const SiteDetail& site = scene.site_of(life);
+    if (site.in_backward || site.in_optimizer) trained.insert(life.size);
+  }
+  std::vector<const Life*> data;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->birth >= begin) break;
+    if (!life->tensor || !MayBeParameter(site) || !MayBeData(scene, *life)) continue;
+    if (life->size < kLeastParameter || trained.contains(life->size)) continue;
+    data.push_back(life);
+  }
+  Cause cause;
+  cause.bytes = BytesOf(data);
+  cause.held = data;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), data);
+  cause.title = "Data were placed on the card before the first step, and stay";
+  cause.is_estimate = true;
+  cause.place = PlaceInProgram(scene, data);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " were made before the first step, have no gradients, and were never freed: " +
+                   LargestPlaces(scene.detail(), data) + ".";
+  cause.cost = "A transfer for each batch, beside the work with pin_memory=True.";
+  cause.action = "Keep them on the host, and move one batch at a time to the card.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kDataOnCard = {
+    .rank = Rank::kMistake,
+    .meaning = "data that were placed on the card before the first step and stay",
+    .help =
+        "Tensors were made before the first step, have no gradients and no optimizer state, and "
+        "were never freed. Keep data on the host, and move one batch at a time to the card.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,96 @@
+// A cause: numbers are twice as wide as float32.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+// What an operation makes number by number is as large as its largest input, unless its numbers are
+// wider.
+bool WorksNumberByNumber(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames = {"add", "sub",  "mul",
+                                                             "div", "rsub", "pow"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+// The first one in this pass that is exactly twice as large as the largest one before it.
+const Life* FirstTwiceAsWide(const Scene& scene) {
+  const Life* before = nullptr;  // the largest one
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= scene.event()) break;
+    if (!life.tensor || life.pending || scene.PassOf(life) < scene.pass()) continue;
+    const SiteDetail& site = scene.site_of(life);
+    if (site.in_backward || site.in_optimizer) break;
+    if (before != nullptr && before->size * 2 == life.size && before->LivesAt(life.birth) &&
+        WorksNumberByNumber(OperatorName(site)) && life.LivesAt(scene.event()) &&
+        scene.IsLarge(life.size)) {
+      return &life;
+    }
+    if (before == nullptr || life.size > before->size) before = &life;
+  }
+  return nullptr;
+}
+
+Found Find(const Scene& scene) {
+  const bool by_kernel = std::ranges::any_of(scene.detail().sites, [](const SiteDetail& site) {
+    return site.is_float64 && site.allocations > 0;
+  });
+  std::vector<const Life*> wide;
+  const Life* first = FirstTwiceAsWide(scene);
+  for (const Life* life : scene.live()) {
+    if (!life->tensor || life->size < (1 << 16)) continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    const auto words = block == nullptr ? std::nullopt : ParseTensor(block->about);
+    // What the census has seen is sure. Of the rest the kernels tell, or the size.
+    const bool is_wide = words.has_value() ? words->type == "float64" || words->type == "complex128"
+                         : by_kernel       ? true
+                                           : first != nullptr && life->birth >= first->birth &&
+                                           life->size % first->size == 0;
+    if (is_wide) wide.push_back(life);
+  }
+  Cause cause;
+  if (wide.empty()) return std::nullopt;
+  // What is made of them is as wide.
+  const bool asks_wide = by_kernel || scene.requested() % wide.back()->size == 0;
+  cause.bytes = (BytesOf(wide) + (asks_wide ? scene.requested() : 0)) / 2;
+  cause.held = wide;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(scene.detail(), wide, 2);
+  if (asks_wide) cause.change.requested = scene.requested() / 2;
+  cause.title = "Numbers have 64 bits";
+  cause.is_estimate = true;
+  cause.place = PlaceOf(scene.detail(), wide.front()->site);
+  cause.evidence = by_kernel || first == nullptr
+                       ? "These tensors (" + AdviceText(BytesOf(wide)) +
+                             ") are float64: twice what float32 needs."
+                       : std::string(OperatorName(scene.site_of(*first))) + " made " +
+                             AdviceText(first->size) +
+                             " of an input half as large: its numbers are twice as wide. One of "
+                             "its inputs is float64, as arrays of NumPy are.";
+  cause.cost = "Rounding, as everywhere else in machine learning.";
+  cause.action = "model.float(), and dtype=torch.float32 where arrays of NumPy become tensors.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kFloat64 = {
+    .rank = Rank::kMistake,
+    .meaning = "numbers are twice as wide as float32",
+    .help =
+        "The census, the names of kernels, or a result that is exactly twice as large as its "
+        "input tell that numbers have 64 bits, as arrays of NumPy do. Call model.float(), and "
+        "give dtype=torch.float32 where arrays become tensors.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

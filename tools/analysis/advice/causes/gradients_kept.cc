@@ -1,0 +1,58 @@
+// A cause: gradients of an earlier pass beside new ones.
+#include <set>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/training_state.h"
+
+namespace vramstow {
+namespace {
+
+// A pass makes new gradients while those of an earlier one are there.
+Found Find(const Scene& scene) {
+  std::vector<const Life*> old;
+  std::multiset<uint64_t> fresh;
+  for (const Life* life : Gradients(scene)) {
+    const int64_t pass = scene.PassOf(*life);
+    if (pass < 0) continue;
+    if (pass < scene.pass()) {
+      old.push_back(life);
+    } else {
+      fresh.insert(life->size);
+    }
+  }
+  if (fresh.empty()) return std::nullopt;
+  Cause cause;
+  cause.bytes = BytesOf(old);
+  cause.held = old;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = FreedBefore(scene.detail(), old, scene.pass_begin());
+  cause.title = "Gradients of an earlier pass are kept while new ones are made";
+  cause.place = scene.passes().BackwardCall(scene.detail(), old.front()->birth);
+  if (cause.place.empty()) cause.place = PlaceOf(scene.detail(), old.front()->site);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " of gradients were there from before this pass, which makes its own: " +
+                   LargestPlaces(scene.detail(), old) + ".";
+  cause.cost = "None.";
+  cause.action =
+      "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
+      "trains.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kGradientsKept = {
+    .rank = Rank::kMistake,
+    .meaning = "gradients of an earlier pass beside new ones",
+    .help =
+        "A backward pass makes gradients while those of an earlier pass are still there. Call "
+        "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
+        "trains.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,44 @@
+// A cause: captured graphs with a pool each.
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Found Find(const Scene& scene) {
+  const uint64_t free = scene.failure().pool_free_bytes;
+  if (!scene.is_bound() || !scene.IsLarge(free)) return std::nullopt;
+  Cause cause;
+  cause.change.shares_pool = true;
+  cause.title = "Each captured graph has memory of its own";
+  cause.bytes = free;
+  cause.is_estimate = true;
+  cause.place = PlaceOfRequest(scene);
+  const OutOfMemoryFacts& failure = scene.failure();
+  const bool has_piece =
+      !failure.pool_movable_bytes.has_value() && failure.free_bytes < failure.requested_bytes;
+  const char* pieces = has_piece ? "some in pieces that are large enough" : "in whole chunks";
+  cause.evidence = AdviceText(free) + " of the pool were free, " + pieces +
+                   ", and did not serve a request for " + AdviceText(scene.requested()) +
+                   ": what a graph has used while it was captured stays its own.";
+  cause.cost = "Graphs that share a pool must not run at the same time.";
+  cause.action =
+      "Give all captures one pool (torch.cuda.graph(..., pool=torch.cuda.graph_pool_handle())), "
+      "and capture the largest shape first.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kGraphPools = {
+    .rank = Rank::kMistake,
+    .meaning = "captured graphs with a pool each",
+    .help =
+        "Memory of the pool was free, but belongs to captured CUDA graphs: what a graph used "
+        "while it was captured stays its own. Give all captures one pool "
+        "(torch.cuda.graph_pool_handle()), and capture the largest shape first.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,113 @@
+// A cause: each pass leaves a graph behind: a list or sum of losses, a state carried on, outputs of
+// evaluation.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+// Whether a backward pass ran while the later half of these piled up. An evaluation has none.
+bool IsTrained(const Scene& scene, std::vector<const Life*> lives) {
+  const auto middle = lives.begin() + static_cast<ptrdiff_t>(lives.size() / 2);
+  std::ranges::nth_element(lives, middle, {}, &Life::birth);
+  const uint64_t first = (*middle)->birth;
+  auto life = std::ranges::lower_bound(scene.detail().lives, first, {}, &Life::birth);
+  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+    if (life->tensor && !life->pending && scene.site_of(*life).in_backward) return true;
+  }
+  return false;
+}
+
+// A backward pass that was recorded: what its nodes saved has their names
+// ("TanhBackwardBackward0"), and a gradient of a parameter tells which of them made it.
+bool HasGraphOfGradients(const Scene& scene) {
+  return std::ranges::any_of(scene.live(), [&](const Life* life) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) return false;
+    return block->holder.find("BackwardBackward") != std::string::npos ||
+           (block->role == "gradient" && block->about.find("made by") != std::string::npos);
+  });
+}
+
+// A loop of the program's own, that calls no module, made one graph, which one variable holds: a
+// backward pass behind the loop may want all of it.
+bool IsUnrolledLoop(const Scene& scene, const std::vector<const Life*>& lives) {
+  const bool any_module = std::ranges::any_of(lives, [&](const Life* life) {
+    return !scene.site_of(*life).module.empty() || scene.site_of(*life).in_backward;
+  });
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(lives);
+  if (any_module || holders.empty()) return false;
+  const std::string& holder = holders.front().holder;
+  const std::string root = holder.substr(0, holder.find(".grad_fn"));
+  return root.size() < holder.size() && root.find('[') == std::string::npos &&
+         holders.front().amount.bytes * 2 > BytesOf(lives);
+}
+
+void TellOfUnrolledLoop(Cause* cause) {
+  cause->is_estimate = true;  // what goes from turn to turn stays
+  cause->title = "The graph of a loop grows with each turn";
+  cause->evidence += " One variable's graph holds all of them.";
+  cause->cost = "Recomputing: about a third more of a pass.";
+  cause->action =
+      "If backward() comes after the loop: torch.utils.checkpoint around some turns at a time, "
+      "fewer turns, or detach() every few of them. If none comes: torch.no_grad() around it.";
+}
+
+Found Find(const Scene& scene) {
+  const Pile pile = PileOf(scene);
+  if (!pile.is_graph) return std::nullopt;
+  Cause cause = OfPile(scene, pile);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.title = "Graphs of earlier passes are kept";
+  // What goes into the model is held with what the model makes of it.
+  std::vector<const Life*> made;
+  for (const Life* life : pile.lives) {
+    if (scene.site_of(*life).phase == Phase::kForward) made.push_back(life);
+  }
+  if (!made.empty()) cause.place = PlaceOfPile(scene, made, true);
+  const bool trains = IsTrained(scene, pile.lives);
+  cause.evidence +=
+      trains ? " More than the results: what autograd saved for a backward pass is held with them."
+             : " More than the results: autograd saved it for a backward pass that never comes.";
+  cause.action = trains ? "Keep loss.item() instead of the loss, and state.detach() of what goes "
+                          "on into the next pass; no retain_graph."
+                        : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
+                          "loss.item().";
+  if (!trains && IsUnrolledLoop(scene, pile.lives)) {
+    TellOfUnrolledLoop(&cause);
+    return cause;
+  }
+  if (HasGraphOfGradients(scene)) {
+    cause.evidence += " Gradients have a graph of their own, which create_graph=True records.";
+    const std::string about =
+        "create_graph=True only where gradients are differentiated again, and with "
+        "torch.autograd.grad(): after backward(create_graph=True) a parameter and its gradient "
+        "hold one another, until p.grad = None.";
+    // What Python holds would have been found.
+    const bool is_held = TestimonyOf(scene.holders(), pile.lives).decides();
+    cause.action = is_held ? cause.action + " " + about : about + " Else: " + cause.action;
+  }
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kHeldGraphs = {
+    .rank = Rank::kMistake,
+    .meaning =
+        "each pass leaves a graph behind: a list or sum of losses, a state carried on, "
+        "outputs of evaluation",
+    .help =
+        "Blocks of at least three earlier passes are live, and more of them than one result for "
+        "each pass: a reference to a tensor keeps the graph that made it. Keep loss.item() "
+        "instead of the loss, call detach() on what goes on into the next pass, and run an "
+        "evaluation under torch.no_grad().",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,77 @@
+// A cause: attributes of modules that are neither parameters nor buffers: weights unpacked once,
+// results.
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastModules = 3;
+
+// "global model.#.full" is of the modules "global model.#".
+std::string ModulesOf(const std::string& pattern) {
+  const size_t point = pattern.rfind('.');
+  if (point == std::string::npos || pattern.find_first_of(" [", point) != std::string::npos) {
+    return "";
+  }
+  return pattern.substr(0, point);
+}
+
+// Each of several modules keeps a tensor of its own making: weights that it has unpacked, a result.
+Found Find(const Scene& scene) {
+  std::set<std::string> modules;  // what has parameters or buffers
+  std::map<std::string, std::vector<const Life*>> others;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) continue;
+    const std::string pattern = PatternOf(block->holder);
+    if (block->role == "parameter" || block->role == "buffer") modules.insert(ModulesOf(pattern));
+    if (block->role == "other" && pattern.find('#') != std::string::npos) {
+      others[pattern].push_back(life);
+    }
+  }
+  std::vector<const Life*> held;
+  for (const auto& [pattern, lives] : others) {
+    const std::string owner = ModulesOf(pattern);
+    if (owner.empty() || !modules.contains(owner) || lives.size() < kLeastModules) continue;
+    held.insert(held.end(), lives.begin(), lives.end());
+  }
+  Cause cause;
+  cause.bytes = BytesOf(held);
+  cause.held = held;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), held);
+  cause.title = "Modules keep tensors besides their parameters and buffers";
+  cause.place = PlaceInProgram(scene, held);
+  cause.evidence = std::to_string(held.size()) + " blocks, " + AdviceText(cause.bytes) +
+                   " in all, are attributes of modules: " + LargestPlaces(scene.detail(), held) +
+                   ". They stay as long as the modules.";
+  cause.cost = "To make it again in each call.";
+  cause.action =
+      "Let forward() make it each time, in a variable, instead of keeping it in an attribute; or "
+      "keep it for a few modules only, or in bfloat16.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kKeptInModules = {
+    .rank = Rank::kMistake,
+    .meaning =
+        "attributes of modules that are neither parameters nor buffers: weights unpacked "
+        "once, results",
+    .help =
+        "At least three modules hold a tensor that is neither a parameter nor a buffer. It stays "
+        "as long as the module. Let forward() make it each time, in a variable, or keep it for a "
+        "few modules only.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,49 @@
+// A cause: each pass leaves one result behind.
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/keepers.h"
+#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+Found Find(const Scene& scene) {
+  const Pile pile = PileOf(scene);
+  if (pile.lives.empty() || pile.is_graph) return std::nullopt;
+  Cause cause = OfPile(scene, pile);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.title = "A result of each pass stays on the card";
+  cause.evidence += " A list, a dict or a hook holds them.";
+  cause.cost = "A transfer for each.";
+  const Testimony told = TestimonyOf(scene.holders(), pile.lives);
+  if (told.viewed * 2 > told.known) {
+    cause.evidence += " What is held are views: a view keeps the whole tensor that it is cut from.";
+    cause.action = "Keep a .clone() of the part that is needed, or .cpu() of it.";
+    cause.cost = "A copy of the part.";
+  } else {
+    cause.action =
+        "Keep what is needed of it (a mean, an index, a .clone() of a slice), or .cpu() of it.";
+  }
+  const std::vector<HolderFacts> holders = scene.holders().OfAll(pile.lives);
+  const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
+  if (!about.empty()) cause.action = about + " Else: " + cause.action;
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kKeptOutputs = {
+    .rank = Rank::kMistake,
+    .meaning = "each pass leaves one result behind",
+    .help =
+        "Each of at least three earlier passes left a block behind that belongs to no graph. A "
+        "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep "
+        "what is needed of a result (a mean, an index, a clone of a slice), or move it to the "
+        "host.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

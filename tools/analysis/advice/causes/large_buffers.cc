@@ -1,0 +1,52 @@
+// A cause: buffers of modules: caches, masks and tables that are set aside.
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// Room that modules have set aside: caches, masks, tables.
+Found Find(const Scene& scene) {
+  std::vector<const Life*> buffers;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && block->role == "buffer") buffers.push_back(life);
+  }
+  const uint64_t bytes = BytesOf(buffers);
+  if (bytes * 2 < scene.live_bytes()) return std::nullopt;
+  const bool is_one_more = SameWork(scene.site_of(*buffers.back()), scene.request_site());
+  Cause cause;
+  cause.bytes = (bytes + (is_one_more ? scene.requested() : 0)) / 2;
+  cause.is_estimate = true;
+  cause.held = buffers;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = InParts(scene.detail(), buffers, 2);
+  if (is_one_more) cause.change.requested = scene.requested() / 2;
+  cause.title = "Buffers of modules take most of the card";
+  cause.place = PlaceInProgram(scene, buffers);
+  cause.evidence = AdviceText(bytes) + " of " + AdviceText(scene.room()) +
+                   " that the job can have are buffers, which stay as long as the modules: " +
+                   LargestPlaces(scene.detail(), buffers) + ".";
+  cause.cost = "Where they have to grow later, a copy.";
+  cause.action =
+      "Make them as large as what is used (the longest sequence and the batch that really come), "
+      "or in bfloat16; masks and tables once for all layers, or in forward().";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kLargeBuffers = {
+    .rank = Rank::kTrade,
+    .meaning = "buffers of modules: caches, masks and tables that are set aside",
+    .help =
+        "Half of what was live are buffers, which stay as long as their modules. Make them as "
+        "large as what is used, or in bfloat16; make masks and tables once for all layers.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,93 @@
+// A cause: the request itself.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kPieces = 8;
+
+// It has no pieces: all of the matrix goes into each number of its result.
+bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
+  const auto is_one = [](std::string_view name) {
+    return name.find("linalg_svd") != std::string_view::npos ||
+           name.find("linalg_qr") != std::string_view::npos;
+  };
+  return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
+           return is_one(scene.detail().frames[frame]);
+         });
+}
+
+Found Find(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  const uint64_t requested = scene.requested();
+  if (site.in_optimizer || requested * 4 < scene.room()) return std::nullopt;
+  // What the same line has made on the way belongs to it.
+  uint64_t largest = 0;
+  uint64_t on_the_way = 0;
+  std::vector<const Life*> made;
+  for (const Life* life : scene.live()) {
+    if (!life->tensor) continue;
+    const std::vector<CodeLine>& own = scene.site_of(*life).own;
+    const bool is_same = !own.empty() && !site.own.empty() &&
+                         own.back().text == site.own.back().text &&
+                         scene.PassOf(*life) == scene.pass() && life->size * 4 > requested;
+    (is_same ? on_the_way : largest) = std::max(is_same ? on_the_way : largest, life->size);
+    if (is_same) made.push_back(life);
+  }
+  if (requested * 5 < largest * 7) return std::nullopt;
+  const std::string name(OperatorName(site));
+  // Of one-hot vectors that are converted CopiesOfOne knows more.
+  const bool converts_zeros = std::ranges::any_of(made, [&](const Life* life) {
+    return life->size > requested &&
+           OperatorName(scene.site_of(*life)).find("zeros") != std::string_view::npos;
+  });
+  if (name == "_to_copy" && converts_zeros) return std::nullopt;
+  Cause cause;
+  cause.title = "One request is too large: " + AdviceText(requested);
+  cause.bytes = requested + on_the_way - (requested + on_the_way) / kPieces;
+  cause.change = InParts(scene.detail(), made, kPieces);
+  cause.change.requested = requested / kPieces;
+  cause.is_estimate = true;
+  cause.place = PlaceOfRequest(scene);
+  cause.evidence = name + " asked for " + AdviceText(requested) + " at once, of " +
+                   AdviceText(scene.room()) + " that the job can have";
+  if (on_the_way > 0) {
+    cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
+  }
+  cause.evidence +=
+      largest == 0 ? "." : "; of others the largest tensor has " + AdviceText(largest) + ".";
+  cause.cost = "A loop over pieces.";
+  if (IsDecomposition(scene, site)) {
+    cause.cost = "None, if the rest of the basis is not needed.";
+    cause.action =
+        "Ask for the reduced form: torch.linalg.svd(..., full_matrices=False), "
+        "torch.linalg.qr(..., mode=\"reduced\"); the full one makes a square of the longer side. "
+        "Of few components torch.svd_lowrank().";
+    return cause;
+  }
+  cause.action = "Do it in " + std::to_string(kPieces) +
+                 " pieces (split() the input), so that only one of them is there at a time; of a "
+                 "loss over a large vocabulary each piece's loss.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kLargeRequest = {
+    .rank = Rank::kTrade,
+    .meaning = "the request itself",
+    .help =
+        "The request that failed is at least a quarter of what the job can have, and larger than "
+        "any other tensor by far. Do it in pieces, so that only one of them is there at a time.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

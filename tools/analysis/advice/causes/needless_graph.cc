@@ -1,0 +1,145 @@
+// A cause: a graph without a backward pass: in eval(), without an optimizer, of a model that nobody
+// trains.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastSaved = 3;
+
+// What tells that no backward pass will come.
+enum class Sign : uint8_t { kNone, kEvaluates, kNoOptimizer, kUntrained, kName };
+
+// Made in this pass, and saved by autograd as far as a census knows.
+std::vector<const Life*> SavedNow(const Scene& scene) {
+  std::vector<const Life*> saved;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (!life->tensor || site.in_backward || site.in_optimizer) continue;
+    if (scene.pass() >= 0 ? scene.PassOf(*life) < scene.pass() : site.phase != Phase::kForward) {
+      continue;
+    }
+    if (site.phase == Phase::kInit || site.phase == Phase::kWorkspace) continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr ? IsInGraph(*block) : !scene.holders().any()) saved.push_back(life);
+  }
+  return saved;
+}
+
+bool AnyBackward(const Scene& scene) {
+  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
+    return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
+  });
+}
+
+// "valid.py:28 Trainer.validate": the function's name says what it is for.
+bool SaysEvaluation(std::string_view line) {
+  static constexpr std::array<std::string_view, 6> kWords = {"valid",   "evaluat", "eval_",
+                                                             "predict", "infer",   "test_"};
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos) return false;
+  const std::string_view function = line.substr(space + 1);
+  return function == "eval" || function == "test" || std::ranges::any_of(kWords, [&](auto word) {
+           return function.find(word) != std::string_view::npos;
+         });
+}
+
+bool IsCalledEvaluation(const Scene& scene) {
+  return std::ranges::any_of(scene.request_site().own, [&](const CodeLine& line) {
+    return SaysEvaluation(scene.detail().lines[line.text]);
+  });
+}
+
+Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
+            const ParameterWords& parameters) {
+  const uint64_t begin = scene.pass() < 0 ? saved.front()->birth : scene.pass_begin();
+  const bool has_trained = AnyBackward(scene);
+  // Where the same lines had their backward pass before, this one will have it, too.
+  const bool is_new = !has_trained || IsNewWork(scene, saved, begin);
+  if (is_new && parameters.evaluating * 2 > parameters.all) return Sign::kEvaluates;
+  if (parameters.all > 0 && parameters.untrained == parameters.all) {
+    return has_trained ? Sign::kNone : Sign::kNoOptimizer;
+  }
+  if (parameters.untrained * 5 >= parameters.all * 2 && parameters.untrained > 0) {
+    return Sign::kUntrained;
+  }
+  return has_trained && is_new && IsCalledEvaluation(scene) ? Sign::kName : Sign::kNone;
+}
+
+std::string Reason(Sign sign, const Scene& scene, const ParameterWords& parameters) {
+  switch (sign) {
+    case Sign::kEvaluates:
+      return "the model is in eval(), so no backward pass will come";
+    case Sign::kNoOptimizer:
+      return "the program has no optimizer, so no backward pass will come";
+    case Sign::kUntrained: {
+      const std::vector<HolderFacts> holders = scene.holders().OfAll(parameters.of_untrained);
+      const std::string name = holders.empty() ? "" : " (" + holders.front().holder + ")";
+      return AdviceText(parameters.untrained) + " of parameters" + name +
+             " are in no optimizer, and record a graph like those that are trained";
+    }
+    case Sign::kName:
+    case Sign::kNone:
+      break;
+  }
+  return "no step before had a backward pass for these lines";
+}
+
+Found Find(const Scene& scene) {
+  const SiteDetail& request = scene.request_site();
+  if (request.in_backward || request.in_optimizer) return std::nullopt;
+  std::vector<const Life*> saved = SavedNow(scene);
+  if (saved.size() < kLeastSaved) return std::nullopt;
+  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
+  const Sign sign = SignOf(scene, saved, parameters);
+  if (sign == Sign::kNone) return std::nullopt;
+  Cause cause;
+  cause.place = CommonPlace(scene.detail(), saved, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(scene, saved);
+  const std::string places = LargestPlaces(scene.detail(), saved);
+  // What the next operation reads would be there all the same.
+  saved.pop_back();
+  cause.bytes = BytesOf(saved);
+  cause.held = saved;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), saved);
+  cause.is_estimate = sign == Sign::kUntrained;
+  cause.title = "Graphs are recorded where nobody calls backward()";
+  cause.evidence = AdviceText(cause.bytes) + " were saved for a backward pass: " + places +
+                   ". But " + Reason(sign, scene, parameters) + ".";
+  cause.cost = "None.";
+  cause.action =
+      sign == Sign::kUntrained
+          ? "Call that model under torch.no_grad(), or call requires_grad_(False) on it, unless an "
+            "optimizer should train it."
+          : "Run it under torch.no_grad() or torch.inference_mode(); model.eval() alone does not "
+            "stop the recording.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kNeedlessGraph = {
+    .rank = Rank::kMistake,
+    .meaning =
+        "a graph without a backward pass: in `eval()`, without an optimizer, of a model "
+        "that nobody trains",
+    .help =
+        "Autograd saved blocks of this pass, and something tells that no backward pass will come: "
+        "the model is in eval(), the program has no optimizer, these parameters are in none, or "
+        "the function is called an evaluation. Run it under torch.no_grad() or "
+        "torch.inference_mode(); model.eval() alone does not stop the recording.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

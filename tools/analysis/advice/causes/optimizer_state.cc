@@ -1,0 +1,62 @@
+// A cause: what the optimizer keeps.
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/training_state.h"
+
+namespace vramstow {
+namespace {
+
+Found Find(const Scene& scene) {
+  const std::vector<const Life*> state = OfOptimizer(scene, false);
+  const SiteDetail& request = scene.request_site();
+  const bool is_made_now = request.in_optimizer && !IsForeach(request);
+  Cause cause;
+  cause.bytes = BytesOf(state);
+  cause.held = state;
+  cause.change = Without(scene.detail(), state);
+  if (is_made_now) {
+    // Each line that makes state makes it for every parameter. A line may have several sites, by
+    // the way through C++.
+    std::set<std::vector<uint32_t>> lines = {request.frames};
+    for (const Life* life : state) {
+      if (life->size >= (1 << 12)) lines.insert(scene.site_of(*life).frames);
+    }
+    cause.bytes = std::max(cause.bytes + scene.requested(),
+                           BytesOf(Gradients(scene)) * static_cast<uint64_t>(lines.size()));
+    cause.change.requested = 0;
+    cause.change.spared_later = cause.bytes - BytesOf(state) - scene.requested();
+    cause.is_estimate = true;
+  }
+  if (!scene.IsLarge(cause.bytes) || (state.empty() && !is_made_now)) return std::nullopt;
+  cause.title = is_made_now ? "The optimizer's state is made now, at its first step"
+                            : "The optimizer's state is a large part";
+  cause.place = PlaceOfStep(scene, state);
+  cause.evidence = is_made_now
+                       ? AdviceText(cause.bytes) + " of state belong to these parameters; " +
+                             AdviceText(BytesOf(state)) + " of it were there when it failed."
+                       : AdviceText(cause.bytes) + " were made by the optimizer and kept.";
+  cause.cost = "8 bits none that is known; on the host a transfer for each step.";
+  cause.action =
+      "An optimizer with 8-bit state or with less of it (Adafactor, SGD), one that is sharded over "
+      "the ranks, or state on the host.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kOptimizerState = {
+    .rank = Rank::kTrade,
+    .meaning = "what the optimizer keeps",
+    .help =
+        "The optimizer keeps state for each parameter; at its first step it makes all of it. Use "
+        "an optimizer with 8-bit state or with less of it, one that is sharded over the ranks, or "
+        "keep the state on the host.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

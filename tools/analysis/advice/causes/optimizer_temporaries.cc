@@ -1,0 +1,49 @@
+// A cause: what an optimizer's step needs for a moment.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/training_state.h"
+
+namespace vramstow {
+namespace {
+
+Found Find(const Scene& scene) {
+  const SiteDetail& site = scene.request_site();
+  if (!site.in_optimizer || !IsForeach(site)) return std::nullopt;
+  const std::vector<const Life*> temporaries = OfOptimizer(scene, true);
+  Cause cause;
+  cause.title = "The optimizer's step makes temporaries as large as the parameters";
+  const uint64_t now = BytesOf(temporaries) + scene.requested();
+  cause.bytes = std::max(now, BytesOf(Gradients(scene)));
+  // One at a time is left.
+  cause.change = Without(scene.detail(), temporaries);
+  cause.change.requested = scene.requested();
+  cause.change.spared_later = cause.bytes - now;
+  cause.is_estimate = true;
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.place = PlaceOfStep(scene, temporaries);
+  cause.evidence = std::string(OperatorName(site)) + " asked for " + AdviceText(scene.requested()) +
+                   ": the step takes all parameters together, with " + AdviceText(cause.bytes) +
+                   " of temporaries.";
+  cause.cost = "A slower step.";
+  cause.action = "Pass foreach=False to the optimizer, or fused=True.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kOptimizerTemporaries = {
+    .rank = Rank::kTrade,
+    .meaning = "what an optimizer's step needs for a moment",
+    .help =
+        "The request that failed came from a step that takes all parameters together (foreach), "
+        "with temporaries as large as all of them. Pass foreach=False to the optimizer, or "
+        "fused=True.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

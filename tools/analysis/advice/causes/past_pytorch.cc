@@ -1,0 +1,65 @@
+// A cause: memory that was taken from the driver by something else than PyTorch.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// NVIDIA's, and PyTorch's own: their workspaces are theirs.
+bool IsOfPyTorch(const std::string& library) {
+  static constexpr std::array<const char*, 11> kNames = {
+      "libcublas", "libcudnn", "libcusolver", "libcufft", "libcusparse", "libcurand",
+      "libnccl",   "libtorch", "libc10",      "libnvrtc", "libcutensor"};
+  return std::ranges::any_of(kNames, [&](const char* name) { return library.starts_with(name); });
+}
+
+Found Find(const Scene& scene) {
+  std::vector<const Life*> others;
+  std::string library;
+  bool has_tensors = false;
+  for (const Life* life : scene.live()) {
+    has_tensors |= life->tensor;
+    if (life->tensor || life->opened) continue;
+    const std::vector<std::string>& libraries = scene.detail().libraries;
+    const std::string name = life->library < libraries.size() ? libraries[life->library] : "";
+    if (IsOfPyTorch(name) || scene.site_of(*life).phase == Phase::kWorkspace) continue;
+    others.push_back(life);
+    library = name;
+  }
+  Cause cause;
+  cause.bytes = BytesOf(others);
+  if (!has_tensors || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), others);
+  cause.title = "Memory was taken past PyTorch";
+  cause.place = PlaceInProgram(scene, others);
+  cause.evidence = AdviceText(cause.bytes) + " are not PyTorch's: they were asked of the driver" +
+                   (library.empty() ? "" : " through " + library) + ", by " +
+                   LargestPlaces(scene.detail(), others) +
+                   ". torch.cuda.memory_allocated() does not count them.";
+  cause.cost = "Depends on what they are for.";
+  cause.action =
+      "Take less there, free it before, or allocate it as a tensor, so that PyTorch can "
+      "use it again.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kPastPytorch = {
+    .rank = Rank::kMistake,
+    .meaning = "memory that was taken from the driver by something else than PyTorch",
+    .help =
+        "Blocks were asked of the driver by a library that is neither PyTorch nor one of "
+        "NVIDIA's, in a process that uses PyTorch. torch.cuda.memory_allocated() does not count "
+        "them. Take less there, free it before, or allocate it as a tensor.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

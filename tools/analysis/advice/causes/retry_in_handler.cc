@@ -1,0 +1,72 @@
+// A cause: the exception of a first try holds its tensors while the second one runs.
+#include <algorithm>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// The depth at which two stacks part, at different lines of one function; -1: they do not.
+int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLine>& b) {
+  for (size_t depth = 0; depth < std::min(a.size(), b.size()); ++depth) {
+    if (a[depth].function != b[depth].function) return -1;
+    if (a[depth].line != b[depth].line) return static_cast<int64_t>(depth);
+  }
+  return -1;
+}
+
+// Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
+// exception that ended it.
+Found Find(const Scene& scene) {
+  for (const OutOfMemoryFacts& before : scene.facts().out_of_memory) {
+    if (before.event >= scene.event()) break;
+    const std::vector<CodeLine>& tried = scene.detail().sites[before.site_number].own;
+    const int64_t depth = DepthOfParting(tried, scene.request_site().own);
+    if (depth < 0) continue;
+    const size_t levels = static_cast<size_t>(depth) + 1;
+    std::vector<const Life*> held;
+    for (const Life* life : scene.live()) {
+      const std::vector<CodeLine>& own = scene.site_of(*life).own;
+      if (life->birth > before.event || own.size() < levels) continue;
+      const bool is_below =
+          std::equal(own.begin(), own.begin() + static_cast<ptrdiff_t>(levels), tried.begin(),
+                     [](const CodeLine& a, const CodeLine& b) { return a.text == b.text; });
+      if (is_below) held.push_back(life);
+    }
+    Cause cause;
+    cause.bytes = BytesOf(held);
+    cause.held = held;
+    if (!scene.IsLarge(cause.bytes)) continue;
+    cause.change = FreedBefore(scene.detail(), held, before.event + 1);
+    cause.title = "The first try's tensors are held while the second one runs";
+    cause.place = CommonPlace(scene.detail(), held);
+    cause.evidence = AdviceText(cause.bytes) +
+                     " of an attempt that had failed were still there: the exception that is "
+                     "being handled holds the frames of that attempt, and they hold " +
+                     LargestPlaces(scene.detail(), held) + ".";
+    cause.cost = "None.";
+    cause.action =
+        "Leave the except block before the second try: set a flag in it, and try again behind it.";
+    return cause;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+constinit const Rule kRetryInHandler = {
+    .rank = Rank::kMistake,
+    .meaning = "the exception of a first try holds its tensors while the second one runs",
+    .help =
+        "A request failed before, in a line that the program has left. Blocks that this try made "
+        "are still live: the exception that is being handled keeps its frames, and the frames "
+        "keep their variables. The second try runs beside them. Leave the except block before the "
+        "second try: set a flag in it, and try again behind it.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,269 @@
+// A cause: parameters of the same sizes, twice or more.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/parameter_sites.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastBlocks = 3;
+
+// Blocks that one place made one after the other: a model that was moved, copied or loaded.
+struct Set {
+  std::vector<const Life*> live;
+  std::vector<uint64_t> sizes;  // of those and of the request, in order
+  uint64_t bytes = 0;
+};
+
+bool SamePlace(const SiteDetail& a, const SiteDetail& b) {
+  return std::ranges::equal(a.own, b.own, {}, &CodeLine::text, &CodeLine::text);
+}
+
+std::vector<Set> SetsOf(const Scene& scene) {
+  std::vector<Set> sets;
+  const SiteDetail* place = nullptr;
+  const auto add = [&](const SiteDetail& site, uint64_t size, const Life* life) {
+    if (place == nullptr || !SamePlace(*place, site)) sets.emplace_back();
+    place = &site;
+    sets.back().sizes.push_back(size);
+    if (life != nullptr) sets.back().live.push_back(life);
+  };
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= scene.event()) break;
+    if (life.pending || !life.tensor) continue;
+    const SiteDetail& site = scene.site_of(life);
+    if (!MayBeParameter(site)) {
+      place = nullptr;
+    } else if (life.LivesAt(scene.event()) && life.size >= kLeastParameter) {
+      add(site, life.size, &life);
+    } else if (place != nullptr && !SamePlace(*place, site)) {
+      place = nullptr;
+    }
+  }
+  if (MayBeParameter(scene.request_site())) add(scene.request_site(), scene.requested(), nullptr);
+  std::erase_if(sets, [](const Set& set) { return set.live.size() < kLeastBlocks; });
+  for (Set& set : sets) set.bytes = BytesOf(set.live);
+  return sets;
+}
+
+// `later` repeats `first`, or is about to.
+bool Repeats(const Set& first, const Set& later) {
+  if (later.sizes.size() > first.sizes.size()) return false;
+  if (later.sizes.size() == first.sizes.size()) {
+    std::vector<uint64_t> a = first.sizes;
+    std::vector<uint64_t> b = later.sizes;
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    return a == b;
+  }
+  const bool is_cut_off = later.live.size() < later.sizes.size();
+  return is_cut_off && std::equal(later.sizes.begin(), later.sizes.end(), first.sizes.begin());
+}
+
+// What one line copied, if all of it has sizes of an earlier set: copies of its parameters,
+// whatever else was made between them.
+std::vector<const Life*> CopiesOf(const Scene& scene, const Set& set) {
+  std::map<uint32_t, std::vector<const Life*>> by_site;
+  const std::set<const Life*> own(set.live.begin(), set.live.end());
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    const std::string_view name = OperatorName(site);
+    const bool is_copy = name == "clone" || name == "_to_copy" || name == "to";
+    if (!is_copy || !MayBeParameter(site) || !life->tensor || life->size < kLeastParameter)
+      continue;
+    if (life->birth > set.live.front()->birth && !own.contains(life)) {
+      by_site[life->site].push_back(life);
+    }
+  }
+  const std::multiset<uint64_t> sizes(set.sizes.begin(), set.sizes.end());
+  for (const auto& [number, lives] : by_site) {
+    if (lives.size() < kLeastBlocks || BytesOf(lives) * 4 < set.bytes) continue;
+    std::multiset<uint64_t> copied;
+    for (const Life* life : lives) copied.insert(life->size);
+    if (std::ranges::includes(sizes, copied)) return lives;
+  }
+  return {};
+}
+
+// "global members[3].4.weight" is of item 3 of "global members": a list of modules, each with
+// parameters. Layers of one module are written ".3.".
+std::optional<std::pair<std::string, std::string>> ItemOf(const std::string& holder) {
+  const size_t open = holder.find('[');
+  const size_t close = holder.find("].", open == std::string::npos ? holder.size() : open);
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  const std::string item = holder.substr(open + 1, close - open - 1);
+  if (item.empty() || !std::ranges::all_of(item, absl::ascii_isdigit)) return std::nullopt;
+  return std::pair(holder.substr(0, open), item);
+}
+
+std::multiset<uint64_t> SizesOf(const std::vector<const Life*>& lives) {
+  std::multiset<uint64_t> sizes;
+  for (const Life* life : lives) sizes.insert(life->size);
+  return sizes;
+}
+
+// What one item of a list holds of a model, and of the optimizer that trains it.
+struct Item {
+  std::vector<const Life*> parameters;
+  std::vector<const Life*> all;
+};
+
+// A parameter that only an optimizer still holds is told as a part of its state.
+bool IsParameter(const HeldBlock& block) {
+  return block.role == "parameter" || (block.role == "optimizer_state" &&
+                                       block.about.find(", requires grad") != std::string::npos);
+}
+
+// Models of one list whose parameters have the same sizes, and which are not at work: the one that
+// is, is known by a variable of its own, or is the last one.
+std::vector<Item> IdleItems(const Scene& scene) {
+  constexpr size_t kLeastItems = 3;
+  std::map<std::string, std::map<std::string, Item>> lists;
+  std::vector<const Life*> others;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || life->size < kLeastParameter) continue;
+    const bool is_parameter = IsParameter(*block);
+    if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
+    const auto place = ItemOf(block->holder);
+    if (place.has_value()) {
+      Item& item = lists[place->first][place->second];
+      item.all.push_back(life);
+      if (is_parameter) item.parameters.push_back(life);
+    } else if (is_parameter) {
+      others.push_back(life);
+    }
+  }
+  std::vector<Item> idle;
+  for (const auto& [list, items] : lists) {
+    const std::multiset<uint64_t> sizes = SizesOf(items.rbegin()->second.parameters);
+    std::vector<Item> same;
+    for (const auto& [number, item] : items) {
+      if (SizesOf(item.parameters) == sizes) same.push_back(item);
+    }
+    if (same.size() < kLeastItems || sizes.empty()) continue;
+    if (same.front().all.size() < kLeastBlocks) continue;
+    if (!std::ranges::includes(SizesOf(others), sizes)) same.pop_back();
+    idle.insert(idle.end(), same.begin(), same.end());
+  }
+  return idle;
+}
+
+// Copies that are trained, beside parameters of another precision, and their gradients: nobody
+// could do without.
+bool AreTrained(const Scene& scene, const std::vector<const Life*>& copies) {
+  uint64_t trained = 0;
+  for (const Life* life : copies) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) continue;
+    const bool is_leaf =
+        block->role == "other" && block->about.find(", requires grad") != std::string::npos;
+    if (is_leaf || block->role == "gradient") trained += life->size;
+  }
+  return trained * 2 > BytesOf(copies);
+}
+
+// Who holds copies is not the model itself, where somebody else does.
+std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<const Life*>& lives) {
+  std::vector<const Life*> elsewhere;
+  for (const Life* life : lives) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block != nullptr && block->role != "parameter") elsewhere.push_back(life);
+  }
+  return elsewhere.empty() ? lives : elsewhere;
+}
+
+Found Find(const Scene& scene) {
+  const std::vector<Set> sets = SetsOf(scene);
+  Cause cause;
+  std::vector<const Life*> copies;
+  std::vector<const Life*> spared;  // all but the set that was made last, or is being made
+  size_t count = 0;
+  bool is_list = false;
+  for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
+    for (size_t k = i + 1; k < sets.size(); ++k) {
+      if (!Repeats(sets[i], sets[k])) continue;
+      ++count;
+      if (count == 1) cause.held = sets[i].live;
+      spared = cause.held;
+      spared.insert(spared.end(), copies.begin(), copies.end());
+      copies.insert(copies.end(), sets[k].live.begin(), sets[k].live.end());
+      // One that is being made is as large as the one that is there.
+      cause.bytes += sets[i].bytes;
+    }
+  }
+  for (size_t i = 0; i < sets.size() && copies.empty(); ++i) {
+    copies = CopiesOf(scene, sets[i]);
+    cause.held = sets[i].live;
+    cause.bytes = BytesOf(copies);
+    spared = copies;
+    count = 1;
+  }
+  if (copies.empty()) {
+    cause.held.clear();
+    spared.clear();
+    for (const Item& item : IdleItems(scene)) {
+      copies.insert(copies.end(), item.parameters.begin(), item.parameters.end());
+      spared.insert(spared.end(), item.all.begin(), item.all.end());
+    }
+    cause.bytes = BytesOf(spared);
+    is_list = true;
+  }
+  if (copies.empty() || !scene.IsLarge(cause.bytes) || AreTrained(scene, copies)) {
+    return std::nullopt;
+  }
+  cause.change = Without(scene.detail(), spared);
+  cause.held.insert(cause.held.end(), copies.begin(), copies.end());
+  cause.held = HeldElsewhere(scene, cause.held);
+  cause.title = "The same parameters are there more than once";
+  cause.place = PlaceInProgram(scene, copies);
+  cause.evidence = is_list ? AdviceText(cause.bytes) +
+                                 " are parameters of modules in one list that have the same sizes, "
+                                 "and of which only one is at work."
+                           : std::to_string(count + 1) +
+                                 " sets of blocks have the same sizes, one after the other: " +
+                                 LargestPlaces(scene.detail(), copies) + " repeat what was there.";
+  cause.cost = "A transfer, if the copy is kept on the host.";
+  if (is_list && spared.size() > copies.size()) {
+    cause.title = "Models that are done with are kept, and what their optimizers know of them";
+    cause.evidence +=
+        " With their gradients and their optimizers' state: " + AdviceText(cause.bytes) + ".";
+    cause.cost = "None, if nothing reads them any more.";
+    cause.action =
+        "Keep numbers only (a loss, a learning rate), and let go of the rest before the next model "
+        "is made: who holds an optimizer, or its scheduler, holds the parameters, their gradients "
+        "and their state.";
+    return cause;
+  }
+  cause.action =
+      "Let the old one go before the new one is made (model = None), load with "
+      "map_location=\"cpu\", keep averages and the best weights on the host.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kSecondCopy = {
+    .rank = Rank::kMistake,
+    .meaning = "parameters of the same sizes, twice or more",
+    .help =
+        "Blocks of the same sizes were made twice, one set after the other: a model that was "
+        "copied, loaded beside the old one, averaged, or kept in a list. The census tells whose "
+        "they are. Let the old one go before the new one is made, load with map_location=\"cpu\", "
+        "or keep averages on the host.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

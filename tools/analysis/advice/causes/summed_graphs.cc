@@ -1,0 +1,85 @@
+// A cause: the graphs of several turns that wait for one backward pass.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kSmallPart = 20;
+
+// Several graphs of one pass: a sum of losses, or a loop that is unrolled.
+Found Find(const Scene& scene) {
+  if (scene.pass() < 0) return std::nullopt;
+  const uint64_t begin = scene.pass_begin();
+  const std::vector<uint64_t> turns = Passes::TurnsWithin(scene.detail(), begin, scene.event() + 1);
+  if (turns.size() < kLeastPasses) return std::nullopt;
+  std::map<uint32_t, std::set<size_t>> turns_of;  // by site
+  std::vector<const Life*> made;
+  uint64_t backward = 0;  // made by one that runs, or has run
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (site.in_backward && life->tensor && life->birth >= begin) backward += life->size;
+    if (life->birth < begin || !MayPileUp(scene, *life)) continue;
+    const auto turn = std::ranges::upper_bound(turns, life->birth) - turns.begin();
+    turns_of[life->site].insert(static_cast<size_t>(turn));
+    made.push_back(life);
+  }
+  const uint64_t all = BytesOf(made);
+  std::erase_if(made, [&](const Life* life) {
+    return turns_of[life->site].size() < kLeastPasses || life->birth >= turns.back();
+  });
+  Cause cause;
+  cause.held = made;
+  cause.bytes = BytesOf(made);
+  if (backward * kSmallPart > all || cause.bytes * 2 < all || !scene.IsLarge(cause.bytes))
+    return std::nullopt;
+  const Testimony told = TestimonyOf(scene.holders(), made);
+  if (told.decides() && told.in_graph * 4 < told.known) return std::nullopt;
+  cause.change = FreedWithTurn(scene, made, turns);
+  cause.title = "The graphs of several turns wait for one backward pass";
+  cause.place = CommonPlace(scene.detail(), made, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(scene, made);
+  cause.evidence = std::to_string(turns.size()) + " turns of a loop within one step made " +
+                   AdviceText(cause.bytes) +
+                   " that wait for one backward pass: " + LargestPlaces(scene.detail(), made) + ".";
+  if (IsNewWork(scene, made, begin)) {
+    cause.title = "Graphs are recorded where nobody calls backward()";
+    cause.evidence =
+        std::to_string(turns.size()) + " turns of a loop left " + AdviceText(cause.bytes) +
+        " that autograd saved for a backward pass: " + LargestPlaces(scene.detail(), made) +
+        ". No step before had one for these lines.";
+    cause.cost = "None.";
+    cause.action =
+        "If it is an evaluation: run it under torch.no_grad() or torch.inference_mode(). Else call "
+        "backward() on each turn's loss, instead of on the sum of all.";
+    return cause;
+  }
+  cause.cost = "None: gradients add up.";
+  cause.action =
+      "Call backward() on each turn's loss, divided by their number, instead of on the sum of all; "
+      "where a turn needs the one before, every few turns, and detach() what goes on.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kSummedGraphs = {
+    .rank = Rank::kMistake,
+    .meaning = "the graphs of several turns that wait for one backward pass",
+    .help =
+        "Within one step a loop made blocks in at least three turns, and all of them wait for one "
+        "backward pass. Call backward() on each turn's loss, divided by their number: gradients "
+        "add up.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,61 @@
+// A cause: the gradient of an embedding, as large as its table.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
+  return site.in_backward && std::ranges::any_of(site.frames, [&](uint32_t number) {
+           const std::string& frame = scene.detail().frames[number];
+           return frame.starts_with("EmbeddingBackward") ||
+                  frame.find("embedding_dense_backward") != std::string::npos;
+         });
+}
+
+// The gradient of an embedding has as many rows as its table.
+Found Find(const Scene& scene) {
+  // What an optimizer makes for it has causes of its own.
+  if (scene.request_site().in_optimizer) return std::nullopt;
+  std::vector<const Life*> held;
+  for (const Life* life : scene.live()) {
+    if (life->tensor && MakesTableGradient(scene, scene.site_of(*life))) held.push_back(life);
+  }
+  const bool asks = MakesTableGradient(scene, scene.request_site());
+  Cause cause;
+  cause.bytes = BytesOf(held) + (asks ? scene.requested() : 0);
+  if (cause.bytes * 4 < scene.room()) return std::nullopt;
+  cause.change = Without(scene.detail(), held);
+  if (asks) cause.change.requested = 0;
+  cause.held = held;
+  cause.is_estimate = true;
+  cause.title = "The gradient of an embedding is as large as its table";
+  cause.place = asks ? PlaceOfRequest(scene) : PlaceInProgram(scene, held);
+  cause.evidence = "The backward pass of an embedding made " + AdviceText(cause.bytes) +
+                   ": a row for each row of the table, though a batch reads few of them.";
+  cause.cost = "Not every optimizer takes sparse gradients.";
+  cause.action =
+      "nn.Embedding(..., sparse=True), with an optimizer that takes it (SparseAdam, SGD, Adagrad); "
+      "or keep the table on the host.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kTableGradient = {
+    .rank = Rank::kTrade,
+    .meaning = "the gradient of an embedding, as large as its table",
+    .help =
+        "The backward pass of an embedding made a gradient with a row for each row of the table, "
+        "though a batch reads few of them. Use nn.Embedding(..., sparse=True) with an optimizer "
+        "that takes it, or keep the table on the host.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

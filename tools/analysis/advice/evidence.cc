@@ -1,0 +1,54 @@
+#include "tools/analysis/advice/evidence.h"
+
+#include <algorithm>
+
+#include "tools/analysis/advice/advice_words.h"
+
+namespace vramstow {
+
+Evidence::Evidence(const Detail& detail, const CategoryFinder& categories, const Facts& facts)
+    : detail_(detail), categories_(categories), facts_(facts) {
+  if (facts.out_of_memory.empty()) return;
+  const OutOfMemoryFacts& failure = facts.out_of_memory.back();
+  for (const Life& life : detail.lives) {
+    if (life.birth >= failure.event) break;
+    if (life.pending || life.device != failure.device) continue;
+    if (life.LivesAt(failure.event)) live_.push_back(&life);
+  }
+}
+
+bool Evidence::IsWorthIt(uint64_t bytes) const { return IsWorthAdvice(facts_, bytes); }
+
+uint64_t Evidence::AtPeak(const std::string& category) const {
+  for (const CategoryFacts& one : facts_.by_category) {
+    if (one.name == category) return one.at_peak.bytes;
+  }
+  return 0;
+}
+
+bool Evidence::HasTrueIterations() const {
+  const IterationsFacts& iterations = facts_.iterations;
+  if (iterations.is_sure || iterations.count >= 50) return true;
+  return facts_.kind == "stow" && std::ranges::none_of(detail_.sites, [](const SiteDetail& site) {
+           return site.phase == Phase::kForward;
+         });
+}
+
+std::vector<const Life*> Evidence::LiveThat(const std::function<bool(const Life&)>& is_one) const {
+  std::vector<const Life*> lives;
+  for (const Life* life : live_) {
+    if (is_one(*life)) lives.push_back(life);
+  }
+  return lives;
+}
+
+std::vector<const Life*> Evidence::LiveOf(const std::string& category) const {
+  return LiveThat([&](const Life& life) { return categories_.NameOf(life) == category; });
+}
+
+bool Evidence::Says(const std::string& name, const std::string& value) const {
+  const auto fact = facts_.facts.find(name);
+  return fact != facts_.facts.end() && fact->second == value;
+}
+
+}  // namespace vramstow

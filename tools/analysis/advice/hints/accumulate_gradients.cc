@@ -1,0 +1,57 @@
+// Advice: use so many micro-batches that activations are no more than the rest.
+#include <algorithm>
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMostBatches = 16;
+
+// As many micro-batches as bring activations below the rest; with more the rest decides.
+Hint Find(const Evidence& evidence) {
+  const uint64_t activations = evidence.AtPeak("activations");
+  const uint64_t peak = evidence.facts().peak.allocated_bytes;
+  const uint64_t rest = peak - std::min(peak, activations);
+  uint64_t batches = 2;
+  while (batches < kMostBatches && activations / batches > rest) batches *= 2;
+  const uint64_t saved = activations - activations / batches;
+  if (!evidence.IsWorthIt(saved)) return std::nullopt;
+  const std::string number = std::to_string(batches);
+  return AdviceFacts{
+      .title = "The same batch in " + number + " micro-batches",
+      .bytes = saved,
+      .evidence = AdviceText(activations) + " of activations at the peak grow with the batch, " +
+                  AdviceText(rest) + " do not: with " + number + " micro-batches " +
+                  AdviceText(activations / batches) + " of activations are left.",
+      .cost = "A little time: kernels are smaller, and " + number + " times as many.",
+      .action = "Divide the batch by " + number + ", divide the loss by " + number +
+                ", and step the optimizer after every " + number + "."};
+}
+
+// What it saves of the activations at the peak tells the number of micro-batches.
+Change ChangeOf(const Evidence& evidence, const AdviceFacts& advice) {
+  const uint64_t all = evidence.AtPeak("activations");
+  const uint64_t left = all - std::min(all, advice.bytes);
+  if (left == 0) return {};
+  return InParts(evidence.detail(), evidence.LiveOf("activations"), all / left);
+}
+
+}  // namespace
+
+constinit const Rule kAccumulateGradients = {
+    .rank = Rank::kUsual,
+    .meaning = "use so many micro-batches that activations are no more than the rest",
+    .help =
+        "Activations grow with the batch, and the rest of the peak does not. With several "
+        "micro-batches for each step of the optimizer, only the activations of one are there at a "
+        "time.",
+    .advice = Find,
+    .change = ChangeOf,
+    .said_by = {AdviceId::kActivations},
+};
+
+}  // namespace vramstow

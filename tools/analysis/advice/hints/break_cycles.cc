@@ -1,0 +1,44 @@
+// Advice: garbage had to be collected before requests were served.
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// What had to be collected before a request could be served.
+Hint Find(const Evidence& evidence) {
+  const GarbageFacts& garbage = evidence.facts().garbage;
+  if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return std::nullopt;
+  const std::string cycle = garbage.cycles.empty() ? "" : garbage.cycles.front().cycle;
+  return AdviceFacts{
+      .title = "Tensors stay in objects that refer to themselves",
+      .bytes = garbage.most_bytes,
+      .evidence = std::to_string(garbage.saved_requests) +
+                  (garbage.saved_requests == 1 ? " request" : " requests") +
+                  " would have failed, had not garbage been collected first: up to " +
+                  AdviceText(garbage.most_bytes) + " at once, kept by " +
+                  (cycle.empty() ? "cycles" : cycle) + ".",
+      .cost = "None, but that the code changes.",
+      .action =
+          "Break the cycle: let one of its references be weak (weakref.ref, weakref.proxy), or "
+          "set it to None where the object is done with. Then its tensors go at once, without "
+          "a collector.",
+      .holder = cycle};
+}
+
+}  // namespace
+
+constinit const Rule kBreakCycles = {
+    .rank = Rank::kUsual,
+    .meaning = "garbage had to be collected before requests were served",
+    .help =
+        "With --collect, requests would have failed, had not Python's collector been called "
+        "first: tensors stay in objects that refer to themselves. Break the cycle with a weak "
+        "reference; then its tensors go at once.",
+    .advice = Find,
+    .saves = false,
+};
+
+}  // namespace vramstow

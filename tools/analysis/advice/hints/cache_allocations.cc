@@ -1,0 +1,39 @@
+// Advice: the driver is asked again for what was just given back.
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kLeastPairs = 1000;
+
+Hint Find(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  if (facts.kind != "stow" || facts.cache.known || facts.churn.pairs < kLeastPairs) {
+    return std::nullopt;
+  }
+  if (facts.churn.pairs * 2 < facts.counts.allocations) return std::nullopt;
+  return AdviceFacts{
+      .title = "The driver is asked again for what was just freed",
+      .evidence = std::to_string(facts.churn.pairs) +
+                  " allocations asked the driver for a size that had been given back before (" +
+                  AdviceText(facts.churn.pair_bytes) + " in all).",
+      .cost = "Memory that stays reserved.",
+      .action =
+          "Allocate through a pool (cudaMallocAsync, RMM, PyTorch's allocator, vramstow's "
+          "pool)."};
+}
+
+}  // namespace
+
+constinit const Rule kCacheAllocations = {
+    .rank = Rank::kUsual,
+    .meaning = "the driver is asked again for what was just given back",
+    .help =
+        "Without a caching allocator, at least a thousand allocations asked the driver for a size "
+        "that had been given back just before. Allocate through a pool.",
+    .advice = Find,
+    .saves = false,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,46 @@
+// Advice: the cache is kept for a peak that is over.
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/other_allocator.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// The peak was another one's: what is kept for it now is lacking elsewhere.
+Hint Find(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  if (!facts.cache.known) return std::nullopt;
+  uint64_t reserved = 0;
+  uint64_t allocated = 0;
+  for (const DeviceFacts& device : facts.devices) {
+    reserved += device.end_reserved_bytes;
+    allocated += device.end_bytes;
+  }
+  // A program that ends frees everything: its cache ends with it.
+  if (allocated * 20 < facts.peak.allocated_bytes) return std::nullopt;
+  if (reserved < allocated * 2 || !evidence.IsWorthIt(reserved - allocated)) return std::nullopt;
+  return AdviceFacts{
+      .title = "The cache is kept for a peak that is over",
+      .bytes = reserved - allocated,
+      .evidence = "At the end " + AdviceText(reserved) + " were reserved and " +
+                  AdviceText(allocated) +
+                  " allocated. This brings nothing at this process's own peak, but to whoever "
+                  "shares the card, and to what cannot use the cache (libraries, other pools).",
+      .cost = "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+      .action = "Call torch.cuda.empty_cache() once between the phases."};
+}
+
+}  // namespace
+
+constinit const Rule kCacheAtEnd = {
+    .rank = Rank::kLast,
+    .meaning = "the cache is kept for a peak that is over",
+    .help =
+        "At the end twice as much was reserved as was allocated. That brings nothing at the job's "
+        "own peak, but others who share the card could use it. It is not said of a program that "
+        "frees everything at its end.",
+    .advice = Find,
+    .change = GiveBackCache,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,43 @@
+// Advice: more was reserved than was ever allocated.
+#include <algorithm>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/other_allocator.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Hint Find(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  const Peak& peak = facts.peak;
+  if (!facts.cache.known || peak.reserved_bytes <= peak.allocated_bytes) return std::nullopt;
+  const uint64_t cached = peak.reserved_bytes - peak.allocated_bytes;
+  const uint64_t beyond = cached - std::min(cached, facts.fragmentation.at_peak.unusable_bytes);
+  if (!evidence.IsWorthIt(beyond)) return std::nullopt;
+  return AdviceFacts{
+      .title = "The cache holds more than the job ever used here",
+      .bytes = beyond,
+      .evidence = AdviceText(peak.reserved_bytes) + " were reserved, and never more than " +
+                  AdviceText(peak.allocated_bytes) + " of it allocated within what was recorded.",
+      .cost = "A few cudaMalloc calls if the memory is wanted again (milliseconds each).",
+      .action = evidence.IsOurPool()
+                    ? "Call torch.cuda.empty_cache() once after the phase that needed it, or "
+                      "`vramstow ctl PID empty-cache` from outside."
+                    : "Call torch.cuda.empty_cache() once after the phase that needed it, or set "
+                      "garbage_collection_threshold:0.8 in PYTORCH_CUDA_ALLOC_CONF."};
+}
+
+}  // namespace
+
+constinit const Rule kCacheLargerThanUse = {
+    .rank = Rank::kUsual,
+    .meaning = "more was reserved than was ever allocated",
+    .help =
+        "The allocator kept more memory than the job ever had allocated within what was recorded. "
+        "Give it back once, after the phase that needed it.",
+    .advice = Find,
+    .change = GiveBackCache,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,45 @@
+// Advice: recompute activations in the backward pass.
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Hint Find(const Evidence& evidence) {
+  const uint64_t activations = evidence.AtPeak("activations");
+  if (!evidence.IsWorthIt(activations)) return std::nullopt;
+  const std::string sites = SitesOfPhase(evidence.detail(), Phase::kForward);
+  return AdviceFacts{
+      .title = "Recompute activations instead of keeping them",
+      .bytes = activations,
+      .evidence = AdviceText(activations) + " of the peak (" +
+                  AdvicePercent(activations, evidence.facts().peak.allocated_bytes) +
+                  ") wait for the backward pass" +
+                  (sites.empty() ? "." : ": most at " + sites + "."),
+      .cost = "About a third more time in the forward and backward pass.",
+      .action =
+          "torch.utils.checkpoint around the repeated layer, or the framework's switch "
+          "(gradient_checkpointing_enable())."};
+}
+
+Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+  return Without(evidence.detail(), evidence.LiveOf("activations"));
+}
+
+}  // namespace
+
+constinit const Rule kCheckpointActivations = {
+    .rank = Rank::kUsual,
+    .meaning = "recompute activations in the backward pass",
+    .help =
+        "Activations at the peak wait for the backward pass. torch.utils.checkpoint makes them "
+        "again when they are needed, for about a third more time.",
+    .advice = Find,
+    .change = ChangeOf,
+    .said_by = {AdviceId::kActivations},
+};
+
+}  // namespace vramstow

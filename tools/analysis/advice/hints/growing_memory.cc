@@ -1,0 +1,41 @@
+// Advice: memory piles up from iteration to iteration.
+#include "base/units.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Hint Find(const Evidence& evidence) {
+  const LifetimeFacts& lifetimes = evidence.facts().lifetimes;
+  uint64_t bytes = 0;
+  for (const GrowthFacts& growth : lifetimes.growing) bytes += growth.bytes;
+  if (!evidence.HasTrueIterations() || lifetimes.growing.empty() || bytes < kMiB) {
+    return std::nullopt;
+  }
+  const GrowthFacts& first = lifetimes.growing.front();
+  return AdviceFacts{.title = "Memory piles up from iteration to iteration",
+                     .bytes = bytes,
+                     .evidence = first.site + " left " + AdviceText(first.bytes_per_iteration) +
+                                 " behind in each of " + std::to_string(first.iterations) +
+                                 " iterations.",
+                     .cost = "None.",
+                     .action =
+                         "Look for what keeps a reference to it: a list of losses (use .item() or "
+                         ".detach()), a cache that is never cut, a hook."};
+}
+
+}  // namespace
+
+constinit const Rule kGrowingMemory = {
+    .rank = Rank::kUsual,
+    .meaning = "memory piles up from iteration to iteration",
+    .help =
+        "A line left blocks behind in one iteration after the other. Something keeps a reference "
+        "to them: a list of losses, a cache that is never cut, a hook.",
+    .advice = Find,
+    .saves = false,
+    .said_by = {AdviceId::kHeldGraphs, AdviceId::kKeptOutputs, AdviceId::kDataOnCard},
+};
+
+}  // namespace vramstow

@@ -1,0 +1,78 @@
+// Advice: blocks of an earlier iteration that were freed only after the same line had made the next
+// ones.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostEventsLate = 200;  // between a block and the one that takes its name
+
+bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Life& next) {
+  if (!evidence.IsAtPeak(life) || life.death == kStillLive || next.birth > life.death) return false;
+  if (life.death - next.birth > kMostEventsLate) return false;
+  const uint64_t peak = evidence.detail().peak_event;
+  for (const IterationFacts& iteration : evidence.facts().iterations.list) {
+    if (peak < iteration.begin_event || peak > iteration.end_event) continue;
+    return life.birth < iteration.begin_event && life.death <= iteration.end_event;
+  }
+  return false;
+}
+
+// x = f(x): the old block goes when the new one is there. If it was kept through the peak for
+// nothing but that, deleting its name before brings it.
+Hint Find(const Evidence& evidence) {
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
+  for (const Life& life : evidence.detail().lives) {
+    if (!life.pending && life.site != 0) alike[{life.site, life.size}].push_back(&life);
+  }
+  uint64_t bytes = 0;
+  std::vector<std::pair<uint64_t, std::string>> by_site;
+  for (const auto& [key, lives] : alike) {
+    const SiteDetail& site = evidence.detail().sites[key.first];
+    // An optimizer replaces what it needs; parameters are used all the time.
+    if (!site.by_stack || site.phase == Phase::kOptimizer || site.phase == Phase::kInit) continue;
+    uint64_t of_site = 0;
+    for (size_t i = 0; i + 1 < lives.size(); ++i) {
+      if (IsKeptForItsSuccessor(evidence, *lives[i], *lives[i + 1])) of_site += lives[i]->size;
+    }
+    if (of_site > 0) by_site.emplace_back(of_site, site.site);
+    bytes += of_site;
+  }
+  if (!evidence.IsWorthIt(bytes)) return std::nullopt;
+  std::ranges::sort(by_site, std::ranges::greater());
+  std::vector<std::string> names;
+  for (const auto& [held, name] : by_site) names.push_back(name);
+  return AdviceFacts{
+      .title = "References are kept until the same line makes the next one",
+      .bytes = bytes,
+      .evidence = AdviceText(bytes) +
+                  " at the peak were made in an earlier iteration and went only when the same line "
+                  "had made their successors: " +
+                  FirstNames(names) + ".",
+      .cost = "None, if nothing reads them any more.",
+      .action = "del the variable at the end of the iteration, before " + by_site.front().second +
+                " runs again."};
+}
+
+}  // namespace
+
+constinit const Rule kKeptForSuccessor = {
+    .rank = Rank::kUsual,
+    .meaning =
+        "blocks of an earlier iteration that were freed only after the same line had made "
+        "the next ones",
+    .help =
+        "Blocks at the peak were made in an earlier iteration, and went only when the same line "
+        "had made their successors. Delete the variable at the end of the iteration.",
+    .advice = Find,
+};
+
+}  // namespace vramstow

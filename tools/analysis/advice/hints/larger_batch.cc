@@ -1,0 +1,138 @@
+// Advice: how much larger a batch would fit, at the moment that fills the card first (free pieces
+// count as if they grew).
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr double kLeastGrowth = 1.15;
+
+// One moment: what of it grows with the batch, and what does not.
+struct Load {
+  uint64_t fixed = 0;
+  uint64_t growing = 0;
+  double Times(uint64_t capacity) const {
+    return capacity < fixed ? 0
+                            : static_cast<double>(capacity - fixed) / static_cast<double>(growing);
+  }
+};
+
+// Whether a block of an iteration is larger where the batch is.
+class Growing {
+ public:
+  explicit Growing(const Evidence& evidence) : evidence_(evidence) {
+    const IterationsFacts& iterations = evidence.facts().iterations;
+    if (iterations.list.empty()) return;
+    first_ = iterations.list.front().begin_event;
+    for (const Life& life : evidence.detail().lives) {
+      if (life.tensor && NameOf(life) == "parameters") weights_.insert(life.size);
+    }
+  }
+  bool operator()(const Life& life) const {
+    const SiteDetail& site = evidence_.detail().sites[life.site];
+    if (!life.tensor || life.birth < first_ || site.in_optimizer) return false;
+    const std::string name = NameOf(life);
+    if (name == "parameters" || name == "gradients" || name == "optimizer_state" ||
+        name == "workspaces") {
+      return false;
+    }
+    // Weights in another precision.
+    const bool converts = site.operation == "aten::_to_copy";
+    return !converts || (!weights_.contains(life.size) && !weights_.contains(life.size * 2));
+  }
+
+ private:
+  std::string NameOf(const Life& life) const { return evidence_.categories().NameOf(life); }
+
+  const Evidence& evidence_;
+  uint64_t first_ = kStillLive;
+  absl::flat_hash_set<uint64_t> weights_;  // sizes of parameters
+};
+
+// The moment that fills the card first when the batch grows. Where not all blocks are known: the
+// peak, of which activations grow.
+Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
+  const Detail& detail = evidence.detail();
+  const uint64_t peak = evidence.facts().peak.allocated_bytes;
+  Load decides;
+  decides.growing = evidence.AtPeak("activations");
+  decides.fixed = peak - std::min(peak, decides.growing);
+  if (!detail.has_all_lives() || !evidence.facts().iterations.is_sure || detail.lives.empty()) {
+    return decides;
+  }
+  const Growing grows(evidence);
+  struct Step {
+    uint64_t event;
+    uint64_t size;
+    bool is_birth;
+    bool grows;
+  };
+  std::vector<Step> steps;
+  for (const Life& life : detail.lives) {
+    if (life.pending) continue;
+    const bool with_batch = grows(life);
+    steps.push_back({life.birth, life.size, true, with_batch});
+    if (life.death != kStillLive) steps.push_back({life.death, life.size, false, with_batch});
+  }
+  std::ranges::stable_sort(steps, {}, &Step::event);
+  Load now;
+  decides = {};
+  for (const Step& step : steps) {
+    uint64_t& part = step.grows ? now.growing : now.fixed;
+    part = step.is_birth ? part + step.size : part - std::min(part, step.size);
+    if (!step.is_birth || now.growing == 0) continue;
+    if (decides.growing == 0 || now.Times(capacity) < decides.Times(capacity)) decides = now;
+  }
+  return decides;
+}
+
+// What failed once has no room, and what piles up takes whatever there is, a few iterations later.
+Hint Find(const Evidence& evidence) {
+  const Facts& facts = evidence.facts();
+  const uint64_t capacity = CardBytes(facts);
+  if (capacity == 0 || facts.devices.size() != 1 || !facts.out_of_memory.empty() ||
+      !facts.lifetimes.growing.empty()) {
+    return std::nullopt;
+  }
+  Load load = DecidingMoment(evidence, capacity);
+  if (load.growing != 0) load.growing += facts.fragmentation.at_peak.unusable_bytes;
+  if (load.growing == 0 || (!HasRoom(facts) && !evidence.IsWorthIt(load.growing))) {
+    return std::nullopt;
+  }
+  const double times = load.Times(capacity);
+  if (times < kLeastGrowth) return std::nullopt;
+  char text[32];
+  std::snprintf(text, sizeof text, times < 10 ? "%.1f" : "%.0f", times);
+  return AdviceFacts{.title = std::string("A batch ") + text + " times as large would fit",
+                     .evidence = "The card has " + AdviceText(capacity) +
+                                 "; where memory grows most with the batch, " +
+                                 AdviceText(load.growing) + " do and " + AdviceText(load.fixed) +
+                                 " do not. Free pieces that were too small count as if they grew.",
+                     .cost = "More memory, up to all there is.",
+                     .action = std::string("Try batches up to ") + text +
+                               " times this one, or have vramstow fit rehearse them."};
+}
+
+}  // namespace
+
+constinit const Rule kLargerBatch = {
+    .rank = Rank::kUsual,
+    .meaning =
+        "how much larger a batch would fit, at the moment that fills the card first (free "
+        "pieces count as if they grew)",
+    .help =
+        "The job has room left. At the moment that would fill the card first, vramstow adds up "
+        "what grows with the batch and what stays, and says how many times as large a batch fits. "
+        "vramstow fit rehearses such a batch.",
+    .advice = Find,
+    .saves = false,
+};
+
+}  // namespace vramstow

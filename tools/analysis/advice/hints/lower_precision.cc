@@ -1,0 +1,68 @@
+// Advice: half of the activations, where no call stack shows a lower precision; no trace has the
+// type of numbers.
+#include <algorithm>
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// Autocast is a context, which no stack shows, but it converts what modules are given.
+bool UsesLowerPrecision(const Detail& detail) {
+  const auto converts = [](const SiteDetail& site) {
+    return site.site.starts_with("backward of ToCopy") ||
+           (site.operation == "aten::_to_copy" && !site.module.empty());
+  };
+  const auto names_it = [](const std::string& frame) {
+    return frame.find("autocast") != std::string::npos ||
+           frame.find("bfloat16") != std::string::npos || frame.find("half") != std::string::npos;
+  };
+  return std::ranges::any_of(detail.sites, converts) ||
+         std::ranges::any_of(detail.frames, names_it);
+}
+
+// What numbers are made of is in no trace; that nothing converts them is.
+Hint Find(const Evidence& evidence) {
+  const uint64_t activations = evidence.AtPeak("activations");
+  if (!evidence.IsWorthIt(activations / 2) || UsesLowerPrecision(evidence.detail())) {
+    return std::nullopt;
+  }
+  return AdviceFacts{
+      .title = "Compute in 16 bits what is kept for the backward pass",
+      .bytes = activations / 2,
+      .evidence =
+          AdviceText(activations) +
+          " of activations lie at the peak, and neither call stacks nor operators show "
+          "autocast or a conversion to half or bfloat16: if they have 32 bits, half of them "
+          "would do.",
+      .cost =
+          "Rounding: losses may differ in the third digit; float16 needs a gradient scaler, "
+          "bfloat16 does not.",
+      .action =
+          "with torch.autocast(\"cuda\", dtype=torch.bfloat16): around the forward pass and "
+          "the loss."};
+}
+
+Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+  return InParts(evidence.detail(), evidence.LiveOf("activations"), 2);
+}
+
+}  // namespace
+
+constinit const Rule kLowerPrecision = {
+    .rank = Rank::kUsual,
+    .meaning =
+        "half of the activations, where no call stack shows a lower precision; no trace "
+        "has the type of numbers",
+    .help =
+        "Activations lie at the peak, and neither call stacks nor operators show autocast or a "
+        "conversion to 16 bits. If they have 32 bits, half of them would do: "
+        "torch.autocast(\"cuda\", dtype=torch.bfloat16).",
+    .advice = Find,
+    .change = ChangeOf,
+};
+
+}  // namespace vramstow

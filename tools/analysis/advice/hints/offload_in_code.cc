@@ -1,0 +1,51 @@
+// Advice: memory moved to the host because the card was full.
+#include <algorithm>
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/base/link.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kMostNamed = 3;
+
+// What moved for lack of room moves whenever it is used; code that knows when that is can do it
+// meanwhile.
+Hint Find(const Evidence& evidence) {
+  const OffloadFacts& offload = evidence.facts().offload;
+  const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];
+  if (!evidence.IsWorthIt(pressed)) return std::nullopt;
+  std::string sites;
+  for (size_t i = 0; i < std::min(offload.sites.size(), kMostNamed); ++i) {
+    sites += (sites.empty() ? "" : ", ") + offload.sites[i].site + " (" +
+             AdviceText(offload.sites[i].bytes) + ")";
+  }
+  const uint64_t milliseconds = LinkNs(offload.out_bytes + offload.returned_bytes) / 1'000'000;
+  return AdviceFacts{
+      .title = "Memory moved to the host because the card was full",
+      .bytes = offload.most_bytes,
+      .evidence = AdviceText(pressed) + " left for lack of room, " +
+                  AdviceText(offload.returned_bytes) + " came back, and work waited meanwhile" +
+                  (sites.empty() ? "." : "; most of it of " + sites + "."),
+      .cost = "The same transfers, about " + std::to_string(milliseconds) +
+              " ms in all at 24 GiB/s, but beside the work instead of before it.",
+      .action =
+          "Move these blocks in code, where it is known when they are needed: "
+          "torch.autograd.graph.save_on_cpu() for activations, the optimizer's state or "
+          "frozen weights on the host; or recompute them."};
+}
+
+}  // namespace
+
+constinit const Rule kOffloadInCode = {
+    .rank = Rank::kUsual,
+    .meaning = "memory moved to the host because the card was full",
+    .help =
+        "With --offload, memory moved to the host for lack of room, and work waited for it. Code "
+        "that knows when memory is needed can move it beside the work.",
+    .advice = Find,
+};
+
+}  // namespace vramstow

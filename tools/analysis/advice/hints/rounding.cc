@@ -1,0 +1,35 @@
+// Advice: blocks are larger than what was asked for.
+#include <algorithm>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Hint Find(const Evidence& evidence) {
+  const Peak& peak = evidence.facts().peak;
+  const uint64_t waste =
+      peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
+  if (!evidence.IsWorthIt(waste)) return std::nullopt;
+  return AdviceFacts{
+      .title = "Blocks are larger than what was asked for",
+      .bytes = waste,
+      .evidence = "At the peak blocks were " + AdviceText(waste) +
+                  " larger than the requests that they serve.",
+      .cost = "More different sizes, hence fewer that can be used again.",
+      .action = "Lower roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out."};
+}
+
+}  // namespace
+
+constinit const Rule kRounding = {
+    .rank = Rank::kUsual,
+    .meaning = "blocks are larger than what was asked for",
+    .help =
+        "At the peak, blocks were larger than the requests that they served. Lower "
+        "roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out.",
+    .advice = Find,
+};
+
+}  // namespace vramstow

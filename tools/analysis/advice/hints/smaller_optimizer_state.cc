@@ -1,0 +1,42 @@
+// Advice: what the optimizer keeps is a large part of the peak.
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+Hint Find(const Evidence& evidence) {
+  const uint64_t state = evidence.AtPeak("optimizer_state");
+  if (!evidence.IsWorthIt(state)) return std::nullopt;
+  return AdviceFacts{
+      .title = "The optimizer's state is a large part of the peak",
+      .bytes = state,
+      .evidence = AdviceText(state) + " of the peak (" +
+                  AdvicePercent(state, evidence.facts().peak.allocated_bytes) +
+                  ") were made by the optimizer and kept.",
+      .cost =
+          "Depends: an 8-bit state none that is known, a state on the host a transfer per step.",
+      .action =
+          "An optimizer with 8-bit state or one that is sharded over the ranks, or keep the "
+          "state on the host."};
+}
+
+Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+  return Without(evidence.detail(), evidence.LiveOf("optimizer_state"));
+}
+
+}  // namespace
+
+constinit const Rule kSmallerOptimizerState = {
+    .rank = Rank::kUsual,
+    .meaning = "what the optimizer keeps is a large part of the peak",
+    .help =
+        "The optimizer made and kept a large part of the peak. Use 8-bit state, shard it over the "
+        "ranks, or keep it on the host.",
+    .advice = Find,
+    .change = ChangeOf,
+    .said_by = {AdviceId::kOptimizerState},
+};
+
+}  // namespace vramstow

@@ -1,0 +1,87 @@
+#include "tools/analysis/advice/large_result.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+
+namespace vramstow {
+namespace {
+
+bool Joins(const Scene& scene, const Made& made) {
+  return scene.requested() * kFollows >= made.size;
+}
+
+}  // namespace
+
+std::optional<Made> FirstLarge(const Scene& scene) {
+  const SiteDetail& request = scene.request_site();
+  const uint64_t begin = scene.pass_begin();
+  const auto may_be = [](const SiteDetail& site) {
+    return !site.in_backward && !site.in_optimizer && site.phase != Phase::kInit;
+  };
+  uint64_t largest = may_be(request) ? scene.requested() : 0;
+  for (const Life* life : scene.live()) {
+    if (life->birth >= begin && life->tensor && may_be(scene.site_of(*life))) {
+      largest = std::max(largest, life->size);
+    }
+  }
+  auto life = std::ranges::lower_bound(scene.detail().lives, begin, {}, &Life::birth);
+  for (; life != scene.detail().lives.end() && life->birth < scene.event(); ++life) {
+    if (!life->tensor || life->pending || !may_be(scene.site_of(*life))) continue;
+    if (life->size * 2 >= largest) return Made{life->site, life->size, life->birth};
+  }
+  if (!may_be(request) || largest == 0) return std::nullopt;
+  return Made{scene.failure().site_number, scene.requested(), scene.event()};
+}
+
+Before WhatWasThere(const Scene& scene, const Made& made) {
+  Before before;
+  const uint64_t begin = scene.pass_begin();
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= made.birth) break;
+    // What was freed a moment before may have gone into it.
+    if (!life.tensor || life.pending || !life.LivesAt(made.birth)) continue;
+    before.largest = std::max(before.largest, life.size);
+    before.all += life.size;
+    if (life.birth >= begin) before.largest_of_pass = std::max(before.largest_of_pass, life.size);
+  }
+  return before;
+}
+
+std::vector<const Life*> FamilyOf(const Scene& scene, const Made& made) {
+  std::vector<const Life*> family;
+  for (const Life* life : scene.live()) {
+    if (life->birth < made.birth || !life->tensor) continue;
+    if (life->size * kFollows >= made.size) family.push_back(life);
+  }
+  return family;
+}
+
+uint64_t WithRequest(const Scene& scene, const Made& made, const std::vector<const Life*>& family) {
+  return BytesOf(family) + (Joins(scene, made) ? scene.requested() : 0);
+}
+
+Change InPieces(const Scene& scene, const Made& made, const std::vector<const Life*>& family,
+                uint64_t parts) {
+  Change change = InParts(scene.detail(), family, parts);
+  if (Joins(scene, made)) change.requested = scene.requested() / parts;
+  return change;
+}
+
+std::string LineOf(const Scene& scene, const Made& made) {
+  return PlaceOf(scene.detail(), made.site);
+}
+
+bool IsProduct(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kNames = {"mm",      "bmm",   "matmul", "einsum",
+                                                             "baddbmm", "outer", "ger"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+}  // namespace vramstow

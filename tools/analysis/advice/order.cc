@@ -1,0 +1,99 @@
+#include "tools/analysis/advice/order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kMuchLarger = 4;
+
+// A small saving would let this request through, and not the next ones: what fills the card with
+// each pass is the reason.
+void PreferWhatGrows(std::vector<Cause>* causes) {
+  const auto grows =
+      std::ranges::find_if(*causes, [](const Cause& cause) { return cause.fits && cause.grows; });
+  if (grows == causes->end() || grows->bytes < causes->front().bytes * kMuchLarger) return;
+  std::rotate(causes->begin(), grows, std::next(grows));
+}
+
+// Without this cause there would have been room for many such requests. Pieces would have served
+// this one, and the next few would have failed.
+bool Dwarfs(const Cause& cause, const Facts& facts) {
+  const OutOfMemoryFacts& last = facts.out_of_memory.back();
+  return cause.fits &&
+         cause.bytes >= kMuchLarger * std::max(last.pool_free_bytes, last.requested_bytes);
+}
+
+bool ServesAlone(const AdviceFacts& advice) { return advice.fits == true; }
+
+// What serves alone, in the order that the analysis gave it; then pairs; then the rest.
+int ClassOf(const AdviceFacts& advice, bool is_first) {
+  if (ServesAlone(advice) || (is_first && !advice.proof.is_proved)) return 0;
+  return advice.together_with == AdviceId::kNone ? 2 : 1;
+}
+
+}  // namespace
+
+void OrderCauses(std::vector<Cause>* causes) {
+  std::ranges::stable_sort(*causes, [](const Cause& a, const Cause& b) {
+    if (a.fits != b.fits) return a.fits;
+    return !a.fits && a.bytes > b.bytes;
+  });
+  PreferWhatGrows(causes);
+}
+
+void OrderHints(std::vector<RankedAdvice>* hints) {
+  std::ranges::stable_sort(*hints, [](const RankedAdvice& a, const RankedAdvice& b) {
+    return a.first != b.first ? a.first < b.first : a.second.bytes > b.second.bytes;
+  });
+}
+
+void OrderAdvice(const Facts& facts, const std::vector<Cause>& causes,
+                 std::vector<AdviceFacts>* advice) {
+  // Fragmentation explains a failure best, unless the first cause grows with each pass: that ends
+  // the job in any case, a few passes later without fragmentation; or it is much more than what lay
+  // in pieces.
+  const bool grows = !causes.empty() && (causes.front().grows || Dwarfs(causes.front(), facts));
+  std::ranges::stable_sort(*advice, {}, [&](const AdviceFacts& one) {
+    if (one.id == AdviceId::kOutOfMemoryByFragmentation) return 1;
+    return grows && one.id == causes.front().id ? 0 : 2;
+  });
+}
+
+void OrderProved(Facts* facts) {
+  if (facts->out_of_memory.empty() || facts->out_of_memory.back().replays.empty()) return;
+  struct Place {
+    size_t number;
+    int group;
+    uint64_t lowered_bytes;
+  };
+  std::vector<Place> order;
+  for (size_t i = 0; i < facts->advice.size(); ++i) {
+    const AdviceFacts& one = facts->advice[i];
+    const int group = ClassOf(one, i == 0);
+    const bool changes_nothing = one.proof.is_proved && one.proof.lowered_bytes == 0 &&
+                                 group == 2 && one.replayed_bytes.value_or(0) == 0;
+    if (!changes_nothing) order.push_back({i, group, one.proof.lowered_bytes});
+  }
+  std::ranges::stable_sort(order, [](const Place& a, const Place& b) {
+    if (a.group != b.group) return a.group < b.group;
+    return a.group == 2 && a.lowered_bytes > b.lowered_bytes;
+  });
+  std::vector<AdviceFacts> advice;
+  for (const Place& place : order) advice.push_back(std::move(facts->advice[place.number]));
+  facts->advice = std::move(advice);
+
+  OutOfMemoryFacts& failure = facts->out_of_memory.back();
+  failure.would_fit.clear();
+  for (const AdviceFacts& one : facts->advice) {
+    if (!one.proof.is_cause) continue;
+    failure.would_fit.push_back(
+        {one.id, one.place, one.holder, one.bytes, one.fits.value_or(false), one.is_estimate});
+  }
+  failure.cause = failure.would_fit.empty() ? AdviceId::kNone : failure.would_fit.front().cause;
+}
+
+}  // namespace vramstow

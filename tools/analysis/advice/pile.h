@@ -1,0 +1,41 @@
+// Pile: what earlier passes of the main loop left behind, and whether it is their graphs.
+//
+// Ownership: refers to a Scene's lives. Threads: pure functions. Errors: none; an empty pile is
+// none. Units: bytes; passes as Scene::PassOf numbers them.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PILE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/cause.h"
+#include "tools/analysis/explain/scene.h"
+
+namespace vramstow {
+
+inline constexpr size_t kLeastPasses = 3;  // that left something: less may be on its way
+
+// What earlier passes left behind, and how much of that one pass leaves.
+struct Pile {
+  std::vector<const Life*> lives;
+  std::set<int64_t> passes;
+  size_t blocks = 0;        // of a pass, at sites that have a part in it worth naming
+  bool graph_made = false;  // autograd keeps a part of it, for sure
+  bool is_graph = false;    // it is more than results
+};
+
+// Whether its site may leave something behind in each pass: no optimizer and no start-up.
+bool MayPileUp(const Scene& scene, const Life& life);
+Pile PileOf(const Scene& scene);
+// Where the program took what it keeps, or called the model that made it.
+std::string PlaceOfPile(const Scene& scene, const std::vector<const Life*>& lives,
+                        bool stops_at_model);
+// What every cause says that is about a pile.
+Cause OfPile(const Scene& scene, const Pile& pile);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_PILE_H_

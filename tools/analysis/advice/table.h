@@ -1,0 +1,34 @@
+// The rules, by the rows of facts/advice.def.
+//
+// Ownership: constants. Threads: pure functions. Errors: none. Units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_
+
+#include <span>
+#include <string_view>
+
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/facts/advice_id.h"
+
+namespace vramstow {
+
+#define VRAMSTOW_CAUSE(name, id) extern const Rule k##name;
+#define VRAMSTOW_CAUSE_TOO(name, other) extern const Rule k##name;
+#define VRAMSTOW_ADVICE(name, id) extern const Rule k##name;
+#define VRAMSTOW_ADVICE_TOO(name, other) extern const Rule k##name;
+#include "tools/analysis/facts/advice.def"
+
+struct RuleRow {
+  AdviceId id;
+  std::string_view name;  // of the row: "SummedGraphs"
+  const Rule* rule;
+};
+
+// In the order of the table.
+std::span<const RuleRow> AllRules();
+// The one that has this id for its own. Not for kNone.
+const Rule& RuleOf(AdviceId id);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_TABLE_H_

@@ -1,0 +1,43 @@
+#include "tools/analysis/advice/training_state.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/places.h"
+
+namespace vramstow {
+
+bool IsForeach(const SiteDetail& site) {
+  const std::string_view name = OperatorName(site);
+  return name.starts_with("_foreach") || name.starts_with("foreach_");
+}
+
+std::vector<const Life*> Gradients(const Scene& scene) {
+  std::vector<const Life*> gradients;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->tensor && site.in_backward && site.phase == Phase::kBackward) {
+      gradients.push_back(life);
+    }
+  }
+  return gradients;
+}
+
+std::vector<const Life*> OfOptimizer(const Scene& scene, bool temporaries) {
+  std::vector<const Life*> lives;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (life->tensor && site.in_optimizer && IsForeach(site) == temporaries) lives.push_back(life);
+  }
+  return lives;
+}
+
+std::string PlaceOfStep(const Scene& scene, const std::vector<const Life*>& lives) {
+  if (scene.request_site().in_optimizer) {
+    return PlaceOfRequest(scene);
+  }
+  return CommonPlace(scene.detail(), lives);
+}
+
+}  // namespace vramstow

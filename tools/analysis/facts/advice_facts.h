@@ -1,0 +1,46 @@
+// AdviceFacts: one cause, or one thing that could be done.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/facts/advice_id.h"
+#include "tools/analysis/facts/change.h"
+#include "tools/analysis/facts/failure_facts.h"
+
+namespace vramstow {
+
+// What decides which advice comes first (advice/order.h).
+struct AdviceProof {
+  bool is_cause = false;       // of the last failure
+  bool is_proved = false;      // a replay has told
+  uint64_t lowered_bytes = 0;  // of what was needed, by the allocator that ran
+};
+
+struct AdviceFacts {
+  AdviceId id = AdviceId::kNone;
+  std::string title;
+  uint64_t bytes = 0;  // less at the peak, at the most; of a cause: free when memory ran out
+  std::string evidence;
+  std::string cost;
+  std::string action;
+  bool is_estimate = false;
+  std::string place = {};   // the line that it is about; empty: none, or many
+  std::string holder = {};  // what holds most of it; empty: not known
+  // The last request that failed would have been served: as replayed, or by the bytes of a cause.
+  std::optional<bool> fits = {};
+  Change change = {};                           // to be replayed; empty once it was
+  std::vector<ReplayFacts> replays = {};        // by the allocator that ran, and by the pool
+  std::optional<uint64_t> replayed_bytes = {};  // less when that request came
+  AdviceId together_with = AdviceId::kNone;     // both serve it, and neither does alone
+  AdviceProof proof = {};
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_ADVICE_FACTS_H_

@@ -1,0 +1,69 @@
+// CacheFacts: how memory was served: what was asked for again, what was given back, and what the
+// host had.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
+// began.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vramstow {
+
+struct ChurnSite {
+  std::string site;
+  std::string operation;
+  uint64_t pairs = 0;
+  uint64_t bytes = 0;
+};
+
+struct ChurnFacts {
+  uint64_t pairs = 0;  // a size was freed, and asked for again with nothing of that size in between
+  uint64_t pair_bytes = 0;
+  std::vector<ChurnSite> sites;
+};
+
+struct FlushFacts {
+  uint64_t time_ns = 0;
+  uint64_t segments = 0;
+  uint64_t bytes = 0;
+  uint64_t taken_again_bytes = 0;  // from the device afterwards, up to the next flush
+  uint64_t duration_ns = 0;
+  std::string by;  // "empty_cache", "allocator", "vramstow" (of its own accord, or asked by ctl)
+};
+
+struct CacheFacts {
+  bool known = false;
+  uint64_t segments_taken = 0;
+  uint64_t segments_given_back = 0;
+  uint64_t taken_bytes = 0;
+  uint64_t given_back_bytes = 0;
+  uint64_t flush_count = 0;
+  uint64_t empty_cache_calls = 0;
+  // Of vramstow's pool: what cached memory did not serve at once, moves of chunks, waits for work
+  // that might still touch what was freed.
+  bool tells_steps = false;
+  uint64_t misses = 0;
+  uint64_t stitches = 0;
+  uint64_t fence_waits = 0;
+  uint64_t fence_wait_ns = 0;
+  std::vector<FlushFacts> flushes;
+};
+
+// What was seen of the host, once a second, and of pinned memory.
+struct HostFacts {
+  uint64_t looks = 0;
+  uint64_t highest_resident_bytes = 0;  // of the process
+  uint64_t highest_resident_time_ns = 0;
+  uint64_t least_free_bytes = 0;
+  uint64_t least_free_time_ns = 0;
+  uint64_t limit_bytes = 0;            // of which that much was free
+  bool is_of_group = false;            // of its control group; false: of the machine
+  uint64_t pinned_rounding_bytes = 0;  // of peak.host_bytes: more than was asked for
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_CACHE_FACTS_H_

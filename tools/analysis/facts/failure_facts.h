@@ -1,0 +1,108 @@
+// OutOfMemoryFacts: a request that failed, and its story: what was live, what was lacking, and why.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
+// began, events counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_FAILURE_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_FAILURE_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "tools/analysis/facts/advice_id.h"
+#include "tools/analysis/facts/amount.h"
+#include "tools/analysis/facts/fragmentation_facts.h"
+
+namespace vramstow {
+
+enum class FreeKnownFrom { kNothing, kStart, kMemoryInfo };
+
+// A part of what was live.
+struct ShareFacts {
+  std::string name;
+  Amount amount;
+};
+
+// What the card was asked for at an out-of-memory, and what it had.
+struct DemandFacts {
+  std::optional<uint64_t> card_bytes;
+  std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
+  uint64_t live_bytes = 0;
+  uint64_t not_pytorch_bytes = 0;  // of those, where there are tensors: what is none
+  uint64_t room_bytes = 0;         // what this process could have: live, cached, and free
+  uint64_t lacking_bytes = 0;
+  std::vector<ShareFacts> by_category;
+  std::vector<ShareFacts> by_module;
+  std::vector<ShareFacts> by_site;
+};
+
+// Who held memory, as a census found it.
+struct HolderFacts {
+  std::string holder;  // "train: hist[0..11].grad_fn → saved by AddmmBackward0"
+  std::string role;    // of the largest block
+  std::string about;   // the same: "float32 [64, 1024]"
+  Amount amount;
+};
+
+// What an allocator would have needed for the requests up to the one that failed.
+struct ReplayFacts {
+  std::string model;
+  uint64_t peak_reserved_bytes = 0;
+  uint64_t peak_allocated_bytes = 0;
+  bool would_serve = false;
+};
+
+// What would be free without one cause.
+struct WouldFitFacts {
+  AdviceId cause = AdviceId::kNone;
+  std::string place;
+  std::string holder;  // of most of it; empty: nobody was found
+  uint64_t bytes = 0;
+  bool fits = false;  // that alone is enough for the request
+  bool is_estimate = false;
+};
+
+struct OutOfMemoryFacts {
+  uint64_t time_ns = 0;
+  uint64_t event = 0;  // counted from 1
+  uint64_t sequence = 0;
+  uint64_t requested_bytes = 0;
+  int device = kNoDevice;
+  uint32_t thread = 0;
+  MemoryKind memory = MemoryKind::kNone;
+  std::string call;
+  std::string library;
+  std::string site;  // where a call stack tells it
+  std::string operation;
+  uint64_t allocated_bytes = 0;  // by this process on that device, at that moment
+  // What was free on the device when that was last known, less what this process has taken since.
+  FreeKnownFrom free_from = FreeKnownFrom::kNothing;
+  uint64_t free_bytes = 0;
+  uint64_t free_known_at_ns = 0;
+  std::optional<uint64_t> largest_free_range_bytes;  // of the ranges, if any
+  // Where there is a pool: what it held, what of it was free, in how many pieces.
+  bool has_pool = false;
+  uint64_t reserved_bytes = 0;
+  uint64_t pool_free_bytes = 0;
+  uint64_t pool_free_ranges = 0;
+  std::optional<uint64_t> pool_movable_bytes;  // as FreeMemory has it
+  uint64_t pending_bytes = 0;
+  HoleFacts largest_hole;
+  // Why: of the last ones only, of one trace only.
+  uint32_t site_number = 0;
+  bool has_story = false;
+  DemandFacts demand;
+  AdviceId cause = AdviceId::kNone;  // its advice; none: not known
+  std::vector<WouldFitFacts> would_fit;
+  std::vector<HolderFacts> holders;              // those of the most bytes
+  std::optional<uint64_t> bytes_without_holder;  // of tensors; none: there was no census
+  // Of the last one: the requests as they were, by the allocator that ran and by the pool.
+  std::vector<ReplayFacts> replays;
+  uint64_t advice_not_replayed = 0;  // for want of time
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_FAILURE_FACTS_H_

@@ -1,0 +1,66 @@
+// IterationsFacts and LifetimeFacts: the iterations of the work, and what outlives them.
+//
+// Ownership: plain values. Threads: values. Errors: none. Units: bytes, nanoseconds since the trace
+// began, events counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_FACTS_ITERATION_FACTS_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_FACTS_ITERATION_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/facts/amount.h"
+#include "tools/analysis/facts/site_facts.h"
+
+namespace vramstow {
+
+struct IterationFacts {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t begin_event = 0;
+  uint64_t end_event = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t peak_reserved_bytes = 0;
+  uint64_t begin_bytes = 0;
+  uint64_t end_bytes = 0;
+  uint64_t allocations = 0;
+  uint64_t allocated_bytes = 0;  // in all
+  uint64_t kept_bytes = 0;       // of its allocations, live when it ended
+  uint64_t launches = 0;         // as far as they were counted
+};
+
+struct IterationsFacts {
+  std::string found_by;              // as docs/metrics.md has it; "none"
+  bool is_sure = false;              // the program told, or did it; nothing was guessed
+  std::string mark;                  // the mark's text
+  std::string why_not;               // one sentence, where none were found
+  bool exact = true;                 // false: of a long trace, boundaries are known to some events
+  std::vector<IterationFacts> list;  // at most kMostIterations, the first
+  uint64_t count = 0;
+  int64_t growth_bytes = 0;  // per iteration, of what is live between iterations; the median
+};
+
+// Blocks of one site that pile up.
+struct GrowthFacts {
+  std::string site;
+  std::string operation;
+  uint64_t bytes_per_iteration = 0;
+  uint64_t blocks = 0;
+  uint64_t bytes = 0;
+  uint64_t iterations = 0;  // in how many it left something behind
+};
+
+struct LifetimeFacts {
+  bool known = false;
+  Amount within;      // freed in the iteration in which they were allocated
+  Amount across;      // freed in a later one
+  Amount persistent;  // live at the end
+  Amount before;      // allocated before the first iteration: the start-up
+  uint64_t startup_peak_bytes = 0;
+  std::vector<SiteFacts> startup;  // who made what was there when the first iteration began
+  std::vector<GrowthFacts> growing;
+};
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_FACTS_ITERATION_FACTS_H_

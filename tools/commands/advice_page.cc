@@ -1,0 +1,61 @@
+#include "tools/commands/advice_page.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/base/words.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kPageColumns = 138;  // without the indentation of a list
+constexpr size_t kTerminalColumns = 78;
+
+bool IsCause(const RuleRow& row) { return row.rule->cause != nullptr; }
+
+// An item for each id: what its rules mean, in their order.
+std::string ListOf(bool causes) {
+  std::string list;
+  for (const std::string& id : AdviceIds()) {
+    std::string meanings;
+    for (const RuleRow& row : AllRules()) {
+      if (AdviceName(row.id) != id || IsCause(row) != causes) continue;
+      absl::StrAppend(&meanings, meanings.empty() ? "" : "; or ", row.rule->meaning);
+    }
+    if (meanings.empty()) continue;
+    const std::string item = Wrapped(absl::StrCat("- `", id, "`: ", meanings, "."), kPageColumns);
+    absl::StrAppend(&list, absl::StrReplaceAll(item, {{"\n", "\n  "}}), "\n");
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> AdviceIds() {
+  std::vector<std::string> ids;
+  for (const RuleRow& row : AllRules()) {
+    const std::string id = AdviceName(row.id);
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string HelpOnAdvice(std::string_view id) {
+  std::string help;
+  for (const RuleRow& row : AllRules()) {
+    if (AdviceName(row.id) != id) continue;
+    const std::string title = absl::StrCat(
+        AdviceName(row.id), IsCause(row) ? ", a cause of an out-of-memory: " : ", an advice: ",
+        absl::StrReplaceAll(row.rule->meaning, {{"`", ""}}), ".");
+    absl::StrAppend(&help, help.empty() ? "" : "\n", Wrapped(title, kTerminalColumns), "\n\n",
+                    Wrapped(row.rule->help, kTerminalColumns), "\n");
+  }
+  return help.empty() ? "" : help + "\nMore: docs/analyze.md.\n";
+}
+
+std::string CausesList() { return ListOf(true); }
+std::string AdviceList() { return ListOf(false); }
+
+}  // namespace vramstow

@@ -1,0 +1,130 @@
+#include "tools/inputs/open_input.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/progress.h"
+#include "tools/formats/input.h"
+#include "tools/formats/memory_timeline.h"
+#include "tools/formats/minimalloc.h"
+#include "tools/formats/profiler_trace.h"
+#include "tools/formats/rmm_log.h"
+#include "tools/formats/snapshot_reader.h"
+#include "tools/inputs/list_source.h"
+#include "tools/inputs/snapshot_source.h"
+#include "tools/inputs/stacked_source.h"
+#include "tools/inputs/trace_source.h"
+
+namespace vramstow {
+namespace {
+
+// As the program's other sentences end.
+absl::Status WithFullStop(const absl::Status& status) {
+  std::string sentence(status.message());
+  if (!sentence.ends_with('.')) sentence += '.';
+  return absl::Status(status.code(), sentence);
+}
+
+// What each device says is reserved, added up, after each of its events.
+std::vector<uint64_t> ReservedAfter(const ProfilerTrace& trace) {
+  std::map<int16_t, uint64_t> by_device;
+  std::vector<uint64_t> reserved;
+  uint64_t total = 0;
+  for (const ProfilerSample& sample : trace.samples) {
+    if (sample.device_type == kCpuDeviceType) continue;
+    if (sample.has_totals) {
+      uint64_t& level = by_device[sample.device];
+      total += sample.total_reserved - level;
+      level = sample.total_reserved;
+    }
+    reserved.push_back(total);
+  }
+  return by_device.empty() ? std::vector<uint64_t>() : reserved;
+}
+
+template <typename T>
+absl::StatusOr<std::unique_ptr<EventSource>> ListOf(std::string_view kind, absl::StatusOr<T> read) {
+  if (!read.ok()) return WithFullStop(read.status());
+  if constexpr (std::is_same_v<T, EventList>) {
+    return std::make_unique<EventListSource>(kind, *std::move(read));
+  } else if constexpr (std::is_same_v<T, ProfilerTrace>) {
+    return std::make_unique<EventListSource>(kind, ProfilerEvents(*read), ReservedAfter(*read));
+  } else {
+    return std::make_unique<EventListSource>(kind, MinimallocEvents(*read));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
+  switch (input.sniffed().format) {
+    case FileFormat::kPickle: {
+      absl::StatusOr<Snapshot> snapshot = ReadSnapshot(input);
+      if (!snapshot.ok()) return WithFullStop(snapshot.status());
+      return std::make_unique<SnapshotSource>(*std::move(snapshot));
+    }
+    case FileFormat::kRmmLog:
+      return ListOf("rmm_log", ReadRmmLog(input));
+    case FileFormat::kProfilerTrace:
+      return ListOf("profiler_trace", ReadProfilerTrace(input));
+    case FileFormat::kMinimalloc:
+      return ListOf("minimalloc", ReadMinimalloc(input));
+    case FileFormat::kMemoryTimeline:
+      return absl::InvalidArgumentError(
+          absl::StrCat(input.path(), " is a memory timeline: it has a curve and no events."));
+    case FileFormat::kEmpty:
+      return absl::InvalidArgumentError(absl::StrCat(input.path(), " is empty."));
+    default:
+      return WithFullStop(absl::InvalidArgumentError(NotReadable(input.path(), input.sniffed())));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path) {
+  // A trace that is still written to may not be mapped: its own reader goes first.
+  auto trace = TraceSource::Open(path);
+  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
+  absl::StatusOr<Input> input = Input::Open(path);
+  if (!input.ok()) return WithFullStop(input.status());
+  if (input->sniffed().format == FileFormat::kStow) return trace.status();
+  return OpenEvents(*input);
+}
+
+absl::StatusOr<InputContent> OpenInput(const std::string& path) {
+  auto trace = TraceSource::Open(path);
+  if (trace.ok()) return std::make_unique<StackedSource>(*std::move(trace));
+  absl::StatusOr<Input> input = Input::Open(path);
+  if (!input.ok()) return WithFullStop(input.status());
+  if (input->sniffed().format == FileFormat::kStow) return trace.status();
+  if (input->sniffed().format == FileFormat::kMemoryTimeline) {
+    absl::StatusOr<MemoryTimeline> timeline = ReadMemoryTimeline(*input);
+    if (!timeline.ok()) return WithFullStop(timeline.status());
+    return *std::move(timeline);
+  }
+  auto source = OpenEvents(*input);
+  if (!source.ok()) return source.status();
+  return *std::move(source);
+}
+
+void BeginReading(const std::string& path, size_t number, size_t count) {
+  const size_t slash = path.rfind('/', path.size() < 2 ? 0 : path.size() - 2);
+  Progress::OfProcess().Begin(
+      absl::StrCat("reading ", slash == std::string::npos ? path : path.substr(slash + 1),
+                   count > 1 ? absl::StrCat(" (", number + 1, " of ", count, ")") : ""),
+      number, count);
+}
+
+std::vector<std::string> FilesOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (entry.is_regular_file(error)) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,112 @@
+#include "tools/pipeline/analyze.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "tools/analysis/advice/advise.h"
+#include "tools/analysis/advice/order.h"
+#include "tools/analysis/explain/explain.h"
+#include "tools/analysis/facts/merge.h"
+#include "tools/analysis/pass/analyzer.h"
+#include "tools/inputs/curve.h"
+#include "tools/inputs/open_input.h"
+#include "tools/inputs/snapshot_source.h"
+#include "tools/inputs/within_source.h"
+#include "tools/replay/proof.h"
+
+namespace vramstow {
+namespace {
+
+absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::string& within) {
+  auto source = OpenEvents(path);
+  if (!source.ok()) return source.status();
+  WithinSource inside(*std::move(source), within);
+  Analysis analysis = AnalyzeInDetail(&inside, path);
+  if (inside.found()) return analysis;
+  return absl::InvalidArgumentError(absl::StrCat(path, " has no range '", within,
+                                                 "': see its marks with vramstow export --to "
+                                                 "chrome."));
+}
+
+absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
+  absl::StatusOr<InputContent> content = OpenInput(path);
+  if (!content.ok()) return content.status();
+  if (const auto* timeline = std::get_if<MemoryTimeline>(&*content)) {
+    Analysis analysis = AnalyzeCurve(*timeline);
+    analysis.facts.file = path;
+    return analysis;
+  }
+  EventSource* source = std::get<std::unique_ptr<EventSource>>(*content).get();
+  Analysis analysis = AnalyzeInDetail(source, path);
+  if (const auto* snapshot = dynamic_cast<const SnapshotSource*>(source)) {
+    analysis.facts.snapshot = snapshot->State();
+  }
+  return analysis;
+}
+
+}  // namespace
+
+void ExplainAndProve(Analysis* analysis) {
+  const Explanation explanation(analysis->detail, &analysis->facts);
+  Advise(analysis->detail, explanation, &analysis->facts);
+  ProveAdvice(analysis->detail, &analysis->facts);
+  OrderProved(&analysis->facts);
+}
+
+absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within) {
+  absl::StatusOr<Analysis> analysis =
+      within.empty() ? AnalyzeAll(path) : AnalyzeWithin(path, within);
+  if (analysis.ok()) ExplainAndProve(&*analysis);
+  return analysis;
+}
+
+absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
+                                      const std::string& within) {
+  InputSet set;
+  for (const std::string& path : paths) {
+    BeginReading(path);
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(path, within);
+      if (!analysis.ok()) return analysis.status();
+      set.analyses.push_back(*std::move(analysis));
+      continue;
+    }
+    const size_t before = set.analyses.size();
+    const std::vector<std::string> files = FilesOf(path);
+    for (const std::string& file : files) {
+      BeginReading(file, static_cast<size_t>(&file - files.data()), files.size());
+      absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within);
+      if (analysis.ok()) {
+        set.analyses.push_back(*std::move(analysis));
+      } else {
+        set.left_out.push_back("Left out: " + std::string(analysis.status().message()));
+      }
+    }
+    if (set.analyses.size() > before) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        " is a folder without a file that is read here: record a run into it, or name a file."));
+  }
+  // In the order in which facts of several are told.
+  std::ranges::stable_sort(set.analyses, {}, [](const Analysis& analysis) {
+    return analysis.facts.rank.value_or(std::numeric_limits<int64_t>::max());
+  });
+  return set;
+}
+
+FactSet Together(InputSet inputs) {
+  std::vector<Facts> facts;
+  facts.reserve(inputs.analyses.size());
+  for (Analysis& analysis : inputs.analyses) facts.push_back(std::move(analysis.facts));
+  FactSet set = MergeTraces(std::move(facts));
+  set.left_out = std::move(inputs.left_out);
+  return set;
+}
+
+}  // namespace vramstow
