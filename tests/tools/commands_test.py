@@ -59,7 +59,7 @@ def test_a_misspelt_topic_gets_its_likely_meaning() -> None:
     done = vramstow("help", "offlaod")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "vramstow: there is no command or topic 'offlaod', did you mean offload? "
+        "vramstow: there is no command, topic or advice 'offlaod', did you mean offload? "
         "See vramstow --help.\n"
     )
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from analyze_test import analyze, write
 from installation import ROOT, VRAMSTOW
 
@@ -27,6 +28,49 @@ def test_the_metrics_page_lists_every_fact() -> None:
     assert (ROOT / "docs/metrics.md").read_text().endswith("\n" + made), (
         "build the target metrics-docs"
     )
+
+
+@pytest.mark.parametrize("name", ["causes", "advice"])
+def test_the_analysis_page_lists_every_cause_and_advice(name: str) -> None:
+    made = subprocess.run(
+        [VRAMSTOW, "docs", name], capture_output=True, text=True, check=True
+    ).stdout
+    page = (ROOT / "docs/analyze.md").read_text()
+    listed = page.partition(f"`vramstow docs {name}`")[2].partition(f"<!-- end of {name} -->")[0]
+    assert listed.partition("-->\n\n")[2] == f"{made}\n", "build the target advice-docs"
+
+
+def ids() -> list[str]:
+    table = (ROOT / "tools/analysis/facts/advice.def").read_text()
+    return re.findall(r'^VRAMSTOW_\w+\(\w+, "(\w+)"\)$', table, re.MULTILINE)
+
+
+def test_there_is_help_on_every_cause_and_advice() -> None:
+    assert len(ids()) > 30
+    for name in ids():
+        done = subprocess.run([VRAMSTOW, "help", name], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, name
+        first, _, rest = done.stdout.partition("\n\n")
+        assert first.startswith(f"{name}, ")
+        assert rest.count(". ") + rest.count(".\n") >= 2, f"{name} has few sentences"
+        assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_every_row_of_the_table_has_its_file() -> None:
+    table = (ROOT / "tools/analysis/facts/advice.def").read_text()
+    rows = re.findall(r"^VRAMSTOW_(CAUSE|ADVICE)(?:_TOO)?\((\w+), ", table, re.MULTILINE)
+    folders = {"CAUSE": "causes", "ADVICE": "hints"}
+    wanted = {
+        f"{folders[kind]}/{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}.cc"
+        for kind, name in rows
+    }
+    folder = ROOT / "tools/analysis/advice"
+    found = {
+        path.relative_to(folder).as_posix()
+        for name in folders.values()
+        for path in (folder / name).iterdir()
+    }
+    assert found == wanted
 
 
 def keys(value: object, path: str = "") -> set[str]:

@@ -1,0 +1,103 @@
+"""docs/extending.md on a new cause, followed to the letter: the file, the row and the scenario that
+stand there are built into the test of the scenarios.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")).resolve()
+SECTION = "## A cause of an out-of-memory, or another advice"
+TABLE = "tools/analysis/facts/advice.def"
+# What the table's row changes, beside the new file: the rules' list, their order, and the test.
+REBUILT = (
+    "tools/analysis/advice/table.cc",
+    "tools/analysis/advice/order.cc",
+    "tests/analysis/scenario.cc",
+    "tests/analysis/scenario_test.cc",
+)
+
+
+def blocks() -> list[str]:
+    """The texts of the section: the file, the row, the scenario."""
+    page = (ROOT / "docs/extending.md").read_text()
+    section = page.partition(SECTION)[2].partition("\n## ")[0]
+    found = re.findall(r"^   ```\w+\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for block in found]
+
+
+def with_row(row: str) -> str:
+    """The table with the row behind its last cause."""
+    causes, line, advice = (ROOT / TABLE).read_text().partition("\n\nVRAMSTOW_ADVICE(")
+    assert line
+    return f"{causes}\n{row.strip()}{line}{advice}"
+
+
+def compile_command(source: str) -> list[str]:
+    """How the build compiles it, without where to and what."""
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        if Path(entry["directory"], entry["file"]).resolve() == ROOT / source:
+            words = shlex.split(entry["command"])
+            return words[: words.index("-o")]
+    raise AssertionError(f"the build does not compile {source}")
+
+
+def build(folder: Path, file: str) -> list[Path]:
+    objects = []
+    for number, source in enumerate([*REBUILT, file]):
+        path = folder / source if source == file else ROOT / source
+        command = compile_command(REBUILT[0] if source == file else source)
+        objects.append(folder / f"{number}.o")
+        scenarios = f'-DVRAMSTOW_ANALYSIS_SCENARIOS="{folder}"'
+        words = [word for word in command if not word.startswith("-DVRAMSTOW_ANALYSIS_SCENARIOS")]
+        # The first word may be a launcher; the table of this folder comes before that of the tree.
+        place = next(i for i, word in enumerate(words) if word.startswith("-"))
+        words[place:place] = [f"-I{folder}", scenarios]
+        subprocess.run(
+            [*words, "-O0", "-c", path, "-o", objects[-1]], cwd=BUILD, check=True, timeout=600
+        )
+    return objects
+
+
+def link(objects: list[Path], program: Path) -> None:
+    """As the test of the scenarios is linked, with these objects before those of the libraries."""
+    listing = subprocess.run(
+        ["ninja", "-C", BUILD, "-t", "commands", "analysis_scenario_test"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    line = listing.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
+    words = [word for word in shlex.split(line) if not word.endswith(".cc.o")]
+    words[words.index("-o") + 1] = str(program)
+    place = words.index("-o")
+    subprocess.run([*words[:place], *map(str, objects), *words[place:]], cwd=BUILD, check=True)
+
+
+@pytest.mark.skipif(not (BUILD / "build.ninja").exists(), reason="no build of ninja's")
+def test_a_new_cause_is_a_file_and_a_row(tmp_path: Path) -> None:
+    code, row, scenario = blocks()
+    page = (ROOT / "docs/extending.md").read_text()
+    named = re.search(r"Write `(tools/analysis/advice/causes/\w+\.cc)`", page)
+    assert named is not None
+    file = tmp_path / named[1]
+    for path, text in ((file, code), (tmp_path / TABLE, with_row(row))):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "workspaces.scenario").write_text(scenario)
+    program = tmp_path / "scenarios"
+    link(build(tmp_path, named[1]), program)
+    done = subprocess.run(
+        [program, "--gtest_filter=Files/*"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "[  PASSED  ] 1 test." in done.stdout

@@ -1,0 +1,353 @@
+#include "tests/analysis/scenario.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "base/typed_event.h"
+#include "base/units.h"
+#include "tools/analysis/pass/analyzer.h"
+#include "tools/analysis/pass/event_source.h"
+#include "tools/pipeline/analyze.h"
+
+namespace vramstow {
+namespace {
+
+constexpr int32_t kOutOfMemory = 2;
+constexpr uint16_t kDriverCall = 1;
+constexpr uint16_t kFreeCall = 2;
+constexpr uint16_t kLibrary = 1;
+
+struct Frame {
+  std::string function;
+  std::string file;
+  uint32_t line = 0;
+};
+
+// Events with their stacks and texts, in order.
+class ScenarioSource : public EventSource {
+ public:
+  void Add(Event event, uint32_t stack = 0, std::string text = "") {
+    event.sequence = events_.size() + 1;
+    event.time_ns = event.sequence * 1'000'000;
+    event.thread = 1;
+    event.object = event.kind == EventKind::kMark ? texts_.size() : event.object;
+    if (event.kind == EventKind::kMark) texts_.push_back(std::move(text));
+    events_.push_back({event, stack});
+    report_.events = events_.size();
+    report_.closed = true;
+  }
+  // From 1.
+  uint32_t AddStack(std::vector<Frame> frames) {
+    stacks_.push_back(std::move(frames));
+    return static_cast<uint32_t>(stacks_.size());
+  }
+  std::map<std::string, std::string>& mutable_facts() { return facts_; }
+
+  bool Next(Event* event) override {
+    if (next_ == events_.size()) return false;
+    *event = events_[next_++].first;
+    return true;
+  }
+  std::string_view CallName(uint16_t call) const override {
+    return call == kDriverCall ? "cuMemAlloc" : call == kFreeCall ? "cuMemFree" : "unknown";
+  }
+  std::string_view LibraryPath(uint16_t library) const override {
+    return library == kLibrary ? "/lib/libtorch_cuda.so" : "/lib/libother.so";
+  }
+  const std::map<std::string, std::string>& facts() const override { return facts_; }
+  ReadReport report() const override { return report_; }
+  uint32_t Stack() const override { return events_[next_ - 1].second; }
+  std::vector<CallFrame> Frames(uint32_t stack) const override {
+    std::vector<CallFrame> frames;
+    if (stack == 0) return frames;
+    for (const Frame& frame : stacks_[stack - 1]) {
+      frames.push_back({frame.function, frame.file, frame.line});
+    }
+    std::ranges::reverse(frames);
+    return frames;
+  }
+  std::string_view MarkText(const Event& mark) const override { return texts_[mark.object]; }
+
+ private:
+  std::vector<std::pair<Event, uint32_t>> events_;
+  std::vector<std::vector<Frame>> stacks_;  // the outermost frame first
+  std::vector<std::string> texts_;
+  std::map<std::string, std::string> facts_;
+  ReadReport report_;
+  size_t next_ = 0;
+};
+
+std::vector<std::string> Words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+std::string After(const std::string& line, const std::string& word) {
+  const size_t place = line.find(word);
+  if (place == std::string::npos) return "";
+  const size_t begin = line.find_first_not_of(' ', place + word.size());
+  return begin == std::string::npos ? "" : line.substr(begin);
+}
+
+std::string Replaced(std::string text, const std::string& part, const std::string& with) {
+  for (size_t place = 0; (place = text.find(part, place)) != std::string::npos;) {
+    text.replace(place, part.size(), with);
+    place += with.size();
+  }
+  return text;
+}
+
+// "train.py:12 main", "op aten::mul", "module Net.up", "backward MulBackward0", "native at::x".
+Frame FrameOf(const std::string& text) {
+  const std::vector<std::string> words = Words(text);
+  if (words.size() < 2) return {text, "unknown", 0};
+  if (words[0] == "op") return {words[1], "<operator>", 0};
+  if (words[0] == "module") return {words[1], "<module>", 0};
+  if (words[0] == "backward") return {words[1], "<backward>", 0};
+  if (words[0] == "native") return {After(text, "native "), "libtorch_cuda.so", 0};
+  Frame frame{words[1], words[0].substr(0, words[0].rfind(':')), 0};
+  const std::string number = words[0].substr(words[0].rfind(':') + 1);
+  std::from_chars(number.data(), number.data() + number.size(), frame.line);
+  return frame;
+}
+
+class Runner {
+ public:
+  ScenarioOutcome Run(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      if (!line.empty() && line[0] != '#') lines.push_back(line);
+    }
+    Repeat(lines, 0, lines.size());
+    Analysis analysis = AnalyzeInDetail(&source_, "scenario.stow");
+    ExplainAndProve(&analysis);
+    outcome_.facts = std::move(analysis.facts);
+    for (const std::string& line : expectations_) Check(line);
+    if (expectations_.empty()) Fail("nothing is expected", "");
+    return std::move(outcome_);
+  }
+
+ private:
+  void Fail(const std::string& why, const std::string& line) {
+    outcome_.failures.push_back(why + (line.empty() ? "" : ": " + line));
+  }
+
+  // Does these lines; what stands between "repeat N" and "end", N times, with {i} for the turn.
+  void Repeat(const std::vector<std::string>& lines, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const std::vector<std::string> words = Words(lines[i]);
+      if (words.size() != 2 || words[0] != "repeat") {
+        Do(lines[i], words);
+        continue;
+      }
+      const size_t last = static_cast<size_t>(
+          std::find(lines.begin() + static_cast<ptrdiff_t>(i), lines.end(), "end") - lines.begin());
+      for (int turn = 0; turn < std::stoi(words[1]); ++turn) {
+        for (size_t k = i + 1; k < std::min(last, end); ++k) {
+          const std::string line = Replaced(Replaced(lines[k], "{i}", std::to_string(turn)),
+                                            "{i-1}", std::to_string(turn - 1));
+          Do(line, Words(line));
+        }
+      }
+      i = last;
+    }
+  }
+
+  void Do(const std::string& line, const std::vector<std::string>& words) {
+    const std::string& verb = words[0];
+    if (verb == "expect") {
+      expectations_.push_back(line);
+    } else if (verb == "card" && words.size() == 2) {
+      const std::string bytes = std::to_string(Bytes(words[1], line));
+      source_.mutable_facts()["device.0.total_bytes"] = bytes;
+      source_.mutable_facts()["device.0.free_bytes_at_start"] = bytes;
+    } else if (verb == "fact" && words.size() >= 3) {
+      source_.mutable_facts()[words[1]] = After(line, words[1]);
+    } else if (verb == "stack" && words.size() >= 3) {
+      stacks_[words[1]] = source_.AddStack(FramesOf(After(line, words[1])));
+    } else if (verb == "alloc" && words.size() == 5 && words[3] == "at") {
+      Allocate(words[1], Bytes(words[2], line), StackOf(words[4], line));
+    } else if (verb == "driver" && words.size() == 5 && words[3] == "at") {
+      AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line));
+    } else if (verb == "free" && words.size() == 2) {
+      Free(words[1], line);
+    } else if (verb == "cache" && words.size() == 2) {
+      Free(words[1], line, true);
+    } else if (verb == "mark" && words.size() >= 2) {
+      source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0, After(line, "mark "));
+    } else if (verb == "fail" && words.size() == 4 && words[2] == "at") {
+      Refuse(Bytes(words[1], line), StackOf(words[3], line));
+    } else if (verb == "census" && words.size() == 1) {
+      source_.Add(MarkEvent{.kind = MarkKind::kMoment}.ToEvent(), 0,
+                  "vramstow.census out_of_memory 0 0 0 1000 10\n");
+    } else if (verb == "held" && words.size() >= 4) {
+      Hold(line, words);
+    } else {
+      Fail("not understood", line);
+    }
+  }
+
+  uint64_t Bytes(const std::string& word, const std::string& line) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const std::string unit(end, word.data() + word.size());
+    if (error != std::errc() || (unit != "MiB" && unit != "KiB" && unit != "B")) {
+      Fail("no number of bytes", line);
+    }
+    return number * (unit == "MiB" ? kMiB : unit == "KiB" ? kKiB : 1);
+  }
+  static std::vector<Frame> FramesOf(const std::string& text) {
+    std::vector<Frame> frames;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(" > ", begin), text.size());
+      frames.push_back(FrameOf(text.substr(begin, end - begin)));
+      begin = end + 3;
+    }
+    return frames;
+  }
+  uint32_t StackOf(const std::string& name, const std::string& line) {
+    const auto stack = stacks_.find(name);
+    if (stack == stacks_.end()) Fail("no such stack", line);
+    return stack == stacks_.end() ? 0 : stack->second;
+  }
+
+  static Event Allocation(uint64_t address, uint64_t size, Layer layer) {
+    Event event;
+    event.kind = EventKind::kAllocate;
+    event.layer = layer;
+    event.memory = MemoryKind::kDevice;
+    event.address = address;
+    event.size = size;
+    event.device = 0;
+    event.library = kLibrary;
+    event.call = layer == Layer::kDriver ? kDriverCall : kUnknownName;
+    return event;
+  }
+  // A tensor, in memory that PyTorch takes for it alone.
+  void Allocate(const std::string& name, uint64_t size, uint32_t stack) {
+    const uint64_t address = AllocateDriver(name, size, stack, kLibrary);
+    blocks_[name].is_tensor = true;
+    source_.Add(Allocation(address, size, Layer::kFramework), stack);
+  }
+  uint64_t AllocateDriver(const std::string& name, uint64_t size, uint32_t stack,
+                          uint16_t library = kLibrary + 1) {
+    const uint64_t address = next_address_;
+    next_address_ += (size + kMiB - 1) / kMiB * kMiB + kMiB;
+    Event event = Allocation(address, size, Layer::kDriver);
+    event.library = library;
+    source_.Add(event, stack);
+    blocks_[name] = {address, size, false};
+    return address;
+  }
+  // `stays_cached`: PyTorch keeps what it took from the driver.
+  void Free(const std::string& name, const std::string& line, bool stays_cached = false) {
+    const auto block = blocks_.find(name);
+    if (block == blocks_.end()) return Fail("no such block", line);
+    Event event = Allocation(block->second.address, 0, Layer::kFramework);
+    event.kind = EventKind::kFree;
+    event.call = kFreeCall;
+    if (block->second.is_tensor) source_.Add(event);
+    event.layer = Layer::kDriver;
+    if (!stays_cached) source_.Add(event);
+    blocks_.erase(block);
+  }
+  void Refuse(uint64_t size, uint32_t stack) {
+    Event event = Allocation(0, size, Layer::kFramework);
+    event.result = kOutOfMemory;
+    source_.Add(event, stack);
+  }
+  // held NAME ROLE HOLDER [; ABOUT]
+  void Hold(const std::string& line, const std::vector<std::string>& words) {
+    const auto block = blocks_.find(words[1]);
+    if (block == blocks_.end()) return Fail("no such block", line);
+    std::string holder = After(line, " " + words[2] + " ");
+    std::string about = "float32 [" + std::to_string(block->second.size / 4) + "]";
+    if (const size_t cut = holder.find(" ; "); cut != std::string::npos) {
+      about = holder.substr(cut + 3);
+      holder.resize(cut);
+    }
+    MarkEvent mark{.kind = MarkKind::kMoment, .number = block->second.address};
+    source_.Add(mark.ToEvent(), 0,
+                "vramstow.holder " + words[2] + " 0 " + std::to_string(block->second.size) + "\n" +
+                    holder + "\n" + about);
+  }
+
+  // --- What is expected.
+  const AdviceFacts* First() const {
+    return outcome_.facts.advice.empty() ? nullptr : &outcome_.facts.advice.front();
+  }
+  void Same(const std::string& found, const std::string& wanted, const std::string& line) {
+    if (found != wanted) Fail("found '" + found + "'", line);
+  }
+  void Has(const std::string& text, const std::string& part, const std::string& line) {
+    if (text.find(part) == std::string::npos) Fail("it says '" + text + "'", line);
+  }
+  void Check(const std::string& line) {
+    const std::vector<std::string> words = Words(line);
+    const std::string what = words.size() > 1 ? words[1] : "";
+    const std::string rest = After(line, what + " ");
+    const AdviceFacts* first = First();
+    const auto& failures = outcome_.facts.out_of_memory;
+    if (what == "cause") {
+      outcome_.expected.push_back(rest);
+      return Same(failures.empty() ? "none" : AdviceName(failures.back().cause), rest, line);
+    }
+    if (what == "advice") return CheckAdvice(rest, line);
+    if (what == "no" && words.size() > 2) {
+      if (words[2] == "cause") {
+        return Same(failures.empty() ? "" : AdviceName(failures.back().cause), "", line);
+      }
+      return Same(OfId(words[2]) == nullptr ? "" : words[2], "", line);
+    }
+    if (first == nullptr) return Fail("there is no advice", line);
+    if (what == "line") return Same(first->place, rest, line);
+    if (what == "holder") return Same(first->holder, rest, line);
+    if (what == "bytes") return Same(FormatBytes(first->bytes).text, rest, line);
+    if (what == "fits") return Same(first->fits == true ? "yes" : "no", rest, line);
+    if (what == "title") return Has(first->title, rest, line);
+    if (what == "evidence") return Has(first->evidence, rest, line);
+    if (what == "action") return Has(first->action, rest, line);
+    Fail("not understood", line);
+  }
+  const AdviceFacts* OfId(const std::string& id) const {
+    const auto found = std::ranges::find_if(outcome_.facts.advice, [&](const AdviceFacts& advice) {
+      return AdviceName(advice.id) == id;
+    });
+    return found == outcome_.facts.advice.end() ? nullptr : &*found;
+  }
+  // ID [BYTES UNIT]
+  void CheckAdvice(const std::string& rest, const std::string& line) {
+    const std::vector<std::string> words = Words(rest);
+    if (words.empty()) return Fail("not understood", line);
+    outcome_.expected.push_back(words[0]);
+    const AdviceFacts* advice = OfId(words[0]);
+    if (advice == nullptr) return Fail("it is not said", line);
+    const std::string bytes = After(rest, words[0]);
+    if (!bytes.empty()) Same(FormatBytes(advice->bytes).text, bytes, line);
+  }
+
+  struct Block {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    bool is_tensor = false;
+  };
+  ScenarioSource source_;
+  std::map<std::string, uint32_t> stacks_;
+  std::map<std::string, Block> blocks_;
+  std::vector<std::string> expectations_;
+  ScenarioOutcome outcome_;
+  uint64_t next_address_ = uint64_t{1} << 32;
+};
+
+}  // namespace
+
+ScenarioOutcome RunScenario(const std::string& text) { return Runner().Run(text); }
+
+}  // namespace vramstow
