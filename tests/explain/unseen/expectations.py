@@ -856,3 +856,31 @@ EVERY = (
         "stack overflow: recursive function keeps tensors alive",
     ),
 )
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """A job on which no alarm must be raised. `needs_mib`: about what its tensors need at most."""
+
+    name: str
+    memory_mib: int
+    needs_mib: int
+    what: str
+
+    @property
+    def script(self) -> Path:
+        return HERE / "healthy" / f"{self.name}.py"
+
+
+HEALTHY = (
+    Healthy("training", 512, 110, "a training loop that logs numbers"),
+    Healthy("inference", 512, 60, "inference_mode, answers on the host"),
+    Healthy("generation", 512, 90, "a cache of keys and values of a fixed size"),
+    Healthy("accumulation", 640, 170, "micro-batches, a backward pass for each"),
+    Healthy("bounded_cache", 512, 155, "lru_cache with maxsize"),
+    Healthy("stable_cache", 768, 230, "a large table and a small data set that stay"),
+    Healthy("evaluation", 1024, 210, "evaluation under no_grad between epochs"),
+    Healthy("moving_average", 1024, 230, "a moving average of the weights, by intention"),
+    Healthy("checkpointing", 800, 330, "recomputation in pieces, saved from the host"),
+    Healthy("nearly_full", 960, 710, "steady, at about 85% of the card with its context"),
+)
