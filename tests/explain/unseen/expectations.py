@@ -478,7 +478,7 @@ EVERY = (
         "outputs kept",
         "all_hidden",
         "keep the vector that is needed, cloned",
-        kept(800, 80, 48),
+        9 * 6 * 8,
         "kept",
         "huggingface forums: output_hidden_states in generate runs out of memory",
     ),
