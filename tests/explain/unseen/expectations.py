@@ -883,5 +883,5 @@ HEALTHY = (
     Healthy("evaluation", 1024, 210, "evaluation under no_grad between epochs"),
     Healthy("moving_average", 1024, 230, "a moving average of the weights, by intention"),
     Healthy("checkpointing", 800, 330, "recomputation in pieces, saved from the host"),
-    Healthy("nearly_full", 960, 710, "steady, at about 85% of the card with its context"),
+    Healthy("nearly_full", 1120, 720, "steady, 85% of the card is in use with context and cache"),
 )
