@@ -50,6 +50,13 @@ struct Rule {
   std::array<AdviceId, 3> said_by = {};
 };
 
+// The rules of the table, each defined in a file of its own.
+#define VRAMSTOW_CAUSE(name, id) extern const Rule k##name;
+#define VRAMSTOW_CAUSE_TOO(name, other) extern const Rule k##name;
+#define VRAMSTOW_ADVICE(name, id) extern const Rule k##name;
+#define VRAMSTOW_ADVICE_TOO(name, other) extern const Rule k##name;
+#include "tools/analysis/facts/advice.def"
+
 }  // namespace vramstow
 
 #endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_RULE_H_

@@ -12,12 +12,6 @@
 
 namespace vramstow {
 
-#define VRAMSTOW_CAUSE(name, id) extern const Rule k##name;
-#define VRAMSTOW_CAUSE_TOO(name, other) extern const Rule k##name;
-#define VRAMSTOW_ADVICE(name, id) extern const Rule k##name;
-#define VRAMSTOW_ADVICE_TOO(name, other) extern const Rule k##name;
-#include "tools/analysis/facts/advice.def"
-
 struct RuleRow {
   AdviceId id;
   std::string_view name;  // of the row: "SummedGraphs"
