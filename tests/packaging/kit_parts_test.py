@@ -130,6 +130,16 @@ def test_losses_without_native_ones_show_nothing(tmp_path: Path) -> None:
             step(FakeMachine(tmp_path, TRAINED), steps.Seen())
 
 
+def test_what_fails_without_vramstow_shows_nothing_of_it(tmp_path: Path) -> None:
+    class NoCompiler(FakeMachine):
+        def run(self, command: list[str]) -> Ended:
+            return Ended(1, "", "RuntimeError: no C compiler", 1.0)
+
+    for step in (steps.compiled, steps.graphs):
+        with pytest.raises(NothingShownError, match=r"without vramstow it ended.*no C compiler"):
+            step(NoCompiler(tmp_path, {}), steps.Seen())
+
+
 def test_zeros_outside_of_the_pool_is_a_failure(tmp_path: Path) -> None:
     for change, why in (
         ({}, None),

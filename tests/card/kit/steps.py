@@ -46,6 +46,14 @@ def must(machine: Machine, command: list[str]) -> Ended:
     return ended
 
 
+def natively(machine: Machine, command: list[str]) -> Ended:
+    """The run to compare with. What cannot be done without vramstow shows nothing of vramstow."""
+    ended = machine.run(machine.native(command))
+    if ended.failure_reason:
+        raise NothingShownError(f"without vramstow it {ended.failure_reason}")
+    return ended
+
+
 def last_json(text: str) -> dict:
     """The summary of --json is the last line; the job's own words are before it."""
     return json.loads(text.strip().splitlines()[-1])
@@ -208,7 +216,7 @@ def train_pooled(machine: Machine, seen: Seen) -> str:
 
 def graphs(machine: Machine, _seen: Seen) -> str:
     job = machine.job("cuda_graph.py")
-    native = must(machine, machine.native(job)).out
+    native = natively(machine, job).out
     ended, asked = pooled(machine, job, "--no-trace")
     if native != ended.out:
         raise FailedError("other losses than native")
@@ -221,7 +229,7 @@ def graphs(machine: Machine, _seen: Seen) -> str:
 
 def compiled(machine: Machine, _seen: Seen) -> str:
     job = machine.job("compiled_training.py")
-    native = must(machine, machine.native(job)).out
+    native = natively(machine, job).out
     if not are_numbers(native.splitlines()):
         raise NothingShownError("it printed no losses, or such that are no numbers")
     if must(machine, machine.under(job, f"--trace-dir={machine.folder}")).out != native:
@@ -244,7 +252,7 @@ def larger(machine: Machine, _seen: Seen) -> str:
     ended, asked = pooled(machine, job, *flags)
     ours = ended.out.splitlines()
     hooks_job = machine.job("larger_than_card.py", "hooks", megabytes)
-    hooks = must(machine, machine.native(hooks_job)).out.splitlines()
+    hooks = natively(machine, hooks_job).out.splitlines()
     if ours[:-1] != hooks[:-1] or len(ours) < 2:
         raise FailedError("other losses than with PyTorch's hooks")
     if not are_numbers(ours[:-1]):
