@@ -241,23 +241,25 @@ def test_the_page_tells_three_outcomes(tmp_path: Path) -> None:
     assert page.page({"about": written.about, "steps": []}).startswith("# Acceptance on Some Card")
 
 
-# A program of rules that dies at one, hangs at another, and skips a third.
+# A program of rules: it dies at one, skips another, and a third breaks the context of the rest.
 RULES = """#!/bin/sh
 if [ "$1" = --gtest_list_tests ]; then
-  echo 'Suite.'; for n in Good Dying Last Lonely BreaksIt Old; do echo "  $n"; done
+  echo 'Suite.'; for n in Good Dying Poison Last Lonely BreaksIt Old Bad; do echo "  $n"; done
   echo 'FillingTest.'; echo '  All'; exit
 fi
 echo "$1" >> "$KEPT"
 status=0
+poisoned=0
 for name in $(echo "${1#--gtest_filter=}" | tr : ' '); do
   echo "[ RUN      ] $name"
   case $name in
     *Dying) exit 134;;
+    *Poison) poisoned=1; echo "[       OK ] $name (0 ms)";;
+    *Bad) echo "[  FAILED  ] $name (0 ms)"; status=1;;
     *Old) echo 'driver.cc:1: Skipped'; echo 'the driver has no cuNew'; echo
           echo "[  SKIPPED ] $name (0 ms)";;
-    *Lonely) if [ "$1" = --gtest_filter=Suite.Lonely ]; then echo "[       OK ] $name (0 ms)"
-             else echo "[  FAILED  ] $name (0 ms)"; status=1; fi;;
-    *) echo "[       OK ] $name (0 ms)";;
+    *) if [ $poisoned = 0 ]; then echo "[       OK ] $name (0 ms)"
+       else echo "[  FAILED  ] $name (0 ms)"; status=1; fi;;
   esac
 done
 exit $status
@@ -278,14 +280,18 @@ def rules_machine(tmp_path: Path, script: str) -> Machine:
 def test_rules_share_a_process_and_outlive_one_that_dies(tmp_path: Path) -> None:
     machine = rules_machine(tmp_path, RULES)
     rules = contract.Contract(machine).run()
-    assert rules.held == {"Suite.Good", "Suite.Last", "Suite.Lonely", "Suite.BreaksIt"}
+    names = ("Good", "Poison", "Last", "Lonely", "BreaksIt")
+    assert rules.held == {f"Suite.{name}" for name in names}
     assert rules.skipped == {"Suite.Old": "the driver has no cuNew"}
-    assert list(rules.broken) == ["Suite.Dying"] and "status 134" in rules.broken["Suite.Dying"]
+    assert set(rules.broken) == {"Suite.Dying", "Suite.Bad"}
+    assert "status 134" in rules.broken["Suite.Dying"]
     ran = (tmp_path / "kept").read_text().splitlines()
-    assert ran[0].count(":") == 4, "all in one process"
+    assert ran[0].count(":") == 6, "all in one process"
     assert not any("Filling" in line for line in ran), "what fills the card is left out"
     assert "--gtest_filter=Suite.BreaksIt" in ran, "what breaks its context runs by itself"
-    with pytest.raises(FailedError, match=r"Suite.Dying .*4 rules hold; 1 skipped: 1 because"):
+    with pytest.raises(
+        FailedError, match=r"2 rules .*Suite.Dying .*5 rules hold; 1 skipped: 1 because"
+    ):
         contract.told(rules)
 
 
@@ -301,8 +307,8 @@ def test_rules_without_time_or_of_which_none_holds_show_nothing(tmp_path: Path) 
 
     machine.run = run  # type: ignore[method-assign]
     rules = contract.Contract(machine).run()
-    assert len(rules.untried) == 6
-    with pytest.raises(NothingShownError, match="6 not tried"):
+    assert len(rules.untried) == 8
+    with pytest.raises(NothingShownError, match="8 not tried"):
         contract.told(rules)
     with pytest.raises(NothingShownError):
         contract.told(contract.Rules(skipped={"A.B": "no card"}))

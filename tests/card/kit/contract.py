@@ -1,9 +1,10 @@
 """The rules that the simulator was made by, tried on the driver: many in one process.
 
 A card takes a good part of a second to make a context, so the rules of one process share one that
-is kept open. A process that dies or hangs costs the rule at which it did; the rules behind it go on
-in the next one. A rule that failed beside others is tried once more by itself. Rules that break
-their context run by themselves at once, and rules that fill the card not at all.
+is kept open. Where a rule fails, or its process dies or hangs, it is tried once more by itself: one
+before it may have left the context broken. What the rules behind it came to does not count, and
+they go on in a process of their own. Rules that say that they break their context run by themselves
+at once, and rules that fill the card not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from kit.machine import Machine, NoTimeError
 from kit.outcome import FailedError, NothingShownError
 
 AT_ONCE = 60
-MOST_ALONE = 20
 FILLING = "Filling"  # how the names of suites begin whose rules take all memory of the card
 BREAKING = "Breaks"  # in the names of rules that leave a context broken
 
@@ -46,13 +46,13 @@ def listed(text: str) -> list[str]:
     return names
 
 
-def read(output: str, how: str, rules: Rules) -> set[str]:
-    """Enters what a process said; returns the rules that it tried, with the one it died in."""
-    tried = set()
+def read(output: str, how: str, rules: Rules) -> list[str]:
+    """Enters what a process said; returns the rules that it tried, up to the first that broke."""
+    tried: list[str] = []
     place = 0
     for ended in ENDED.finditer(output):
         outcome, name = ended.groups()
-        tried.add(name)
+        tried.append(name)
         rules.broken.pop(name, None)
         said = output[place : ended.start()]
         place = ended.end()
@@ -63,9 +63,10 @@ def read(output: str, how: str, rules: Rules) -> set[str]:
             rules.skipped[name] = why[1].strip() if why else "it does not say why"
         else:
             rules.broken[name] = "fails"
+            return tried
     began = BEGAN.findall(output)
     if began and began[-1] not in tried:
-        tried.add(began[-1])
+        tried.append(began[-1])
         rules.broken[began[-1]] = f"its process {how}"
     return tried
 
@@ -83,7 +84,7 @@ class Contract:
             raise FailedError(ended.failure_reason)
         return [name for name in listed(ended.out) if not name.startswith(FILLING)]
 
-    def _try(self, names: list[str]) -> set[str]:
+    def _try(self, names: list[str]) -> list[str]:
         self._runs += 1
         self._machine.extra |= {
             "VRAMSTOW_TEST_DRIVER": self._machine.driver,
@@ -109,7 +110,9 @@ class Contract:
                 batch = waiting[:AT_ONCE]
                 tried = self._try(batch)
                 waiting = [name for name in batch if name not in tried] + waiting[AT_ONCE:]
-            for name in list(rules.broken)[:MOST_ALONE] + alone:
+                if len(tried) > 1 and tried[-1] in rules.broken:
+                    self._try([tried[-1]])
+            for name in alone:
                 self._try([name])
         except NoTimeError:
             done = rules.held | rules.skipped.keys() | rules.broken.keys()
