@@ -48,7 +48,10 @@ class PageList {
 
   // Those stay that may leave the device.
   void DropPinned() VRAMSTOW_REQUIRES(kDeviceLock) {
-    DropIf([](const Page& page) { return page.touched == AddressSpace::kPinned; });
+    DropIf([this](const Page& page) {
+      kDeviceLock.AssertHeld();
+      return page.touched == AddressSpace::kPinned || pool_->chunks().IsRegistered(page.address);
+    });
   }
   void DropTouchedSince(uint32_t clock) VRAMSTOW_REQUIRES(kDeviceLock) {
     DropIf([clock](const Page& page) { return page.touched >= clock; });

@@ -33,6 +33,7 @@ struct Page {
   uint32_t interference;  // InterferenceMap's: number of its mask; 0: it has none
   uint16_t timeline;      // …of this timeline
   bool fresh;             // mapped just now, and not yet accessible
+  bool registered;        // somebody outside knows the chunk that is in use here: it never leaves
 };
 
 class AddressSpace {

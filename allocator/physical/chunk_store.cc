@@ -190,6 +190,7 @@ DriverResult ChunkStore::Detach(uint64_t address, uint32_t timeline, uint32_t ti
 void ChunkStore::Close(bool alive) {
   uint64_t released = 0;
   if (alive) Release(idle_chunks(), &released);
+  registered_pages_ = 0;
   budget_.Clear();
 }
 

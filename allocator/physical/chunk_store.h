@@ -59,6 +59,18 @@ class ChunkStore {
     return table_.SetAccess(address, chunk_bytes(), OnHost(address));
   }
 
+  // Somebody outside has the physical memory of the page in use at this address, as a network card
+  // has: its chunk stays there until Close, whatever becomes of the block.
+  void Register(uint64_t address) VRAMSTOW_REQUIRES(kDeviceLock) {
+    bool& registered = space_->PageAt(address).registered;
+    registered_pages_ += registered ? 0 : 1;
+    registered = true;
+  }
+  bool IsRegistered(uint64_t address) const VRAMSTOW_REQUIRES(kDeviceLock) {
+    return registered_pages_ != 0 && space_->PageAt(address).registered;
+  }
+  uint64_t registered_pages() const { return registered_pages_; }
+
   // From now on nothing is made of chunks, and none is in use (SegmentStore).
   void UseSegments() { segments_ = true; }
   bool segments() const { return segments_; }
@@ -147,6 +159,7 @@ class ChunkStore {
   ChunkTable table_;
   bool segments_ = false;
   uint32_t mark_ = 0;
+  uint64_t registered_pages_ = 0;
 };
 
 }  // namespace vramstow

@@ -17,7 +17,8 @@ void ChunkMoves::VisitMovable(const Plan& plan, Visit visit) const {
       if (plan.Touches(span) || (!unfenced && !heap_.IsUntouched(span))) return true;
       const uint64_t last = spans.PageDown(span.address + span.size);
       for (uint64_t at = spans.PageUp(span.address); going && at < last; at += spans.page_bytes()) {
-        going = visit(index, &PageAt(at));
+        Page& page = PageAt(at);
+        if (!page.registered) going = visit(index, &page);
       }
       return going;
     });
@@ -176,7 +177,8 @@ int ChunkMoves::DetachForRestore(uint32_t index, Plan* runs) {
   const uint64_t first = spans.PageUp(start);
   const auto home_of = [&](uint64_t at) {
     kDeviceLock.AssertHeld();
-    return heap_.chunks->HomeOf(PageAt(at));
+    Page& page = PageAt(at);
+    return page.registered ? 0 : heap_.chunks->HomeOf(page);
   };
   int found = 0;
   for (uint64_t at = spans.PageDown(start + spans[index].size); at > first && found < kBatch;) {

@@ -44,9 +44,9 @@ class ChunkMoves {
 
   Page& PageAt(uint64_t address) const { return heap_.space->PageAt(address); }
   template <typename Visit>
-  void VisitMovable(const Plan& plan, Visit visit) const;
+  void VisitMovable(const Plan& plan, Visit visit) const VRAMSTOW_REQUIRES(kDeviceLock);
   template <typename Wanted>
-  uint32_t FindSpanWith(const Plan& plan, Wanted wanted) const;
+  uint32_t FindSpanWith(const Plan& plan, Wanted wanted) const VRAMSTOW_REQUIRES(kDeviceLock);
   bool DetachKeepMapped(uint32_t index, uint64_t from, uint64_t to) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t DetachWantedFrom(uint32_t index) VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t DetachWanted(uint64_t wanted, const Plan& plan) VRAMSTOW_REQUIRES(kDeviceLock);

@@ -29,7 +29,8 @@ void Planner::MarkFreePages(const HeapPages& heap, bool recall) {
       if (!unfenced && !heap.IsUntouched(span)) return true;
       const uint64_t last = spans.PageDown(span.address + span.size);
       for (uint64_t at = spans.PageUp(span.address); at < last; at += spans.page_bytes()) {
-        heap.space->PageAt(at).mark = mark_;
+        Page& page = heap.space->PageAt(at);
+        if (!page.registered) page.mark = mark_;
       }
       return true;
     });

@@ -2,6 +2,31 @@
 
 namespace vramstow {
 
+// The whole pages of a free span from one end on, up to `most`, or up to the first that is
+// registered behind one that is not: [first, last). Empty: none may go.
+Stripper::Run Stripper::PagesThatMayGo(const Span& span, bool from_below, uint64_t most) const {
+  const SpanTable& spans = *heap_.spans;
+  const uint64_t page = spans.page_bytes();
+  uint64_t first = spans.PageUp(span.address);
+  uint64_t last = spans.PageDown(span.address + span.size);
+  if (first >= last) return {first, first};
+  if (heap_.chunks->registered_pages() == 0) return {first, last};
+  const auto stays = [&](uint64_t at) {
+    kDeviceLock.AssertHeld();
+    return heap_.chunks->IsRegistered(at);
+  };
+  if (from_below) {
+    while (first < last && stays(first)) first += page;
+    uint64_t end = first;
+    while (end < last && end - first < most * page && !stays(end)) end += page;
+    return {first, end};
+  }
+  while (first < last && stays(last - page)) last -= page;
+  uint64_t begin = last;
+  while (begin > first && last - begin < most * page && !stays(begin - page)) begin -= page;
+  return {begin, last};
+}
+
 // Takes the chunks of whole pages of a free span, beside a hole if there is one, until `count` were
 // of the device. Returns how many were.
 uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* result) {
@@ -9,10 +34,9 @@ uint64_t Stripper::StripSpan(uint32_t index, uint64_t count, DriverResult* resul
   if (!spans.EnsureSpare(2)) return 0;
   const Span& span = spans[index];
   const uint64_t page = spans.page_bytes();
-  const uint64_t first = spans.PageUp(span.address);
-  const uint64_t last = spans.PageDown(span.address + span.size);
-  const uint64_t pages = (last - first) / page;
   const bool from_below = spans.IsHole(span.previous) && !spans.IsHole(span.next);
+  const auto [first, last] = PagesThatMayGo(span, from_below, ~uint64_t{0} / page);
+  const uint64_t pages = (last - first) / page;
   uint64_t done = 0;
   uint64_t of_device = 0;
   while (of_device < count && done < pages) {
@@ -65,11 +89,12 @@ int Stripper::FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, 
   for (uint8_t zone = 0; zone < SpanTable::kZones && found < kBatch; ++zone) {
     spans.free(zone).VisitFrom(spans.slab(), spans.page_bytes(), [&](uint32_t index) {
       const Span& span = spans[index];
-      const uint64_t first = spans.PageUp(span.address);
-      const uint64_t last = spans.PageDown(span.address + span.size);
-      if (first >= last || plan.Touches(span) || span.epoch > before_epoch) return true;
+      if (plan.Touches(span) || span.epoch > before_epoch) return true;
+      // One page is enough to know.
+      const Run run = PagesThatMayGo(span, true, 1);
+      if (run.first == run.last) return true;
       if (!unfenced && !heap_.IsUntouched(span)) {
-        *waiting += (last - first) / spans.page_bytes();
+        *waiting += (run.last - run.first) / spans.page_bytes();
         return true;
       }
       batch[found++] = index;

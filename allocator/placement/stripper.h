@@ -36,7 +36,13 @@ class Stripper {
   static constexpr int kBatch = 64;
 
   int FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, uint32_t* batch,
-                     uint64_t* waiting) const;
+                     uint64_t* waiting) const VRAMSTOW_REQUIRES(kDeviceLock);
+  struct Run {
+    uint64_t first;
+    uint64_t last;
+  };
+  Run PagesThatMayGo(const Span& span, bool from_below, uint64_t most) const
+      VRAMSTOW_REQUIRES(kDeviceLock);
   uint64_t StripSpan(uint32_t index, uint64_t count, DriverResult* result)
       VRAMSTOW_REQUIRES(kDeviceLock);
 

@@ -222,6 +222,17 @@ uint32_t Pool::ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t*
   return count;
 }
 
+// Segments go back by the plain driver's own free, of which everybody is told.
+void Pool::RegisterChunks(uint64_t address, uint64_t size) {
+  DeviceLock device_lock(&parts_.mutex);
+  if (segments()) return;
+  const uint64_t chunk = parts_.config.chunk_bytes;
+  for (uint64_t at = address / chunk * chunk; at < address + size; at += chunk) {
+    if (parts_.space.HeapOf(at) == AddressSpace::kNoHeap) return;
+    if (parts_.space.PageAt(at).chunk != 0) parts_.chunks.Register(at);
+  }
+}
+
 PoolError Pool::AllocateAt(uint64_t address, const BlockRequest& request, Block* block) {
   if (request.size == 0 || address % kBlockBytes != 0) return PoolError::kInvalid;
   const uint64_t size = BlockSize(request.size);

@@ -65,6 +65,10 @@ class Pool {
   uint32_t ChunksOf(uint64_t address, uint64_t id, uint64_t first, uint64_t* handles,
                     uint32_t most);
 
+  // The physical memory of live blocks is told to somebody who keeps it, as network cards do: its
+  // chunks stay at these addresses until the pool is closed, also when the blocks are freed.
+  void RegisterChunks(uint64_t address, uint64_t size);
+
   // --- Private pools (BlockRequest::pool) -------------------------------------------------------
   // What a private pool has cached stays mapped where it is, because graphs may write to it, until
   // it is let go (`keep` false). A number may be used again for another pool: then keep it again.

@@ -352,6 +352,12 @@ const std::pair<const uint64_t, FakeDevice::Mapping>* FakeDevice::MappingAt(
   return address - at->first < at->second.size ? &*at : nullptr;
 }
 
+uint64_t FakeDevice::HandleAt(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  const auto* mapping = MappingAt(address);
+  return mapping == nullptr ? 0 : mapping->second.handle;
+}
+
 void FakeDevice::Write(uint64_t address, uint64_t word) {
   std::lock_guard lock(mutex_);
   const auto* mapping = MappingAt(address);

@@ -84,6 +84,8 @@ class FakeDevice {
   bool Accessible(uint64_t address, uint64_t size) const;
   // Whether the two ranges share memory, by whatever addresses.
   bool Overlap(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) const;
+  // The handle that is mapped at the address; 0: none.
+  uint64_t HandleAt(uint64_t address) const;
   std::vector<std::string> violations() const;
 
  private:

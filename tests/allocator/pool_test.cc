@@ -296,6 +296,44 @@ TEST_F(PoolTest, AnAddressWithinABlockFindsIt) {
   EXPECT_EQ(pool_->Find(0x1234, &info), PoolError::kNotOurs);
 }
 
+// As a network card knows memory: by what lay behind the addresses when it was told of them.
+TEST_F(PoolTest, RegisteredMemoryKeepsItsChunksAlsoWhenItIsFree) {
+  FakeDevice::Options options;
+  options.total_bytes = 64 * kMiB;
+  Start(options);
+  const Block below = Take(6 * kMiB);
+  const Block block = Take(8 * kMiB);
+  const Block above = Take(6 * kMiB);
+  pool_->RegisterChunks(block.address, block.size);
+  std::map<uint64_t, uint64_t> handles;
+  for (uint64_t at = block.address; at < block.address + block.size; at += 2 * kMiB) {
+    handles[at] = device_->HandleAt(at);
+  }
+  for (const Block& each : {below, block, above}) {
+    EXPECT_EQ(pool_->Free(each.address), PoolError::kOk);
+  }
+  const auto expect_kept = [&](const char* when) {
+    for (const auto& [address, handle] : handles) {
+      EXPECT_EQ(device_->HandleAt(address), handle) << when;
+    }
+    EXPECT_EQ(pool_->Stats().reserved_bytes % (2 * kMiB), 0U);
+  };
+  // Its own stream stitches, another one takes all that there is, and what is cached is given back.
+  const Block stitched = Take(24 * kMiB);
+  expect_kept("after a stitch");
+  EXPECT_EQ(pool_->Free(stitched.address), PoolError::kOk);
+  const Block rest = Take(56 * kMiB, 2);
+  expect_kept("after another stream took the rest");
+  Block more{};
+  EXPECT_EQ(pool_->Allocate({2 * kMiB, 2}, &more), PoolError::kOutOfMemory);
+  EXPECT_EQ(pool_->Free(rest.address), PoolError::kOk);
+  pool_->Trim({});
+  expect_kept("after a trim");
+  EXPECT_EQ(pool_->Stats().reserved_bytes, 8 * kMiB);
+  EXPECT_EQ(Take(8 * kMiB).address, block.address);
+  expect_kept("in use again");
+}
+
 TEST_F(PoolTest, ASmallAddressSpaceIsEnough) {
   FakeDevice::Options options;
   options.largest_reserve = 512 * kMiB;

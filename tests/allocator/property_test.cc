@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -34,13 +35,17 @@ struct Setting {
   PoolBacking backing = PoolBacking::kVirtual;
   bool virtual_memory = true;
   uint64_t odd_bytes = 0;
+  bool registers = false;            // some blocks' memory is told to a network card
   bool streams_come_and_go = false;  // more than there are timelines, some with the name of another
 };
 
 class Program {
  public:
   Program(uint64_t seed, const Setting& setting)
-      : random_(seed), device_(Options(setting)), come_and_go_(setting.streams_come_and_go) {
+      : random_(seed),
+        device_(Options(setting)),
+        come_and_go_(setting.streams_come_and_go),
+        registers_(setting.registers) {
     for (uint64_t stream = 1; stream <= kStreams; ++stream) names_.push_back(stream);
     table_ = *device_.table();
     if (setting.pauses_finish) {
@@ -78,7 +83,9 @@ class Program {
     device_.FinishAll();
     pool_->KeepPrivate(1, false);  // else what is cached there stays where it is
     pool_->Trim({~uint64_t{0}, 1'000'000'000});
-    if (!wrong_ && pool_->Stats().reserved_bytes != 0) Wrong("trim left memory behind");
+    const uint64_t kept = registered_.size() * config_.chunk_bytes;
+    if (!wrong_ && pool_->Stats().reserved_bytes != kept) Wrong("trim left memory behind");
+    registered_.clear();  // they end with the pool
     pool_->Close(PoolEnd::kAlive);
     Look();
     if (!wrong_ && device_.created_bytes() + device_.events_alive() + device_.ranges() != 0) {
@@ -153,10 +160,26 @@ class Program {
     if (const char* found = pool_->Check(); found != nullptr) Wrong(found);
     const std::vector<std::string> violations = device_.violations();
     if (!violations.empty()) Wrong(violations.front());
+    for (const auto& [page, handle] : registered_) {
+      if (device_.HandleAt(page) != handle) Wrong("registered memory has got other chunks");
+    }
+  }
+
+  void Register() {
+    constexpr size_t kMostPages = 8;
+    if (live_.empty() || registered_.size() >= kMostPages) return;
+    const Held& held = live_[Below(live_.size())];
+    if (held.size > 2 * config_.chunk_bytes) return;
+    pool_->RegisterChunks(held.address, held.size);
+    const uint64_t chunk = config_.chunk_bytes;
+    for (uint64_t at = held.address / chunk * chunk; at < held.address + held.size; at += chunk) {
+      registered_[at] = device_.HandleAt(at);
+    }
   }
 
   void Step() {
     if (come_and_go_ && Below(16) == 0) return Destroy();
+    if (registers_ && Below(64) == 0) return Register();
     const uint64_t dice = Below(1000);
     if (dice < 400) return Allocate();
     if (dice < 640) return Submit();
@@ -285,7 +308,9 @@ class Program {
   std::vector<Held> live_;
   bool capturing_ = false;
   bool come_and_go_ = false;
-  std::vector<uint64_t> names_;  // of the streams that live
+  bool registers_ = false;
+  std::map<uint64_t, uint64_t> registered_;  // pages, and the handles that lay there
+  std::vector<uint64_t> names_;              // of the streams that live
   bool forget_uses_ = false;
   uint64_t destroyed_ = 0;
   uint64_t allocations_ = 0;
@@ -311,6 +336,10 @@ TEST(PoolProperty, NothingIsHandedOutTooEarlyOverlapsOrLeaks) {
       {.memory = 64 * kMiB, .backing = PoolBacking::kAny, .virtual_memory = false},
       {.context_events = false, .pauses_finish = true, .backing = PoolBacking::kSegments},
       {.backing = PoolBacking::kSegments, .odd_bytes = 512 * kKiB},
+      {.registers = true},
+      {.context_events = false, .memory = 64 * kMiB, .registers = true},
+      {.memory = 64 * kMiB, .many_mappings = false, .registers = true},
+      {.pauses_finish = true, .memory = 640 * kMiB, .registers = true, .streams_come_and_go = true},
       {.memory = kGiB, .streams_come_and_go = true},
       {.context_events = false, .memory = kGiB, .streams_come_and_go = true},
       {.pauses_finish = true, .memory = 640 * kMiB, .streams_come_and_go = true},
