@@ -123,6 +123,14 @@ uint64_t vramstowSimulatorCountUncomputedReads(void);
 // thread that makes it and with the driver's lock held.
 void vramstowSimulatorWatchUncomputedReads(void (*seen)(const char* by, void* user), void* user);
 
+// As a network card does by what it was told of memory: copies `size` bytes at `offset` of what a
+// descriptor of cuMemGetHandleForAddressRange stands for, out of it or into it. That is the
+// physical memory which was there when the descriptor was made, whatever its addresses lead to by
+// now. The copy is no work on a stream. 0: done; otherwise a CUresult.
+int vramstowSimulatorReadRegistered(int descriptor, uint64_t offset, void* bytes, size_t size);
+int vramstowSimulatorWriteRegistered(int descriptor, uint64_t offset, const void* bytes,
+                                     size_t size);
+
 // The virtual time of the host.
 uint64_t vramstowSimulatorTime(void);
 

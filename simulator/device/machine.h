@@ -12,6 +12,7 @@
 #include "simulator/device/contents.h"
 #include "simulator/device/memory.h"
 #include "simulator/device/random.h"
+#include "simulator/device/registrations.h"
 #include "simulator/device/spec.h"
 #include "simulator/device/timeline.h"
 #include "simulator/device/virtual_memory.h"
@@ -40,6 +41,7 @@ class Machine {
   Memory memory;
   VirtualMemory virtual_memory;
   Contents contents;
+  Registrations registrations;
   Timeline timeline;
   CallLog call_log;
   Random random;  // for faults; the timeline has its own

@@ -115,9 +115,14 @@ bool ParseWithout(std::string_view value, Spec* spec) {
   static constexpr struct {
     const char* name;
     uint32_t bit;
-  } kNames[] = {
-      {"vmm", kVmm},   {"host-vmm", kHostVmm},    {"event-context", kEventContext}, {"ipc", kIpc},
-      {"peer", kPeer}, {"mempool", kMemoryPools}, {"shareable", kShareable}};
+  } kNames[] = {{"vmm", kVmm},
+                {"host-vmm", kHostVmm},
+                {"event-context", kEventContext},
+                {"ipc", kIpc},
+                {"peer", kPeer},
+                {"mempool", kMemoryPools},
+                {"shareable", kShareable},
+                {"dma-buf", kDmaBuf}};
   for (const auto& entry : kNames) {
     if (value == entry.name) {
       spec->without |= entry.bit;
@@ -237,6 +242,12 @@ constexpr OptionParser kOptions[] = {
      [](std::string_view value, Spec* spec) {
        return ParseCudaVersion(value, &spec->cuda_version);
      }},
+    {"pageable", nullptr, "on or off",
+     "on: the card says that kernels may touch any memory of the host; default off",
+     [](std::string_view value, Spec* spec) {
+       spec->pageable = value == "on";
+       return value == "on" || value == "off";
+     }},
     {"exit", nullptr, "normal or strict",
      "strict: shutting down takes the driver a while, and a call of another thread from then on "
      "ends the process with SIGABRT, as a crash in the driver would",
@@ -244,7 +255,8 @@ constexpr OptionParser kOptions[] = {
        spec->strict_exit = value == "strict";
        return value == "normal" || value == "strict";
      }},
-    {"without", nullptr, "one of vmm, host-vmm, event-context, ipc, peer, mempool, shareable",
+    {"without", nullptr,
+     "one of vmm, host-vmm, event-context, ipc, peer, mempool, shareable, dma-buf",
      "a capability that the card lacks; may be given again", ParseWithout},
 };
 

@@ -34,6 +34,7 @@ enum Capability : uint32_t {
   kPeer = 1u << 4,          // peer access
   kMemoryPools = 1u << 5,   // stream-ordered allocation
   kShareable = 1u << 6,     // cuMemCreate of memory for other processes, which is said to be there
+  kDmaBuf = 1u << 7,        // descriptors of device memory for network cards
 };
 
 // One fail= option: which call fails, and when.
@@ -66,8 +67,9 @@ struct Spec {
   uint32_t without = 0;          // Capability bits
   int cuda_version = kCudaVersion;
   bool strict_exit = false;
-  std::string call_log;  // path, %p stands for the process id; empty: none
-  std::string share;     // whom the cards are shared with: a name, none, or empty: the run
+  bool pageable = false;  // kernels may touch any memory of the host, and the card says so
+  std::string call_log;   // path, %p stands for the process id; empty: none
+  std::string share;      // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
 };
 

@@ -141,6 +141,7 @@ uint64_t VirtualMemory::AddPhysical(const Physical& wish) {
   physical.id = memory_->NewId();
   physical.handles = 1;
   physical.mappings = 0;
+  physical.registrations = 0;
   return handle;
 }
 
@@ -211,7 +212,7 @@ Physical* VirtualMemory::Find(uint64_t handle) {
 
 // Memory without handles may still be mapped; a handle without mappings is memory all the same.
 void VirtualMemory::Drop(Physical* physical) {
-  if (physical->handles > 0 || physical->mappings > 0) return;
+  if (physical->handles > 0 || physical->mappings > 0 || physical->registrations > 0) return;
   const bool host = physical->device == kHost;
   if (physical->file >= 0) {
     close(physical->file);
@@ -230,6 +231,12 @@ Result VirtualMemory::Release(uint64_t handle) {
   --physical->handles;
   Drop(physical);
   return Result::kSuccess;
+}
+
+void VirtualMemory::LetGo(uint64_t handle) {
+  Physical* physical = Find(handle);
+  --physical->registrations;
+  Drop(physical);
 }
 
 Result VirtualMemory::Retain(uint64_t address, uint64_t* handle) {

@@ -3,7 +3,7 @@
 // Idea: the contract of cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and their
 // opposites as the driver's documentation states it: a mapping covers whole physical handles from
 // offset 0, is removed whole, and gives no access until asked for. Physical memory lives as long as
-// a handle or a mapping holds it.
+// a handle, a mapping or a registration holds it.
 //
 // Ownership: everything is held here; callers hold numbers. Threads: the owner's lock.
 // Errors: Result; a refused call changes nothing. Units: bytes.
@@ -36,9 +36,11 @@ struct Physical {
   uint16_t usage = 0;
   int handles = 0;  // references by the application
   int mappings = 0;
+  int registrations = 0;  // by which a network card knows it
   int file = -1;          // a file of its own, once it is shared; -1: its device's file
   bool imported = false;  // made by another process, which it is charged to
   bool sync_memops = false;
+  bool rdma = false;  // made so that a network card may be told of it
 };
 
 struct Mapping {
@@ -72,6 +74,10 @@ class VirtualMemory {
   Result Release(uint64_t handle);
   Result Retain(uint64_t address, uint64_t* handle);
   Physical* Find(uint64_t handle);
+
+  // A registration holds the memory, or does not any more.
+  void Keep(uint64_t handle) { ++Find(handle)->registrations; }
+  void LetGo(uint64_t handle);
 
   Result Map(uint64_t address, uint64_t size, uint64_t offset, uint64_t handle);
   Result Unmap(uint64_t address, uint64_t size);

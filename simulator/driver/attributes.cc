@@ -45,7 +45,6 @@ constexpr Constant kConstants[] = {
     {80, 1},          {82, 65536},                            // registers per multiprocessor
     {83, 1},                                                  // managed memory
     {84, 0},          {86, 0},     {87, 2},                   // single to double
-    {88, 0},                                                  // pageable memory access
     {89, 1},                                                  // concurrent managed access
     {90, 1},                                                  // preemption
     {91, 1},                                                  // host pointer of registered memory
@@ -53,11 +52,9 @@ constexpr Constant kConstants[] = {
     {96, 1},          {98, 0},     {99, 1},                   // host register
     {100, 0},         {101, 0},    {104, 0},        {105, 0},     {107, 0},  // compression
     {109, 134213632},                                                        // access policy window
-    {110, 0},                                                                // RDMA with VMM
     {112, 1},         {113, 1},    {114, 1},        {116, 0},                // RDMA
     {117, 1},         {118, 0},    {119, 1},                   // pools export file descriptors
-    {121, 1},         {122, 1},    {123, 1},        {124, 0},  // dma-buf
-    {128, 0},                                                  // fabric handles
+    {121, 1},         {122, 1},    {123, 1},        {128, 0},  // fabric handles
     {129, 1},         {130, 0},                                // no memory of a NUMA node
     {131, -1},        {132, 0},                                // multicast
     {133, 0},         {134, 0},                                // nearest NUMA node of the host
@@ -152,6 +149,12 @@ bool CapabilityAttribute(const Spec& spec, int attribute, int* value) {
     case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
       needs = kIpc;
       break;
+    case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
+      needs = kVmm | kDmaBuf;
+      break;
+    case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+      needs = kDmaBuf;
+      break;
     case 141:  // HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
     case 145:  // HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
       needs = kVmm | kHostVmm;
@@ -166,6 +169,10 @@ bool CapabilityAttribute(const Spec& spec, int attribute, int* value) {
 }  // namespace
 
 bool DeviceAttribute(const Spec& spec, int device, int attribute, int* value) {
+  if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) {
+    *value = spec.pageable;
+    return true;
+  }
   // The headers of CUDA 12.9 and 13.0 brought these: older drivers do not know them.
   if (attribute >= 141 && spec.cuda_version < 12090) return false;
   if (attribute >= 144 && spec.cuda_version < 13000) return false;

@@ -51,8 +51,12 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   wish->location_type = properties->location.type;
   wish->location_id = properties->location.id;
   wish->handle_types = types;
-  // Neither compression nor RDMA is there: the properties say so when they are asked for.
+  // There is no compression: the properties say so when they are asked for.
   wish->usage = properties->allocFlags.usage;
+  if (properties->allocFlags.gpuDirectRDMACapable != 0) {
+    if ((call.machine().spec().without & kDmaBuf) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    wish->rdma = true;
+  }
   return CUDA_SUCCESS;
 }
 
@@ -126,6 +130,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                        if (refused != CUDA_SUCCESS) return refused;
                        line.device = wish.device;
                        wish.size = size;
+                       call.machine().registrations.Sweep();
                        uint64_t made = 0;
                        const Result result = call.machine().virtual_memory.Create(wish, &made);
                        if (result == Result::kSuccess) line.address = *handle = made;
@@ -224,6 +229,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
     properties->location.type = static_cast<CUmemLocationType>(physical->location_type);
     properties->location.id = physical->location_id;
     properties->allocFlags.usage = physical->usage;
+    properties->allocFlags.gpuDirectRDMACapable = physical->rdma ? 1 : 0;
     return CUDA_SUCCESS;
   });
 }

@@ -1,5 +1,7 @@
 #include "simulator/kernels/grid_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "simulator/driver/host_budget.h"
@@ -40,12 +42,25 @@ ptx::Memory::Window GridMemory::Find(uint64_t address, uint64_t bytes, bool writ
   return window;
 }
 
-// Host memory is a kernel's if the driver pinned or registered it.
+// Host memory is a kernel's if the driver pinned or registered it, or, on a card that reaches all
+// of it, if it is there at all: what may only be read there faults on the host.
 ptx::Memory::Window GridMemory::FindHost(uint64_t address, uint64_t bytes) const {
   const Block* block = state_->machine->memory.FindAround(address);
-  if (!IsPinned(block) || bytes > block->size - (address - block->address)) return {};
+  if (!IsPinned(block) || bytes > block->size - (address - block->address)) {
+    return state_->machine->spec().pageable ? FindPageable(address, bytes) : Window();
+  }
   return {block->address, block->size,
           reinterpret_cast<char*>(static_cast<uintptr_t>(block->address))};
+}
+
+ptx::Memory::Window GridMemory::FindPageable(uint64_t address, uint64_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t start = address & ~(kPage - 1);
+  unsigned char resident[2];
+  if (address + bytes > start + sizeof(resident) * kPage) return {};
+  char* const host = reinterpret_cast<char*>(static_cast<uintptr_t>(start));
+  if (mincore(host, address + bytes - start, resident) != 0) return {};
+  return {address, bytes, host + (address - start)};
 }
 
 void GridMemory::Note(uint64_t address, uint64_t bytes, bool write) {

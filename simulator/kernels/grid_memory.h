@@ -37,6 +37,7 @@ class GridMemory : public ptx::Memory {
 
  private:
   Window FindHost(uint64_t address, uint64_t bytes) const;
+  static Window FindPageable(uint64_t address, uint64_t bytes);
   void Join();
 
   State* state_;
