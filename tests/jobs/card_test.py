@@ -85,6 +85,18 @@ def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
     assert "plain driver" not in job.err
 
 
+# What a network card was told of stays behind its address, also when the block is freed, memory is
+# short and what is cached is given back.
+@pytest.mark.parametrize("pool", [POOL, EXPLICIT], ids=["pool", "offload"])
+@pytest.mark.parametrize("way", ["descriptor", "attribute"])
+def test_registered_memory_stays_behind_its_address(
+    rehearse: Rehearse, python: str, way: str, pool: dict[str, str]
+) -> None:
+    card = "h100,memory=512MiB"
+    job = rehearse(python, PROGRAMS / "registered.py", way, card=card, env=pool)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
 def test_a_block_that_a_network_card_uses_does_not_move(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, PROGRAMS / "held_in_place.py", env=EXPLICIT)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]

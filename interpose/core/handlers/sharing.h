@@ -57,12 +57,21 @@ CUresult IpcCloseMemHandle(const Call& call, CUdeviceptr dptr) {
   return RecordThenForward(call, event, dptr);
 }
 
+// `forward` tells somebody the physical memory behind addresses. Where that is a pool's, it stays
+// there from then on.
+template <typename Call, typename Forward>
+CUresult TellPhysical(const Call& call, CUdeviceptr address, size_t size, Forward forward) {
+  if (!call.pools().HoldInPlace(address, size)) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result = forward();
+  if (result == CUDA_SUCCESS) call.pools().KeepChunks(address, size);
+  return result;
+}
+
 template <typename Call>
 CUresult MemGetHandleForAddressRange(const Call& call, void* handle, CUdeviceptr dptr, size_t size,
                                      CUmemRangeHandleType type, unsigned long long flags) {
-  const CUresult result = call.pools().HoldInPlace(dptr, size)
-                              ? call.Forward(handle, dptr, size, type, flags)
-                              : CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result =
+      TellPhysical(call, dptr, size, [&] { return call.Forward(handle, dptr, size, type, flags); });
   Event event;
   event.kind = EventKind::kExport;
   event.memory = MemoryKind::kDevice;
@@ -124,18 +133,19 @@ CUresult MulticastBindMem(const Call& call, CUmemGenericAllocationHandle multica
 template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast, size_t offset,
                            CUdeviceptr memory, size_t size, unsigned long long flags) {
-  if (!call.pools().HoldInPlace(memory, size)) return CUDA_ERROR_NOT_SUPPORTED;
-  return RecordBinding(call, call.Forward(multicast, offset, memory, size, flags), multicast,
-                       offset, memory, size, kNoDevice);
+  const CUresult result = TellPhysical(
+      call, memory, size, [&] { return call.Forward(multicast, offset, memory, size, flags); });
+  return RecordBinding(call, result, multicast, offset, memory, size, kNoDevice);
 }
 
 template <typename Call>
 CUresult MulticastBindAddr(const Call& call, CUmemGenericAllocationHandle multicast,
                            CUdevice device, size_t offset, CUdeviceptr memory, size_t size,
                            unsigned long long flags) {
-  if (!call.pools().HoldInPlace(memory, size)) return CUDA_ERROR_NOT_SUPPORTED;
-  return RecordBinding(call, call.Forward(multicast, device, offset, memory, size, flags),
-                       multicast, offset, memory, size, static_cast<int16_t>(device));
+  const CUresult result = TellPhysical(call, memory, size, [&] {
+    return call.Forward(multicast, device, offset, memory, size, flags);
+  });
+  return RecordBinding(call, result, multicast, offset, memory, size, static_cast<int16_t>(device));
 }
 
 // The one attribute that can be set is that of memory which a network card uses.
@@ -143,11 +153,20 @@ template <typename Call>
 CUresult PointerSetAttribute(const Call& call, const void* value, CUpointer_attribute attribute,
                              CUdeviceptr address) {
   PooledBlock block;
-  if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && call.pools().Find(address, &block) &&
-      block.size != 0 && !call.pools().HoldInPlace(block.address, block.size)) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+  if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !call.pools().Find(address, &block) ||
+      block.size == 0) {
+    return call.Forward(value, attribute, address);
   }
-  return call.Forward(value, attribute, address);
+  // A driver keeps it with each piece of physical memory, and the block has one for all.
+  return TellPhysical(call, block.address, block.size, [&] {
+    const uint64_t end = block.address + block.size;
+    CUresult result = call.Forward(value, attribute, address);
+    for (uint64_t at = block.address; block.chunk_bytes != 0 && at < end;
+         at = at / block.chunk_bytes * block.chunk_bytes + block.chunk_bytes) {
+      if (result == CUDA_SUCCESS) result = call.Forward(value, attribute, CUdeviceptr{at});
+    }
+    return result;
+  });
 }
 
 template <typename Call>

@@ -163,7 +163,8 @@ bool PoolService::Find(CUdeviceptr address, PooledBlock* block) const {
   *block = PooledBlock();
   if (use->Find(address, &info) != PoolError::kOk) return true;
   const bool can_share = links_.exports.reachable() && !use->segments();
-  *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share};
+  const uint64_t chunk = use->segments() ? 0 : use->chunk_bytes();
+  *block = {info.address, info.requested, info.id, use.context(), use.device(), can_share, chunk};
   // Behind what was asked for, but within the rounding: the driver would not know it either.
   if (address - info.address >= info.requested) *block = PooledBlock();
   return true;
@@ -218,6 +219,10 @@ bool PoolService::Attribute(const PooledBlock& block, CUdeviceptr address,
 
 // False: that is no memory of a device.
 bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
+  if (address == 0) {
+    *end = {links_.driver.CurrentContext(), links_.driver.CurrentDevice(), false};
+    return end->context != nullptr;
+  }
   if (Pools::Use use = links_.pools.Owning(address)) {
     *end = {use.context(), use.device(), !use->segments()};
     return true;
@@ -232,6 +237,8 @@ bool PoolService::FindEnd(CUdeviceptr address, CopyEnd* end) const {
          ask(&end->device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
          end->context != nullptr;
 }
+
+bool PoolService::SomeCardsApart() const { return links_.pools.some_apart(); }
 
 bool PoolService::CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const {
   if (!links_.pools.some_apart()) return false;
@@ -250,6 +257,13 @@ bool PoolService::HoldInPlace(CUdeviceptr address, uint64_t size) const {
   if (!use || use.offloader() == nullptr) return true;
   KeepErrno keep_errno;
   return use.offloader()->PinInPlace(address, size);
+}
+
+void PoolService::KeepChunks(CUdeviceptr address, uint64_t size) const {
+  Pools::Use use = links_.pools.Owning(address);
+  if (!use) return;
+  KeepErrno keep_errno;
+  use->RegisterChunks(address, size);
 }
 
 CUresult PoolService::Export(CUdeviceptr address, CUipcMemHandle* handle) const {

@@ -54,6 +54,8 @@ struct PooledBlock {
   CUcontext context = nullptr;
   int16_t device = 0;
   bool can_share = false;  // by cuIpc
+  // Of the pieces of physical memory under it, which begin at multiples of it; 0: there is one.
+  uint64_t chunk_bytes = 0;
 };
 
 // The contexts of the two ends of a copy.
@@ -105,14 +107,20 @@ class PoolService {
   // What is free for the process, made of what the driver said.
   void AdjustMemoryInfo(uint64_t* free_bytes, uint64_t* total_bytes) const;
 
+  // Whether some cards cannot reach one another.
+  bool SomeCardsApart() const;
   // Whether memory of a pool is copied between two cards that cannot reach one another: then the
-  // driver needs to be told both contexts.
+  // driver needs to be told both contexts. An address of 0 is memory of the current context that
+  // has none, as arrays have.
   bool CopyNeedsContexts(CUdeviceptr to, CUdeviceptr from, CopyEnds* ends) const;
 
   // Before somebody is told the physical memory behind addresses, as network cards and multicast
   // objects are: it stays where it is from now on. False: part of it is on the host, where they
   // must not find it. True also of memory that is no pool's.
   bool HoldInPlace(CUdeviceptr address, uint64_t size) const;
+  // Afterwards, where the driver has told it: the chunks stay at these addresses for as long as the
+  // context lives, also when the block is freed. Nobody has to be told of a free, then.
+  void KeepChunks(CUdeviceptr address, uint64_t size) const;
 
   // --- cuIpc for memory of pools: of this process, of another, and back. The events are recorded,
   // but for that of the first.
