@@ -97,6 +97,20 @@ def test_registered_memory_stays_behind_its_address(
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
+# A free of the plain driver waits for all work: so what work wrote can be read on the host. The
+# same with the pool, whatever memory it is that the host reads.
+@pytest.mark.parametrize("pool", [POOL, {"VRAMSTOW_POOL": "off"}], ids=["pool", "plain"])
+@pytest.mark.parametrize(
+    "memory", ["host-pool", "managed-pool", "host-chunk", "host-numa-chunk", "pageable"]
+)
+def test_the_host_reads_after_a_free_what_work_wrote(
+    rehearse: Rehearse, python: str, memory: str, pool: dict[str, str]
+) -> None:
+    card = "h100,pageable=on" if memory == "pageable" else "h100"
+    job = rehearse(python, PROGRAMS / "read_after_free.py", memory, card=card, env=pool)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
 def test_a_block_that_a_network_card_uses_does_not_move(rehearse: Rehearse, python: str) -> None:
     job = rehearse(python, PROGRAMS / "held_in_place.py", env=EXPLICIT)
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]

@@ -25,23 +25,31 @@ CUresult RecordNode(const Call& call, EventKind kind, CUresult result, uint64_t 
 }
 
 template <typename Call>
-CUresult GraphAddMemAllocNode(const Call& call, CUgraphNode* node, CUgraph graph,
-                              const CUgraphNode* dependencies, size_t dependency_count,
-                              CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
-  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, parameters);
-  const bool readable = parameters != nullptr;
-  return RecordNode(call, EventKind::kGraphAllocate, result, Output(result, node),
-                    readable ? Output(result, &parameters->dptr) : 0,
-                    readable ? parameters->bytesize : 0,
-                    readable ? DeviceOf(parameters->poolProps.location) : kNoDevice);
-}
-
-template <typename Call>
 CUresult GraphAddMemFreeNode(const Call& call, CUgraphNode* node, CUgraph graph,
                              const CUgraphNode* dependencies, size_t dependency_count,
                              CUdeviceptr dptr) {
   const CUresult result = call.Forward(node, graph, dependencies, dependency_count, dptr);
   return RecordNode(call, EventKind::kGraphFree, result, Output(result, node), dptr, 0, kNoDevice);
+}
+
+// The device of a graph's allocation. Others can be read on the host.
+template <typename Call>
+int16_t DeviceOfNode(const Call& call, CUresult result, const CUmemLocation& location) {
+  const int16_t device = DeviceOf(location);
+  if (result == CUDA_SUCCESS && device == kNoDevice) call.pools().SharedMemoryMade();
+  return device;
+}
+
+template <typename Call>
+CUresult GraphAddMemAllocNode(const Call& call, CUgraphNode* node, CUgraph graph,
+                              const CUgraphNode* dependencies, size_t dependency_count,
+                              CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  const CUresult result = call.Forward(node, graph, dependencies, dependency_count, parameters);
+  const bool readable = parameters != nullptr;
+  return RecordNode(
+      call, EventKind::kGraphAllocate, result, Output(result, node),
+      readable ? Output(result, &parameters->dptr) : 0, readable ? parameters->bytesize : 0,
+      readable ? DeviceOfNode(call, result, parameters->poolProps.location) : kNoDevice);
 }
 
 // A node of any kind: memory nodes are recorded.
@@ -52,7 +60,7 @@ void RecordIfMemoryNode(const Call& call, CUresult result, const CUgraphNode* no
   if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     RecordNode(call, EventKind::kGraphAllocate, result, Output(result, node),
                Output(result, &parameters->alloc.dptr), parameters->alloc.bytesize,
-               DeviceOf(parameters->alloc.poolProps.location));
+               DeviceOfNode(call, result, parameters->alloc.poolProps.location));
   } else if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
     RecordNode(call, EventKind::kGraphFree, result, Output(result, node), parameters->free.dptr, 0,
                kNoDevice);

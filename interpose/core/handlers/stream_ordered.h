@@ -78,12 +78,19 @@ CUresult RecordPool(const Call& call, EventKind kind, CUresult result, uint64_t 
   return result;
 }
 
+// What such a pool gives may be read on the host, unless it is a device's.
+template <typename Call>
+void NotePoolMemory(const Call& call, CUmemoryPool pool, MemoryKind kind) {
+  NotePool(pool, kind);
+  if (kind != MemoryKind::kDeviceStream) call.pools().SharedMemoryMade();
+}
+
 template <typename Call>
 CUresult MemPoolCreate(const Call& call, CUmemoryPool* pool, const CUmemPoolProps* properties) {
   const int16_t device = properties == nullptr ? kNoDevice : DeviceOf(properties->location);
   const CUresult result = call.Forward(pool, properties);
   if (result == CUDA_SUCCESS && pool != nullptr && properties != nullptr) {
-    NotePool(*pool, PoolMemory(properties->allocType, properties->location));
+    NotePoolMemory(call, *pool, PoolMemory(properties->allocType, properties->location));
   }
   return RecordPool(call, EventKind::kPoolCreate, result, Output(result, pool), device);
 }
@@ -105,7 +112,9 @@ CUresult MemPoolSetAccess(const Call& call, CUmemoryPool pool, const CUmemAccess
                           size_t count) {
   const CUresult result = call.Forward(pool, map, count);
   for (size_t i = 0; map != nullptr && result == CUDA_SUCCESS && i < count; ++i) {
-    RecordPool(call, EventKind::kAccess, result, ToNumber(pool), DeviceOf(map[i].location));
+    const int16_t device = DeviceOf(map[i].location);
+    if (device == kNoDevice) call.pools().SharedMemoryMade();
+    RecordPool(call, EventKind::kAccess, result, ToNumber(pool), device);
   }
   return result;
 }
@@ -121,6 +130,8 @@ template <typename Call>
 CUresult MemPoolImport(const Call& call, CUmemoryPool* pool, void* handle,
                        CUmemAllocationHandleType type, unsigned long long flags) {
   const CUresult result = call.Forward(pool, handle, type, flags);
+  // Nobody says what it holds.
+  if (result == CUDA_SUCCESS) call.pools().SharedMemoryMade();
   return RecordPool(call, EventKind::kImport, result, Output(result, pool));
 }
 
@@ -162,7 +173,7 @@ CUresult MemGetMemPool(const Call& call, CUmemoryPool* pool, CUmemLocation* loca
                        CUmemAllocationType type) {
   const CUresult result = call.Forward(pool, location, type);
   if (result == CUDA_SUCCESS && pool != nullptr && location != nullptr) {
-    NotePool(*pool, PoolMemory(type, *location));
+    NotePoolMemory(call, *pool, PoolMemory(type, *location));
   }
   return result;
 }

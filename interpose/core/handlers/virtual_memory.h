@@ -49,6 +49,9 @@ CUresult MemCreate(const Call& call, CUmemGenericAllocationHandle* handle, size_
   }
   const CUresult result = call.Forward(handle, size, properties, flags);
   event.result = result;
+  if (result == CUDA_SUCCESS && event.memory == MemoryKind::kHostPhysical) {
+    call.pools().SharedMemoryMade();
+  }
   event.address = event.object = Output(result, handle);
   event.size = event.requested = size;
   Record(call, event);
@@ -132,6 +135,8 @@ CUresult MemSetAccess(const Call& call, CUdeviceptr ptr, size_t size,
   }
   for (size_t i = 0; descriptions != nullptr && i < count; ++i) {
     event.device = DeviceOf(descriptions[i].location);
+    // Also what another process made, and imported memory does not say where it lies.
+    if (event.device == kNoDevice) call.pools().SharedMemoryMade();
     Record(call, event);
   }
   return result;

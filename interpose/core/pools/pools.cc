@@ -17,6 +17,18 @@
 #include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
+namespace {
+
+// Whether work on the device may touch any memory of the host.
+bool ReachesHost(const Driver& driver, int device) {
+  auto* const ask = driver.cuDeviceGetAttribute();
+  int reaches = 0;
+  return ask != nullptr &&
+         ask(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) == CUDA_SUCCESS &&
+         reaches != 0;
+}
+
+}  // namespace
 
 // --- Finding ------------------------------------------------------------------------------------
 
@@ -141,6 +153,8 @@ void Pools::OpenSlot(CUcontext context, int device, bool* opened) {
   *opened = state == State::kOpen;
   if (*opened) served_.store(true, std::memory_order_relaxed);
   if (*opened) LookForApart(device);
+  // What work writes anywhere may be read after a free.
+  if (ReachesHost(links_.driver, device)) NoteSharedMemory();
   slot.context_number.store(links_.unseen_contexts.NumberOf(context), std::memory_order_relaxed);
   slot.context.store(context, std::memory_order_release);
   slot.state.store(state, std::memory_order_seq_cst);
