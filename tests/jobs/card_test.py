@@ -66,6 +66,15 @@ def test_blocks_are_copied_between_cards(rehearse: Rehearse, python: str, card: 
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
+@pytest.mark.parametrize("pool", [POOL, {"VRAMSTOW_POOL": "off"}], ids=["pool", "plain"])
+@pytest.mark.parametrize("card", ["rtx4090,count=2", "h100,count=2"])
+def test_shapes_and_batches_are_copied_between_cards(
+    rehearse: Rehearse, python: str, card: str, pool: dict[str, str]
+) -> None:
+    job = rehearse(python, PROGRAMS / "shapes_between_cards.py", card=card, env=pool)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
 def test_tensors_go_from_card_to_card_where_the_pool_serves_segments(
     rehearse: Rehearse, python: str
 ) -> None:

@@ -7,6 +7,7 @@
 #include "interpose/core/handlers/host_memory.h"
 #include "interpose/core/handlers/lifetime.h"
 #include "interpose/core/handlers/queries.h"
+#include "interpose/core/handlers/shaped_copies.h"
 #include "interpose/core/handlers/sharing.h"
 #include "interpose/core/handlers/start.h"
 #include "interpose/core/handlers/stream_ordered.h"

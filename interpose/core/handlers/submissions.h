@@ -49,17 +49,6 @@ CUresult Submit(const Call& call, Arguments... arguments) {
   return call.Forward(arguments...);
 }
 
-template <typename Call, typename... Arguments>
-CUresult SubmitBatch(const Call& call, CUdeviceptr* destinations, CUdeviceptr* sources,
-                     size_t* sizes, size_t count, Arguments... arguments) {
-  const PoolService::Submission submission(call.pools());
-  if (submission.watched() && destinations != nullptr && sources != nullptr) {
-    submission.offloading().TouchWords(destinations, count * sizeof(CUdeviceptr));
-    submission.offloading().TouchWords(sources, count * sizeof(CUdeviceptr));
-  }
-  return call.Forward(destinations, sources, sizes, count, arguments...);
-}
-
 template <typename Call>
 CUresult Launched(const Call& call, CUfunction function, CUstream stream, CUresult result) {
   Launches& launches = call.context().launches;
