@@ -38,8 +38,8 @@ class Ended:
         lines = self.err.strip().splitlines()
         # Behind the program's own words vramstow writes its summary.
         own = [line for line in lines if not line.startswith(("vramstow:", "  "))]
-        lines = own or lines or [""]
-        return f"{how}: {lines[-1][:200]}"
+        lines = own or lines
+        return f"{how}: {lines[-1][:200]}" if lines else how
 
 
 def without_vramstow(preload: str) -> list[str]:
