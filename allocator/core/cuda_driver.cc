@@ -12,18 +12,12 @@ constexpr int kMostPeers = 64;
 
 CudaDriver* Self(void* self) { return static_cast<CudaDriver*>(self); }
 
-// The driver will not make such memory, whatever it said before: virtual cards and sandboxes have
-// all of it but what leaves them.
-bool IsRefusal(CUresult result) {
-  return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED ||
-         result == CUDA_ERROR_NOT_PERMITTED;
-}
-
 bool IsGone(DriverResult result) {
   return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
 }
 
-// What one can do without. False: there is nothing left of it.
+// What one can do without where memory is refused: virtual cards and sandboxes have all of it but
+// what leaves them. False: there is nothing left of it.
 bool TakeOneAway(CUmemAllocationProp* properties) {
   if (properties->allocFlags.gpuDirectRDMACapable != 0) {
     properties->allocFlags.gpuDirectRDMACapable = 0;

@@ -36,6 +36,14 @@ inline constexpr DriverResult kDriverCaptureUnsupported = 900;
 inline constexpr DriverResult kDriverCaptureInvalidated = 901;
 inline constexpr DriverResult kDriverUnknown = 999;
 
+// Whether the driver says that it does no such thing, rather than that there is no memory now: what
+// cards lack, and what virtual cards and sandboxes refuse though they say that they have it.
+constexpr bool IsRefusal(DriverResult result) {
+  return result == kDriverInvalidValue || result == kDriverInvalidDevice ||
+         result == kDriverSystemCallFailed || result == kDriverNotPermitted ||
+         result == kDriverNotSupported || result == kDriverUnknown;
+}
+
 struct DriverDevice {
   uint64_t total_bytes;        // of device memory
   uint64_t granularity_bytes;  // a physical handle's size is a multiple of this; a power of two

@@ -12,13 +12,6 @@ namespace {
 constexpr uint64_t kSharedSegmentBytes = 20 * kMiB;
 constexpr uint64_t kLargestSharing = 10 * kMiB;
 
-// Whether the driver says that it does no such thing, rather than that there is no memory now.
-bool IsRefusal(DriverResult result) {
-  return result == kDriverInvalidValue || result == kDriverInvalidDevice ||
-         result == kDriverSystemCallFailed || result == kDriverNotPermitted ||
-         result == kDriverNotSupported || result == kDriverUnknown;
-}
-
 }  // namespace
 
 bool SegmentBacking::TakeOver(DriverResult result) {

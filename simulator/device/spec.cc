@@ -111,6 +111,19 @@ bool ParseMultiprocessors(std::string_view value, Card* card) {
   return true;
 }
 
+// "shareable:304": with this result in place of 800.
+bool ParseShareable(std::string_view value, Spec* spec) {
+  constexpr std::string_view kName = "shareable:";
+  uint64_t result = 0;
+  if (!value.starts_with(kName) || !ParseNumber(value.substr(kName.size()), &result) ||
+      result == 0 || result > 999) {
+    return false;
+  }
+  spec->without |= kShareable;
+  spec->shareable_result = static_cast<uint16_t>(result);
+  return true;
+}
+
 bool ParseWithout(std::string_view value, Spec* spec) {
   static constexpr struct {
     const char* name;
@@ -122,14 +135,31 @@ bool ParseWithout(std::string_view value, Spec* spec) {
                 {"peer", kPeer},
                 {"mempool", kMemoryPools},
                 {"shareable", kShareable},
-                {"dma-buf", kDmaBuf}};
+                {"dma-buf", kDmaBuf},
+                {"host", kHostPlace},
+                {"host-numa", kHostNodes}};
   for (const auto& entry : kNames) {
     if (value == entry.name) {
       spec->without |= entry.bit;
       return true;
     }
   }
-  return false;
+  return ParseShareable(value, spec);
+}
+
+// "crash:2", "hang:1".
+bool ParseNodeFault(std::string_view value, Spec* spec) {
+  const size_t colon = value.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view what = value.substr(0, colon);
+  uint64_t nth = 0;
+  if ((what != "crash" && what != "hang") || !ParseNumber(value.substr(colon + 1), &nth) ||
+      nth == 0 || nth > UINT8_MAX) {
+    return false;
+  }
+  spec->node_fault = what == "crash" ? NodeFault::kCrash : NodeFault::kHang;
+  spec->node_fault_nth = static_cast<uint8_t>(nth);
+  return true;
 }
 
 struct OptionParser {
@@ -231,6 +261,10 @@ constexpr OptionParser kOptions[] = {
        spec->faults.emplace_back();
        return ParseFault(value, &spec->faults.back());
      }},
+    {"host-numa", nullptr, "crash:N or hang:N",
+     "the Nth cuMemCreate at a node of the host ends the process with SIGSEGV, as drivers have "
+     "done, or never returns",
+     ParseNodeFault},
     {"share", nullptr, "a name, or none",
      "processes with the same name share the cards; default: those of one vramstow run",
      [](std::string_view value, Spec* spec) {
@@ -256,8 +290,13 @@ constexpr OptionParser kOptions[] = {
        return value == "normal" || value == "strict";
      }},
     {"without", nullptr,
-     "one of vmm, host-vmm, event-context, ipc, peer, mempool, shareable, dma-buf",
-     "a capability that the card lacks; may be given again", ParseWithout},
+     "one of vmm, host-vmm, host, host-numa, event-context, ipc, peer, mempool, shareable, "
+     "shareable:RESULT, dma-buf",
+     "a capability that the card lacks; may be given again; host, host-numa (cuMemCreate there) "
+     "and "
+     "shareable are refused though the card says that it has them, the last with 800 or the "
+     "CUresult of that number",
+     ParseWithout},
 };
 
 std::string CardList() {

@@ -35,7 +35,12 @@ enum Capability : uint32_t {
   kMemoryPools = 1u << 5,   // stream-ordered allocation
   kShareable = 1u << 6,     // cuMemCreate of memory for other processes, which is said to be there
   kDmaBuf = 1u << 7,        // descriptors of device memory for network cards
+  kHostPlace = 1u << 8,     // cuMemCreate on the host as a whole, which is said to be there
+  kHostNodes = 1u << 9,     // cuMemCreate at a node of the host, which is said to be there
 };
+
+// What becomes of the process that makes memory at a node of the host.
+enum class NodeFault : uint8_t { kNone, kCrash, kHang };
 
 // One fail= option: which call fails, and when.
 struct FaultRule {
@@ -55,6 +60,7 @@ struct Spec {
   uint64_t seed = 1;
   uint64_t kernel_time_ns = 0;
   bool keep_contents = true;
+  NodeFault node_fault = NodeFault::kNone;
   uint64_t emulation_bytes =
       1ull << 20;  // a launch that touches less always computes; 0: none does
   // Launches that touch more compute until they have touched so much, all together.
@@ -64,12 +70,14 @@ struct Spec {
   bool list_kernels = false;                   // at exit, name the kernels without effect
   bool adversarial = false;
   bool private_primary = false;  // runtimes take primary contexts past every public function
+  uint8_t node_fault_nth = 0;    // at which cuMemCreate at a node of the host, from 1
   uint32_t without = 0;          // Capability bits
   int cuda_version = kCudaVersion;
   bool strict_exit = false;
   bool pageable = false;  // kernels may touch any memory of the host, and the card says so
-  std::string call_log;   // path, %p stands for the process id; empty: none
-  std::string share;      // whom the cards are shared with: a name, none, or empty: the run
+  uint16_t shareable_result = 800;  // CUresult without kShareable; CUDA_ERROR_NOT_PERMITTED
+  std::string call_log;             // path, %p stands for the process id; empty: none
+  std::string share;  // whom the cards are shared with: a name, none, or empty: the run
   std::vector<FaultRule> faults;
 };
 

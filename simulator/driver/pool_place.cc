@@ -6,11 +6,11 @@
 namespace vramstow::simulator {
 namespace {
 
-// This machine is one node, as elsewhere in the simulator.
+// This machine is one node, as elsewhere in the simulator. The node of the current thread is
+// documented as invalid here.
 bool IsHost(const CUmemLocation& location) {
   switch (static_cast<int>(location.type)) {
     case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
       return true;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
       return location.id == 0;

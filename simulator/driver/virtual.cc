@@ -1,6 +1,8 @@
 // Memory management in parts: the driver's virtual memory functions.
 #include <cuda.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "simulator/driver/capture.h"
 #include "simulator/driver/context.h"
@@ -20,11 +22,11 @@ bool ReadLocation(Call& call, const CUmemLocation& location, int* device) {
       return IsDevice(call, location.id);
     case CU_MEM_LOCATION_TYPE_HOST:  // since CUDA 13.0
       *device = kHost;
-      return (call.machine().spec().without & kHostVmm) == 0 &&
+      return (call.machine().spec().without & (kHostVmm | kHostPlace)) == 0 &&
              call.machine().spec().cuda_version >= 13000;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:  // this machine is one node
       *device = kHost;
-      return location.id == 0 && (call.machine().spec().without & kHostVmm) == 0;
+      return location.id == 0 && (call.machine().spec().without & (kHostVmm | kHostNodes)) == 0;
     default:  // HOST_NUMA_CURRENT is documented as invalid here
       return false;
   }
@@ -43,10 +45,10 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
   if ((types & ~kFileHandle) != 0) return CUDA_ERROR_NOT_SUPPORTED;
   // As virtual cards and sandboxes do, whose attributes say otherwise.
   if (types != 0 && (call.machine().spec().without & kShareable) != 0) {
-    return CUDA_ERROR_NOT_PERMITTED;
+    return static_cast<CUresult>(call.machine().spec().shareable_result);
   }
   if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && types != 0) {
-    return CUDA_ERROR_NOT_SUPPORTED;  // documented: such memory is not for other processes
+    return CUDA_ERROR_INVALID_VALUE;  // documented: such memory is not for other processes
   }
   wish->location_type = properties->location.type;
   wish->location_id = properties->location.id;
@@ -58,6 +60,17 @@ CUresult ReadProperties(Call& call, const CUmemAllocationProp* properties, Physi
     wish->rdma = true;
   }
   return CUDA_SUCCESS;
+}
+
+// host-numa=: what drivers have done on machines whose nodes are not alike.
+void FaultAtNode(Call& call, const Physical& wish) {
+  const Spec& spec = call.machine().spec();
+  if (spec.node_fault == NodeFault::kNone || wish.location_type != CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+      ++call.state().fault_counts["host-numa"] != spec.node_fault_nth) {
+    return;
+  }
+  if (spec.node_fault == NodeFault::kCrash) raise(SIGSEGV);
+  for (;;) pause();
 }
 
 Access ToAccess(CUmemAccess_flags flags) {
@@ -128,6 +141,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                        Physical wish;
                        const CUresult refused = ReadProperties(call, properties, &wish);
                        if (refused != CUDA_SUCCESS) return refused;
+                       FaultAtNode(call, wish);
                        line.device = wish.device;
                        wish.size = size;
                        call.machine().registrations.Sweep();

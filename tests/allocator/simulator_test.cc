@@ -370,6 +370,27 @@ TEST(PoolOnTheSimulator, SurvivesDriverCallsThatFailAtRandom) {
   }
 }
 
+// Virtual cards and sandboxes: memory that others may open is refused, with one number or another,
+// and made without that.
+TEST(PoolOnTheSimulator, MemoryThatOthersMayNotOpenIsVirtualMemoryAllTheSame) {
+  for (const char* result : {"1", "101", "304", "800", "801", "999"}) {
+    const std::string spec =
+        std::string("a100,memory=256MiB,context=16MiB,without=shareable:") + result;
+    EXPECT_EQ(InChild([&] {
+                Device device(spec);
+                auto pool = std::make_unique<Pool>();
+                PoolConfig config;
+                config.backing = PoolBacking::kAny;
+                if (pool->Open(device.table(), config) != PoolError::kOk) return 3;
+                Block block{};
+                if (pool->Allocate({8 * kMiB}, &block) != PoolError::kOk) return 4;
+                return pool->segments() ? 5 : 0;
+              }),
+              0)
+        << result;
+  }
+}
+
 TEST(PoolOnTheSimulator, BrokenVariantsShowInTheData) {
   const char* spec = "a100,memory=256MiB,context=16MiB,order=adversarial";
   const std::string segments = std::string(spec) + ",without=vmm";

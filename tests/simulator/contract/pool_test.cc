@@ -298,6 +298,15 @@ TEST_F(HostPoolRuleTest, PinnedPoolGivesHostMemoryThatOnlyThePoolTakesBack) {
   EXPECT_OK(driver_.cuMemPoolDestroy(pool));
 }
 
+TEST_F(HostPoolRuleTest, NoPoolIsMadeAtTheNodeOfTheCurrentThread) {
+  CUmemoryPool pool = nullptr;
+  for (const int id : {-1, 0, 1}) {
+    const CUmemPoolProps properties =
+        Properties(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, id);
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemPoolCreate(&pool, &properties));
+  }
+}
+
 TEST_F(HostPoolRuleTest, EveryPlaceHasItsDefaultPoolAndItsCurrentOne) {
   CUmemLocation here = {};
   here.type = CU_MEM_LOCATION_TYPE_DEVICE;

@@ -286,6 +286,19 @@ TEST_F(VirtualMemoryTest, HostMemoryIsReachedFromBothSides) {
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
 }
 
+// Which node an address of the host is near is for others to say: here it has to be named.
+TEST_F(VirtualMemoryTest, HostMemoryIsMadeAtANodeThatIsNamed) {
+  CUmemGenericAllocationHandle handle = 0;
+  properties_.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  properties_.location.id = -1;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemCreate(&handle, unit_, &properties_, 0));
+  properties_.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+  for (const int id : {-1, 0, 1}) {
+    properties_.location.id = id;
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, driver_.cuMemCreate(&handle, unit_, &properties_, 0));
+  }
+}
+
 // PyTorch's allocator says so of cudaMemcpyAsync and cudaMemcpyPeerAsync.
 TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContexts) {
   int devices = 0;

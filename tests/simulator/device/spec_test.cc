@@ -56,6 +56,20 @@ TEST(SpecTest, EveryOptionIsRead) {
   EXPECT_EQ(static_cast<uint32_t>(kVmm | kIpc), spec.without);
 }
 
+TEST(SpecTest, MemoryForOthersIsRefusedWithTheResultThatIsNamed) {
+  EXPECT_EQ(static_cast<uint32_t>(kShareable), Right("h200,without=shareable").without);
+  EXPECT_EQ(800u, Right("h200,without=shareable").shareable_result);
+  EXPECT_EQ(static_cast<uint32_t>(kShareable), Right("h200,without=shareable:304").without);
+  EXPECT_EQ(304u, Right("h200,without=shareable:304").shareable_result);
+}
+
+TEST(SpecTest, ANodeOfTheHostMayCrashOrHang) {
+  EXPECT_EQ(NodeFault::kNone, Right("h200").node_fault);
+  EXPECT_EQ(NodeFault::kCrash, Right("h200,host-numa=crash:2").node_fault);
+  EXPECT_EQ(2u, Right("h200,host-numa=crash:2").node_fault_nth);
+  EXPECT_EQ(NodeFault::kHang, Right("h200,host-numa=hang:1").node_fault);
+}
+
 TEST(SpecTest, AnOlderNameOfAnOptionMeansTheSame) {
   EXPECT_EQ("/tmp/x.csv", Right("h200,call-log=/tmp/x.csv").call_log);
   EXPECT_EQ("/tmp/x.csv", Right("h200,ledger=/tmp/x.csv").call_log);
@@ -93,6 +107,12 @@ TEST(SpecTest, ErrorsNameThePartAndWhatIsRight) {
                            "h200,fail=malloc:1",
                            "h200,fail=cuMemAlloc:p2",
                            "h200,without=gravity",
+                           "h200,without=shareable:0",
+                           "h200,without=shareable:no",
+                           "h200,without=vmm:304",
+                           "h200,host-numa=crash",
+                           "h200,host-numa=crash:0",
+                           "h200,host-numa=melt:1",
                            "h200,sms=0",
                            "h200,sms=1025",
                            "h200,cc=6.1",
