@@ -95,7 +95,6 @@ bool CudaDriver::Look(Resolve resolve, void* resolve_context) {
   look(&functions_.StreamCreate, "cuStreamCreate", false);
   look(&functions_.StreamDestroy, "cuStreamDestroy_v2", false);
   look(&functions_.StreamSynchronize, "cuStreamSynchronize", false);
-  look(&functions_.StreamGetCtx, "cuStreamGetCtx", false);
   look(&functions_.StreamWaitEvent, "cuStreamWaitEvent", false);
   return missing_ == nullptr;
 }
@@ -420,16 +419,27 @@ void CudaDriver::FillOrder() {
 
 // --- Work of other contexts ----------------------------------------------------------------------
 
-// An event can be recorded on a stream of its own context only.
+// An event can be recorded on a stream of its own context only. The driver is not asked about a
+// stream that is known to be gone, and never for the context of one that may be: both are
+// undefined.
 DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
-  const CUresult result = functions_.EventRecord(event, stream);
-  const bool refused = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT;
-  CUcontext context = nullptr;
-  if (!refused || functions_.StreamGetCtx == nullptr || functions_.StreamWaitEvent == nullptr ||
-      functions_.StreamGetCtx(stream, &context) != CUDA_SUCCESS || context == context_) {
-    return result;
+  const void* made_in = nullptr;
+  const StreamFate fate =
+      streams_.find == nullptr
+          ? StreamFate::kUnknown
+          : streams_.find(streams_.record, reinterpret_cast<uint64_t>(stream), &made_in);
+  if (fate == StreamFate::kGone) return kDriverInvalidHandle;
+  const DriverResult result = functions_.EventRecord(event, stream);
+  if (!IsStreamGone(result) || result == kDriverStreamDetached) return result;
+  auto* const context = static_cast<CUcontext>(const_cast<void*>(made_in));
+  if (context != nullptr && context != context_ && functions_.StreamWaitEvent != nullptr) {
+    return RecordForeign(event, stream, context);
   }
-  return RecordForeign(event, stream, context);
+  // Nobody saw it made: it may live in another context, whose work no event of this one covers.
+  constexpr uint64_t kLastDefault = 2;  // names of default streams
+  const bool unseen = fate == StreamFate::kUnknown && streams_.find != nullptr &&
+                      reinterpret_cast<uint64_t>(stream) > kLastDefault;
+  return unseen ? kDriverUnknown : result;
 }
 
 // A stream may wait for an event of another context. So one of the pool's own context waits for the
@@ -453,8 +463,7 @@ DriverResult CudaDriver::RecordForeign(CUevent event, CUstream stream, CUcontext
   if (waiting != nullptr) functions_.StreamDestroy(waiting);
   if (there != nullptr) functions_.EventDestroy(there);
   // Not as of a stream that is gone: only an event of that stream covers its work.
-  const bool gone = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT;
-  return gone ? kDriverUnknown : result;
+  return IsStreamGone(result) ? kDriverUnknown : result;
 }
 
 DriverResult CudaDriver::FinishContext(CUcontext context, uint64_t deadline_ns) const {

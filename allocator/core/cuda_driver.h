@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "allocator/core/driver.h"
+#include "allocator/core/stream_record.h"
 
 namespace vramstow {
 
@@ -40,6 +41,9 @@ class CudaDriver {
     uint32_t count = 0;
   };
   void SetOtherContexts(const OtherContexts& others) { others_ = others; }
+
+  // What is known of streams; without it the driver alone is asked.
+  void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
 
   // The context is gone: from now on no call makes it current. What is not of the context
   // (addresses, physical memory) can still be given back.
@@ -80,7 +84,6 @@ class CudaDriver {
     decltype(&cuStreamCreate) StreamCreate;
     decltype(&cuStreamDestroy) StreamDestroy;
     decltype(&cuStreamSynchronize) StreamSynchronize;
-    CUresult (*StreamGetCtx)(CUstream, CUcontext*);
     decltype(&cuStreamWaitEvent) StreamWaitEvent;
   };
 
@@ -112,6 +115,7 @@ class CudaDriver {
   std::atomic<bool> context_gone_{false};
   CUcontext context_ = nullptr;
   OtherContexts others_;
+  StreamRecord streams_;
   CUmemLocation host_{};  // where host memory was made; its type is 0 before that
   mutable std::atomic<bool> exportable_{false};
   mutable std::atomic<bool> rdma_{false};

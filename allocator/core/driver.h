@@ -34,6 +34,7 @@ inline constexpr DriverResult kDriverNotPermitted = 800;
 inline constexpr DriverResult kDriverNotSupported = 801;
 inline constexpr DriverResult kDriverCaptureUnsupported = 900;
 inline constexpr DriverResult kDriverCaptureInvalidated = 901;
+inline constexpr DriverResult kDriverStreamDetached = 917;  // its green context was destroyed
 inline constexpr DriverResult kDriverUnknown = 999;
 
 // Whether the driver says that it does no such thing, rather than that there is no memory now: what
@@ -42,6 +43,12 @@ constexpr bool IsRefusal(DriverResult result) {
   return result == kDriverInvalidValue || result == kDriverInvalidDevice ||
          result == kDriverSystemCallFailed || result == kDriverNotPermitted ||
          result == kDriverNotSupported || result == kDriverUnknown;
+}
+
+// Of an event that is to be recorded: its stream is not there any more.
+constexpr bool IsStreamGone(DriverResult result) {
+  return result == kDriverInvalidHandle || result == kDriverInvalidContext ||
+         result == kDriverStreamDetached;
 }
 
 struct DriverDevice {
@@ -113,7 +120,8 @@ struct DriverTable {
   DriverResult (*event_create)(void* self, uint64_t* event);
   DriverResult (*event_destroy)(void* self, uint64_t event);
   // The event completes when all work submitted to the stream before this call has. May give
-  // invalid handle or context: the stream is gone; capture unsupported: it is being captured.
+  // invalid handle or context, or detached: the stream is gone; capture unsupported: it is being
+  // captured.
   DriverResult (*event_record)(void* self, uint64_t event, uint64_t stream);
   // The same for all work of the context (cuCtxRecordEvent). May give not supported. Invalidates
   // captures in progress: the pool does not call it while it knows of one.

@@ -154,7 +154,7 @@ DriverResult Fences::Record(uint32_t timeline, uint64_t event) {
     const uint64_t stream = timelines_[timeline].stream.load(std::memory_order_relaxed);
     const DriverResult result = driver_->event_record(driver_->self, event, stream);
     // The same where nobody said that the stream was destroyed.
-    if (result != kDriverInvalidHandle && result != kDriverInvalidContext) return result;
+    if (!IsStreamGone(result)) return result;
   }
   if (!context_events_) return kDriverNotSupported;
   return driver_->event_record_all(driver_->self, event);

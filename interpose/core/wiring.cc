@@ -19,6 +19,7 @@
 #include "interpose/core/pools/application.h"
 #include "interpose/core/pools/exports.h"
 #include "interpose/core/pools/imports.h"
+#include "interpose/core/pools/live_streams.h"
 #include "interpose/core/pools/offloaders.h"
 #include "interpose/core/pools/offloading.h"
 #include "interpose/core/pools/pool_service.h"
@@ -88,6 +89,7 @@ constinit UncomputedReads uncomputed_reads(driver, trace);
 
 // --- pools
 constinit Regions regions;
+constinit LiveStreams live_streams;
 constinit ApplicationHooks hooks;
 constinit PoolTrace pool_trace(trace, nvtx_memory);
 constinit Offloaders offloaders(process);
@@ -95,6 +97,7 @@ constinit Pools pools({process,
                        driver,
                        contexts,
                        unseen_contexts,
+                       live_streams,
                        trace,
                        pool_trace,
                        offloaders,

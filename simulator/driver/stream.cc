@@ -1,5 +1,8 @@
 #include "simulator/driver/stream.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <algorithm>
 
 #include "simulator/driver/capture.h"
@@ -124,6 +127,20 @@ CUresult AskStream(const char* name, CUstream handle, Body&& body) {
   });
 }
 
+// The same where a handle that is no stream's is documented as undefined behaviour.
+template <typename Body>
+CUresult AskLiveStream(const char* name, CUstream handle, Body&& body) {
+  return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
+    Stream* stream = FindStream(call, handle);
+    if (stream != nullptr) return body(call, *stream);
+    fprintf(stderr,
+            "vramstow: %s was asked of a stream that is not there, or not any more: on a card "
+            "anything may happen then.\n",
+            name);
+    abort();
+  });
+}
+
 template <typename T>
 CUresult Give(T* to, T value) {
   if (to == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -191,12 +208,13 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
-  return AskStream("cuStreamGetCtx", handle,
-                   [&](Call&, Stream& stream) { return Give(context, ToHandle(stream.context)); });
+  return AskLiveStream("cuStreamGetCtx", handle, [&](Call&, Stream& stream) {
+    return Give(context, ToHandle(stream.context));
+  });
 }
 
 CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
-  return AskStream("cuStreamGetCtx", handle, [&](Call&, Stream& stream) {
+  return AskLiveStream("cuStreamGetCtx", handle, [&](Call&, Stream& stream) {
     if (green != nullptr) *green = nullptr;
     return Give(context, ToHandle(stream.context));
   });

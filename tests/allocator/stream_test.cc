@@ -119,6 +119,22 @@ TEST_F(PoolStreams, AStreamThatIsGoneIsNeverNamed) {
   Give(again);
 }
 
+// Of a green context that was destroyed: the stream has its name still, and can do nothing more.
+TEST_F(PoolStreams, WhatADetachedStreamDidIsCoveredByItsContext) {
+  const Block used = Take(kFirst);
+  ASSERT_EQ(pool_->RecordUse(used.address, kFirst + 1), PoolError::kOk);
+  device_.Submit(kFirst + 1, used.address, used.size);
+  device_.FailNth("event_record", 1, /*forever=*/true, kDriverStreamDetached);
+  Give(used);
+  const Block other = Take(kFirst);
+  EXPECT_NE(other.address, used.address) << "it waits for the other stream";
+  device_.FinishAll();
+  const Block again = Take(kFirst);
+  EXPECT_EQ(again.address, used.address);
+  Give(other);
+  Give(again);
+}
+
 TEST_F(PoolStreams, BlocksMayOutliveTheirStreams) {
   std::vector<Block> blocks;
   for (uint64_t stream = kFirst; stream < kFirst + kMany; ++stream) {

@@ -51,6 +51,14 @@ def test_a_block_waits_for_streams_of_other_cards(rehearse: Rehearse, python: st
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
 
 
+def test_nobody_asks_the_driver_about_a_stream_that_is_gone(
+    rehearse: Rehearse, python: str
+) -> None:
+    card = "h100,memory=1GiB,context=100MiB"
+    job = rehearse(python, PROGRAMS / "destroyed_stream.py", card=card, env=POOL)
+    assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
+
+
 @pytest.mark.parametrize("other", ["peer", "second"])
 def test_work_of_other_contexts_is_waited_for(rehearse: Rehearse, python: str, other: str) -> None:
     program = PROGRAMS / "other_context.py"

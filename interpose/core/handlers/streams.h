@@ -21,8 +21,7 @@ CUresult StreamDestroy(const Call& call, CUstream stream) {
   // Afterwards the handle is invalid, or means another stream.
   if (stream != nullptr) call.pools().StreamDestroyed(stream);
   const CUresult result = call.Forward(stream);
-  // It goes on.
-  if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamCreated(stream);
+  if (stream != nullptr && result != CUDA_SUCCESS) call.pools().StreamStays(stream);
   return result;
 }
 

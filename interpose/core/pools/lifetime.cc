@@ -2,11 +2,14 @@
 #include <time.h>
 
 #include "base/keep_errno.h"
+#include "interpose/core/pools/live_streams.h"
 #include "interpose/core/pools/pool_trace.h"
 #include "interpose/core/pools/pools.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/log.h"
+#include "interpose/core/runtime/process.h"
+#include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/unseen_contexts.h"
 
 namespace vramstow {
@@ -77,6 +80,7 @@ void Pools::ContextGone(CUcontext context) {
 }
 
 void Pools::End(CUcontext context) {
+  links_.live_streams.ContextGone(context);
   const int captures = captures_.EndAll(context);
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
@@ -162,9 +166,25 @@ void Pools::GiveAccess(int owner, int by_device) {
 
 // --- Streams ------------------------------------------------------------------------------------
 
+// It has just been made, so that the driver may be asked about it.
 void Pools::StreamCreated(CUstream stream) {
-  const Driver& driver = links_.driver;
+  if (!WantsPool(links_.process.options())) return;
   KeepErrno keep_errno;
+  auto* context_of = links_.driver.cuStreamGetCtx();
+  CUcontext context = nullptr;
+  if (context_of == nullptr || context_of(stream, &context) != CUDA_SUCCESS) context = nullptr;
+  links_.live_streams.Made(reinterpret_cast<uint64_t>(stream), context);
+  TellStreamBegins(stream);
+}
+
+void Pools::StreamStays(CUstream stream) {
+  KeepErrno keep_errno;
+  links_.live_streams.Stays(reinterpret_cast<uint64_t>(stream));
+  TellStreamBegins(stream);
+}
+
+void Pools::TellStreamBegins(CUstream stream) {
+  const Driver& driver = links_.driver;
   for (int i = 0; i < kMaxPools; ++i) {
     Use use = At(i);
     if (use) use->StreamCreated(reinterpret_cast<uint64_t>(stream));
@@ -184,6 +204,7 @@ void Pools::StreamCreated(CUstream stream) {
 void Pools::StreamDestroyed(CUstream stream) {
   CaptureEnded(stream);
   KeepErrno keep_errno;
+  // The pools record its last event while it counts as alive.
   {
     MutexLock lock(&mutex_);
     for (int i = 0; i < stream_count_; ++i) {
@@ -194,6 +215,7 @@ void Pools::StreamDestroyed(CUstream stream) {
     Use use = At(i);
     if (use) use->StreamDestroyed(reinterpret_cast<uint64_t>(stream));
   }
+  links_.live_streams.Ends(reinterpret_cast<uint64_t>(stream));
 }
 
 void Pools::CaptureBegins(CUstream stream) {
@@ -233,6 +255,7 @@ void Pools::AbandonAfterFork() {
   for (std::atomic<CUcontext>& primary : primaries_) primary.store(nullptr);
   for (uint64_t& peers : peers_) peers = 0;
   captures_.Clear();
+  links_.live_streams.Clear();
   stream_count_ = 0;
   shared_memory_.store(false, std::memory_order_relaxed);
 }

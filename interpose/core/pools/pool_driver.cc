@@ -4,6 +4,7 @@
 
 #include "allocator/core/cuda_driver.h"
 #include "allocator/core/host_memory.h"
+#include "interpose/core/pools/live_streams.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/real_functions.h"
 
@@ -38,6 +39,13 @@ void SetOtherContexts(const PoolDriver& driver, const Contexts* contexts) {
     return static_cast<const Contexts*>(list)->At(number, context, device);
   };
   driver.driver->SetOtherContexts({at, contexts, Contexts::kRoom});
+}
+
+void SetStreamRecord(const PoolDriver& driver, const LiveStreams* streams) {
+  const auto find = [](const void* record, uint64_t stream, const void** context) {
+    return static_cast<const LiveStreams*>(record)->Find(stream, context);
+  };
+  driver.driver->SetStreamRecord({find, streams});
 }
 
 void ForgetContext(const PoolDriver& driver) { driver.driver->ForgetContext(); }

@@ -15,6 +15,7 @@
 namespace vramstow {
 
 class CudaDriver;
+class LiveStreams;
 
 // What a DriverTable's `self` is, for the functions below.
 struct PoolDriver {
@@ -29,6 +30,9 @@ bool MakePoolDriver(const Driver& real, int device, void* context, PoolDriver* m
 
 // `contexts` are all of the process: work of another one may use the pool's memory.
 void SetOtherContexts(const PoolDriver& driver, const Contexts* contexts);
+
+// What is known of streams without asking the driver.
+void SetStreamRecord(const PoolDriver& driver, const LiveStreams* streams);
 
 // The same object for another context, after the first is gone.
 bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, void* context,

@@ -217,6 +217,7 @@ bool Pools::PrepareSlot(Slot* slot, CUcontext context, int device) {
     return false;
   }
   SetOtherContexts(slot->driver, &links_.contexts);
+  SetStreamRecord(slot->driver, &links_.live_streams);
   for (int peer = 0; peer < kMaxDevices; ++peer) {
     if ((peers_[device] >> peer & 1) != 0) AddPeer(slot->driver, peer);
   }

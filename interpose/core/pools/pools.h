@@ -28,6 +28,8 @@
 
 namespace vramstow {
 
+class LiveStreams;
+
 class Pools {
   struct Slot;
 
@@ -41,6 +43,7 @@ class Pools {
     const Driver& driver;
     const Contexts& contexts;
     UnseenContexts& unseen_contexts;
+    LiveStreams& live_streams;
     Trace& trace;
     PoolTrace& pool_trace;
     Offloaders& offloaders;
@@ -106,7 +109,9 @@ class Pools {
   bool AreApart(int device, int other) const;
 
   void StreamCreated(CUstream stream);
+  // Before the driver is asked to; afterwards StreamStays if it did not.
   void StreamDestroyed(CUstream stream);
+  void StreamStays(CUstream stream);
   // Called before the driver begins a capture; if it does not begin, CaptureEnded follows.
   void CaptureBegins(CUstream stream);
   void CaptureEnded(CUstream stream);
@@ -138,6 +143,7 @@ class Pools {
 
   Slot* FindSlot(CUcontext context);
   static bool Enter(Slot* slot);
+  void TellStreamBegins(CUstream stream);
   void Open(CUcontext context);
   int DeviceOf(CUcontext context);
   bool HasEnded(const Slot& slot) const;
