@@ -176,8 +176,7 @@ void CudaDriver::FillMemory() {
       if (result != CUDA_SUCCESS) return result;
     }
     const bool copies = vmm && driver->CanCopy();
-    CUmemLocation places[kMostHostPlaces] = {};
-    const bool host = copies && driver->ListHostPlaces(places) != 0;
+    const bool host = copies && driver->host_.type != CU_MEM_LOCATION_TYPE_INVALID;
     *out = {total, granularity, static_cast<int16_t>(driver->device_), vmm, host, copies, true};
     return kDriverSuccess;
   };
@@ -272,57 +271,30 @@ bool CudaDriver::CanCopy() const {
          functions_.StreamDestroy != nullptr && functions_.StreamSynchronize != nullptr;
 }
 
-// By number: older headers do not name them. An attribute that is newer than the driver is no
-// answer: memory at a node of the host came with CUDA 12.2, its attribute with 12.9. A node without
-// processors is refused by the driver, so the device's own node comes first, and then the first.
-int CudaDriver::ListHostPlaces(CUmemLocation* places) const {
-  constexpr auto kNearestNode = static_cast<CUdevice_attribute>(134);
-  constexpr auto kNodeMemory = static_cast<CUdevice_attribute>(141);
-  constexpr auto kHostMemory = static_cast<CUdevice_attribute>(145);
+// By number: older headers do not name them.
+void CudaDriver::SetHostMapping(const HostMapping& mapping) {
   constexpr auto kHost = static_cast<CUmemLocationType>(2);
   constexpr auto kNode = static_cast<CUmemLocationType>(3);
-  const auto ask = [this](CUdevice_attribute attribute, int unknown) {
-    int value = 0;
-    const CUresult result = functions_.DeviceGetAttribute(&value, attribute, device_);
-    return result == CUDA_SUCCESS ? value : unknown;
-  };
-  int count = 0;
-  const auto add = [places, &count](CUmemLocationType type, int id) {
-    places[count].type = type;
-    places[count++].id = id;
-  };
-  if (ask(kHostMemory, 0) != 0) add(kHost, 0);
-  if (ask(kNodeMemory, 1) == 0) return count;
-  const int node = ask(kNearestNode, 0);
-  if (node > 0) add(kNode, node);
-  add(kNode, 0);
-  return count;
+  host_ = {};
+  if (mapping.place == HostPlace::kHost) host_.type = kHost;
+  if (mapping.place != HostPlace::kNode) return;
+  host_.type = kNode;
+  host_.id = mapping.node;
 }
 
-CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) {
+CUresult CudaDriver::CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const {
+  if (host_.type == CU_MEM_LOCATION_TYPE_INVALID) return CUDA_ERROR_NOT_SUPPORTED;
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  if (host_.type != CU_MEM_LOCATION_TYPE_INVALID) {
-    properties.location = host_;
-    return functions_.MemCreate(handle, size, &properties, 0);
-  }
-  CUmemLocation places[kMostHostPlaces] = {};
-  const int count = ListHostPlaces(places);
-  CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-  for (int i = 0; i < count; ++i) {
-    properties.location = places[i];
-    result = functions_.MemCreate(handle, size, &properties, 0);
-    if (result == CUDA_SUCCESS) host_ = places[i];
-    if (!IsRefusal(result)) break;
-  }
-  return result;
+  properties.location = host_;
+  return functions_.MemCreate(handle, size, &properties, 0);
 }
 
 void CudaDriver::FillOffload() {
   table_.create_host = [](void* self, uint64_t size, uint64_t* out) -> DriverResult {
     VRAMSTOW_CUDA_CALL();
     CUmemGenericAllocationHandle handle = 0;
-    const CUresult result = Self(self)->CreateHost(size, &handle);
+    const CUresult result = driver->CreateHost(size, &handle);
     if (result == CUDA_SUCCESS) *out = handle;
     return result;
   };

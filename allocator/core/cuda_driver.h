@@ -18,6 +18,7 @@
 
 #include "allocator/core/driver.h"
 #include "allocator/core/stream_record.h"
+#include "base/host_mapping.h"
 
 namespace vramstow {
 
@@ -44,6 +45,10 @@ class CudaDriver {
 
   // What is known of streams; without it the driver alone is asked.
   void SetStreamRecord(const StreamRecord& streams) { streams_ = streams; }
+
+  // Where the host's memory has to be made so that the device can map it; nothing is tried here.
+  // Before the pool opens. Without it the pool does without such memory.
+  void SetHostMapping(const HostMapping& mapping);
 
   // The context is gone: from now on no call makes it current. What is not of the context
   // (addresses, physical memory) can still be given back.
@@ -103,10 +108,7 @@ class CudaDriver {
   void Settle(const CUmemAllocationProp& properties) const;
   CUresult SetAccess(uint64_t address, uint64_t size, const CUmemLocation* host) const;
   bool CanCopy() const;
-  // Where host memory may be, the best place first; how many places there are.
-  static constexpr int kMostHostPlaces = 3;
-  int ListHostPlaces(CUmemLocation* places) const;
-  CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle);
+  CUresult CreateHost(uint64_t size, CUmemGenericAllocationHandle* handle) const;
 
   Functions functions_{};
   DriverTable table_{};
@@ -116,7 +118,7 @@ class CudaDriver {
   CUcontext context_ = nullptr;
   OtherContexts others_;
   StreamRecord streams_;
-  CUmemLocation host_{};  // where host memory was made; its type is 0 before that
+  CUmemLocation host_{};  // where host memory is made; type 0: it cannot be mapped
   mutable std::atomic<bool> exportable_{false};
   mutable std::atomic<bool> rdma_{false};
   const char* missing_ = nullptr;

@@ -92,7 +92,7 @@ constinit Regions regions;
 constinit LiveStreams live_streams;
 constinit ApplicationHooks hooks;
 constinit PoolTrace pool_trace(trace, nvtx_memory);
-constinit Offloaders offloaders(process);
+constinit Offloaders offloaders(process, driver);
 constinit Pools pools({process,
                        driver,
                        contexts,

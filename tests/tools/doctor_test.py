@@ -156,6 +156,21 @@ def test_what_a_card_lacks_is_found_and_limits_what_needs_it(
     assert {name: told.features[name]["works"] for name in features} == features
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("crash:1", "was ended by signal 11"), ("hang:1", "did not end within")],
+)
+def test_a_driver_that_breaks_over_host_memory_breaks_nothing_else(
+    tmp_path: Path, fault: str, words: str
+) -> None:
+    told = ask(tmp_path, f"--simulate=a100,cuda=12.4,host-numa={fault}", "--timeout=8")
+    assert words in told.said("driver.0.host_mapping")
+    assert told.verdict("driver.0.host_mapping") == "broken"
+    assert "driver.process" not in told.findings
+    works = {name: told.features[name]["works"] for name in ("trace", "pool", "offload")}
+    assert works == {"trace": "yes", "pool": "yes", "offload": "no"}
+
+
 def test_only_what_is_needed_decides(tmp_path: Path) -> None:
     card = "--simulate=a100,without=host-vmm"
     assert ask(tmp_path, card).status == 1

@@ -14,6 +14,7 @@
 #include "tools/doctor/checks.h"
 #include "tools/doctor/driver_probe.h"
 #include "tools/doctor/finding.h"
+#include "tools/doctor/host_trial.h"
 #include "tools/launch/driver.h"
 #include "tools/launch/installation.h"
 #include "tools/terminal/output.h"
@@ -84,23 +85,25 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
           "Tells which parts of vramstow work on this machine, which do not, and what to do: "
           "driver, devices,\nPyTorch, folders and limits. Works without a GPU.",
       .footer = kFooter,
-      .options = {{"--simulate",
-                   &simulate,
-                   "Check rehearsals on this card, not the card of this machine",
-                   {.takes_no_file = true}},
-                  {"--timeout",
-                   &patience_s,
-                   "Seconds that the driver or Python may take to answer (30)",
-                   {.range = OptionRange{0.1, 3600}}},
-                  {"--need",
-                   &needed,
-                   "Only these features decide the exit status; see the list \"What will work\"",
-                   {.takes_commas = true, .takes_no_file = true}},
-                  {"--json", &json, "Print JSON on one line"},
-                  // What the children of this command are started with.
-                  {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "preload"}}}}};
+      .options = {
+          {"--simulate",
+           &simulate,
+           "Check rehearsals on this card, not the card of this machine",
+           {.takes_no_file = true}},
+          {"--timeout",
+           &patience_s,
+           "Seconds that the driver or Python may take to answer (30)",
+           {.range = OptionRange{0.1, 3600}}},
+          {"--need",
+           &needed,
+           "Only these features decide the exit status; see the list \"What will work\"",
+           {.takes_commas = true, .takes_no_file = true}},
+          {"--json", &json, "Print JSON on one line"},
+          // What the children of this command are started with.
+          {"--probe", &probe, "", {.hidden = true, .one_of = {"driver", "host", "preload"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (probe == "driver") return ProbeDriver();
+  if (probe == "host") return TryHostMappings();
   if (probe == "preload") return ProbePreload();
 
   FlagValues flags;

@@ -118,13 +118,9 @@ absl::StatusOr<Settings> ReadSettings(const FlagValues& flags) {
   if (*options.metrics != '\0' && !pool) {
     return absl::InvalidArgumentError("--metrics tells the pool's numbers: say --pool=on, too.");
   }
-  return Settings{options.trace,
-                  options.trace_dir,
-                  options.simulate,
-                  options.nvtx,
-                  options.cupti,
-                  pool && !segments,
-                  !pool && !segments && options.trace};
+  return Settings{
+      options.trace, options.trace_dir, options.simulate,  options.nvtx,
+      options.cupti, offload.on,        pool && !segments, !pool && !segments && options.trace};
 }
 
 }  // namespace vramstow

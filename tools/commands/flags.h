@@ -39,6 +39,7 @@ struct Settings {
   std::string simulate;  // empty: no rehearsal
   bool nvtx = false;
   bool cupti = false;
+  bool offload = false;
   bool tensors = false;   // the pool serves a framework's tensors, where it can
   bool observed = false;  // an observer records the tensors of the framework's own allocator
 };

@@ -14,11 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/host_mapping.h"
 #include "tools/analysis/facts/merge.h"
 #include "tools/base/words.h"
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/flags.h"
+#include "tools/doctor/host_mapping.h"
 #include "tools/launch/card_list.h"
 #include "tools/launch/child.h"
 #include "tools/launch/driver.h"
@@ -286,6 +288,13 @@ int Launch(const std::vector<std::string>& command, const FlagValues& flags,
   if (settings.trace && settings.nvtx) AddNvtx(installation, &environment);
   if (settings.observed || !settings.simulate.empty()) AddPythonHook(installation, &environment);
   if (settings.observed) PrepareObservers(installation, command.front(), &environment);
+  if (settings.offload) {
+    const ProgressBar bar(STDERR_FILENO);
+    constexpr uint64_t kPatienceMs = 30'000;
+    environment.Set(
+        kHostMappingVariable,
+        FindHostMappings({installation, settings.simulate, kPatienceMs}, HostTrialOf::kUnknown));
+  }
   PrepareCensuses(installation, command.front(), &environment);
   if (WantsValues(settings.simulate)) {
     const std::string why = [&] {

@@ -1,4 +1,5 @@
 // driver.*: what the driver says of itself and its devices, asked in a child.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -6,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/host_mapping.h"
 #include "tools/base/words.h"
 #include "tools/doctor/checks.h"
+#include "tools/doctor/host_mapping.h"
 #include "tools/json/json_value.h"
 #include "tools/launch/probe.h"
 
@@ -153,6 +156,28 @@ void AddDevice(size_t number, const JsonValue& device, const JsonValue* trial, F
   if (trial != nullptr) AddTrial(id, *trial, findings);
 }
 
+// The trial of host memory is made by children of its own, because drivers have crashed in it.
+void AddHostMappings(const DoctorPlan& plan, Told* told) {
+  const bool asked =
+      std::any_of(told->trials.begin(), told->trials.end(),
+                  [](const JsonValue& trial) { return trial.Text("virtual_memory") == kSuccess; });
+  const std::string setting =
+      asked ? FindHostMappings(plan, HostTrialOf::kEverything) : std::string();
+  for (size_t i = 0; i < told->trials.size(); ++i) {
+    JsonValue& trial = told->trials[i];
+    if (trial.Text("context") != kSuccess) continue;
+    const std::string uuid = told->devices[i].Text("uuid");
+    const HostMapping mapping = ReadHostMapping(FindHostAnswer(setting.c_str(), uuid));
+    if (mapping.place == HostPlace::kHost || mapping.place == HostPlace::kNode) {
+      trial["host_mapping"] = kSuccess;
+    } else if (mapping.place == HostPlace::kNone) {
+      trial["host_mapping"] = std::string(mapping.reason);
+    } else {
+      trial["host_mapping"] = asked ? "it was not tried" : trial.Text("virtual_memory");
+    }
+  }
+}
+
 }  // namespace
 
 Environment DriverEnvironment(const DoctorPlan& plan) {
@@ -175,7 +200,8 @@ Environment DriverEnvironment(const DoctorPlan& plan) {
 Findings CheckDriverHere(const DoctorPlan& plan) {
   const ProbeEnd end = RunProbe({plan.installation.program, "doctor", "--probe=driver"},
                                 DriverEnvironment(plan), plan.patience_ms);
-  const Told told = Read(end.output);
+  Told told = Read(end.output);
+  if (end.ok()) AddHostMappings(plan, &told);
   Findings findings;
   const std::string missing = told.library.Text("missing");
   if (told.library.Has("missing")) {

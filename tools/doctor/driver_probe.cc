@@ -4,11 +4,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <climits>
-#include <cstdlib>
 #include <string>
 
+#include "tools/doctor/driver_functions.h"
 #include "tools/json/json_value.h"
 #include "tools/terminal/output.h"
 
@@ -16,58 +14,21 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kTrialBytes = size_t{1} << 20;
-constexpr int kNoFunction = -1;  // in place of a CUresult
 
 void Print(const char* key, const JsonValue& value) {
   WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
-// The driver's functions, each looked up when it is called.
-class Driver {
- public:
-  explicit Driver(void* library) : library_(library) {}
-
-  bool has(const char* name) const { return dlsym(library_, name) != nullptr; }
-
-  // The CUresult, or kNoFunction.
-  template <typename... Arguments>
-  int Call(const char* name, Arguments... arguments) const {
-    void* const found = dlsym(library_, name);
-    if (found == nullptr) return kNoFunction;
-    return reinterpret_cast<CUresult (*)(Arguments...)>(found)(arguments...);
-  }
-
-  std::string NameOf(int result) const {
-    const char* name = nullptr;
-    if (result == kNoFunction) return "the driver does not have the function";
-    Call("cuGetErrorName", static_cast<CUresult>(result), &name);
-    return name == nullptr ? "error " + std::to_string(result) : name;
-  }
-
-  bool Attribute(int attribute, CUdevice device, int* value) const {
-    return Call("cuDeviceGetAttribute", value, static_cast<CUdevice_attribute>(attribute),
-                device) == CUDA_SUCCESS;
-  }
-
- private:
-  void* library_;
-};
-
-std::string PathOf(void* library) {
-  Dl_info about = {};
-  if (dladdr(dlsym(library, "cuInit"), &about) == 0 || about.dli_fname == nullptr) return "";
-  char real[PATH_MAX];
-  return realpath(about.dli_fname, real) == nullptr ? about.dli_fname : real;
-}
-
-JsonValue DeviceOf(const Driver& driver, CUdevice device) {
+JsonValue DeviceOf(const DriverFunctions& driver, CUdevice device) {
   char name[256] = "";
   size_t total = 0;
   driver.Call("cuDeviceGetName", &name[0], static_cast<int>(sizeof name), device);
   driver.Call("cuDeviceTotalMem_v2", &total, device);
   name[sizeof name - 1] = '\0';
-  JsonValue json = JsonValue::Object(
-      {{"name", name}, {"total_bytes", total}, {"attributes", JsonValue::Object()}});
+  JsonValue json = JsonValue::Object({{"name", name},
+                                      {"uuid", driver.UuidOf(device)},
+                                      {"total_bytes", total},
+                                      {"attributes", JsonValue::Object()}});
   const std::pair<const char*, int> attributes[] = {
       {"compute_capability_major", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
       {"compute_capability_minor", CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
@@ -88,7 +49,7 @@ JsonValue DeviceOf(const Driver& driver, CUdevice device) {
 }
 
 // What is copied there comes back.
-int TryCopies(const Driver& driver, CUdeviceptr address) {
+int TryCopies(const DriverFunctions& driver, CUdeviceptr address) {
   constexpr uint64_t kMark = 0x76726d73746f7721;
   const uint64_t sent = kMark;
   uint64_t received = 0;
@@ -102,7 +63,7 @@ int TryCopies(const Driver& driver, CUdeviceptr address) {
 }
 
 // Physical memory at this kind of place, mapped, made accessible, and all of it given back.
-int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
+int TryMapping(const DriverFunctions& driver, CUdevice device, CUmemLocation location) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = location;
@@ -135,27 +96,7 @@ int TryMapping(const Driver& driver, CUdevice device, CUmemLocation location) {
   return result;
 }
 
-// As the pool does it: an attribute that the driver does not know yet is no answer.
-int TryHostMapping(const Driver& driver, CUdevice device, const JsonValue& attributes) {
-  CUmemLocation location{};
-  int result = CUDA_ERROR_NOT_SUPPORTED;
-  if (attributes.Integer("host_memory") != 0) {
-    location.type = static_cast<CUmemLocationType>(2);  // HOST
-    result = TryMapping(driver, device, location);
-  }
-  const bool unknown = attributes.Find("host_numa_memory") == nullptr;
-  if (result == CUDA_SUCCESS || (!unknown && attributes.Integer("host_numa_memory") == 0)) {
-    return result;
-  }
-  location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA
-  location.id = static_cast<int>(std::max<int64_t>(attributes.Integer("host_numa_node"), 0));
-  const int at_node = TryMapping(driver, device, location);
-  if (at_node == CUDA_SUCCESS || location.id == 0) return at_node;
-  location.id = 0;
-  return TryMapping(driver, device, location);
-}
-
-int TryContextEvent(const Driver& driver, CUcontext context) {
+int TryContextEvent(const DriverFunctions& driver, CUcontext context) {
   CUevent event = nullptr;
   int result = driver.Call("cuEventCreate", &event, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
   if (result != CUDA_SUCCESS) return result;
@@ -164,7 +105,7 @@ int TryContextEvent(const Driver& driver, CUcontext context) {
   return result;
 }
 
-int TryStreamOrdered(const Driver& driver) {
+int TryStreamOrdered(const DriverFunctions& driver) {
   CUdeviceptr address = 0;
   const CUstream stream = nullptr;
   const int result = driver.Call("cuMemAllocAsync", &address, kTrialBytes, stream);
@@ -174,7 +115,7 @@ int TryStreamOrdered(const Driver& driver) {
 }
 
 // Each step: what the driver answered.
-JsonValue TryDevice(const Driver& driver, CUdevice device, const JsonValue& attributes) {
+JsonValue TryDevice(const DriverFunctions& driver, CUdevice device) {
   CUcontext context = nullptr;
   int result = driver.Call("cuDevicePrimaryCtxRetain", &context, device);
   if (result == CUDA_SUCCESS) result = driver.Call("cuCtxSetCurrent", context);
@@ -196,26 +137,22 @@ JsonValue TryDevice(const Driver& driver, CUdevice device, const JsonValue& attr
   here.type = CU_MEM_LOCATION_TYPE_DEVICE;
   here.id = device;
   trial["virtual_memory"] = driver.NameOf(TryMapping(driver, device, here));
-  trial["host_mapping"] = driver.NameOf(TryHostMapping(driver, device, attributes));
   trial["context_event"] = driver.NameOf(TryContextEvent(driver, context));
   driver.Call("cuDevicePrimaryCtxRelease_v2", device);
   return trial;
 }
 
-void* OpenDriver() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL); }
-
 }  // namespace
 
 int ProbeDriver() {
-  void* const library = OpenDriver();
+  void* const library = DriverFunctions::Open();
   if (library == nullptr || dlsym(library, "cuInit") == nullptr) {
     const char* reason = library == nullptr ? dlerror() : "it has no cuInit";
     Print("library", JsonValue::Object({{"missing", reason == nullptr ? "" : reason}}));
     return 0;
   }
-  const Driver driver(library);
-  Print("library", JsonValue::Object({{"path", PathOf(library)},
-                                      {"simulated", driver.has("vramstowSimulatorDescription")}}));
+  const DriverFunctions driver(library);
+  Print("library", JsonValue::Object({{"path", driver.Path()}, {"simulated", driver.simulated()}}));
   const int init = driver.Call("cuInit", 0U);
   Print("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
   int version = 0;
@@ -228,9 +165,9 @@ int ProbeDriver() {
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
     if (driver.Call("cuDeviceGet", &device, i) != CUDA_SUCCESS) continue;
-    JsonValue about = DeviceOf(driver, device);
+    const JsonValue about = DeviceOf(driver, device);
     Print("device", about);
-    Print("trial", TryDevice(driver, device, about["attributes"]));
+    Print("trial", TryDevice(driver, device));
   }
   return 0;
 }
@@ -239,11 +176,11 @@ int ProbePreload() {
   JsonValue said = JsonValue::Object({{"version", nullptr}, {"result", ""}, {"pool_bytes", 0}});
   void* const version = dlsym(RTLD_DEFAULT, "vramstow_version");
   if (version != nullptr) said["version"] = reinterpret_cast<const char* (*)()>(version)();
-  void* const library = OpenDriver();
+  void* const library = DriverFunctions::Open();
   if (library == nullptr) {
     said["result"] = "no driver";
   } else {
-    const Driver driver(library);
+    const DriverFunctions driver(library);
     CUcontext context = nullptr;
     CUdeviceptr address = 0;
     int result = driver.Call("cuInit", 0U);

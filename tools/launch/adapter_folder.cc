@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/launch/adapter_kind.h"
 #include "tools/launch/file_text.h"
+#include "tools/launch/user_cache.h"
 
 namespace vramstow {
 namespace {
@@ -30,11 +31,7 @@ std::string LockFileOf(const std::string& adapter) { return adapter + ".lock"; }
 // Whether it is there or not; empty: nobody says where it is.
 fs::path PathOf(const std::string& wanted) {
   if (!wanted.empty()) return wanted;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache != nullptr && *cache == '/') return fs::path(cache) / "vramstow";
-  if (home != nullptr && *home == '/') return fs::path(home) / ".cache/vramstow";
-  return {};
+  return UserCacheFolder();
 }
 
 // Of adapters and of what lies beside them.

@@ -24,6 +24,8 @@ constexpr size_t kMostText = 64 * 1024;
 // How long what is still in the pipes is read after the child is gone: a grandchild may keep them
 // open.
 constexpr int kRestMs = 200;
+// How long a child that was killed may take to end.
+constexpr int kReapMs = 2000;
 
 struct Pipe {
   int ends[2] = {-1, -1};
@@ -131,8 +133,8 @@ ProbeEnd RunProbe(const std::vector<std::string>& command, Environment environme
     }
     if (!ended) {
       kill(-child, SIGKILL);
-      while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-      }
+      // One that the kernel holds in a driver may not end for long: it is left behind.
+      for (int i = 0; i < kReapMs && waitpid(child, &status, WNOHANG) == 0; ++i) usleep(1000);
       end.how = ProbeEnd::How::kTooSlow;
       end.value = static_cast<int>(most_ms / 1000);
     } else {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/demangle.h"
+#include "base/host_mapping.h"
 #include "tools/base/words.h"
 #include "tools/report/sections.h"
 
@@ -138,6 +139,22 @@ std::string Story(const Facts& facts) {
               absl::StrCat(first.title, ": ", Bytes(first.bytes), ", ", Printable(first.place)));
 }
 
+// The trial before the run said so.
+std::string WhyNothingMoves(const FactSet& set) {
+  for (const Facts& trace : set.traces) {
+    for (const auto& [key, value] : trace.facts) {
+      if (!key.ends_with(".host_mapping")) continue;
+      const HostMapping mapping = ReadHostMapping(value);
+      if (mapping.place != HostPlace::kNone) continue;
+      return absl::StrCat(
+          "nothing moved by itself, because ",
+          key.substr(0, key.rfind('.')) == "device.0" ? "the device" : "a device",
+          " cannot map memory of the host: ", Printable(std::string(mapping.reason)));
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string RunSummary(const FactSet& set, const std::string& directory, size_t unread) {
@@ -171,6 +188,7 @@ std::string RunSummary(const FactSet& set, const std::string& directory, size_t 
   }
   if (total.garbage.collections > 0) text += Line("garbage", CollectedInWords(total.garbage));
   if (total.offload.out_bytes > 0) text += Line("offload", MovedInWords(total.offload));
+  if (const std::string why = WhyNothingMoves(set); !why.empty()) text += Line("offload", why);
   if (const std::string left_out = Uncomputed(set); !left_out.empty()) {
     text += Line("not computed", left_out);
   }

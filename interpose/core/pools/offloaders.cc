@@ -3,6 +3,7 @@
 #include <new>
 
 #include "allocator/core/host_memory.h"
+#include "interpose/core/pools/host_answer.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/this_thread.h"
@@ -41,9 +42,25 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool->pages(), &gate_, config)) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
-  Log("--offload moves nothing by itself here: the device cannot map memory of the host (error %d; "
-      "see vramstow doctor). vramstow_pause and vramstow_resume work.",
-      offloader->host_refusal());
+  TellRefusal(offloader->host_refusal(), pool->pages()->device().ordinal);
+}
+
+void Offloaders::TellRefusal(DriverResult refusal, int device) {
+  const HostMapping mapping = HostMappingOf(driver_, device);
+  if (mapping.place == HostPlace::kUnknown) {
+    Log("--offload moves nothing by itself here: nobody has tried whether the device can map "
+        "memory "
+        "of the host, which vramstow run does before it starts a program. vramstow_pause and "
+        "vramstow_resume work.");
+  } else if (mapping.place == HostPlace::kNone) {
+    Log("--offload moves nothing by itself here: the device cannot map memory of the host (%.*s; "
+        "vramstow doctor tries it again). vramstow_pause and vramstow_resume work.",
+        static_cast<int>(mapping.reason.size()), mapping.reason.data());
+  } else {
+    Log("--offload moves nothing by itself here: the device cannot map memory of the host (error "
+        "%d; see vramstow doctor). vramstow_pause and vramstow_resume work.",
+        refusal);
+  }
 }
 
 Offloaders::Pass::Pass(Offloaders* offloaders)

@@ -24,7 +24,8 @@ class Offloaders {
  public:
   static constexpr int kMost = 64;  // one for each place of a pool
 
-  constexpr explicit Offloaders(const Process& process) : process_(process) {}
+  constexpr Offloaders(const Process& process, const Driver& driver)
+      : process_(process), driver_(driver) {}
   Offloaders(const Offloaders&) = delete;
   Offloaders& operator=(const Offloaders&) = delete;
 
@@ -63,7 +64,10 @@ class Offloaders {
   void AbandonAfterFork();
 
  private:
+  void TellRefusal(DriverResult refusal, int device);
+
   const Process& process_;
+  const Driver& driver_;
   SubmissionGate gate_;
   std::atomic<int> count_{0};
   std::atomic<Offloader*> offloaders_[kMost] = {};

@@ -4,6 +4,7 @@
 
 #include "allocator/core/cuda_driver.h"
 #include "allocator/core/host_memory.h"
+#include "interpose/core/pools/host_answer.h"
 #include "interpose/core/pools/live_streams.h"
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/real_functions.h"
@@ -30,6 +31,7 @@ bool RenewPoolDriver(const Driver& real, const PoolDriver& driver, int device, v
                      const char** missing) {
   const bool complete = driver.driver->Open(Resolve, const_cast<Driver*>(&real), device,
                                             static_cast<CUcontext>(context));
+  driver.driver->SetHostMapping(HostMappingOf(real, device));
   *missing = driver.driver->missing();
   return complete;
 }

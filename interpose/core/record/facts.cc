@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/host_mapping.h"
 #include "interpose/core/record/secrets.h"
 
 namespace vramstow {
@@ -158,14 +159,12 @@ void DescribeDevice(Recorder* recorder, const Driver& driver, int number) {
   CUuuid uuid;
   if (driver.cuDeviceGetUuid_v2() != nullptr &&
       driver.cuDeviceGetUuid_v2()(&uuid, device) == CUDA_SUCCESS) {
-    unsigned char b[16];
-    static_assert(sizeof b == sizeof uuid.bytes);
-    std::memcpy(b, uuid.bytes, sizeof b);
-    // As nvidia-smi writes it.
-    DescribeFormatted(recorder, with_name("uuid"),
-                      "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                      b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
-                      b[12], b[13], b[14], b[15]);
+    static_assert(sizeof uuid.bytes == 16);
+    char text[kDeviceUuidBytes];
+    WriteDeviceUuid(uuid.bytes, text);
+    recorder->Describe(with_name("uuid"), text);
+    const std::string_view host = FindHostAnswer(std::getenv(kHostMappingVariable), text);
+    if (!host.empty()) recorder->Describe(with_name("host_mapping"), host);
   }
 }
 

@@ -1,0 +1,18 @@
+// Whether memory of the host can be mapped for a device, as whoever started the program found out
+// (base/host_mapping.h). Nothing is tried in this process: drivers have crashed over it.
+//
+// Ownership: the reason lies in the environment. Threads: any. Errors: HostPlace::kUnknown. Units:
+// device numbers.
+#ifndef VRAMSTOW_INTERPOSE_CORE_POOLS_HOST_ANSWER_H_
+#define VRAMSTOW_INTERPOSE_CORE_POOLS_HOST_ANSWER_H_
+
+#include "base/host_mapping.h"
+#include "interpose/core/runtime/core.h"
+
+namespace vramstow {
+
+HostMapping HostMappingOf(const Driver& driver, int device);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_INTERPOSE_CORE_POOLS_HOST_ANSWER_H_

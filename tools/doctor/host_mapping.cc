@@ -1,0 +1,214 @@
+#include "tools/doctor/host_mapping.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/host_mapping.h"
+#include "tools/doctor/driver_functions.h"
+#include "tools/json/json_value.h"
+#include "tools/launch/file_text.h"
+#include "tools/launch/fingerprint.h"
+#include "tools/launch/probe.h"
+#include "tools/launch/user_cache.h"
+
+namespace vramstow {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr char kFile[] = "host-mapping";
+constexpr char kTrial[] = "1";  // another number where the trial tries something else
+constexpr size_t kMostLines = 64;
+
+// --- What was found out before -------------------------------------------------------------------
+
+// The lines of /proc/self/status that say what a sandbox allows.
+std::string Sandbox() {
+  std::string kept;
+  const std::string status = TextOfFile("/proc/self/status");
+  for (const absl::string_view line : absl::StrSplit(status, '\n')) {
+    if (absl::StartsWith(line, "Seccomp:") || absl::StartsWith(line, "CapEff:")) {
+      absl::StrAppend(&kept, line, "\n");
+    }
+  }
+  return kept;
+}
+
+std::string Cards() {
+  std::vector<std::string> cards;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+    cards.push_back(TextOfFile(entry.path() / "information"));
+  }
+  std::sort(cards.begin(), cards.end());
+  return absl::StrJoin(cards, "\n");
+}
+
+// The number of this driver, these devices and this kernel; nothing is started for it.
+std::string KeyOf(const DoctorPlan& plan, const std::string& library) {
+  struct stat file = {};
+  stat(library.c_str(), &file);
+  utsname kernel = {};
+  uname(&kernel);
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  Fingerprint print;
+  for (const std::string& text :
+       {std::string(kTrial), library, absl::StrCat(file.st_size, " ", file.st_mtime),
+        std::string(kernel.release), plan.simulate, std::string(visible == nullptr ? "" : visible),
+        TextOfFile("/proc/driver/nvidia/version"), Cards(),
+        TextOfFile("/sys/devices/system/node/has_cpu"), Sandbox()}) {
+    print.Add(text);
+  }
+  return absl::StrCat(absl::Hex(print.value(), absl::kZeroPad16));
+}
+
+std::string Recall(const std::string& key) {
+  const fs::path folder = UserCacheFolder();
+  if (folder.empty()) return "";
+  const std::string lines = TextOfFile(folder / kFile);
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+    if (absl::StartsWith(line, key + " ")) return std::string(line.substr(key.size() + 1));
+  }
+  return "";
+}
+
+// The newest first. A folder that cannot be written is no reason to say anything: the next run
+// tries again.
+void Remember(const std::string& key, const std::string& setting) {
+  const fs::path folder = UserCacheFolder();
+  std::error_code error;
+  if (folder.empty()) return;
+  fs::create_directories(folder, error);
+  std::vector<std::string> kept = {absl::StrCat(key, " ", setting)};
+  const std::string lines = TextOfFile(folder / kFile);
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    if (kept.size() < kMostLines && !absl::StartsWith(line, key)) kept.emplace_back(line);
+  }
+  const std::string written = absl::StrCat((folder / kFile).string(), ".", getpid());
+  std::ofstream(written) << absl::StrJoin(kept, "\n") << "\n";
+  if (rename(written.c_str(), (folder / kFile).c_str()) != 0) unlink(written.c_str());
+}
+
+// The driver that a command will find. Nothing is initialised.
+std::string LibraryOf(const DoctorPlan& plan) {
+  if (!plan.simulate.empty()) {
+    const std::string path = plan.installation.simulator_directory + "/libcuda.so.1";
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    return error ? path : real.string();
+  }
+  void* const library = DriverFunctions::Open();
+  return library == nullptr ? "" : DriverFunctions(library).Path();
+}
+
+// --- Asking --------------------------------------------------------------------------------------
+
+// What the children told so far.
+struct Told {
+  std::vector<std::string> entries;  // of the setting
+  std::string library;
+  std::string trying;  // the device that has no answer yet
+  std::string init;    // the name of the error, if there was one
+  bool lasting = true;
+  bool complete = false;  // all devices have an answer
+};
+
+// A reason stands in a list of entries.
+std::string Entry(const std::string& uuid, const std::string& said) {
+  return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
+}
+
+void Read(const std::string& output, Told* told) {
+  for (const absl::string_view line : absl::StrSplit(output, '\n')) {
+    const auto json = JsonValue::Parse({line.data(), line.size()});
+    if (!json.has_value()) continue;
+    if (json->Has("library")) {
+      told->library = json->Text("library");
+    } else if (const JsonValue* init = json->Find("init")) {
+      told->init = init->Integer("result") == 0 ? "" : init->Text("name");
+    } else if (json->Has("trying")) {
+      told->trying = json->Text("trying");
+    } else if (const JsonValue* answer = json->Find("answer")) {
+      told->entries.push_back(Entry(answer->Text("uuid"), answer->Text("said")));
+      told->lasting = told->lasting && answer->Bool("lasting");
+      told->trying.clear();
+    }
+  }
+}
+
+// As the job's environment, but nothing of the trial shows in what the user asked for: neither in
+// the call log nor on cards that are shared. And kernels compute.
+Environment TrialEnvironment(const DoctorPlan& plan, const Told& told) {
+  Environment environment = DriverEnvironment(plan);
+  if (!plan.simulate.empty()) {
+    environment.Set("VRAMSTOW_SIMULATE",
+                    absl::StrCat(plan.simulate,
+                                 ",call-log=/dev/null,share=none,contents=keep,"
+                                 "emulation=16MiB,ptx=64M"));
+  }
+  environment.Set(kHostMappingVariable, absl::StrJoin(told.entries, ";"));
+  return environment;
+}
+
+// A child that crashed or hung has told which device it tried. The next one goes on behind that.
+Told Ask(const DoctorPlan& plan) {
+  const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
+  constexpr int kMostChildren = 64;
+  Told told;
+  for (int i = 0; i < kMostChildren; ++i) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) break;
+    told.trying.clear();
+    const ProbeEnd child =
+        RunProbe({plan.installation.program, "doctor", "--probe=host"},
+                 TrialEnvironment(plan, told), static_cast<uint64_t>(left.count()));
+    Read(child.output, &told);
+    told.complete = child.ok();
+    if (told.complete) break;
+    const bool tried = !told.trying.empty();
+    told.entries.push_back(Entry(tried ? told.trying : "*",
+                                 absl::StrCat("no:a process that tried it ", child.Words())));
+    if (tried) continue;
+    told.lasting = false;
+    told.complete = true;
+    break;
+  }
+  if (!told.complete) {
+    told.entries.push_back(Entry("*", "no:there was no time left to try it"));
+  }
+  return told;
+}
+
+}  // namespace
+
+std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial) {
+  if (trial == HostTrialOf::kUnknown) {
+    std::string known = Recall(KeyOf(plan, LibraryOf(plan)));
+    if (!known.empty()) return known;
+  }
+  Told told = Ask(plan);
+  if (!told.init.empty()) {
+    told.entries.push_back(Entry("*", absl::StrCat("no:cuInit gave ", told.init)));
+    told.lasting = false;
+  }
+  const std::string setting = absl::StrJoin(told.entries, ";");
+  if (told.lasting && !setting.empty()) Remember(KeyOf(plan, told.library), setting);
+  return setting;
+}
+
+}  // namespace vramstow

@@ -1,0 +1,28 @@
+// Whether memory of the host can be mapped for the devices: asked in a child, and remembered.
+//
+// Idea: a driver that crashes, hangs or refuses does so in the child; the job is told the answer in
+// VRAMSTOW_HOST_MAPPING (base/host_mapping.h) and tries nothing. What was found out is kept in the
+// user's cache, for this driver, these devices and this kernel, as far as they can be told apart
+// without asking the driver.
+//
+// Ownership: copies. Threads: one at a time. Errors: are answers ("no:…"). Units: none.
+#ifndef VRAMSTOW_TOOLS_DOCTOR_HOST_MAPPING_H_
+#define VRAMSTOW_TOOLS_DOCTOR_HOST_MAPPING_H_
+
+#include <string>
+
+#include "tools/doctor/checks.h"
+
+namespace vramstow {
+
+enum class HostTrialOf : uint8_t {
+  kUnknown,     // what was found out before is taken
+  kEverything,  // the devices are tried again
+};
+
+// The text for VRAMSTOW_HOST_MAPPING. The trials take plan.patience_ms at most, all together.
+std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_DOCTOR_HOST_MAPPING_H_
