@@ -130,3 +130,42 @@ def test_a_called_function_that_no_header_has_is_told(tmp_path: Path) -> None:
     result = run("called_functions.py", "--include", tmp_path, *files)
     assert result.returncode != 0
     assert "cuWaits" in result.stderr
+
+
+BLAS = """
+CUBLASAPI cublasStatus_t CUBLASWINAPI cublasSone_v2(cublasHandle_t handle, int n,
+                                                    const float* alpha, const float* x, int incx,
+                                                    double* result);
+CUBLASAPI cublasStatus_t CUBLASWINAPI cublasStwo_v2_64(
+    cublasHandle_t handle, cublasOperation_t trans, int64_t m, int64_t k,
+    const cuComplex* const A[], int64_t lda, int64_t ldb, void* c, cudaDataType cType);
+"""
+
+
+def blas(folder: Path, lists: str) -> subprocess.CompletedProcess[str]:
+    (folder / "list").write_text(lists)
+    (folder / "blas.h").write_text(BLAS)
+    files = ["--list", folder / "list", "--calls", folder / "calls", "--header", "blas.h"]
+    return run("blas_calls.py", "--include", folder, *files)
+
+
+def test_arguments_of_blas_are_written_down_in_order(tmp_path: Path) -> None:
+    lists = "# one\ncublas[SD]one_v2 first (n, 1) types=each increments=any\n"
+    lists += "cublasStwo_v2 second (m, k) lda=trans == 0 ? m : k\n"
+    assert blas(tmp_path, lists).returncode == 0
+    calls = "".join((tmp_path / "calls").read_text().split())
+    assert (
+        '"first").Extent(n).Scalar(alpha,kDataType<float>).Array(x).Type(kDataType<float>)'
+        ".Number(incx).Spread(n,1).LaunchForResult(result,sizeof*result);"
+    ) in calls
+    assert (
+        '"second").Operation(trans).Extent(m).Inner(k).Array(A).Leading(lda,trans==0?m:k)'
+        ".Leading(ldb,m).Scalar(c,cType).Type(kDataType<cuComplex>).Spread(m,k).Launch();"
+    ) in calls
+
+
+def test_a_line_for_functions_that_are_not_declared_is_told(tmp_path: Path) -> None:
+    result = blas(tmp_path, "cublasSthree third (n, 1)\n")
+    assert result.returncode != 0 and "cublasSthree" in result.stderr
+    result = blas(tmp_path, "cublasSone_v2 first\n")
+    assert result.returncode != 0 and ":1: a line is NAMES KERNEL" in result.stderr
