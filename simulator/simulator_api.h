@@ -106,6 +106,9 @@ int64_t vramstowSimulatorShadow(void);
 // do nothing, because a task computes what they should.
 void vramstowSimulatorHoldKernels(int change);
 
+// Not 0: that sum is above 0.
+int vramstowSimulatorHoldsKernels(void);
+
 // While the sum of changes of this thread is above 0, it asks only to see how long something takes:
 // kernels that it launches take their time and do nothing, and large tasks are left out.
 void vramstowSimulatorTry(int change);

@@ -271,6 +271,8 @@ int64_t vramstowSimulatorShadow(void) {
 
 void vramstowSimulatorHoldKernels(int change) { CurrentThread().held_kernels += change; }
 
+int vramstowSimulatorHoldsKernels(void) { return CurrentThread().held_kernels > 0 ? 1 : 0; }
+
 void vramstowSimulatorTry(int change) { CurrentThread().trials += change; }
 
 void vramstowSimulatorPatchReads(void (*patch)(void* user, void* bytes, size_t size), void* user) {

@@ -51,6 +51,15 @@ class DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
+// What lies there was left out: it reads as zeros, and reading it is counted.
+inline void ExpectLeftOut(CUdeviceptr address, size_t bytes) {
+  std::vector<char> values(bytes, 1);
+  const uint64_t before = vramstowSimulatorCountUncomputedReads();
+  EXPECT_EQ(cuMemcpyDtoH(values.data(), address, bytes), CUDA_SUCCESS);
+  EXPECT_EQ(vramstowSimulatorCountUncomputedReads(), before + 1);
+  EXPECT_EQ(values, std::vector<char>(bytes));
+}
+
 // Sees every launch of one kernel of a stand-in, when its turn comes on the device.
 class SeenKernel {
  public:

@@ -108,7 +108,7 @@ cufftResult SizeDense(int rank, int nx, int ny, int nz, cufftType type, int batc
 }
 
 // For transforms of one direction only.
-constexpr int kOnlyDirection = kForward;
+constexpr int kOnlyDirection = -1;
 
 }  // namespace
 }  // namespace vramstow::simulator

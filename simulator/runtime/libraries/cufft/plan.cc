@@ -1,16 +1,13 @@
 #include "simulator/runtime/libraries/cufft/plan.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <deque>
 #include <map>
 
 #include "base/rounding.h"
 #include "simulator/mutex.h"
 #include "simulator/runtime/libraries/common/device.h"
-#include "simulator/runtime/libraries/common/emulation.h"
 #include "simulator/runtime/libraries/common/kernels.h"
-#include "simulator/runtime/libraries/common/refusal.h"
+#include "simulator/runtime/libraries/common/left_out.h"
 
 namespace vramstow::simulator {
 
@@ -18,52 +15,15 @@ const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cufft_
 
 namespace {
 
-constexpr int64_t kValues = int64_t{1} << 22;
-constexpr uint64_t kDurationNs = 10000;
-
 struct Plans {
   Mutex mutex;
   std::map<cufftHandle, Plan> plans VRAMSTOW_GUARDED_BY(mutex);
   cufftHandle next VRAMSTOW_GUARDED_BY(mutex) = 1;
-  // By number. Never shrinks: a launch or a graph may still name one. A deque keeps them in place.
-  std::deque<Geometry> geometries VRAMSTOW_GUARDED_BY(mutex);
 };
 
 Plans& ThePlans() {
   static Plans* plans = new Plans;
   return *plans;
-}
-
-int64_t MostValues() {
-  const char* text = getenv("VRAMSTOW_CUFFT_VALUES");
-  return text == nullptr ? kValues : strtoll(text, nullptr, 10);
-}
-
-// The kernel's words: number of the geometry, input, output, direction.
-void RunTransform(const EmulationLaunch* launch) {
-  const uint64_t* words = WordsOf(launch);
-  Geometry geometry;
-  {
-    Plans& plans = ThePlans();
-    const MutexLock lock(&plans.mutex);
-    if (words[0] >= plans.geometries.size()) return;
-    geometry = plans.geometries[words[0]];
-  }
-  if (geometry.Elements() * geometry.batch > MostValues()) {
-    static bool said = false;
-    if (!said) {
-      LogOnStderr("a cuFFT transform is larger than VRAMSTOW_CUFFT_VALUES; it is not computed.");
-    }
-    said = true;
-    return;
-  }
-  const bool same = words[1] == words[2];
-  const Side in = same ? InPlace(geometry, geometry.in, geometry.InIsReal()) : geometry.in;
-  const Side out = same ? InPlace(geometry, geometry.out, geometry.OutIsReal()) : geometry.out;
-  void* input = DeviceBytes(words[1], BytesOfSide(geometry, in, geometry.OutIsReal()), same);
-  void* output = DeviceBytes(words[2], BytesOfSide(geometry, out, geometry.InIsReal()), true);
-  if (input == nullptr || output == nullptr) return;
-  Transform(geometry, input, output, static_cast<int>(static_cast<int64_t>(words[3])));
 }
 
 void FreeArea(Plan* plan) {
@@ -93,8 +53,6 @@ Side SideOf(const Geometry& geometry, const long long* embed, long long stride, 
 cufftResult CreatePlan(cufftHandle* handle) {
   if (handle == nullptr) return CUFFT_INVALID_VALUE;
   if (EnsureContext() != CUDA_SUCCESS) return CUFFT_SETUP_FAILED;
-  static const bool registered = RegisterEmulation("cufft_transform", RunTransform, kDurationNs);
-  static_cast<void>(registered);  // without it outputs stay as they are
   Plans& plans = ThePlans();
   const MutexLock lock(&plans.mutex);
   *handle = plans.next++;
@@ -171,9 +129,8 @@ cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_by
     if (found == plans.plans.end() || found->second.made) return CUFFT_INVALID_PLAN;
     Plan& plan = found->second;
     plan.made = true;
-    plan.geometry = plans.geometries.size();
+    plan.geometry = geometry;
     plan.area_bytes = bytes;
-    plans.geometries.push_back(geometry);
     allocates = plan.allocates;
   }
   if (area_bytes != nullptr) *area_bytes = bytes;
@@ -191,23 +148,24 @@ cufftResult MakePlan(cufftHandle handle, const Request& request, size_t* area_by
 
 cufftResult Execute(cufftHandle handle, const void* input, void* output, int direction) {
   if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
-  uint64_t words[4] = {0, reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output),
-                       static_cast<uint64_t>(static_cast<int64_t>(direction))};
+  const uint64_t words[] = {reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output),
+                            static_cast<uint64_t>(static_cast<int64_t>(direction))};
   CUstream stream = nullptr;
-  WorkSize size;
+  Geometry geometry;
   {
     Plans& plans = ThePlans();
     const MutexLock lock(&plans.mutex);
     const auto found = plans.plans.find(handle);
     if (found == plans.plans.end() || !found->second.made) return CUFFT_INVALID_PLAN;
-    words[0] = found->second.geometry;
+    geometry = found->second.geometry;
     stream = found->second.stream;
-    const Geometry& geometry = plans.geometries[words[0]];
-    size = {geometry.Elements(), 1, geometry.batch};
   }
-  // Not under the lock: the kernel's effect takes it inside the driver's.
-  const CUresult result = LaunchWork("cufft_transform", stream, size, words, 4);
-  return result == CUDA_SUCCESS ? CUFFT_SUCCESS : CUFFT_EXEC_FAILED;
+  const WorkSize size = {geometry.Elements(), 1, geometry.batch};
+  if (LaunchWork("cufft_transform", stream, size, words, 3) != CUDA_SUCCESS) {
+    return CUFFT_EXEC_FAILED;
+  }
+  LeaveOut("cufft_transform", stream, {{output, geometry.OutputBytes(input == output)}});
+  return CUFFT_SUCCESS;
 }
 
 }  // namespace vramstow::simulator

@@ -2,18 +2,18 @@
 //
 // Modelled: a plan's work area is as large as its data set in complex values, rounded to 512 bytes
 // (the documentation: "the size of the work area depends on the transform"). It is allocated with
-// the plan unless the application brings its own. Transforms of up to 2^22 values
-// (VRAMSTOW_CUFFT_VALUES) are computed; beyond, the output stays as it was, which is said once.
+// the plan unless the application brings its own. What a transform gives is left out
+// (common/left_out.h).
 //
-// Ownership: a table of plans that lives as long as the process; geometries are kept for launches
-// that are still to run. Threads: any, as with cuFFT. Errors: cufftResult. Units: bytes.
+// Ownership: a table of plans that lives as long as the process. Threads: any, as with cuFFT.
+// Errors: cufftResult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_PLAN_H_
 
 #include <cuda.h>
 
 #include "simulator/runtime/libraries/cufft/api.h"
-#include "simulator/runtime/libraries/cufft/transform.h"
+#include "simulator/runtime/libraries/cufft/geometry.h"
 
 namespace vramstow::simulator {
 
@@ -23,7 +23,7 @@ struct Plan {
   CUstream stream = nullptr;
   CUdeviceptr own_area = 0;
   size_t area_bytes = 0;
-  size_t geometry = 0;  // its number
+  Geometry geometry;
 };
 
 cufftResult CreatePlan(cufftHandle* handle);

@@ -1,4 +1,5 @@
-// cuRAND: pseudo-random generators, on the device and on the host. Quasi-random ones are refused.
+// cuRAND: pseudo-random generators on the device, whose numbers are left out (common/left_out.h).
+// Quasi-random ones and those on the host are refused.
 //
 // Names and constants are as in NVIDIA's curand.h, restated so that the build needs no further
 // headers. cuRAND has no status "not supported": what is refused returns
@@ -6,15 +7,13 @@
 #include <cuda.h>
 #include <library_types.h>
 
-#include <bit>
 #include <new>
 
 #include "simulator/runtime/libraries/common/device.h"
-#include "simulator/runtime/libraries/common/emulation.h"
 #include "simulator/runtime/libraries/common/kernels.h"
+#include "simulator/runtime/libraries/common/left_out.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
-#include "simulator/runtime/libraries/curand/random_numbers.h"
 
 namespace vramstow::simulator {
 
@@ -32,18 +31,18 @@ enum Status {
   kLengthNotMultiple = 105,
   kLaunchFailure = 201,
   kInitializationFailed = 203,
+  kInternalError = 999,
 };
 
 constexpr int kFirstPseudo = 100;
 constexpr int kFirstQuasi = 200;
 constexpr uint64_t kMagic = 0x646e6172'75632020;
-constexpr uint64_t kDurationNs = 10000;
 
 struct Generator {
   uint64_t magic = kMagic;
-  bool on_host = false;
   CUstream stream = nullptr;
-  Sequence sequence;
+  uint64_t seed = 0;
+  uint64_t first = 0;
 };
 
 Generator* Checked(void* generator) {
@@ -51,63 +50,38 @@ Generator* Checked(void* generator) {
   return checked != nullptr && checked->magic == kMagic ? checked : nullptr;
 }
 
-// The kernel's words: kind, output, count, seed, first, mean, deviation.
-void RunGenerate(const EmulationLaunch* launch) {
-  const uint64_t* words = WordsOf(launch);
-  const auto numbers = static_cast<Numbers>(words[0]);
-  void* output = DeviceBytes(words[1], words[2] * BytesOf(numbers), true);
-  if (output == nullptr) return;
-  Generate(numbers,
-           {words[3], words[4], std::bit_cast<double>(words[5]), std::bit_cast<double>(words[6])},
-           words[2], output);
-}
-
-int Create(void** generator, int type, bool on_host) {
+int Create(void** generator, int type) {
   if (generator == nullptr) return kNotInitialized;
   if (type < kFirstPseudo || type >= kFirstQuasi) return kTypeError;
-  if (!on_host) {
-    if (EnsureContext() != CUDA_SUCCESS) return kInitializationFailed;
-    static const bool registered = RegisterEmulation("curand_generate", RunGenerate, kDurationNs);
-    static_cast<void>(registered);  // without it outputs stay as they are
-  }
+  if (EnsureContext() != CUDA_SUCCESS) return kInitializationFailed;
   auto* created = new (std::nothrow) Generator;
   if (created == nullptr) return kAllocationFailed;
-  created->on_host = on_host;
   *generator = created;
   return kSuccess;
 }
 
-int Produce(void* handle, Numbers numbers, void* output, size_t count, double mean = 0,
-            double deviation = 1) {
+// The kernel's words: bytes of a number, output, count, seed, first.
+int Produce(void* handle, size_t number_bytes, void* output, size_t count) {
   Generator* generator = Checked(handle);
   if (generator == nullptr) return kNotInitialized;
   if (count == 0) return kSuccess;
   if (output == nullptr) return kOutOfRange;
-  Sequence sequence = generator->sequence;
-  sequence.mean = mean;
-  sequence.deviation = deviation;
-  generator->sequence.first += count;
-  if (generator->on_host) {
-    Generate(numbers, sequence, count, output);
-    return kSuccess;
-  }
-  const uint64_t words[] = {static_cast<uint64_t>(numbers),
-                            reinterpret_cast<uint64_t>(output),
-                            count,
-                            sequence.seed,
-                            sequence.first,
-                            std::bit_cast<uint64_t>(mean),
-                            std::bit_cast<uint64_t>(deviation)};
+  const uint64_t words[] = {number_bytes, reinterpret_cast<uint64_t>(output), count,
+                            generator->seed, generator->first};
+  generator->first += count;
   const WorkSize size = {static_cast<int64_t>(count), 1, 1};
-  const CUresult result = LaunchWork("curand_generate", generator->stream, size, words, 7);
-  return result == CUDA_SUCCESS ? kSuccess : kLaunchFailure;
+  if (LaunchWork("curand_generate", generator->stream, size, words, 5) != CUDA_SUCCESS) {
+    return kLaunchFailure;
+  }
+  LeaveOut("curand_generate", generator->stream, {{output, count * number_bytes}});
+  return kSuccess;
 }
 
 // Normal numbers come in pairs: cuRAND takes an even count only.
-int ProduceNormal(void* handle, Numbers numbers, void* output, size_t count, double mean,
-                  double deviation) {
+template <typename T>
+int ProduceNormal(void* handle, T* output, size_t count) {
   if (count % 2 != 0) return kLengthNotMultiple;
-  return Produce(handle, numbers, output, count, mean, deviation);
+  return Produce(handle, sizeof(T), output, count);
 }
 
 }  // namespace
@@ -131,10 +105,11 @@ VRAMSTOW_CURAND int curandGetProperty(libraryPropertyType type, int* value) {
 }
 
 VRAMSTOW_CURAND int curandCreateGenerator(void** generator, int rng_type) {
-  return Create(generator, rng_type, false);
+  return Create(generator, rng_type);
 }
-VRAMSTOW_CURAND int curandCreateGeneratorHost(void** generator, int rng_type) {
-  return Create(generator, rng_type, true);
+VRAMSTOW_CURAND int curandCreateGeneratorHost(void** /*generator*/, int /*rng_type*/) {
+  LogOnStderr("cuRAND's generators on the host are not simulated; they are refused.");
+  return kInternalError;
 }
 
 VRAMSTOW_CURAND int curandDestroyGenerator(void* generator) {
@@ -155,15 +130,15 @@ VRAMSTOW_CURAND int curandSetStream(void* generator, CUstream stream) {
 VRAMSTOW_CURAND int curandSetPseudoRandomGeneratorSeed(void* generator, unsigned long long seed) {
   Generator* checked = Checked(generator);
   if (checked == nullptr) return kNotInitialized;
-  checked->sequence.seed = seed;
-  checked->sequence.first = 0;
+  checked->seed = seed;
+  checked->first = 0;
   return kSuccess;
 }
 
 VRAMSTOW_CURAND int curandSetGeneratorOffset(void* generator, unsigned long long offset) {
   Generator* checked = Checked(generator);
   if (checked == nullptr) return kNotInitialized;
-  checked->sequence.first = offset;
+  checked->first = offset;
   return kSuccess;
 }
 
@@ -177,31 +152,31 @@ VRAMSTOW_CURAND int curandGenerateSeeds(void* generator) {
 }
 
 VRAMSTOW_CURAND int curandGenerate(void* generator, unsigned* output, size_t num) {
-  return Produce(generator, Numbers::kBits32, output, num);
+  return Produce(generator, sizeof *output, output, num);
 }
 VRAMSTOW_CURAND int curandGenerateLongLong(void* generator, unsigned long long* output,
                                            size_t num) {
-  return Produce(generator, Numbers::kBits64, output, num);
+  return Produce(generator, sizeof *output, output, num);
 }
 VRAMSTOW_CURAND int curandGenerateUniform(void* generator, float* output, size_t num) {
-  return Produce(generator, Numbers::kUniformFloat, output, num);
+  return Produce(generator, sizeof *output, output, num);
 }
 VRAMSTOW_CURAND int curandGenerateUniformDouble(void* generator, double* output, size_t num) {
-  return Produce(generator, Numbers::kUniformDouble, output, num);
+  return Produce(generator, sizeof *output, output, num);
 }
-VRAMSTOW_CURAND int curandGenerateNormal(void* generator, float* output, size_t n, float mean,
-                                         float stddev) {
-  return ProduceNormal(generator, Numbers::kNormalFloat, output, n, mean, stddev);
+VRAMSTOW_CURAND int curandGenerateNormal(void* generator, float* output, size_t n, float /*mean*/,
+                                         float /*stddev*/) {
+  return ProduceNormal(generator, output, n);
 }
 VRAMSTOW_CURAND int curandGenerateNormalDouble(void* generator, double* output, size_t n,
-                                               double mean, double stddev) {
-  return ProduceNormal(generator, Numbers::kNormalDouble, output, n, mean, stddev);
+                                               double /*mean*/, double /*stddev*/) {
+  return ProduceNormal(generator, output, n);
 }
-VRAMSTOW_CURAND int curandGenerateLogNormal(void* generator, float* output, size_t n, float mean,
-                                            float stddev) {
-  return ProduceNormal(generator, Numbers::kLogNormalFloat, output, n, mean, stddev);
+VRAMSTOW_CURAND int curandGenerateLogNormal(void* generator, float* output, size_t n,
+                                            float /*mean*/, float /*stddev*/) {
+  return ProduceNormal(generator, output, n);
 }
 VRAMSTOW_CURAND int curandGenerateLogNormalDouble(void* generator, double* output, size_t n,
-                                                  double mean, double stddev) {
-  return ProduceNormal(generator, Numbers::kLogNormalDouble, output, n, mean, stddev);
+                                                  double /*mean*/, double /*stddev*/) {
+  return ProduceNormal(generator, output, n);
 }

@@ -1,17 +1,53 @@
-// cuSOLVER's Cholesky and LU functions: arguments are checked, then a kernel is queued that has the
-// real effect (emulations.cc).
+// cuSOLVER's Cholesky and LU functions: arguments are checked, then a kernel is queued. What it
+// would give is left out (common/left_out.h); that of batches, whose addresses lie on the device,
+// stays as it was.
 //
 // Modelled: workspaces as large as the matrix, in elements for the functions with a letter, in
 // bytes for the generic ones.
 #include <library_types.h>
 
+#include <algorithm>
 #include <climits>
 
-#include "simulator/runtime/libraries/cusolver/factors.h"
+#include "simulator/runtime/libraries/common/kernels.h"
+#include "simulator/runtime/libraries/common/left_out.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
 
 namespace vramstow::simulator {
+
+// NOLINTNEXTLINE(readability-identifier-naming): as common/device.h declares it
+extern const char kKernelModule[];
+const char kKernelModule[] = VRAMSTOW_KERNEL_MODULE_HEAD VRAMSTOW_KERNEL("cusolver_potrf")
+    VRAMSTOW_KERNEL("cusolver_potrf_batched") VRAMSTOW_KERNEL("cusolver_potrs")
+        VRAMSTOW_KERNEL("cusolver_potrs_batched") VRAMSTOW_KERNEL("cusolver_getrf")
+            VRAMSTOW_KERNEL("cusolver_getrs");
+
 namespace {
+
+// Bytes of an element; 0 for a type that is not float, double or complex of either.
+size_t BytesOfType(int type) {
+  switch (type) {
+    case CUDA_R_32F:
+      return 4;
+    case CUDA_R_64F:
+    case CUDA_C_32F:
+      return 8;
+    case CUDA_C_64F:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+Result MatrixAt(const void* address, int type, int64_t rows, int64_t columns, int64_t leading) {
+  return {address, static_cast<size_t>((columns - 1) * leading + rows) * BytesOfType(type)};
+}
+Result InfoAt(const int* info, int count = 1) {
+  return {info, static_cast<size_t>(count) * sizeof *info};
+}
+Result PivotsAt(const void* pivots, int64_t count, bool wide) {
+  return {pivots, static_cast<size_t>(count) * (wide ? sizeof(int64_t) : sizeof(int32_t))};
+}
 
 // The order of a square matrix, or rows and columns, with the distance between columns.
 bool IsShape(int64_t rows, int64_t columns, int64_t leading) {
@@ -55,7 +91,8 @@ cusolverStatus_t Potrf(cusolverDnHandle_t handle, int type, int uplo, int64_t n,
   if (status != CUSOLVER_STATUS_SUCCESS || n == 0) return status;
   return LaunchSolver(
       handle, "cusolver_potrf",
-      {Word(int64_t{type}), Word(int64_t{uplo}), Word(n), Word(a), Word(lda), Word(info)});
+      {Word(int64_t{type}), Word(int64_t{uplo}), Word(n), Word(a), Word(lda), Word(info)},
+      {MatrixAt(a, type, n, n, lda), InfoAt(info)});
 }
 
 cusolverStatus_t PotrfBatched(cusolverDnHandle_t handle, int type, int uplo, int n, void* a,
@@ -65,7 +102,8 @@ cusolverStatus_t PotrfBatched(cusolverDnHandle_t handle, int type, int uplo, int
   if (status != CUSOLVER_STATUS_SUCCESS || n == 0 || batch == 0) return status;
   return LaunchSolver(handle, "cusolver_potrf_batched",
                       {Word(int64_t{type}), Word(int64_t{uplo}), Word(int64_t{n}), Word(a),
-                       Word(int64_t{lda}), Word(infos), Word(int64_t{batch})});
+                       Word(int64_t{lda}), Word(infos), Word(int64_t{batch})},
+                      {InfoAt(infos, batch)});
 }
 
 cusolverStatus_t Potrs(cusolverDnHandle_t handle, int type, int uplo, int64_t n, int64_t columns,
@@ -75,7 +113,8 @@ cusolverStatus_t Potrs(cusolverDnHandle_t handle, int type, int uplo, int64_t n,
   if (status != CUSOLVER_STATUS_SUCCESS || n == 0 || columns == 0) return status;
   return LaunchSolver(handle, "cusolver_potrs",
                       {Word(int64_t{type}), Word(int64_t{uplo}), Word(n), Word(columns), Word(a),
-                       Word(lda), Word(b), Word(ldb), Word(info)});
+                       Word(lda), Word(b), Word(ldb), Word(info)},
+                      {MatrixAt(b, type, n, columns, ldb), InfoAt(info)});
 }
 
 cusolverStatus_t PotrsBatched(cusolverDnHandle_t handle, int type, int uplo, int n, int columns,
@@ -86,7 +125,8 @@ cusolverStatus_t PotrsBatched(cusolverDnHandle_t handle, int type, int uplo, int
   return LaunchSolver(
       handle, "cusolver_potrs_batched",
       {Word(int64_t{type}), Word(int64_t{uplo}), Word(int64_t{n}), Word(int64_t{columns}), Word(a),
-       Word(int64_t{lda}), Word(b), Word(int64_t{ldb}), Word(info), Word(int64_t{batch})});
+       Word(int64_t{lda}), Word(b), Word(int64_t{ldb}), Word(info), Word(int64_t{batch})},
+      {InfoAt(info)});
 }
 
 cusolverStatus_t Getrf(cusolverDnHandle_t handle, int type, int64_t rows, int64_t columns, void* a,
@@ -95,7 +135,9 @@ cusolverStatus_t Getrf(cusolverDnHandle_t handle, int type, int64_t rows, int64_
   if (status != CUSOLVER_STATUS_SUCCESS || rows == 0 || columns == 0) return status;
   return LaunchSolver(handle, "cusolver_getrf",
                       {Word(int64_t{type}), Word(rows), Word(columns), Word(a), Word(lda),
-                       Word(pivots), Word(int64_t{wide ? 1 : 0}), Word(info)});
+                       Word(pivots), Word(int64_t{wide ? 1 : 0}), Word(info)},
+                      {MatrixAt(a, type, rows, columns, lda),
+                       PivotsAt(pivots, std::min(rows, columns), wide), InfoAt(info)});
 }
 
 cusolverStatus_t Getrs(cusolverDnHandle_t handle, int type, int transposition, int64_t n,
@@ -108,7 +150,8 @@ cusolverStatus_t Getrs(cusolverDnHandle_t handle, int type, int transposition, i
   return LaunchSolver(
       handle, "cusolver_getrs",
       {Word(int64_t{type}), Word(int64_t{transposition}), Word(n), Word(columns), Word(a),
-       Word(lda), Word(pivots), Word(int64_t{wide ? 1 : 0}), Word(b), Word(ldb), Word(info)});
+       Word(lda), Word(pivots), Word(int64_t{wide ? 1 : 0}), Word(b), Word(ldb), Word(info)},
+      {MatrixAt(b, type, n, columns, ldb), InfoAt(info)});
 }
 
 }  // namespace

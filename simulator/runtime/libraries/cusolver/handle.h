@@ -9,6 +9,7 @@
 
 #include <initializer_list>
 
+#include "simulator/runtime/libraries/common/left_out.h"
 #include "simulator/runtime/libraries/cusolver/api.h"
 
 struct cusolverDnContext {  // NOLINT(readability-identifier-naming): the header's name
@@ -20,9 +21,10 @@ namespace vramstow::simulator {
 
 bool IsHandle(const cusolverDnContext* handle);
 
-// Queues kernel `name` with these argument words.
+// Queues kernel `name` with these argument words, and leaves out its results.
 cusolverStatus_t LaunchSolver(const cusolverDnContext* handle, const char* name,
-                              std::initializer_list<uint64_t> words);
+                              std::initializer_list<uint64_t> words,
+                              std::initializer_list<Result> results);
 
 inline uint64_t Word(const void* address) { return reinterpret_cast<uint64_t>(address); }
 inline uint64_t Word(int64_t number) { return static_cast<uint64_t>(number); }

@@ -6,7 +6,6 @@
 #include "simulator/runtime/libraries/common/device.h"
 #include "simulator/runtime/libraries/common/refusal.h"
 #include "simulator/runtime/libraries/common/versions.h"
-#include "simulator/runtime/libraries/cusolver/emulations.h"
 #include "simulator/runtime/libraries/cusolver/handle.h"
 
 namespace vramstow::simulator {
@@ -50,9 +49,12 @@ bool IsHandle(const cusolverDnContext* handle) {
 }
 
 cusolverStatus_t LaunchSolver(const cusolverDnContext* handle, const char* name,
-                              std::initializer_list<uint64_t> words) {
+                              std::initializer_list<uint64_t> words,
+                              std::initializer_list<Result> results) {
   const CUresult result = LaunchWork(name, handle->stream, WorkSize(), words.begin(), words.size());
-  return result == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_EXECUTION_FAILED;
+  if (result != CUDA_SUCCESS) return CUSOLVER_STATUS_EXECUTION_FAILED;
+  LeaveOut(name, handle->stream, results);
+  return CUSOLVER_STATUS_SUCCESS;
 }
 
 }  // namespace vramstow::simulator
@@ -77,7 +79,6 @@ VRAMSTOW_CUSOLVER cusolverStatus_t cusolverGetProperty(libraryPropertyType type,
 VRAMSTOW_CUSOLVER cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle) {
   if (handle == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
   if (EnsureContext() != CUDA_SUCCESS) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  RegisterSolverEmulations();
   auto* created = new (std::nothrow) cusolverDnContext;
   if (created == nullptr) return CUSOLVER_STATUS_ALLOC_FAILED;
   created->magic = kMagic;

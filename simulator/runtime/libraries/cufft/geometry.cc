@@ -1,0 +1,55 @@
+#include "simulator/runtime/libraries/cufft/geometry.h"
+
+#include <library_types.h>
+
+namespace vramstow::simulator {
+namespace {
+
+bool IsReal(int type) {
+  return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_64F;
+}
+
+}  // namespace
+
+bool Geometry::InIsReal() const { return IsReal(in.type); }
+bool Geometry::OutIsReal() const { return IsReal(out.type); }
+
+size_t Geometry::OutputBytes(bool in_place) const {
+  const int last = dimensions - 1;
+  Side side = out;
+  if (in_place && basic && OutIsReal()) {
+    const int64_t row = 2 * (size[last] / 2 + 1);
+    side.embed[last] = row;
+    side.distance = row;
+    for (int d = 0; d < last; ++d) side.distance *= size[d];
+  }
+  // A complex side of a real transform has the first half of the last dimension.
+  int64_t offset = 0;
+  for (int d = 0; d < dimensions; ++d) {
+    const int64_t index = d == last && InIsReal() ? size[d] / 2 : size[d] - 1;
+    offset = d == 0 ? index : offset * side.embed[d] + index;
+  }
+  const int64_t elements = (batch - 1) * side.distance + offset * side.stride + 1;
+  return static_cast<size_t>(elements) * BytesOfElement(side.type);
+}
+
+size_t BytesOfElement(int type) {
+  switch (type) {
+    case CUDA_R_16F:
+    case CUDA_R_16BF:
+      return 2;
+    case CUDA_R_32F:
+    case CUDA_C_16F:
+    case CUDA_C_16BF:
+      return 4;
+    case CUDA_R_64F:
+    case CUDA_C_32F:
+      return 8;
+    case CUDA_C_64F:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace vramstow::simulator
