@@ -1,4 +1,7 @@
 // CUDA arrays: here plain pitched memory behind a handle. Textures are not simulated.
+//
+// Ownership: the table of arrays, in the State; an array owns its memory. Threads: the driver's
+// lock. Errors: null for what is no array. Units: bytes for pitches, elements for sizes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_ARRAY_H_
 

@@ -1,4 +1,7 @@
 // What a card says of itself, by CUdevice_attribute.
+//
+// Ownership: none. Threads: pure functions over constants. Errors: false for an attribute that is
+// not known. Units: as cuda.h has them.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_ATTRIBUTES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_ATTRIBUTES_H_
 

@@ -4,6 +4,9 @@
 // captured it cannot be asked or waited for; calls that are potentially unsafe are forbidden by
 // captures in global mode in any thread and in thread-local mode in this one, unless this thread is
 // relaxed; a forbidden call invalidates the capture.
+//
+// Ownership: the graph that is recorded belongs to the capture until it ends. Threads: the driver's
+// lock. Errors: CUresult; a capture that is invalid stays so until it is ended. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CAPTURE_H_
 

@@ -1,4 +1,7 @@
 // Making and ending contexts.
+//
+// Ownership: the State owns contexts; a context that ended stays, so that its handle is known.
+// Threads: the driver's lock. Errors: CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CONTEXT_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CONTEXT_H_
 

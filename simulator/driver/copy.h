@@ -2,6 +2,9 @@
 //
 // Idea: every copy is a box of `depth` slices of `height` rows of `width` bytes, with a pitch and a
 // slice pitch on either side; a plain copy is one row.
+//
+// Ownership: values; work that is queued keeps copies. Threads: the driver's lock. Errors:
+// CUresult, before anything is queued. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COPY_H_
 

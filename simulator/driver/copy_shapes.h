@@ -1,4 +1,6 @@
 // Reading the driver's descriptions of copies of several dimensions.
+//
+// Ownership: values. Threads: pure functions. Errors: CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_COPY_SHAPES_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_COPY_SHAPES_H_
 

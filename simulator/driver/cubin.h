@@ -1,4 +1,7 @@
 // Cubins: ELF files of NVIDIA's machine. Headers, symbols and .nv.info records, no instructions.
+//
+// Ownership: copies of names; nothing of the image is kept. Threads: pure functions. Errors: false
+// for what is no cubin, or is cut off. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_CUBIN_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_CUBIN_H_
 

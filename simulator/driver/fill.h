@@ -1,4 +1,7 @@
 // Fills: `height` rows of `width` elements.
+//
+// Ownership: values. Threads: the driver's lock. Errors: CUresult, before anything is queued.
+// Units: bytes for width and pitch.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_FILL_H_
 

@@ -1,6 +1,7 @@
 // The public functions of the driver: name, exported symbol, the CUDA version that brought it.
 //
-// Ownership: a constant table, sorted by name and then by version. Threads: immutable.
+// Ownership: a constant table, sorted by name and then by version. Threads: immutable. Errors: null
+// for a name that is not there. Units: versions as 1000 × major + 10 × minor.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_FUNCTIONS_H_
 

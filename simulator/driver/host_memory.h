@@ -1,4 +1,7 @@
 // Host memory that the driver gives out or pins, and managed memory.
+//
+// Ownership: the State; a block is given back by the call that names its kind. Threads: the
+// driver's lock. Errors: CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_MEMORY_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_MEMORY_H_
 

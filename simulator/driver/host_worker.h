@@ -5,6 +5,9 @@
 // do others, of other streams, run beside it on further threads: it may be waiting for them. While
 // host work is pending and the application makes no calls, they also move the virtual clock on, so
 // that the work's turn comes.
+//
+// Ownership: threads live as long as the process, and work until it has run. Threads: the driver's
+// lock, but while a function of the application runs. Errors: none. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_HOST_WORKER_H_
 

@@ -1,4 +1,7 @@
 // Device memory that other processes open, and theirs that this one opens.
+//
+// Ownership: what was opened belongs to the opener until it is closed; memory lives as long as
+// somebody has it. Threads: the driver's lock. Errors: CUresult. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_IPC_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_IPC_H_
 

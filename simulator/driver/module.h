@@ -5,6 +5,9 @@
 // does nothing, unless somebody registered a host function under its name or kernel emulation
 // (kernel_emulation.h) can compute what it does. A module and a library are the same thing here, a
 // kernel and a function too: the driver lets one stand for the other.
+//
+// Ownership: a program owns its functions and variables, launches share what they need of it.
+// Threads: the driver's lock. Errors: null for what is not there. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_MODULE_H_
 

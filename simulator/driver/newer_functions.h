@@ -1,5 +1,7 @@
 // Functions of the driver that are newer than the oldest headers this is built with (CUDA 13.0), as
 // cuda.h of CUDA 13.2 declares them. With newer headers these say the same again.
+//
+// Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_NEWER_FUNCTIONS_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_NEWER_FUNCTIONS_H_
 

@@ -7,6 +7,9 @@
 // release threshold, or on trimming.
 //
 // Modelled: chunks are 32 MiB at least, blocks are cut in units of 512 bytes.
+//
+// Ownership: the State owns pools, a pool its chunks. Threads: the driver's lock. Errors: CUresult.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_POOL_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_POOL_H_
 

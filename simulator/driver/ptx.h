@@ -1,4 +1,7 @@
 // PTX text: the heads of its entries and its variables.
+//
+// Ownership: copies. Threads: pure functions. Errors: what is not understood is left out. Units:
+// bytes.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_PTX_H_
 

@@ -1,4 +1,7 @@
 // Streams: what a handle means, and submitting work to one.
+//
+// Ownership: contexts own streams; work belongs to its queue. Threads: the driver's lock. Errors:
+// null for a handle that means no stream. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_STREAM_H_
 

@@ -1,4 +1,7 @@
 // Which cards of the machine a process sees: CUDA_VISIBLE_DEVICES.
+//
+// Ownership: values. Threads: reads the environment once, at the start of the driver. Errors: as on
+// a card, what is wrong ends the list. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_DRIVER_VISIBLE_H_
 #define VRAMSTOW_SIMULATOR_DRIVER_VISIBLE_H_
 

@@ -5,6 +5,8 @@
 // CUDA_API_PER_THREAD_DEFAULT_STREAM: the header then renames cudaMemcpy to cudaMemcpy_ptds and so
 // on, and Driver() gives the table whose stream 0 is the thread's own. No suffix is written by
 // hand.
+//
+// Ownership: none. Threads: any. Errors: cudaError_t of the functions. Units: theirs.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_API_H_
 

@@ -2,6 +2,8 @@
 //
 // The runtime measures arrays in elements and linear memory in bytes; the driver measures all in
 // bytes. Sizes and pitches are in bytes unless said otherwise.
+//
+// Ownership: values. Threads: pure functions. Errors: cudaError_t.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_COPY_SHAPES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_COPY_SHAPES_H_
 

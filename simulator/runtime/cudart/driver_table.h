@@ -3,8 +3,10 @@
 // Idea: filled once, on first use, by cuGetProcAddress queries, twice: once with CUDA's ordinary
 // meaning of stream 0 and once with the per-thread one. Members are named as the driver's functions
 // without "cu", because cuda.h turns many of those names into macros.
-// Threads: read-only once made. Errors: a function that the driver does not have is replaced by one
-// that returns CUDA_ERROR_NOT_SUPPORTED and says the name once on stderr, so no member is null.
+//
+// Ownership: the tables live as long as the process. Threads: read-only once made. Errors: a
+// function that the driver does not have is replaced by one that returns CUDA_ERROR_NOT_SUPPORTED
+// and says the name once on stderr, so no member is null. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_DRIVER_TABLE_H_
 

@@ -1,4 +1,7 @@
 // Channel descriptions (the runtime's) and array formats (the driver's).
+//
+// Ownership: values. Threads: pure functions. Errors: false for what has no counterpart. Units:
+// bits.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_FORMATS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_FORMATS_H_
 

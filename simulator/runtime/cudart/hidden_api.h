@@ -1,5 +1,8 @@
 // The functions that nvcc's generated code calls beside the public ones. Their declarations are
 // those of crt/host_runtime.h and crt/device_functions.h, which only a CUDA compiler can include.
+//
+// Ownership: a handle of a fat binary is the runtime's. Threads: any. Errors: kept for the next
+// call that tells them. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_HIDDEN_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_HIDDEN_API_H_
 

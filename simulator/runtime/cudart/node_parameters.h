@@ -1,4 +1,7 @@
 // What graph nodes do, in the runtime's words and in the driver's.
+//
+// Ownership: values; they point to what the caller gave. Threads: pure functions. Errors:
+// cudaError_t. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_NODE_PARAMETERS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_NODE_PARAMETERS_H_
 

@@ -4,6 +4,8 @@
 // between CUDA 12 and 13 renamed to vramstow13_NAME (see CMakeLists.txt); this folder defines their
 // names as CUDA 12 means them. The declarations here give C++ names of their own to both, because
 // the headers of CUDA 13 declare NAME otherwise.
+//
+// Ownership: none. Threads: any. Errors: those of the functions. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_CUDART_TWELVE_ABI_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_CUDART_TWELVE_ABI_H_
 

@@ -3,6 +3,7 @@
 // libraries, know this head.
 //
 // Ownership: cublasCreate/cublasLtCreate allocate, the matching destroy frees and clears `magic`.
+// Threads: one handle is used by one thread at a time. Errors: false. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_BLAS_HANDLE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_BLAS_HANDLE_H_
 

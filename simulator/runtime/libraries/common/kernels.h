@@ -5,6 +5,8 @@
 //
 // The text is valid PTX for every card from compute capability 7.0 on, so that the stand-ins load
 // on any driver. The 256 bytes of the argument are kArgumentWords of common/device.h.
+//
+// Ownership: a constant. Threads: any. Errors: none. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_KERNELS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_KERNELS_H_
 

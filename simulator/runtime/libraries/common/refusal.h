@@ -4,7 +4,8 @@
 // The entry points themselves come from common/refusals.S, one weak definition for each name in the
 // library's table of names; a function that a source file of the library defines takes its place.
 //
-// Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is allocated.
+// Ownership: none. Threads: any. Errors: none; a failing write to stderr is ignored. Nothing is
+// allocated. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_REFUSAL_H_
 

@@ -1,6 +1,8 @@
 // Which releases the stand-ins are: those that the CUDA wheel of PyTorch 2.15 brings, whatever
 // headers they are compiled with. PyTorch compares cuDNN's answer with the release that it was
 // built with. tests/libraries compares these figures with the headers of the installed wheel.
+//
+// Ownership: constants. Threads: any. Errors: none. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_VERSIONS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_COMMON_VERSIONS_H_
 

@@ -2,7 +2,8 @@
 // caller may also have on the stack, so everything must fit into them, in the smallest form that
 // CUDA 13 had.
 //
-// Ownership: …Create allocates and …Destroy frees; …Init uses the caller's memory.
+// Ownership: …Create allocates and …Destroy frees; …Init uses the caller's memory. Threads: one
+// descriptor is used by one thread at a time. Errors: null for what is no descriptor. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_DESCRIPTORS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUBLASLT_DESCRIPTORS_H_
 

@@ -8,6 +8,7 @@
 //
 // Modelled, since cuDNN does not document them: workspace and reserve space; see the functions.
 //
+// Ownership: values. Threads: pure functions. Errors: none; the caller has checked the descriptor.
 // Units: elements for offsets, bytes for sizes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_RNN_LAYOUT_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_RNN_LAYOUT_H_

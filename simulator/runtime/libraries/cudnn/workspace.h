@@ -11,7 +11,8 @@
 // Adjustable: VRAMSTOW_CUDNN_WORKSPACE in the environment (such as 0 or 64MiB) replaces the model
 // for convolutions by one size.
 //
-// Units: bytes. Threads: any.
+// Ownership: none. Threads: any. Errors: a setting that is no size is as if it were not there.
+// Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_WORKSPACE_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUDNN_WORKSPACE_H_
 

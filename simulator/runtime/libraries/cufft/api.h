@@ -1,5 +1,8 @@
 // The part of cuFFT's C interface that is defined here: names, constants and layouts as in NVIDIA's
 // cufft.h and cufftXt.h, restated so that the build needs no further headers.
+//
+// Ownership: a plan belongs to the library until it is destroyed. Threads: any. Errors:
+// cufftResult. Units: elements.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUFFT_API_H_
 

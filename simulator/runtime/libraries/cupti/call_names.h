@@ -1,6 +1,6 @@
 // CUPTI's numbers for functions of the runtime and the driver (cbid), from its public headers.
 //
-// Threads: any. Errors: 0 and null.
+// Ownership: constants. Threads: any. Errors: 0 and null. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CALL_NAMES_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CALL_NAMES_H_
 

@@ -10,7 +10,8 @@
 // A client's own time stamps (cuptiActivityRegisterTimestampCallback) have a unit that is not
 // known: the host's nanoseconds are put on them by a line through what was seen of both.
 //
-// Threads: any. Errors: none. Units: nanoseconds since 1970; "client": the client's.
+// Ownership: none. Threads: any. Errors: none. Units: nanoseconds since 1970; "client": the
+// client's.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CLOCK_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CLOCK_H_
 

@@ -1,4 +1,6 @@
 // NVIDIA's cupti.h for the files that define its functions: everything it declares is exported.
+//
+// Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CUPTI_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_CUPTI_H_
 

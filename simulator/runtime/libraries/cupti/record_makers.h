@@ -1,6 +1,7 @@
 // What was learnt, as CUPTI's records.
 //
-// Threads: any. Errors: none: a kind that is not enabled is not made. Units: as CUPTI's records.
+// Ownership: records are copied to where records.h keeps them. Threads: any. Errors: none: a kind
+// that is not enabled is not made. Units: as CUPTI's records.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORD_MAKERS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORD_MAKERS_H_
 

@@ -7,7 +7,8 @@
 // Records are laid out as the public headers have them (cupti_activity.h); each release of CUPTI
 // only adds fields at their ends, so that the newest form serves older clients, too.
 //
-// Threads: any. Errors: what finds no buffer is dropped and counted. Units: bytes.
+// Ownership: a buffer is the client's again once it was called with it. Threads: any. Errors: what
+// finds no buffer is dropped and counted. Units: bytes.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORDS_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_RECORDS_H_
 

@@ -1,4 +1,7 @@
 // The one subscriber of CUPTI's callback interface.
+//
+// Ownership: the client's user data stay the client's. Threads: any; a callback runs on the thread
+// of the call that it is about. Errors: none; without a subscriber nothing is called. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUPTI_SUBSCRIBER_H_
 

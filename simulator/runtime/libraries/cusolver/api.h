@@ -1,6 +1,9 @@
 // The part of cuSOLVER's C interface that is defined here: names, constants and signatures as in
 // NVIDIA's cusolver_common.h and cusolverDn.h, restated so that the build needs no further headers.
 // Matrices are untyped here: a function's letter says the type.
+//
+// Ownership: a handle belongs to the library until it is destroyed. Threads: one handle is used by
+// one thread at a time. Errors: cusolverStatus_t. Units: elements.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_CUSOLVER_API_H_
 

@@ -1,7 +1,8 @@
 // The driver functions that the NCCL stand-in calls, found once on the way of driver_access.h, and
 // the thread's state that a call of the library leaves as it was.
 //
-// Threads: any. Errors: the driver's results; every pointer is null where `complete` is false.
+// Ownership: the table lives as long as the process. Threads: any. Errors: the driver's results;
+// every pointer is null where `complete` is false. Units: none.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_DRIVER_H_
 

@@ -3,6 +3,8 @@
 // VRAMSTOW_NCCL_BOTH(result, name, (parameters), (arguments)) opens the definition of ncclNAME, and
 // exports pncclNAME, the profiling name that NCCL gives every function, beside it. Functions are
 // declared here and not by the header, because headers of different releases are at hand.
+//
+// Ownership, threads, errors, units: those of the functions.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_NCCL_H_
 

@@ -5,8 +5,9 @@
 // exchanges with the other ranks (RunCollective, RunTransfers), copies back to the device. All of
 // it is the public driver API, so it is ordered, captured into graphs, traced and timed as such.
 //
-// Threads: Enqueue runs on the caller's thread, rounds on the driver's. Errors: ncclResult_t.
-// Units: elements in `count`, bytes elsewhere.
+// Ownership: an operation belongs to its work until its last round has run. Threads: Enqueue runs
+// on the caller's thread, rounds on the driver's. Errors: ncclResult_t. Units: elements in `count`,
+// bytes elsewhere.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_OPERATION_H_
 

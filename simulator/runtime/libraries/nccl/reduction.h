@@ -1,8 +1,9 @@
 // What a reduction does to the elements of NCCL's data types.
 //
 // Idea: types of 16 and 8 bits are added up in float and rounded once at the end; integers wrap.
-// Threads: pure functions. Errors: none; the caller has checked type and operation. Units:
-// elements.
+//
+// Ownership: none. Threads: pure functions. Errors: none; the caller has checked type and
+// operation. Units: elements.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_REDUCTION_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NCCL_REDUCTION_H_
 

@@ -1,7 +1,8 @@
 // The part of NVIDIA's management library that the stand-in answers, written from its public
 // documentation: no package that brings CUDA headers brings nvml.h, so the types are declared here.
 //
-// Units: bytes, MHz, milliwatts, degrees Celsius, percent.
+// Ownership: callers bring the memory for every answer. Threads: any. Errors: nvmlReturn_t. Units:
+// bytes, MHz, milliwatts, degrees Celsius, percent.
 #ifndef VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_API_H_
 #define VRAMSTOW_SIMULATOR_RUNTIME_LIBRARIES_NVML_API_H_
 
