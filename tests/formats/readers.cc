@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "tools/base/utf8.h"
 #include "tools/formats/memory_timeline.h"
 #include "tools/formats/minimalloc.h"
 #include "tools/formats/profiler_timeline.h"
@@ -13,7 +14,6 @@
 #include "tools/formats/snapshot_events.h"
 #include "tools/formats/snapshot_reader.h"
 #include "tools/formats/snapshot_writer.h"
-#include "tools/formats/utf8.h"
 
 namespace vramstow {
 namespace {

@@ -203,7 +203,7 @@ RULE: dict[str, set[str]] = {
         "base",
     },
     "tools/symbols": {"tracer/format", "base"},
-    "tools/formats": {"tracer/format", "base"},
+    "tools/formats": {"tools/base", "tracer/format", "base"},
     "tools/report": {
         "tools/analysis/facts",
         "tools/analysis/pass",

@@ -43,6 +43,8 @@ TEST(Words, WhatIsInATraceCannotControlATerminal) {
             "?2J");
   EXPECT_EQ(Printable("\xff\xc3"), "??");
   EXPECT_EQ(Printable("\xe2\x82"), "??");
+  EXPECT_EQ(Printable("\xe0\x80\x80"), "???");  // longer than it has to be
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "???");  // half of a character of UTF-16
 }
 
 TEST(Words, TextIsShortenedInTheMiddle) {

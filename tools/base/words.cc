@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/units.h"
+#include "tools/base/utf8.h"
 
 namespace vramstow {
 namespace {
@@ -18,22 +19,6 @@ constexpr uint64_t kMinute = 60 * kSecond;
 constexpr uint64_t kHour = 60 * kMinute;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-// Length in bytes of the UTF-8 character that text begins with; 0 if it is none.
-size_t CharacterLength(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  if (length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(text[i])) return 0;
-  }
-  return length;
-}
 
 // The character `skipped` characters into the text.
 size_t OffsetOf(std::string_view text, size_t skipped) {

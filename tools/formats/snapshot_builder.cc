@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "tools/base/utf8.h"
 #include "tools/formats/text.h"
-#include "tools/formats/utf8.h"
 
 namespace vramstow {
 namespace {

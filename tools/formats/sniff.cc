@@ -1,7 +1,10 @@
 #include "tools/formats/sniff.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <iterator>
 
+#include "tools/formats/csv.h"
 #include "tools/formats/pickle_opcodes.h"
 #include "tools/formats/text.h"
 #include "tracer/format/layout.h"
@@ -54,14 +57,9 @@ constexpr Magic kMagics[] = {
     {"<?xml"sv, {FileFormat::kForeign, "an XML file"}},
 };
 
-// Is there a column of this name?
-bool HasColumn(std::string_view header, std::string_view name) {
-  while (true) {
-    const size_t comma = header.find(',');
-    if (Stripped(header.substr(0, comma)) == name) return true;
-    if (comma == std::string_view::npos) return false;
-    header.remove_prefix(comma + 1);
-  }
+// Is there a column of each of these names?
+bool HasColumns(const CsvReader& csv, std::initializer_list<std::string_view> names) {
+  return std::ranges::all_of(names, [&](std::string_view name) { return csv.Column(name) >= 0; });
 }
 
 Sniffed SniffText(std::string_view bytes) {
@@ -74,11 +72,11 @@ Sniffed SniffText(std::string_view bytes) {
     if (inner.starts_with('{')) return {FileFormat::kProfilerTrace, "a JSON list of objects"};
     return {FileFormat::kMemoryTimeline, "a JSON list"};
   }
-  const std::string_view header = text.substr(0, text.find('\n'));
-  if (HasColumn(header, "Action") && HasColumn(header, "Pointer") && HasColumn(header, "Size")) {
+  const CsvReader csv(text);
+  if (HasColumns(csv, {"Action", "Pointer", "Size"})) {
     return {FileFormat::kRmmLog, "an RMM log"};
   }
-  if (HasColumn(header, "lower") && HasColumn(header, "upper") && HasColumn(header, "size")) {
+  if (HasColumns(csv, {"lower", "upper", "size"})) {
     return {FileFormat::kMinimalloc, "a minimalloc problem"};
   }
   return {};

@@ -4,7 +4,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
-#include "tools/formats/utf8.h"
+#include "tools/base/utf8.h"
 
 namespace vramstow {
 

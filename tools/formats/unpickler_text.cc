@@ -1,7 +1,7 @@
+#include "tools/base/utf8.h"
 #include "tools/formats/pickle_opcodes.h"
 #include "tools/formats/text.h"
 #include "tools/formats/unpickler_machine.h"
-#include "tools/formats/utf8.h"
 
 namespace vramstow {
 namespace {

@@ -1,9 +1,11 @@
 // Texts from strangers as valid UTF-8, so that every report can show them.
 //
 // Ownership: values. Threads: pure functions. Errors: none; what is not valid becomes U+FFFD.
-#ifndef VRAMSTOW_TOOLS_FORMATS_UTF8_H_
-#define VRAMSTOW_TOOLS_FORMATS_UTF8_H_
+// Units: bytes.
+#ifndef VRAMSTOW_TOOLS_BASE_UTF8_H_
+#define VRAMSTOW_TOOLS_BASE_UTF8_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +15,9 @@ namespace vramstow {
 // Appends one character; U+FFFD for a number that is none (surrogates, over 0x10FFFF).
 void AppendUtf8(uint32_t code, std::string* text);
 
+// Bytes of the valid character at the front of `text`, which is not empty; 0: there is none.
+size_t CharacterLength(std::string_view text);
+
 bool IsUtf8(std::string_view text);
 
 // The text with every wrong byte replaced by U+FFFD.
@@ -20,4 +25,4 @@ std::string CleanUtf8(std::string_view text);
 
 }  // namespace vramstow
 
-#endif  // VRAMSTOW_TOOLS_FORMATS_UTF8_H_
+#endif  // VRAMSTOW_TOOLS_BASE_UTF8_H_

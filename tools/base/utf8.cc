@@ -1,4 +1,4 @@
-#include "tools/formats/utf8.h"
+#include "tools/base/utf8.h"
 
 namespace vramstow {
 namespace {
@@ -7,7 +7,8 @@ constexpr uint32_t kReplacement = 0xFFFD;
 
 bool IsCharacter(uint32_t code) { return code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF); }
 
-// Length of the valid character at the front of `text`, 0 if there is none.
+}  // namespace
+
 size_t CharacterLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -31,8 +32,6 @@ size_t CharacterLength(std::string_view text) {
   }
   return code >= smallest && IsCharacter(code) ? length : 0;
 }
-
-}  // namespace
 
 void AppendUtf8(uint32_t code, std::string* text) {
   if (!IsCharacter(code)) code = kReplacement;
