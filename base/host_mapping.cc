@@ -5,12 +5,24 @@
 #include <cstring>
 
 namespace vramstow {
+namespace {
+
+// Unlike substr this cannot throw: the core must bring no exceptions.
+std::string_view From(std::string_view text, size_t begin) {
+  text.remove_prefix(begin < text.size() ? begin : text.size());
+  return text;
+}
+std::string_view UpTo(std::string_view text, size_t end) {
+  return {text.data(), end < text.size() ? end : text.size()};
+}
+
+}  // namespace
 
 HostMapping ReadHostMapping(std::string_view answer) {
   constexpr std::string_view kNode = "node:";
   constexpr std::string_view kNo = "no:";
   if (answer == "host") return {HostPlace::kHost, 0, {}};
-  if (answer.starts_with(kNo)) return {HostPlace::kNone, 0, answer.substr(kNo.size())};
+  if (answer.starts_with(kNo)) return {HostPlace::kNone, 0, From(answer, kNo.size())};
   int node = 0;
   if (!answer.starts_with(kNode)) return {};
   const char* const end = answer.data() + answer.size();
@@ -22,12 +34,12 @@ HostMapping ReadHostMapping(std::string_view answer) {
 std::string_view FindHostAnswer(const char* text, std::string_view uuid) {
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(';'));
+    const std::string_view entry = UpTo(rest, rest.find(';'));
     rest.remove_prefix(entry.size() == rest.size() ? entry.size() : entry.size() + 1);
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
-    const std::string_view name = entry.substr(0, equals);
-    if (name == uuid || name == "*") return entry.substr(equals + 1);
+    const std::string_view name = UpTo(entry, equals);
+    if (name == uuid || name == "*") return From(entry, equals + 1);
   }
   return {};
 }

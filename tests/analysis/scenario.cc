@@ -227,21 +227,22 @@ class Runner {
     event.size = size;
     event.device = 0;
     event.library = kLibrary;
-    event.call = layer == Layer::kDriver ? kDriverCall : kUnknownName;
+    event.call = layer == Layer::kFramework ? kUnknownName : kDriverCall;
     return event;
   }
-  // A tensor, in memory that PyTorch takes for it alone.
+  // A tensor, in memory that PyTorch takes for it alone: what it takes from the driver is a part of
+  // its pool, as the observer has it, so that these bytes are not live twice.
   void Allocate(const std::string& name, uint64_t size, uint32_t stack) {
-    const uint64_t address = AllocateDriver(name, size, stack, kLibrary);
+    const uint64_t address = AllocateDriver(name, size, stack, Layer::kPool);
     blocks_[name].is_tensor = true;
     source_.Add(Allocation(address, size, Layer::kFramework), stack);
   }
   uint64_t AllocateDriver(const std::string& name, uint64_t size, uint32_t stack,
-                          uint16_t library = kLibrary + 1) {
+                          Layer layer = Layer::kDriver) {
     const uint64_t address = next_address_;
     next_address_ += (size + kMiB - 1) / kMiB * kMiB + kMiB;
-    Event event = Allocation(address, size, Layer::kDriver);
-    event.library = library;
+    Event event = Allocation(address, size, layer);
+    if (layer == Layer::kDriver) event.library = kLibrary + 1;
     source_.Add(event, stack);
     blocks_[name] = {address, size, false};
     return address;
@@ -254,7 +255,7 @@ class Runner {
     event.kind = EventKind::kFree;
     event.call = kFreeCall;
     if (block->second.is_tensor) source_.Add(event);
-    event.layer = Layer::kDriver;
+    event.layer = block->second.is_tensor ? Layer::kPool : Layer::kDriver;
     if (!stays_cached) source_.Add(event);
     blocks_.erase(block);
   }
