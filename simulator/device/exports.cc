@@ -9,9 +9,9 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kMagic = 0x3174656b63697476;  // "vticket1"
-constexpr uint32_t kSlots = 65536;
-constexpr size_t kTableBytes = kSlots * sizeof(ExportSlot);
+constexpr uint64_t kExportsMagic = 0x3174656b63697476;  // "vticket1"
+constexpr uint32_t kExportSlots = 65536;
+constexpr size_t kTableBytes = kExportSlots * sizeof(ExportSlot);
 
 int OpenForeign(int64_t process, int descriptor, int flags) {
   char path[64];
@@ -67,15 +67,15 @@ bool Exports::Open() {
 bool Exports::Offer(ExportKind kind, int card, Ticket* ticket) {
   if (!Open()) return false;
   // A slot rests as long as possible before it is used again.
-  for (uint32_t i = 0; i < kSlots; ++i) {
+  for (uint32_t i = 0; i < kExportSlots; ++i) {
     const uint32_t slot = next_slot_;
-    next_slot_ = (next_slot_ + 1) % kSlots;
+    next_slot_ = (next_slot_ + 1) % kExportSlots;
     if (slots_[slot].id != 0) continue;
     slots_[slot].recorded = 0;
     slots_[slot].reached = 0;
     slots_[slot].recorder = 0;
     slots_[slot].id = ++last_id_;
-    *ticket = {.magic = kMagic,
+    *ticket = {.magic = kExportsMagic,
                .kind = kind,
                .card = static_cast<uint16_t>(card),
                .slot = slot,
@@ -92,10 +92,12 @@ void Exports::Withdraw(const Ticket& ticket) {
   if (slots_ != nullptr && slots_[ticket.slot].id == ticket.id) slots_[ticket.slot].id = 0;
 }
 
-bool IsOwn(const Ticket& ticket) { return ticket.magic == kMagic && ticket.process == getpid(); }
+bool IsOwn(const Ticket& ticket) {
+  return ticket.magic == kExportsMagic && ticket.process == getpid();
+}
 
 bool IsOffered(const Ticket& ticket) {
-  if (ticket.magic != kMagic || ticket.slot >= kSlots || ticket.id == 0) return false;
+  if (ticket.magic != kExportsMagic || ticket.slot >= kExportSlots || ticket.id == 0) return false;
   if (ProcessStart(ticket.process) != ticket.process_start) return false;
   const int table = OpenForeign(ticket.process, ticket.table_file, O_RDONLY);
   if (table < 0) return false;

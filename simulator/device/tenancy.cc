@@ -17,12 +17,12 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kMagic = 0x31647261636d7276;  // "vrmcard1"
-constexpr unsigned kSlots = 256;
+constexpr uint64_t kTenancyMagic = 0x31647261636d7276;  // "vrmcard1"
+constexpr unsigned kTenancySlots = 256;
 constexpr char kPrefix[] = "vramstow-cards-";
 // Bytes that are locked: one for each slot, and one while the file is made.
 constexpr off_t kSlotBytes = 1 << 20;
-constexpr off_t kMakingByte = kSlotBytes + kSlots;
+constexpr off_t kMakingByte = kSlotBytes + kTenancySlots;
 
 struct Slot {
   std::atomic<int64_t> process;
@@ -111,7 +111,7 @@ struct Tenancy::Table {
   std::atomic<uint32_t> gone;   // the name has been removed: newcomers make another file
   std::atomic<uint32_t> slots;  // so many have ever been used
   FileMutex mutex;              // slots are counted and found empty under it
-  Slot slot[kSlots];
+  Slot slot[kTenancySlots];
 };
 
 namespace {
@@ -122,7 +122,8 @@ void RemoveIfStale(const std::string& path) {
   // Whoever enters holds the making byte meanwhile, and looks whether the file has its name still.
   struct stat state;
   if (LockByte(file, kMakingByte, F_WRLCK, F_SETLK) && fstat(file, &state) == 0 &&
-      state.st_uid == geteuid() && state.st_nlink > 0 && !IsLocked(file, kSlotBytes, kSlots)) {
+      state.st_uid == geteuid() && state.st_nlink > 0 &&
+      !IsLocked(file, kSlotBytes, kTenancySlots)) {
     unlink(path.c_str());
   }
   close(file);
@@ -173,9 +174,9 @@ void Tenancy::Close() {
 // Fills a new file. The making byte is locked, so nobody else does the same; a process that dies in
 // here leaves a file without its magic, which the next one fills again.
 bool Tenancy::Prepare() {
-  if (table_->magic == kMagic) return true;
+  if (table_->magic == kTenancyMagic) return true;
   const bool made = table_->mutex.Make();
-  if (made) table_->magic = kMagic;
+  if (made) table_->magic = kTenancyMagic;
   return made;
 }
 
@@ -201,7 +202,7 @@ bool Tenancy::Open(bool create, std::string* error) {
   }
   if (at != MAP_FAILED) {
     table_ = static_cast<Table*>(at);
-    right = create ? Prepare() : table_->magic == kMagic;
+    right = create ? Prepare() : table_->magic == kTenancyMagic;
   }
   if (right && at != MAP_FAILED) return true;
   *error = path_ + " cannot be used: " + strerror(errno);
@@ -212,7 +213,7 @@ bool Tenancy::Open(bool create, std::string* error) {
 bool Tenancy::EnterSlot() {
   const TableLock lock(&table_->mutex);
   if (table_->gone != 0) return false;
-  for (unsigned i = 0; i < kSlots; ++i) {
+  for (unsigned i = 0; i < kTenancySlots; ++i) {
     if (!LockByte(file_, kSlotBytes + i, F_WRLCK, F_SETLK)) continue;
     Slot& slot = table_->slot[i];
     for (auto& used : slot.used) used = 0;

@@ -84,6 +84,11 @@ class Call {
   vramstowSimulatorCall told_ = {};
 };
 
+// Whether there is a device of this number.
+inline bool IsDevice(Call& call, int device) {
+  return device >= 0 && device < call.machine().devices();
+}
+
 inline CUresult ToDriver(Result result) { return static_cast<CUresult>(result); }
 
 template <typename Body>

@@ -101,10 +101,6 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-bool IsDevice(Call& call, CUdevice device) {
-  return device >= 0 && device < call.machine().devices();
-}
-
 CUresult Push(Call& call, Context* context) {
   ThreadState& thread = call.thread();
   if (thread.depth == kContextStackMax) return CUDA_ERROR_INVALID_VALUE;

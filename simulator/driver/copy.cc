@@ -13,7 +13,7 @@
 namespace vramstow::simulator {
 namespace {
 
-bool CanReach(const Contents& contents, const CopyBox& box, int stream_device) {
+bool CanReachBox(const Contents& contents, const CopyBox& box, int stream_device) {
   const auto side = [&](const CopySide& end, bool write) {
     const int device = end.device == CopySide::kOfStream ? stream_device : end.device;
     return contents.Check(end.address, box.Reach(end), device, write, true) == Result::kSuccess;
@@ -36,7 +36,7 @@ class CopyWork : public Work {
     if (context_->sticky != CUDA_SUCCESS) return;
     Contents& contents = state_->machine->contents;
     // The memory was there when this was enqueued; it may have gone since.
-    if (!CanReach(contents, box_, context_->device)) {
+    if (!CanReachBox(contents, box_, context_->device)) {
       context_->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
       return;
     }
@@ -121,7 +121,7 @@ CUresult SubmitCopy(Call& call, Stream* stream, const CopyBox& box, CopyMode mod
   if (implicit != CUDA_SUCCESS) return implicit;
   if (box.Bytes() == 0) return CUDA_SUCCESS;
   const int device = stream->context->device;
-  if (box.to.address == 0 || box.from.address == 0 || !CanReach(contents, box, device)) {
+  if (box.to.address == 0 || box.from.address == 0 || !CanReachBox(contents, box, device)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool to_device = contents.IsDevice(box.to.address);
@@ -172,9 +172,6 @@ CUresult CopyBetweenPeers(const char* name, const CopyBox& row, CUcontext to, CU
     return named != CUDA_SUCCESS ? named : SubmitCopy(call, stream, box, mode);
   });
 }
-
-constexpr CopyMode kNow = CopyMode::kSynchronous;
-constexpr CopyMode kLater = CopyMode::kAsynchronous;
 
 }  // namespace
 

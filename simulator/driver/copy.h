@@ -38,6 +38,8 @@ struct CopyBox {
 };
 
 enum class CopyMode { kSynchronous, kAsynchronous };
+constexpr CopyMode kNow = CopyMode::kSynchronous;
+constexpr CopyMode kLater = CopyMode::kAsynchronous;
 
 // The sides of the copy lie in the memory of these contexts.
 CUresult NamePeers(Call& call, CUcontext to, CUcontext from, CopyBox* box);

@@ -28,8 +28,8 @@ CUresult Locate(const End& end, uint64_t bytes, uint64_t* address) {
   return CUDA_SUCCESS;
 }
 
-CUresult CopyRow(const char* name, const End& to, const End& from, size_t bytes, CUstream handle,
-                 CopyMode mode) {
+CUresult CopyArrayRow(const char* name, const End& to, const End& from, size_t bytes,
+                      CUstream handle, CopyMode mode) {
   return Serve(name, Needs::kContext, [&](Call& call) {
     Stream* stream = FindStream(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -46,41 +46,39 @@ End Of(CUarray array, size_t offset) { return {array, offset, 0}; }
 End Of(const void* host) { return {nullptr, 0, reinterpret_cast<uintptr_t>(host)}; }
 End Of(CUdeviceptr address) { return {nullptr, 0, address}; }
 
-constexpr CopyMode kNow = CopyMode::kSynchronous;
-constexpr CopyMode kLater = CopyMode::kAsynchronous;
-
 }  // namespace
 
 extern "C" {
 
 CUresult cuMemcpyAtoH(void* to, CUarray from, size_t offset, size_t bytes) {
-  return CopyRow("cuMemcpyAtoH", Of(to), Of(from, offset), bytes, nullptr, kNow);
+  return CopyArrayRow("cuMemcpyAtoH", Of(to), Of(from, offset), bytes, nullptr, kNow);
 }
 
 CUresult cuMemcpyHtoA(CUarray to, size_t offset, const void* from, size_t bytes) {
-  return CopyRow("cuMemcpyHtoA", Of(to, offset), Of(from), bytes, nullptr, kNow);
+  return CopyArrayRow("cuMemcpyHtoA", Of(to, offset), Of(from), bytes, nullptr, kNow);
 }
 
 CUresult cuMemcpyAtoD(CUdeviceptr to, CUarray from, size_t offset, size_t bytes) {
-  return CopyRow("cuMemcpyAtoD", Of(to), Of(from, offset), bytes, nullptr, kNow);
+  return CopyArrayRow("cuMemcpyAtoD", Of(to), Of(from, offset), bytes, nullptr, kNow);
 }
 
 CUresult cuMemcpyDtoA(CUarray to, size_t offset, CUdeviceptr from, size_t bytes) {
-  return CopyRow("cuMemcpyDtoA", Of(to, offset), Of(from), bytes, nullptr, kNow);
+  return CopyArrayRow("cuMemcpyDtoA", Of(to, offset), Of(from), bytes, nullptr, kNow);
 }
 
 CUresult cuMemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t from_offset,
                       size_t bytes) {
-  return CopyRow("cuMemcpyAtoA", Of(to, to_offset), Of(from, from_offset), bytes, nullptr, kNow);
+  return CopyArrayRow("cuMemcpyAtoA", Of(to, to_offset), Of(from, from_offset), bytes, nullptr,
+                      kNow);
 }
 
 CUresult cuMemcpyAtoHAsync(void* to, CUarray from, size_t offset, size_t bytes, CUstream stream) {
-  return CopyRow("cuMemcpyAtoHAsync", Of(to), Of(from, offset), bytes, stream, kLater);
+  return CopyArrayRow("cuMemcpyAtoHAsync", Of(to), Of(from, offset), bytes, stream, kLater);
 }
 
 CUresult cuMemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t bytes,
                            CUstream stream) {
-  return CopyRow("cuMemcpyHtoAAsync", Of(to, offset), Of(from), bytes, stream, kLater);
+  return CopyArrayRow("cuMemcpyHtoAAsync", Of(to, offset), Of(from), bytes, stream, kLater);
 }
 
 }  // extern "C"

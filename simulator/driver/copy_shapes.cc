@@ -150,9 +150,6 @@ CUresult CopyFlat(const char* name, const CUDA_MEMCPY2D* flat, CUstream stream, 
   return CopyShape(name, Widen(*flat), stream, mode);
 }
 
-constexpr CopyMode kNow = CopyMode::kSynchronous;
-constexpr CopyMode kLater = CopyMode::kAsynchronous;
-
 }  // namespace
 
 extern "C" {

@@ -26,10 +26,6 @@ void PciBusId(int card, char* text, size_t size) {
 
 namespace {
 
-bool IsDevice(Call& call, CUdevice device) {
-  return device >= 0 && device < call.machine().devices();
-}
-
 CUresult CopyText(const char* text, char* to, int size) {
   if (to == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
   snprintf(to, static_cast<size_t>(size), "%s", text);

@@ -31,8 +31,8 @@ uint64_t HeldForGraphs(int device) {
   return held;
 }
 
-bool ReadPlace(CUgraph handle, const CUgraphNode* handles, size_t count, Graph** graph,
-               std::vector<GraphNode*>* dependencies) {
+bool ReadNewNode(CUgraph handle, const CUgraphNode* handles, size_t count, Graph** graph,
+                 std::vector<GraphNode*>* dependencies) {
   *graph = Graphs().graphs.Find(handle);
   if (*graph == nullptr || (count > 0 && handles == nullptr)) return false;
   for (size_t i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphN
     Graph* graph = nullptr;
     std::vector<GraphNode*> dependencies;
     if (out == nullptr || given == nullptr || given->bytesize == 0 ||
-        !ReadPlace(handle, handles, count, &graph, &dependencies)) {
+        !ReadNewNode(handle, handles, count, &graph, &dependencies)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const CUmemLocation& location = given->poolProps.location;
@@ -98,7 +98,7 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNo
     const Block* block = call.machine().memory.FindExact(address);
     // Only what a graph allocated can be freed by one.
     if (out == nullptr || block == nullptr || block->kind != BlockKind::kPool ||
-        block->pool != nullptr || !ReadPlace(handle, handles, count, &graph, &dependencies)) {
+        block->pool != nullptr || !ReadNewNode(handle, handles, count, &graph, &dependencies)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     *out = ToHandle(AddNode(&call.state(), graph, call.context(), FreeNode{address}, dependencies));

@@ -9,7 +9,7 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-struct Place {
+struct NewNode {
   CUgraphNode* out;
   CUgraph graph;
   const CUgraphNode* dependencies;
@@ -18,7 +18,7 @@ struct Place {
 
 // Makes the parameters with `make(call, &parameters)` and adds a node with them.
 template <typename Make>
-CUresult Add(const char* name, const Place& place, Make&& make) {
+CUresult Add(const char* name, const NewNode& place, Make&& make) {
   return Serve(name, Needs::kContext, [&](Call& call) -> CUresult {
     Graph* graph = Graphs().graphs.Find(place.graph);
     if (place.out == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;

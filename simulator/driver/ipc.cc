@@ -16,7 +16,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kSmallPage = 4096;
+constexpr uint64_t kSharedPage = 4096;
 
 // What this process has opened, and how often.
 struct Import {
@@ -27,17 +27,17 @@ struct Import {
 };
 
 // Guarded by the driver's lock; never destroyed.
-struct Tables {
+struct SharingTables {
   std::unordered_map<uint64_t, Ticket> offered;  // by the block's id
   std::vector<Import> imports;
 };
-Tables& Sharing() {
-  static auto* tables = new Tables;
+SharingTables& Sharing() {
+  static auto* tables = new SharingTables;
   return *tables;
 }
 
 // Where the pages begin that show an imported block.
-uint64_t PageOffset(uint64_t offset) { return offset & ~(kSmallPage - 1); }
+uint64_t PageOffset(uint64_t offset) { return offset & ~(kSharedPage - 1); }
 
 CUresult OfferBlock(Call& call, Block* block, Ticket* ticket) {
   const auto known = Sharing().offered.find(block->id);

@@ -11,12 +11,12 @@ namespace vramstow::simulator {
 namespace {
 
 // Guarded by the driver's lock; never destroyed.
-struct Tables {
+struct ModuleTables {
   Handles<Program> programs;
   Handles<Function> functions;
 };
-Tables& GlobalTables() {
-  static Tables* tables = new Tables;
+ModuleTables& GlobalTables() {
+  static ModuleTables* tables = new ModuleTables;
   return *tables;
 }
 

@@ -7,10 +7,6 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-bool IsDevice(Call& call, CUdevice device) {
-  return device >= 0 && device < call.machine().devices();
-}
-
 bool CanReach(Call& call, CUdevice device, CUdevice peer) {
   return device != peer && call.machine().card().nvlink &&
          (call.machine().spec().without & kPeer) == 0;

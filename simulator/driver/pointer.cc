@@ -26,7 +26,7 @@ struct Pointer {
   }
 };
 
-Pointer Look(Call& call, CUdeviceptr address) {
+Pointer LookAt(Call& call, CUdeviceptr address) {
   Pointer pointer;
   pointer.address = address;
   pointer.block = call.machine().memory.FindAround(address);
@@ -100,7 +100,7 @@ uint64_t HandleTypesOf(const Pointer& pointer) {
   return pooled ? static_cast<const Pool*>(pointer.block->pool)->handle_types : 0;
 }
 
-CUresult GetOne(Call& call, const Pointer& pointer, int attribute, void* data) {
+CUresult GetPointerAttribute(Call& call, const Pointer& pointer, int attribute, void* data) {
   const Block* block = pointer.block;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -183,9 +183,9 @@ extern "C" {
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
   return Serve("cuPointerGetAttribute", Needs::kInit, [&](Call& call) {
     if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const Pointer pointer = Look(call, address);
+    const Pointer pointer = LookAt(call, address);
     if (!pointer.Known()) return CUDA_ERROR_INVALID_VALUE;
-    return GetOne(call, pointer, attribute, data);
+    return GetPointerAttribute(call, pointer, attribute, data);
   });
 }
 
@@ -194,10 +194,10 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attribu
                                 CUdeviceptr address) {
   return Serve("cuPointerGetAttributes", Needs::kInit, [&](Call& call) {
     if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const Pointer pointer = Look(call, address);
+    const Pointer pointer = LookAt(call, address);
     for (unsigned i = 0; i < count; ++i) {
       if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      const CUresult result = GetOne(call, pointer, attributes[i], data[i]);
+      const CUresult result = GetPointerAttribute(call, pointer, attributes[i], data[i]);
       if (result != CUDA_SUCCESS && attributes[i] != CU_POINTER_ATTRIBUTE_HOST_POINTER) {
         return result;
       }

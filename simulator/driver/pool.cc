@@ -117,8 +117,8 @@ uint64_t TakeFrom(Call& call, Pool* pool, Stream* stream, uint64_t size) {
   return address;
 }
 
-CUresult Allocate(const char* name, CUdeviceptr* address, size_t bytes, Pool* wish,
-                  CUstream handle) {
+CUresult AllocateInOrder(const char* name, CUdeviceptr* address, size_t bytes, Pool* wish,
+                         CUstream handle) {
   return ServeMemory(
       name, Needs::kContext, {.bytes = bytes}, [&](Call& call, Call::Line& line) -> CUresult {
         if ((call.machine().spec().without & kMemoryPools) != 0) return CUDA_ERROR_NOT_SUPPORTED;
@@ -178,7 +178,7 @@ class KeepImport : public Work {
   uint64_t address_;
 };
 
-CUresult Free(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line) {
+CUresult FreeInOrder(Call& call, CUdeviceptr address, CUstream handle, Call::Line* line) {
   Memory& memory = call.machine().memory;
   Stream* stream = FindStream(call, handle);
   Block* block = memory.FindExact(address);
@@ -245,7 +245,7 @@ CUresult SetOne(Pool* pool, CUmemPool_attribute attribute, const void* value) {
   return CUDA_SUCCESS;
 }
 
-CUresult GetOne(const Pool& pool, CUmemPool_attribute attribute, void* value) {
+CUresult GetPoolAttribute(const Pool& pool, CUmemPool_attribute attribute, void* value) {
   const auto put = [value](auto number) { memcpy(value, &number, sizeof(number)); };
   switch (static_cast<int>(attribute)) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
@@ -313,8 +313,6 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-bool IsDevice(Call& call, int device) { return device >= 0 && device < call.machine().devices(); }
-
 template <typename Body>
 CUresult WithPool(const char* name, CUmemoryPool handle, Body&& body) {
   return Serve(name, Needs::kInit, [&](Call& call) -> CUresult {
@@ -362,20 +360,21 @@ CUmemLocation DeviceLocation(CUdevice device) {
 extern "C" {
 
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  return Allocate("cuMemAllocAsync", address, bytes, nullptr, stream);
+  return AllocateInOrder("cuMemAllocAsync", address, bytes, nullptr, stream);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                  CUstream stream) {
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Allocate("cuMemAllocFromPoolAsync", address, bytes, reinterpret_cast<Pool*>(pool), stream);
+  return AllocateInOrder("cuMemAllocFromPoolAsync", address, bytes, reinterpret_cast<Pool*>(pool),
+                         stream);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   return ServeMemory("cuMemFreeAsync", Needs::kContext, {.address = address, .skip = address == 0},
                      [&](Call& call, Call::Line& line) -> CUresult {
                        if (address == 0) return CUDA_SUCCESS;
-                       return Free(call, address, stream, &line);
+                       return FreeInOrder(call, address, stream, &line);
                      });
 }
 
@@ -460,7 +459,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   return WithPool("cuMemPoolGetAttribute", handle, [&](Call&, Pool* pool) {
-    return value == nullptr ? CUDA_ERROR_INVALID_VALUE : GetOne(*pool, attribute, value);
+    return value == nullptr ? CUDA_ERROR_INVALID_VALUE : GetPoolAttribute(*pool, attribute, value);
   });
 }
 

@@ -35,7 +35,7 @@ Found FindFunction(const char* name, int version, bool per_thread) {
 }
 
 // A version that is newer than the driver is no error: the driver gives the newest form it has.
-CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags, Found* found) {
+CUresult LookUp(const char* symbol, void** function, int version, cuuint64_t flags, Found* found) {
   constexpr cuuint64_t kFlags =
       CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   if (symbol == nullptr || function == nullptr || (flags & ~kFlags) != 0) {
@@ -50,7 +50,7 @@ CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags
 }  // namespace vramstow::simulator
 
 using vramstow::simulator::Found;
-using vramstow::simulator::Look;
+using vramstow::simulator::LookUp;
 
 extern "C" {
 
@@ -64,7 +64,7 @@ CUresult cuDriverGetVersion(int* version) {
 #undef cuGetProcAddress
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
   Found found;
-  const CUresult result = Look(symbol, function, version, flags, &found);
+  const CUresult result = LookUp(symbol, function, version, flags, &found);
   if (result != CUDA_SUCCESS) return result;
   if (found.symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
   *function = reinterpret_cast<void*>(found.symbol);
@@ -75,7 +75,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
   Found found;
-  const CUresult result = Look(symbol, function, version, flags, &found);
+  const CUresult result = LookUp(symbol, function, version, flags, &found);
   if (result != CUDA_SUCCESS) return result;
   *function = reinterpret_cast<void*>(found.symbol);
   if (status != nullptr) {

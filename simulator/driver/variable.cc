@@ -16,7 +16,7 @@ uint64_t SizeOf(const Program& program, const DeclaredVariable& declared, const 
   return known == program.image.variables.end() ? kUnknownBytes : known->second;
 }
 
-CUresult Allocate(State* state, Context* context, uint64_t bytes, Global* global) {
+CUresult AllocateVariable(State* state, Context* context, uint64_t bytes, Global* global) {
   Block* block = nullptr;
   const Result result = state->machine->memory.Allocate(
       context->device, std::max<uint64_t>(bytes, 1), BlockKind::kGlobal, context, &block);
@@ -27,8 +27,8 @@ CUresult Allocate(State* state, Context* context, uint64_t bytes, Global* global
 
 // The values that it was declared with. Addresses among them are those of variables that have
 // their memory.
-void Fill(State* state, Context* context, Program* program, const DeclaredVariable& declared,
-          const Global& global) {
+void FillVariable(State* state, Context* context, Program* program,
+                  const DeclaredVariable& declared, const Global& global) {
   if (declared.initial.empty() || !state->machine->spec().keep_contents) return;
   std::vector<char> bytes = declared.initial;
   bytes.resize(std::min<uint64_t>(bytes.size(), global.bytes));
@@ -55,7 +55,8 @@ CUresult FindGlobal(State* state, Context* context, Program* program, const std:
     if (found.address != 0) continue;
     DeclaredVariable declared;
     const bool known = FindDeclaredVariable(program, next, &declared);
-    const CUresult result = Allocate(state, context, SizeOf(*program, declared, next), &found);
+    const CUresult result =
+        AllocateVariable(state, context, SizeOf(*program, declared, next), &found);
     if (result != CUDA_SUCCESS) return result;
     if (!known) continue;
     for (const DeclaredVariable::Address& address : declared.addresses) {
@@ -63,7 +64,7 @@ CUresult FindGlobal(State* state, Context* context, Program* program, const std:
     }
     made.emplace_back(std::move(declared), found);
   }
-  for (const auto& [declared, place] : made) Fill(state, context, program, declared, place);
+  for (const auto& [declared, place] : made) FillVariable(state, context, program, declared, place);
   *global = program->globals[{name, context}];
   return CUDA_SUCCESS;
 }

@@ -12,8 +12,6 @@ namespace {
 
 constexpr unsigned kFileHandle = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
-bool IsDevice(Call& call, int device) { return device >= 0 && device < call.machine().devices(); }
-
 // The location of physical memory. False: there is no such location, or it cannot be used.
 bool ReadLocation(Call& call, const CUmemLocation& location, int* device) {
   switch (static_cast<int>(location.type)) {

@@ -20,28 +20,30 @@ struct Span {
 };
 
 // A word of the parameters that is an address of device memory.
-struct Pointer {
+struct FoundPointer {
   uint64_t address = 0;
   size_t at = 0;
 };
 
 // Sorted by address. Parameters may be structures: each word is looked at.
-std::vector<Pointer> PointersOf(const State& state, const ptx::GridLaunch& launch) {
-  std::vector<Pointer> pointers;
+std::vector<FoundPointer> PointersOf(const State& state, const ptx::GridLaunch& launch) {
+  std::vector<FoundPointer> pointers;
   for (size_t at = 0; at + sizeof(uint64_t) <= launch.parameters.size(); at += sizeof(uint64_t)) {
-    Pointer pointer = {0, at};
+    FoundPointer pointer = {0, at};
     memcpy(&pointer.address, launch.parameters.data() + at, sizeof(pointer.address));
     if (state.machine->contents.IsDevice(pointer.address)) pointers.push_back(pointer);
   }
   std::sort(pointers.begin(), pointers.end(),
-            [](const Pointer& left, const Pointer& right) { return left.address < right.address; });
+            [](const FoundPointer& left, const FoundPointer& right) {
+              return left.address < right.address;
+            });
   return pointers;
 }
 
 // What makes two launches alike: all but the addresses.
-std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<Pointer>& pointers) {
+std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<FoundPointer>& pointers) {
   std::vector<char> parameters = launch.parameters;
-  for (const Pointer& pointer : pointers) {
+  for (const FoundPointer& pointer : pointers) {
     memset(parameters.data() + pointer.at, 0, sizeof(pointer.address));
   }
   std::string key(launch.entry->name);
@@ -54,14 +56,14 @@ std::string KeyOf(const ptx::GridLaunch& launch, const std::vector<Pointer>& poi
 
 // What was written, each part given to the nearest address below it.
 std::vector<Span> SpansOf(const std::vector<std::pair<uint64_t, uint64_t>>& written,
-                          const std::vector<Pointer>& pointers) {
+                          const std::vector<FoundPointer>& pointers) {
   std::map<size_t, Span> spans;  // by `at`
   for (const auto& [first, end] : written) {
     const auto above = std::upper_bound(
         pointers.begin(), pointers.end(), first,
-        [](uint64_t address, const Pointer& pointer) { return address < pointer.address; });
+        [](uint64_t address, const FoundPointer& pointer) { return address < pointer.address; });
     if (above == pointers.begin()) continue;
-    const Pointer& base = *(above - 1);
+    const FoundPointer& base = *(above - 1);
     const Span part = {base.at, first - base.address, end - base.address};
     Span& span = spans.try_emplace(base.at, part).first->second;
     span.first = std::min(span.first, part.first);
@@ -81,7 +83,7 @@ std::map<std::string, std::vector<Span>>* KeptSpans() {
 }  // namespace
 
 void AddWrittenSpans(const State& state, const ptx::GridLaunch& launch, GridMemory* memory) {
-  const std::vector<Pointer> pointers = PointersOf(state, launch);
+  const std::vector<FoundPointer> pointers = PointersOf(state, launch);
   auto* const kept = KeptSpans();
   if (kept->size() >= kKeptLaunches) kept->clear();
   const auto [found, is_new] = kept->try_emplace(KeyOf(launch, pointers));

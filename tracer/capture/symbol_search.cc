@@ -16,7 +16,7 @@ struct Tables {
 };
 
 // The hash function of the GNU hash table: Bernstein's.
-uint32_t HashOf(const char* name) {
+uint32_t NameHash(const char* name) {
   uint32_t hash = 5381;
   for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
   return hash;
@@ -53,7 +53,7 @@ void* Find(const Tables& tables, const char* name) {
   if (bucket_count == 0) return nullptr;
   const uint32_t* const buckets = tables.hashes + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
   const uint32_t* const chains = buckets + bucket_count;
-  const uint32_t hash = HashOf(name);
+  const uint32_t hash = NameHash(name);
   for (uint32_t i = buckets[hash % bucket_count]; i >= first_symbol && i != 0; ++i) {
     const uint32_t other = chains[i - first_symbol];
     const ElfW(Sym)& symbol = tables.symbols[i];

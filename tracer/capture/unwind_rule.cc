@@ -24,12 +24,12 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr uint64_t kStackRegister = 7;    // RSP
-constexpr uint64_t kFrameRegister = 6;    // RBP
+constexpr uint64_t kFrameNumber = 6;      // RBP
 constexpr uint64_t kReturnRegister = 16;  // the return address
 constexpr uint8_t kBaseFrameOperation = 0x76;
 #elif defined(__aarch64__)
 constexpr uint64_t kStackRegister = 31;
-constexpr uint64_t kFrameRegister = 29;
+constexpr uint64_t kFrameNumber = 29;
 constexpr uint64_t kReturnRegister = 30;
 constexpr uint8_t kBaseFrameOperation = 0x70 + 29;
 #else
@@ -193,15 +193,13 @@ class RowMachine {
     location_ = next;
   }
   Saved* Of(uint64_t number) {
-    return number == kFrameRegister    ? &row_.frame
-           : number == kReturnRegister ? &row_.ret
-                                       : &ignored_;
+    return number == kFrameNumber ? &row_.frame : number == kReturnRegister ? &row_.ret : &ignored_;
   }
   void Save(uint64_t number, int64_t units) {
     *Of(number) = {Saved::kAtCfa, units * common_.data_unit};
   }
   void Restore(uint64_t number) {
-    if (number == kFrameRegister) row_.frame = initial_.frame;
+    if (number == kFrameNumber) row_.frame = initial_.frame;
     if (number == kReturnRegister) row_.ret = initial_.ret;
   }
   void SetCfa(uint64_t number, int64_t offset) {
@@ -369,7 +367,7 @@ UnwindRule RuleOf(const Row& row) {
     if (row.frame.how != Saved::kAtFrame || row.frame.offset != 0) return OtherRule();
   } else if (row.cfa_register == kStackRegister) {
     rule.kind = UnwindRule::kFromStack;
-  } else if (row.cfa_register == kFrameRegister) {
+  } else if (row.cfa_register == kFrameNumber) {
     rule.kind = UnwindRule::kFromFrame;
   } else {
     return OtherRule();

@@ -85,8 +85,8 @@ int CodeOf(PoolError error) {
 
 Pools::Use UseOf(int handle) { return framework_context.pools.At(handle); }
 
-void Put(const BlockRequest& request, const Block& served, int device,
-         vramstow_framework_block* block) {
+void PutBlock(const BlockRequest& request, const Block& served, int device,
+              vramstow_framework_block* block) {
   *block = {served.address, served.size, request.size,        request.stream,
             request.pool,   device,      VRAMSTOW_BLOCK_LIVE, 0};
 }
@@ -111,7 +111,7 @@ inline int AllocateBlock(const FrameworkCall& call, int handle, uint64_t size, u
   Block made;
   const PoolError error = use->Allocate(request, &made);
   if (error == PoolError::kOk) {
-    Put(request, made, use.device(), block);
+    PutBlock(request, made, use.device(), block);
     *served = made.served == Served::kHit ? VRAMSTOW_SERVED_FROM_CACHE : VRAMSTOW_SERVED_SLOWLY;
     if (made.served != Served::kHit) {
       LogFailedCheck(use.get());
@@ -165,11 +165,11 @@ int AllocateAt(int handle, uint64_t address, uint64_t size, uint64_t stream, uin
   const BlockRequest request{size, stream, pool, Layer::kFramework};
   Block made;
   const PoolError error = use->AllocateAt(address, request, &made);
-  if (error == PoolError::kOk) Put(request, made, use.device(), block);
+  if (error == PoolError::kOk) PutBlock(request, made, use.device(), block);
   return CodeOf(error);
 }
 
-void Put(const BlockInfo& info, int device, vramstow_framework_block* block) {
+void PutBlock(const BlockInfo& info, int device, vramstow_framework_block* block) {
   *block = {info.address,
             info.size,
             info.requested,
@@ -188,7 +188,7 @@ int Free(uint64_t address, vramstow_framework_block* block) {
   // PyTorch's own allocator may have tensors in blocks of ours: it asked cuMemAlloc for them.
   const PoolError error = use->Free(address, &info, true);
   if (error != PoolError::kOk) return CodeOf(error);
-  Put(info, use.device(), block);
+  PutBlock(info, use.device(), block);
   if (info.pending) block->state = VRAMSTOW_BLOCK_PENDING;
   return VRAMSTOW_OK;
 }
@@ -199,12 +199,12 @@ int RecordUse(uint64_t address, uint64_t stream) {
   return use ? CodeOf(use->RecordUse(address, stream)) : VRAMSTOW_NOT_OURS;
 }
 
-int Find(uint64_t address, vramstow_framework_block* block) {
+int FindBlock(uint64_t address, vramstow_framework_block* block) {
   Pools::Use use = framework_context.pools.Owning(address);
   if (!use) return VRAMSTOW_NOT_OURS;
   BlockInfo info;
   const PoolError error = use->Find(address, &info);
-  if (error == PoolError::kOk) Put(info, use.device(), block);
+  if (error == PoolError::kOk) PutBlock(info, use.device(), block);
   if (error == PoolError::kOk && info.pending && block->state == VRAMSTOW_BLOCK_LIVE) {
     block->state = VRAMSTOW_BLOCK_PENDING;
   }
@@ -237,7 +237,7 @@ int SetFrameworkLimit(int handle, uint64_t bytes) {
   return VRAMSTOW_OK;
 }
 
-int Stats(int handle, vramstow_framework_stats* stats) {
+int ReadStats(int handle, vramstow_framework_stats* stats) {
   Pools::Use use = UseOf(handle);
   if (!use) return VRAMSTOW_NOT_ACTIVE;
   const PoolStats all = use->Stats();
@@ -357,11 +357,11 @@ constexpr vramstow_framework kTable = {
     AllocateAt,
     Free,
     RecordUse,
-    Find,
+    FindBlock,
     Keep,
     Trim,
     SetFrameworkLimit,
-    Stats,
+    ReadStats,
     Mapped,
     VisitBlocks,
     Shortage,

@@ -22,12 +22,12 @@ struct Place {
 constinit Place places[kPlaces] = {};
 constinit std::atomic<size_t> used{0};  // places that were ever named, from the first on
 
-uintptr_t NameOf(CUmemoryPool pool) { return reinterpret_cast<uintptr_t>(pool); }
+uintptr_t PoolName(CUmemoryPool pool) { return reinterpret_cast<uintptr_t>(pool); }
 
-Place* Find(CUmemoryPool pool) {
+Place* FindPool(CUmemoryPool pool) {
   const size_t count = used.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
-    if (places[i].pool.load(std::memory_order_acquire) == NameOf(pool)) return &places[i];
+    if (places[i].pool.load(std::memory_order_acquire) == PoolName(pool)) return &places[i];
   }
   return nullptr;
 }
@@ -50,7 +50,7 @@ MemoryKind PoolMemory(CUmemAllocationType type, const CUmemLocation& location) {
 
 void NotePool(CUmemoryPool pool, MemoryKind kind) {
   if (pool == nullptr || kind == MemoryKind::kDeviceStream) return;
-  if (Place* known = Find(pool)) {
+  if (Place* known = FindPool(pool)) {
     known->kind.store(kind, std::memory_order_release);
     return;
   }
@@ -58,7 +58,7 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
     uintptr_t free = kFree;
     if (!places[i].pool.compare_exchange_strong(free, kTaken, std::memory_order_acquire)) continue;
     places[i].kind.store(kind, std::memory_order_relaxed);
-    places[i].pool.store(NameOf(pool), std::memory_order_release);
+    places[i].pool.store(PoolName(pool), std::memory_order_release);
     CountAsUsed(i);
     return;
   }
@@ -67,15 +67,15 @@ void NotePool(CUmemoryPool pool, MemoryKind kind) {
 // Two threads that were told of a pool at the same time may both have noted it.
 void ForgetPool(CUmemoryPool pool) {
   if (pool == nullptr) return;
-  while (Place* known = Find(pool)) {
-    uintptr_t name = NameOf(pool);
+  while (Place* known = FindPool(pool)) {
+    uintptr_t name = PoolName(pool);
     known->pool.compare_exchange_strong(name, kFree, std::memory_order_release);
   }
 }
 
 MemoryKind KindOfPool(CUmemoryPool pool) {
   if (pool == nullptr) return MemoryKind::kDeviceStream;
-  const Place* known = Find(pool);
+  const Place* known = FindPool(pool);
   return known == nullptr ? MemoryKind::kDeviceStream : known->kind.load(std::memory_order_acquire);
 }
 

@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-int CodeOf(OffloadResult result) {
+int ResidencyCode(OffloadResult result) {
   switch (result) {
     case OffloadResult::kDone:
       return VRAMSTOW_OK;
@@ -58,7 +58,7 @@ int Residency::AskForRegion(const char* region, uint64_t* bytes, Move move) cons
     uint64_t moved = 0;
     const OffloadResult result = move(offloader, tag, &moved);
     *bytes += moved;
-    return CodeOf(result);
+    return ResidencyCode(result);
   });
 }
 
@@ -106,7 +106,7 @@ int Residency::OffloadIdle(uint64_t most_bytes, uint64_t mark, uint64_t* bytes) 
     const auto before = mark < ~uint32_t{0} ? static_cast<uint32_t>(mark) : ~uint32_t{0};
     const OffloadResult result = offloader->OffloadIdle(most_bytes - *bytes, before, &moved);
     *bytes += moved < most_bytes - *bytes ? moved : most_bytes - *bytes;
-    return CodeOf(result);
+    return ResidencyCode(result);
   });
 }
 

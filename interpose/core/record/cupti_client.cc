@@ -80,7 +80,7 @@ constexpr CUpti_CallbackId kDriverCalls[] = {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_
 constinit CuptiListener listener = {};
 
 template <typename Function>
-bool Find(const VramstowShim& shim, void* library, const char* name, Function* place) {
+bool FindFunction(const VramstowShim& shim, void* library, const char* name, Function* place) {
   *place = reinterpret_cast<Function>(shim.find_symbol(library, name));
   return *place != nullptr;
 }
@@ -92,17 +92,17 @@ bool FindCupti(const VramstowShim& shim) {
       if (library == nullptr) library = shim.open_library(file, mode);
     }
   }
-  return library != nullptr && Find(shim, library, "cuptiGetVersion", &cupti.get_version) &&
-         Find(shim, library, "cuptiSubscribe", &cupti.subscribe) &&
-         Find(shim, library, "cuptiUnsubscribe", &cupti.unsubscribe) &&
-         Find(shim, library, "cuptiEnableCallback", &cupti.enable_callback) &&
-         Find(shim, library, "cuptiActivityRegisterCallbacks", &cupti.register_callbacks) &&
-         Find(shim, library, "cuptiActivityEnable", &cupti.enable) &&
-         Find(shim, library, "cuptiActivityDisable", &cupti.disable) &&
-         Find(shim, library, "cuptiActivityFlushAll", &cupti.flush) &&
-         Find(shim, library, "cuptiActivityFlushPeriod", &cupti.flush_period) &&
-         Find(shim, library, "cuptiActivityGetNextRecord", &cupti.next_record) &&
-         Find(shim, library, "cuptiGetTimestamp", &cupti.timestamp);
+  return library != nullptr && FindFunction(shim, library, "cuptiGetVersion", &cupti.get_version) &&
+         FindFunction(shim, library, "cuptiSubscribe", &cupti.subscribe) &&
+         FindFunction(shim, library, "cuptiUnsubscribe", &cupti.unsubscribe) &&
+         FindFunction(shim, library, "cuptiEnableCallback", &cupti.enable_callback) &&
+         FindFunction(shim, library, "cuptiActivityRegisterCallbacks", &cupti.register_callbacks) &&
+         FindFunction(shim, library, "cuptiActivityEnable", &cupti.enable) &&
+         FindFunction(shim, library, "cuptiActivityDisable", &cupti.disable) &&
+         FindFunction(shim, library, "cuptiActivityFlushAll", &cupti.flush) &&
+         FindFunction(shim, library, "cuptiActivityFlushPeriod", &cupti.flush_period) &&
+         FindFunction(shim, library, "cuptiActivityGetNextRecord", &cupti.next_record) &&
+         FindFunction(shim, library, "cuptiGetTimestamp", &cupti.timestamp);
 }
 
 void Request(uint8_t** bytes, size_t* size, size_t* most_records) {
@@ -170,7 +170,7 @@ void EmitMemory(const CUpti_ActivityMemory4& record) {
        .unix_ns = UnixTime(record.timestamp)});
 }
 
-void Emit(const CUpti_Activity* record) {
+void EmitRecord(const CUpti_Activity* record) {
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(record);
@@ -198,7 +198,8 @@ void Emit(const CUpti_Activity* record) {
 void Complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* bytes, size_t /*size*/,
               size_t valid) {
   CUpti_Activity* record = nullptr;
-  while (valid != 0 && cupti.next_record(bytes, valid, &record) == CUPTI_SUCCESS) Emit(record);
+  while (valid != 0 && cupti.next_record(bytes, valid, &record) == CUPTI_SUCCESS)
+    EmitRecord(record);
   for (Buffer& buffer : buffers) {
     if (buffer.bytes.load(std::memory_order_relaxed) != bytes) continue;
     buffer.taken.store(false, std::memory_order_release);

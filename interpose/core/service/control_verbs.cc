@@ -43,9 +43,9 @@ struct Answer {
 unsigned long long Number(uint64_t value) { return value; }
 
 // What is quoted in an answer is cut and made harmless.
-struct Shown {
+struct ShownWord {
   char text[64];
-  explicit Shown(std::string_view word) {
+  explicit ShownWord(std::string_view word) {
     size_t length = 0;
     for (const char c : word) {
       if (length + 1 == sizeof text) break;
@@ -94,7 +94,7 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
   }
   answer->Ok();
   answer->Add("{\"pid\":%ld,\"program\":\"%s\",\"devices\":[", static_cast<long>(getpid()),
-              Shown(ProgramName()).text);
+              ShownWord(ProgramName()).text);
   bool any = false;
   for (int device = 0; device < Pools::kMaxDevices; ++device) {
     vramstow_stats stats{};
@@ -324,7 +324,7 @@ size_t ControlVerbs::AnswerRequest(std::string_view line, char* text, size_t siz
     verb.answer(links_, line, &answer);
     return answer.length;
   }
-  answer.Add("%sERROR unknown request '%s'; there are:", kControlGreeting, Shown(name).text);
+  answer.Add("%sERROR unknown request '%s'; there are:", kControlGreeting, ShownWord(name).text);
   for (const Verb& verb : kVerbs) answer.Add(" %s", verb.name.data());
   answer.Add("\n");
   return answer.length;

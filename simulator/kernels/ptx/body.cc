@@ -9,10 +9,10 @@ namespace vramstow::simulator::ptx {
 namespace {
 
 constexpr uint32_t kRegistersMax = 1u << 16;
-constexpr uint64_t kFrameMax = 512ull << 10;
+constexpr uint64_t kBodyFrameMax = 512ull << 10;
 constexpr size_t kInstructionsMax = 1u << 20;
 constexpr size_t kScopesMax = 1u << 16;
-constexpr size_t kDepthMax = 64;
+constexpr size_t kScopeDepthMax = 64;
 constexpr size_t kFamiliesMax = 64;  // in a scope
 constexpr uint32_t kNoParent = UINT32_MAX;
 
@@ -48,7 +48,7 @@ void BodyParser::Parse() {
 bool BodyParser::ParseLine(bool* ended) {
   if (tokens_.Take(";")) return true;
   if (tokens_.Take("{")) {
-    if (parents_.size() >= kScopesMax || scopes_.size() >= kDepthMax)
+    if (parents_.size() >= kScopesMax || scopes_.size() >= kScopeDepthMax)
       return Refuse("more blocks than are kept");
     Scope scope;
     scope.number = static_cast<uint32_t>(parents_.size());
@@ -170,7 +170,7 @@ bool BodyParser::AddRegister(std::string_view name, Scope* scope) {
 
 bool BodyParser::AddPart(const Variable& declared) {
   const uint64_t at = RoundUp(routine_->frame_bytes, declared.alignment);
-  if (declared.bytes > kFrameMax || at > kFrameMax - declared.bytes) {
+  if (declared.bytes > kBodyFrameMax || at > kBodyFrameMax - declared.bytes) {
     return Refuse("more local memory than a thread has");
   }
   routine_->frame_bytes = static_cast<uint32_t>(at + declared.bytes);

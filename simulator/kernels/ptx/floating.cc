@@ -62,7 +62,7 @@ struct WithFlush<Operation, T, 3> {
 };
 
 template <typename T, Handler kHandler>
-bool Saturated(const Instruction& i, Thread& thread) {
+bool DoSaturated(const Instruction& i, Thread& thread) {
   kHandler(i, thread);
   thread.Set<T>(i.out, Saturate(thread.Get<T>(i.out)));
   return true;
@@ -93,9 +93,9 @@ bool Use(Selection* s, Type type, unsigned variants) {
     case kFlush:
       return s->Use(Apply<float, Flushing>);
     case kSaturate:
-      return s->Use(Saturated<float, Apply<float, Operation<float>>>);
+      return s->Use(DoSaturated<float, Apply<float, Operation<float>>>);
     default:
-      return s->Use(Saturated<float, Apply<float, Flushing>>);
+      return s->Use(DoSaturated<float, Apply<float, Flushing>>);
   }
 }
 

@@ -230,7 +230,7 @@ bool SelectSum(Selection* s) {
   return SelectInteger<Operation, 2>(s);
 }
 
-bool SelectMultiply(Selection* s) {
+bool SelectProduct(Selection* s) {
   if (s->Take("wide")) {
     const Type type = s->TakeType();
     return s->Plain(2, type) && s->Use(PickWide<false>(type));
@@ -266,7 +266,7 @@ Selector FindInteger(std::string_view name) {
       {"sub", SelectSum<Subtract, SubtractSaturated, true>},
       {"addc", SelectCarry<false, true>},
       {"subc", SelectCarry<true, true>},
-      {"mul", SelectMultiply},
+      {"mul", SelectProduct},
       {"mad", SelectMultiplyAdd},
       {"madc", SelectMultiplyAddReadingCarry},
       {"mul24", Select24<Multiply24, 2>},

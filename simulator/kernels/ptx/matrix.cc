@@ -161,7 +161,7 @@ bool TakeNumber(Selection* s, std::string_view name, Number number, uint32_t* fo
   return s->Take(name);
 }
 
-bool SelectMultiply(Selection* s) {
+bool SelectMatrixMultiply(Selection* s) {
   if (!s->Take("sync") || !s->Take("aligned") || !s->Take("row") || !s->Take("col")) return false;
   uint32_t number = 0;
   const bool deep = s->Take("m16n8k16");
@@ -184,8 +184,9 @@ bool SelectMultiply(Selection* s) {
 }  // namespace
 
 Selector FindMatrix(std::string_view name) {
-  static constexpr SelectorRow kMatrixRows[] = {
-      {"ldmatrix", SelectMatrix<true>}, {"stmatrix", SelectMatrix<false>}, {"mma", SelectMultiply}};
+  static constexpr SelectorRow kMatrixRows[] = {{"ldmatrix", SelectMatrix<true>},
+                                                {"stmatrix", SelectMatrix<false>},
+                                                {"mma", SelectMatrixMultiply}};
   return FindIn(kMatrixRows, name);
 }
 

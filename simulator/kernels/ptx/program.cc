@@ -10,7 +10,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-constexpr uint64_t kSharedMax = 16ull << 20;
+constexpr uint64_t kModuleSharedMax = 16ull << 20;
 constexpr uint64_t kFrameMax = 512ull << 10;
 
 }  // namespace
@@ -84,9 +84,9 @@ void Program::ParseGlobal(Tokens* tokens, const Linkage& linkage) {
 }
 
 bool Program::AddShared(uint64_t bytes, uint64_t alignment, uint64_t* offset) {
-  if (bytes > kSharedMax || alignment > kSharedMax) return false;
+  if (bytes > kModuleSharedMax || alignment > kModuleSharedMax) return false;
   *offset = RoundUp(shared_bytes_, alignment);
-  if (*offset + bytes > kSharedMax) return false;
+  if (*offset + bytes > kModuleSharedMax) return false;
   shared_bytes_ = RoundUp(*offset + bytes, 16);  // what a launch asks for begins behind it
   return true;
 }

@@ -8,12 +8,12 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-constexpr size_t kDepthMax = 64;
-constexpr uint32_t kRegistersMax = 1u << 17;  // of a thread, all its routines together
-constexpr uint32_t kMemoryMax = 512u << 10;   // the same of its memory, as on a card
+constexpr size_t kCallDepthMax = 64;
+constexpr uint32_t kThreadRegistersMax = 1u << 17;  // of a thread, all its routines together
+constexpr uint32_t kMemoryMax = 512u << 10;         // the same of its memory, as on a card
 constexpr uint32_t kFrameUnit = 64;
 
-constexpr uint64_t kHostBytesMax = 256ull << 20;
+constexpr uint64_t kThreadHostBytesMax = 256ull << 20;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Thread::Begin(BlockState* block, unsigned number) {
 
 // Memory and registers of a routine begin as zeros, so that no launch depends on an earlier one.
 bool Thread::Enter(const Routine& routine, uint32_t first_register, uint32_t memory) {
-  if (routine.registers > kRegistersMax - first_register || memory > kMemoryMax ||
+  if (routine.registers > kThreadRegistersMax - first_register || memory > kMemoryMax ||
       routine.frame_bytes > kMemoryMax - memory) {
     return Fail(Ending::kTooLarge);
   }
@@ -60,7 +60,7 @@ bool Thread::Grow(size_t registers, size_t bytes) {
   bytes = std::max(bytes, memory_.size());
   const uint64_t more =
       (registers - all_registers_.size()) * sizeof(uint64_t) + (bytes - memory_.size());
-  if (more > kHostBytesMax - std::min(kHostBytesMax, block_->host_bytes)) return false;
+  if (more > kThreadHostBytesMax - std::min(kThreadHostBytesMax, block_->host_bytes)) return false;
   block_->host_bytes += more;
   all_registers_.resize(registers);
   memory_.resize(bytes);
@@ -68,7 +68,7 @@ bool Thread::Grow(size_t registers, size_t bytes) {
 }
 
 bool Thread::Call(const CallSite& site) {
-  if (callers_.size() >= kDepthMax) return Fail(Ending::kTooLarge);
+  if (callers_.size() >= kCallDepthMax) return Fail(Ending::kTooLarge);
   callers_.push_back({routine_, &site, next_, first_register_, frame_});
   const uint32_t from = frame_;
   const uint32_t end = static_cast<uint32_t>(RoundUp(frame_ + routine_->frame_bytes, kFrameUnit));

@@ -16,7 +16,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-constexpr unsigned kHeight = 16;  // of a warp's part
+constexpr unsigned kTileRows = 16;  // of a warp's part
 constexpr unsigned kWarps = 4;
 constexpr unsigned kMostWidth = 256;
 constexpr unsigned kDepthBytes = 32;  // of a row of A, of a column of B, whatever their numbers
@@ -25,14 +25,14 @@ constexpr unsigned kGroup = 8;        // rows that lie together
 constexpr unsigned kSourceRegisters = 4;
 constexpr uint64_t kProductsPerStep = 64;
 
-enum class Number : uint8_t { kHalf, kBrain, kTensorFloat, kE4M3, kE5M2, kSigned, kUnsigned };
-enum class Sum : uint8_t { kSingle, kHalf, kWhole };
+enum class NumberKind : uint8_t { kHalf, kBrain, kTensorFloat, kE4M3, kE5M2, kSigned, kUnsigned };
+enum class SumKind : uint8_t { kSingle, kHalf, kWhole };
 
 // What `target` of the instruction holds.
 struct Form {
-  Number a = Number::kHalf;
-  Number b = Number::kHalf;
-  Sum sum = Sum::kSingle;
+  NumberKind a = NumberKind::kHalf;
+  NumberKind b = NumberKind::kHalf;
+  SumKind sum = SumKind::kSingle;
   bool a_in_registers = false;
   bool transposed_a = false;
   bool transposed_b = false;
@@ -48,9 +48,9 @@ struct Form {
   static Form Of(const Instruction& i) {
     const uint32_t bits = i.target;
     const auto is = [bits](unsigned k) { return (bits >> k & 1) != 0; };
-    return {static_cast<Number>(bits & 15),
-            static_cast<Number>(bits >> 4 & 15),
-            static_cast<Sum>(bits >> 8 & 3),
+    return {static_cast<NumberKind>(bits & 15),
+            static_cast<NumberKind>(bits >> 4 & 15),
+            static_cast<SumKind>(bits >> 8 & 3),
             is(12),
             is(13),
             is(14),
@@ -59,13 +59,13 @@ struct Form {
   }
 };
 
-unsigned BytesOf(Number number) {
-  if (number == Number::kTensorFloat) return 4;
-  return number == Number::kHalf || number == Number::kBrain ? 2 : 1;
+unsigned BytesOf(NumberKind number) {
+  if (number == NumberKind::kTensorFloat) return 4;
+  return number == NumberKind::kHalf || number == NumberKind::kBrain ? 2 : 1;
 }
 
 unsigned WidthOf(const Instruction& i) {
-  return Form::Of(i).sum == Sum::kHalf ? i.count * 4u : i.count * 2u;
+  return Form::Of(i).sum == SumKind::kHalf ? i.count * 4u : i.count * 2u;
 }
 
 const float* EighthValues(const Eighth& format) {
@@ -83,23 +83,23 @@ const float* EighthValues(const Eighth& format) {
 
 // The number that begins here. T: float, or int32_t for whole numbers.
 template <typename T>
-T ValueAt(Number number, const char* at) {
+T ValueAt(NumberKind number, const char* at) {
   uint32_t bits = 0;
   memcpy(&bits, at, BytesOf(number));
   switch (number) {
-    case Number::kHalf:
+    case NumberKind::kHalf:
       return static_cast<T>(ValueOfHalf(static_cast<uint16_t>(bits)));
-    case Number::kBrain:
+    case NumberKind::kBrain:
       return static_cast<T>(ValueOfBrain(static_cast<uint16_t>(bits)));
-    case Number::kTensorFloat:
+    case NumberKind::kTensorFloat:
       return static_cast<T>(std::bit_cast<float>(bits & 0xffffe000));  // ten bits of fraction
-    case Number::kE4M3:
+    case NumberKind::kE4M3:
       return static_cast<T>(EighthValues(kE4M3)[bits]);
-    case Number::kE5M2:
+    case NumberKind::kE5M2:
       return static_cast<T>(EighthValues(kE5M2)[bits]);
-    case Number::kSigned:
+    case NumberKind::kSigned:
       return static_cast<T>(static_cast<int8_t>(bits));
-    case Number::kUnsigned:
+    case NumberKind::kUnsigned:
       break;
   }
   return static_cast<T>(bits);
@@ -149,19 +149,19 @@ class Descriptor {
 
 // What a warp multiplies; depth first, so that the inner loop runs along the columns.
 template <typename T>
-struct Sources {
-  T a[kHeight][kDepthBytes];
+struct GroupSources {
+  T a[kTileRows][kDepthBytes];
   T b[kDepthBytes][kMostWidth];
 };
 template <typename T>
 struct Sums {
-  T at[kHeight][kMostWidth];
+  T at[kTileRows][kMostWidth];
 };
 
 // Calls set(line, depth, value) for `lines` rows (columns) of a matrix, from the one numbered
 // `first`. False: the thread has failed.
 template <typename T, typename Set>
-bool ReadMatrix(const Descriptor& from, Number number, bool transposed, unsigned first,
+bool ReadMatrix(const Descriptor& from, NumberKind number, bool transposed, unsigned first,
                 unsigned lines, Thread* thread, const Set& set) {
   const unsigned bytes = BytesOf(number);
   const unsigned each = kChunk / bytes;
@@ -186,8 +186,8 @@ bool ReadMatrix(const Descriptor& from, Number number, bool transposed, unsigned
 
 // Registers are (upper, lower) × (left, right), as mma has them.
 template <typename T>
-void CollectRows(const Instruction& i, Number number, Thread* const (&lanes)[kWarpThreads],
-                 T (&a)[kHeight][kDepthBytes]) {
+void CollectRows(const Instruction& i, NumberKind number, Thread* const (&lanes)[kWarpThreads],
+                 T (&a)[kTileRows][kDepthBytes]) {
   const auto each = static_cast<unsigned>(sizeof(uint32_t) / BytesOf(number));
   for (const Thread* thread : lanes) {
     if (thread == nullptr) continue;
@@ -207,15 +207,15 @@ void CollectRows(const Instruction& i, Number number, Thread* const (&lanes)[kWa
 }
 
 template <typename T>
-bool Collect(const Instruction& i, Thread* const (&lanes)[kWarpThreads], Thread* first,
-             Sources<T>* sources) {
+bool CollectOperands(const Instruction& i, Thread* const (&lanes)[kWarpThreads], Thread* first,
+                     GroupSources<T>* sources) {
   const Form form = Form::Of(i);
   if (form.a_in_registers) {
     CollectRows(i, form.a, lanes, sources->a);
   } else {
     const Descriptor rows(first->Get<uint64_t>(i.in[0]), form.transposed_a);
-    const unsigned above = first->number() / kWarpThreads % kWarps * kHeight;
-    if (!ReadMatrix<T>(rows, form.a, form.transposed_a, above, kHeight, first,
+    const unsigned above = first->number() / kWarpThreads % kWarps * kTileRows;
+    if (!ReadMatrix<T>(rows, form.a, form.transposed_a, above, kTileRows, first,
                        [sources](unsigned line, unsigned depth, T value) {
                          sources->a[line][depth] = value;
                        })) {
@@ -229,7 +229,7 @@ bool Collect(const Instruction& i, Thread* const (&lanes)[kWarpThreads], Thread*
 }
 
 // One row of the result. Whole numbers wrap around, or stay at the end of what there is.
-void AddProducts(const Sources<float>& sources, unsigned row, unsigned depth, unsigned width,
+void AddProducts(const GroupSources<float>& sources, unsigned row, unsigned depth, unsigned width,
                  const Form& form, float* sums) {
   for (unsigned d = 0; d < depth; ++d) {
     const float by = form.negated ? -sources.a[row][d] : sources.a[row][d];
@@ -237,7 +237,7 @@ void AddProducts(const Sources<float>& sources, unsigned row, unsigned depth, un
   }
 }
 
-void AddProducts(const Sources<int32_t>& sources, unsigned row, unsigned depth, unsigned width,
+void AddProducts(const GroupSources<int32_t>& sources, unsigned row, unsigned depth, unsigned width,
                  const Form& form, int32_t* sums) {
   for (unsigned n = 0; n < width; ++n) {
     int64_t sum = sums[n];
@@ -248,15 +248,15 @@ void AddProducts(const Sources<int32_t>& sources, unsigned row, unsigned depth, 
 }
 
 template <typename T>
-T SumAt(const Thread& thread, const Operand* results, Sum sum, unsigned k) {
-  if (sum != Sum::kHalf) return thread.Get<T>(results[k]);
+T SumAt(const Thread& thread, const Operand* results, SumKind sum, unsigned k) {
+  if (sum != SumKind::kHalf) return thread.Get<T>(results[k]);
   const uint32_t bits = thread.Get<uint32_t>(results[k / 2]) >> (k % 2 * 16);
   return static_cast<T>(ValueOfHalf(static_cast<uint16_t>(bits)));
 }
 
 template <typename T>
-void SetSums(const Operand* results, Sum sum, unsigned k, T low, T high, Thread* thread) {
-  if (sum == Sum::kHalf) {
+void SetSums(const Operand* results, SumKind sum, unsigned k, T low, T high, Thread* thread) {
+  if (sum == SumKind::kHalf) {
     const uint32_t upper = HalfOf(static_cast<double>(high));
     thread->Set<uint32_t>(results[k / 2], upper << 16 | HalfOf(static_cast<double>(low)));
     return;
@@ -278,16 +278,16 @@ void ForEachPair(Thread* const (&lanes)[kWarpThreads], unsigned width, const Use
 }
 
 template <typename T>
-void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
+void DoGroupMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   const Form form = Form::Of(i);
   const unsigned width = WidthOf(i);
   const unsigned depth = kDepthBytes / BytesOf(form.a);
   Thread* first = *std::find_if(std::begin(lanes), std::end(lanes),
                                 [](const Thread* lane) { return lane != nullptr; });
-  first->Spend(uint64_t{kHeight} * width * depth / kProductsPerStep);
-  const auto sources = std::make_unique<Sources<T>>();  // too much for small stacks
+  first->Spend(uint64_t{kTileRows} * width * depth / kProductsPerStep);
+  const auto sources = std::make_unique<GroupSources<T>>();  // too much for small stacks
   const auto sums = std::make_unique<Sums<T>>();
-  if (!Collect(i, lanes, first, sources.get())) return;
+  if (!CollectOperands(i, lanes, first, sources.get())) return;
   if (first->Get<bool>(i.in[2])) {
     ForEachPair<T>(lanes, width, [&](Thread* thread, unsigned k, unsigned row, unsigned column) {
       const Operand* results = &thread->routine().vectors[i.vector];
@@ -295,7 +295,7 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
       sums->at[row][column + 1] = SumAt<T>(*thread, results, form.sum, k + 1);
     });
   }
-  for (unsigned row = 0; row < kHeight; ++row) {
+  for (unsigned row = 0; row < kTileRows; ++row) {
     AddProducts(*sources, row, depth, width, form, sums->at[row]);
   }
   ForEachPair<T>(lanes, width, [&](Thread* thread, unsigned k, unsigned row, unsigned column) {
@@ -304,11 +304,11 @@ void DoMultiply(const Instruction& i, Thread* const (&lanes)[kWarpThreads]) {
   });
 }
 
-bool TakeNumber(Selection* s, Number* number) {
+bool TakeNumberKind(Selection* s, NumberKind* number) {
   constexpr std::string_view kNames[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"};
   for (size_t k = 0; k < std::size(kNames); ++k) {
     if (!s->Take(kNames[k])) continue;
-    *number = static_cast<Number>(k);
+    *number = static_cast<NumberKind>(k);
     return true;
   }
   return false;
@@ -316,25 +316,25 @@ bool TakeNumber(Selection* s, Number* number) {
 
 // Sum, A, B, in this order; which of them go together.
 bool TakeNumbers(Selection* s, Form* form) {
-  Number a = Number::kHalf;
-  Number b = Number::kHalf;
-  Sum sum = Sum::kSingle;
+  NumberKind a = NumberKind::kHalf;
+  NumberKind b = NumberKind::kHalf;
+  SumKind sum = SumKind::kSingle;
   if (s->Take("s32")) {
-    sum = Sum::kWhole;
+    sum = SumKind::kWhole;
   } else if (!s->Take("f32")) {
     if (!s->Take("f16")) return false;
-    sum = Sum::kHalf;
+    sum = SumKind::kHalf;
   }
-  if (!TakeNumber(s, &a)) return false;
-  if (!TakeNumber(s, &b)) return false;
-  const bool eighths =
-      (a == Number::kE4M3 || a == Number::kE5M2) && (b == Number::kE4M3 || b == Number::kE5M2);
-  const bool whole = a >= Number::kSigned && b >= Number::kSigned;
+  if (!TakeNumberKind(s, &a)) return false;
+  if (!TakeNumberKind(s, &b)) return false;
+  const bool eighths = (a == NumberKind::kE4M3 || a == NumberKind::kE5M2) &&
+                       (b == NumberKind::kE4M3 || b == NumberKind::kE5M2);
+  const bool whole = a >= NumberKind::kSigned && b >= NumberKind::kSigned;
   form->a = a;
   form->b = b;
   form->sum = sum;
-  if (sum == Sum::kWhole) return whole;
-  if (sum == Sum::kHalf) return eighths || (a == Number::kHalf && b == Number::kHalf);
+  if (sum == SumKind::kWhole) return whole;
+  if (sum == SumKind::kHalf) return eighths || (a == NumberKind::kHalf && b == NumberKind::kHalf);
   return !whole && (a == b || eighths);
 }
 
@@ -359,7 +359,7 @@ bool TakeSign(const Selection& s, size_t index, bool* negated) {
 bool TakeRest(Selection* s, Form* form) {
   const size_t count = s->operands.size();
   if (count < 4 || !s->Source(3, {'p', 1}, &s->instruction.in[2])) return false;
-  if (form->sum == Sum::kWhole) return count == 4;
+  if (form->sum == SumKind::kWhole) return count == 4;
   bool negated_a = false;
   bool negated_b = false;
   if (!TakeSign(*s, 4, &negated_a) || !TakeSign(*s, 5, &negated_b)) return false;
@@ -379,15 +379,15 @@ bool TakeRest(Selection* s, Form* form) {
   return next == count;
 }
 
-bool SelectMultiply(Selection* s) {
+bool SelectGroupMultiply(Selection* s) {
   Form form;
   form.saturated = s->Take("satfinite");
   if (!TakeNumbers(s, &form)) return false;
   const unsigned width = TakeWidth(s, kDepthBytes / BytesOf(form.a));
   if (width == 0 || s->operands.size() < 4) return false;
-  const size_t results = form.sum == Sum::kHalf ? width / 4 : width / 2;
+  const size_t results = form.sum == SumKind::kHalf ? width / 4 : width / 2;
   const auto first = static_cast<uint32_t>(s->routine->vectors.size());
-  const Type sum = form.sum == Sum::kSingle ? Type{'f', 32} : Type{'b', 32};
+  const Type sum = form.sum == SumKind::kSingle ? Type{'f', 32} : Type{'b', 32};
   if (!s->Elements(0, results, sum, true)) return false;
   form.a_in_registers = s->operands[1].is_vector;
   if (form.a_in_registers ? !s->Elements(1, kSourceRegisters, {'b', 32}, false)
@@ -398,7 +398,8 @@ bool SelectMultiply(Selection* s) {
   s->instruction.vector = first;
   s->instruction.count = static_cast<uint8_t>(results);
   s->instruction.target = form.Pack();
-  return s->UseWholeWarp(form.sum == Sum::kWhole ? DoMultiply<int32_t> : DoMultiply<float>);
+  return s->UseWholeWarp(form.sum == SumKind::kWhole ? DoGroupMultiply<int32_t>
+                                                     : DoGroupMultiply<float>);
 }
 
 // Products are done when they are asked for, so that nothing is left to wait for.
@@ -406,14 +407,14 @@ bool SelectWarpgroup(Selection* s) {
   if (!s->Take("sync") || !s->Take("aligned")) return false;
   if (s->TakeAny({"fence", "commit_group"})) return s->operands.empty() && s->Use(DoNothing);
   if (s->Take("wait_group")) return s->operands.size() == 1 && s->Use(DoNothing);
-  return s->Take("mma_async") && SelectMultiply(s);
+  return s->Take("mma_async") && SelectGroupMultiply(s);
 }
 
 }  // namespace
 
 Selector FindWarpgroup(std::string_view name) {
-  static constexpr SelectorRow kRows[] = {{"wgmma", SelectWarpgroup}};
-  return FindIn(kRows, name);
+  static constexpr SelectorRow kTileRows[] = {{"wgmma", SelectWarpgroup}};
+  return FindIn(kTileRows, name);
 }
 
 }  // namespace vramstow::simulator::ptx

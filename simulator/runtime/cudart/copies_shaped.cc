@@ -8,7 +8,7 @@ using namespace vramstow::simulator::cudart;  // NOLINT(google-build-using-names
 
 namespace {
 
-CUarray Array(cudaArray_const_t array) {
+CUarray DriverArray(cudaArray_const_t array) {
   return reinterpret_cast<CUarray>(const_cast<cudaArray*>(array));
 }
 
@@ -17,7 +17,7 @@ Side Linear(const void* pointer, size_t pitch) { return {pointer, pitch, nullptr
 
 // An array as one side of a copy: from byte `x` of row `y` on.
 Side InArray(cudaArray_const_t array, size_t x, size_t y) {
-  return {nullptr, 0, Array(array), x, y};
+  return {nullptr, 0, DriverArray(array), x, y};
 }
 
 // The driver's aligned copies demand more of pitches than the runtime promises, hence "unaligned".
@@ -48,10 +48,10 @@ template <typename Copy>
 cudaError_t InRows(cudaArray_const_t array, size_t x, size_t y, size_t bytes, Copy copy) {
   CUDA_ARRAY3D_DESCRIPTOR description = {};
   size_t element = 0;
-  if (cudaError_t error = ElementSize(Array(array), &element); error != cudaSuccess) {
+  if (cudaError_t error = ElementSize(DriverArray(array), &element); error != cudaSuccess) {
     return error;
   }
-  CUresult result = Driver().Array3DGetDescriptor(&description, Array(array));
+  CUresult result = Driver().Array3DGetDescriptor(&description, DriverArray(array));
   if (result != CUDA_SUCCESS) {
     return FromDriver(result);
   }
@@ -201,8 +201,8 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t destination, size_t destination_x
     // first of a one-dimensional array.
     return destination_y != 0 || source_y != 0
                ? cudaErrorNotSupported
-               : FromDriver(driver.MemcpyAtoA(Array(destination), destination_x, Array(source),
-                                              source_x, bytes));
+               : FromDriver(driver.MemcpyAtoA(DriverArray(destination), destination_x,
+                                              DriverArray(source), source_x, bytes));
   });
 }
 

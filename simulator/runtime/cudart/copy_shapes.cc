@@ -7,17 +7,17 @@ namespace vramstow::simulator::cudart {
 
 namespace {
 
-enum class Place { kSource, kDestination };
+enum class CopyEnd { kSource, kDestination };
 
 // What linear memory on this side of a copy of this direction is to the driver.
-CUmemorytype MemoryType(cudaMemcpyKind kind, Place place) {
+CUmemorytype MemoryType(cudaMemcpyKind kind, CopyEnd place) {
   switch (kind) {
     case cudaMemcpyHostToHost:
       return CU_MEMORYTYPE_HOST;
     case cudaMemcpyHostToDevice:
-      return place == Place::kSource ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return place == CopyEnd::kSource ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     case cudaMemcpyDeviceToHost:
-      return place == Place::kSource ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+      return place == CopyEnd::kSource ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     case cudaMemcpyDeviceToDevice:
       return CU_MEMORYTYPE_DEVICE;
     default:
@@ -76,7 +76,8 @@ cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy
   copy->srcXInBytes = parameters.srcPos.x * source_scale;
   copy->srcY = parameters.srcPos.y;
   copy->srcZ = parameters.srcPos.z;
-  copy->srcMemoryType = source != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, Place::kSource);
+  copy->srcMemoryType =
+      source != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, CopyEnd::kSource);
   copy->srcArray = source;
   SetPointer(copy->srcMemoryType, parameters.srcPtr.ptr, &copy->srcHost, &copy->srcDevice);
   copy->srcPitch = parameters.srcPtr.pitch;
@@ -85,7 +86,7 @@ cudaError_t Fill3D(const Parameters& parameters, cudaMemcpyKind kind, Copy* copy
   copy->dstY = parameters.dstPos.y;
   copy->dstZ = parameters.dstPos.z;
   copy->dstMemoryType =
-      destination != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, Place::kDestination);
+      destination != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, CopyEnd::kDestination);
   copy->dstArray = destination;
   const void* host = nullptr;
   SetPointer(copy->dstMemoryType, parameters.dstPtr.ptr, &host, &copy->dstDevice);
@@ -130,14 +131,14 @@ cudaError_t Make2D(const Side& destination, const Side& source, size_t width, si
   copy->srcArray = source.array;
   copy->srcPitch = source.pitch;
   copy->srcMemoryType =
-      source.array != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, Place::kSource);
+      source.array != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, CopyEnd::kSource);
   SetPointer(copy->srcMemoryType, source.pointer, &copy->srcHost, &copy->srcDevice);
   copy->dstXInBytes = destination.x;
   copy->dstY = destination.y;
   copy->dstArray = destination.array;
   copy->dstPitch = destination.pitch;
   copy->dstMemoryType =
-      destination.array != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, Place::kDestination);
+      destination.array != nullptr ? CU_MEMORYTYPE_ARRAY : MemoryType(kind, CopyEnd::kDestination);
   const void* host = nullptr;
   SetPointer(copy->dstMemoryType, destination.pointer, &host, &copy->dstDevice);
   copy->dstHost = const_cast<void*>(host);

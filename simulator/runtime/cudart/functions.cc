@@ -38,8 +38,8 @@ CUresult FillAttribute(const DriverTable& driver, CUfunction function,
   return result == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : result;
 }
 
-CUresult FillAttributes(const DriverTable& driver, CUfunction function,
-                        cudaFuncAttributes* attributes) {
+CUresult FillFunctionAttributes(const DriverTable& driver, CUfunction function,
+                                cudaFuncAttributes* attributes) {
   *attributes = {};
   CUresult result = CUDA_SUCCESS;
   auto fill = [&](CUfunction_attribute attribute, auto* member) {
@@ -88,7 +88,7 @@ CUlaunchConfig LaunchShape(const cudaLaunchConfig_t& config) {
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   return WithFunction(function, [&](const DriverTable& driver, CUfunction loaded) {
     return attributes == nullptr ? CUDA_ERROR_INVALID_VALUE
-                                 : FillAttributes(driver, loaded, attributes);
+                                 : FillFunctionAttributes(driver, loaded, attributes);
   });
 }
 

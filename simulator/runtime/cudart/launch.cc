@@ -81,6 +81,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   });
 }
 
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#undef __cudaLaunchKernel
+#endif
+
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t shared_bytes, cudaStream_t stream) {
   return Call([&](const DriverTable& driver) {

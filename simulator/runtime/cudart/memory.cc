@@ -9,8 +9,8 @@ namespace {
 CUdeviceptr* AddressOut(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
 // What the driver's answers make of a pointer.
-void Describe(unsigned memory_type, bool managed, cudaPointerAttributes* attributes,
-              const void* pointer) {
+void DescribePointer(unsigned memory_type, bool managed, cudaPointerAttributes* attributes,
+                     const void* pointer) {
   if (managed) {
     attributes->type = cudaMemoryTypeManaged;
   } else if (memory_type == CU_MEMORYTYPE_HOST) {
@@ -147,7 +147,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
                       &attributes->hostPointer};
     CUresult result = driver.PointerGetAttributes(5, names, values, Address(pointer));
     if (result == CUDA_SUCCESS) {
-      Describe(memory_type, managed != 0, attributes, pointer);
+      DescribePointer(memory_type, managed != 0, attributes, pointer);
     }
     return result;
   });

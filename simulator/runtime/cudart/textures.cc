@@ -10,7 +10,7 @@ static_assert(sizeof(cudaResourceViewDesc) <= sizeof(CUDA_RESOURCE_VIEW_DESC));
 
 namespace {
 
-cudaError_t Make(const cudaResourceDesc& resource, CUDA_RESOURCE_DESC* result) {
+cudaError_t ToDriver(const cudaResourceDesc& resource, CUDA_RESOURCE_DESC* result) {
   *result = {};
   result->flags = resource.flags;
   switch (resource.resType) {
@@ -74,7 +74,7 @@ cudaError_t Unmake(const CUDA_RESOURCE_DESC& resource, cudaResourceDesc* result)
   }
 }
 
-CUDA_TEXTURE_DESC Make(const cudaTextureDesc& texture) {
+CUDA_TEXTURE_DESC ToDriver(const cudaTextureDesc& texture) {
   CUDA_TEXTURE_DESC result = {};
   for (int i = 0; i < 3; ++i) {
     result.addressMode[i] = static_cast<CUaddress_mode>(texture.addressMode[i]);
@@ -127,11 +127,11 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
       return cudaErrorInvalidValue;
     }
     CUDA_RESOURCE_DESC driver_resource;
-    cudaError_t error = Make(*resource, &driver_resource);
+    cudaError_t error = ToDriver(*resource, &driver_resource);
     if (error != cudaSuccess) {
       return error;
     }
-    CUDA_TEXTURE_DESC driver_texture = Make(*texture);
+    CUDA_TEXTURE_DESC driver_texture = ToDriver(*texture);
     CUDA_RESOURCE_VIEW_DESC driver_view = {};
     if (view != nullptr) {
       memcpy(&driver_view, view, sizeof(*view));
@@ -185,7 +185,7 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResou
   return Call([&](const DriverTable& driver) {
     CUDA_RESOURCE_DESC driver_resource;
     cudaError_t error =
-        resource == nullptr ? cudaErrorInvalidValue : Make(*resource, &driver_resource);
+        resource == nullptr ? cudaErrorInvalidValue : ToDriver(*resource, &driver_resource);
     return error != cudaSuccess ? error
                                 : ToError(driver.SurfObjectCreate(object, &driver_resource));
   });

@@ -17,7 +17,7 @@ VRAMSTOW_THIRTEEN(cudaGraphNodeGetDependentNodes, cudaGraphNode_t, cudaGraphNode
 namespace {
 
 // CUDA 12's description of a child graph has no field for the graph's owner: it is cloned.
-cudaGraphNodeParams Widened(const cudaGraphNodeParams& older) {
+cudaGraphNodeParams WidenedNode(const cudaGraphNodeParams& older) {
   cudaGraphNodeParams newer = older;
   if (newer.type == cudaGraphNodeTypeGraph) {
     newer.graph = {};
@@ -29,7 +29,7 @@ cudaGraphNodeParams Widened(const cudaGraphNodeParams& older) {
 cudaError_t AddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                     const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* parameters) {
   if (parameters == nullptr) return cudaErrorInvalidValue;
-  cudaGraphNodeParams newer = Widened(*parameters);
+  cudaGraphNodeParams newer = WidenedNode(*parameters);
   const cudaError_t error =
       Thirteen_cudaGraphAddNode(node, graph, dependencies, edges, count, &newer);
   // What the call fills in, such as the address of an allocation, is the caller's.

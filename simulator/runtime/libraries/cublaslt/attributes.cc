@@ -5,8 +5,8 @@
 namespace vramstow::simulator {
 namespace {
 
-const Attribute* Find(std::span<const Attribute> table, int id) {
-  for (const Attribute& attribute : table) {
+const DescriptorAttribute* Find(std::span<const DescriptorAttribute> table, int id) {
+  for (const DescriptorAttribute& attribute : table) {
     if (attribute.id == id) {
       return &attribute;
     }
@@ -16,9 +16,9 @@ const Attribute* Find(std::span<const Attribute> table, int id) {
 
 }  // namespace
 
-cublasStatus_t SetAttribute(std::span<const Attribute> table, void* descriptor, int id,
+cublasStatus_t SetAttribute(std::span<const DescriptorAttribute> table, void* descriptor, int id,
                             const void* value, size_t size) {
-  const Attribute* attribute = Find(table, id);
+  const DescriptorAttribute* attribute = Find(table, id);
   if (descriptor == nullptr || attribute == nullptr || value == nullptr ||
       size != attribute->size) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -27,9 +27,9 @@ cublasStatus_t SetAttribute(std::span<const Attribute> table, void* descriptor, 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t GetAttribute(std::span<const Attribute> table, const void* descriptor, int id,
-                            void* value, size_t size, size_t* written) {
-  const Attribute* attribute = Find(table, id);
+cublasStatus_t GetAttribute(std::span<const DescriptorAttribute> table, const void* descriptor,
+                            int id, void* value, size_t size, size_t* written) {
+  const DescriptorAttribute* attribute = Find(table, id);
   if (descriptor == nullptr || attribute == nullptr || (size == 0 && written == nullptr) ||
       (size != 0 && (value == nullptr || size != attribute->size))) {
     return CUBLAS_STATUS_INVALID_VALUE;

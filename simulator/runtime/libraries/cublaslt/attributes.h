@@ -15,7 +15,7 @@
 
 namespace vramstow::simulator {
 
-struct Attribute {
+struct DescriptorAttribute {
   int id;  // as the header numbers it
   uint16_t offset;
   uint16_t size;
@@ -25,12 +25,12 @@ struct Attribute {
 #define VRAMSTOW_ATTRIBUTE(id, Struct, field) \
   { id, offsetof(Struct, field), sizeof(Struct::field) }
 
-cublasStatus_t SetAttribute(std::span<const Attribute> table, void* descriptor, int id,
+cublasStatus_t SetAttribute(std::span<const DescriptorAttribute> table, void* descriptor, int id,
                             const void* value, size_t size);
 
 // With `size` 0 only tells how many bytes the attribute has.
-cublasStatus_t GetAttribute(std::span<const Attribute> table, const void* descriptor, int id,
-                            void* value, size_t size, size_t* written);
+cublasStatus_t GetAttribute(std::span<const DescriptorAttribute> table, const void* descriptor,
+                            int id, void* value, size_t size, size_t* written);
 
 }  // namespace vramstow::simulator
 

@@ -9,7 +9,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr Attribute kLayoutAttributes[] = {
+constexpr DescriptorAttribute kLayoutAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_TYPE, MatrixLayout, type),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_ORDER, MatrixLayout, order),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_ROWS, MatrixLayout, rows),
@@ -22,7 +22,7 @@ constexpr Attribute kLayoutAttributes[] = {
 };
 
 // Numbers stand where CUDA 13.0's header does not have the name yet.
-constexpr Attribute kMatmulAttributes[] = {
+constexpr DescriptorAttribute kMatmulAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, MatmulDescription, compute_type),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_DESC_SCALE_TYPE, MatmulDescription, scale_type),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_DESC_POINTER_MODE, MatmulDescription, pointer_mode),
@@ -65,7 +65,7 @@ constexpr Attribute kMatmulAttributes[] = {
     VRAMSTOW_ATTRIBUTE(40 /* _BETA_BATCH_STRIDE */, MatmulDescription, beta_stride),
 };
 
-constexpr Attribute kPreferenceAttributes[] = {
+constexpr DescriptorAttribute kPreferenceAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_PREF_SEARCH_MODE, MatmulPreference, search_mode),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, MatmulPreference,
                        maximum_workspace),
@@ -83,7 +83,7 @@ constexpr Attribute kPreferenceAttributes[] = {
     VRAMSTOW_ATTRIBUTE(15 /* _GROUPED_DESC_D_AVERAGE_COLS */, MatmulPreference, grouped_columns),
 };
 
-constexpr Attribute kTransformAttributes[] = {
+constexpr DescriptorAttribute kTransformAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE, TransformDescription, scale_type),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, TransformDescription,
                        pointer_mode),
@@ -91,7 +91,7 @@ constexpr Attribute kTransformAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, TransformDescription, transb),
 };
 
-constexpr Attribute kAlgorithmAttributes[] = {
+constexpr DescriptorAttribute kAlgorithmAttributes[] = {
     VRAMSTOW_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_ID, MatmulAlgorithm, id),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_TILE_ID, MatmulAlgorithm, tile),
     VRAMSTOW_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, MatmulAlgorithm, split_k),

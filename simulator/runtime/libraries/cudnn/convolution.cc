@@ -77,11 +77,11 @@ cudnnStatus_t Choose(cudnnHandle_t handle, ConvolutionPass pass, const cudnnTens
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t Run(cudnnHandle_t handle, const char* kernel, ConvolutionPass pass,
-                  const cudnnTensorStruct* x, const void* x_data, const cudnnFilterStruct* w,
-                  const void* w_data, const cudnnConvolutionStruct* convolution,
-                  const cudnnTensorStruct* y, const void* y_data, bool fast, void* workspace,
-                  size_t workspace_bytes) {
+cudnnStatus_t RunPass(cudnnHandle_t handle, const char* kernel, ConvolutionPass pass,
+                      const cudnnTensorStruct* x, const void* x_data, const cudnnFilterStruct* w,
+                      const void* w_data, const cudnnConvolutionStruct* convolution,
+                      const cudnnTensorStruct* y, const void* y_data, bool fast, void* workspace,
+                      size_t workspace_bytes) {
   cudnnStatus_t status = CheckShapes(x, w, convolution, y);
   if (status != CUDNN_STATUS_SUCCESS) {
     return status;
@@ -273,8 +273,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*,
                                       cudnnConvolutionFwdAlgo_t algo, void* workSpace,
                                       size_t workSpaceSizeInBytes, const void*,
                                       const cudnnTensorDescriptor_t yDesc, void* y) {
-  return Run(handle, "cudnn_convolution_forward", ConvolutionPass::kForward, xDesc, x, wDesc, w,
-             convDesc, yDesc, y, algo != kForwardLean, workSpace, workSpaceSizeInBytes);
+  return RunPass(handle, "cudnn_convolution_forward", ConvolutionPass::kForward, xDesc, x, wDesc, w,
+                 convDesc, yDesc, y, algo != kForwardLean, workSpace, workSpaceSizeInBytes);
 }
 
 cudnnStatus_t cudnnConvolutionBiasActivationForward(
@@ -287,8 +287,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
   if (biasDesc == nullptr || activationDesc == nullptr) {
     return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   }
-  return Run(handle, "cudnn_convolution_forward", ConvolutionPass::kForward, xDesc, x, wDesc, w,
-             convDesc, yDesc, y, algo != kForwardLean, workSpace, workSpaceSizeInBytes);
+  return RunPass(handle, "cudnn_convolution_forward", ConvolutionPass::kForward, xDesc, x, wDesc, w,
+                 convDesc, yDesc, y, algo != kForwardLean, workSpace, workSpaceSizeInBytes);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
@@ -298,8 +298,9 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
                                            cudnnConvolutionBwdDataAlgo_t algo, void* workSpace,
                                            size_t workSpaceSizeInBytes, const void*,
                                            const cudnnTensorDescriptor_t dxDesc, void* dx) {
-  return Run(handle, "cudnn_convolution_backward_data", ConvolutionPass::kBackwardData, dxDesc, dx,
-             wDesc, w, convDesc, dyDesc, dy, algo != kDataLean, workSpace, workSpaceSizeInBytes);
+  return RunPass(handle, "cudnn_convolution_backward_data", ConvolutionPass::kBackwardData, dxDesc,
+                 dx, wDesc, w, convDesc, dyDesc, dy, algo != kDataLean, workSpace,
+                 workSpaceSizeInBytes);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*,
@@ -309,9 +310,9 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*,
                                              cudnnConvolutionBwdFilterAlgo_t algo, void* workSpace,
                                              size_t workSpaceSizeInBytes, const void*,
                                              const cudnnFilterDescriptor_t dwDesc, void* dw) {
-  return Run(handle, "cudnn_convolution_backward_filter", ConvolutionPass::kBackwardFilter, xDesc,
-             x, dwDesc, dw, convDesc, dyDesc, dy, algo != kFilterLean, workSpace,
-             workSpaceSizeInBytes);
+  return RunPass(handle, "cudnn_convolution_backward_filter", ConvolutionPass::kBackwardFilter,
+                 xDesc, x, dwDesc, dw, convDesc, dyDesc, dy, algo != kFilterLean, workSpace,
+                 workSpaceSizeInBytes);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void*,

@@ -15,7 +15,7 @@ bool IsProbabilities(const cudnnTensorStruct* probabilities) {
   return probabilities != nullptr && probabilities->count == 3;
 }
 
-size_t Workspace(const cudnnTensorStruct& probabilities, int longest_label) {
+size_t LossWorkspace(const cudnnTensorStruct& probabilities, int longest_label) {
   return size_t{2} * sizeof(float) * static_cast<size_t>(probabilities.dimensions[0]) *
          static_cast<size_t>(probabilities.dimensions[1]) *
          (2 * static_cast<size_t>(longest_label) + 1);
@@ -79,7 +79,7 @@ cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle,
       ctcLossDesc == nullptr || sizeInBytes == nullptr) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be told");
   }
-  *sizeInBytes = Workspace(*probsDesc, Longest(labelLengths, probsDesc->dimensions[1]));
+  *sizeInBytes = LossWorkspace(*probsDesc, Longest(labelLengths, probsDesc->dimensions[1]));
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -91,7 +91,7 @@ cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t handle, cudnnCTCLoss
       sizeInBytes == nullptr) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this CTC loss cannot be told");
   }
-  *sizeInBytes = Workspace(*probsDesc, ctcLossDesc->longest_label);
+  *sizeInBytes = LossWorkspace(*probsDesc, ctcLossDesc->longest_label);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -107,7 +107,7 @@ cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle, const cudnnTensorDescriptor_t p
     return Fail(CUDNN_STATUS_BAD_PARAM, "a CTC loss lacks an operand");
   }
   if (workSpaceSizeInBytes <
-      Workspace(*probsDesc, Longest(hostLabelLengths, probsDesc->dimensions[1]))) {
+      LossWorkspace(*probsDesc, Longest(hostLabelLengths, probsDesc->dimensions[1]))) {
     return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
   }
   return Launch(handle, "cudnn_ctc_loss", {ElementsOf(*probsDesc), 1, 1},
@@ -126,7 +126,7 @@ cudnnStatus_t cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t,
       ctcLossDesc == nullptr) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "a CTC loss lacks an operand");
   }
-  if (workSpaceSizeInBytes < Workspace(*probsDesc, ctcLossDesc->longest_label)) {
+  if (workSpaceSizeInBytes < LossWorkspace(*probsDesc, ctcLossDesc->longest_label)) {
     return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
   }
   return Launch(handle, "cudnn_ctc_loss", {ElementsOf(*probsDesc), 1, 1},

@@ -25,7 +25,7 @@ bool CanSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_
          bytes != nullptr && (ops == CUDNN_BATCHNORM_OPS_BN || activation != nullptr);
 }
 
-size_t Workspace(const cudnnTensorStruct& x) {
+size_t NormWorkspace(const cudnnTensorStruct& x) {
   const size_t sums = static_cast<size_t>(x.dimensions[1]) * 2 * sizeof(float);
   return RoundUp(sums, 256);
 }
@@ -34,7 +34,7 @@ size_t Reserve(cudnnBatchNormOps_t ops, const cudnnTensorStruct& x) {
   return ops == CUDNN_BATCHNORM_OPS_BN ? 0 : static_cast<size_t>(ElementsOf(x) + 7) / 8;
 }
 
-WorkSize Spread(const cudnnTensorStruct& x) {
+WorkSize SpreadOfNorm(const cudnnTensorStruct& x) {
   return {x.dimensions[1], ElementsOf(x) / (x.dimensions[1] > 0 ? x.dimensions[1] : 1), 1};
 }
 
@@ -69,7 +69,7 @@ cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
   if (!CanSize(handle, mode, bnOps, xDesc, activationDesc, sizeInBytes)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be told");
   }
-  *sizeInBytes = Workspace(*xDesc);
+  *sizeInBytes = NormWorkspace(*xDesc);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -82,7 +82,7 @@ cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
   if (!CanSize(handle, mode, bnOps, xDesc, activationDesc, sizeInBytes)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the workspace of this batch norm cannot be told");
   }
-  *sizeInBytes = Workspace(*xDesc);
+  *sizeInBytes = NormWorkspace(*xDesc);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -113,12 +113,12 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
       (resultSaveMean == nullptr) != (resultSaveInvVariance == nullptr)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "a batch norm lacks an operand");
   }
-  if (workSpaceSizeInBytes < Workspace(*xDesc) ||
+  if (workSpaceSizeInBytes < NormWorkspace(*xDesc) ||
       reserveSpaceSizeInBytes < Reserve(bnOps, *xDesc)) {
     return Fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
                 "the workspace or the reserve space of the batch norm is too small");
   }
-  return Launch(handle, "cudnn_batch_norm_forward", Spread(*xDesc),
+  return Launch(handle, "cudnn_batch_norm_forward", SpreadOfNorm(*xDesc),
                 {Word(xData), Word(zData), Word(yData), Word(bnScale), Word(bnBias),
                  Word(resultRunningMean), Word(resultRunningVariance), Word(resultSaveMean),
                  Word(resultSaveInvVariance), Word(workspace), Word(reserveSpace)});
@@ -134,7 +134,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
       bnScale == nullptr || bnBias == nullptr || alpha == nullptr || beta == nullptr) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "a batch norm lacks an operand");
   }
-  return Launch(handle, "cudnn_batch_norm_forward", Spread(*xDesc),
+  return Launch(handle, "cudnn_batch_norm_forward", SpreadOfNorm(*xDesc),
                 {Word(x), 0, Word(y), Word(bnScale), Word(bnBias), Word(resultRunningMean),
                  Word(resultRunningVariance), Word(resultSaveMean), Word(resultSaveInvVariance)});
 }
@@ -149,7 +149,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
       estimatedVariance == nullptr || alpha == nullptr || beta == nullptr || epsilon < 0) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "a batch norm lacks an operand");
   }
-  return Launch(handle, "cudnn_batch_norm_inference", Spread(*xDesc),
+  return Launch(handle, "cudnn_batch_norm_inference", SpreadOfNorm(*xDesc),
                 {Word(x), Word(y), Word(bnScale), Word(bnBias), Word(estimatedMean),
                  Word(estimatedVariance)});
 }
@@ -170,12 +170,12 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
       (savedMean == nullptr) != (savedInvVariance == nullptr)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the backward pass of a batch norm lacks an operand");
   }
-  if (workSpaceSizeInBytes < Workspace(*xDesc) ||
+  if (workSpaceSizeInBytes < NormWorkspace(*xDesc) ||
       reserveSpaceSizeInBytes < Reserve(bnOps, *xDesc)) {
     return Fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
                 "the workspace or the reserve space of the batch norm is too small");
   }
-  return Launch(handle, "cudnn_batch_norm_backward", Spread(*xDesc),
+  return Launch(handle, "cudnn_batch_norm_backward", SpreadOfNorm(*xDesc),
                 {Word(xData), Word(yData), Word(dyData), Word(dzData), Word(dxData),
                  Word(bnScaleData), Word(bnBiasData), Word(dBnScaleData), Word(dBnBiasData),
                  Word(savedMean), Word(savedInvVariance), Word(workSpace), Word(reserveSpace)});
@@ -194,7 +194,7 @@ cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnnBatchNo
       dBnBiasResult == nullptr) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the backward pass of a batch norm lacks an operand");
   }
-  return Launch(handle, "cudnn_batch_norm_backward", Spread(*xDesc),
+  return Launch(handle, "cudnn_batch_norm_backward", SpreadOfNorm(*xDesc),
                 {Word(x), 0, Word(dy), 0, Word(dx), Word(bnScale), 0, Word(dBnScaleResult),
                  Word(dBnBiasResult), Word(savedMean), Word(savedInvVariance)});
 }

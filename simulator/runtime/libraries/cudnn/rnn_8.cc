@@ -31,8 +31,8 @@ Spaces SpacesOf(const cudnnRNNStruct& rnn, int steps, const cudnnTensorStruct& i
 }
 
 // Describes a parameter: 1 × rows × columns, and its address; no address if there is none of it.
-cudnnStatus_t Answer(const cudnnRNNStruct& rnn, const RnnParameter& parameter, const void* weights,
-                     cudnnFilterDescriptor_t filter, void** address) {
+cudnnStatus_t AnswerAddress(const cudnnRNNStruct& rnn, const RnnParameter& parameter,
+                            const void* weights, cudnnFilterDescriptor_t filter, void** address) {
   if (filter == nullptr || address == nullptr) return CUDNN_STATUS_BAD_PARAM;
   *address = nullptr;
   if (parameter.rows == 0) return CUDNN_STATUS_SUCCESS;
@@ -159,7 +159,8 @@ cudnnStatus_t cudnnGetRNNLinLayerMatrixParams(cudnnHandle_t handle, cudnnRNNDesc
   if (!IsHandle(handle) || !HasParameter(complete, pseudo_layer, id)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "there is no such layer or matrix in the RNN");
   }
-  return Answer(complete, RnnLayout(complete).Matrix(pseudo_layer, id), weights, matrix, address);
+  return AnswerAddress(complete, RnnLayout(complete).Matrix(pseudo_layer, id), weights, matrix,
+                       address);
 }
 
 cudnnStatus_t cudnnGetRNNLinLayerBiasParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
@@ -171,7 +172,8 @@ cudnnStatus_t cudnnGetRNNLinLayerBiasParams(cudnnHandle_t handle, cudnnRNNDescri
   if (!IsHandle(handle) || !HasParameter(complete, pseudo_layer, id)) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "there is no such layer or bias in the RNN");
   }
-  return Answer(complete, RnnLayout(complete).Bias(pseudo_layer, id), weights, bias, address);
+  return AnswerAddress(complete, RnnLayout(complete).Bias(pseudo_layer, id), weights, bias,
+                       address);
 }
 
 cudnnStatus_t cudnnRNNForwardTraining(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int steps,

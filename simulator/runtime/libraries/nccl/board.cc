@@ -20,7 +20,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kMagic = 0x6272616f'6c63636e;
+constexpr uint64_t kBoardMagic = 0x6272616f'6c63636e;
 constexpr size_t kPage = 4096;
 // How often a waiting rank looks whether the others still live.
 constexpr auto kLook = std::chrono::milliseconds(20);
@@ -87,7 +87,7 @@ bool Board::Initialize(int fd, int ranks, size_t slot_bytes) {
   auto* header = static_cast<Header*>(memory);
   header->slot_bytes = slot_bytes;
   header->ranks = ranks;
-  header->magic = kMagic;
+  header->magic = kBoardMagic;
   munmap(memory, kPage);
   return true;
 }
@@ -109,7 +109,7 @@ Board* Board::Open(int fd, int rank, int ranks) {
   board->rank_ = rank;
   board->ranks_ = ranks;
   board->watches_.assign(static_cast<size_t>(ranks), -1);
-  if (board->header_->magic != kMagic || board->header_->ranks != ranks ||
+  if (board->header_->magic != kBoardMagic || board->header_->ranks != ranks ||
       board->bytes_ < Bytes(ranks, board->slot_bytes_)) {
     delete board;
     return nullptr;

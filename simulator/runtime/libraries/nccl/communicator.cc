@@ -12,7 +12,7 @@
 namespace vramstow::simulator {
 namespace {
 
-constexpr uint64_t kMagic = 0x6d6d6f63'6c63636e;
+constexpr uint64_t kCommunicatorMagic = 0x6d6d6f63'6c63636e;
 constexpr int kBufferBytes = 4 << 20;
 constexpr int kChannels = 16;
 constexpr int kTimeoutSeconds = 600;
@@ -56,14 +56,16 @@ ncclResult_t SetUp(ncclComm* comm) {
 
 }  // namespace
 
-bool IsCommunicator(const ncclComm* comm) { return comm != nullptr && comm->magic == kMagic; }
+bool IsCommunicator(const ncclComm* comm) {
+  return comm != nullptr && comm->magic == kCommunicatorMagic;
+}
 
 ncclComm* NewCommunicator(const ncclUniqueId& id, int rank, int ranks, const ncclConfig_t* config) {
   const CUcontext context = CurrentContext();
   if (context == nullptr) return nullptr;
   auto* comm = new (std::nothrow) ncclComm;
   if (comm == nullptr) return nullptr;
-  comm->magic = kMagic;
+  comm->magic = kCommunicatorMagic;
   comm->id = id;
   comm->rank = rank;
   comm->ranks = ranks;
