@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
         SnapshotFacts{"rl-training-pools-no-events.pickle", 127, 638, 24976.0, 23761.78, 0.005, 0},
         SnapshotFacts{"flexgen-2023-old-format.pickle", 266, 791, 6350.0, 3693.1, 0.05, 1}));
 
-Snapshot Read(const char* file) {
+Snapshot ReadReal(const char* file) {
   absl::StatusOr<Snapshot> snapshot = ReadSnapshot(CorpusFile(file));
   EXPECT_TRUE(snapshot.ok()) << snapshot.status();
   return snapshot.ok() ? *std::move(snapshot) : Snapshot{};
@@ -144,7 +144,7 @@ uint64_t Count(const SnapshotEvents& events, TraceAction action) {
 TEST(Corpus, ATrainingWindowOpensInTheMiddleOfTheRun) {
   const char* file = "lm-medium-ctx128-training.pickle";
   VRAMSTOW_NEEDS_CORPUS(file);
-  const Snapshot snapshot = Read(file);
+  const Snapshot snapshot = ReadReal(file);
   const SnapshotEvents events(&snapshot);
   EXPECT_EQ(Count(events, TraceAction::kAlloc), 6526U);
   EXPECT_EQ(Count(events, TraceAction::kFreeCompleted), 6305U);
@@ -154,7 +154,7 @@ TEST(Corpus, ATrainingWindowOpensInTheMiddleOfTheRun) {
 TEST(Corpus, ALongerContextMapsOneSegmentInTheWindow) {
   const char* file = "lm-medium-ctx512-training.pickle";
   VRAMSTOW_NEEDS_CORPUS(file);
-  const Snapshot snapshot = Read(file);
+  const Snapshot snapshot = ReadReal(file);
   const SnapshotEvents events(&snapshot);
   EXPECT_EQ(Count(events, TraceAction::kSegmentAlloc), 1U);
   EXPECT_EQ(events.counts().opening_segments, snapshot.device.segments.size() - 1);
@@ -165,7 +165,7 @@ TEST(Corpus, ALongerContextMapsOneSegmentInTheWindow) {
 TEST(Corpus, ASnapshotWithoutEventsSaysSo) {
   const char* file = "rl-training-pools-no-events.pickle";
   VRAMSTOW_NEEDS_CORPUS(file);
-  const Snapshot snapshot = Read(file);
+  const Snapshot snapshot = ReadReal(file);
   const SnapshotTotals totals = TotalsOf(snapshot.device);
   EXPECT_EQ(totals.block_states[static_cast<int>(BlockState::kActivePendingFree)], 9U);
   EXPECT_EQ(totals.block_states[static_cast<int>(BlockState::kInactive)], 95U);
@@ -181,7 +181,7 @@ TEST(Corpus, ASnapshotWithoutEventsSaysSo) {
 TEST(Corpus, TheLayoutOf2023SaysWhatItLacks) {
   const char* file = "flexgen-2023-old-format.pickle";
   VRAMSTOW_NEEDS_CORPUS(file);
-  const Snapshot snapshot = Read(file);
+  const Snapshot snapshot = ReadReal(file);
   std::string missing;
   for (const std::string& sentence : snapshot.missing) missing += sentence + "\n";
   EXPECT_NE(missing.find("no time in 1 of 1 event"), std::string::npos) << missing;

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 std::vector<Event> All(SnapshotEvents* events) {
   std::vector<Event> all;
@@ -33,7 +33,8 @@ std::vector<std::string> Calls(const std::vector<Event>& events) {
   return calls;
 }
 
-TraceEntry Entry(TraceAction action, uint64_t address, uint64_t size, int64_t time_us = kNoTime) {
+TraceEntry EventEntry(TraceAction action, uint64_t address, uint64_t size,
+                      int64_t time_us = kNoTime) {
   TraceEntry entry;
   entry.action = action;
   entry.address = address;
@@ -94,10 +95,10 @@ TEST(SnapshotEvents, ExpandableSegmentsArePlayedBackwards) {
   ASSERT_EQ(all.size(), 5U);
   // At the end 40 MiB are mapped, of which the window mapped 20 and unmapped 20 behind them.
   EXPECT_EQ(all[0].kind, EventKind::kMap);
-  EXPECT_EQ(all[0].size, 20 * kMiB);
+  EXPECT_EQ(all[0].size, 20 * kMebibyte);
   EXPECT_EQ(all[1].kind, EventKind::kMap);
-  EXPECT_EQ(all[1].address, all[0].address + 40 * kMiB);
-  EXPECT_EQ(all[1].size, 20 * kMiB);
+  EXPECT_EQ(all[1].address, all[0].address + 40 * kMebibyte);
+  EXPECT_EQ(all[1].size, 20 * kMebibyte);
   EXPECT_EQ(all[2].kind, EventKind::kUnmap);
   EXPECT_EQ(all[3].kind, EventKind::kMap);
   EXPECT_EQ(all[3].memory, MemoryKind::kPhysical);
@@ -115,10 +116,10 @@ TEST(SnapshotEvents, OutOfMemoryIsWhatWasFreeAndWhatWasAskedFor) {
   }
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].kind, EventKind::kMemoryInfo);
-  EXPECT_EQ(found[0].size, 123 * kMiB);
+  EXPECT_EQ(found[0].size, 123 * kMebibyte);
   EXPECT_EQ(found[1].kind, EventKind::kAllocate);
   EXPECT_EQ(found[1].result, 2);
-  EXPECT_EQ(found[1].requested, 900 * kMiB);
+  EXPECT_EQ(found[1].requested, 900 * kMebibyte);
   EXPECT_EQ(found[1].address, 0U);
 }
 
@@ -163,10 +164,10 @@ TEST(SnapshotEvents, HostMemoryIsAPartOfItsOwn) {
 }
 
 TEST(SnapshotEvents, ABlockThatIsStillThereHasItsRealSize) {
-  Snapshot snapshot =
-      WithSlot({Entry(TraceAction::kAlloc, 4096, 1000), Entry(TraceAction::kAlloc, 90'000, 1000),
-                Entry(TraceAction::kFreeRequested, 90'000, 1000),
-                Entry(TraceAction::kFreeCompleted, 90'000, 1000)});
+  Snapshot snapshot = WithSlot({EventEntry(TraceAction::kAlloc, 4096, 1000),
+                                EventEntry(TraceAction::kAlloc, 90'000, 1000),
+                                EventEntry(TraceAction::kFreeRequested, 90'000, 1000),
+                                EventEntry(TraceAction::kFreeCompleted, 90'000, 1000)});
   AddBlock(
       &snapshot,
       {.address = 4096, .size = 2048, .requested = 1000, .state = BlockState::kActiveAllocated});
@@ -180,7 +181,7 @@ TEST(SnapshotEvents, ABlockThatIsStillThereHasItsRealSize) {
 }
 
 TEST(SnapshotEvents, ABlockThatWaitedBeforeTheWindowIsFreedBeforeIt) {
-  const Snapshot snapshot = WithSlot({Entry(TraceAction::kFreeCompleted, 4096, 512)});
+  const Snapshot snapshot = WithSlot({EventEntry(TraceAction::kFreeCompleted, 4096, 512)});
   SnapshotEvents events(&snapshot);
   const std::vector<Event> all = All(&events);
   ASSERT_EQ(all.size(), 3U);
@@ -193,8 +194,8 @@ TEST(SnapshotEvents, ABlockThatWaitedBeforeTheWindowIsFreedBeforeIt) {
 }
 
 TEST(SnapshotEvents, TheOldFreeIsBoth) {
-  const Snapshot snapshot =
-      WithSlot({Entry(TraceAction::kAlloc, 4096, 512), Entry(TraceAction::kFree, 4096, 512)});
+  const Snapshot snapshot = WithSlot(
+      {EventEntry(TraceAction::kAlloc, 4096, 512), EventEntry(TraceAction::kFree, 4096, 512)});
   SnapshotEvents events(&snapshot);
   const std::vector<Event> all = All(&events);
   ASSERT_EQ(all.size(), 3U);
@@ -204,11 +205,13 @@ TEST(SnapshotEvents, TheOldFreeIsBoth) {
 
 TEST(SnapshotEvents, ContradictionsAreCountedAndSaid) {
   Snapshot snapshot = WithSlot({
-      Entry(TraceAction::kAlloc, 4096, 512), Entry(TraceAction::kAlloc, 4096, 512),  // live already
-      Entry(TraceAction::kFreeRequested, 4096, 512), Entry(TraceAction::kFreeCompleted, 4096, 512),
-      Entry(TraceAction::kFreeCompleted, 4096, 512),  // freed already
-      Entry(TraceAction::kAlloc, 8192, 512),          // not in the segments
-      Entry(TraceAction::kSegmentAlloc, 0x9000, 512)  // neither
+      EventEntry(TraceAction::kAlloc, 4096, 512),
+      EventEntry(TraceAction::kAlloc, 4096, 512),  // live already
+      EventEntry(TraceAction::kFreeRequested, 4096, 512),
+      EventEntry(TraceAction::kFreeCompleted, 4096, 512),
+      EventEntry(TraceAction::kFreeCompleted, 4096, 512),  // freed already
+      EventEntry(TraceAction::kAlloc, 8192, 512),          // not in the segments
+      EventEntry(TraceAction::kSegmentAlloc, 0x9000, 512)  // neither
   });
   AddBlock(&snapshot, {.address = 4096,
                        .size = 512,
@@ -225,10 +228,10 @@ TEST(SnapshotEvents, ContradictionsAreCountedAndSaid) {
 }
 
 TEST(SnapshotEvents, TimesNeverGoBackAndNeverOverflow) {
-  const Snapshot snapshot = WithSlot({Entry(TraceAction::kAlloc, 4096, 512, INT64_MIN + 1),
-                                      Entry(TraceAction::kAlloc, 8192, 512),
-                                      Entry(TraceAction::kAlloc, 12'288, 512, INT64_MAX),
-                                      Entry(TraceAction::kAlloc, 16'384, 512, 5)});
+  const Snapshot snapshot = WithSlot({EventEntry(TraceAction::kAlloc, 4096, 512, INT64_MIN + 1),
+                                      EventEntry(TraceAction::kAlloc, 8192, 512),
+                                      EventEntry(TraceAction::kAlloc, 12'288, 512, INT64_MAX),
+                                      EventEntry(TraceAction::kAlloc, 16'384, 512, 5)});
   SnapshotEvents events(&snapshot);
   const std::vector<Event> all = All(&events);
   ASSERT_EQ(all.size(), 4U);
@@ -259,9 +262,10 @@ TEST(BlockRounding, FollowsTheSettings) {
   // the same in MiB, because small sizes are rounded to 512 bytes.
   const BlockRounding quarters(
       {{"roundup_power2_divisions.1024", int64_t{4}}, {"roundup_power2_divisions.2", int64_t{3}}});
-  EXPECT_EQ(quarters.Round(1200 * kMiB), 1280 * kMiB);
-  EXPECT_EQ(quarters.Round(1024 * kMiB), 1024 * kMiB);
-  EXPECT_EQ(quarters.Round(3 * kMiB + 1), 3 * kMiB + 512);  // no such divisions: as without
+  EXPECT_EQ(quarters.Round(1200 * kMebibyte), 1280 * kMebibyte);
+  EXPECT_EQ(quarters.Round(1024 * kMebibyte), 1024 * kMebibyte);
+  EXPECT_EQ(quarters.Round(3 * kMebibyte + 1),
+            3 * kMebibyte + 512);  // no such divisions: as without
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Snapshot WithEntries(std::vector<TraceEntry> entries) {
   return snapshot;
 }
 
-TraceEntry Entry(TraceAction action, uint64_t address) {
+TraceEntry WrittenEntry(TraceAction action, uint64_t address) {
   TraceEntry entry;
   entry.action = action;
   entry.address = address;
@@ -162,33 +162,35 @@ TEST(SnapshotWriter, OverlappingBlocksAreRefused) {
 
 TEST(SnapshotWriter, EveryFreeHasItsRequestAndItsEnd) {
   using A = TraceAction;
-  EXPECT_THAT(Actions(Again(WithEntries({Entry(A::kFreeCompleted, 1)}))),
+  EXPECT_THAT(Actions(Again(WithEntries({WrittenEntry(A::kFreeCompleted, 1)}))),
               ElementsAre(A::kFreeRequested, A::kFreeCompleted));
-  EXPECT_THAT(Actions(Again(WithEntries({Entry(A::kFree, 1)}))),
+  EXPECT_THAT(Actions(Again(WithEntries({WrittenEntry(A::kFree, 1)}))),
               ElementsAre(A::kFreeRequested, A::kFreeCompleted));
-  EXPECT_THAT(Actions(Again(WithEntries({Entry(A::kFreeRequested, 1), Entry(A::kAlloc, 1)}))),
-              ElementsAre(A::kFreeRequested, A::kFreeCompleted, A::kAlloc));
-  EXPECT_THAT(Actions(Again(WithEntries({Entry(A::kFreeRequested, 1), Entry(A::kAlloc, 2),
-                                         Entry(A::kFreeCompleted, 1)}))),
-              ElementsAre(A::kFreeRequested, A::kAlloc, A::kFreeCompleted));
-  EXPECT_THAT(Actions(Again(WithEntries({Entry(A::kFreeRequested, 1)}))),
+  EXPECT_THAT(
+      Actions(Again(WithEntries({WrittenEntry(A::kFreeRequested, 1), WrittenEntry(A::kAlloc, 1)}))),
+      ElementsAre(A::kFreeRequested, A::kFreeCompleted, A::kAlloc));
+  EXPECT_THAT(
+      Actions(Again(WithEntries({WrittenEntry(A::kFreeRequested, 1), WrittenEntry(A::kAlloc, 2),
+                                 WrittenEntry(A::kFreeCompleted, 1)}))),
+      ElementsAre(A::kFreeRequested, A::kAlloc, A::kFreeCompleted));
+  EXPECT_THAT(Actions(Again(WithEntries({WrittenEntry(A::kFreeRequested, 1)}))),
               ElementsAre(A::kFreeRequested, A::kFreeCompleted));
   // A block that is still waiting at the end stays so.
   Snapshot waiting = OneSegment({{4096, 512, 512, 0, BlockState::kActivePendingFree}});
-  waiting.device.traces = {{Entry(A::kFreeRequested, 4096)}};
+  waiting.device.traces = {{WrittenEntry(A::kFreeRequested, 4096)}};
   EXPECT_THAT(Actions(Again(waiting)), ElementsAre(A::kFreeRequested));
 }
 
 TEST(SnapshotWriter, NumbersOfEveryWidthAndLongListsAreReadBack) {
   Snapshot snapshot = WithEntries({});
   for (int i = 0; i < 64; ++i) {
-    TraceEntry entry = Entry(TraceAction::kAlloc, uint64_t{1} << i);
+    TraceEntry entry = WrittenEntry(TraceAction::kAlloc, uint64_t{1} << i);
     entry.size = (uint64_t{1} << i) - 1;
     entry.time_us = i % 2 == 0 ? -(int64_t{1} << (i % 63)) : int64_t{1} << (i % 63);
     snapshot.device.traces[0].push_back(entry);
   }
   for (int i = 0; i < 5000; ++i) {
-    snapshot.device.traces[0].push_back(Entry(TraceAction::kAlloc, 1000 + i));
+    snapshot.device.traces[0].push_back(WrittenEntry(TraceAction::kAlloc, 1000 + i));
   }
   ExpectSame(snapshot, Again(snapshot));
 }

@@ -55,13 +55,13 @@ std::string Zip(const Entries& entries) {
   return bytes;
 }
 
-absl::StatusOr<Snapshot> Read(const std::string& bytes, const UnpackLimits& limits = {}) {
+absl::StatusOr<Snapshot> ReadSniffed(const std::string& bytes, const UnpackLimits& limits = {}) {
   const absl::StatusOr<Input> input = Input::OfBytes("file", bytes, limits);
   if (!input.ok()) return input.status();
   return ReadSnapshot(*input);
 }
 
-std::string Sentence(const absl::StatusOr<Snapshot>& result) {
+std::string SniffSentence(const absl::StatusOr<Snapshot>& result) {
   EXPECT_FALSE(result.ok());
   return std::string(result.status().message());
 }
@@ -100,7 +100,7 @@ TEST(Sniff, NamesStrangers) {
     EXPECT_THAT(sentence, HasSubstr(std::string("a.file is ") + what));
     EXPECT_THAT(sentence, HasSubstr("PyTorch memory snapshots"));
     EXPECT_EQ(sentence.find('\n'), std::string::npos);
-    EXPECT_THAT(Sentence(Read(bytes)), HasSubstr("not a PyTorch memory snapshot"));
+    EXPECT_THAT(SniffSentence(ReadSniffed(bytes)), HasSubstr("not a PyTorch memory snapshot"));
   }
 }
 
@@ -121,7 +121,7 @@ TEST(Input, FoldersPipesAndMissingFilesAreOneSentence) {
   const absl::StatusOr<Input> opened = Input::Open(empty);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->sniffed().format, FileFormat::kEmpty);
-  EXPECT_THAT(Sentence(ReadSnapshot(empty)), HasSubstr("is empty, not a PyTorch"));
+  EXPECT_THAT(SniffSentence(ReadSnapshot(empty)), HasSubstr("is empty, not a PyTorch"));
   std::filesystem::remove_all(folder);
 }
 
@@ -135,7 +135,7 @@ TEST(Input, AFileIsReadFromDisk) {
 }
 
 TEST(Unpack, GzipAroundASnapshot) {
-  const absl::StatusOr<Snapshot> snapshot = Read(Gzip(FullSnapshotPickle()));
+  const absl::StatusOr<Snapshot> snapshot = ReadSniffed(Gzip(FullSnapshotPickle()));
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_TRUE(snapshot->complete);
   EXPECT_EQ(snapshot->device.segments.size(), 3U);
@@ -144,7 +144,7 @@ TEST(Unpack, GzipAroundASnapshot) {
 TEST(Unpack, GzipInSeveralMembers) {
   const std::string whole = FullSnapshotPickle();
   const absl::StatusOr<Snapshot> snapshot =
-      Read(Gzip(whole.substr(0, 500)) + Gzip(whole.substr(500)) + "\0\0trailing"s);
+      ReadSniffed(Gzip(whole.substr(0, 500)) + Gzip(whole.substr(500)) + "\0\0trailing"s);
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_TRUE(snapshot->complete);
 }
@@ -153,7 +153,7 @@ TEST(Unpack, CutGzipGivesWhatWasReadable) {
   const std::string packed = Gzip(FullSnapshotPickle());
   size_t partial = 0;
   for (size_t size = 0; size < packed.size(); ++size) {
-    const absl::StatusOr<Snapshot> snapshot = Read(packed.substr(0, size));
+    const absl::StatusOr<Snapshot> snapshot = ReadSniffed(packed.substr(0, size));
     if (!snapshot.ok()) continue;
     ++partial;
     EXPECT_FALSE(snapshot->complete) << size;
@@ -173,31 +173,33 @@ TEST(Unpack, ACutProblemIsNotUsed) {
 TEST(Unpack, DamagedGzipIsSaid) {
   std::string packed = Gzip(FullSnapshotPickle());
   packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
-  const absl::StatusOr<Snapshot> snapshot = Read(packed);
+  const absl::StatusOr<Snapshot> snapshot = ReadSniffed(packed);
   if (snapshot.ok()) {
     EXPECT_FALSE(snapshot->complete);
   } else {
-    EXPECT_THAT(Sentence(snapshot), HasSubstr("file: "));
+    EXPECT_THAT(SniffSentence(snapshot), HasSubstr("file: "));
   }
-  EXPECT_THAT(Sentence(Read("\x1f\x8b")), HasSubstr("end early"));
-  EXPECT_THAT(Sentence(Read(Gzip("Dear diary"))), HasSubstr("nothing that is known here"));
-  EXPECT_THAT(Sentence(Read(Gzip(Gzip("x")))), HasSubstr("in the gzip file is a gzip file"));
+  EXPECT_THAT(SniffSentence(ReadSniffed("\x1f\x8b")), HasSubstr("end early"));
+  EXPECT_THAT(SniffSentence(ReadSniffed(Gzip("Dear diary"))),
+              HasSubstr("nothing that is known here"));
+  EXPECT_THAT(SniffSentence(ReadSniffed(Gzip(Gzip("x")))),
+              HasSubstr("in the gzip file is a gzip file"));
 }
 
 TEST(Unpack, AGzipBombIsRefused) {
   const std::string bomb = Gzip("\x80\x04" + std::string(70 << 20, ']'));
   EXPECT_LT(bomb.size(), size_t{1} << 20);
-  const absl::StatusOr<Snapshot> snapshot = Read(bomb);
+  const absl::StatusOr<Snapshot> snapshot = ReadSniffed(bomb);
   EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Sentence(snapshot), HasSubstr("out of proportion"));
+  EXPECT_THAT(SniffSentence(snapshot), HasSubstr("out of proportion"));
 }
 
 TEST(Unpack, AZipBombIsRefused) {
   const std::string bomb = Zip({{"archive/data.pkl", "\x80\x04" + std::string(70 << 20, ']')}});
   EXPECT_LT(bomb.size(), size_t{1} << 20);
-  const absl::StatusOr<Snapshot> snapshot = Read(bomb);
+  const absl::StatusOr<Snapshot> snapshot = ReadSniffed(bomb);
   EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Sentence(snapshot), HasSubstr("zip file unpacks to more than"));
+  EXPECT_THAT(SniffSentence(snapshot), HasSubstr("zip file unpacks to more than"));
 }
 
 TEST(Unpack, TheSnapshotInAZipFileIsFound) {
@@ -205,26 +207,27 @@ TEST(Unpack, TheSnapshotInAZipFileIsFound) {
   for (const Entries& entries :
        {Entries{{"archive/data.pkl", pickle}, {"archive/version", "3\n"}},
         Entries{{"version", "3"}, {"snapshot.pickle", pickle}}, Entries{{"anything", pickle}}}) {
-    const absl::StatusOr<Snapshot> snapshot = Read(Zip(entries));
+    const absl::StatusOr<Snapshot> snapshot = ReadSniffed(Zip(entries));
     ASSERT_TRUE(snapshot.ok()) << snapshot.status();
     EXPECT_EQ(snapshot->device.segments.size(), 3U);
   }
-  EXPECT_THAT(Sentence(Read(Zip({{"a.pickle", pickle}, {"b.pickle", pickle}}))),
+  EXPECT_THAT(SniffSentence(ReadSniffed(Zip({{"a.pickle", pickle}, {"b.pickle", pickle}}))),
               HasSubstr("several entries"));
-  EXPECT_THAT(Sentence(Read(Zip({{"data.pkl", "hello"}}))),
+  EXPECT_THAT(SniffSentence(ReadSniffed(Zip({{"data.pkl", "hello"}}))),
               HasSubstr("in the zip file is nothing"));
-  EXPECT_THAT(Sentence(Read("PK\x05\x06"s + std::string(18, '\0'))), HasSubstr("empty"));
+  EXPECT_THAT(SniffSentence(ReadSniffed("PK\x05\x06"s + std::string(18, '\0'))),
+              HasSubstr("empty"));
 }
 
 TEST(Unpack, DamagedZipFilesAreOneSentence) {
   const std::string packed = Zip({{"archive/data.pkl", FullSnapshotPickle()}});
   for (size_t size = 0; size < packed.size(); size += 7) {
-    EXPECT_FALSE(Read(packed.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(ReadSniffed(packed.substr(0, size)).ok()) << size;
   }
   for (size_t i = 0; i < packed.size(); ++i) {
     std::string flipped = packed;
     flipped[i] = static_cast<char>(flipped[i] ^ 0x10);
-    const absl::StatusOr<Snapshot> snapshot = Read(flipped);
+    const absl::StatusOr<Snapshot> snapshot = ReadSniffed(flipped);
     const std::string sentence(snapshot.status().message());
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/tools/units.h"
 #include "tools/analysis/advice/advise.h"
 #include "tools/analysis/advice/find_causes.h"
 
@@ -16,7 +17,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr uint64_t kMega = 1 << 20;
 constexpr uint64_t kSecond = 1'000'000'000;
 
 // A training of which 600 MiB of 1,000 are activations, in two iterations of 100 events.

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/list_source.h"
+#include "tests/tools/units.h"
 #include "tools/analysis/explain/explain.h"
 
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kMega = 1 << 20;
 constexpr uint64_t kBase = 0x100000000;
 
 // A history with a pool (PyTorch's, or our own) and the blocks that it hands out.

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/list_source.h"
+#include "tests/tools/units.h"
 
 namespace vramstow {
 namespace {
 
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr uint64_t kMega = 1 << 20;
 
 TEST(Analyzer, NothingGivesFactsOfNothing) {
   const Facts facts = History().Analyze();

@@ -9,14 +9,13 @@
 #include <string>
 
 #include "tests/tools/list_source.h"
+#include "tests/tools/units.h"
 #include "tools/analysis/advice/advise.h"
 #include "tools/analysis/facts/level_log.h"
 #include "tools/analysis/facts/lives.h"
 
 namespace vramstow {
 namespace {
-
-constexpr uint64_t kMega = 1 << 20;
 
 // A list whose marks say what is in `texts`, by Event::object.
 class MarkedSource : public ListSource {

@@ -11,7 +11,7 @@ constexpr uint64_t kMebi = uint64_t{1} << 20;
 
 // A job that needs what `bytes` says, on a card of `capacity`.
 template <typename Bytes>
-FitTry Job(uint64_t capacity, Bytes bytes) {
+FitTry FitJob(uint64_t capacity, Bytes bytes) {
   return [capacity, bytes](uint64_t value) -> absl::StatusOr<FitRun> {
     FitRun run;
     run.value = value;
@@ -32,7 +32,7 @@ uint64_t TrueLargest(const FitRange& range, const FitTry& job) {
 }
 
 TEST(FitSearch, FindsTheBorderOfALineWithFewRuns) {
-  const FitTry job = Job(1000 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
+  const FitTry job = FitJob(1000 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
   const FitRange range = {1, 4096, 1};
   const auto found = SearchLargest(range, job, std::nullopt, 0);
   ASSERT_TRUE(found.ok());
@@ -44,7 +44,7 @@ TEST(FitSearch, FindsTheBorderOfALineWithFewRuns) {
 }
 
 TEST(FitSearch, AKnownLineSavesRuns) {
-  const FitTry job = Job(500 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
+  const FitTry job = FitJob(500 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
   const auto found =
       SearchLargest({1, 4096, 1}, job, FitLine{100.0 * kMebi, 7.0 * kMebi}, 500 * kMebi);
   EXPECT_EQ(found->largest, 57u);
@@ -52,7 +52,7 @@ TEST(FitSearch, AKnownLineSavesRuns) {
 }
 
 TEST(FitSearch, AWrongLineStillFindsIt) {
-  const FitTry job = Job(500 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
+  const FitTry job = FitJob(500 * kMebi, [](uint64_t batch) { return (100 + 7 * batch) * kMebi; });
   for (const FitLine& line : {FitLine{0, 1}, FitLine{0, 900.0 * kMebi}, FitLine{1e15, 1}}) {
     EXPECT_EQ(SearchLargest({1, 4096, 1}, job, line, 500 * kMebi)->largest, 57u);
   }
@@ -60,10 +60,10 @@ TEST(FitSearch, AWrongLineStillFindsIt) {
 
 TEST(FitSearch, SaysWhenNothingFitsAndWhenEverythingDoes) {
   const auto none =
-      SearchLargest({1, 64, 1}, Job(kMebi, [](uint64_t) { return 2 * kMebi; }), std::nullopt, 0);
+      SearchLargest({1, 64, 1}, FitJob(kMebi, [](uint64_t) { return 2 * kMebi; }), std::nullopt, 0);
   EXPECT_FALSE(none->largest.has_value());
   EXPECT_EQ(none->runs.size(), 1u);
-  const auto all = SearchLargest({1, 64, 1}, Job(kMebi, [](uint64_t) { return uint64_t{512}; }),
+  const auto all = SearchLargest({1, 64, 1}, FitJob(kMebi, [](uint64_t) { return uint64_t{512}; }),
                                  std::nullopt, 0);
   EXPECT_EQ(all->largest, 64u);
   EXPECT_TRUE(all->at_end);
@@ -77,7 +77,7 @@ TEST(FitSearch, EqualsATrialOfAllValuesOnOddCurves) {
     const uint64_t slope = 1 + random() % 50;
     const uint64_t jump = 1 + random() % 64;  // from here on another algorithm takes more
     const uint64_t power = random() % 3;
-    const FitTry job = Job(capacity, [=](uint64_t v) {
+    const FitTry job = FitJob(capacity, [=](uint64_t v) {
       const uint64_t curve = power == 0 ? v : power == 1 ? v * v / 16 : v / 4 * 4;
       return (fixed + slope * curve + (v > jump ? 200 : 0)) * kMebi;
     });

@@ -10,7 +10,7 @@ namespace {
 
 using testing::SizeIs;
 
-Facts Rank(const char* rank, uint64_t bytes, uint16_t library = 1) {
+Facts RankFacts(const char* rank, uint64_t bytes, uint16_t library = 1) {
   History history;
   history.Allocate(0x1000, bytes, MemoryKind::kDevice, library);
   std::map<std::string, std::string> facts = {{"process.command", "train"}};
@@ -19,7 +19,7 @@ Facts Rank(const char* rank, uint64_t bytes, uint16_t library = 1) {
 }
 
 TEST(Merge, OneTraceIsItsOwnTotal) {
-  const FactSet set = MergeTraces({Rank("0", 10)});
+  const FactSet set = MergeTraces({RankFacts("0", 10)});
   EXPECT_EQ(set.total.file, "history.stow");
   EXPECT_EQ(set.total.peak.allocated_bytes, 10u);
   EXPECT_EQ(set.total.traces, 1u);
@@ -27,7 +27,7 @@ TEST(Merge, OneTraceIsItsOwnTotal) {
 }
 
 TEST(Merge, RanksAddUpAndAreInOrder) {
-  const FactSet set = MergeTraces({Rank("", 1, 2), Rank("2", 10), Rank("0", 20)});
+  const FactSet set = MergeTraces({RankFacts("", 1, 2), RankFacts("2", 10), RankFacts("0", 20)});
   ASSERT_THAT(set.traces, SizeIs(3));
   EXPECT_EQ(set.traces[0].rank, 0);
   EXPECT_EQ(set.traces[1].rank, 2);
@@ -50,7 +50,7 @@ TEST(Merge, RanksAddUpAndAreInOrder) {
 TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
   History idle;
   idle.Add({.kind = EventKind::kContextCreate});
-  const FactSet set = MergeTraces({idle.Analyze({}), Rank("", 20)});
+  const FactSet set = MergeTraces({idle.Analyze({}), RankFacts("", 20)});
   ASSERT_THAT(set.traces, SizeIs(2));
   EXPECT_EQ(set.total.traces, 1u);
   EXPECT_EQ(set.total.peak.allocated_bytes, 20u);
@@ -59,7 +59,7 @@ TEST(Merge, AnIdleProcessLeavesTheAnalysisToTheOneThatHeldMemory) {
 }
 
 TEST(Merge, SizesAreMergedInOrder) {
-  const FactSet set = MergeTraces({Rank("0", 1000), Rank("1", 3), Rank("2", 900)});
+  const FactSet set = MergeTraces({RankFacts("0", 1000), RankFacts("1", 3), RankFacts("2", 900)});
   ASSERT_THAT(set.total.histogram, SizeIs(2));
   EXPECT_EQ(set.total.histogram[0].allocations, 1u);
   EXPECT_EQ(set.total.histogram[1].from_bytes, 512u);
@@ -67,20 +67,20 @@ TEST(Merge, SizesAreMergedInOrder) {
 }
 
 TEST(Merge, WhoseMemoryTheOffloaderMovedIsOfOneTraceOnly) {
-  Facts moved = Rank("0", 5);
+  Facts moved = RankFacts("0", 5);
   moved.offload.out_bytes = 3;
   moved.offload.sites = {{.number = 1, .site = "train.py:1 step", .operation = "", .bytes = 3}};
-  const FactSet set = MergeTraces({moved, Rank("1", 5)});
+  const FactSet set = MergeTraces({moved, RankFacts("1", 5)});
   EXPECT_EQ(set.total.offload.out_bytes, 3u);
   EXPECT_THAT(set.total.offload.sites, SizeIs(0)) << "else they would be those of all";
   EXPECT_THAT(set.traces[0].offload.sites, SizeIs(1));
 }
 
 TEST(Merge, LongestWaitIsThatOfOneAndFlagsAreOfAllOrAny) {
-  Facts first = Rank("0", 5);
+  Facts first = RankFacts("0", 5);
   first.offload.longest_gate_ns = 7;
   first.launches.launches = 1;
-  Facts second = Rank("1", 5);
+  Facts second = RankFacts("1", 5);
   second.offload.longest_gate_ns = 5;
   second.launches.sampled = true;
   second.reserved_known = false;
@@ -93,9 +93,9 @@ TEST(Merge, LongestWaitIsThatOfOneAndFlagsAreOfAllOrAny) {
 }
 
 TEST(Merge, OneTraceThatWasNotClosedLeavesTheTotalNotClosed) {
-  Facts open = Rank("1", 5);
+  Facts open = RankFacts("1", 5);
   open.report.closed = false;
-  EXPECT_FALSE(MergeTraces({Rank("0", 1), open}).total.report.closed);
+  EXPECT_FALSE(MergeTraces({RankFacts("0", 1), open}).total.report.closed);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Naive {
 };
 
 // Addresses in steps of `step`: 512 is what has a table, 48 is not.
-void Compare(const RangeSet& set, const Naive& naive, uint64_t step, uint64_t unit) {
+void CompareWithNaive(const RangeSet& set, const Naive& naive, uint64_t step, uint64_t unit) {
   uint64_t bytes = 0;
   uint64_t largest = 0;
   uint64_t whole = 0;
@@ -83,7 +83,7 @@ TEST_P(RangeSetTest, IsWhatOneWouldCount) {
     } else {
       set.Cut(from * step, to * step);
     }
-    Compare(set, naive, step, kUnit);
+    CompareWithNaive(set, naive, step, kUnit);
     if (HasFailure()) FAIL() << "after " << i;
   }
   const std::vector<AddressRange> inside = set.Inside(0, kSpace * step);

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "tests/tools/list_source.h"
+#include "tests/tools/units.h"
 #include "tools/analysis/facts/merge.h"
 #include "tools/base/words.h"
 #include "tools/report/chart.h"
@@ -22,8 +23,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
-
-constexpr uint64_t kMega = 1 << 20;
 
 FactSet Sample(const std::map<std::string, std::string>& more = {}) {
   History history;

@@ -19,7 +19,7 @@ Event Move(uint64_t address, uint64_t pages, uint64_t reason = kPressure) {
   return event;
 }
 
-Life BlockAt(uint64_t address, uint64_t size, uint64_t birth, uint64_t death, uint32_t site) {
+Life LifeAt(uint64_t address, uint64_t size, uint64_t birth, uint64_t death, uint32_t site) {
   Life life;
   life.address = address;
   life.size = size;
@@ -67,12 +67,12 @@ TEST(Residency, SumsAreByReasonAndTheMostAtOnceIsKept) {
 
 TEST(Residency, SitesAreThoseOfTheBlocksThatLivedThereThen) {
   // Blocks of two sites share the first page; the third came to the same place later.
-  const std::vector<Life> blocks = {BlockAt(16 * kPage, kPage / 2, 1, 50, 3),
-                                    BlockAt(16 * kPage + kPage / 2, 2 * kPage, 2, 50, 4),
-                                    BlockAt(16 * kPage, 3 * kPage, 60, kStillLive, 5)};
-  const std::vector<Life> away = {BlockAt(16 * kPage, 2 * kPage, 10, 20, 0),
-                                  BlockAt(16 * kPage, kPage, 70, 80, 0),
-                                  BlockAt(90 * kPage, kPage, 71, 80, 0)};
+  const std::vector<Life> blocks = {LifeAt(16 * kPage, kPage / 2, 1, 50, 3),
+                                    LifeAt(16 * kPage + kPage / 2, 2 * kPage, 2, 50, 4),
+                                    LifeAt(16 * kPage, 3 * kPage, 60, kStillLive, 5)};
+  const std::vector<Life> away = {LifeAt(16 * kPage, 2 * kPage, 10, 20, 0),
+                                  LifeAt(16 * kPage, kPage, 70, 80, 0),
+                                  LifeAt(90 * kPage, kPage, 71, 80, 0)};
   const std::vector<OffloadSite> sites = FindOffloadSites(away, blocks);
   ASSERT_EQ(sites.size(), 3U);
   EXPECT_EQ(sites[0].number, 4U);

@@ -13,7 +13,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-void** Slot() {
+void** RunSlot() {
   thread_local void* slot = nullptr;
   return &slot;
 }
@@ -27,7 +27,7 @@ std::string FolderWithTrace() {
     std::filesystem::remove_all(*folder);
     std::filesystem::create_directory(*folder);
     static Recorder recorder;
-    EXPECT_EQ(recorder.Open({folder->c_str(), "job", Slot}), RecorderError::kOk);
+    EXPECT_EQ(recorder.Open({folder->c_str(), "job", RunSlot}), RecorderError::kOk);
     recorder.Describe("run.id", "1-a");
     for (uint64_t i = 1; i <= 200000; ++i) {
       recorder.Record(

@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kSecondNs = 1000000000;
 
 TEST(Words, CountsHaveThousandsApart) {
   EXPECT_EQ(Count(0), "0");
@@ -20,10 +20,10 @@ TEST(Words, TimesHaveAFittingUnit) {
   EXPECT_EQ(Time(0), "0 ns");
   EXPECT_EQ(Time(4200000), "4.20 ms");
   EXPECT_EQ(Time(12300), "12.3 us");
-  EXPECT_EQ(Time(12 * kSecond), "12.0 s");
-  EXPECT_EQ(Time(119 * kSecond), "119 s");
-  EXPECT_EQ(Time(200 * kSecond), "3 min 20 s");
-  EXPECT_EQ(Time(7500 * kSecond), "2 h 05 min");
+  EXPECT_EQ(Time(12 * kSecondNs), "12.0 s");
+  EXPECT_EQ(Time(119 * kSecondNs), "119 s");
+  EXPECT_EQ(Time(200 * kSecondNs), "3 min 20 s");
+  EXPECT_EQ(Time(7500 * kSecondNs), "2 h 05 min");
 }
 
 TEST(Words, OnlyAllIsAHundredPercentAndOnlyNothingIsNone) {

@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kAdapterFooter[] =
     "Actions:\n"
     "  build    compile the adapter for a PyTorch, unless it is built already, and print where it "
     "is\n"
@@ -38,11 +38,11 @@ constexpr char kFooter[] =
     "if "
     "there\nis none for this release of PyTorch.";
 
-constexpr uint64_t kPatienceMs = 60'000;
+constexpr uint64_t kPythonPatienceMs = 60'000;
 
 // Where the Python of this shell has PyTorch.
 absl::StatusOr<std::string> TorchOfPython() {
-  const auto python = FindPython(kPatienceMs);
+  const auto python = FindPython(kPythonPatienceMs);
   if (python.ok() && !python->torch_folder.empty()) return python->torch_folder;
   return absl::NotFoundError(
       "the Python of this environment has no PyTorch: name the folder of PyTorch with --torch, or "
@@ -162,7 +162,7 @@ int AdapterCommand(const std::vector<std::string>& arguments) {
       .summary =
           "Builds, lists and removes the allocators that are compiled for frameworks on this "
           "machine.",
-      .footer = kFooter,
+      .footer = kAdapterFooter,
       .options = {
           {"ACTION",
            &action,

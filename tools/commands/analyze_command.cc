@@ -14,7 +14,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kAnalyzeFooter[] =
     "Inputs are vramstow traces (.stow), PyTorch memory snapshots, PyTorch profiler traces with "
     "memory\n"
     "events, PyTorch memory timelines and RMM logs, whatever their names are. Several files, or a\n"
@@ -42,7 +42,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
       .summary =
           "Tells where the memory went: what was allocated, when and by whom, at the peak and over "
           "time.",
-      .footer = kFooter,
+      .footer = kAnalyzeFooter,
       .options = {
           {"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
           {"--within",

@@ -24,7 +24,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kCheckFooter[] =
     "A baseline is the output of vramstow analyze --json. Compared with the baseline, these "
     "figures may\n"
     "not rise by more than the tolerance: the peaks, the memory that was free but unusable, the "
@@ -125,7 +125,7 @@ std::string ReadBaseline(const std::string& path, JsonValue* baseline) {
   return "";
 }
 
-int Wrong(const std::string& sentence) {
+int CheckIsWrong(const std::string& sentence) {
   Complain("check", sentence);
   return kExitUsage;
 }
@@ -144,7 +144,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       .command = "check",
       .summary =
           "Tests what a run did with memory: against an earlier run, and against assertions.",
-      .footer = kFooter,
+      .footer = kCheckFooter,
       .options = {
           {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
           {"--baseline", &baseline_path, "The facts of an earlier run, a file"},
@@ -164,16 +164,16 @@ int CheckCommand(const std::vector<std::string>& arguments) {
           {"--json", &json, "Print JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (baseline_path.empty() && assertions.empty()) {
-    return Wrong("there is nothing to check: give --baseline or --assert.");
+    return CheckIsWrong("there is nothing to check: give --baseline or --assert.");
   }
-  if (update && baseline_path.empty()) return Wrong("--update needs --baseline.");
+  if (update && baseline_path.empty()) return CheckIsWrong("--update needs --baseline.");
   Tolerance tolerance;
   if (!ParseTolerance(tolerance_text, &tolerance)) {
-    return Wrong(absl::StrCat("'", Printable(tolerance_text),
-                              "' is no tolerance: write 5%, 0.05 or 20MiB."));
+    return CheckIsWrong(absl::StrCat("'", Printable(tolerance_text),
+                                     "' is no tolerance: write 5%, 0.05 or 20MiB."));
   }
   auto inputs = AnalyzePaths({input}, within);
-  if (!inputs.ok()) return Wrong(std::string(inputs.status().message()));
+  if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));
   const std::string text = JsonReport(Together(*std::move(inputs)));
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
@@ -186,13 +186,13 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   } else if (!baseline_path.empty()) {
     JsonValue baseline;
     const std::string problem = ReadBaseline(baseline_path, &baseline);
-    if (!problem.empty()) return Wrong(problem);
+    if (!problem.empty()) return CheckIsWrong(problem);
     AddSteadyState({}, &baseline);
     CheckBaseline(baseline, facts, tolerance, &verdict);
   }
   for (const std::string& assertion : assertions) {
     const auto result = Assert(facts, assertion);
-    if (!result.ok()) return Wrong(std::string(result.status().message()));
+    if (!result.ok()) return CheckIsWrong(std::string(result.status().message()));
     if (!result->holds) verdict.failures.push_back(result->why_not);
   }
   const std::string made =

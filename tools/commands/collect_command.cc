@@ -21,7 +21,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kCollectFooter[] =
     "Each DIR is a job: each trace in it is a rank, and the folder's name is the job's unless "
     "--job\n"
     "gives another. Facts are added, not events; a process that is there already is not added "
@@ -84,7 +84,7 @@ absl::StatusOr<std::string> LineOf(const std::string& job, const std::string& fi
   return line.Dump() + "\n";
 }
 
-int Wrong(const absl::Status& status) {
+int CollectIsWrong(const absl::Status& status) {
   Complain("collect", std::string(status.message()));
   return status.code() == absl::StatusCode::kUnavailable ? kExitCannotWrite : kExitUsage;
 }
@@ -116,7 +116,7 @@ int CollectCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "collect",
       .summary = "Adds the facts of jobs to a dataset of many jobs, and makes a page of it.",
-      .footer = kFooter,
+      .footer = kCollectFooter,
       .options = {{"DIR", &request.jobs, "Folders with the traces of a job each"},
                   {"--to",
                    &request.dataset,
@@ -127,15 +127,15 @@ int CollectCommand(const std::vector<std::string>& arguments) {
                   {"--json", &request.json, "Print what was collected, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (request.jobs.empty() && request.page.empty()) {
-    return Wrong(absl::InvalidArgumentError(
+    return CollectIsWrong(absl::InvalidArgumentError(
         "name folders with traces to add, or a page to make with --page."));
   }
   // Before the helper writes anything.
   for (const std::string& job : request.jobs) {
-    if (const auto files = TracesOf(job); !files.ok()) return Wrong(files.status());
+    if (const auto files = TracesOf(job); !files.ok()) return CollectIsWrong(files.status());
   }
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(installation.status());
+  if (!installation.ok()) return CollectIsWrong(installation.status());
   PythonScript script{.file = installation->export_parts + "/collect.py",
                       .arguments = {request.dataset},
                       .package = "duckdb",
@@ -146,14 +146,14 @@ int CollectCommand(const std::vector<std::string>& arguments) {
     absl::StrAppend(&script.target, " or ", request.page);
   }
   auto helper = PythonHelper::Start(script);
-  if (!helper.ok()) return Wrong(helper.status());
+  if (!helper.ok()) return CollectIsWrong(helper.status());
   size_t sent = 0;
   const absl::Status all = SendAll(request, (*helper)->input(), &sent);
   const absl::Status helped = (*helper)->Finish();
-  if (!all.ok()) return Wrong(all);
-  if (!helped.ok()) return Wrong(helped);
+  if (!all.ok()) return CollectIsWrong(all);
+  if (!helped.ok()) return CollectIsWrong(helped);
   if (sent == 0 && !request.jobs.empty()) {
-    return Wrong(absl::InvalidArgumentError("there was no trace that could be read."));
+    return CollectIsWrong(absl::InvalidArgumentError("there was no trace that could be read."));
   }
   if (!request.json) return kExitOk;
   return PrintResult(

@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kCompletionFooter[] =
     "The Debian package installs all three scripts. Without it, DIR is a folder of zsh's fpath.\n"
     "\n"
     "Examples:\n"
@@ -28,7 +28,7 @@ JsonValue ListOf(const std::vector<std::string>& texts) {
   return list;
 }
 
-std::string AsJson(const std::vector<CommandWords>& commands) {
+std::string CompletionJson(const std::vector<CommandWords>& commands) {
   JsonValue list = JsonValue::Array();
   for (const CommandWords& command : commands) {
     JsonValue options = JsonValue::Array();
@@ -53,7 +53,7 @@ int CompletionCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "completion",
       .summary = "Prints what a shell needs to complete commands, flags and their values.",
-      .footer = kFooter,
+      .footer = kCompletionFooter,
       .options = {{"SHELL", &shell, "bash, zsh or fish", {.one_of = {"bash", "zsh", "fish"}}},
                   {"--json", &json, "Print the commands and their options as JSON on one line"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
@@ -65,7 +65,7 @@ int CompletionCommand(const std::vector<std::string>& arguments) {
   for (const Command& command : ListedCommands()) {
     commands.push_back({command.name, command.summary, OptionsOf(command.run)});
   }
-  return PrintResult("completion", json              ? AsJson(commands)
+  return PrintResult("completion", json              ? CompletionJson(commands)
                                    : shell == "bash" ? BashCompletion(commands)
                                    : shell == "zsh"  ? ZshCompletion(commands)
                                                      : FishCompletion(commands));

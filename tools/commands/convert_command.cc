@@ -20,7 +20,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kConvertFooter[] =
     "The trace has the same facts as the input. Of a PyTorch snapshot it has the events and the "
     "blocks,\n"
     "but not the state of the segments at the end.\n"
@@ -50,7 +50,7 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
           "Makes a trace (.stow) of another program's recording, or of a trace. It is "
           "compressed, and has the\nnames of the functions in its stacks, so that it can be "
           "read where the job's libraries are not.",
-      .footer = kFooter,
+      .footer = kConvertFooter,
       .options = {
           {"INPUT", &file, "A file, as for vramstow analyze", {.required = true}},
           {"-o,--output", &output, "The trace to write; without it, INPUT with the ending .stow"},

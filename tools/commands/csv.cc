@@ -5,7 +5,7 @@
 namespace vramstow {
 namespace {
 
-std::string Quoted(std::string_view text) {
+std::string QuotedField(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (char c : text) {
@@ -36,13 +36,13 @@ void AppendText(std::string_view words, std::string* text) {
 
 const std::string& CsvWriter::CallName(uint16_t call) {
   if (call >= calls_.size()) calls_.resize(call + size_t{1});
-  if (calls_[call].empty()) calls_[call] = Quoted(source_.CallName(call));
+  if (calls_[call].empty()) calls_[call] = QuotedField(source_.CallName(call));
   return calls_[call];
 }
 
 const std::string& CsvWriter::LibraryPath(uint16_t library) {
   if (library >= libraries_.size()) libraries_.resize(library + size_t{1});
-  if (libraries_[library].empty()) libraries_[library] = Quoted(source_.LibraryPath(library));
+  if (libraries_[library].empty()) libraries_[library] = QuotedField(source_.LibraryPath(library));
   return libraries_[library];
 }
 

@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kCtlFooter[] =
     "Requests:\n"
     "  stats [DEVICE]           print what the pool holds, and what it did\n"
     "  empty-cache [DEVICE]     give cached memory back to the device\n"
@@ -101,7 +101,7 @@ std::string CensusText(const JsonValue& census) {
   return text;
 }
 
-std::string TextOf(const std::string& verb, const JsonValue& body) {
+std::string AnswerText(const std::string& verb, const JsonValue& body) {
   if (verb == "stats") return StatsText(body);
   if (verb == "empty-cache") {
     return absl::StrFormat("gave %s back in %.1f ms\n", Bytes(body.Unsigned("released_bytes")),
@@ -146,8 +146,8 @@ absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder
   return AskProcess(process, folder, absl::StrCat("offload since ", body->Unsigned("mark")));
 }
 
-absl::StatusOr<std::string> Ask(pid_t process, const std::string& folder, std::string request,
-                                const Choice& choice) {
+absl::StatusOr<std::string> AskFor(pid_t process, const std::string& folder, std::string request,
+                                   const Choice& choice) {
   const bool moves = request == "offload" || request == "resume";
   if (!choice.region.empty() && moves) absl::StrAppend(&request, " region ", choice.region);
   if (!choice.bytes.empty() && moves) absl::StrAppend(&request, " bytes ", choice.bytes);
@@ -166,7 +166,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "ctl",
       .summary = "Sends a request to a process that runs under vramstow.",
-      .footer = kFooter,
+      .footer = kCtlFooter,
       .options = {
           {"PID",
            &process,
@@ -202,7 +202,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   const auto pid = static_cast<pid_t>(process);
-  const auto body = Ask(pid, folder, absl::StrJoin(request, " "), choice);
+  const auto body = AskFor(pid, folder, absl::StrJoin(request, " "), choice);
   if (!body.ok()) {
     Complain("ctl", std::string(body.status().message()));
     return absl::IsFailedPrecondition(body.status()) ? kExitCannotWrite : kExitUsage;
@@ -213,7 +213,7 @@ int CtlCommand(const std::vector<std::string>& arguments) {
     Complain("ctl", "the answer of the process is not understood; --json prints it as it is.");
     return kExitUsage;
   }
-  return PrintResult("ctl", TextOf(request.front(), *parsed));
+  return PrintResult("ctl", AnswerText(request.front(), *parsed));
 }
 
 }  // namespace vramstow

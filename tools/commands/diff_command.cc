@@ -21,7 +21,7 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr char kFooter[] =
+constexpr char kDiffFooter[] =
     "Inputs are those of vramstow analyze.\n"
     "\n"
     "Examples:\n"
@@ -70,7 +70,8 @@ Table SiteTable(const std::vector<SiteChange>& sites) {
   return rows;
 }
 
-std::string Text(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+std::string DiffText(const std::vector<FigureChange>& figures,
+                     const std::vector<SiteChange>& sites) {
   std::string text = FigureTable(figures).Text(0);
   if (sites.empty()) return text + kNoSite;
   absl::StrAppend(&text, "\n", SiteTable(sites).Text(0));
@@ -111,7 +112,8 @@ std::string Markdown(const std::vector<FigureChange>& figures,
   return text + "\n</details>\n";
 }
 
-std::string AsJson(const std::vector<FigureChange>& figures, const std::vector<SiteChange>& sites) {
+std::string DiffJson(const std::vector<FigureChange>& figures,
+                     const std::vector<SiteChange>& sites) {
   JsonValue json =
       JsonValue::Object({{"schema", JsonValue::Object({{"name", "vramstow.diff"}, {"version", 1}})},
                          {"figures", JsonValue::Array()},
@@ -144,7 +146,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       .command = "diff",
       .summary =
           "Shows what changed from one run to another, and where, at the peak and at the end.",
-      .footer = kFooter,
+      .footer = kDiffFooter,
       .options = {{"BEFORE", &before, "A file or folder", {.required = true}},
                   {"AFTER", &after, "A file or folder", {.required = true}},
                   {"--to",
@@ -169,9 +171,9 @@ int DiffCommand(const std::vector<std::string>& arguments) {
   }
   const auto figures = CompareFigures(facts[0], facts[1]);
   const auto sites = CompareSites(facts[0], facts[1]);
-  return PrintResult("diff", json || form == "json" ? AsJson(figures, sites)
+  return PrintResult("diff", json || form == "json" ? DiffJson(figures, sites)
                              : form == "markdown"   ? Markdown(figures, sites)
-                                                    : Text(figures, sites));
+                                                    : DiffText(figures, sites));
 }
 
 }  // namespace vramstow

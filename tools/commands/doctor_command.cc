@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kExitSomethingBroken = 1;
 
-constexpr char kFooter[] =
+constexpr char kDoctorFooter[] =
     "The command asks the driver in a process of its own. That takes a little memory on each "
     "device, and\n"
     "gives it back. Settings come from the environment, as for vramstow run.\n"
@@ -39,7 +39,7 @@ constexpr char kFooter[] =
     "does\n"
     "not work, or the result could not be written; 2 for wrong arguments and settings.";
 
-int Wrong(const absl::Status& status) {
+int DoctorIsWrong(const absl::Status& status) {
   Complain("doctor", Printable(std::string(status.message())));
   return kExitUsage;
 }
@@ -84,7 +84,7 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
       .summary =
           "Tells which parts of vramstow work on this machine, which do not, and what to do: "
           "driver, devices,\nPyTorch, folders and limits. Works without a GPU.",
-      .footer = kFooter,
+      .footer = kDoctorFooter,
       .options = {
           {"--simulate",
            &simulate,
@@ -111,12 +111,12 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
   // A folder for traces that is not there is a finding, and no reason to say nothing else.
   flags["VRAMSTOW_TRACE_DIR"] = "/";
   const auto settings = ReadSettings(flags);
-  if (!settings.ok()) return Wrong(settings.status());
+  if (!settings.ok()) return DoctorIsWrong(settings.status());
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(installation.status());
+  if (!installation.ok()) return DoctorIsWrong(installation.status());
   if (!settings->simulate.empty()) {
     const auto card = CheckSimulator(installation->simulator_directory, settings->simulate);
-    if (!card.ok()) return Wrong(card.status());
+    if (!card.ok()) return DoctorIsWrong(card.status());
   }
   const DoctorPlan plan{*installation, settings->simulate,
                         static_cast<uint64_t>(patience_s * 1000)};
@@ -126,7 +126,7 @@ int DoctorCommand(const std::vector<std::string>& arguments) {
         examination.features.end()) {
       continue;
     }
-    return Wrong(absl::InvalidArgumentError(absl::StrCat(
+    return DoctorIsWrong(absl::InvalidArgumentError(absl::StrCat(
         "--need: there is no '", name, "' here; there are ",
         absl::StrJoin(examination.features, ", ",
                       [](std::string* text, const Feature& feature) { *text += feature.name; }),

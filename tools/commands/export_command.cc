@@ -198,11 +198,13 @@ int CannotWrite(const std::string& output) {
   return kExitCannotWrite;
 }
 
-int Wrong(std::string_view sentence) {
+int ExportIsWrong(std::string_view sentence) {
   Complain("export", sentence);
   return kExitUsage;
 }
-int Wrong(const absl::Status& status) { return Wrong(std::string(status.message())); }
+int ExportIsWrong(const absl::Status& status) {
+  return ExportIsWrong(std::string(status.message()));
+}
 
 // What was written, where that was asked for.
 int Told(const Format& format, const ExportRequest& request) {
@@ -229,15 +231,15 @@ int Told(const Format& format, const ExportRequest& request) {
 int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
                  const ExportRequest& request) {
   const std::string& output = request.output;
-  if (output.empty()) return Wrong("parquet is a folder of files: name one with -o.");
+  if (output.empty()) return ExportIsWrong("parquet is a folder of files: name one with -o.");
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(installation.status());
+  if (!installation.ok()) return ExportIsWrong(installation.status());
   ParquetJob job;
   for (const std::string& input : inputs) {
     std::vector<std::string> files = FilesOf(input);
     job.files.insert(job.files.end(), files.begin(), files.end());
   }
-  if (job.files.empty()) return Wrong(absl::StrCat(inputs.front(), " has no file in it."));
+  if (job.files.empty()) return ExportIsWrong(absl::StrCat(inputs.front(), " has no file in it."));
   job.folder = output;
   job.helper = installation->export_parts + "/write_parquet.py";
   // In a folder there may be strangers; a file that was named must be one that can be read.
@@ -249,7 +251,7 @@ int ExportFolder(const std::vector<std::string>& inputs, const Format& format,
       return !source.ok();
     });
     if (job.files.empty()) {
-      return Wrong(absl::StrCat(inputs.front(), " has no file that is read here."));
+      return ExportIsWrong(absl::StrCat(inputs.front(), " has no file that is read here."));
     }
   }
   job.open = [&request](const std::string& file) { return OpenAsRequested(file, request); };
@@ -266,15 +268,15 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   std::string made;
   if (format.way == Way::kStream) {
     auto opened = OpenAsRequested(file, request);
-    if (!opened.ok()) return Wrong(opened.status());
+    if (!opened.ok()) return ExportIsWrong(opened.status());
     source = *std::move(opened);
   } else if (format.way == Way::kSnapshot) {
     auto snapshot = MadeSnapshot(file, request);
-    if (!snapshot.ok()) return Wrong(snapshot.status());
+    if (!snapshot.ok()) return ExportIsWrong(snapshot.status());
     made = *std::move(snapshot);
   } else {
     auto analysis = AnalyzeFile(file);
-    if (!analysis.ok()) return Wrong(analysis.status());
+    if (!analysis.ok()) return ExportIsWrong(analysis.status());
     if (request.redact) {
       Redactor redactor = RedactorFor({file});
       redactor.Learn(analysis->facts);
@@ -286,7 +288,8 @@ int ExportFile(const std::string& file, const Format& format, const ExportReques
   OutputFile out;
   if (!output.empty()) {
     if (IsSameFile(file, output)) {
-      return Wrong(absl::StrCat(output, " is the trace itself: name another file with -o."));
+      return ExportIsWrong(
+          absl::StrCat(output, " is the trace itself: name another file with -o."));
     }
     if (!out.Open(output)) return CannotWrite(output);
   }
@@ -322,22 +325,22 @@ void TellMerged(const std::string& file, const ExportRequest& request, const Mer
 int ExportMerged(const std::string& file, const Format& format, const ExportRequest& request) {
   BeginReading(request.merge, 0, 2);
   const absl::StatusOr<Input> profile = Input::Open(request.merge);
-  if (!profile.ok()) return Wrong(profile.status());
+  if (!profile.ok()) return ExportIsWrong(profile.status());
   const auto timeline = ReadProfilerTimeline(*profile);
-  if (!timeline.ok()) return Wrong(timeline.status());
+  if (!timeline.ok()) return ExportIsWrong(timeline.status());
   BeginReading(file, 1, 2);
   const auto start = StartOfTrace(file);
-  if (!start.ok()) return Wrong(start.status());
+  if (!start.ok()) return ExportIsWrong(start.status());
   auto source = OpenEvents(file);
-  if (!source.ok()) return Wrong(source.status());
+  if (!source.ok()) return ExportIsWrong(source.status());
   if (start->process != timeline->process) {
-    return Wrong(absl::StrCat(request.merge, " is of process ", timeline->process, ", ", file,
-                              " of process ", start->process,
-                              ": name the trace of the same process."));
+    return ExportIsWrong(absl::StrCat(request.merge, " is of process ", timeline->process, ", ",
+                                      file, " of process ", start->process,
+                                      ": name the trace of the same process."));
   }
   for (const std::string& other : {file, request.merge}) {
     if (request.output.empty() || !IsSameFile(other, request.output)) continue;
-    return Wrong(
+    return ExportIsWrong(
         absl::StrCat(request.output, " is what is to be read: name another file with -o."));
   }
   OutputFile out;
@@ -347,7 +350,7 @@ int ExportMerged(const std::string& file, const Format& format, const ExportRequ
   const absl::Status status = CopyWithEvents(
       *profile, [&merged](std::string* text) { return merged.AddSome(text); },
       [descriptor](std::string_view piece) { return WriteAll(descriptor, piece); });
-  if (!status.ok() && status.code() != absl::StatusCode::kUnavailable) return Wrong(status);
+  if (!status.ok() && status.code() != absl::StatusCode::kUnavailable) return ExportIsWrong(status);
   if (!status.ok() || (!request.output.empty() && !out.Finish()))
     return CannotWrite(request.output);
   TellMerged(file, request, merged);
@@ -384,25 +387,25 @@ int ExportCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
   if (name.empty()) {
     if (request.merge.empty()) {
-      return Wrong("--to says what to write: " + NamesOfFormats(" or ") + ".");
+      return ExportIsWrong("--to says what to write: " + NamesOfFormats(" or ") + ".");
     }
     name = "chrome";
   }
   const Format* format = FormatOf(name);
   if (format == nullptr) {
-    return Wrong(absl::StrCat("there is no format '", Printable(name),
-                              "': ", NamesOfFormats(" and "), " are there."));
+    return ExportIsWrong(absl::StrCat("there is no format '", Printable(name),
+                                      "': ", NamesOfFormats(" and "), " are there."));
   }
   if (request.json && request.output.empty()) {
-    return Wrong("--json says what was written where: name a file with -o.");
+    return ExportIsWrong("--json says what was written where: name a file with -o.");
   }
   if (!request.merge.empty() && name != "chrome") {
-    return Wrong(absl::StrCat("--merge writes chrome, the profiler's own format, and not ", name,
-                              ": leave --to out."));
+    return ExportIsWrong(absl::StrCat("--merge writes chrome, the profiler's own format, and not ",
+                                      name, ": leave --to out."));
   }
   if (format->way == Way::kFolder) return ExportFolder(inputs, *format, request);
   if (inputs.size() > 1) {
-    return Wrong(absl::StrCat(name, " is of one input: only parquet takes several."));
+    return ExportIsWrong(absl::StrCat(name, " is of one input: only parquet takes several."));
   }
   return request.merge.empty() ? ExportFile(inputs.front(), *format, request)
                                : ExportMerged(inputs.front(), *format, request);

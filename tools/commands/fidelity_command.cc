@@ -25,7 +25,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kFidelityFooter[] =
     "SNAPSHOT is what torch.cuda.memory._dump_snapshot wrote on a real card. Without --simulate "
     "the "
     "card is\n"
@@ -43,7 +43,7 @@ constexpr int kExitLess = 1;
 constexpr size_t kMostItems = 6;  // of one part, in the text
 constexpr size_t kMostTries = 2;
 
-struct Settings {
+struct FidelitySettings {
   std::string snapshot;
   std::string simulate;
   std::string keep;
@@ -59,7 +59,7 @@ struct Compared {
   FidelityFacts facts;
 };
 
-int Wrong(const std::string& sentence) {
+int FidelityIsWrong(const std::string& sentence) {
   Complain("fidelity", Printable(sentence));
   return kExitUsage;
 }
@@ -67,7 +67,7 @@ int Wrong(const std::string& sentence) {
 // Rehearses the command and compares it with what the card did.
 class Comparer {
  public:
-  Comparer(const Settings& settings, std::string program, std::string folder,
+  Comparer(const FidelitySettings& settings, std::string program, std::string folder,
            AllocationSequence card, std::vector<ListedCard> cards)
       : settings_(settings),
         program_(std::move(program)),
@@ -98,7 +98,7 @@ class Comparer {
   }
 
  private:
-  const Settings& settings_;
+  const FidelitySettings& settings_;
   const std::string program_;
   const std::string folder_;
   const AllocationSequence card_;
@@ -141,7 +141,7 @@ std::string SizesText(const char* label, uint64_t card, uint64_t rehearsed) {
                          Bytes(card), Bytes(rehearsed), off);
 }
 
-std::string TextOf(const Compared& compared, const std::vector<Compared>& tried) {
+std::string FidelityText(const Compared& compared, const std::vector<Compared>& tried) {
   const FidelityFacts& facts = compared.facts;
   std::string text = absl::StrFormat(
       "%s\n  %-10s %s of %s events aligned by size and order (%s); %s only on the card, %s only in "
@@ -172,7 +172,7 @@ std::string TextOf(const Compared& compared, const std::vector<Compared>& tried)
   return text;
 }
 
-JsonValue JsonOf(const std::vector<SequenceItem>& items) {
+JsonValue FidelityJson(const std::vector<SequenceItem>& items) {
   JsonValue array = JsonValue::Array();
   for (const SequenceItem& item : items) {
     array.Append(JsonValue::Object({{"is_free", item.is_free}, {"bytes", item.bytes}}));
@@ -180,7 +180,7 @@ JsonValue JsonOf(const std::vector<SequenceItem>& items) {
   return array;
 }
 
-JsonValue JsonOf(const Compared& compared) {
+JsonValue FidelityJson(const Compared& compared) {
   const FidelityFacts& facts = compared.facts;
   JsonValue json = JsonValue::Object({{"simulate", compared.spec},
                                       {"card_events", facts.card_events},
@@ -200,8 +200,8 @@ JsonValue JsonOf(const Compared& compared) {
   for (const SequencePart& part : facts.parts) {
     json["parts"].Append(JsonValue::Object({{"times", part.times},
                                             {"first_event", part.first_event},
-                                            {"card", JsonOf(part.on_card)},
-                                            {"rehearsed", JsonOf(part.rehearsed)},
+                                            {"card", FidelityJson(part.on_card)},
+                                            {"rehearsed", FidelityJson(part.rehearsed)},
                                             {"card_site", part.card_site},
                                             {"rehearsed_site", part.rehearsed_site}}));
   }
@@ -214,32 +214,33 @@ JsonValue JsonOf(const Compared& compared) {
   return json;
 }
 
-int Print(const Settings& settings, const Compared& compared, const std::vector<Compared>& tried) {
-  JsonValue json = JsonOf(compared);
+int Print(const FidelitySettings& settings, const Compared& compared,
+          const std::vector<Compared>& tried) {
+  JsonValue json = FidelityJson(compared);
   json["schema"] = JsonValue::Object({{"name", "vramstow.fidelity"}, {"version", 1}});
   json["tried"] = JsonValue::Array();
-  for (const Compared& other : tried) json["tried"].Append(JsonOf(other));
+  for (const Compared& other : tried) json["tried"].Append(FidelityJson(other));
   const int printed =
-      PrintResult("fidelity", settings.json ? json.Dump() + "\n" : TextOf(compared, tried));
+      PrintResult("fidelity", settings.json ? json.Dump() + "\n" : FidelityText(compared, tried));
   if (printed != kExitOk) return printed;
   return 100 * compared.facts.AlignedShare() < settings.at_least ? kExitLess : kExitOk;
 }
 
-int Compare(const Settings& settings, const Installation& installation, const std::string& spec,
-            AllocationSequence card) {
+int CompareWith(const FidelitySettings& settings, const Installation& installation,
+                const std::string& spec, AllocationSequence card) {
   const RunFolder folder(settings.keep);
-  if (!folder.ok()) return Wrong("cannot make a folder for the traces.");
+  if (!folder.ok()) return FidelityIsWrong("cannot make a folder for the traces.");
   auto cards = ListCards(installation.simulator_directory);
-  if (!cards.ok()) return Wrong(std::string(cards.status().message()));
+  if (!cards.ok()) return FidelityIsWrong(std::string(cards.status().message()));
   Comparer comparer(settings, installation.program, folder.path(), std::move(card),
                     *std::move(cards));
   const auto compared = comparer.On(spec);
-  if (!compared.ok()) return Wrong(std::string(compared.status().message()));
+  if (!compared.ok()) return FidelityIsWrong(std::string(compared.status().message()));
   std::vector<Compared> tried;
   for (const SequenceCause& cause : compared->facts.causes) {
     if (!settings.tries || cause.spec.empty() || tried.size() == kMostTries) continue;
     auto other = comparer.On(absl::StrCat(spec, ",", cause.spec));
-    if (!other.ok()) return Wrong(std::string(other.status().message()));
+    if (!other.ok()) return FidelityIsWrong(std::string(other.status().message()));
     tried.push_back(*std::move(other));
   }
   return Print(settings, *compared, tried);
@@ -248,14 +249,14 @@ int Compare(const Settings& settings, const Installation& installation, const st
 }  // namespace
 
 int FidelityCommand(const std::vector<std::string>& arguments) {
-  Settings settings;
+  FidelitySettings settings;
   bool no_tries = false;
   const CommandLine line{
       .command = "fidelity",
       .summary =
           "Rehearses a job beside a memory snapshot of a real card: how much of what the card did "
           "the rehearsal\ndid, too, where they part, and which setting would explain it.",
-      .footer = kFooter,
+      .footer = kFidelityFooter,
       .options = {
           {"SNAPSHOT", &settings.snapshot, "A PyTorch memory snapshot", {.required = true}},
           {"--simulate",
@@ -273,22 +274,22 @@ int FidelityCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
   settings.tries = !no_tries;
   auto source = OpenEvents(settings.snapshot);
-  if (!source.ok()) return Wrong(std::string(source.status().message()));
+  if (!source.ok()) return FidelityIsWrong(std::string(source.status().message()));
   AllocationSequence card = SequenceOf(source->get());
   if (card.items.empty()) {
-    return Wrong(absl::StrCat(settings.snapshot,
-                              " has no allocations: record them with "
-                              "torch.cuda.memory._record_memory_history()."));
+    return FidelityIsWrong(absl::StrCat(settings.snapshot,
+                                        " has no allocations: record them with "
+                                        "torch.cuda.memory._record_memory_history()."));
   }
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(std::string(installation.status().message()));
+  if (!installation.ok()) return FidelityIsWrong(std::string(installation.status().message()));
   std::string why;
   const std::string asked =
       settings.simulate.empty() ? kMatchSpec + settings.snapshot : settings.simulate;
   const auto spec = ResolveMatch(asked, installation->simulator_directory, &why);
-  if (!spec.ok()) return Wrong(std::string(spec.status().message()));
+  if (!spec.ok()) return FidelityIsWrong(std::string(spec.status().message()));
   if (!why.empty()) Complain("fidelity", Printable(why));
-  return Compare(settings, *installation, *spec, std::move(card));
+  return CompareWith(settings, *installation, *spec, std::move(card));
 }
 
 }  // namespace vramstow

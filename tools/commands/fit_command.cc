@@ -29,7 +29,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kFitFooter[] =
     "The command replaces {batch} by the value that it tries. \"Without fragmentation\" means: if "
     "tensors\n"
     "lay without gaps. That is known where the pool can serve the tensors (PyTorch).\n"
@@ -261,12 +261,12 @@ JsonValue JsonOf(const CardResult& result) {
   return json;
 }
 
-int Wrong(const std::string& sentence) {
+int FitIsWrong(const std::string& sentence) {
   Complain("fit", sentence);
   return kExitUsage;
 }
 
-struct Settings {
+struct FitSettings {
   std::string simulate;
   bool once = false;
   FitRange range{1, 65536, 1};
@@ -290,8 +290,8 @@ std::vector<std::string> CardsOf(const std::string& specs) {
 }
 
 // The result of all cards, and the exit status.
-int PrintCards(const Settings& settings, const std::string& text, const JsonValue& json,
-               bool any_fits) {
+int PrintFit(const FitSettings& settings, const std::string& text, const JsonValue& json,
+             bool any_fits) {
   const int printed = PrintResult("fit", settings.json ? json.Dump() + "\n" : text);
   return printed != kExitOk ? printed : any_fits ? kExitOk : kExitNothingFits;
 }
@@ -301,7 +301,7 @@ JsonValue JsonOfSchema(const char* name) {
                             {"cards", JsonValue::Array()}});
 }
 
-int FitOnce(const Settings& settings, const std::string& program, const std::string& folder) {
+int FitOnce(const FitSettings& settings, const std::string& program, const std::string& folder) {
   std::string text;
   JsonValue json = JsonOfSchema("vramstow.estimate");
   bool any = false;
@@ -309,32 +309,32 @@ int FitOnce(const Settings& settings, const std::string& program, const std::str
   for (const std::string& card : CardsOf(settings.simulate)) {
     const auto estimate =
         EstimateOn(card, program, settings.command, absl::StrCat(folder, "/", ++number));
-    if (!estimate.ok()) return Wrong(std::string(estimate.status().message()));
+    if (!estimate.ok()) return FitIsWrong(std::string(estimate.status().message()));
     any = any || estimate->fits;
     json["cards"].Append(JsonOf(*estimate));
     text += TextOf(*estimate);
   }
-  return PrintCards(settings, text, json, any);
+  return PrintFit(settings, text, json, any);
 }
 
-int FitCards(const Settings& settings, const std::string& program, const std::string& folder) {
+int FitCards(const FitSettings& settings, const std::string& program, const std::string& folder) {
   Fitter fitter(program, folder, settings.command, settings.repeat);
   std::string text;
   JsonValue json = JsonOfSchema("vramstow.fit");
   bool any = false;
   for (const std::string& card : CardsOf(settings.simulate)) {
     const auto result = fitter.Fit(card, settings.range);
-    if (!result.ok()) return Wrong(std::string(result.status().message()));
+    if (!result.ok()) return FitIsWrong(std::string(result.status().message()));
     any = any || result->found.largest.has_value();
     json["cards"].Append(JsonOf(*result));
     text += TextOf(*result);
   }
   json["rehearsals"] = fitter.runs();
-  return PrintCards(settings, text, json, any);
+  return PrintFit(settings, text, json, any);
 }
 
 // What is wrong with the arguments, or nothing.
-std::string WrongWith(const Settings& settings) {
+std::string WrongWith(const FitSettings& settings) {
   const bool has_place = std::ranges::any_of(settings.command, [](const std::string& word) {
     return word.find(kPlace) != std::string::npos;
   });
@@ -354,13 +354,13 @@ std::string WrongWith(const Settings& settings) {
 }  // namespace
 
 int FitCommand(const std::vector<std::string>& arguments) {
-  Settings settings;
+  FitSettings settings;
   const CommandLine line{
       .command = "fit",
       .summary =
           "Finds the largest batch with which a command fits onto a card, by rehearsing the "
           "command with\nseveral values; or tells of one command whether it fits (--once).",
-      .footer = kFooter,
+      .footer = kFitFooter,
       .options = {
           {"--simulate",
            &settings.simulate,
@@ -379,11 +379,11 @@ int FitCommand(const std::vector<std::string>& arguments) {
           {"COMMAND", &settings.command, "The command to rehearse, after --", {.required = true}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
   const std::string wrong = WrongWith(settings);
-  if (!wrong.empty()) return Wrong(wrong);
+  if (!wrong.empty()) return FitIsWrong(wrong);
   const auto installation = FindInstallation();
-  if (!installation.ok()) return Wrong(std::string(installation.status().message()));
+  if (!installation.ok()) return FitIsWrong(std::string(installation.status().message()));
   const RunFolder folder(settings.keep);
-  if (!folder.ok()) return Wrong("cannot make a folder for the traces.");
+  if (!folder.ok()) return FitIsWrong("cannot make a folder for the traces.");
   return settings.once ? FitOnce(settings, installation->program, folder.path())
                        : FitCards(settings, installation->program, folder.path());
 }

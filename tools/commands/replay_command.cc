@@ -94,7 +94,7 @@ std::string TrafficText(const std::vector<ModelOutcome>& outcomes) {
   return absl::StrCat("\nLive memory that lay on the host, at 24 GiB/s:\n", table.Text(0));
 }
 
-std::string Text(const Result& result, uint64_t memory) {
+std::string ReplayText(const Result& result, uint64_t memory) {
   const Requests& requests = result.requests;
   std::string text =
       absl::StrCat(Counted(requests.blocks, "allocation"), " on device ", requests.device, ", ",
@@ -174,7 +174,7 @@ JsonValue RequestsJson(const Requests& requests) {
                             {"on_other_devices", requests.other_devices}});
 }
 
-std::string AsJson(const Result& result, uint64_t memory) {
+std::string ReplayJson(const Result& result, uint64_t memory) {
   JsonValue json = JsonValue::Object(
       {{"schema", JsonValue::Object({{"name", "vramstow.replay"}, {"version", 1}})},
        {"requests", RequestsJson(result.requests)},
@@ -319,8 +319,8 @@ int ReplayCommand(const std::vector<std::string>& arguments) {
     Complain("replay", absl::StrCat("cannot write ", options.steps, ": ", strerror(errno), "."));
     return kExitCannotWrite;
   }
-  return PrintResult(
-      "replay", options.json ? AsJson(result, how.memory_bytes) : Text(result, how.memory_bytes));
+  return PrintResult("replay", options.json ? ReplayJson(result, how.memory_bytes)
+                                            : ReplayText(result, how.memory_bytes));
 }
 
 }  // namespace vramstow

@@ -26,7 +26,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kReportFooter[] =
     "Inputs are those of vramstow analyze. The page needs no network and no other file. It shows "
     "the\n"
     "same numbers as vramstow analyze.\n"
@@ -76,7 +76,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "report",
       .summary = "Makes a page for a browser that shows where the memory went, in one file.",
-      .footer = kFooter,
+      .footer = kReportFooter,
       .options = {{"INPUT", &files, "Files and folders; none: the newest trace in this folder"},
                   {"-o,--output", &output, "The page to write", {.shows_default = true}},
                   {"--open", &open, "Open the page in the browser"},

@@ -43,7 +43,7 @@ constexpr size_t kHelpWidth = 68;
 constexpr char kHelpAll[] = "--help-all";
 constexpr char kHelp[] = "help";  // the SPEC that lists the cards
 
-constexpr char kFooter[] =
+constexpr char kRunFooter[] =
     "Each flag has an environment variable, which docs/configuration.md names; the flag wins.\n"
     "\n"
     "Examples:\n"
@@ -82,7 +82,7 @@ std::string WithOldName(const std::string& flag) {
 }
 
 // The words that a value may begin with: "off|auto|explicit[,host=BYTES]" has three.
-std::vector<std::string> WordsOf(const OptionRow& row) {
+std::vector<std::string> SuggestionsOf(const OptionRow& row) {
   std::vector<std::string> words;
   const std::string_view metavar = row.metavar;
   if (metavar.find('|') == std::string_view::npos) return words;
@@ -113,7 +113,7 @@ class FlagReader {
         options.push_back({WithOldName(row.flag), &given_[i], help, rules});
       } else {
         rules.last_wins = true;
-        rules.suggests = WordsOf(row);
+        rules.suggests = SuggestionsOf(row);
         rules.takes_no_file =
             row.type != OptionType::kPath && std::string_view(row.metavar) != "DIR";
         rules.value_name = row.metavar;
@@ -346,7 +346,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
       .summary =
           "Runs a command unchanged under vramstow, and writes a summary of its device memory to "
           "stderr.",
-      .footer = kFooter,
+      .footer = kRunFooter,
       .options = reader.Options(shows_all),
       .usage = "[FLAGS] -- COMMAND…"};
   line.options.push_back(

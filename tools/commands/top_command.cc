@@ -19,7 +19,7 @@
 namespace vramstow {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kTopFooter[] =
     "On a terminal the page is refreshed until q is pressed or all processes have ended. "
     "Elsewhere, and\n"
     "with --once, one page is printed. The command reads the traces, and asks the pool where a "
@@ -119,7 +119,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
   const CommandLine line{
       .command = "top",
       .summary = "Shows what the processes hold that run under vramstow, and refreshes the page.",
-      .footer = kFooter,
+      .footer = kTopFooter,
       .options = {
           {"PID|DIR", &target,
            "The id of a process, or a folder with traces; with --serve also nothing: all "

@@ -20,7 +20,7 @@ struct TopMetrics::Family {
 namespace {
 
 // As the value of a label.
-std::string Quoted(const std::string& text) {
+std::string QuotedLabel(const std::string& text) {
   return absl::StrCat(
       "\"", absl::StrReplaceAll(Printable(text), {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", " "}}),
       "\"");
@@ -52,13 +52,13 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
     const std::string rank = process.rank.has_value() ? absl::StrCat(*process.rank) : "";
     const std::string who = absl::StrCat("pid=\"", process.process, "\",rank=\"", rank, "\"");
     if (process.runs) {
-      infos_.push_back(absl::StrCat(who, ",program=", Quoted(process.program)));
+      infos_.push_back(absl::StrCat(who, ",program=", QuotedLabel(process.program)));
     }
     for (const DeviceFacts& device : process.facts.devices) {
       const std::string uuid = UuidOf(process.facts, device.device);
       counts[process.file][uuid] += device.out_of_memory;
       Device& card = cards_[uuid];
-      card.labels = absl::StrCat("uuid=", Quoted(uuid), ",name=", Quoted(device.name));
+      card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=", QuotedLabel(device.name));
       card.total = device.total_bytes.value_or(0);
       if (!process.runs) continue;
       devices_.push_back({.labels = absl::StrCat("device=\"", device.device, "\",", who),
@@ -87,7 +87,7 @@ void TopMetrics::Take(const std::vector<TopProcess>& processes) {
   // A card stays in the sums when nobody uses it any more.
   for (const auto& [uuid, count] : gone_) {
     Device& card = cards_[uuid];
-    if (card.labels.empty()) card.labels = absl::StrCat("uuid=", Quoted(uuid), ",name=\"\"");
+    if (card.labels.empty()) card.labels = absl::StrCat("uuid=", QuotedLabel(uuid), ",name=\"\"");
     card.out_of_memory += count;
   }
 }

@@ -30,7 +30,7 @@ std::string Size(uint64_t bytes) {
   return absl::StrFormat("%.4g %s", number, kUnits[unit]);
 }
 
-void Member(const char* key, const auto& value, JsonWriter* json) {
+void PutMember(const char* key, const auto& value, JsonWriter* json) {
   json->Key(key);
   json->Value(value);
 }
@@ -77,24 +77,24 @@ void MergedTrace::Add(const Event& event, int64_t time_ns, std::string* text) {
                                                                  : source_.CallName(event.call);
   JsonWriter json;
   json.BeginObject();
-  Member("ph", "i", &json);
-  Member("s", "t", &json);
-  Member("cat", "vramstow", &json);
-  Member("name", absl::StrCat(std::string(call), " ", Size(bytes)), &json);
-  Member("pid", start_.process, &json);
-  Member("tid", event.thread, &json);
-  Member("ts", Microseconds(time_ns), &json);
+  PutMember("ph", "i", &json);
+  PutMember("s", "t", &json);
+  PutMember("cat", "vramstow", &json);
+  PutMember("name", absl::StrCat(std::string(call), " ", Size(bytes)), &json);
+  PutMember("pid", start_.process, &json);
+  PutMember("tid", event.thread, &json);
+  PutMember("ts", Microseconds(time_ns), &json);
   json.Key("args");
   json.BeginObject();
-  Member("bytes", bytes, &json);
+  PutMember("bytes", bytes, &json);
   json.Key("address");
   json.Hex(event.address);
-  Member("device", event.device, &json);
-  if (within != nullptr) Member("operator", timeline_.names[within->name], &json);
+  PutMember("device", event.device, &json);
+  if (within != nullptr) PutMember("operator", timeline_.names[within->name], &json);
   if (const uint32_t stack = source_.Stack(); stack != 0) {
     const StackWords& words = WordsOfStack(stack);
-    Member("site", words.site, &json);
-    if (!words.module.empty()) Member("module", words.module, &json);
+    PutMember("site", words.site, &json);
+    if (!words.module.empty()) PutMember("module", words.module, &json);
   }
   json.EndObject();
   json.EndObject();
@@ -107,14 +107,14 @@ void MergedTrace::AddLevels(int64_t time_ns, std::string* text) {
   told_reserved_ = analyzer_.reserved();
   JsonWriter json;
   json.BeginObject();
-  Member("ph", "C", &json);
-  Member("name", "device memory", &json);
-  Member("pid", start_.process, &json);
-  Member("ts", Microseconds(time_ns), &json);
+  PutMember("ph", "C", &json);
+  PutMember("name", "device memory", &json);
+  PutMember("pid", start_.process, &json);
+  PutMember("ts", Microseconds(time_ns), &json);
   json.Key("args");
   json.BeginObject();
-  Member("allocated", told_allocated_, &json);
-  Member("reserved", told_reserved_, &json);
+  PutMember("allocated", told_allocated_, &json);
+  PutMember("reserved", told_reserved_, &json);
   json.EndObject();
   json.EndObject();
   absl::StrAppend(text, json.Take(), ",\n");

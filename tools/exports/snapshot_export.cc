@@ -11,6 +11,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/driver_result.h"
 #include "base/typed_event.h"
 #include "tools/analysis/pass/levels.h"
 #include "tools/formats/rounding.h"
@@ -206,7 +207,6 @@ class Builder {
     const uint64_t requested = event.requested != 0 ? event.requested : event.size;
     const StackId stack = StackOf(event.stack);
     if (event.result != 0) {
-      constexpr int32_t kOutOfMemoryResult = 2;
       if (event.result != kOutOfMemoryResult) return;
       Emit(event, TraceAction::kOutOfMemory, device, free_[event.device], requested,
            StreamOf(event), stack);

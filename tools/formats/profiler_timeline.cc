@@ -21,9 +21,9 @@ int64_t Sum(int64_t a, int64_t b) {
   return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-class TimelineVisitor : public TraceEventsVisitor {
+class ProfilerVisitor : public TraceEventsVisitor {
  public:
-  explicit TimelineVisitor(ProfilerTimeline* timeline) : timeline_(timeline) {}
+  explicit ProfilerVisitor(ProfilerTimeline* timeline) : timeline_(timeline) {}
 
   void Number(const JsonNumber& number) override {
     if (depth() == 1 && key(1) == "baseTimeNanoseconds") timeline_->base_ns = number.AsSigned();
@@ -176,7 +176,7 @@ const ProfilerOperator* ProfilerTimeline::At(uint32_t thread, int64_t time_ns) c
 
 absl::StatusOr<ProfilerTimeline> ReadProfilerTimeline(const Input& input) {
   ProfilerTimeline timeline;
-  TimelineVisitor visitor(&timeline);
+  ProfilerVisitor visitor(&timeline);
   if (const absl::Status walked = WalkJson(input, &visitor); !walked.ok()) {
     return absl::InvalidArgumentError(
         Concat(input.path(), ": ", std::string(walked.message()), "."));

@@ -5,13 +5,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/driver_result.h"
 #include "tools/formats/text.h"
 #include "tools/formats/trace_events.h"
 
 namespace vramstow {
 namespace {
-
-constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 
 int16_t SmallNumber(const JsonNumber& number) {
   return static_cast<int16_t>(std::clamp<int64_t>(number.AsSigned(), -1, 32'767));

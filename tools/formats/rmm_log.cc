@@ -3,13 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/driver_result.h"
 #include "tools/formats/csv.h"
 #include "tools/formats/text.h"
 
 namespace vramstow {
 namespace {
 
-constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kDay = 24 * 60 * 60 * kSecond;
 

@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kSmallestBlock = 512;
+constexpr uint64_t kSmallestTorchBlock = 512;
 
 }  // namespace
 
@@ -28,17 +28,17 @@ BlockRounding::BlockRounding(const std::vector<AllocatorSetting>& settings) {
 }
 
 uint64_t BlockRounding::Round(uint64_t requested) const {
-  if (requested <= kSmallestBlock) return kSmallestBlock;
+  if (requested <= kSmallestTorchBlock) return kSmallestTorchBlock;
   if (requested > ~uint64_t{0} / 4) return requested;  // no block is that large: leave it alone
   // 0: under 1 MiB, 1: under 2 MiB, 2: under 4 MiB, …
   const int log = static_cast<int>(std::bit_width(requested / kMiB));
   const auto size_class = static_cast<size_t>(std::clamp(log - 1, 0, kClasses - 1));
   const uint64_t divisions = divisions_[size_class];
-  if (divisions > 1 && requested > kSmallestBlock * divisions) {
+  if (divisions > 1 && requested > kSmallestTorchBlock * divisions) {
     const uint64_t step = std::bit_floor(requested) / divisions;
     return RoundUp(requested, step);
   }
-  return RoundUp(requested, kSmallestBlock);
+  return RoundUp(requested, kSmallestTorchBlock);
 }
 
 }  // namespace vramstow

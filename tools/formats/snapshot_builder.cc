@@ -55,7 +55,7 @@ constexpr FieldName kFieldNames[] = {
     {Field::kStage, "stage"},
 };
 
-constexpr int kDeepestSetting = 4;
+constexpr int kDeepestBuiltSetting = 4;
 constexpr size_t kMostSettings = 10'000;
 // No record of a snapshot takes fewer bytes than this in a pickle.
 constexpr uint64_t kBytesPerRecord = 8;
@@ -190,7 +190,7 @@ void SnapshotBuilder::AddSettings(PickleValue dict, const std::string& prefix, i
     AllocatorSetting setting{.name = prefix + CleanUtf8(tree_.Text(key)), .value = {}};
     const PickleValue value = pairs[i + 1];
     if (value.is(PickleKind::kDict)) {
-      if (depth + 1 < kDeepestSetting) AddSettings(value, setting.name + ".", depth + 1);
+      if (depth + 1 < kDeepestBuiltSetting) AddSettings(value, setting.name + ".", depth + 1);
       continue;
     }
     if (value.is(PickleKind::kFalse) || value.is(PickleKind::kTrue)) {

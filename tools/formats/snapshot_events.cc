@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/driver_result.h"
 #include "base/typed_event.h"
 #include "tools/formats/mapped_ranges.h"
 #include "tools/formats/text.h"
 
 namespace vramstow {
 namespace {
-
-constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 
 // Numbers of Event::call: 0 is unknown, then the actions, then these.
 constexpr uint16_t kFirstAction = 1;

@@ -23,7 +23,7 @@ constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID
 constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
                                           "PMI_RANK"};
 
-std::string_view ValueOf(const char* variable) {
+std::string_view VariableOf(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? std::string_view() : value;
 }
@@ -41,12 +41,13 @@ std::string AsName(std::string_view job) {
 
 absl::StatusOr<std::string> JobName() {
   for (const char* variable : kJobVariables) {
-    const std::string_view job = ValueOf(variable);
+    const std::string_view job = VariableOf(variable);
     // torchrun calls a job without a name "none".
     if (!job.empty() && job != "none") return AsName(job);
   }
-  const bool is_rank = std::any_of(std::begin(kRankVariables), std::end(kRankVariables),
-                                   [](const char* variable) { return !ValueOf(variable).empty(); });
+  const bool is_rank =
+      std::any_of(std::begin(kRankVariables), std::end(kRankVariables),
+                  [](const char* variable) { return !VariableOf(variable).empty(); });
   if (is_rank) {
     return absl::InvalidArgumentError(
         "--trace-dir has %j in it, but nothing names the job that this rank is of: set "

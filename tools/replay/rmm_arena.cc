@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kArenaAlignment = 256;
 constexpr uint64_t kSuperblock = 256 * kKiB;
 constexpr uint64_t kArena = uint64_t{1} << 48;  // of addresses
 
@@ -32,7 +32,7 @@ uint64_t RmmArenaModel::TakeGlobal(uint64_t size) {
 }
 
 bool RmmArenaModel::Allocate(const ModelRequest& request) {
-  const uint64_t size = RoundUp(std::max<uint64_t>(request.bytes, 1), kAlignment);
+  const uint64_t size = RoundUp(std::max<uint64_t>(request.bytes, 1), kArenaAlignment);
   uint64_t address = 0;
   if (size > kSuperblock) {
     address = TakeGlobal(size);

@@ -7,9 +7,9 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kPoolAlignment = 256;
 
-uint64_t Align(uint64_t bytes) { return RoundUp(bytes, kAlignment); }
+uint64_t Align(uint64_t bytes) { return RoundUp(bytes, kPoolAlignment); }
 
 }  // namespace
 

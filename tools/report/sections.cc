@@ -12,16 +12,17 @@
 #include "tools/report/table.h"
 
 namespace vramstow {
+
+std::string AndMore(uint64_t left_out) {
+  return left_out == 0 ? "" : absl::StrCat("  … and ", Count(left_out), " more\n");
+}
+
 namespace {
 
 using Align = Table::Align;
 
 constexpr size_t kMostRows = 12;
 constexpr size_t kMostBlocks = 6;
-
-std::string AndMore(uint64_t left_out) {
-  return left_out == 0 ? "" : absl::StrCat("  … and ", Count(left_out), " more\n");
-}
 
 std::string AmountText(const Amount& amount) {
   return absl::StrCat(Bytes(amount.bytes), " in ", Counted(amount.blocks, "block"));

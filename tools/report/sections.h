@@ -16,6 +16,9 @@ namespace vramstow {
 std::string MovedInWords(const OffloadFacts& offload);
 std::string CollectedInWords(const GarbageFacts& garbage);
 
+// The line below a table that leaves so many rows out; empty if it leaves none out.
+std::string AndMore(uint64_t left_out);
+
 std::string PeakSection(const Facts& facts);
 std::string LibrarySection(const Facts& facts, const TextStyle& style);
 std::string KindSection(const Facts& facts);

@@ -20,10 +20,6 @@ constexpr size_t kMostSitesTold = 12;
 constexpr size_t kMostIterationsTold = 6;
 constexpr size_t kMostHolesTold = 6;
 
-std::string AndMore(uint64_t left_out) {
-  return left_out == 0 ? "" : absl::StrCat("  … and ", Count(left_out), " more\n");
-}
-
 std::string Signed(int64_t bytes) {
   return absl::StrCat(bytes < 0 ? "-" : "+",
                       Bytes(static_cast<uint64_t>(bytes < 0 ? -bytes : bytes)));

@@ -15,7 +15,7 @@ constexpr size_t kSiteWidth = 34;
 constexpr size_t kOperationWidth = 20;
 
 // "peak_reserved_bytes" → "peak reserved".
-std::string Words(const std::string& key) {
+std::string KeyWords(const std::string& key) {
   std::string words = key.substr(0, key.rfind("_bytes"));
   return absl::StrReplaceAll(words, {{"_", " "}});
 }
@@ -31,7 +31,7 @@ std::string FigureTable(const RankComparison& comparison) {
     const auto value = [is_bytes](uint64_t number) {
       return is_bytes ? Bytes(number) : Count(number);
     };
-    table.AddRow({Words(figure.name), value(figure.median), value(figure.most),
+    table.AddRow({KeyWords(figure.name), value(figure.median), value(figure.most),
                   absl::StrCat("rank ", figure.most_rank), value(figure.least),
                   absl::StrCat("rank ", figure.least_rank)});
   }

@@ -10,7 +10,7 @@
 namespace vramstow::simulator {
 namespace {
 
-struct Api {
+struct TaskApi {
   decltype(&vramstowSimulatorAppend) append;
   decltype(&vramstowSimulatorAffords) affords;
   decltype(&vramstowSimulatorShadow) shadow;
@@ -26,8 +26,8 @@ void Find(const Driver& driver, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(driver.library, name));
 }
 
-Api FindApi(const Driver& driver) {
-  Api api = {};
+TaskApi FindTaskApi(const Driver& driver) {
+  TaskApi api = {};
   Find(driver, "vramstowSimulatorAppend", &api.append);
   Find(driver, "vramstowSimulatorAffords", &api.affords);
   Find(driver, "vramstowSimulatorShadow", &api.shadow);
@@ -59,13 +59,13 @@ int Add(void* user) {
 // What every test has: a context, a stream and a block of 4 KiB that holds zeros.
 struct Scene {
   const Driver& driver = GetDriver();
-  Api api = {};
+  TaskApi api = {};
   CUdeviceptr block = 0;
   CUstream stream = nullptr;
 
   bool Start(size_t size = 4096) {
     if (!StartDriver(driver)) return false;
-    api = FindApi(driver);
+    api = FindTaskApi(driver);
     return driver.cuMemAlloc(&block, size) == CUDA_SUCCESS &&
            driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
            driver.cuMemsetD8Async(block, 0, size, stream) == CUDA_SUCCESS;

@@ -9,7 +9,7 @@
 namespace vramstow {
 namespace {
 
-Event MarkOf(uint32_t thread = 1) {
+Event CollectionMark(uint32_t thread = 1) {
   Event event = MarkEvent{MarkKind::kMoment, 1, 0}.ToEvent();
   event.thread = thread;
   return event;
@@ -26,10 +26,10 @@ Event Tensor(uint32_t thread, int32_t result) {
 
 TEST(CollectionLog, WhatIsServedAfterwardsWasSaved) {
   CollectionLog log;
-  EXPECT_TRUE(log.Add(MarkOf(1), "vramstow.collection young 0 100 5 7"));
-  EXPECT_TRUE(log.Add(MarkOf(1), "vramstow.garbage 0 100\nA.a → itself\nfloat32 [25]"));
-  EXPECT_TRUE(log.Add(MarkOf(1), "vramstow.collection all 0 300 6 9"));
-  EXPECT_TRUE(log.Add(MarkOf(2), "vramstow.collection all 0 0 6 9"));
+  EXPECT_TRUE(log.Add(CollectionMark(1), "vramstow.collection young 0 100 5 7"));
+  EXPECT_TRUE(log.Add(CollectionMark(1), "vramstow.garbage 0 100\nA.a → itself\nfloat32 [25]"));
+  EXPECT_TRUE(log.Add(CollectionMark(1), "vramstow.collection all 0 300 6 9"));
+  EXPECT_TRUE(log.Add(CollectionMark(2), "vramstow.collection all 0 0 6 9"));
   log.Note(Tensor(3, 0));
   log.Note(Tensor(1, 0));
   log.Note(Tensor(2, 2));
@@ -48,9 +48,9 @@ TEST(CollectionLog, WhatIsServedAfterwardsWasSaved) {
 
 TEST(CollectionLog, RingsThatAreAlikeAreOne) {
   CollectionLog log;
-  log.Add(MarkOf(), "vramstow.garbage 0 100\nA.a → itself\nfloat32 [25]");
-  log.Add(MarkOf(), "vramstow.garbage 0 300\nB.b → itself\nfloat32 [75]");
-  log.Add(MarkOf(), "vramstow.garbage 0 200\nA.a → itself\nfloat32 [25]");
+  log.Add(CollectionMark(), "vramstow.garbage 0 100\nA.a → itself\nfloat32 [25]");
+  log.Add(CollectionMark(), "vramstow.garbage 0 300\nB.b → itself\nfloat32 [75]");
+  log.Add(CollectionMark(), "vramstow.garbage 0 200\nA.a → itself\nfloat32 [25]");
   const GarbageFacts facts = log.Facts();
   ASSERT_THAT(facts.cycles, testing::SizeIs(2));
   EXPECT_EQ(facts.cycles[0].cycle, "B.b → itself");
@@ -60,9 +60,9 @@ TEST(CollectionLog, RingsThatAreAlikeAreOne) {
 
 TEST(CollectionLog, WhatIsDamagedIsLeftOutAndOtherMarksAreNotTaken) {
   CollectionLog log;
-  EXPECT_FALSE(log.Add(MarkOf(), "vramstow.census asked 0 1 1 1 1\n"));
-  EXPECT_TRUE(log.Add(MarkOf(), "vramstow.collection young 0 many 5 7"));
-  EXPECT_TRUE(log.Add(MarkOf(), "vramstow.garbage 0 -1\nA\n"));
+  EXPECT_FALSE(log.Add(CollectionMark(), "vramstow.census asked 0 1 1 1 1\n"));
+  EXPECT_TRUE(log.Add(CollectionMark(), "vramstow.collection young 0 many 5 7"));
+  EXPECT_TRUE(log.Add(CollectionMark(), "vramstow.garbage 0 -1\nA\n"));
   EXPECT_EQ(log.Facts().collections, 0u);
   EXPECT_THAT(log.Facts().cycles, testing::IsEmpty());
 }

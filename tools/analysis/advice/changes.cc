@@ -5,21 +5,21 @@
 namespace vramstow {
 namespace {
 
-uint32_t NumberOf(const Detail& detail, const Life* life) {
+uint32_t LifeNumber(const Detail& detail, const Life* life) {
   return static_cast<uint32_t>(life - detail.lives.data());
 }
 
 uint64_t AskedFor(const Life& life) { return life.requested != 0 ? life.requested : life.size; }
 
 LifeChange FreedAt(const Detail& detail, const Life* life, uint64_t event) {
-  return {.life = NumberOf(detail, life), .bytes = AskedFor(*life), .end = event};
+  return {.life = LifeNumber(detail, life), .bytes = AskedFor(*life), .end = event};
 }
 
 }  // namespace
 
 Change Without(const Detail& detail, const std::vector<const Life*>& lives) {
   Change change;
-  for (const Life* life : lives) change.lives.push_back({.life = NumberOf(detail, life)});
+  for (const Life* life : lives) change.lives.push_back({.life = LifeNumber(detail, life)});
   return change;
 }
 
@@ -54,7 +54,7 @@ Change InParts(const Detail& detail, const std::vector<const Life*>& lives, uint
   Change change;
   for (const Life* life : lives) {
     change.lives.push_back(
-        {.life = NumberOf(detail, life), .bytes = (AskedFor(*life) + parts - 1) / parts});
+        {.life = LifeNumber(detail, life), .bytes = (AskedFor(*life) + parts - 1) / parts});
   }
   return change;
 }

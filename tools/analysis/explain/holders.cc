@@ -53,7 +53,7 @@ std::string RangeOf(const std::set<uint64_t>& numbers) {
   return std::to_string(first) + ".." + std::to_string(last);
 }
 
-uint64_t NumberOf(const std::string& digits) {
+uint64_t NumberIn(const std::string& digits) {
   return digits.size() > 18 ? 0 : std::stoull(digits);
 }
 
@@ -72,7 +72,7 @@ std::string MergeChains(const std::vector<std::string>& chains) {
   for (const std::string& chain : chains) {
     const std::vector<Piece> pieces = PiecesOf(chain);
     for (size_t i = 0; i < std::min(pieces.size(), form.size()); ++i) {
-      if (pieces[i].is_number) numbers[i].insert(NumberOf(pieces[i].text));
+      if (pieces[i].is_number) numbers[i].insert(NumberIn(pieces[i].text));
     }
   }
   std::string merged;

@@ -30,7 +30,7 @@ class IterationOf {
   const std::vector<IterationFacts>& list_;
 };
 
-void Add(const Life& life, Amount* amount) {
+void AddLife(const Life& life, Amount* amount) {
   amount->bytes += life.size;
   ++amount->blocks;
 }
@@ -70,7 +70,7 @@ std::vector<SiteFacts> StartupSites(const Detail& detail, uint64_t first_event) 
     if (life.birth >= first_event) break;
     if (life.pending || life.death < first_event) continue;
     SiteFacts& site = sites[life.site];
-    Add(life, &site.at_peak);
+    AddLife(life, &site.at_peak);
     ++site.allocations;
     site.total_bytes += life.size;
   }
@@ -100,20 +100,20 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
   for (const Life& life : detail.lives) {
     if (life.pending) continue;
     const int64_t born = iteration_of(life.birth);
-    if (born < 0) Add(life, &lifetimes.before);
+    if (born < 0) AddLife(life, &lifetimes.before);
     // What the end of the program freed had piled up all the same.
     if (born >= 0 && life.death > iterations.back().begin_event &&
         (life.death == kStillLive || life.birth < iterations.back().begin_event)) {
       LeftBehind& behind = left[life.site];
-      Add(life, &behind.amount);
+      AddLife(life, &behind.amount);
       behind.iterations.insert(born);
     }
     if (life.death == kStillLive) {
-      Add(life, &lifetimes.persistent);
+      AddLife(life, &lifetimes.persistent);
     } else if (born == iteration_of(life.death)) {
-      Add(life, &lifetimes.within);
+      AddLife(life, &lifetimes.within);
     } else {
-      Add(life, &lifetimes.across);
+      AddLife(life, &lifetimes.across);
     }
   }
   lifetimes.growing = Growing(detail, left, iterations.size());

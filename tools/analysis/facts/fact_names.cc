@@ -24,10 +24,10 @@ template <HasFacts Struct>
 void AddStruct(const std::string& prefix, Names* names);
 
 template <typename Struct, typename Entry>
-void AddEntry(const Entry& entry, const std::string& prefix, Names* names) {
+void NameEntry(const Entry& entry, const std::string& prefix, Names* names) {
   if constexpr (requires { entry.entries; }) {
     const std::string inside = prefix + std::string(entry.name) + ".";
-    std::apply([&](const auto&... inner) { (AddEntry<Struct>(inner, inside, names), ...); },
+    std::apply([&](const auto&... inner) { (NameEntry<Struct>(inner, inside, names), ...); },
                entry.entries);
   } else if constexpr (requires { entry.bytes_name; }) {
     names->Add(prefix + std::string(entry.bytes_name), entry.short_name, entry.compared);
@@ -47,7 +47,7 @@ void AddEntry(const Entry& entry, const std::string& prefix, Names* names) {
 
 template <HasFacts Struct>
 void AddStruct(const std::string& prefix, Names* names) {
-  ForEachEntry<Struct>([&](const auto& entry) { AddEntry<Struct>(entry, prefix, names); });
+  ForEachEntry<Struct>([&](const auto& entry) { NameEntry<Struct>(entry, prefix, names); });
 }
 
 const Names& AllNames() {

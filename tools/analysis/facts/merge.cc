@@ -37,7 +37,7 @@ constexpr size_t kMostRows<BlockFacts> = kMostLiveGroups;
 // --- One fact, by its rule.
 
 template <HasFacts Struct>
-void Add(const Struct& from, Struct* to);
+void AddFacts(const Struct& from, Struct* to);
 
 template <typename Number>
 void Sum(const Number& from, Number* to) {
@@ -84,7 +84,7 @@ uint64_t Join(const std::vector<Row>& from, std::vector<Row>* to) {
     if (known == to->end()) {
       to->push_back(row);
     } else {
-      Add(row, &*known);
+      AddFacts(row, &*known);
     }
   }
   std::ranges::stable_sort(*to, [](const Row& a, const Row& b) { return ComesFirst(a, b); });
@@ -128,7 +128,7 @@ void AddFact(Merge rule, const Member& from, Member* to) {
     if (rule == Merge::kCommon) Intersect(from, to);
   }
   if constexpr (HasFacts<Member>) {
-    if (rule == Merge::kParts) Add(from, to);
+    if (rule == Merge::kParts) AddFacts(from, to);
   }
   if constexpr (kIsRowList<Member>) {
     if (rule == Merge::kJoin) Join(from, to);
@@ -138,9 +138,9 @@ void AddFact(Merge rule, const Member& from, Member* to) {
 // --- All facts of a struct.
 
 template <typename Struct, typename Entry>
-void AddEntry(const Entry& entry, const Struct& from, Struct* to) {
+void MergeEntry(const Entry& entry, const Struct& from, Struct* to) {
   if constexpr (requires { entry.entries; }) {
-    std::apply([&](const auto&... inner) { (AddEntry(inner, from, to), ...); }, entry.entries);
+    std::apply([&](const auto&... inner) { (MergeEntry(inner, from, to), ...); }, entry.entries);
   } else if constexpr (requires {
                          entry.member;
                          entry.merge;
@@ -148,21 +148,21 @@ void AddEntry(const Entry& entry, const Struct& from, Struct* to) {
     AddFact(entry.merge, from.*entry.member, &(to->*entry.member));
   } else if constexpr (requires { entry.member; }) {  // a Spread; AsColumns have no rule
     if constexpr (HasFacts<std::remove_cvref_t<decltype(from.*entry.member)>>) {
-      Add(from.*entry.member, &(to->*entry.member));
+      AddFacts(from.*entry.member, &(to->*entry.member));
     }
   }
 }
 
 template <HasFacts Struct>
-void Add(const Struct& from, Struct* to) {
-  ForEachEntry<Struct>([&](const auto& entry) { AddEntry(entry, from, to); });
+void AddFacts(const Struct& from, Struct* to) {
+  ForEachEntry<Struct>([&](const auto& entry) { MergeEntry(entry, from, to); });
 }
 
 // Groups that have no room are counted.
 template <>
-void Add(const LiveFacts& from, LiveFacts* to) {
-  Add(from.device, &to->device);
-  Add(from.other, &to->other);
+void AddFacts(const LiveFacts& from, LiveFacts* to) {
+  AddFacts(from.device, &to->device);
+  AddFacts(from.other, &to->other);
   to->groups_left_out += from.groups_left_out + Join(from.groups, &to->groups);
 }
 
@@ -215,7 +215,7 @@ FactSet MergeTraces(std::vector<Facts> traces) {
   set.total = traces[holder.value_or(0)];
   if (traces.size() > 1 && !holder.has_value()) {
     ClearOwn(&set.total);
-    for (size_t i = 1; i < traces.size(); ++i) Add(traces[i], &set.total);
+    for (size_t i = 1; i < traces.size(); ++i) AddFacts(traces[i], &set.total);
     set.total.traces = traces.size();
   }
   set.comparison = CompareRanks(traces);

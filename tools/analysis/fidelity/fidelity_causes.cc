@@ -42,7 +42,7 @@ std::optional<double> RatioOf(const std::vector<uint64_t>& card,
   return ratio;
 }
 
-bool IsWorkspace(uint64_t bytes) { return bytes == kWorkspace || bytes == kLargeWorkspace; }
+bool IsWorkspaceSize(uint64_t bytes) { return bytes == kWorkspace || bytes == kLargeWorkspace; }
 
 // One part, and what it tells.
 class PartCause {
@@ -63,10 +63,10 @@ class PartCause {
 
  private:
   std::optional<SequenceCause> Workspace() const {
-    const bool on_card = std::ranges::any_of(card_, IsWorkspace);
-    const bool rehearsed = std::ranges::any_of(rehearsed_, IsWorkspace);
+    const bool on_card = std::ranges::any_of(card_, IsWorkspaceSize);
+    const bool rehearsed = std::ranges::any_of(rehearsed_, IsWorkspaceSize);
     const auto only = [](const std::vector<uint64_t>& sizes) {
-      return !sizes.empty() && std::ranges::all_of(sizes, IsWorkspace);
+      return !sizes.empty() && std::ranges::all_of(sizes, IsWorkspaceSize);
     };
     if (on_card && rehearsed && card_ != rehearsed_) {
       const bool large = std::ranges::find(card_, kLargeWorkspace) != card_.end();

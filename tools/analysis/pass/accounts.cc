@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-TallyFacts FactsOf(const Tally& tally, uint64_t epoch) {
+TallyFacts TallyFactsOf(const Tally& tally, uint64_t epoch) {
   TallyFacts facts;
   facts.calls = tally.calls;
   facts.allocations = tally.allocations;
@@ -29,7 +29,7 @@ TallyFacts FactsOf(const Tally& tally, uint64_t epoch) {
 bool IsUntouched(const Tally& tally) { return tally.calls == 0 && tally.allocations == 0; }
 
 // Who held most at the peak first, then who allocated most.
-bool ComesFirst(const TallyFacts& a, const TallyFacts& b) {
+bool IsListedFirst(const TallyFacts& a, const TallyFacts& b) {
   return std::tie(b.at_peak.bytes, b.highest_bytes, b.total_bytes, b.calls, a.name, a.path) <
          std::tie(a.at_peak.bytes, a.highest_bytes, a.total_bytes, a.calls, b.name, b.path);
 }
@@ -147,25 +147,25 @@ void Accounts::FillTallies(const EventSource& source, Facts* facts) const {
   const uint64_t epoch = levels_.epoch();
   for (size_t i = 0; i < levels_.libraries().size(); ++i) {
     if (IsUntouched(levels_.libraries()[i])) continue;
-    TallyFacts tally = FactsOf(levels_.libraries()[i], epoch);
+    TallyFacts tally = TallyFactsOf(levels_.libraries()[i], epoch);
     tally.path = source.LibraryPath(static_cast<uint16_t>(i));
     tally.name = LibraryName(tally.path);
     facts->by_library.push_back(std::move(tally));
   }
   for (size_t i = 0; i < levels_.calls().size(); ++i) {
     if (IsUntouched(levels_.calls()[i])) continue;
-    TallyFacts tally = FactsOf(levels_.calls()[i], epoch);
+    TallyFacts tally = TallyFactsOf(levels_.calls()[i], epoch);
     tally.name = source.CallName(static_cast<uint16_t>(i));
     facts->by_call.push_back(std::move(tally));
   }
   for (size_t i = 0; i < levels_.kinds().size(); ++i) {
     if (IsUntouched(levels_.kinds()[i])) continue;
-    TallyFacts tally = FactsOf(levels_.kinds()[i], epoch);
+    TallyFacts tally = TallyFactsOf(levels_.kinds()[i], epoch);
     tally.name = MemoryKindName(static_cast<MemoryKind>(i));
     facts->by_kind.push_back(std::move(tally));
   }
   for (auto* tallies : {&facts->by_library, &facts->by_call, &facts->by_kind}) {
-    std::sort(tallies->begin(), tallies->end(), ComesFirst);
+    std::sort(tallies->begin(), tallies->end(), IsListedFirst);
   }
 }
 

@@ -4,15 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "base/driver_result.h"
 #include "tools/base/library_name.h"
 
 namespace vramstow {
-namespace {
-
-constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-
-}  // namespace
-
 void Failures::Add(const Event& event) {
   accounts_.CountFailedCall(event.library, event.call, event.memory);
   Counts& counts = accounts_.counts();

@@ -36,7 +36,7 @@ std::vector<const Life*> SavedNow(const Scene& scene) {
   return saved;
 }
 
-bool AnyBackward(const Scene& scene) {
+bool TrainsAnywhere(const Scene& scene) {
   return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
     return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
   });
@@ -63,7 +63,7 @@ bool IsCalledEvaluation(const Scene& scene) {
 Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
   const uint64_t begin = scene.pass() < 0 ? saved.front()->birth : scene.pass_begin();
-  const bool has_trained = AnyBackward(scene);
+  const bool has_trained = TrainsAnywhere(scene);
   // Where the same lines had their backward pass before, this one will have it, too.
   const bool is_new = !has_trained || IsNewWork(scene, saved, begin);
   if (is_new && parameters.evaluating * 2 > parameters.all) return Sign::kEvaluates;

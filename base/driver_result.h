@@ -1,0 +1,13 @@
+// What the driver's functions return, as events keep it (Event::result): only what is asked for.
+#ifndef VRAMSTOW_BASE_DRIVER_RESULT_H_
+#define VRAMSTOW_BASE_DRIVER_RESULT_H_
+
+#include <cstdint>
+
+namespace vramstow {
+
+inline constexpr int32_t kOutOfMemoryResult = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_BASE_DRIVER_RESULT_H_
