@@ -95,11 +95,11 @@ configure() {
 }
 
 # build product|all [TARGET…]: configures, and builds what changed: of these targets, or of everything.
+# One line shows how far it is; the log is build-log.txt.
 build() {
   configure "$1"
   shift
-  say "Building into build/"
-  ninja -C build "$@" >build-log.txt 2>&1 || {
+  python3 setup/show_build.py build build-log.txt -- ninja -C build "$@" || {
     tail -n 60 build-log.txt >&2
     fail "The build failed; the end of build-log.txt is above."
   }
