@@ -81,6 +81,13 @@ def compile_seconds(build: Path) -> dict[str, float]:
     return dict(rooms)
 
 
+def what_is_compiled(entry: dict[str, str]) -> str:
+    """A file's path in its tree; of several that are compiled as one their folder and a number."""
+    words = shlex.split(entry["command"])
+    name = words[words.index("-o") + 1].removesuffix(".o")
+    return re.sub(r"CMakeFiles/[^/]+\.dir/", "", name)
+
+
 def compile_once(build: Path, pattern: str) -> list[tuple[float, str]]:
     """Processor seconds and file, the slowest first."""
     found = []
@@ -93,16 +100,15 @@ def compile_once(build: Path, pattern: str) -> list[tuple[float, str]]:
         subprocess.run(words, cwd=entry["directory"], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        found.append((seconds, entry["file"]))
+        found.append((seconds, what_is_compiled(entry)))
     return sorted(found, reverse=True)
 
 
-def print_compiled(root: Path, compiled: list[tuple[float, str]]) -> None:
+def print_compiled(compiled: list[tuple[float, str]]) -> None:
     rooms: dict[str, list[float]] = collections.defaultdict(list)
     for one, file in compiled:
-        name = Path(file).relative_to(root)
-        rooms[name.parts[0]].append(one)
-        print(f"{one:6.1f} s  {name}")
+        rooms[Path(file).parts[0]].append(one)
+        print(f"{one:6.1f} s  {file}")
     for room, seconds in sorted(rooms.items()):
         print(f"{sum(seconds):6.1f} s  {room}, {len(seconds)} files")
 
@@ -144,7 +150,7 @@ def main() -> int:
     tables = [name for name in names if name.endswith(TABLES)]
     print(f"lines of tables kept by hand ({', '.join(TABLES)}): {lines_of(root, tables)}")
     if arguments.compile:
-        print_compiled(root, compile_once(build, arguments.compile))
+        print_compiled(compile_once(build, arguments.compile))
     return 0
 
 

@@ -17,24 +17,43 @@ function(vramstow_options target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${VRAMSTOW_WARNINGS}>)
 endfunction()
 
-# vramstow_room(name SOURCES … LINKS …): a static library, one per room.
+# vramstow_together(target FILES): from so many of its files at a time one is made, which is compiled:
+# most of the time to compile a file goes to the headers, which files of one room share. No two files
+# of a target may then give one name to different things, not even in unnamed namespaces. What must be
+# as fast as possible is left alone: more would be inlined there than was measured.
+option(VRAMSTOW_TOGETHER "Compile several files of a room at a time" ON)
+function(vramstow_together target files)
+  if(VRAMSTOW_TOGETHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+    # What a file keeps to itself is no less its own where another file includes it.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# vramstow_room(name SOURCES … LINKS … [TOGETHER files]): a static library, one per room.
 function(vramstow_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "TOGETHER" "SOURCES;LINKS" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
   vramstow_options(${name})
+  if(ROOM_TOGETHER)
+    vramstow_together(${name} ${ROOM_TOGETHER})
+  endif()
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden
                                            VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(${name} PUBLIC ${ROOM_LINKS})
 endfunction()
 
-# vramstow_test(name SOURCES … LINKS … [LABELS …] [TIMEOUT seconds]): a GoogleTest program, known to
-# ctest as one test. Debian's GoogleTest is used.
+# vramstow_test(name SOURCES … LINKS … [LABELS …] [TIMEOUT seconds] [TOGETHER files]): a GoogleTest
+# program, known to ctest as one test. Debian's GoogleTest is used.
 function(vramstow_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "" "TIMEOUT;TOGETHER" "SOURCES;LINKS;LABELS" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${TEST_SOURCES})
   vramstow_options(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TEST_TOGETHER)
+    vramstow_together(${name} ${TEST_TOGETHER})
+  endif()
   # The code under test is optimised as it is installed; the tests themselves need to compile fast.
   target_compile_options(${name} PRIVATE -O0)
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
@@ -50,14 +69,16 @@ function(vramstow_test name)
 endfunction()
 
 # The target brings the C++ runtime along and needs the C library only. Where that is older than the
-# compiler expects (cmake/OlderGlibc.cmake), the target gets what the runtime misses.
+# compiler expects (cmake/OlderGlibc.cmake), the target gets what the runtime misses, in a file of its
+# own: no other is compiled anew for it.
 function(vramstow_own_runtime target)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   include(CheckSymbolExists)
   set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
   check_symbol_exists(_dl_find_object dlfcn.h VRAMSTOW_LIBC_FINDS_OBJECTS)
-  if(NOT VRAMSTOW_LIBC_FINDS_OBJECTS)
+  if(VRAMSTOW_SYSROOT OR NOT VRAMSTOW_LIBC_FINDS_OBJECTS)
     target_sources(${target} PRIVATE ${VRAMSTOW_ROOT}/base/older_libc.cc)
+    set_source_files_properties(${VRAMSTOW_ROOT}/base/older_libc.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_link_options(${target} PRIVATE -Wl,--wrap=_dl_find_object)
   endif()
 endfunction()

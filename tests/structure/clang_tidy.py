@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import tree
+from commands import commands as commands_of
 
 # Flags that clang calls an error.
 GCC_ONLY = ["-fno-tree-loop-distribute-patterns"]
@@ -32,8 +33,10 @@ def inclusions(build: Path) -> dict[Path, set[Path]]:
     for paragraph in listing.split("\n\n"):
         lines = [line.strip() for line in paragraph.splitlines()[1:]]
         paths = [Path(os.path.normpath(build / line)) for line in lines if line]
-        if paths:
-            found.setdefault(paths[0], set()).update(known.intersection(paths))
+        # A file that the build put together stands for those of the tree that it includes.
+        own = [path for path in paths if path in known and path.suffix == ".cc"]
+        for source in own:
+            found.setdefault(source, set()).update(known.intersection(paths))
     return found
 
 
@@ -48,7 +51,7 @@ def main(build: Path) -> int:
         print("clang-tidy is missing: tests/run installs it")
         return 1
     build = build.resolve()
-    commands = json.loads((build / "compile_commands.json").read_text())
+    commands = commands_of(build)
     known = {path.resolve() for path in tree.code(".cc")}
     sources = sorted({Path(entry["file"]).resolve() for entry in commands} & known)
     included = inclusions(build)
