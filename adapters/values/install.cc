@@ -2,7 +2,6 @@
 //
 // Ownership: wrappers stay as long as the process. Threads: the first call counts; others wait for
 // it. Errors: told as a sentence's half; then operators stay as they were. Units: none.
-#include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Exception.h>
 
@@ -10,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "adapters/values/operators.h"
 #include "adapters/values/wrapper.h"
 
 namespace vramstow::values {

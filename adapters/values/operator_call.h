@@ -8,12 +8,13 @@
 #ifndef VRAMSTOW_ADAPTERS_VALUES_OPERATOR_CALL_H_
 #define VRAMSTOW_ADAPTERS_VALUES_OPERATOR_CALL_H_
 
-#include <ATen/ATen.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 
 #include <string_view>
 #include <vector>
+
+#include "adapters/values/operators.h"
 
 namespace vramstow::values {
 

@@ -1,11 +1,11 @@
 #include "adapters/values/plan.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "adapters/values/operators.h"
 
 namespace vramstow::values {
 namespace {

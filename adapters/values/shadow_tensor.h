@@ -9,10 +9,9 @@
 #ifndef VRAMSTOW_ADAPTERS_VALUES_SHADOW_TENSOR_H_
 #define VRAMSTOW_ADAPTERS_VALUES_SHADOW_TENSOR_H_
 
-#include <ATen/ATen.h>
-
 #include <vector>
 
+#include "adapters/values/operators.h"
 #include "adapters/values/simulator_link.h"
 
 namespace vramstow::values {

@@ -1,11 +1,11 @@
 #include "adapters/values/wrapper.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Context.h>
 
 #include <algorithm>
 
 #include "adapters/values/computation.h"
+#include "adapters/values/operators.h"
 
 namespace vramstow::values {
 namespace {

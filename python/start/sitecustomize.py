@@ -33,8 +33,6 @@ _POOLED = os.environ.get("VRAMSTOW_POOL") == "on"
 _WITHOUT_VALUES = {"values=off", "emulation=off", "effects=off"}
 _NO = {"0", "no", "off", "false"}  # as base/options.cc reads switches
 _AUTO = "auto"
-_LONG = 3  # seconds after which a user wants to know what takes so long
-
 
 _NONE_FOR_RELEASE = 3  # as vramstow adapter ends
 
@@ -60,51 +58,54 @@ def _say_no_tensors(error: Exception) -> None:
     _say(f"{whose} PyTorch's segments, not its tensors", error)
 
 
-def _library_for(folder: str, finished: str, *options: str) -> str:
-    """The compiled library's file, built if needed. An OSError says why there is none."""
+# Why there is no library of a kind, by the variable that would name it.
+_troubles: "dict[str, Exception]" = {}
+
+
+def _known(folder: str, finished: str) -> str:
+    """The compiled library's file, where it is known; else an empty text."""
     lines = os.environ.get(finished, "").split("\n")
     for i in range(0, len(lines) - 1, 2):
         if lines[i] == folder and os.path.exists(lines[i + 1]):
             return lines[i + 1]
         if lines[i] == folder and lines[i + 1] == _NONE:
             raise _NotToBeHadError
-    try:
-        path = _build(folder, *options)
-    except _NotToBeHadError:
-        os.environ[finished] = f"{folder}\n{_NONE}"
-        raise
-    os.environ[finished] = f"{folder}\n{path}"
-    return path
+    return ""
 
 
-def _build(folder: str, *options: str) -> str:
-    """Has the program compile what is not there yet. An OSError says why it cannot."""
-    import subprocess
-
-    environment = dict(os.environ)
-    for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"):
-        environment.pop(name, None)
-    program = os.environ.get(_PROGRAM, "vramstow")
-    with subprocess.Popen(
-        [program, "adapter", "build", "--quiet", "--torch", folder, *options],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as build:
+def _compile(folder: str, wanted: "dict[str, tuple[str, ...]]") -> None:
+    """Has the program compile what of these is not there yet, all of it at the same time."""
+    missing = {}
+    for finished, options in wanted.items():
         try:
-            out, err = build.communicate(timeout=_LONG)
-        except subprocess.TimeoutExpired:
-            what = "compiling what it needs for this PyTorch, once; this takes about half a minute"
-            print(f"vramstow: {what}.", file=sys.stderr, flush=True)
-            out, err = build.communicate()
-    if build.returncode == _NONE_FOR_RELEASE:
-        raise _NotToBeHadError
-    if build.returncode != 0:
-        lines = err.strip().splitlines() or ["the adapter cannot be built"]
-        raise OSError(lines[-1].removeprefix("vramstow adapter: ").rstrip("."))
-    return out.strip()
+            if not _known(folder, finished):
+                missing[finished] = options
+        except _NotToBeHadError as error:
+            _troubles[finished] = error
+    if not missing:
+        return
+    program = os.environ.get(_PROGRAM, "vramstow")
+    try:
+        outcomes = _beside("builds").run(program, folder, missing)
+    except Exception as error:  # whatever goes wrong here, the job must go on
+        _troubles.update(dict.fromkeys(missing, error))
+        return
+    for finished, outcome in outcomes.items():
+        if outcome.status == 0:
+            os.environ[finished] = f"{folder}\n{outcome.file}"
+        elif outcome.status == _NONE_FOR_RELEASE:
+            os.environ[finished] = f"{folder}\n{_NONE}"
+            _troubles[finished] = _NotToBeHadError()
+        else:
+            _troubles[finished] = OSError(outcome.why)
+
+
+def _library_for(folder: str, finished: str) -> str:
+    """The compiled library's file. An OSError says why there is none."""
+    if finished in _troubles:
+        raise _troubles[finished]
+    lines = os.environ.get(finished, "").split("\n")
+    return next(lines[i + 1] for i in range(0, len(lines) - 1, 2) if lines[i] == folder)
 
 
 def _beside(name: str) -> object:
@@ -166,17 +167,17 @@ def _install(folder: str) -> bool:
 
 
 class _Prepared:
-    """A library that is compiled now, if needed, and loaded when CUDA has started.
+    """A library that was compiled, if needed, and is loaded when CUDA has started.
 
     What goes wrong with the compiling is of no interest to a program that does not use CUDA, so
     only load() tells it.
     """
 
-    def __init__(self, folder: str, finished: str, option: str) -> None:
+    def __init__(self, folder: str, finished: str) -> None:
         self._file = ""
         self._trouble: Exception | None = None
         try:
-            self._file = _library_for(folder, finished, option)
+            self._file = _library_for(folder, finished)
         except Exception as error:
             self._trouble = error
 
@@ -198,7 +199,7 @@ def _when_cuda_starts(torch: object, call: object) -> None:
 
 
 def _observe_when_cuda_starts(folder: str, torch: object, census: object) -> None:
-    observer = _Prepared(folder, _FINISHED_OBSERVER, "--observer")
+    observer = _Prepared(folder, _FINISHED_OBSERVER)
 
     def observe() -> None:
         try:
@@ -237,10 +238,8 @@ class _Census:
         self._trouble: Exception | None = None
         self._library: object = None
         self._may_start = False  # CUDA has started
-        waits = any(asked for _, _, asked in self._parts)
-        options = ("--census",) if waits else ("--census", "--background")
         try:
-            self._file = _library_for(folder, _FINISHED_CENSUS, *options)
+            self._file = _library_for(folder, _FINISHED_CENSUS)
         except Exception as error:
             self._trouble = error
 
@@ -289,7 +288,7 @@ def _compute_values(folder: str) -> None:
     """Has the simulated card compute what PyTorch's operators give."""
     only_sizes = not _WITHOUT_VALUES.isdisjoint(_card_options())
     try:
-        _load(_library_for(folder, _FINISHED_VALUES, "--values"), _VALUES, int(only_sizes))
+        _load(_library_for(folder, _FINISHED_VALUES), _VALUES, int(only_sizes))
     except Exception as error:
         if only_sizes:
             return  # nobody expects values
@@ -337,10 +336,30 @@ def _wants_collection() -> bool:
     return _POOLED and os.environ.get("VRAMSTOW_COLLECT", _AUTO).lower() not in _NO
 
 
+def _wanted() -> "dict[str, tuple[str, ...]]":
+    """What has to be compiled for this run, and how."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    if _wants_values():
+        wanted[_FINISHED_VALUES] = ("--values",)
+    if not _wants_tensors():
+        return wanted
+    if _POOLED:
+        wanted[_FINISHED] = ()
+    else:
+        wanted[_FINISHED_OBSERVER] = ("--observer",)
+    if _wants_census() or _wants_collection():
+        waits = (_wants_census() and _is_asked_for("VRAMSTOW_CENSUS")) or (
+            _wants_collection() and _is_asked_for("VRAMSTOW_COLLECT")
+        )
+        wanted[_FINISHED_CENSUS] = ("--census",) if waits else ("--census", "--background")
+    return wanted
+
+
 def _prepare(torch: object) -> None:
     folder = _folder_of(torch)
     if not folder:
         return
+    _compile(folder, _wanted())
     if _wants_values():
         _compute_values(folder)
         if _WITHOUT_VALUES.isdisjoint(_card_options()):

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
 
 #include "absl/strings/str_cat.h"
 #include "tools/launch/file_text.h"
@@ -10,6 +9,20 @@
 namespace vramstow {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// "2.15.0" of a file that has PACKAGE_VERSION "2.15.0+cu132"; empty if it has none.
+std::string ReleaseIn(const std::string& version) {
+  constexpr std::string_view kBefore = "PACKAGE_VERSION \"";
+  const size_t at = version.find(kBefore);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + kBefore.size();
+  const size_t end = version.find_first_not_of("0123456789.", begin);
+  return version.substr(begin, end == std::string::npos ? end : end - begin);
+}
+
+}  // namespace
 
 absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
   std::error_code error;
@@ -22,12 +35,11 @@ absl::StatusOr<TorchInstallation> FindTorch(const std::string& folder) {
   }
   const fs::path about = fs::path(torch.folder) / "share/cmake/Torch";
   const std::string version = TextOfFile(about / "TorchConfigVersion.cmake");
-  std::smatch found;
-  if (!std::regex_search(version, found, std::regex(R"re(PACKAGE_VERSION "([0-9.]+))re"))) {
+  torch.release = ReleaseIn(version);
+  if (torch.release.empty()) {
     return absl::NotFoundError(
         absl::StrCat("cannot tell the release of the PyTorch in ", torch.folder, "."));
   }
-  torch.release = found[1];
   const std::string config = TextOfFile(about / "TorchConfig.cmake");
   torch.cxx11_abi = config.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos;
   torch.include_folders = {torch.folder + "/include"};
