@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kKnownFlags = CU_CTX_FLAGS_MASK;
 
 template <typename Function>
-void* Address(Function* function) {
+void* FunctionAddress(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
@@ -415,11 +415,11 @@ void* vramstowSimulatorPrivateFunction(const char* name) {
     const char* name;
     void* function;
   } functions[] = {
-      {"cuDevicePrimaryCtxRetain", Address(cuDevicePrimaryCtxRetain)},
-      {"cuDevicePrimaryCtxRelease", Address(cuDevicePrimaryCtxRelease_v2)},
-      {"cuDevicePrimaryCtxReset", Address(cuDevicePrimaryCtxReset_v2)},
-      {"cuDevicePrimaryCtxSetFlags", Address(cuDevicePrimaryCtxSetFlags_v2)},
-      {"cuDevicePrimaryCtxGetState", Address(cuDevicePrimaryCtxGetState)},
+      {"cuDevicePrimaryCtxRetain", FunctionAddress(cuDevicePrimaryCtxRetain)},
+      {"cuDevicePrimaryCtxRelease", FunctionAddress(cuDevicePrimaryCtxRelease_v2)},
+      {"cuDevicePrimaryCtxReset", FunctionAddress(cuDevicePrimaryCtxReset_v2)},
+      {"cuDevicePrimaryCtxSetFlags", FunctionAddress(cuDevicePrimaryCtxSetFlags_v2)},
+      {"cuDevicePrimaryCtxGetState", FunctionAddress(cuDevicePrimaryCtxGetState)},
   };
   if (!PrimaryIsPrivate()) return nullptr;
   for (const auto& entry : functions) {

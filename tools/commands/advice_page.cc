@@ -10,13 +10,13 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kPageColumns = 138;  // without the indentation of a list
+constexpr size_t kAdvicePageColumns = 138;  // without the indentation of a list
 constexpr size_t kTerminalColumns = 78;
 
 bool IsCause(const RuleRow& row) { return row.rule->cause != nullptr; }
 
 // An item for each id: what its rules mean, in their order.
-std::string ListOf(bool causes) {
+std::string PageListOf(bool causes) {
   std::string list;
   for (const std::string& id : AdviceIds()) {
     std::string meanings;
@@ -25,7 +25,8 @@ std::string ListOf(bool causes) {
       absl::StrAppend(&meanings, meanings.empty() ? "" : "; or ", row.rule->meaning);
     }
     if (meanings.empty()) continue;
-    const std::string item = Wrapped(absl::StrCat("- `", id, "`: ", meanings, "."), kPageColumns);
+    const std::string item =
+        Wrapped(absl::StrCat("- `", id, "`: ", meanings, "."), kAdvicePageColumns);
     absl::StrAppend(&list, absl::StrReplaceAll(item, {{"\n", "\n  "}}), "\n");
   }
   return list;
@@ -55,7 +56,7 @@ std::string HelpOnAdvice(std::string_view id) {
   return help.empty() ? "" : help + "\nMore: docs/analyze.md.\n";
 }
 
-std::string CausesList() { return ListOf(true); }
-std::string AdviceList() { return ListOf(false); }
+std::string CausesList() { return PageListOf(true); }
+std::string AdviceList() { return PageListOf(false); }
 
 }  // namespace vramstow

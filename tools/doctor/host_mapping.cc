@@ -119,7 +119,7 @@ std::string LibraryOf(const DoctorPlan& plan) {
 // --- Asking --------------------------------------------------------------------------------------
 
 // What the children told so far.
-struct Told {
+struct ToldMapping {
   std::vector<std::string> entries;  // of the setting
   std::string library;
   std::string trying;  // the device that has no answer yet
@@ -133,7 +133,7 @@ std::string Entry(const std::string& uuid, const std::string& said) {
   return absl::StrCat(uuid, "=", absl::StrReplaceAll(said, {{";", ","}, {"\n", " "}}));
 }
 
-void Read(const std::string& output, Told* told) {
+void ReadMapping(const std::string& output, ToldMapping* told) {
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
     if (!json.has_value()) continue;
@@ -153,7 +153,7 @@ void Read(const std::string& output, Told* told) {
 
 // As the job's environment, but nothing of the trial shows in what the user asked for: neither in
 // the call log nor on cards that are shared. And kernels compute.
-Environment TrialEnvironment(const DoctorPlan& plan, const Told& told) {
+Environment TrialEnvironment(const DoctorPlan& plan, const ToldMapping& told) {
   Environment environment = DriverEnvironment(plan);
   if (!plan.simulate.empty()) {
     environment.Set("VRAMSTOW_SIMULATE",
@@ -166,10 +166,10 @@ Environment TrialEnvironment(const DoctorPlan& plan, const Told& told) {
 }
 
 // A child that crashed or hung has told which device it tried. The next one goes on behind that.
-Told Ask(const DoctorPlan& plan) {
+ToldMapping Ask(const DoctorPlan& plan) {
   const auto end = Clock::now() + std::chrono::milliseconds(plan.patience_ms);
   constexpr int kMostChildren = 64;
-  Told told;
+  ToldMapping told;
   for (int i = 0; i < kMostChildren; ++i) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0) break;
@@ -177,7 +177,7 @@ Told Ask(const DoctorPlan& plan) {
     const ProbeEnd child =
         RunProbe({plan.installation.program, "doctor", "--probe=host"},
                  TrialEnvironment(plan, told), static_cast<uint64_t>(left.count()));
-    Read(child.output, &told);
+    ReadMapping(child.output, &told);
     told.complete = child.ok();
     if (told.complete) break;
     const bool tried = !told.trying.empty();
@@ -201,7 +201,7 @@ std::string FindHostMappings(const DoctorPlan& plan, HostTrialOf trial) {
     std::string known = Recall(KeyOf(plan, LibraryOf(plan)));
     if (!known.empty()) return known;
   }
-  Told told = Ask(plan);
+  ToldMapping told = Ask(plan);
   if (!told.init.empty()) {
     told.entries.push_back(Entry("*", absl::StrCat("no:cuInit gave ", told.init)));
     told.lasting = false;

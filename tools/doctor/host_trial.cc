@@ -51,7 +51,7 @@ DONE:
 }
 )";
 
-void Print(const char* key, const JsonValue& value) {
+void PrintTrial(const char* key, const JsonValue& value) {
   WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
@@ -219,7 +219,7 @@ Answer AnswerOf(const DriverFunctions& driver, const Outcome& outcome) {
           outcome.lasting()};
 }
 
-Answer TryDevice(const DriverFunctions& driver, CUdevice device) {
+Answer TryHostOf(const DriverFunctions& driver, CUdevice device) {
   CUcontext context = nullptr;
   const int retained = driver.Call("cuDevicePrimaryCtxRetain", &context, device);
   if (retained != CUDA_SUCCESS) {
@@ -250,9 +250,9 @@ int TryHostMappings() {
   void* const library = DriverFunctions::Open();
   if (library == nullptr) return 0;
   const DriverFunctions driver(library);
-  Print("library", driver.Path());
+  PrintTrial("library", driver.Path());
   const int init = driver.Call("cuInit", 0U);
-  Print("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
+  PrintTrial("init", JsonValue::Object({{"result", init}, {"name", driver.NameOf(init)}}));
   if (init != CUDA_SUCCESS) return 0;
   int count = 0;
   driver.Call("cuDeviceGetCount", &count);
@@ -261,10 +261,10 @@ int TryHostMappings() {
     if (driver.Call("cuDeviceGet", &device, i) != CUDA_SUCCESS) continue;
     const std::string uuid = driver.UuidOf(device);
     if (!FindHostAnswer(std::getenv(kHostMappingVariable), uuid).empty()) continue;
-    Print("trying", uuid);
-    const Answer answer = TryDevice(driver, device);
-    Print("answer",
-          JsonValue::Object({{"uuid", uuid}, {"said", answer.said}, {"lasting", answer.lasting}}));
+    PrintTrial("trying", uuid);
+    const Answer answer = TryHostOf(driver, device);
+    PrintTrial("answer", JsonValue::Object(
+                             {{"uuid", uuid}, {"said", answer.said}, {"lasting", answer.lasting}}));
   }
   return 0;
 }

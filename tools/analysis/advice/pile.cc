@@ -15,7 +15,7 @@
 namespace vramstow {
 namespace {
 
-constexpr uint64_t kSmallPart = 20;
+constexpr uint64_t kSmallPileParts = 20;
 
 Pile CollectPile(const Scene& scene) {
   Pile pile;
@@ -41,7 +41,7 @@ Pile CollectPile(const Scene& scene) {
   for (const auto& [number, site] : sites) {
     if (site.passes.size() < kLeastPasses) continue;
     const uint64_t of_site = BytesOf(site.lives);
-    if (of_site * kSmallPart < bytes) continue;
+    if (of_site * kSmallPileParts < bytes) continue;
     pile.blocks += (site.lives.size() + site.passes.size() - 1) / site.passes.size();
     pile.graph_made |= scene.detail().sites[number].in_backward;
   }

@@ -41,9 +41,9 @@ struct LeftBehind {
   absl::flat_hash_set<int64_t> iterations;
 };
 
-std::vector<GrowthFacts> Growing(const Detail& detail,
-                                 const absl::flat_hash_map<uint32_t, LeftBehind>& left,
-                                 size_t iterations) {
+std::vector<GrowthFacts> GrowingSites(const Detail& detail,
+                                      const absl::flat_hash_map<uint32_t, LeftBehind>& left,
+                                      size_t iterations) {
   std::vector<GrowthFacts> growing;
   for (const auto& [number, behind] : left) {
     const size_t count = behind.iterations.size();
@@ -116,7 +116,7 @@ void ExplainLifetimes(const Detail& detail, Facts* facts) {
       AddLife(life, &lifetimes.across);
     }
   }
-  lifetimes.growing = Growing(detail, left, iterations.size());
+  lifetimes.growing = GrowingSites(detail, left, iterations.size());
   const uint64_t first_event = iterations.front().begin_event;
   const uint64_t steps = (first_event - 1) / std::max<uint64_t>(1, detail.events_per_step);
   for (size_t i = 0; i < std::min<size_t>(steps, detail.levels.size()); ++i) {

@@ -30,7 +30,7 @@ void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, 
 }
 
 // What one pass has made and needs again in its backward pass.
-Found Find(const Scene& scene) {
+Found FindActivations(const Scene& scene) {
   std::vector<const Life*> activations;
   for (const Life* life : scene.live()) {
     const SiteDetail& site = scene.site_of(*life);
@@ -78,7 +78,7 @@ constinit const Rule kActivations = {
         "What this pass made and keeps for its backward pass is too much. Divide the batch and "
         "step after several parts, or recompute with torch.utils.checkpoint. Where a census knows "
         "the shapes and most of it does not grow with the batch, the advice says so.",
-    .cause = Find,
+    .cause = FindActivations,
 };
 
 }  // namespace vramstow

@@ -66,7 +66,7 @@ class ScoreSites {
   bool has_product_ = false;  // softmax of a product
 };
 
-Found Find(const Scene& scene) {
+Found FindAttentionScores(const Scene& scene) {
   const ScoreSites scores(scene);
   if (!scores.any()) return std::nullopt;
   std::vector<const Life*> held;
@@ -107,7 +107,7 @@ constinit const Rule kAttentionScores = {
         "A function computes a product and its softmax itself, and keeps both, as large as length "
         "times length for each head. Use torch.nn.functional.scaled_dot_product_attention, which "
         "never has the scores whole.",
-    .cause = Find,
+    .cause = FindAttentionScores,
 };
 
 }  // namespace vramstow

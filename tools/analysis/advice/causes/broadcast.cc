@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kStretched = 8;  // more than any conversion of numbers makes of a block
 
 template <size_t count>
-bool IsOneOf(std::string_view name, const std::array<std::string_view, count>& names) {
+bool IsAmong(std::string_view name, const std::array<std::string_view, count>& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -29,7 +29,7 @@ bool IsElementwise(std::string_view name) {
       "add",     "sub",  "rsub",        "mul",        "div",   "pow",        "where", "maximum",
       "minimum", "eq",   "ne",          "lt",         "le",    "gt",         "ge",    "bitwise_and",
       "atan2",   "fmod", "logical_and", "logical_or", "hypot", "bitwise_xor"};
-  return IsOneOf(name, kNames);
+  return IsAmong(name, kNames);
 }
 
 // By the operator, or by the function of PyTorch's that calls it.
@@ -47,7 +47,7 @@ bool IsDistance(const Scene& scene, const SiteDetail& site) {
 bool IsJoin(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "cat", "concat", "stack", "repeat", "repeat_interleave", "tile"};
-  return IsOneOf(name, kNames);
+  return IsAmong(name, kNames);
 }
 
 // [.., n, n] of a program's own product.
@@ -82,7 +82,7 @@ bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
   return IsJoin(name) && before.all * 4 <= made.size;
 }
 
-Found Find(const Scene& scene) {
+Found FindBroadcast(const Scene& scene) {
   const std::optional<Made> made = FirstLarge(scene);
   if (!made.has_value()) return std::nullopt;
   const Before before = WhatWasThere(scene, *made);
@@ -128,7 +128,7 @@ constinit const Rule kBroadcast = {
         "there: each number of one input meets each number of the other, as (n, 1) and (n) become "
         "(n, n). Often a shape is not what it seems. Where all pairs are wanted, work piece by "
         "piece and reduce each piece at once.",
-    .cause = Find,
+    .cause = FindBroadcast,
 };
 
 }  // namespace vramstow

@@ -14,7 +14,7 @@ namespace vramstow {
 namespace {
 
 // cat() needs all of the old and all of the new at once.
-Found Find(const Scene& scene) {
+Found FindConcatenation(const Scene& scene) {
   const std::string_view name = OperatorName(scene.request_site());
   if (name != "cat" && name != "concat" && name != "stack" && name != "hstack" &&
       name != "vstack") {
@@ -68,7 +68,7 @@ constinit const Rule kConcatenation = {
         "torch.cat() or torch.stack() makes the whole anew while the pieces are still there. A "
         "tensor that grows in a loop is copied in each turn. Make the whole once, with its final "
         "size, and write each piece into it.",
-    .cause = Find,
+    .cause = FindConcatenation,
 };
 
 }  // namespace vramstow

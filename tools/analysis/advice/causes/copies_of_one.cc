@@ -56,7 +56,7 @@ bool MayBeOneHot(const Scene& scene, const Made& made) {
 }
 
 // A result over a large vocabulary, and what a loss makes of it.
-Found Find(const Scene& scene) {
+Found FindCopiesOfOne(const Scene& scene) {
   const std::optional<Made> made = FirstLarge(scene);
   if (!made.has_value()) return std::nullopt;
   const Before before = WhatWasThere(scene, *made);
@@ -128,7 +128,7 @@ constinit const Rule kCopiesOfOne = {
         "One result is at least four times as large as what went into it, and the steps of a loss "
         "(softmax, a conversion, one-hot vectors) make copies of it. Compute the loss in pieces, "
         "or with one operation that makes no copies.",
-    .cause = Find,
+    .cause = FindCopiesOfOne,
 };
 
 }  // namespace vramstow

@@ -46,7 +46,7 @@ bool MayBeData(const Scene& scene, const Life& life) {
   return scene.site_of(life).phase != Phase::kInit;
 }
 
-Found Find(const Scene& scene) {
+Found FindDataOnCard(const Scene& scene) {
   const uint64_t begin = FirstStep(scene);
   absl::flat_hash_set<uint64_t> trained;  // sizes of gradients and of optimizer state
   for (const Life& life : scene.detail().lives) {
@@ -85,7 +85,7 @@ constinit const Rule kDataOnCard = {
     .help =
         "Tensors were made before the first step, have no gradients and no optimizer state, and "
         "were never freed. Keep data on the host, and move one batch at a time to the card.",
-    .cause = Find,
+    .cause = FindDataOnCard,
 };
 
 }  // namespace vramstow

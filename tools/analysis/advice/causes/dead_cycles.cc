@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Found Find(const Scene& scene) {
+Found FindDeadCycles(const Scene& scene) {
   Cause cause;
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
@@ -43,7 +43,7 @@ constinit const Rule kDeadCycles = {
         "another. Python's collector frees them some time, but it does not know that the card is "
         "full. Break the cycle with a weak reference, or call gc.collect() every few steps. With "
         "--pool=on vramstow collects before a request fails.",
-    .cause = Find,
+    .cause = FindDeadCycles,
 };
 
 }  // namespace vramstow

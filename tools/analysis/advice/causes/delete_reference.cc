@@ -10,7 +10,7 @@ namespace vramstow {
 namespace {
 
 // x = f(x): the old block goes when the new one is there, which was too late.
-Found Find(const Scene& scene) {
+Found FindDeleteReference(const Scene& scene) {
   if (scene.pass() < 1) return std::nullopt;
   std::vector<const Life*> same;
   for (const Life* life : scene.live()) {
@@ -44,7 +44,7 @@ constinit const Rule kDeleteReference = {
         "One block that the same line made in the pass before is live while this line asks for "
         "the next one. A variable keeps the old value until the new one is there. Delete the "
         "variable before the line runs again.",
-    .cause = Find,
+    .cause = FindDeleteReference,
 };
 
 }  // namespace vramstow

@@ -40,7 +40,7 @@ const Life* FirstTwiceAsWide(const Scene& scene) {
   return nullptr;
 }
 
-Found Find(const Scene& scene) {
+Found FindFloat64(const Scene& scene) {
   const bool by_kernel = std::ranges::any_of(scene.detail().sites, [](const SiteDetail& site) {
     return site.is_float64 && site.allocations > 0;
   });
@@ -90,7 +90,7 @@ constinit const Rule kFloat64 = {
         "The census, the names of kernels, or a result that is exactly twice as large as its "
         "input tell that numbers have 64 bits, as arrays of NumPy do. Call model.float(), and "
         "give dtype=torch.float32 where arrays become tensors.",
-    .cause = Find,
+    .cause = FindFloat64,
 };
 
 }  // namespace vramstow

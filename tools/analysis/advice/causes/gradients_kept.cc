@@ -12,7 +12,7 @@ namespace vramstow {
 namespace {
 
 // A pass makes new gradients while those of an earlier one are there.
-Found Find(const Scene& scene) {
+Found FindGradientsKept(const Scene& scene) {
   std::vector<const Life*> old;
   std::multiset<uint64_t> fresh;
   for (const Life* life : Gradients(scene)) {
@@ -52,7 +52,7 @@ constinit const Rule kGradientsKept = {
         "A backward pass makes gradients while those of an earlier pass are still there. Call "
         "optimizer.zero_grad() right after optimizer.step(), of each model before the next one "
         "trains.",
-    .cause = Find,
+    .cause = FindGradientsKept,
 };
 
 }  // namespace vramstow

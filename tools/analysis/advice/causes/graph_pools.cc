@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-Found Find(const Scene& scene) {
+Found FindGraphPools(const Scene& scene) {
   const uint64_t free = scene.failure().pool_free_bytes;
   if (!scene.is_bound() || !scene.IsLarge(free)) return std::nullopt;
   Cause cause;
@@ -38,7 +38,7 @@ constinit const Rule kGraphPools = {
         "Memory of the pool was free, but belongs to captured CUDA graphs: what a graph used "
         "while it was captured stays its own. Give all captures one pool "
         "(torch.cuda.graph_pool_handle()), and capture the largest shape first.",
-    .cause = Find,
+    .cause = FindGraphPools,
 };
 
 }  // namespace vramstow

@@ -58,7 +58,7 @@ void TellOfUnrolledLoop(Cause* cause) {
       "fewer turns, or detach() every few of them. If none comes: torch.no_grad() around it.";
 }
 
-Found Find(const Scene& scene) {
+Found FindHeldGraphs(const Scene& scene) {
   const Pile pile = PileOf(scene);
   if (!pile.is_graph) return std::nullopt;
   Cause cause = OfPile(scene, pile);
@@ -107,7 +107,7 @@ constinit const Rule kHeldGraphs = {
         "each pass: a reference to a tensor keeps the graph that made it. Keep loss.item() "
         "instead of the loss, call detach() on what goes on into the next pass, and run an "
         "evaluation under torch.no_grad().",
-    .cause = Find,
+    .cause = FindHeldGraphs,
 };
 
 }  // namespace vramstow

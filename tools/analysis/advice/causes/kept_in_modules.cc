@@ -25,7 +25,7 @@ std::string ModulesOf(const std::string& pattern) {
 }
 
 // Each of several modules keeps a tensor of its own making: weights that it has unpacked, a result.
-Found Find(const Scene& scene) {
+Found FindKeptInModules(const Scene& scene) {
   std::set<std::string> modules;  // what has parameters or buffers
   std::map<std::string, std::vector<const Life*>> others;
   for (const Life* life : scene.live()) {
@@ -71,7 +71,7 @@ constinit const Rule kKeptInModules = {
         "At least three modules hold a tensor that is neither a parameter nor a buffer. It stays "
         "as long as the module. Let forward() make it each time, in a variable, or keep it for a "
         "few modules only.",
-    .cause = Find,
+    .cause = FindKeptInModules,
 };
 
 }  // namespace vramstow

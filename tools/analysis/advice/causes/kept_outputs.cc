@@ -10,7 +10,7 @@
 namespace vramstow {
 namespace {
 
-Found Find(const Scene& scene) {
+Found FindKeptOutputs(const Scene& scene) {
   const Pile pile = PileOf(scene);
   if (pile.lives.empty() || pile.is_graph) return std::nullopt;
   Cause cause = OfPile(scene, pile);
@@ -43,7 +43,7 @@ constinit const Rule kKeptOutputs = {
         "list, a dictionary, a cache, a queue or a hook holds them; the census names it. Keep "
         "what is needed of a result (a mean, an index, a clone of a slice), or move it to the "
         "host.",
-    .cause = Find,
+    .cause = FindKeptOutputs,
 };
 
 }  // namespace vramstow

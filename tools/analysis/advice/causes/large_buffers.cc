@@ -10,7 +10,7 @@ namespace vramstow {
 namespace {
 
 // Room that modules have set aside: caches, masks, tables.
-Found Find(const Scene& scene) {
+Found FindLargeBuffers(const Scene& scene) {
   std::vector<const Life*> buffers;
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
@@ -46,7 +46,7 @@ constinit const Rule kLargeBuffers = {
     .help =
         "Half of what was live are buffers, which stay as long as their modules. Make them as "
         "large as what is used, or in bfloat16; make masks and tables once for all layers.",
-    .cause = Find,
+    .cause = FindLargeBuffers,
 };
 
 }  // namespace vramstow

@@ -25,7 +25,7 @@ bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
          });
 }
 
-Found Find(const Scene& scene) {
+Found FindLargeRequest(const Scene& scene) {
   const SiteDetail& site = scene.request_site();
   const uint64_t requested = scene.requested();
   if (site.in_optimizer || requested * 4 < scene.room()) return std::nullopt;
@@ -87,7 +87,7 @@ constinit const Rule kLargeRequest = {
     .help =
         "The request that failed is at least a quarter of what the job can have, and larger than "
         "any other tensor by far. Do it in pieces, so that only one of them is there at a time.",
-    .cause = Find,
+    .cause = FindLargeRequest,
 };
 
 }  // namespace vramstow

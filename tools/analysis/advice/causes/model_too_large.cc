@@ -20,7 +20,7 @@ std::vector<const Life*> Parameters(const Scene& scene) {
 }
 
 // The card is full before the model is whole: nothing has been computed yet.
-Found Find(const Scene& scene) {
+Found FindModelTooLarge(const Scene& scene) {
   const SiteDetail& site = scene.request_site();
   if (!site.module.empty() || site.phase == Phase::kForward || site.in_backward ||
       site.in_optimizer) {
@@ -58,7 +58,7 @@ constinit const Rule kModelTooLarge = {
         "Memory ran out while the model was made or moved, and three quarters of what was live "
         "are parameters. Load it in bfloat16 or quantised, or keep a part of its layers on the "
         "host.",
-    .cause = Find,
+    .cause = FindModelTooLarge,
 };
 
 }  // namespace vramstow

@@ -95,7 +95,7 @@ std::string Reason(Sign sign, const Scene& scene, const ParameterWords& paramete
   return "no step before had a backward pass for these lines";
 }
 
-Found Find(const Scene& scene) {
+Found FindNeedlessGraph(const Scene& scene) {
   const SiteDetail& request = scene.request_site();
   if (request.in_backward || request.in_optimizer) return std::nullopt;
   std::vector<const Life*> saved = SavedNow(scene);
@@ -139,7 +139,7 @@ constinit const Rule kNeedlessGraph = {
         "the model is in eval(), the program has no optimizer, these parameters are in none, or "
         "the function is called an evaluation. Run it under torch.no_grad() or "
         "torch.inference_mode(); model.eval() alone does not stop the recording.",
-    .cause = Find,
+    .cause = FindNeedlessGraph,
 };
 
 }  // namespace vramstow

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-Found Find(const Scene& scene) {
+Found FindOptimizerState(const Scene& scene) {
   const std::vector<const Life*> state = OfOptimizer(scene, false);
   const SiteDetail& request = scene.request_site();
   const bool is_made_now = request.in_optimizer && !IsForeach(request);
@@ -56,7 +56,7 @@ constinit const Rule kOptimizerState = {
         "The optimizer keeps state for each parameter; at its first step it makes all of it. Use "
         "an optimizer with 8-bit state or with less of it, one that is sharded over the ranks, or "
         "keep the state on the host.",
-    .cause = Find,
+    .cause = FindOptimizerState,
 };
 
 }  // namespace vramstow

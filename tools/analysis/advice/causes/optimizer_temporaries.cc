@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-Found Find(const Scene& scene) {
+Found FindOptimizerTemporaries(const Scene& scene) {
   const SiteDetail& site = scene.request_site();
   if (!site.in_optimizer || !IsForeach(site)) return std::nullopt;
   const std::vector<const Life*> temporaries = OfOptimizer(scene, true);
@@ -43,7 +43,7 @@ constinit const Rule kOptimizerTemporaries = {
         "The request that failed came from a step that takes all parameters together (foreach), "
         "with temporaries as large as all of them. Pass foreach=False to the optimizer, or "
         "fused=True.",
-    .cause = Find,
+    .cause = FindOptimizerTemporaries,
 };
 
 }  // namespace vramstow

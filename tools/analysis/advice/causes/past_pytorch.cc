@@ -20,7 +20,7 @@ bool IsOfPyTorch(const std::string& library) {
   return std::ranges::any_of(kNames, [&](const char* name) { return library.starts_with(name); });
 }
 
-Found Find(const Scene& scene) {
+Found FindPastPytorch(const Scene& scene) {
   std::vector<const Life*> others;
   std::string library;
   bool has_tensors = false;
@@ -59,7 +59,7 @@ constinit const Rule kPastPytorch = {
         "Blocks were asked of the driver by a library that is neither PyTorch nor one of "
         "NVIDIA's, in a process that uses PyTorch. torch.cuda.memory_allocated() does not count "
         "them. Take less there, free it before, or allocate it as a tensor.",
-    .cause = Find,
+    .cause = FindPastPytorch,
 };
 
 }  // namespace vramstow

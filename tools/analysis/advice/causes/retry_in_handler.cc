@@ -21,7 +21,7 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
 
 // Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
 // exception that ended it.
-Found Find(const Scene& scene) {
+Found FindRetryInHandler(const Scene& scene) {
   for (const OutOfMemoryFacts& before : scene.facts().out_of_memory) {
     if (before.event >= scene.event()) break;
     const std::vector<CodeLine>& tried = scene.detail().sites[before.site_number].own;
@@ -66,7 +66,7 @@ constinit const Rule kRetryInHandler = {
         "are still live: the exception that is being handled keeps its frames, and the frames "
         "keep their variables. The second try runs beside them. Leave the except block before the "
         "second try: set a flag in it, and try again behind it.",
-    .cause = Find,
+    .cause = FindRetryInHandler,
 };
 
 }  // namespace vramstow

@@ -185,7 +185,7 @@ std::vector<const Life*> HeldElsewhere(const Scene& scene, const std::vector<con
   return elsewhere.empty() ? lives : elsewhere;
 }
 
-Found Find(const Scene& scene) {
+Found FindSecondCopy(const Scene& scene) {
   const std::vector<Set> sets = SetsOf(scene);
   Cause cause;
   std::vector<const Life*> copies;
@@ -263,7 +263,7 @@ constinit const Rule kSecondCopy = {
         "copied, loaded beside the old one, averaged, or kept in a list. The census tells whose "
         "they are. Let the old one go before the new one is made, load with map_location=\"cpu\", "
         "or keep averages on the host.",
-    .cause = Find,
+    .cause = FindSecondCopy,
 };
 
 }  // namespace vramstow

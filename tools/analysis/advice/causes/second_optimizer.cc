@@ -13,7 +13,7 @@ namespace vramstow {
 namespace {
 
 // State is made once for each parameter. Who makes it again is another optimizer.
-Found Find(const Scene& scene) {
+Found FindSecondOptimizer(const Scene& scene) {
   const std::vector<const Life*> state = OfOptimizer(scene, false);
   std::vector<const Life*> old;
   std::vector<const Life*> fresh;
@@ -58,7 +58,7 @@ constinit const Rule kSecondOptimizer = {
         "An optimizer made state before this pass, and this step makes state of the same sizes "
         "again: there are two optimizers for the same parameters. Keep one and change its "
         "param_groups, or delete the first one, with its scheduler, before the second one steps.",
-    .cause = Find,
+    .cause = FindSecondOptimizer,
 };
 
 }  // namespace vramstow

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kSmallPart = 20;
 
 // Several graphs of one pass: a sum of losses, or a loop that is unrolled.
-Found Find(const Scene& scene) {
+Found FindSummedGraphs(const Scene& scene) {
   if (scene.pass() < 0) return std::nullopt;
   const uint64_t begin = scene.pass_begin();
   const std::vector<uint64_t> turns = Passes::TurnsWithin(scene.detail(), begin, scene.event() + 1);
@@ -79,7 +79,7 @@ constinit const Rule kSummedGraphs = {
         "Within one step a loop made blocks in at least three turns, and all of them wait for one "
         "backward pass. Call backward() on each turn's loss, divided by their number: gradients "
         "add up.",
-    .cause = Find,
+    .cause = FindSummedGraphs,
 };
 
 }  // namespace vramstow

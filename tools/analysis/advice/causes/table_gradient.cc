@@ -20,7 +20,7 @@ bool MakesTableGradient(const Scene& scene, const SiteDetail& site) {
 }
 
 // The gradient of an embedding has as many rows as its table.
-Found Find(const Scene& scene) {
+Found FindTableGradient(const Scene& scene) {
   // What an optimizer makes for it has causes of its own.
   if (scene.request_site().in_optimizer) return std::nullopt;
   std::vector<const Life*> held;
@@ -55,7 +55,7 @@ constinit const Rule kTableGradient = {
         "The backward pass of an embedding made a gradient with a row for each row of the table, "
         "though a batch reads few of them. Use nn.Embedding(..., sparse=True) with an optimizer "
         "that takes it, or keep the table on the host.",
-    .cause = Find,
+    .cause = FindTableGradient,
 };
 
 }  // namespace vramstow

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMostBatches = 16;
 
 // As many micro-batches as bring activations below the rest; with more the rest decides.
-Hint Find(const Evidence& evidence) {
+Hint FindAccumulateGradients(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   const uint64_t peak = evidence.facts().peak.allocated_bytes;
   const uint64_t rest = peak - std::min(peak, activations);
@@ -33,7 +33,7 @@ Hint Find(const Evidence& evidence) {
 }
 
 // What it saves of the activations at the peak tells the number of micro-batches.
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& advice) {
+Change AccumulateGradientsChange(const Evidence& evidence, const AdviceFacts& advice) {
   const uint64_t all = evidence.AtPeak("activations");
   const uint64_t left = all - std::min(all, advice.bytes);
   if (left == 0) return {};
@@ -49,8 +49,8 @@ constinit const Rule kAccumulateGradients = {
         "Activations grow with the batch, and the rest of the peak does not. With several "
         "micro-batches for each step of the optimizer, only the activations of one are there at a "
         "time.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindAccumulateGradients,
+    .change = AccumulateGradientsChange,
     .said_by = {AdviceId::kActivations},
 };
 

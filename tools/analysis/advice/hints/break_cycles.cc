@@ -8,7 +8,7 @@ namespace vramstow {
 namespace {
 
 // What had to be collected before a request could be served.
-Hint Find(const Evidence& evidence) {
+Hint FindBreakCycles(const Evidence& evidence) {
   const GarbageFacts& garbage = evidence.facts().garbage;
   if (garbage.saved_requests == 0 || garbage.most_bytes == 0) return std::nullopt;
   const std::string cycle = garbage.cycles.empty() ? "" : garbage.cycles.front().cycle;
@@ -37,7 +37,7 @@ constinit const Rule kBreakCycles = {
         "With --collect, requests would have failed, had not Python's collector been called "
         "first: tensors stay in objects that refer to themselves. Break the cycle with a weak "
         "reference; then its tensors go at once.",
-    .advice = Find,
+    .advice = FindBreakCycles,
     .saves = false,
 };
 

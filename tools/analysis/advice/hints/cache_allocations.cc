@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kLeastPairs = 1000;
 
-Hint Find(const Evidence& evidence) {
+Hint FindCacheAllocations(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   if (facts.kind != "stow" || facts.cache.known || facts.churn.pairs < kLeastPairs) {
     return std::nullopt;
@@ -32,7 +32,7 @@ constinit const Rule kCacheAllocations = {
     .help =
         "Without a caching allocator, at least a thousand allocations asked the driver for a size "
         "that had been given back just before. Allocate through a pool.",
-    .advice = Find,
+    .advice = FindCacheAllocations,
     .saves = false,
 };
 

@@ -7,7 +7,7 @@ namespace vramstow {
 namespace {
 
 // The peak was another one's: what is kept for it now is lacking elsewhere.
-Hint Find(const Evidence& evidence) {
+Hint FindCacheAtEnd(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   if (!facts.cache.known) return std::nullopt;
   uint64_t reserved = 0;
@@ -39,7 +39,7 @@ constinit const Rule kCacheAtEnd = {
         "At the end twice as much was reserved as was allocated. That brings nothing at the job's "
         "own peak, but others who share the card could use it. It is not said of a program that "
         "frees everything at its end.",
-    .advice = Find,
+    .advice = FindCacheAtEnd,
     .change = GiveBackCache,
 };
 

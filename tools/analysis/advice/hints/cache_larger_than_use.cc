@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindCacheLargerThanUse(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const Peak& peak = facts.peak;
   if (!facts.cache.known || peak.reserved_bytes <= peak.allocated_bytes) return std::nullopt;
@@ -36,7 +36,7 @@ constinit const Rule kCacheLargerThanUse = {
     .help =
         "The allocator kept more memory than the job ever had allocated within what was recorded. "
         "Give it back once, after the phase that needed it.",
-    .advice = Find,
+    .advice = FindCacheLargerThanUse,
     .change = GiveBackCache,
 };
 

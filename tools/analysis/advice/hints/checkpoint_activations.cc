@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindCheckpointActivations(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations)) return std::nullopt;
   const std::string sites = SitesOfPhase(evidence.detail(), Phase::kForward);
@@ -25,7 +25,7 @@ Hint Find(const Evidence& evidence) {
           "(gradient_checkpointing_enable())."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change CheckpointActivationsChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   return Without(evidence.detail(), evidence.LiveOf("activations"));
 }
 
@@ -37,8 +37,8 @@ constinit const Rule kCheckpointActivations = {
     .help =
         "Activations at the peak wait for the backward pass. torch.utils.checkpoint makes them "
         "again when they are needed, for about a third more time.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindCheckpointActivations,
+    .change = CheckpointActivationsChange,
     .said_by = {AdviceId::kActivations},
 };
 

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindFragmentation(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const Peak& peak = facts.peak;
   if (!facts.cache.known || peak.reserved_bytes < peak.allocated_bytes) return std::nullopt;
@@ -35,7 +35,7 @@ constinit const Rule kFragmentation = {
         "At the peak a part of what was reserved was free in pieces smaller than the largest "
         "request, so that it served nothing. Expandable segments, or vramstow's pool, put pieces "
         "together.",
-    .advice = Find,
+    .advice = FindFragmentation,
     .change = UseOtherAllocator,
 };
 

@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindGrowingMemory(const Evidence& evidence) {
   const LifetimeFacts& lifetimes = evidence.facts().lifetimes;
   uint64_t bytes = 0;
   for (const GrowthFacts& growth : lifetimes.growing) bytes += growth.bytes;
@@ -33,7 +33,7 @@ constinit const Rule kGrowingMemory = {
     .help =
         "A line left blocks behind in one iteration after the other. Something keeps a reference "
         "to them: a list of losses, a cache that is never cut, a hook.",
-    .advice = Find,
+    .advice = FindGrowingMemory,
     .saves = false,
     .said_by = {AdviceId::kHeldGraphs, AdviceId::kKeptOutputs, AdviceId::kDataOnCard},
 };

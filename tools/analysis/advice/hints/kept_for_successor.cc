@@ -28,7 +28,7 @@ bool IsKeptForItsSuccessor(const Evidence& evidence, const Life& life, const Lif
 
 // x = f(x): the old block goes when the new one is there. If it was kept through the peak for
 // nothing but that, deleting its name before brings it.
-Hint Find(const Evidence& evidence) {
+Hint FindKeptForSuccessor(const Evidence& evidence) {
   std::map<std::pair<uint32_t, uint64_t>, std::vector<const Life*>> alike;
   for (const Life& life : evidence.detail().lives) {
     if (!life.pending && life.site != 0) alike[{life.site, life.size}].push_back(&life);
@@ -72,7 +72,7 @@ constinit const Rule kKeptForSuccessor = {
     .help =
         "Blocks at the peak were made in an earlier iteration, and went only when the same line "
         "had made their successors. Delete the variable at the end of the iteration.",
-    .advice = Find,
+    .advice = FindKeptForSuccessor,
 };
 
 }  // namespace vramstow

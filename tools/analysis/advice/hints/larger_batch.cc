@@ -94,7 +94,7 @@ Load DecidingMoment(const Evidence& evidence, uint64_t capacity) {
 }
 
 // What failed once has no room, and what piles up takes whatever there is, a few iterations later.
-Hint Find(const Evidence& evidence) {
+Hint FindLargerBatch(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t capacity = CardBytes(facts);
   if (capacity == 0 || facts.devices.size() != 1 || !facts.out_of_memory.empty() ||
@@ -131,7 +131,7 @@ constinit const Rule kLargerBatch = {
         "The job has room left. At the moment that would fill the card first, vramstow adds up "
         "what grows with the batch and what stays, and says how many times as large a batch fits. "
         "vramstow fit rehearses such a batch.",
-    .advice = Find,
+    .advice = FindLargerBatch,
     .saves = false,
 };
 

@@ -25,7 +25,7 @@ bool UsesLowerPrecision(const Detail& detail) {
 }
 
 // What numbers are made of is in no trace; that nothing converts them is.
-Hint Find(const Evidence& evidence) {
+Hint FindLowerPrecision(const Evidence& evidence) {
   const uint64_t activations = evidence.AtPeak("activations");
   if (!evidence.IsWorthIt(activations / 2) || UsesLowerPrecision(evidence.detail())) {
     return std::nullopt;
@@ -46,7 +46,7 @@ Hint Find(const Evidence& evidence) {
           "the loss."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change LowerPrecisionChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   return InParts(evidence.detail(), evidence.LiveOf("activations"), 2);
 }
 
@@ -61,8 +61,8 @@ constinit const Rule kLowerPrecision = {
         "Activations lie at the peak, and neither call stacks nor operators show autocast or a "
         "conversion to 16 bits. If they have 32 bits, half of them would do: "
         "torch.autocast(\"cuda\", dtype=torch.bfloat16).",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindLowerPrecision,
+    .change = LowerPrecisionChange,
 };
 
 }  // namespace vramstow

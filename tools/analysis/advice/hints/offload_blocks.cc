@@ -23,7 +23,7 @@ bool CouldWait(const Evidence& evidence, const Life& life) {
          life.death_ns - life.birth_ns >= kLeastStays * LinkNs(life.size);
 }
 
-Hint Find(const Evidence& evidence) {
+Hint FindOffloadBlocks(const Evidence& evidence) {
   std::map<std::string, uint64_t> by_site;
   uint64_t bytes = 0;
   for (const Life& life : evidence.detail().lives) {
@@ -51,7 +51,7 @@ Hint Find(const Evidence& evidence) {
           "vramstow run --pool=on --offload=auto, which moves what is not needed."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change OffloadBlocksChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   return Without(evidence.detail(),
                  evidence.LiveThat([&](const Life& life) { return CouldWait(evidence, life); }));
 }
@@ -64,8 +64,8 @@ constinit const Rule kOffloadBlocks = {
     .help =
         "Blocks at the peak stay so long that they could wait on the host: "
         "torch.autograd.graph.save_on_cpu(), or vramstow run --offload.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindOffloadBlocks,
+    .change = OffloadBlocksChange,
 };
 
 }  // namespace vramstow

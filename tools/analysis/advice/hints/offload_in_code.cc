@@ -13,7 +13,7 @@ constexpr size_t kMostNamed = 3;
 
 // What moved for lack of room moves whenever it is used; code that knows when that is can do it
 // meanwhile.
-Hint Find(const Evidence& evidence) {
+Hint FindOffloadInCode(const Evidence& evidence) {
   const OffloadFacts& offload = evidence.facts().offload;
   const uint64_t pressed = offload.by_reason[static_cast<size_t>(OffloadReason::kPressure)];
   if (!evidence.IsWorthIt(pressed)) return std::nullopt;
@@ -45,7 +45,7 @@ constinit const Rule kOffloadInCode = {
     .help =
         "With --offload, memory moved to the host for lack of room, and work waited for it. Code "
         "that knows when memory is needed can move it beside the work.",
-    .advice = Find,
+    .advice = FindOffloadInCode,
 };
 
 }  // namespace vramstow

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindOutOfMemoryByFragmentation(const Evidence& evidence) {
   for (const OutOfMemoryFacts& failure : evidence.facts().out_of_memory) {
     if (!failure.has_pool || failure.pool_free_bytes < failure.requested_bytes) continue;
     const uint64_t usable = std::max(failure.largest_free_range_bytes.value_or(0),
@@ -36,7 +36,7 @@ constinit const Rule kOutOfMemoryByFragmentation = {
         "When the request failed, the pool had enough free memory, but no piece of it was large "
         "enough, and no free chunks could be moved together. Expandable segments, or vramstow's "
         "pool, put pieces together.",
-    .advice = Find,
+    .advice = FindOutOfMemoryByFragmentation,
     .change = UseOtherAllocator,
 };
 

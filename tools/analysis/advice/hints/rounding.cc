@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindRounding(const Evidence& evidence) {
   const Peak& peak = evidence.facts().peak;
   const uint64_t waste =
       peak.allocated_bytes - std::min(peak.allocated_bytes, peak.requested_then_bytes);
@@ -29,7 +29,7 @@ constinit const Rule kRounding = {
     .help =
         "At the peak, blocks were larger than the requests that they served. Lower "
         "roundup_power2_divisions in PYTORCH_CUDA_ALLOC_CONF, or leave it out.",
-    .advice = Find,
+    .advice = FindRounding,
 };
 
 }  // namespace vramstow

@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindSetToNone(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   const uint64_t gradients = evidence.AtPeak("gradients");
   if (!evidence.IsWorthIt(gradients) || facts.iterations.list.empty()) return std::nullopt;
@@ -30,7 +30,7 @@ Hint Find(const Evidence& evidence) {
       .action = "optimizer.zero_grad(set_to_none=True) before the forward pass."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change SetToNoneChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   if (evidence.facts().iterations.list.empty()) return {};
   const uint64_t begin = evidence.facts().iterations.list.back().begin_event;
   const auto is_old = [&](const Life& life) {
@@ -47,8 +47,8 @@ constinit const Rule kSetToNone = {
     .help =
         "Gradients of an iteration are still there when the next one begins. Call "
         "optimizer.zero_grad(set_to_none=True) before the forward pass.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindSetToNone,
+    .change = SetToNoneChange,
     .said_by = {AdviceId::kGradientsKept},
 };
 

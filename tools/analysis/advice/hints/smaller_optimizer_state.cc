@@ -6,7 +6,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindSmallerOptimizerState(const Evidence& evidence) {
   const uint64_t state = evidence.AtPeak("optimizer_state");
   if (!evidence.IsWorthIt(state)) return std::nullopt;
   return AdviceFacts{
@@ -22,7 +22,7 @@ Hint Find(const Evidence& evidence) {
           "state on the host."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change SmallerOptimizerStateChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   return Without(evidence.detail(), evidence.LiveOf("optimizer_state"));
 }
 
@@ -34,8 +34,8 @@ constinit const Rule kSmallerOptimizerState = {
     .help =
         "The optimizer made and kept a large part of the peak. Use 8-bit state, shard it over the "
         "ranks, or keep it on the host.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindSmallerOptimizerState,
+    .change = SmallerOptimizerStateChange,
     .said_by = {AdviceId::kOptimizerState},
 };
 

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindStartupSpike(const Evidence& evidence) {
   const Facts& facts = evidence.facts();
   if (facts.iterations.list.empty() || !evidence.HasTrueIterations()) return std::nullopt;
   uint64_t highest = 0;
@@ -35,7 +35,7 @@ constinit const Rule kStartupSpike = {
     .help =
         "Before the first iteration more was allocated than in any iteration. Load weights on the "
         "meta device or piece by piece, and free the loaded copy before the model moves.",
-    .advice = Find,
+    .advice = FindStartupSpike,
 };
 
 }  // namespace vramstow

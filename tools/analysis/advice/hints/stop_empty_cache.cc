@@ -8,7 +8,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindStopEmptyCache(const Evidence& evidence) {
   uint64_t again = 0;
   uint64_t given = 0;
   uint64_t calls = 0;
@@ -42,7 +42,7 @@ constinit const Rule kStopEmptyCache = {
         "The program called torch.cuda.empty_cache() at least twice, and half of what that gave "
         "back was taken from the device again. Each such round costs milliseconds and waits for "
         "all work. Leave the calls out.",
-    .advice = Find,
+    .advice = FindStopEmptyCache,
     .saves = false,
 };
 

@@ -7,7 +7,7 @@
 namespace vramstow {
 namespace {
 
-Hint Find(const Evidence& evidence) {
+Hint FindTemporariesAtPeak(const Evidence& evidence) {
   uint64_t bytes = 0;
   const PhasesOver phases(evidence.detail());
   for (const Life& life : evidence.detail().lives) {
@@ -27,7 +27,7 @@ Hint Find(const Evidence& evidence) {
           "(register_post_accumulate_grad_hook)."};
 }
 
-Change ChangeOf(const Evidence& evidence, const AdviceFacts& /*advice*/) {
+Change TemporariesAtPeakChange(const Evidence& evidence, const AdviceFacts& /*advice*/) {
   const PhasesOver phases(evidence.detail());
   const auto is_one = [&](const Life& life) {
     return evidence.PhaseOf(life) == Phase::kOptimizer && life.death != kStillLive &&
@@ -44,8 +44,8 @@ constinit const Rule kTemporariesAtPeak = {
     .help =
         "At the peak, blocks were live that the optimizer's step made and freed soon after. Pass "
         "foreach=False to the optimizer, or fused=True, or step in the backward pass.",
-    .advice = Find,
-    .change = ChangeOf,
+    .advice = FindTemporariesAtPeak,
+    .change = TemporariesAtPeakChange,
 };
 
 }  // namespace vramstow
