@@ -19,7 +19,7 @@ using Align = Table::Align;
 constexpr size_t kMostTraces = 16;
 constexpr size_t kHighestTraces = 8;
 
-std::string Fact(const Facts& facts, const std::string& key) {
+std::string FactNamed(const Facts& facts, const std::string& key) {
   const auto fact = facts.facts.find(key);
   return fact == facts.facts.end() ? "" : Printable(fact->second);
 }
@@ -49,8 +49,8 @@ std::string NameOfFile(const Facts& facts) {
 
 std::string Identity(const Facts& facts, const TextStyle& style) {
   std::string text;
-  const std::string command = Fact(facts, "process.command");
-  const std::string program = Fact(facts, "process.program");
+  const std::string command = FactNamed(facts, "process.command");
+  const std::string program = FactNamed(facts, "process.program");
   const std::string name = !command.empty()       ? command
                            : !program.empty()     ? program
                            : facts.kind == "stow" ? "unknown program"
@@ -60,15 +60,15 @@ std::string Identity(const Facts& facts, const TextStyle& style) {
   const auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) parts.push_back(absl::StrCat(label, value));
   };
-  add("process ", Fact(facts, "process.pid"));
-  add("rank ", Fact(facts, "process.rank"));
-  add("local rank ", Fact(facts, "process.local_rank"));
-  add("on ", Fact(facts, "process.host"));
+  add("process ", FactNamed(facts, "process.pid"));
+  add("rank ", FactNamed(facts, "process.rank"));
+  add("local rank ", FactNamed(facts, "process.local_rank"));
+  add("on ", FactNamed(facts, "process.host"));
   add("", absl::StrCat(Count(facts.report.events), " events in ", Time(facts.end_ns)));
   for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
   text += "\n";
   if (facts.simulated) {
-    text += absl::StrCat("REHEARSAL on a simulated device: ", Fact(facts, "simulated"), "\n");
+    text += absl::StrCat("REHEARSAL on a simulated device: ", FactNamed(facts, "simulated"), "\n");
   }
   std::string devices;
   for (const DeviceFacts& device : facts.devices) {
@@ -105,9 +105,9 @@ std::string TraceTable(const FactSet& set, const TextStyle& style) {
   }
   for (const Facts* row : shown) {
     const Facts& trace = *row;
-    std::string program = Fact(trace, "process.program");
+    std::string program = FactNamed(trace, "process.program");
     program.erase(0, program.rfind('/') + 1);
-    table.AddRow({trace.rank.has_value() ? NameOfTrace(trace) : "", Fact(trace, "process.pid"),
+    table.AddRow({trace.rank.has_value() ? NameOfTrace(trace) : "", FactNamed(trace, "process.pid"),
                   Shortened(program, 12, style.utf8), Bytes(trace.peak.allocated_bytes),
                   Count(trace.counts.allocations), Count(trace.counts.out_of_memory),
                   Bytes(trace.live.device.bytes)});
@@ -120,7 +120,7 @@ std::string TraceTable(const FactSet& set, const TextStyle& style) {
 std::string Several(const FactSet& set, const TextStyle& style) {
   std::string text = absl::StrCat(Counted(set.traces.size(), "trace"), ", ",
                                   Counted(set.total.report.events, "event"), "\n");
-  const std::string command = Fact(set.total, "process.command");
+  const std::string command = FactNamed(set.total, "process.command");
   if (!command.empty()) text += Shortened(command, style.width, style.utf8) + "\n";
   const auto simulated = std::count_if(set.traces.begin(), set.traces.end(),
                                        [](const Facts& trace) { return trace.simulated; });
@@ -173,7 +173,7 @@ std::string MissingOfAll(const FactSet& set) {
 
 std::string NameOfTrace(const Facts& facts) {
   if (facts.rank.has_value()) return absl::StrCat("rank ", *facts.rank);
-  const std::string pid = Fact(facts, "process.pid");
+  const std::string pid = FactNamed(facts, "process.pid");
   return pid.empty() ? Printable(facts.file) : absl::StrCat("process ", pid);
 }
 
