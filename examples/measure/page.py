@@ -186,7 +186,7 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
     spec = card(technique, simulate)
     shown = f" --simulate={spec}" if spec else ""
     lines = [f"### {technique.name}", "", f"{technique.title}.", ""]
-    lines += [f"*What is published*: {technique.claim}", ""]
+    lines += [f"*Published*: {technique.claim}", ""]
     for variant in technique.variants:
         start = " ".join(command(technique, variant))
         lines.append(f"    vramstow run{shown}{_flags(technique, variant)} -- {start}")
@@ -202,7 +202,7 @@ def _section(technique: Technique, facts: Facts | None, simulate: str) -> list[s
         lines += [f"*The analyzer*: {sentence(technique, facts['variants'])}", ""]
     if technique.note:
         lines += [f"*Why*: {technique.note}", ""]
-    return [*lines, f"*What to do*: {technique.do}", ""]
+    return [*lines, f"*To do*: {technique.do}", ""]
 
 
 def _row_lines(line: str) -> list[str]:

@@ -5,7 +5,7 @@ Claim: tutorials print memory_allocated(), memory_reserved() and max_memory_allo
 step.
 Do: Reset the peaks in each step to see a step's own peak. For where it comes from, ask for a
 trace: vramstow run --stacks=all.
-Note: The counters are kept in any case. What they do not tell is who holds the memory, and what
+Note: The counters are kept in any case. They do not tell who holds the memory, or what
 libraries take beside PyTorch.
 """
 

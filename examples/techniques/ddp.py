@@ -6,7 +6,7 @@ Card: count=2
 Ranks: 2
 Do: Pass gradient_as_bucket_view=True. DDP itself saves nothing: each rank has all parameters,
 gradients and optimizer state, and the buckets on top.
-Note: DDP keeps its buckets all the time, as large as the gradients. What is saved is seen where
+Note: DDP keeps its buckets all the time, as large as the gradients. The saving is seen where
 gradients are there as well, here in the optimizer's step. One trace per rank; both hold the same.
 """
 

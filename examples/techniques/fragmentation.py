@@ -12,7 +12,7 @@ Do: Run it with --pool=on. Asking for what lives long before what lives short he
 Note: PyTorch takes segments of 20 MiB and cuts them. One block that stays in each of them is
 enough: no segment can be given back, no piece is large enough. Expandable segments map large
 tensors 20 MiB at a time, too, so here they end in the same way; the pool maps 2 MiB at a time.
-What the analyzer says of `before` is from the memory snapshot that the script leaves when it
+The analyzer reads `before` from the memory snapshot that the script leaves when it
 dies.
 """
 

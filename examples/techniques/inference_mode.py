@@ -3,7 +3,7 @@
 Group: lifetime
 Claim: said to be faster and to take less memory than no_grad.
 Do: Use it for its speed, where results never meet autograd again. Expect no memory of it.
-Note: What it leaves out is bookkeeping on the host (versions, views); tensors on the device are
+Note: It leaves out bookkeeping on the host (versions, views); tensors on the device are
 the same ones.
 """
 

@@ -4,7 +4,7 @@ Group: start-up
 Claim: tutorials name nn.LazyLinear beside deferred initialisation.
 Do: Use them so as not to count features by hand, and move the model to the device before the
 first batch. Expect nothing of them there.
-Note: The same parameters come, only later. What is saved is their copy on the host: they are made
+Note: The same parameters come, only later. The script saves their copy on the host: they are made
 where the module is by then.
 """
 

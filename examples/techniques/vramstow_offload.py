@@ -7,7 +7,7 @@ Run before: --pool=on
 Run after: --pool=on --offload=auto,host=2GiB
 Dies: before
 Do: Run it with --offload=auto when a job is a little too large: what was not touched for long
-moves to the host, at the same address. What is touched in every step is better made smaller.
+moves to the host, at the same address. A tensor that every step touches is better made smaller.
 Note: Both variants are the same script; the flags differ. Eight models are kept and used in turn,
 more than the card has room for.
 """
