@@ -97,7 +97,7 @@ template <>
 struct Described<TallyFacts> {
   using S = TallyFacts;
   static constexpr auto kFacts = std::tuple{
-      Fact("", &S::name, Merge::kFirst, "of a library: the last part of its path").Key(),
+      Fact("", &S::name, Merge::kFirst, "the last part of the library's path").Key(),
       Fact("path", &S::path, Merge::kFirst, "path of the library").OnlyIn("library").Key(),
       Fact("calls", &S::calls, Merge::kSum, "events of any kind"),
       Fact("allocations", &S::allocations, Merge::kSum, "allocations that succeeded"),
@@ -105,13 +105,13 @@ struct Described<TallyFacts> {
       Fact("failed", &S::failed, Merge::kSum, "calls that the driver refused"),
       Fact("total_bytes", &S::total_bytes, Merge::kSum, "allocated in all"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kParts,
-                 "of the device memory that it allocated: live at the peak"),
+                 "device memory that it allocated, live at the peak"),
       Fact("highest_bytes", &S::highest_bytes, Merge::kSum,
            "the same: its own highest, whenever that was"),
       TwoNumbers("bytes_at_end", "blocks_at_end", &S::at_end, Merge::kParts,
                  "the same: live at the end"),
       Fact("other_highest_bytes", &S::other_highest_bytes, Merge::kSum,
-           "of the host and managed memory that it allocated: its own highest"),
+           "host and managed memory that it allocated, at its own highest"),
       TwoNumbers("other_bytes_at_end", "other_blocks_at_end", &S::other_at_end, Merge::kParts,
                  "the same: live at the end"),
   };
@@ -156,7 +156,7 @@ struct Described<OffloadSite> {
       Inner(&S::number, Merge::kFirst),
       Fact("site", &S::site, Merge::kFirst, "call site whose blocks went"),
       Fact("operation", &S::operation, Merge::kFirst, "what ran there"),
-      Fact("bytes", &S::bytes, Merge::kFirst, "of all moves together"),
+      Fact("bytes", &S::bytes, Merge::kFirst, "bytes of all moves together"),
   };
 };
 
@@ -253,7 +253,8 @@ struct Described<Peak> {
            "requested when allocated was highest"),
       Fact("time_ns", &S::time_ns, Merge::kOwn, "when allocated first was highest")
           .KnownIf(OfOneTrace),
-      Fact("sequence", &S::sequence, Merge::kOwn, "of the event that brought allocated there")
+      Fact("sequence", &S::sequence, Merge::kOwn,
+           "number of the event that brought allocated there")
           .KnownIf(OfOneTrace),
       Fact("host_pinned_bytes", &S::host_bytes, Merge::kSum,
            "host memory pinned by the driver: highest, whenever that was")

@@ -157,14 +157,14 @@ struct Described<DemandFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("card_bytes", &S::card_bytes, Merge::kOwn, "what the card has"),
       Fact("outside_bytes", &S::outside_bytes, Merge::kOwn,
-           "of that not this trace's: the context, modules, other processes"),
+           "the part of it that is not this trace's: the context, modules, other processes"),
       Fact("live_bytes", &S::live_bytes, Merge::kOwn, "live at that moment, as far as blocks tell"),
       Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
-           "of those no tensors, where there are tensors"),
+           "the part of them that is no tensors, where there are tensors"),
       Fact("room_bytes", &S::room_bytes, Merge::kOwn,
            "what this process could have of the card: live, cached, and free"),
       Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
-           "what would have had to be free besides; the whole request where enough was free, and "
+           "bytes that were lacking; the whole request where enough was free, and "
            "could not serve it"),
       Fact("by_category", &S::by_category, Merge::kOwn, "what was live, by what it is for"),
       Fact("by_module", &S::by_module, Merge::kOwn, "the same by module, where it is known"),
@@ -253,7 +253,7 @@ struct Described<OutOfMemoryFacts> {
           "pool", GroupMode::kLeftOutUnless,
           [](const Facts&, const S& self) { return self.has_pool; }, "where there is a pool",
           Fact("reserved_bytes", &S::reserved_bytes, Merge::kOwn, "what it held"),
-          Fact("free_bytes", &S::pool_free_bytes, Merge::kOwn, "what of that was free"),
+          Fact("free_bytes", &S::pool_free_bytes, Merge::kOwn, "the part of it that was free"),
           Fact("free_ranges", &S::pool_free_ranges, Merge::kOwn, "in how many pieces"),
           Fact("movable_bytes", &S::pool_movable_bytes, Merge::kOwn,
                "in whole chunks that it moves; null where it moves none"),
@@ -288,7 +288,7 @@ struct Described<SiteFacts> {
   static constexpr auto kFacts = std::tuple{
       Fact("", &S::site, Merge::kOwn, "who allocated: a line of the program, or a library"),
       Fact("operation", &S::operation, Merge::kOwn,
-           "what ran there; of a call of the driver its name"),
+           "what ran there; for a call of the driver its name"),
       Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
       Fact("total_bytes", &S::total_bytes, Merge::kOwn, "allocated in all"),
       TwoNumbers("bytes_at_peak", "blocks_at_peak", &S::at_peak, Merge::kOwn, "live at the peak"),
@@ -356,7 +356,8 @@ struct Described<IterationFacts> {
       Fact("end_bytes", &S::end_bytes, Merge::kOwn, "live after it"),
       Fact("allocations", &S::allocations, Merge::kOwn, "allocations of device memory"),
       Fact("allocated_bytes", &S::allocated_bytes, Merge::kOwn, "allocated in all"),
-      Fact("kept_bytes", &S::kept_bytes, Merge::kOwn, "of its allocations, live when it ended"),
+      Fact("kept_bytes", &S::kept_bytes, Merge::kOwn,
+           "bytes of its allocations that were live when it ended"),
       Fact("launches", &S::launches, Merge::kOwn, "launches, as far as they were counted"),
   };
 };
@@ -430,7 +431,7 @@ struct Described<FlushFacts> {
       Fact("segments", &S::segments, Merge::kOwn, "segments given back"),
       Fact("bytes", &S::bytes, Merge::kOwn, "bytes given back"),
       Fact("taken_again_bytes", &S::taken_again_bytes, Merge::kOwn,
-           "of these taken from the device again, up to the next flush"),
+           "the part of these that was taken from the device again, up to the next flush"),
   };
 };
 
@@ -449,7 +450,8 @@ struct Described<CacheFacts> {
       Fact("empty_cache_calls", &S::empty_cache_calls, Merge::kOwn,
            "flushes that the program asked for, of those listed"),
       Fact("misses", &S::misses, Merge::kOwn,
-           "of vramstow's pool, else null: allocations that cached memory could not serve at once")
+           "allocations that cached memory of vramstow's pool could not serve at once; null "
+           "without that pool")
           .KnownIf(KnowsSteps),
       Fact("stitches", &S::stitches, Merge::kOwn, "the same: for which chunks were moved")
           .KnownIf(KnowsSteps),
@@ -507,7 +509,7 @@ struct Described<AdviceFacts> {
            "what the requests need when they are changed as this advice says, up to the one that "
            "failed, replayed with the allocator that ran and with vramstow's pool"),
       Fact("replayed_bytes", &S::replayed_bytes, Merge::kOwn,
-           "what of `bytes` a replay finds; null: it was not replayed"),
+           "the part of `bytes` that a replay confirms; null: it was not replayed"),
       Fact("together_with", &S::together_with, Merge::kOwn,
            "the id of another advice: both together serve the request, none alone; null: none")
           .KnownIf(

@@ -62,7 +62,7 @@ struct Described<HostFacts> {
           "pinned_bytes", [](const Facts& trace, const S&) { return trace.peak.host_bytes; },
           "pinned by the driver, at the most"),
       Fact("pinned_rounding_bytes", &S::pinned_rounding_bytes, Merge::kOwn,
-           "of that, what nobody asked for"),
+           "the part of it that nobody asked for"),
   };
 };
 
@@ -74,7 +74,7 @@ struct Described<Facts> {
            report.dropped_events == 0 && report.overwritten_events == 0 && report.closed;
   }
   static constexpr auto kInput = Group(
-      "input", GroupMode::kAlways, Always(), "what was read",
+      "input", GroupMode::kAlways, Always(), "the files that were read",
       Fact("kind", &S::kind, Merge::kSame,
            "`stow`, `pytorch_snapshot`, `rmm_log`, `profiler_trace`, `memory_timeline`, "
            "`minimalloc`; `several` where they differ"),
@@ -90,7 +90,7 @@ struct Described<Facts> {
       Fact("report", &S::report, Merge::kParts, "what the reader found"),
       Fact("missing", &S::missing, Merge::kOwn, "what the file does not have, in sentences"));
   static constexpr auto kProcess = Group(
-      "process", GroupMode::kAlways, Always(), "who was traced",
+      "process", GroupMode::kAlways, Always(), "the process that was traced",
       Derived(
           "program", [](const Facts&, const S& s) { return TextFact(s, "process.program"); },
           "program"),
@@ -145,15 +145,16 @@ struct Described<Facts> {
       Fact("histogram", &S::histogram, Merge::kJoin, "allocations of device memory by size"),
       Fact("out_of_memory", &S::out_of_memory, Merge::kOwn,
            "allocations that failed for want of memory, the first 100 of each trace"),
-      Fact("leaks", &S::live, Merge::kParts, "what was live when the trace ended"),
-      Fact("devices", &S::devices, Merge::kOwn, "of one trace: the devices").WrittenIf(IsOneTrace),
+      Fact("leaks", &S::live, Merge::kParts, "memory that was live when the trace ended"),
+      Fact("devices", &S::devices, Merge::kOwn, "the devices (one trace only)")
+          .WrittenIf(IsOneTrace),
       Fact("timeline", &S::timeline, Merge::kOwn,
-           "of one trace: levels over time, one number for each interval")
+           "levels over time, one number for each interval (one trace only)")
           .WrittenIf(IsOneTrace),
       Fact("fragmentation", &S::fragmentation, Merge::kOwn,
-           "of one trace: free memory and its pieces")
+           "free memory and its pieces (one trace only)")
           .WrittenIf(IsOneTrace),
-      Fact("by_site", &S::by_site, Merge::kOwn, "who held the peak, the 200 largest")
+      Fact("by_site", &S::by_site, Merge::kOwn, "the 200 call sites that held most at the peak")
           .WrittenIf(IsOneTrace)
           .RowsAs("site"),
       Fact("by_operation", &S::by_operation, Merge::kOwn, "the same by operation")
@@ -164,9 +165,10 @@ struct Described<Facts> {
            "trace says which was at work")
           .WrittenIf(IsOneTrace)
           .RowsAs("module"),
-      Fact("by_category", &S::by_category, Merge::kOwn, "what the peak was for")
+      Fact("by_category", &S::by_category, Merge::kOwn, "the purposes of the memory at the peak")
           .WrittenIf(IsOneTrace),
-      Fact("snapshot", &S::snapshot, Merge::kOwn, "of a snapshot, its state at the end; else null")
+      Fact("snapshot", &S::snapshot, Merge::kOwn,
+           "the state at the end of a snapshot; null for other inputs")
           .WrittenIf(IsOneTrace),
       Derived(
           "iterations",
@@ -188,15 +190,15 @@ struct Described<Facts> {
           }),
       Fact("churn", &S::churn, Merge::kOwn, "memory that is allocated and freed again and again")
           .WrittenIf(IsOneTrace),
-      Fact("cache", &S::cache, Merge::kOwn, "what a pool took and gave back; null without a pool")
+      Fact("cache", &S::cache, Merge::kOwn,
+           "memory that a pool took and gave back; null without a pool")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.cache.known; }),
       Fact("before_peak", &S::before_peak, Merge::kOwn,
-           "what changed in the last second before the peak; null where nothing is known")
+           "changes in the last second before the peak; null where nothing is known")
           .WrittenIf(IsOneTrace)
           .KnownIf([](const Facts&, const S& self) { return self.before_peak.known; }),
-      Fact("advice", &S::advice, Merge::kOwn, "what could be done, the most bytes first")
-          .WrittenIf(IsOneTrace),
+      Fact("advice", &S::advice, Merge::kOwn, "advice, the most bytes first").WrittenIf(IsOneTrace),
   };
 };
 
