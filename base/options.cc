@@ -153,8 +153,8 @@ bool ReadMetrics(const char* variable, const char* text, const char** value, Opt
   *value = text;
   if (ParseMetrics(text, &setting)) return true;
   std::snprintf(error->sentence, sizeof error->sentence,
-                "%s is '%.200s': write a port from 1 to 65535 such as 9400, an address and a port "
-                "such as 0.0.0.0:9400, unix:PATH, or a file whose name ends with .prom, perhaps "
+                "%s is '%.200s': write a port from 1 to 65535 (9400), an address and a port "
+                "(0.0.0.0:9400), unix:PATH, or a file whose name ends with .prom, perhaps "
                 "with ,every=TIME of 1s or more.",
                 variable, text);
   return false;

@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="CARD",
         nargs="?",
         const=_HERE,
-        help="run the tests under vramstow with its pool; with a card, such as --gpu-memory=h200, "
-        "on a simulated one",
+        help="run the tests under vramstow with its pool; with a card, for example "
+        "--gpu-memory=h200, on a simulated one",
     )
     group.addoption(
         "--gpu-memory-baseline", metavar="FILE", help="peaks of marked tests, to compare with"

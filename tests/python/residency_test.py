@@ -268,7 +268,7 @@ def test_ctl_moves_memory_of_a_running_process(holder: Holder) -> None:
 def test_ctl_says_what_is_wrong(holder: Holder) -> None:
     assert "there is no such region in this process" in holder.ctl("offload", "--region", "x")
     assert holder.ctl("offload", "--region", "x").startswith("1 ")
-    assert "--idle takes a time such as 5s" in holder.ctl("offload", "--idle", "soon")
+    assert "--idle takes a time, for example 5s" in holder.ctl("offload", "--idle", "soon")
     assert "offload takes nothing, region NAME" in holder.ctl("offload", "--bytes", "many")
     assert "--idle and --bytes belong to offload" in holder.ctl("resume", "--bytes", "1GiB")
     assert holder.ctl("resume", "--bytes", "1GiB").startswith("2 ")

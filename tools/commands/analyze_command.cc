@@ -18,7 +18,7 @@ constexpr char kAnalyzeFooter[] =
     "Inputs are vramstow traces (.stow), PyTorch memory snapshots, PyTorch profiler traces with "
     "memory\n"
     "events, PyTorch memory timelines and RMM logs, whatever their names are. Several files, or a\n"
-    "folder, are the ranks or processes of one job. Of a truncated or damaged file the command "
+    "folder, are the ranks or processes of one job. If a file is truncated or damaged, the command "
     "uses what\n"
     "is readable; the report says what is missing.\n"
     "\n"

@@ -154,7 +154,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
            {.takes_no_file = true}},
           {"--assert",
            &assertions,
-           "What must hold; may be given several times",
+           "A condition that must hold; may be given several times",
            {.one_at_a_time = true, .takes_no_file = true}},
           {"--within",
            &within,

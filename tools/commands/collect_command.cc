@@ -122,7 +122,7 @@ int CollectCommand(const std::vector<std::string>& arguments) {
                    &request.dataset,
                    "The dataset: a folder, or a path that DuckDB writes",
                    {.required = true}},
-                  {"--job", &request.name, "What the job is called", {.takes_no_file = true}},
+                  {"--job", &request.name, "Name of the job", {.takes_no_file = true}},
                   {"--page", &request.page, "Also make a page for a browser of the whole dataset"},
                   {"--json", &request.json, "Print what was collected, as JSON"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

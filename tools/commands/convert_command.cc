@@ -21,9 +21,8 @@ namespace vramstow {
 namespace {
 
 constexpr char kConvertFooter[] =
-    "The trace has the same facts as the input. Of a PyTorch snapshot it has the events and the "
-    "blocks,\n"
-    "but not the state of the segments at the end.\n"
+    "The trace has the same facts as the input. If the input is a PyTorch snapshot,\n"
+    "the trace has its events and blocks, but not the state of the segments at the end.\n"
     "\n"
     "Examples:\n"
     "  vramstow convert snapshot.pickle -o snapshot.stow\n"
@@ -76,9 +75,9 @@ int ConvertCommand(const std::vector<std::string>& arguments) {
     Complain("convert", absl::StrCat(file, ": ", missing));
   }
   if (writer.stacks_left_out() > 0) {
-    Complain("convert", absl::StrCat(file, ": of ", writer.stacks_left_out(),
-                                     " call stacks only the outer frames were kept: a trace has no "
-                                     "room for so many different ones."));
+    Complain("convert", absl::StrCat(file, ": only the outer frames of ", writer.stacks_left_out(),
+                                     " call stacks were kept: a trace has no room for more "
+                                     "different ones."));
   }
   struct stat status = {};
   stat(output.c_str(), &status);

@@ -134,7 +134,7 @@ absl::StatusOr<std::string> OffloadIdle(pid_t process, const std::string& folder
   constexpr uint64_t kMargin = 60;
   constexpr uint64_t kSecond = 1'000'000'000;
   if (!ParseDuration(idle, &idle_ns) || idle_ns == 0) {
-    return absl::InvalidArgumentError("--idle takes a time such as 5s.");
+    return absl::InvalidArgumentError("--idle takes a time, for example 5s.");
   }
   const auto marked =
       AskProcess(process, folder, absl::StrCat("mark-idle ", idle_ns / kSecond + kMargin, "s"));

@@ -151,7 +151,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
                   {"AFTER", &after, "A file or folder", {.required = true}},
                   {"--to",
                    &form,
-                   "What to print: text, markdown (for a comment on a change) or json",
+                   "The form of the output: text, markdown (for a comment on a change) or json",
                    {.shows_default = true, .one_of = {"text", "markdown", "json"}}},
                   {"--json", &json, "The same as --to json", {.excludes = {"--to"}}}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;

@@ -35,11 +35,11 @@ std::string ValuesOf(const OptionRow& row) {
     case OptionType::kChoice:
       return absl::StrReplaceAll(row.metavar, {{"|", ", "}});
     case OptionType::kBytes:
-      return "a number of bytes, such as 512MiB";
+      return "a number of bytes, for example 512MiB";
     case OptionType::kDuration:
-      return "a time, such as 30s or 500ms, or 0";
+      return "a time, for example 30s or 500ms; or 0";
     case OptionType::kLimit:
-      return "a number of bytes, or a part of the device, such as 20GiB or 50%";
+      return "a number of bytes, or a part of the device: 20GiB or 50%";
     case OptionType::kOffload:
       return "off, auto or explicit, perhaps with ,host=BYTES";
     case OptionType::kLaunches:

@@ -128,7 +128,7 @@ std::string ReplayText(const Result& result, uint64_t memory) {
   }
   if (requests.layer != Layer::kFramework) {
     text +=
-        "\nThese are the requests that reached the driver. Of a job whose framework caches memory\n"
+        "\nThese are the requests that reached the driver. If the job's framework caches memory,\n"
         "record what the framework was asked for: a memory snapshot of PyTorch's has that.\n";
   }
   return text;

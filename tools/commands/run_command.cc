@@ -51,7 +51,7 @@ constexpr char kRunFooter[] =
     "  vramstow run --simulate=h200 -- python train.py       (no GPU needed)\n"
     "  vramstow run --trace-dir traces -- torchrun --nproc-per-node 2 train.py\n"
     "\n"
-    "Exit status: that of the command; 127 if there is no such command; 126 if it cannot be "
+    "Exit status: the command's own; 127 if there is no such command; 126 if it cannot be "
     "executed; 2\n"
     "if a flag is wrong or the machine lacks something (then nothing was started).";
 

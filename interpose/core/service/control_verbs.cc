@@ -129,7 +129,7 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
   uint64_t bytes = 0;
   if ((text != "none" && !ParseBytes(text, &bytes)) || !ReadDevice(NextWord(&arguments), &device)) {
     answer->Add(
-        "%sERROR limit takes a number of bytes such as 20GiB, or none, and perhaps the number of a "
+        "%sERROR limit takes a number of bytes (20GiB), or none, and perhaps the number of a "
         "device\n",
         kControlGreeting);
   } else if (links.application.SetLimit(device, bytes) != VRAMSTOW_OK) {
@@ -203,7 +203,8 @@ void MoveOut(const Links& links, std::string_view arguments, Answer* answer) {
     AddMoved(code, bytes, answer);
   } else {
     answer->Add(
-        "%sERROR offload takes nothing, region NAME, bytes N such as 10GiB, or since and a number "
+        "%sERROR offload takes nothing, region NAME, bytes N (for example 10GiB), or since and a "
+        "number "
         "that mark-idle gave\n",
         kControlGreeting);
   }
@@ -213,7 +214,7 @@ void MarkForIdle(const Links& links, std::string_view arguments, Answer* answer)
   uint64_t watch_ns = 0;
   uint64_t mark = 0;
   if (!ParseDuration(NextWord(&arguments), &watch_ns) || watch_ns == 0) {
-    answer->Add("%sERROR mark-idle takes a time such as 5s\n", kControlGreeting);
+    answer->Add("%sERROR mark-idle takes a time, for example 5s\n", kControlGreeting);
     return;
   }
   const int code = links.residency.MarkIdle(watch_ns, &mark);

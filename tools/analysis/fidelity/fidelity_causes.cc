@@ -72,7 +72,7 @@ class PartCause {
       const bool large = std::ranges::find(card_, kLargeWorkspace) != card_.end();
       return SequenceCause{
           "card",
-          absl::StrCat("cuBLAS's workspace is that of ", large ? "" : "another card than ",
+          absl::StrCat("cuBLAS's workspace is the one of ", large ? "" : "another card than ",
                        "compute capability 9.0, or CUBLAS_WORKSPACE_CONFIG is set"),
           large ? "cc=9.0" : "", 0};
     }
