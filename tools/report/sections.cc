@@ -292,7 +292,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
   const FragmentationFacts& fragmentation = facts.fragmentation;
   const Peak& peak = facts.peak;
   if (peak.allocated_bytes == 0 && !fragmentation.any_ranges) return "";
-  if (!facts.reserved_known) return "What was reserved is not known.\n";
+  if (!facts.reserved_known) return "The trace does not tell how much was reserved.\n";
   std::string text = absl::StrCat(
       "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
   if (!fragmentation.any_ranges) {

@@ -277,7 +277,7 @@ function iterationPanel(facts, view) {
   const canvas = element('canvas', {id: 'iterations', role: 'img', 'aria-label': 'Iterations laid over one another', style: 'height:170px'});
   const growth = facts.iterations_found.growth_bytes;
   const made = panel('Iterations, laid over one another',
-      element('p', {class: 'quiet'}, `What is live between them changes by ${growth > 0 ? '+' : ''}${bytesText(growth)} each. The last one is drawn strong.`),
+      element('p', {class: 'quiet'}, `The memory that is live between them changes by ${growth > 0 ? '+' : ''}${bytesText(growth)} each. The last one is drawn strong.`),
       canvas, table([
         ['', 'n', (row, i) => countText(i + 1)],
         ['From', 'n', (row) => timeText(row.begin_ns)],

@@ -50,7 +50,7 @@ function fillWhy(facts) {
   const replayed = replayedFailure(facts);
   const i = facts.advice.indexOf(first);
   const bars = replayed ? [
-    element('p', {class: 'quiet'}, 'What the requests need up to the one that failed, against the ',
+    element('p', {class: 'quiet'}, 'The memory that the requests need up to the one that failed, against the ',
         figure(`out_of_memory.${number}.demand.room_bytes`, failure.demand.room_bytes, bytesText(failure.demand.room_bytes)),
         ' that the process could have of the card (the line); the dark part is in live blocks.'),
     element('h3', {}, 'As it was'),
