@@ -29,9 +29,9 @@ class ChunkMoves {
   uint64_t Recall(const Plan& plan, uint32_t mark) VRAMSTOW_REQUIRES(kDeviceLock);
   // True if any chunk went back.
   bool RestoreMappings() VRAMSTOW_REQUIRES(kDeviceLock);
-  // The chunks of up to `count` whole free pages go to the store, those that are least in the way
-  // when the round is served in the same way again; with `safe`, only such as are not at all.
-  // Returns how many.
+  // Moves the chunks of up to `count` whole free pages to the store, first those that are least in
+  // the way when the round is served in the same way again; with `safe`, only chunks that are not
+  // in the way at all. Returns how many.
   uint64_t StripByInterference(uint64_t count, const Plan& plan, bool safe,
                                LargePlacement* placement, InterferenceMap* interference)
       VRAMSTOW_REQUIRES(kDeviceLock);

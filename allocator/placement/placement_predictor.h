@@ -159,7 +159,8 @@ class PlacementPredictor {
     uint32_t tag;
   };
 
-  // Of one that lives still, what its like in the round before did.
+  // How many requests the block lives. If it lives still, the block that it repeats, of the round
+  // before, tells.
   uint64_t LifeOf(uint64_t number) const {
     constexpr uint64_t kForEver = uint64_t{1} << 32;
     const Entry& entry = entries_[number % kKept];
@@ -172,7 +173,7 @@ class PlacementPredictor {
 
   Entry& At(uint64_t number) { return entries_[number % kKept]; }
   bool Kept(uint64_t number) const { return number + kKept > next_; }
-  // Of the sizes of this request and the two before it.
+  // Mixes the sizes of this request and the two before it.
   uint64_t Mix(uint64_t size) const {
     const uint64_t mixed = (before_[1] * 0x9E3779B97F4A7C15U ^ before_[0]) * 0xD6E8FEB86659FD93U;
     return (mixed ^ size * 0xC2B2AE3D27D4EB4FU) >> 19;

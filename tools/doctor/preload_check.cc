@@ -40,7 +40,7 @@ std::string FirstLine(const std::string& text) {
   return line;
 }
 
-// Why what a preloaded process did is not as it should be; empty: it is.
+// Says why a preloaded process did not behave as it should; empty: it did.
 std::string FailureReason(const Trial& trial, const ProbeEnd& end, const std::string& traces) {
   const std::string hint =
       end.errors.empty() ? "" : absl::StrCat("; it said: ", FirstLine(end.errors));
@@ -89,7 +89,7 @@ Finding Try(const DoctorPlan& plan, const Trial& trial) {
   return {trial.id, Verdict::kBroken, failure_reason, trial.remedy};
 }
 
-// What is missing or cannot be named in LD_PRELOAD, if anything is.
+// Says which library is missing or cannot be named in LD_PRELOAD, if any.
 bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   const absl::Status status = CheckInstallation(plan.installation, rehearsal);
   if (status.ok()) return false;

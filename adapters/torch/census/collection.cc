@@ -118,7 +118,7 @@ uint64_t Collection::CollectWithoutLock(int device, bool all) {
     asked = AskPython(kPatienceForLock, kLongest, [this, all] { Do(all); });
   } catch (const std::exception&) {  // no memory on the host
   }
-  // Who has Python's lock for so long may be the program's own collection.
+  // The thread that holds Python's lock for so long may be running the program's own collection.
   const uint64_t after = asked == Asked::kDone ? before : LiveBytes();
   Outcome outcome;
   outcome.freed_bytes = before > after ? before - after : 0;

@@ -64,7 +64,7 @@ CUresult Exports::MakeHandle(CUdeviceptr address, CUipcMemHandle* handle) const 
   BlockInfo block;
   if (!use || use->Find(address, &block) != PoolError::kOk) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t secret = Secret();
-  // Of the plain driver's memory there is no handle but of a whole segment, others' blocks in it.
+  // The plain driver gives a handle of a whole segment only, which has other blocks in it.
   if (!reachable() || secret == 0 || use->segments()) return CUDA_ERROR_NOT_SUPPORTED;
   IpcHandle made = {};
   std::memcpy(made.magic, kMagic, sizeof kMagic);

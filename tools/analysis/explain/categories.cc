@@ -72,7 +72,7 @@ bool ReadTold(const MarkDetail& mark, Told* told) {
   return true;
 }
 
-// What a census says that memory is to who holds it. False: nothing.
+// Reads the category from the role that a census gives to memory. False: the role gives none.
 bool ReadRole(const std::string& role, Category* category) {
   if (role == "parameter" || role == "buffer") {
     *category = kParameters;
