@@ -1,9 +1,9 @@
 // Clients: those who are connected to a listening socket, with one request and one answer on each
 // connection.
 //
-// Idea: a fixed number of connections, each with a fixed room and a deadline. Whoever is too slow
-// or says too much is dropped. What a request is, who may ask, and what the answer is, its owner
-// says.
+// Idea: a fixed number of connections, each with a fixed room and a deadline. A client that is too
+// slow or says too much is dropped. Its owner says what a request is, who may ask, and what the
+// answer is.
 //
 // Ownership: the connections, until they are dropped; the listener is the owner's. Threads: one at
 // a time; DropAll in a forked child, too. Errors: a connection that fails is dropped. No heap.

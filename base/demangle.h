@@ -1,4 +1,4 @@
-// What a compiler's name for a C++ function means: "_Z3runi" is "run(int)".
+// The meaning of a compiler's name for a C++ function: "_Z3runi" is "run(int)".
 //
 // Ownership: the result is the caller's. Threads: pure. Errors: a name that is none comes back as
 // it is. Units: none. Uses the heap: not for code that runs in a foreign process.

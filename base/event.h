@@ -4,11 +4,12 @@
 // stores them, the analyzer explains them. An event is a plain value without pointers. The kinds
 // that are marked with (*) use fields in their own way: base/typed_event.h makes and reads these.
 //
-// What gives memory away (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is recorded
-// *before* the driver is asked, because the address may be handed to another thread while the call
-// is still on its way back. If the driver then refuses, a kRefused event follows that names the
-// first by its sequence. Everything else is recorded after the call, with its result; a failed call
-// has result != 0. Thus the order of sequence numbers is always a legal history: free before reuse.
+// An event that gives memory away (kFree, kUnmap, kUnreserve, kUnregister, kCloseImport) is
+// recorded *before* the driver is asked, because the address may be handed to another thread while
+// the call is still on its way back. If the driver then refuses, a kRefused event follows that
+// names the first by its sequence. Everything else is recorded after the call, with its result; a
+// failed call has result != 0. Thus the order of sequence numbers is always a legal history: free
+// before reuse.
 //
 // Ownership: none. Threads: values. Errors: none. Units: bytes; nanoseconds; addresses as integers.
 #ifndef VRAMSTOW_BASE_EVENT_H_
@@ -69,13 +70,13 @@ enum class EventKind : uint8_t {
   kOffload = 40,      // (*) live memory went to the host
   kReturn = 41,       // (*) and came back
   // (*) Kernels were launched (--launches). Either all launches of a kernel are counted, or one in
-  // so many launches of a thread is recorded by itself. Launches that are no kernel's have the name
-  // of their entry point.
+  // a number of launches of a thread is recorded by itself. Launches that are no kernel's have the
+  // name of their entry point.
   kLaunch = 42,
   kTouch = 43,  // (*) submitted work names the address
 };
 
-// What kind of memory an event speaks of. Stored in traces: only append.
+// The kind of memory that an event speaks of. Stored in traces: only append.
 enum class MemoryKind : uint8_t {
   kNone = 0,
   kDevice = 1,          // cuMemAlloc and kin
@@ -103,7 +104,7 @@ enum class OffloadReason : uint8_t {
 };
 inline constexpr int kOffloadReasons = 6;
 
-// Who asked. Stored in traces: only append.
+// The layer that asked. Stored in traces: only append.
 enum class Layer : uint8_t {
   kDriver = 0,     // the driver's own entry points
   kPool = 1,       // the pool's dealings with the driver

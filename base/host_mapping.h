@@ -31,7 +31,7 @@ struct HostMapping {
   std::string_view reason;  // of kNone
 };
 
-// What stands behind the "=": "host", "node:1", "no:REASON".
+// The text behind the "=": "host", "node:1", "no:REASON".
 HostMapping ReadHostMapping(std::string_view answer);
 // The answer for a device; empty: there is none. `text` may be null.
 std::string_view FindHostAnswer(const char* text, std::string_view uuid);

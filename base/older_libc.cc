@@ -1,4 +1,4 @@
-// What the compiler's own runtime wants of a C library that is newer than the one that is built
+// Functions that the compiler's own runtime wants of a C library newer than the one that is built
 // for: linked into a target where the C library's headers have none of it.
 //
 // Idea: g++ 12's static libstdc++ and libgcc were made beside glibc 2.36. What they took of it has

@@ -63,11 +63,11 @@ using OffloadValue = const char*;
 using LaunchesValue = const char*;
 using MetricsValue = const char*;
 
-// A Limit: "20GiB", or a part of the device's memory such as "50%" or "0.5"; empty is no limit (0).
-// False: neither of them.
+// A Limit: "20GiB", or a part of the device's memory: "50%" or "0.5"; empty is no limit (0). False:
+// neither of them.
 bool ParseLimit(std::string_view text, uint64_t total_bytes, uint64_t* bytes);
 
-// What leaves first when the device is full: see allocator/offload/policy.h.
+// The memory that leaves first when the device is full: see allocator/offload/policy.h.
 enum class OffloadChoice : uint8_t { kColdest, kSize, kNextUse };
 inline constexpr int kOffloadChoices = 3;
 // As users write it: "coldest", "size", "next-use".

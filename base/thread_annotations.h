@@ -1,5 +1,5 @@
-// What clang's -Wthread-safety is told about locks: which data a lock guards, and which lock a
-// function takes, gives back or expects.
+// Tells clang's -Wthread-safety about locks: which data a lock guards, and which lock a function
+// takes, gives back or expects.
 //
 // Idea: the words of Abseil's thread annotations, without Abseil, because most of the code that
 // has locks runs inside a foreign process. Other compilers see nothing of them. The preset

@@ -95,7 +95,7 @@ struct HostMemoryInfo {
   }
 };
 
-// What a mark is. Stored in traces: never change one.
+// The kind of a mark. Stored in traces: never change one.
 enum class MarkKind : uint8_t {
   kMoment = 0,
   kRangeBegins = 1,  // of the thread, or, with a number, of the process
@@ -130,7 +130,7 @@ inline void SetMarkKind(Event* mark, MarkKind kind) { mark->offset = static_cast
 inline uint64_t TextNumber(const Event& event) { return event.object; }
 inline void SetTextNumber(Event* event, uint64_t number) { event->object = number; }
 
-// kGap: so many events were lost here.
+// kGap: this number of events was lost here.
 struct GapEvent {
   uint64_t lost_events = 0;
 

@@ -25,7 +25,7 @@ bool ParseBytes(std::string_view text, uint64_t* bytes);
 // "250ns", "10us", "1.5ms", "2s": a number and a unit. A bare number is refused, except 0.
 bool ParseDuration(std::string_view text, uint64_t* nanoseconds);
 
-// A short text such as "1.46 GiB" or "512 B", three significant digits, as C string.
+// A short text like "1.46 GiB" or "512 B", three significant digits, as C string.
 struct ByteText {
   char text[24];
 };

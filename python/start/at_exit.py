@@ -48,7 +48,7 @@ def _read(task: str, file: str) -> str:
 
 
 def _state_of(task: str) -> str:
-    """What the thread does (S: it sleeps) and how often it has been put to sleep."""
+    """The state of the thread (S: it sleeps) and how often it has been put to sleep."""
     fields = dict(line.partition(":")[::2] for line in _read(task, "status").splitlines())
     counts = [fields.get(name, "").strip() for name in _COUNTS]
     return " ".join([fields.get("State", "S").strip()[:1], *counts])

@@ -169,7 +169,7 @@ def _install(folder: str) -> bool:
 class _Prepared:
     """A library that was compiled, if needed, and is loaded when CUDA has started.
 
-    What goes wrong with the compiling is of no interest to a program that does not use CUDA, so
+    An error in compiling is of no interest to a program that does not use CUDA, so
     only load() tells it.
     """
 
@@ -218,7 +218,7 @@ def _is_asked_for(option: str) -> bool:
 
 
 class _Census:
-    """What tells who holds tensors at an out-of-memory, and has garbage collected before one.
+    """This part tells who holds tensors at an out-of-memory, and has garbage collected before one.
 
     Where the user asked for it, it is compiled at the import of torch. Otherwise nobody waits: it
     is compiled in the background, and begins when it is there, with CUDA or after an optimizer's
@@ -226,7 +226,7 @@ class _Census:
     """
 
     def __init__(self, folder: str) -> None:
-        # What each part begins with, what a user has to do without, and whether he asked for it.
+        # For each part: how it begins, what a user has to do without, and whether he asked for it.
         self._parts: list[tuple[str, str, bool]] = []
         if _wants_census():
             what = "an out-of-memory error will not tell who holds the memory"

@@ -1,8 +1,8 @@
 """Gives the simulated card Triton's kernels as PTX, which it can run, in place of machine code.
 
 Triton compiles each kernel to PTX and that to machine code, and keeps both. PyTorch's compiler
-loads its kernels from files, Triton itself from memory. What has no PTX is loaded as it is, and no
-error here reaches the program.
+loads its kernels from files, Triton itself from memory. A kernel without PTX is loaded as it is,
+and no error here reaches the program.
 
 Triton's own assembler may be newer than the driver, which never sees that PTX on a card and would
 refuse it for its version. So the PTX says that it is of an older version.

@@ -34,12 +34,11 @@ class EstimateError(RuntimeError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a step takes on a card. Sizes are bytes.
+    """The memory that a step takes on a card. Sizes are bytes.
 
     The peak is all that the card has to give, the context included; `parts` add up to it. Where
-    the step does not fit, the peak is that of the same card with enough memory, and `spare_bytes`
-    is negative; both are None if 1 TiB is not enough.
-    """
+    the step does not fit, the peak is the peak on the same card with enough memory, and
+    `spare_bytes` is negative; both are None if 1 TiB is not enough."""
 
     card: str  # as it was asked for
     name: str

@@ -1,4 +1,4 @@
-"""Who holds PyTorch's tensors now: vramstow.census()."""
+"""Tells who holds PyTorch's tensors now: vramstow.census()."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROOM = 1 << 20  # bytes of the answer
 
 @dataclass(frozen=True)
 class Holder:
-    """What holds some tensors, as `train: hist[0..11].grad_fn → saved by MulBackward0`.
+    """The holder of some tensors, as `train: hist[0..11].grad_fn → saved by MulBackward0`.
 
     `role` is parameter, buffer, gradient, optimizer_state, saved or other; `about` tells of the
     largest of its blocks: `float32 [64, 1024]`.
@@ -29,7 +29,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Census:
-    """Who holds how much: the holders of the most bytes first.
+    """The holders and their bytes: those of the most bytes first.
 
     `live_bytes` is what PyTorch holds, `found_bytes` what is held by somebody who was found, and
     `why_ended` why not all was looked at (None: it was). `left_out` holders had no room.

@@ -20,7 +20,7 @@ _PRESSURE = 0
 
 @dataclass(frozen=True)
 class Stats:
-    """What a pool counts, as vramstow_stats in vramstow.h, in its order."""
+    """The counts of a pool, as vramstow_stats in vramstow.h, in its order."""
 
     allocated_bytes: int
     requested_bytes: int
@@ -101,7 +101,7 @@ def why_not() -> str | None:
 
 
 def stats(device: int = ALL_DEVICES) -> Stats | None:
-    """What the pool holds now; None where no pool serves memory (yet)."""
+    """The counts of the pool now; None where no pool serves memory (yet)."""
     found = function("vramstow_get_stats")
     numbers = (ctypes.c_uint64 * _COUNT)()
     size = ctypes.c_size_t(ctypes.sizeof(numbers))

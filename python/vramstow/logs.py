@@ -12,7 +12,7 @@ from vramstow import library
 if TYPE_CHECKING:
     from vramstow.reporting import Report
 
-# Of Stats, what is worth a curve.
+# The fields of Stats that are worth a curve.
 _LOGGED = (
     "allocated_bytes",
     "requested_bytes",

@@ -1,4 +1,4 @@
-"""watch: tracks some of many steps, by a schedule like that of torch.profiler.
+"""watch: tracks some of many steps, by a schedule like torch.profiler's.
 
 schedule = vramstow.schedule(wait=1, warmup=1, active=3, repeat=2)
 with vramstow.watch(schedule, on_ready=print) as steps:
@@ -18,7 +18,7 @@ from vramstow.tracking import track
 
 
 class Action(Enum):
-    """What watch does with a step."""
+    """The action of watch for a step."""
 
     NONE = 0
     WARMUP = 1  # the step runs, and is not recorded

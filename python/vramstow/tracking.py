@@ -84,7 +84,7 @@ class track(ContextDecorator):
 
     @property
     def allocated_bytes(self) -> int:
-        """What is allocated after it, less what was allocated before it."""
+        """The bytes allocated after it, less the bytes allocated before it."""
         return self._change("allocated_bytes")
 
     @property

@@ -24,7 +24,7 @@ std::string Share(uint64_t part, uint64_t whole);
 std::string Ratio(uint64_t part, uint64_t whole);
 // Why the write failed that ended a recording, from its errno: "the disk was full".
 std::string WriteErrorInWords(uint32_t error);
-// What came out of a trace, safe for a terminal: control characters and invalid UTF-8 become '?'.
+// Makes text from a trace safe for a terminal: control characters and invalid UTF-8 become '?'.
 std::string Printable(std::string_view text);
 // At most `width` columns, the middle left out ("trans…ion.py", or with dots in ASCII).
 std::string Shortened(std::string_view text, size_t width, bool utf8);

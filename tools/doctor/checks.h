@@ -34,7 +34,7 @@ Findings CheckHost();
 // The environment of a child that is to find the driver that is meant, with nothing preloaded.
 Environment DriverEnvironment(const DoctorPlan& plan);
 
-// What follows from the findings; `simulate` as in the plan.
+// The features that follow from the findings; `simulate` as in the plan.
 std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& simulate);
 
 }  // namespace vramstow

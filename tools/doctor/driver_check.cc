@@ -52,7 +52,7 @@ std::string RemedyOfInit(int result) {
       kRehearse);
 }
 
-// The child's lines, in order. What a driver prints of its own is passed over.
+// The child's lines, in order. Lines that a driver prints of its own are passed over.
 struct Told {
   JsonValue library = JsonValue::Object();
   JsonValue init = JsonValue::Object();
@@ -188,7 +188,7 @@ Environment DriverEnvironment(const DoctorPlan& plan) {
     AddLibraries(plan.installation, true, &environment);
     environment.Set("VRAMSTOW_SIMULATE", plan.simulate);
   }
-  // What the shell preloads may be what is wrong; vramstow itself is not wanted here.
+  // A library that the shell preloads may be what is wrong; vramstow itself is not wanted here.
   std::vector<std::string> kept;
   for (absl::string_view library : absl::StrSplit(before, absl::ByAnyChar(" :"))) {
     if (!library.empty() && !absl::StrContains(library, "vramstow")) kept.emplace_back(library);

@@ -48,7 +48,7 @@ JsonValue DeviceOf(const DriverFunctions& driver, CUdevice device) {
   return json;
 }
 
-// What is copied there comes back.
+// The bytes that are copied there come back.
 int TryCopies(const DriverFunctions& driver, CUdeviceptr address) {
   constexpr uint64_t kMark = 0x76726d73746f7721;
   const uint64_t sent = kMark;

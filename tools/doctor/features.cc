@@ -1,4 +1,4 @@
-// What will and will not work, from the findings.
+// Says from the findings what will work and what will not.
 #include <initializer_list>
 #include <string>
 
@@ -30,14 +30,14 @@ class Needs {
     }
     return *this;
   }
-  // Of every device.
+  // For every device.
   Needs& Capability(const char* key) {
     for (const Finding& finding : findings_) {
       if (IsDevice(finding.id) && finding.id.ends_with(absl::StrCat(".", key))) Take(&finding);
     }
     return *this;
   }
-  // What was not even tried is broken, too.
+  // A feature that was not even tried is broken, too.
   Needs& Tried(const char* id, const char* why) {
     const Finding* finding = FindFinding(findings_, id);
     if (finding == nullptr) untried_ = why;

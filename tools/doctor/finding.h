@@ -28,7 +28,7 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-// What a user wants to do with vramstow.
+// A thing that a user wants to do with vramstow.
 struct Feature {
   std::string name;     // "trace"
   std::string command;  // that does it

@@ -118,7 +118,7 @@ std::string LibraryOf(const DoctorPlan& plan) {
 
 // --- Asking --------------------------------------------------------------------------------------
 
-// What the children told so far.
+// The answers of the children so far.
 struct ToldMapping {
   std::vector<std::string> entries;  // of the setting
   std::string library;

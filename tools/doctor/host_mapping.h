@@ -1,9 +1,9 @@
 // Whether memory of the host can be mapped for the devices: asked in a child, and remembered.
 //
 // Idea: a driver that crashes, hangs or refuses does so in the child; the job is told the answer in
-// VRAMSTOW_HOST_MAPPING (base/host_mapping.h) and tries nothing. What was found out is kept in the
-// user's cache, for this driver, these devices and this kernel, as far as they can be told apart
-// without asking the driver.
+// VRAMSTOW_HOST_MAPPING (base/host_mapping.h) and tries nothing. The result is kept in the user's
+// cache, for this driver, these devices and this kernel, as far as they can be told apart without
+// asking the driver.
 //
 // Ownership: copies. Threads: one at a time. Errors: are answers ("no:…"). Units: none.
 #ifndef VRAMSTOW_TOOLS_DOCTOR_HOST_MAPPING_H_

@@ -55,7 +55,7 @@ void PrintTrial(const char* key, const JsonValue& value) {
   WriteAll(STDOUT_FILENO, JsonValue::Object({{key, value}}).Dump() + "\n");
 }
 
-// What went wrong first; success: nothing did.
+// The first error; success: there was none.
 struct Outcome {
   int result = CUDA_SUCCESS;
   const char* call = "";
@@ -245,7 +245,7 @@ Answer TryHostOf(const DriverFunctions& driver, CUdevice device) {
 }  // namespace
 
 int TryHostMappings() {
-  // Whoever waits for the answer may be ended by Ctrl-C.
+  // The process that waits for the answer may be ended by Ctrl-C.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   void* const library = DriverFunctions::Open();
   if (library == nullptr) return 0;

@@ -24,7 +24,7 @@ struct Trial {
   std::string remedy;
 };
 
-// What the child tells, or an empty object.
+// The child's answer, or an empty object.
 JsonValue Said(const std::string& output) {
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     const auto json = JsonValue::Parse({line.data(), line.size()});
@@ -101,7 +101,7 @@ bool FindMissing(const DoctorPlan& plan, bool rehearsal, Findings* findings) {
   return true;
 }
 
-// What accepts a card is packed without it, and loses nothing but rehearsals.
+// The package that tests a card comes without it, and loses nothing but rehearsals.
 bool HasSimulator(const DoctorPlan& plan) {
   std::error_code ignored;
   return std::filesystem::exists(plan.installation.simulator_directory, ignored);

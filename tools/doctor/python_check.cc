@@ -14,7 +14,8 @@
 namespace vramstow {
 namespace {
 
-// What the adapter needs of a compiler and of the headers here, without PyTorch's, which take long.
+// The things that the adapter needs of a compiler and of the headers here, without PyTorch's, which
+// take long.
 constexpr char kSource[] =
     "#include <concepts>\n#include <cuda_runtime_api.h>\n"
     "template <std::integral T> T Same(T value) { return value; }\n"

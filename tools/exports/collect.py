@@ -4,8 +4,8 @@ a page of it.
     collect.py DATASET [PAGE]
 
 Each line of stdin is {"job": NAME, "rank": NUMBER, "facts": {…}}: one process, as `vramstow analyze
---json` tells of it. The dataset has four tables, TABLE/day=…/job=…/part-….parquet. What is in it
-already, of the same process, is not added again. DATASET may be whatever path DuckDB writes.
+--json` tells of it. The dataset has four tables, TABLE/day=…/job=…/part-….parquet. A row of the
+same process that is in it already is not added again. DATASET may be whatever path DuckDB writes.
 
 Exit status: 0; 130 and the errno if a file could not be written, which is for the program to say;
 130 at Ctrl-C; 1 where something else is wrong, which is said on stderr; 3 where DuckDB is not
@@ -224,7 +224,7 @@ class Dataset:
                     "FILENAME_PATTERN 'part-{uuid}')"
                 )
             if self.is_local:
-                # Who looks for ranks finds their advice.
+                # A user who looks for ranks finds their advice.
                 for table in reversed(TABLES):
                     for file in sorted(Path(place, table).rglob("*.parquet")):
                         goal = Path(self.path, table, file.relative_to(Path(place, table)))

@@ -5,8 +5,8 @@
 //
 // Idea: both know Unix time. Kineto's clock and ours differ by microseconds, and an allocation is
 // announced by the allocator within the operator that asks: so the moment says which operator it
-// was. What lies before the first operator and behind the last is left out, lest the profiled
-// steps be a line on a long page.
+// was. The time before the first operator and after the last is left out, lest the profiled steps
+// be a line on a long page.
 //
 // Ownership: refers to the source and the timeline. Threads: one at a time. Errors: StartOfTrace:
 // one sentence. Units: bytes, nanoseconds since 1970.

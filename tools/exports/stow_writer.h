@@ -1,8 +1,8 @@
 // StowWriter: events of any source as a .stow file.
 //
 // Idea: one thread's chunks after the other, numbered as they come, with names, stacks and marks as
-// the source has them. What only a source of another kind knows (that blocks were there before the
-// first event, that a free comes twice) becomes facts, which TraceSource understands.
+// the source has them. Things that only a source of another kind knows (that blocks were there
+// before the first event, that a free comes twice) become facts, which TraceSource understands.
 //
 // Ownership: owns the file. Threads: one at a time. Errors: false where the file cannot be written;
 // errno says why. Memory: bounded by names and stacks, not by events. Units: bytes, nanoseconds.
@@ -32,7 +32,7 @@ class StowWriter {
   bool Write(EventSource* source);
 
   uint64_t events() const { return events_; }
-  // Stacks that were left out because a trace numbers only so many.
+  // Stacks that were left out because a trace has no more numbers for stacks.
   uint64_t stacks_left_out() const { return stacks_left_out_; }
 
  private:

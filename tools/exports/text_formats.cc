@@ -17,14 +17,14 @@ void Member(const char* key, const auto& value, JsonWriter* json) {
 
 double Microseconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
-// What RMM would have logged: memory of devices that the application itself asked for.
+// The lines that RMM would have logged: memory of devices that the application itself asked for.
 bool IsBlock(const Event& event) {
   return event.layer != Layer::kPool &&
          (event.memory == MemoryKind::kDevice || event.memory == MemoryKind::kDevicePitched ||
           event.memory == MemoryKind::kDeviceStream);
 }
 
-// Who held the peak, a sample each.
+// The holders of the peak, a sample each.
 void WriteProfile(const Detail& detail, JsonWriter* json) {
   uint64_t total = 0;
   for (const SiteDetail& site : detail.sites) total += site.at_peak.bytes;

@@ -13,8 +13,8 @@
 
 namespace vramstow {
 
-// Who held the peak, a line for each call stack: "outermost;…;innermost BYTES". For flamegraph.pl
-// and its kin.
+// The holders of the peak, a line for each call stack: "outermost;…;innermost BYTES". For
+// flamegraph.pl and its kin.
 std::string FoldedStacks(const Detail& detail);
 
 // The same for speedscope (its file format, "sampled", unit bytes).

@@ -1,7 +1,7 @@
 """Writes the columns that `vramstow export --to parquet` hands over on stdin as Parquet files.
 
 One folder for a job, one below it for each rank, one file for each trace:
-FOLDER/rank=N/NAME.parquet. What comes is described in tools/exports/column_stream.h. Exit status:
+FOLDER/rank=N/NAME.parquet. tools/exports/column_stream.h describes the input. Exit status:
 0; 130 and the errno if a file could not be written, which is for the program to say; 130 at Ctrl-C;
 1 where something else is wrong, which is said on stderr; 3 where pyarrow is not installed.
 """
@@ -62,7 +62,7 @@ class OutputFile:
         self.beside.rename(self.path)
 
     def abandon(self) -> None:
-        # What it has still to write may fail again.
+        # The rest that it has to write may fail again.
         with contextlib.suppress(OSError, pa.ArrowException):
             self.writer.close()
         self.beside.unlink(missing_ok=True)

@@ -11,17 +11,17 @@
 namespace vramstow {
 namespace {
 
-// What PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
+// The bytes that PyTorch takes for cuBLAS: by default, and on cards of compute capability 9.0.
 constexpr uint64_t kWorkspace = 8519680;
 constexpr uint64_t kLargeWorkspace = 32 * kMiB;
 constexpr size_t kMostDevices = 16;
 
-// What one device held, and what was free when memory ran out.
+// The bytes that one device held, and those that were free when memory ran out.
 void LookAtLevels(const std::vector<TraceEntry>& entries, uint64_t level_at_end,
                   CardEvidence* evidence) {
   uint64_t level = level_at_end;
   evidence->held_bytes = std::max(evidence->held_bytes, level);
-  // What was reserved before each event, from the end back.
+  // The bytes reserved before each event, from the end back.
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const TraceAction action = entry->action;
     if (action == TraceAction::kSegmentAlloc || action == TraceAction::kSegmentMap) {

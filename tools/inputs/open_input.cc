@@ -28,7 +28,7 @@ absl::Status WithFullStop(const absl::Status& status) {
   return absl::Status(status.code(), sentence);
 }
 
-// What each device says is reserved, added up, after each of its events.
+// The reserved bytes that each device tells, added up, after each of its events.
 std::vector<uint64_t> ReservedAfter(const ProfilerTrace& trace) {
   std::map<int16_t, uint64_t> by_device;
   std::vector<uint64_t> reserved;

@@ -1,8 +1,8 @@
 // WithinSource: the events of another source that lie in ranges of one name.
 //
 // Idea: a test asks what its body did with memory, not what was there before. Ranges are the marks
-// that the application pushed and popped; of several with the name each counts. What was allocated
-// outside is not known inside, and its frees change no level.
+// that the application pushed and popped; of several with the name each counts. Memory that was
+// allocated outside is not known inside, and its frees change no level.
 //
 // Ownership: owns the other source. Threads: one at a time. Errors: none; found() says whether
 // there was such a range. Units: as the source has them.

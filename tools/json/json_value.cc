@@ -147,7 +147,8 @@ std::string JsonValue::Dump() const {
 }
 
 std::optional<JsonValue> JsonValue::Parse(std::string_view text) {
-  // What is nested too deeply is refused while it is read: copying it would need as deep a stack.
+  // Text that is nested too deeply is refused while it is read: copying it would need as deep a
+  // stack.
   bool is_too_deep = false;
   const auto watch = [&is_too_deep](int depth, JsonLibrary::Library::parse_event_t,
                                     JsonLibrary::Library&) {

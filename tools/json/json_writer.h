@@ -4,7 +4,8 @@
 // has to be replaced, and fractions, are written by JsonValue.
 //
 // Ownership: a value. Threads: one at a time. Errors: none; bytes that are no UTF-8 are replaced.
-// What is begun has to be ended, and in an object each value has a key before it. Units: none.
+// Each object or list that is begun has to be ended, and in an object each value has a key before
+// it. Units: none.
 #ifndef VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
 #define VRAMSTOW_TOOLS_JSON_JSON_WRITER_H_
 

@@ -17,13 +17,13 @@
 
 namespace vramstow {
 
-// What follows the pass over the events: explains, advises, proves, and puts advice in order.
+// Does what follows the pass over the events: explains, advises, proves, and puts advice in order.
 void ExplainAndProve(Analysis* analysis);
 
 // `within`: only what lies in ranges (marks) of this name; "" for all of it.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
-// Of several paths: files, and folders, of which all files that are of a known kind are taken.
+// Analyses several paths: files, and folders, of which all files of a known kind are taken.
 struct InputSet {
   std::vector<Analysis> analyses;
   std::vector<std::string> left_out;  // files of folders that could not be used, one sentence each

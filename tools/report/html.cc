@@ -12,7 +12,7 @@
 namespace vramstow {
 namespace {
 
-// Of all processes of a page together. A life takes about 45 bytes, a step of the levels 25.
+// For all processes of a page together. A life takes about 45 bytes, a step of the levels 25.
 constexpr size_t kMostLives = 150000;
 constexpr size_t kMostSegments = 30000;
 constexpr size_t kMostSteps = 80000;
@@ -80,7 +80,7 @@ std::string LivesText(const std::vector<const Life*>& lives, size_t sites) {
 
 // Steps joined, with the highest of each, so that there are at most `most`.
 std::string LevelsText(const Detail& detail, size_t most, bool with_reserved) {
-  // What was there before the first event comes as one step.
+  // Memory that was there before the first event comes as one step.
   const size_t before =
       std::min<size_t>((detail.first_event - 1) / detail.events_per_step, detail.levels.size());
   const size_t first = before == 0 ? 0 : before - 1;
@@ -176,7 +176,7 @@ std::string HtmlReport(const FactSet& set, const std::vector<const Detail*>& det
     absl::StrAppend(&texts, i == 0 ? "" : ",",
                     DetailText(set.traces[i], *details[i], details.size()));
   }
-  // What a trace says may look like a place to fill: each is found before anything is filled in.
+  // Text of a trace may look like a place to fill: each is found before anything is filled in.
   const std::string page = kPageTemplate;
   const std::pair<const char*, std::string> places[] = {
       {"@STYLE@", kPageStyle},

@@ -1,7 +1,7 @@
 // Html: facts and what they rest on as one page that needs nothing else: no network, no other file.
 //
 // Idea: the page holds the same JSON as `vramstow analyze --json`, and in columns what its pictures
-// need: levels, lives, segments. Of a long trace the lives that matter least are left out (and
+// need: levels, lives, segments. If a trace is long, the lives that matter least are left out (and
 // the page says how many), so that the page stays below kMostPageBytes whatever the trace.
 //
 // Ownership: results are the caller's. Threads: pure functions. Errors: none. Units: bytes,

@@ -116,7 +116,7 @@ class Page {
   void Rows(const std::string& prefix, std::string_view variant) {
     ForEachEntry<Struct>([&](const auto& entry) { Entry<Struct>(entry, prefix, variant); });
   }
-  // What stands in a value of this type; of plain values nothing.
+  // The fields within a value of this type; none for plain values.
   template <typename Value>
   void Inside(const std::string& path, std::string_view variant) {
     using Inner = InnerStruct<Value>;
@@ -157,7 +157,7 @@ class Page {
   }
 
  private:
-  // Of an Amount each number has the rule of its own.
+  // Each number of an Amount has a rule of its own.
   static Merge RuleOf(Merge merge) { return merge == Merge::kParts ? Merge::kSum : merge; }
   static std::string Sentence(std::string_view words) {
     std::string sentence(words);

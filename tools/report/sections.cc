@@ -82,7 +82,7 @@ std::string BlocksAtPeak(const std::vector<BlockFacts>& blocks) {
   return table.Text(4);
 }
 
-// Whose memory went, the most first.
+// The holders whose memory went, the most first.
 std::string OffloadedSites(const OffloadFacts& offload) {
   constexpr size_t kMost = 5;
   std::string text;
@@ -106,7 +106,7 @@ std::string SharesInWords(const std::vector<ShareFacts>& shares) {
   return text;
 }
 
-// Who held it, the most first.
+// The holders, the most first.
 std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   constexpr size_t kMostTold = 8;
   if (!failure.bytes_without_holder.has_value()) return "";
@@ -124,7 +124,7 @@ std::string HoldersInWords(const OutOfMemoryFacts& failure) {
   return text;
 }
 
-// What was live, what was lacking, and what would have brought it.
+// Says what was live, what was lacking, and what would have brought it.
 std::string DemandStory(const OutOfMemoryFacts& failure) {
   const DemandFacts& demand = failure.demand;
   std::string text = absl::StrCat("  live: ", SharesInWords(demand.by_category),
@@ -271,7 +271,7 @@ std::string SizeSection(const Facts& facts, const TextStyle& style) {
   return table.Text(0);
 }
 
-// What lies idle because it is another stream's.
+// Memory that lies idle because it is another stream's.
 static std::string StreamText(const FragmentationFacts& fragmentation, const TextStyle& style) {
   std::string text = "free at the peak, by the stream that alone may have it: ";
   for (size_t i = 0; i < fragmentation.streams.size(); ++i) {

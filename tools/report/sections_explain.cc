@@ -76,7 +76,7 @@ std::string Labelled(const std::string& label, const std::string& words, const T
   return text;
 }
 
-// What came of the request that failed when it was replayed without the cause.
+// Says what came of the request that failed when it was replayed without the cause.
 std::string Verdict(const OutOfMemoryFacts& failure, const AdviceFacts& advice) {
   std::string text = absl::StrCat("the request for ", Bytes(failure.requested_bytes),
                                   *advice.fits ? " fits" : " still does not fit");
@@ -139,7 +139,7 @@ std::string WhySection(const Facts& facts, const TextStyle& style) {
 
 namespace {
 
-// What replay has shown is no upper bound any more.
+// A figure that replay has shown is no upper bound any more.
 std::string Gain(const AdviceFacts& advice) {
   if (!advice.replayed_bytes.has_value() && !advice.is_estimate) {
     return ": up to " + Bytes(advice.bytes);

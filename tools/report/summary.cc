@@ -116,7 +116,7 @@ std::string Uncomputed(const FactSet& set) {
   return text;
 }
 
-// Whoever asked for the pool must not take what the driver served for its work.
+// A user who asked for the pool must not take what the driver served for its work.
 std::string NothingServed(const FactSet& set) {
   std::string why;
   for (const Facts& trace : set.traces) {

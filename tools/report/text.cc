@@ -15,7 +15,7 @@ namespace {
 
 using Align = Table::Align;
 
-// Of more traces than this only those with the highest peaks are shown.
+// If there are more traces than this, only those with the highest peaks are shown.
 constexpr size_t kMostTraces = 16;
 constexpr size_t kHighestTraces = 8;
 

@@ -17,8 +17,8 @@ struct TextStyle {
 
 std::string TextReport(const FactSet& set, const TextStyle& style);
 
-// What is missing of the trace, one sentence a line; empty where nothing is. Part of the report,
-// and of other commands' messages.
+// The parts that are missing of the trace, one sentence a line; empty where nothing is. Part of the
+// report, and of other commands' messages.
 std::string MissingText(const Facts& facts);
 
 // "rank 3", or the process id where no rank is known, or the file.

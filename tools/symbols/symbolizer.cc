@@ -51,7 +51,7 @@ std::string BuildIdOf(Dwfl_Module* module) {
   return text;
 }
 
-// What a function's entry calls it: the mangled name tells the parameters as well.
+// The name in a function's entry: the mangled name tells the parameters as well.
 std::string NameOf(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned which : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {

@@ -22,7 +22,7 @@ bool OutputFile::Open(const std::string& path) {
     return descriptor_ >= 0;
   }
   if (exists) {
-    // What may not be written is not replaced either; and a link stays one.
+    // A file that may not be written is not replaced either; and a link stays one.
     if (access(path.c_str(), W_OK) != 0) return false;
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(path, error);

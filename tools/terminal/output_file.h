@@ -3,8 +3,8 @@
 //
 // Idea: it is written without a name (open(2), O_TMPFILE) and gets one when it is finished, so that
 // nothing is left of one that is not, however the program ends; where the file system has no such
-// files, it is written beside. What is no regular file (a device, a pipe) is written as it is, and
-// never replaced.
+// files, it is written beside. A path that is no regular file (a device, a pipe) is written as it
+// is, and never replaced.
 //
 // Ownership: the file until Finish; an unfinished one is removed. Threads: one at a time. Errors:
 // told by the result, errno says why. Units: none.
@@ -25,7 +25,7 @@ class OutputFile {
 
   bool Open(const std::string& path);
   int descriptor() const { return descriptor_; }
-  // What was written is the file from now on.
+  // The text that was written is the file from now on.
   bool Finish();
 
  private:

@@ -24,7 +24,7 @@ constexpr char kWipe[] = "\r\x1b[K";
 constexpr size_t kBarWidth = 20;
 constexpr size_t kColumnsUnlessKnown = 80;
 
-// What is on the terminal is one for the process, as the terminal is.
+// There is one bar for the process, as there is one terminal.
 struct Line {
   std::mutex mutex;
   int drawn_on = -1;  // a descriptor on which a line stands
@@ -49,7 +49,7 @@ void Wipe(Line* line) {
   line->drawn_on = -1;
 }
 
-// Of a terminal that knows how to wipe out a line.
+// For a terminal that knows how to wipe out a line.
 bool CanDraw(int descriptor) {
   const char* terminal = std::getenv("TERM");
   return isatty(descriptor) == 1 && terminal != nullptr && *terminal != '\0' &&

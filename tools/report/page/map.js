@@ -118,7 +118,7 @@ class MemoryMap {
     each(piece.from, piece.to, (left, top, across) => pen.strokeRect(left + 0.5, top + 0.5, Math.max(2, across - 1), barHeight - 1));
   }
 
-  // What is not on the device has its lower half covered.
+  // A block that is not on the device has its lower half covered.
   drawAway(pen, barHeight, each) {
     if (this.away.length === 0) return;
     pen.fillStyle = theme.get('--ink');

@@ -59,7 +59,7 @@ class Model {
     return bytes;
   }
 
-  // What lies where at an event: ranges in order of address, each with its blocks.
+  // The memory at an event: ranges in order of address, each with its blocks.
   layoutAt(event) {
     const blocks = this.blocks.at(event).sort((a, b) => a.address - b.address);
     let ranges = this.segments.at(event).sort((a, b) => a.address - b.address)
@@ -80,7 +80,7 @@ class Model {
           .map((one) => ({from: one.address, to: one.address + one.size, joins: true, blocks: []}));
       ranges = ranges.concat(paused).sort((a, b) => a.from - b.from);
     }
-    // What grew piece by piece is one range.
+    // Memory that grew piece by piece is one range.
     ranges = ranges.reduce((joined, range) => {
       const last = joined[joined.length - 1];
       if (last && last.joins && range.joins && last.to === range.from) last.to = range.to;

@@ -1,4 +1,4 @@
-// The ranks of a job beside one another. What is told is of all processes, whichever is shown.
+// The ranks of a job beside one another. The ranks are those of all processes, whichever is shown.
 const MOST_RANKS = 16;
 
 function rankSentence(compared) {

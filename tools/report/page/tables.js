@@ -1,4 +1,4 @@
-// What is told in words and tables. Every number of the facts carries its place in the JSON.
+// The words and tables of the page. Every number of the facts carries its place in the JSON.
 function tile(label, fact, value, text, more, warn) {
   return element('div', {class: warn ? 'tile warn' : 'tile'},
       element('div', {class: 'label'}, label),
