@@ -35,13 +35,13 @@ void SubmissionGate::EnterSlow(std::atomic<uint32_t>* inside) {
   errno = saved;
 }
 
-bool SubmissionGate::Close(uint64_t wait_ns) {
+bool SubmissionGate::Close(uint64_t wait_ns, const std::atomic<bool>* stop) {
   const uint64_t deadline_ns = Now() + wait_ns;
   uint32_t open = 0;
   if (!closed_.compare_exchange_strong(open, 1, std::memory_order_seq_cst)) return false;
   for (const Lane& lane : lanes_) {
     while (lane.inside.load(std::memory_order_seq_cst) != 0) {
-      if (Now() >= deadline_ns) {
+      if (Now() >= deadline_ns || (stop != nullptr && stop->load(std::memory_order_relaxed))) {
         Open();
         return false;
       }

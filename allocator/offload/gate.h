@@ -36,9 +36,10 @@ class SubmissionGate {
     lanes_[lane % kLanes].inside.fetch_sub(1, std::memory_order_release);
   }
 
-  // True: nobody is inside, until Open. False: somebody still was after `wait_ns`, or another
-  // thread has closed the gate; then it need not be opened.
-  bool Close(uint64_t wait_ns);
+  // True: nobody is inside, until Open. False: somebody still was after `wait_ns`, or when `*stop`
+  // became true (null: nobody says so), or another thread has closed the gate; then it need not be
+  // opened.
+  bool Close(uint64_t wait_ns, const std::atomic<bool>* stop = nullptr);
   void Open();
   void Reset();
 

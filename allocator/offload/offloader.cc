@@ -15,6 +15,8 @@ bool Offloader::Open(PoolPages* pool, SubmissionGate* gate, const OffloadConfig&
   last_out_ns_ = 0;
   wanted_from_clock_ = 0;
   watch_until_ns_ = 0;
+  stopping_.store(false, std::memory_order_relaxed);
+  mappings_used_up_.store(false, std::memory_order_relaxed);
   mover_.Open(pool->driver(), &pool->events(), &pool->exchange());
   arena_.Open(pool->driver(), &pool->events(), &pool->exchange());
   pages_.Open(pool);
@@ -61,22 +63,37 @@ void Offloader::Watch(bool wanted) {
 bool Offloader::WaitForWork() {
   Fences& fences = pool_->fences();
   if (fences.capturing()) return false;
-  const uint32_t tick = fences.OpenTick(Fences::kEverything);
   const uint64_t deadline = pool_->Now() + config_.work_wait_ns;
-  if (!fences.WaitFor(Fences::kEverything, tick, deadline) &&
-      (!fences.broken() || fences.Synchronize() != kDriverSuccess)) {
-    return false;
-  }
   // Peers, and other contexts of this device, may use the memory, too.
+  return WaitForStreams(deadline) && WaitForOthers(deadline);
+}
+
+bool Offloader::WaitForStreams(uint64_t deadline_ns) {
+  Fences& fences = pool_->fences();
+  const uint32_t tick = fences.OpenTick(Fences::kEverything);
+  for (;;) {
+    const uint64_t until = std::min(pool_->Now() + kHearingNs, deadline_ns);
+    if (fences.WaitFor(Fences::kEverything, tick, until)) return true;
+    if (fences.broken()) return fences.Synchronize() == kDriverSuccess;
+    // Before its time: it cannot be waited for.
+    if (pool_->Now() < until || !GoesOn(deadline_ns)) return false;
+  }
+}
+
+bool Offloader::WaitForOthers(uint64_t deadline_ns) {
   const DriverTable* driver = pool_->driver();
-  return driver->finish_others == nullptr ||
-         driver->finish_others(driver->self, deadline) == kDriverSuccess;
+  if (driver->finish_others == nullptr) return true;
+  for (;;) {
+    const uint64_t until = std::min(pool_->Now() + kHearingNs, deadline_ns);
+    const DriverResult result = driver->finish_others(driver->self, until);
+    if (result != kDriverNotReady || !GoesOn(deadline_ns)) return result == kDriverSuccess;
+  }
 }
 
 // The same, and no work is submitted until OpenGate.
 bool Offloader::CloseGate() {
   if (pool_->fences().capturing()) return false;
-  if (!gate_->Close(config_.gate_wait_ns)) return false;
+  if (!gate_->Close(config_.gate_wait_ns, hears_stop_ ? &stopping_ : nullptr)) return false;
   const bool quiet = WaitForWork();
   if (!quiet) gate_->Open();
   return quiet;
@@ -106,6 +123,11 @@ uint64_t Offloader::EnsureHostChunks(uint64_t count) {
   // Once for all of them: asking the host takes a while.
   uint64_t lacking = count - idle;
   while (lacking > 0 && !HostHas(lacking * chunks.chunk_bytes())) lacking /= 2;
+  const uint64_t most = config_.host_mappings;
+  if (most != 0 && chunks.host_chunks() + lacking > most) {
+    lacking = chunks.host_chunks() < most ? most - chunks.host_chunks() : 0;
+    mappings_used_up_.store(true, std::memory_order_relaxed);
+  }
   for (uint64_t i = 0; i < lacking && chunks.MakeHost() == kDriverSuccess; ++i) {
   }
   return std::min(chunks.idle_host_chunks(), count);
@@ -160,6 +182,7 @@ uint64_t Offloader::MoveSlices(uint64_t count, Motion motion, OffloadReason reas
   uint64_t moved = 0;
   *outcome = OffloadResult::kDone;
   while (moved < count && moved < pages_.count()) {
+    if (hears_stop_ && stopping_.load(std::memory_order_relaxed)) break;
     uint64_t wanted = std::min({count - moved, pages_.count() - moved, uint64_t{slice_pages_}});
     if (motion == Motion::kOut) wanted = EnsureHostChunks(wanted);
     if (motion == Motion::kPause) wanted = EnsurePinnedChunks(wanted, count - moved);
@@ -273,6 +296,7 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
     return 0;
   }
   if (now - last_out_ns_ < config_.calm_ns) return 0;
+  if (stopping_.load(std::memory_order_relaxed)) return 0;
   const uint64_t size = pool_->page_bytes();
   ListPages(PagesThatAre::kOffloaded, kAnyTag);
   pages_.DropUntouchedSince(wanted_from_clock_);
@@ -280,7 +304,10 @@ uint64_t Offloader::BringBack(uint64_t most_bytes) {
   pages_.PutLargestFirst(count);
   count = EnsureDeviceChunks(count);
   OffloadResult outcome = OffloadResult::kDone;
-  return MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome) * size;
+  hears_stop_ = true;
+  const uint64_t moved = MoveSlices(count, Motion::kBack, OffloadReason::kTouched, &outcome);
+  hears_stop_ = false;
+  return moved * size;
 }
 
 bool Offloader::PinInPlace(uint64_t address, uint64_t size) {
@@ -319,6 +346,7 @@ OffloadStats Offloader::Stats() const {
   stats.longest_gate_ns = longest_gate_ns_.load(std::memory_order_relaxed);
   stats.refused = refused_.load(std::memory_order_relaxed);
   stats.failed = failed_.load(std::memory_order_relaxed);
+  stats.mappings_used_up = mappings_used_up_.load(std::memory_order_relaxed);
   return stats;
 }
 

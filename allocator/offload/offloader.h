@@ -53,6 +53,9 @@ struct OffloadConfig {
   // less than `keep_host_free_bytes`.
   uint64_t (*host_free_bytes)() = nullptr;
   uint64_t keep_host_free_bytes = 256 * kMiB;
+  // The most chunks of host memory that can be mapped: each may take a mapping of the process, of
+  // which the system allows only so many. 0: as many as there is memory for.
+  uint64_t host_mappings = 0;
   OffloadPolicy policy = {RankColdest};
   // Whether host memory can be mapped is tried at once, whatever the device says of itself.
   bool tries_host = false;
@@ -69,8 +72,9 @@ struct OffloadStats {
   uint64_t gate_closed;      // how often
   uint64_t gate_ns;          // in all
   uint64_t longest_gate_ns;
-  uint64_t refused;  // the gate or the work did not let memory move
-  uint64_t failed;   // a driver call did
+  uint64_t refused;       // the gate or the work did not let memory move
+  uint64_t failed;        // a driver call did
+  bool mappings_used_up;  // more would have moved, were host_mappings larger
 };
 
 enum class OffloadResult : uint8_t {
@@ -99,6 +103,10 @@ class Offloader {
   uint64_t MoveOut(uint64_t bytes, OffloadReason reason);
   // Moves back offloaded pages that were touched since they left, as long as there is room.
   uint64_t BringBack(uint64_t most_bytes);
+  // The process ends: from now on BringBack moves nothing, and one that waits for work gives up
+  // within kHearingNs. From any thread, without a lock.
+  static constexpr uint64_t kHearingNs = 10'000'000;
+  void StopBringingBack() { stopping_.store(true, std::memory_order_relaxed); }
 
   // --- Requests ---------------------------------------------------------------------------------
   // *bytes: what moved, also where that is not all. Afterwards as much device memory is the
@@ -159,6 +167,13 @@ class Offloader {
   }
   DriverResult TryHost() VRAMSTOW_REQUIRES(kDeviceLock);
   bool WaitForWork() VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WaitForStreams(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
+  bool WaitForOthers(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock);
+  // Whether to go on waiting, which is not later than `deadline_ns`.
+  bool GoesOn(uint64_t deadline_ns) VRAMSTOW_REQUIRES(kDeviceLock) {
+    return !(hears_stop_ && stopping_.load(std::memory_order_relaxed)) &&
+           pool_->Now() < deadline_ns;
+  }
   bool CloseGate() VRAMSTOW_REQUIRES(kDeviceLock);
   void OpenGate(uint64_t closed_ns);
   bool HostHas(uint64_t bytes) const;
@@ -197,6 +212,9 @@ class Offloader {
   uint32_t wanted_from_clock_ = 0;
   uint64_t watch_until_ns_ = 0;
   PageList pages_;
+  bool hears_stop_ = false;  // what is under way gives up when the process ends
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> mappings_used_up_{false};
   std::atomic<bool> tracks_touches_{false};
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> out_{0};

@@ -15,6 +15,7 @@ void ChunkExchange::Open(const DriverTable* driver, const PoolEvents* events, Ad
 void ChunkExchange::Close(bool alive) {
   if (alive) ReleaseHost(~uint64_t{0});
   stuck_device_ = 0;
+  host_chunks_ = 0;
   stuck_host_.store(0, std::memory_order_relaxed);
   host_bytes_.store(0, std::memory_order_relaxed);
 }
@@ -40,6 +41,7 @@ DriverResult ChunkExchange::MakeHost() {
   if (result != kDriverSuccess) return result;
   Bump(&host_bytes_, chunk_bytes());
   table_->Add(handle, ChunkMemory::kHost);
+  ++host_chunks_;
   return kDriverSuccess;
 }
 
@@ -68,6 +70,7 @@ uint64_t ChunkExchange::ReleaseHost(uint64_t count) {
     }
     table_->Remove(index);
     Bump(&host_bytes_, ~chunk_bytes() + 1);
+    --host_chunks_;
     ++released;
   }
   return released;

@@ -83,6 +83,8 @@ class ChunkExchange {
   uint64_t PinnedMemory(uint32_t chunk) const { return (*table_)[chunk].handle; }
   uint64_t idle_host_chunks() const { return table_->IdleOf(ChunkMemory::kHost); }
   uint64_t idle_pinned_chunks() const { return table_->IdleOf(ChunkMemory::kPinned); }
+  // Those of host memory that can be mapped, in use somewhere or not.
+  uint64_t host_chunks() const { return host_chunks_; }
   // Host memory that is held, in use somewhere or not; and what of it is in use at pages.
   uint64_t host_bytes() const { return host_bytes_.load(std::memory_order_relaxed); }
   uint64_t offloaded_bytes() const {
@@ -110,6 +112,7 @@ class ChunkExchange {
   AddressSpace* space_ = nullptr;
   ChunkTable* table_ = nullptr;
   uint64_t stuck_device_ = 0;  // chunks
+  uint64_t host_chunks_ = 0;
   std::atomic<uint64_t> stuck_host_{0};
   std::atomic<uint64_t> host_bytes_{0};
 };

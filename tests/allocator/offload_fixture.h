@@ -48,7 +48,7 @@ class OffloadTest : public testing::Test {
     offload.host_bytes = host_bytes;
     offload.keep_free_bytes = 0;
     offload.gate_wait_ns = 5'000'000;
-    offload.work_wait_ns = 1'000'000;
+    offload.work_wait_ns = work_wait_ns_;
     ASSERT_EQ(offloader_.Open(pool_->pages(), &gate_, offload), maps_host);
   }
   void TearDown() override {
@@ -151,6 +151,7 @@ class OffloadTest : public testing::Test {
   const char* log_path_ = std::getenv("VRAMSTOW_DRIVER_LOG");
   DriverLog log_;
   OffloadConfig config_;  // what Start does not set
+  uint64_t work_wait_ns_ = 1'000'000;
   EventSink sink_;
   std::unique_ptr<FakeDevice> device_;
   DriverTable table_{};

@@ -1,5 +1,9 @@
 #include "interpose/core/pools/offloaders.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
 #include <new>
 
 #include "allocator/core/host_memory.h"
@@ -10,6 +14,23 @@
 #include "tracer/host_memory.h"
 
 namespace vramstow {
+namespace {
+
+// How many mappings the system allows a process; what Linux allows by default where it does not
+// say.
+uint64_t MostMappings() {
+  constexpr uint64_t kUsual = 65530;
+  const int file = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return kUsual;
+  char text[32];
+  const ssize_t length = read(file, text, sizeof text);
+  close(file);
+  uint64_t most = 0;
+  if (length <= 0 || std::from_chars(text, text + length, most).ec != std::errc()) return kUsual;
+  return most;
+}
+
+}  // namespace
 
 bool Offloaders::wanted() { return wanted_.Get(process_.options(), WantsOffload); }
 
@@ -39,6 +60,8 @@ void Offloaders::Open(Offloader* offloader, Pool* pool) {
   config.policy = MakeOffloadPolicy(setting.policy);
   config.tells_touches = setting.touches;
   config.tries_host = true;
+  // The other half is for what the program maps.
+  config.host_mappings = MostMappings() / 2;
   config.host_free_bytes = [] { return ReadHostMemory().free; };
   if (offloader->Open(pool->pages(), &gate_, config)) return;
   if (logged_.exchange(true, std::memory_order_relaxed)) return;
@@ -70,6 +93,13 @@ Offloaders::Pass::Pass(Offloaders* offloaders)
   if (lane == 0) lane = offloaders->lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
   lane_ = lane;
   gate_->Enter(lane_);
+}
+
+void Offloaders::StopBringingBack() {
+  const int count = count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    offloaders_[i].load(std::memory_order_relaxed)->StopBringingBack();
+  }
 }
 
 bool Offloaders::CountSubmission() {

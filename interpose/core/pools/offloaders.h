@@ -42,6 +42,9 @@ class Offloaders {
   // For a pool that was opened with the offloader as its relief.
   void Open(Offloader* offloader, Pool* pool);
 
+  // The process ends: nothing comes back any more, and who waits for that gives up soon.
+  void StopBringingBack();
+
   // Counts a submission at each offloader that observes touches. True: there is one.
   bool CountSubmission();
 

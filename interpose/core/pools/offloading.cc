@@ -105,18 +105,23 @@ bool Offloading::Maintain() {
     if (!use || use.offloader() == nullptr || !use.offloader()->tracks_touches()) continue;
     const PoolCall call;
     use.offloader()->BringBack(kMostBack);
-    LogBusy(*use.offloader());
+    LogTrouble(*use.offloader());
     watched = true;
   }
   return watched;
 }
 
-void Offloading::LogBusy(const Offloader& offloader) {
-  if (offloader.Stats().refused == 0 || logged_busy_.exchange(true, std::memory_order_relaxed)) {
-    return;
+void Offloading::LogTrouble(const Offloader& offloader) {
+  const OffloadStats stats = offloader.Stats();
+  if (stats.refused != 0 && !logged_busy_.exchange(true, std::memory_order_relaxed)) {
+    Log("--offload could not move some memory: work that was submitted did not end, or a stream "
+        "was "
+        "being captured.");
   }
-  Log("--offload could not move some memory: work that was submitted did not end, or a stream was "
-      "being captured.");
+  if (stats.mappings_used_up && !logged_mappings_.exchange(true, std::memory_order_relaxed)) {
+    Log("--offload moves no more memory: what lies on the host takes half of the mappings that the "
+        "system allows a process (vm.max_map_count).");
+  }
 }
 
 }  // namespace vramstow

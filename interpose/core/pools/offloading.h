@@ -39,17 +39,20 @@ class Offloading {
   // Called by the service thread from time to time: brings back what was touched, where there is
   // room. True: an offloader observes touches, so call again soon.
   bool Maintain();
+  // The process ends: Maintain gives up what it waits for.
+  void Stop() { offloaders_.StopBringingBack(); }
 
  private:
   void TouchAll(const uint64_t* addresses, int count);
   void AskForArguments(CUfunction function, void** arguments);
-  void LogBusy(const Offloader& offloader);
+  void LogTrouble(const Offloader& offloader);
 
   const Driver& driver_;
   Pools& pools_;
   Offloaders& offloaders_;
   KernelArguments& kernel_arguments_;
   std::atomic<bool> logged_busy_{false};
+  std::atomic<bool> logged_mappings_{false};
 };
 
 }  // namespace vramstow

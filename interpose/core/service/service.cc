@@ -141,6 +141,7 @@ void Service::Maintain() {
 void Service::Stop() {
   State expected = State::kRunning;
   if (!state_.compare_exchange_strong(expected, State::kStopped, std::memory_order_seq_cst)) return;
+  links_.offloading.Stop();
   constexpr int kMaxWaits = 200;
   for (int i = 0; i < kMaxWaits && busy_.load(std::memory_order_seq_cst); ++i) {
     const timespec wait = {0, 1'000'000};
