@@ -122,6 +122,7 @@ bool CudaDriver::Open(Resolve resolve, void* resolve_context, CUdevice device, C
   context_gone_.store(false, std::memory_order_release);
   exportable_ = Attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
   rdma_ = Attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+  MakeLegacyFollower();
   table_.self = this;
   FillMemory();
   FillOffload();
@@ -391,10 +392,28 @@ void CudaDriver::FillOrder() {
 
 // --- Work of other contexts ----------------------------------------------------------------------
 
+// Without events of the whole context a fence of everything takes an event on each stream, the
+// legacy one among them, where it would be a barrier between all blocking streams. The follower has
+// to be there before the work that it is to wait for, so it is made at once; it ends with the
+// context.
+void CudaDriver::MakeLegacyFollower() {
+  legacy_follower_ = nullptr;
+  if (functions_.CtxRecordEvent != nullptr || functions_.StreamCreate == nullptr) return;
+  const Current current(this);
+  if (!current.ok()) return;
+  if (functions_.StreamCreate(&legacy_follower_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) {
+    legacy_follower_ = nullptr;
+  }
+}
+
 // An event can be recorded on a stream of its own context only. The driver is not asked about a
 // stream that is known to be gone, and never for the context of one that may be: both are
 // undefined.
 DriverResult CudaDriver::Record(CUevent event, CUstream stream) const {
+  const bool legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
+  if (legacy && legacy_follower_ != nullptr) {
+    return functions_.EventRecord(event, legacy_follower_);
+  }
   const void* made_in = nullptr;
   const StreamFate fate =
       streams_.find == nullptr

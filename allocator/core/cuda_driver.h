@@ -100,6 +100,7 @@ class CudaDriver {
   void FillMemory();
   void FillOrder();
   void FillOffload();
+  void MakeLegacyFollower();
   DriverResult Record(CUevent event, CUstream stream) const;
   DriverResult RecordForeign(CUevent event, CUstream stream, CUcontext context) const;
   DriverResult FinishContext(CUcontext context, uint64_t deadline_ns) const;
@@ -118,6 +119,9 @@ class CudaDriver {
   CUcontext context_ = nullptr;
   OtherContexts others_;
   StreamRecord streams_;
+  // Before CUDA 12.5: a stream that does nothing but wait for the legacy stream, as every blocking
+  // one does. An event on it covers the legacy stream's work, and holds up no other stream.
+  CUstream legacy_follower_ = nullptr;
   CUmemLocation host_{};  // where host memory is made; type 0: it cannot be mapped
   mutable std::atomic<bool> exportable_{false};
   mutable std::atomic<bool> rdma_{false};

@@ -17,6 +17,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -76,7 +77,7 @@ void CheckKernel(const vramstowSimulatorLaunch* launch) {
 
 class Device {
  public:
-  explicit Device(const std::string& spec) {
+  explicit Device(const std::string& spec, CudaDriver::Resolve resolve = Resolve) {
     setenv("VRAMSTOW_SIMULATE", spec.c_str(), 1);
     library_ = dlopen(VRAMSTOW_SIMULATED_DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) Die(dlerror());
@@ -91,6 +92,7 @@ class Device {
     Find(&load_, "cuLibraryLoadData");
     Find(&get_kernel_, "cuLibraryGetKernel");
     Find(&synchronize_, "cuCtxSynchronize");
+    Find(&elapsed_, "cuEventElapsedTime");
     Find(&g_translate, "vramstowSimulatorTranslate");
     Check(init_(0), "cuInit");
     Check(retain_(&context_, 0), "cuDevicePrimaryCtxRetain");
@@ -99,7 +101,7 @@ class Device {
       Check(stream_create_(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     }
     LoadKernels();
-    if (!driver_.Open(Resolve, library_, 0, context_)) Die(driver_.missing());
+    if (!driver_.Open(resolve, library_, 0, context_)) Die(driver_.missing());
   }
 
   void Enter() { Check(set_current_(context_), "cuCtxSetCurrent"); }
@@ -120,6 +122,26 @@ class Device {
     Launch(slow ? slow_check_ : check_, address, size, value, stream);
   }
   void Synchronize() { Check(synchronize_(), "cuCtxSynchronize"); }
+  CUstream NewBlockingStream() {
+    CUstream stream = nullptr;
+    Check(stream_create_(&stream, CU_STREAM_DEFAULT), "cuStreamCreate");
+    return stream;
+  }
+  // Seconds of the card's clock from what the stream had to do before the body until it has done
+  // what it had to do after it.
+  template <typename Body>
+  double SecondsOf(CUstream stream, Body body) {
+    CUevent events[2];
+    for (CUevent& event : events) {
+      Check(event_create_(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+      Record(event, stream);
+      if (&event == &events[0]) body();
+    }
+    Synchronize();
+    float milliseconds = 0;
+    Check(elapsed_(&milliseconds, events[0], events[1]), "cuEventElapsedTime");
+    return static_cast<double>(milliseconds) / 1000;
+  }
 
   static constexpr uint64_t kStreams = 4;
 
@@ -171,6 +193,7 @@ class Device {
   decltype(&cuLibraryLoadData) load_ = nullptr;
   decltype(&cuLibraryGetKernel) get_kernel_ = nullptr;
   decltype(&cuCtxSynchronize) synchronize_ = nullptr;
+  decltype(&cuEventElapsedTime) elapsed_ = nullptr;
 };
 
 // --- Programs ------------------------------------------------------------------------------------
@@ -324,6 +347,65 @@ int RunProgram(const std::string& spec, uint64_t seed, uint64_t steps, int threa
   table.memory_info(table.self, &free_bytes, &total_bytes);
   if (g_checked == 0) Die("nothing was checked");
   return g_wrong != 0 ? 2 : 0;
+}
+
+// A driver before CUDA 12.5 has no event of the whole context.
+void* ResolveBefore125(void* library, const char* name) {
+  return std::string_view(name) == "cuCtxRecordEvent" ? nullptr : dlsym(library, name);
+}
+
+// A fence of everything, while a kernel runs on one blocking stream, does not hold up another one.
+int FenceBesideBlockingStreams() {
+  Device device("h200,memory=2GiB", ResolveBefore125);
+  auto pool = std::make_unique<Pool>();
+  if (pool->Open(device.table(), PoolConfig()) != PoolError::kOk) Die("the pool did not open");
+  const CUstream busy = device.NewBlockingStream();
+  const CUstream idle = device.NewBlockingStream();
+  pool->NoteStream(reinterpret_cast<uint64_t>(busy));
+  pool->NoteStream(reinterpret_cast<uint64_t>(idle));
+  Block used{};
+  Block block{};
+  if (pool->Allocate({4 * kMiB}, &used) != PoolError::kOk ||
+      pool->Allocate({4 * kMiB}, &block) != PoolError::kOk) {
+    Die("no memory");
+  }
+  device.Write(used.address, used.size, 1, busy);
+  const double seconds = device.SecondsOf(idle, [&] {
+    device.Verify(used.address, used.size, 1, busy, /*slow=*/true);  // 3 ms
+    if (pool->Free(block.address) != PoolError::kOk) Die("free");
+    pool->Trim({});
+  });
+  // The fence was on its way: it completes with the kernel.
+  const uint64_t before = pool->Stats().reserved_bytes;
+  device.Synchronize();
+  pool->Trim({});
+  if (before != 8 * kMiB || pool->Stats().reserved_bytes != 4 * kMiB) Die("there was no fence");
+  return seconds < 0.001 ? 0 : 1;
+}
+
+// It does cover what the legacy stream has to do.
+int FenceOfTheLegacyStream() {
+  Device device("h200,memory=2GiB", ResolveBefore125);
+  auto pool = std::make_unique<Pool>();
+  if (pool->Open(device.table(), PoolConfig()) != PoolError::kOk) Die("the pool did not open");
+  Block block{};
+  if (pool->Allocate({4 * kMiB}, &block) != PoolError::kOk) Die("no memory");
+  device.Write(block.address, block.size, 1, nullptr);
+  device.Verify(block.address, block.size, 1, nullptr, /*slow=*/true);
+  if (pool->Free(block.address) != PoolError::kOk) Die("free");
+  pool->Trim({});
+  const uint64_t before = pool->Stats().reserved_bytes;
+  device.Synchronize();
+  pool->Trim({});
+  return before == 4 * kMiB && pool->Stats().reserved_bytes == 0 && g_wrong == 0 ? 0 : 1;
+}
+
+TEST(PoolOnDriver, WithoutContextEventsAFenceIsNoBarrierBetweenBlockingStreams) {
+  EXPECT_EQ(InChild(FenceBesideBlockingStreams), 0);
+}
+
+TEST(PoolOnDriver, WithoutContextEventsAFenceCoversTheLegacyStream) {
+  EXPECT_EQ(InChild(FenceOfTheLegacyStream), 0);
 }
 
 uint64_t Steps() { return std::getenv("VRAMSTOW_LONG") != nullptr ? 500'000 : 5'000; }
