@@ -22,8 +22,17 @@ TEST(MergeChains, NumbersOfContainersBecomeARange) {
 TEST(MergeChains, NumbersInNamesStay) {
   EXPECT_NE(PatternOf("model.layer1.weight"), PatternOf("model.layer2.weight"));
   EXPECT_NE(PatternOf("x → saved by MmBackward0"), PatternOf("x → saved by MmBackward1"));
-  EXPECT_NE(PatternOf("global a[\"1\"]"), PatternOf("global a[\"2\"]"));
+  EXPECT_NE(PatternOf("train: x_1"), PatternOf("train: x_2"));
+  EXPECT_NE(PatternOf("state[\"exp_avg\"]"), PatternOf("state[\"exp_avg_sq\"]"));
   EXPECT_EQ(PatternOf("global a[1].b.2"), PatternOf("global a[30].b.4"));
+}
+
+TEST(MergeChains, AttributesAndKeysThatAreCountedAreOneHolder) {
+  EXPECT_EQ(MergeChains({"global model.seen_0", "global model.seen_1"}), "global model.seen_*");
+  EXPECT_EQ(MergeChains({"global a[\"layer 0\"][3]", "global a[\"layer 2\"][4]"}),
+            "global a[\"layer *\"][3..4]");
+  EXPECT_EQ(MergeChains({"global w[\"0.bias\"]", "global w[\"12.bias\"]"}), "global w[\"*.bias\"]");
+  EXPECT_EQ(PatternOf("global a[\"1\"]"), PatternOf("global a[\"2\"]"));
 }
 
 TEST(MergeChains, AVeryLongNumberIsNoError) {

@@ -8,7 +8,8 @@
 namespace vramstow {
 namespace {
 
-// A number that counts: [12], or .12 before another step. Everything else is a part of a name.
+// A number that counts: [12], .12 before another step, .seen_12, or within a key: ["layer 12"].
+// Everything else is a part of a name.
 struct Piece {
   std::string text;
   bool is_number = false;
@@ -16,24 +17,37 @@ struct Piece {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+bool EndsStep(char c) {
+  return c == '.' || c == '[' || c == ' ' || c == '\0' || c == ']' || c == ':' || c == '"';
+}
+
+// Whether the step that ends before `end` is an attribute: ".seen_" of "model.seen_12".
+bool IsAttribute(const std::string& chain, size_t end) {
+  while (end > 0 && !EndsStep(chain[end - 1])) --end;
+  return end > 0 && chain[end - 1] == '.';
+}
+
 // Where the digits that begin at `begin` end, if they are a number of a container.
-size_t EndOfNumber(const std::string& chain, size_t begin) {
+size_t EndOfNumber(const std::string& chain, size_t begin, bool is_in_key) {
   size_t end = begin;
   while (end < chain.size() && IsDigit(chain[end])) ++end;
   if (end == begin || begin == 0) return begin;
   const char before = chain[begin - 1];
   const char after = end < chain.size() ? chain[end] : '\0';
   const bool is_index = before == '[' && after == ']';
-  const bool is_part = before == '.' && (after == '.' || after == '[' || after == ' ' ||
-                                         after == '\0' || after == ']' || after == ':');
-  return is_index || is_part ? end : begin;
+  const bool is_part = before == '.' && EndsStep(after);
+  const bool is_counted = before == '_' && EndsStep(after) && IsAttribute(chain, begin);
+  const bool is_of_key = is_in_key && (EndsStep(before) || before == '_') && EndsStep(after);
+  return is_index || is_part || is_counted || is_of_key ? end : begin;
 }
 
 std::vector<Piece> PiecesOf(const std::string& chain) {
   std::vector<Piece> pieces(1);
+  bool is_in_key = false;
   for (size_t i = 0; i < chain.size();) {
-    const size_t end = EndOfNumber(chain, i);
+    const size_t end = EndOfNumber(chain, i, is_in_key);
     if (end == i) {
+      if (chain[i] == '"') is_in_key = !is_in_key;
       pieces.back().text += chain[i++];
       continue;
     }
@@ -81,9 +95,9 @@ std::string MergeChains(const std::vector<std::string>& chains) {
       merged += form[i].text;
       continue;
     }
-    // A range would look like another step behind a point.
-    const bool is_part = !merged.empty() && merged.back() == '.';
-    merged += is_part && numbers[i].size() > 1 ? "*" : RangeOf(numbers[i]);
+    // A range is told of an index only: behind a point it would look like another step.
+    const bool is_index = merged.ends_with('[');
+    merged += !is_index && numbers[i].size() > 1 ? "*" : RangeOf(numbers[i]);
   }
   return merged;
 }

@@ -1,7 +1,8 @@
 // Holders: what held the blocks that were live when a request failed, told together.
 //
 // Idea: a census told a chain for each block. Chains that differ only in numbers are one holder:
-// hist[0].grad_fn and hist[1].grad_fn are hist[0..1].grad_fn.
+// hist[0].grad_fn and hist[1].grad_fn are hist[0..1].grad_fn, and model.seen_0 and model.seen_1 are
+// model.seen_*.
 //
 // Ownership: refers to a Detail, which outlives it. Threads: const calls are free. Errors: none;
 // without a census nobody holds anything. Units: bytes, events counted from 1.
