@@ -1,0 +1,85 @@
+"""The jobs of unseen/: the first advice names a cause that is right, its line, who holds the memory,
+and how much is saved."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unseen.expectations import EVERY, NOT_YET, Unseen
+
+pytest.importorskip("torch", reason="needs the PyTorch wheel: tests/run without --quick")
+
+ROOT = Path(__file__).resolve().parents[2]
+VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
+
+# One of each form of retention that only a census tells, and one without a holder.
+QUICK = ("tenant_models", "fold_trainers", "scan_states", "memory_bank")
+SHORT = [job for job in EVERY if job.name in QUICK]
+LONG = [job for job in EVERY if job.name not in QUICK]
+
+
+def marked(job: Unseen) -> object:
+    why = NOT_YET.get(job.name)
+    marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
+    return pytest.param(job, id=job.name, marks=marks)
+
+
+def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
+    """What the first advice says wrongly; nothing: it is right."""
+    if not facts["advice"]:
+        return ["nothing is said"]
+    first = facts["advice"][0]
+    wrong = []
+    if first["id"] not in job.accepted():
+        wrong.append(f"cause {first['id']}, not {' or '.join(job.accepted())}")
+    place = (first["place"] or "").partition(" ")[0]
+    if place not in job.places():
+        wrong.append(f"place '{place}'")
+    word = job.holder_word()
+    if word is not None and word not in (first["holder"] or ""):
+        wrong.append(f"holder '{first['holder']}', not {word}")
+    said = first["bytes"] / 2**20
+    if abs(said - job.saves_mib) > job.saves_mib / 10:
+        wrong.append(f"{said:.0f} MiB, not {job.saves_mib:.0f}")
+    return wrong
+
+
+def check(job: Unseen, folder: Path) -> None:
+    card = f"--simulate=h200,memory={job.memory_mib}MiB"
+    done = subprocess.run(
+        [VRAMSTOW, "run", card, "--census=on", "--trace-dir", folder, "--", sys.executable]
+        + [str(job.script)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode != 0, "it has to run out of memory"
+    (trace,) = [path for path in folder.glob("*.stow") if not path.stem.endswith("-oom")]
+    listing = subprocess.run(
+        [VRAMSTOW, "analyze", "--json", trace], capture_output=True, text=True, check=True
+    )
+    facts = json.loads(listing.stdout)
+    assert wrong_in(job, facts) == [], facts["advice"][:1]
+
+
+@pytest.mark.parametrize("job", [marked(job) for job in SHORT])
+def test_a_job_is_explained_rightly(job: Unseen, tmp_path: Path) -> None:
+    check(job, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("job", [marked(job) for job in LONG])
+def test_each_other_job_is_explained_rightly(job: Unseen, tmp_path: Path) -> None:
+    check(job, tmp_path)
+
+
+def test_every_kind_has_its_causes_and_every_exception_is_a_job() -> None:
+    assert not [job.name for job in EVERY if not job.accepted()]
+    assert set(NOT_YET) <= {job.name for job in EVERY}
