@@ -91,19 +91,31 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
   if (failure->holders.size() > kMostHolders) failure->holders.resize(kMostHolders);
 }
 
+// Whether a cause would have served the request, or accounts for much of what was live.
+bool IsExplained(const Scene& scene, const std::vector<RankedCause>& causes) {
+  constexpr uint64_t kMuch = 4;
+  return std::ranges::any_of(causes, [&](const RankedCause& one) {
+    return one.second.fits || one.second.bytes * kMuch >= scene.live_bytes();
+  });
+}
+
 }  // namespace
 
 std::vector<Cause> FindCauses(const Scene& scene) {
-  std::vector<Cause> causes;
+  std::vector<RankedCause> found;
   for (const RuleRow& row : AllRules()) {
     if (row.rule->cause == nullptr) continue;
+    if (row.rule->rank == Rank::kLast && IsExplained(scene, found)) continue;
     Found cause = row.rule->cause(scene);
     if (!cause.has_value()) continue;
     cause->id = row.id;
     cause->fits = cause->bytes >= scene.lacking();
-    causes.push_back(*std::move(cause));
+    found.emplace_back(row.rule->rank, *std::move(cause));
   }
-  OrderCauses(&causes);
+  OrderCauses(scene.live_bytes(), &found);
+  std::vector<Cause> causes;
+  causes.reserve(found.size());
+  for (RankedCause& one : found) causes.push_back(std::move(one.second));
   return causes;
 }
 

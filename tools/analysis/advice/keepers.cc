@@ -1,10 +1,33 @@
 #include "tools/analysis/advice/keepers.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+
 namespace vramstow {
 namespace {
 
 bool Mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+// Whether a name says so: "Scenes.cache", "sessions", "layer.past".
+bool IsCache(std::string_view holder) {
+  static constexpr std::array<std::string_view, 8> kWords = {
+      "cache", "caches", "cached", "memo", "session", "sessions", "past", "kv"};
+  std::string word;
+  for (size_t i = 0; i <= holder.size(); ++i) {
+    if (i < holder.size() && absl::ascii_isalpha(static_cast<unsigned char>(holder[i]))) {
+      word += absl::ascii_tolower(static_cast<unsigned char>(holder[i]));
+      continue;
+    }
+    if (std::ranges::find(kWords, word) != kWords.end()) return true;
+    word.clear();
+  }
+  return false;
 }
 
 }  // namespace
@@ -22,9 +45,28 @@ std::string WhatToDoAbout(std::string_view holder) {
     return "Remove the hook when its work is done (handle.remove()); register it once, not for "
            "each call.";
   }
+  if (Mentions(holder, "weakref.finalize")) {
+    return "Give weakref.finalize a function that does not hold the object (a static one): a bound "
+           "method of it, or a closure over it, keeps it for ever.";
+  }
+  if (Mentions(holder, "._result")) {
+    return "A future keeps its result: drop each one when it is read, or let the job give a small "
+           "result, or one on the host.";
+  }
+  if (Mentions(holder, "→ default of ")) {
+    return "The default of an argument is made once and lives as long as the function: let it be "
+           "None, and make the list or the dictionary in the function.";
+  }
+  if (Mentions(holder, "→ its frame")) {
+    return "A generator that was not read to its end keeps its variables: close it "
+           "(generator.close()) when nobody reads it any more.";
+  }
+  if (IsCache(holder)) {
+    return "Bound the cache: drop the entries that were used least recently, or keep them on the "
+           "host.";
+  }
   if (Mentions(holder, ".queue[…]")) {
-    return "Bound the queue (queue.Queue(maxsize=4)), so that who fills it waits for who empties "
-           "it.";
+    return "Bound the queue (queue.Queue(maxsize=4)): then put() waits until get() has made room.";
   }
   return "";
 }

@@ -9,21 +9,28 @@ namespace vramstow {
 namespace {
 
 constexpr uint64_t kMuchLarger = 4;
+constexpr uint64_t kSmallShare = 8;
 
-// A small saving would let this request through, and not the next ones: what fills the card with
-// each pass is the reason.
-void PreferWhatGrows(std::vector<Cause>* causes) {
-  const auto grows =
-      std::ranges::find_if(*causes, [](const Cause& cause) { return cause.fits && cause.grows; });
-  if (grows == causes->end() || grows->bytes < causes->front().bytes * kMuchLarger) return;
-  std::rotate(causes->begin(), grows, std::next(grows));
+// Parts 2 and 3 of the rule.
+void PreferWhatIsMuchMore(uint64_t live_bytes, std::vector<RankedCause>* causes) {
+  for (size_t turn = 0; turn < causes->size(); ++turn) {
+    const uint64_t first = causes->front().second.bytes;
+    const bool is_small = first * kSmallShare < live_bytes;
+    const auto more = std::ranges::find_if(*causes, [&](const RankedCause& one) {
+      const auto& [rank, cause] = one;
+      return cause.fits && cause.bytes >= first * kMuchLarger &&
+             (cause.grows || rank == Rank::kMistake || is_small);
+    });
+    if (more == causes->end() || more == causes->begin()) return;
+    std::rotate(causes->begin(), more, std::next(more));
+  }
 }
 
 // Without this cause there would have been room for many such requests. Pieces would have served
 // this one, and the next few would have failed.
 bool Dwarfs(const Cause& cause, const Facts& facts) {
   const OutOfMemoryFacts& last = facts.out_of_memory.back();
-  return cause.fits &&
+  return cause.fits && cause.id != AdviceId::kLargestHolder &&
          cause.bytes >= kMuchLarger * std::max(last.pool_free_bytes, last.requested_bytes);
 }
 
@@ -37,12 +44,12 @@ int ClassOf(const AdviceFacts& advice, bool is_first) {
 
 }  // namespace
 
-void OrderCauses(std::vector<Cause>* causes) {
-  std::ranges::stable_sort(*causes, [](const Cause& a, const Cause& b) {
-    if (a.fits != b.fits) return a.fits;
-    return !a.fits && a.bytes > b.bytes;
+void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes) {
+  std::ranges::stable_sort(*causes, [](const RankedCause& a, const RankedCause& b) {
+    if (a.second.fits != b.second.fits) return a.second.fits;
+    return !a.second.fits && a.second.bytes > b.second.bytes;
   });
-  PreferWhatGrows(causes);
+  PreferWhatIsMuchMore(live_bytes, causes);
 }
 
 void OrderHints(std::vector<RankedAdvice>* hints) {

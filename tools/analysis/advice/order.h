@@ -7,6 +7,7 @@
 #ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 #define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_ORDER_H_
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -16,10 +17,15 @@
 
 namespace vramstow {
 
-// Of one failure; they are given in the order of the table. What alone would have served the
-// request keeps that order and comes before what would not, which goes by bytes. What grows with
-// each pass comes first of all if it is much larger than the first.
-void OrderCauses(std::vector<Cause>* causes);
+// Causes of one failure, given in the order of the table; `live_bytes`: what was live. The rule:
+// 1. A cause that alone would have served the request comes before one that would not. The first
+//    keep the order of the table, mistakes before trades; the others go by bytes.
+// 2. The first gives way to one behind it that would serve the request, too, and has several times
+//    its bytes, if that one is a mistake or grows with each pass: a small saving lets this request
+//    through, and not the next ones.
+// 3. Where the first is a small share of what was live, it gives way to a trade of that size, too.
+using RankedCause = std::pair<Rank, Cause>;
+void OrderCauses(uint64_t live_bytes, std::vector<RankedCause>* causes);
 
 using RankedAdvice = std::pair<Rank, AdviceFacts>;
 // Other advice, given in the order of the table: by rank, then by bytes.

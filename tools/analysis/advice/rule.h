@@ -26,7 +26,8 @@ enum class Rank : uint8_t {
   kTrade,    // a cause that costs time, precision or work
   kUrgent,   // advice that explains a failure, or on what is wrong in any case
   kUsual,    // advice by what it brings
-  kLast,     // advice that brings nothing at the job's own peak
+  kLast,     // a cause that is told where no other explains the failure; advice that brings
+             // nothing at the job's own peak
 };
 
 // Nothing: it is not worth a sentence. Without an id, which the table knows.

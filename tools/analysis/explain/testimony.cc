@@ -1,5 +1,6 @@
 #include "tools/analysis/explain/testimony.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -36,6 +37,25 @@ bool IsInGraph(const HeldBlock& block) {
 }
 
 bool IsGarbage(const HeldBlock& block) { return block.holder.starts_with(kDeadCycle); }
+
+uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives) {
+  uint64_t bytes = 0;
+  for (const Life* life : lives) {
+    const HeldBlock* block = holders.Of(*life);
+    if (block == nullptr) continue;
+    const bool is_result = block->about.find("made by ") != std::string::npos;
+    if (is_result || IsInGraph(*block)) bytes += life->size;
+  }
+  return bytes;
+}
+
+bool IsHeldByError(const HeldBlock& block) {
+  static constexpr std::array<std::string_view, 4> kWords = {
+      "exception being handled", ": frame ", ", raised from another", "of an exception"};
+  return std::ranges::any_of(kWords, [&](std::string_view words) {
+    return block.holder.find(words) != std::string::npos;
+  });
+}
 
 ParameterWords ParametersOf(const Holders& holders, const std::vector<const Life*>& lives) {
   ParameterWords words;

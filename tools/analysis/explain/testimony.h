@@ -40,8 +40,12 @@ Testimony TestimonyOf(const Holders& holders, const std::vector<const Life*>& li
 
 // Whether a graph of autograd's holds it.
 bool IsInGraph(const HeldBlock& block);
+// Bytes that a graph holds, or that are results of operations that autograd recorded.
+uint64_t RecordedBytes(const Holders& holders, const std::vector<const Life*>& lives);
 // Whether only objects that hold one another hold it.
 bool IsGarbage(const HeldBlock& block);
+// Whether an exception holds it, by the frames of its traceback.
+bool IsHeldByError(const HeldBlock& block);
 
 // What the parameters tell of the work that is done with them. Bytes.
 struct ParameterWords {

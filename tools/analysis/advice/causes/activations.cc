@@ -8,12 +8,30 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/advice/table.h"
+#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
 
 constexpr uint64_t kMostMicroBatches = 16;
 constexpr size_t kLeastActivations = 3;
+
+// Whether a backward pass may come that needs them: a graph has them, or where nobody knows what
+// has them, the program has run a backward pass before.
+bool MayBeNeeded(const Scene& scene, const std::vector<const Life*>& lives) {
+  const Testimony told = TestimonyOf(scene.holders(), lives);
+  const uint64_t recorded = RecordedBytes(scene.holders(), lives);
+  if (told.decides()) return recorded * 4 >= told.known;
+  if (recorded > 0) return true;
+  const bool trains = std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
+    return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
+  });
+  if (trains) return true;
+  return !scene.holders().any() && !std::ranges::all_of(lives, [&](const Life* life) {
+    return scene.passes().IsInference(life->birth);
+  });
+}
 
 // A smaller batch would not help.
 void TellOfNoBatch(const Scene& scene, const std::vector<const Life*>& without, Cause* cause) {
@@ -42,10 +60,14 @@ Found FindActivations(const Scene& scene) {
     activations.push_back(life);
   }
   uint64_t bytes = BytesOf(activations);
-  if (activations.size() < kLeastActivations) return std::nullopt;
-  // So does the request, unless a backward pass or an optimizer makes it.
+  if (activations.size() < kLeastActivations || !MayBeNeeded(scene, activations)) {
+    return std::nullopt;
+  }
+  // So does the request, unless a backward pass or an optimizer makes it, or it is the copy of what
+  // grows.
   const SiteDetail& request = scene.request_site();
-  const bool grows = !request.in_backward && !request.in_optimizer;
+  const bool grows = !request.in_backward && !request.in_optimizer &&
+                     !RuleOf(AdviceId::kConcatenation).cause(scene).has_value();
   if (grows) bytes += scene.requested();
   uint64_t parts = 2;
   while (parts < kMostMicroBatches && bytes - bytes / parts < scene.lacking()) parts *= 2;

@@ -6,6 +6,7 @@
 #include "tools/analysis/advice/changes.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
 
 namespace vramstow {
 namespace {
@@ -17,6 +18,12 @@ int64_t DepthOfParting(const std::vector<CodeLine>& a, const std::vector<CodeLin
     if (a[depth].line != b[depth].line) return static_cast<int64_t>(depth);
   }
   return -1;
+}
+
+// Not where a census names another holder.
+bool MayBeHeldByError(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  return block == nullptr || IsHeldByError(*block);
 }
 
 // Blocks of an earlier attempt, made below a line that is over: its frames can only live on in the
@@ -35,7 +42,7 @@ Found FindRetryInHandler(const Scene& scene) {
       const bool is_below =
           std::equal(own.begin(), own.begin() + static_cast<ptrdiff_t>(levels), tried.begin(),
                      [](const CodeLine& a, const CodeLine& b) { return a.text == b.text; });
-      if (is_below) held.push_back(life);
+      if (is_below && MayBeHeldByError(scene, *life)) held.push_back(life);
     }
     Cause cause;
     cause.bytes = BytesOf(held);

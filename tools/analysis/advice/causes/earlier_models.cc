@@ -1,0 +1,195 @@
+// A cause: models of earlier trials are kept, with their gradients and their optimizers' state.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/parameter_sites.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastBlocks = 3;  // of a model
+constexpr std::string_view kCache = "kept by functools.lru_cache";
+
+// What one owner holds of a model, and of the optimizer that trains it.
+struct Model {
+  std::string container;  // empty: none holds it
+  std::vector<const Life*> parameters;
+  std::vector<const Life*> all;
+
+  uint64_t begin() const { return parameters.front()->birth; }
+  uint64_t end() const { return parameters.back()->birth; }
+};
+
+// "global found[256][1].layers.0.weight" is of item 256 of "global found". The state of an
+// optimizer is no container of models.
+std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
+  const size_t open = holder.find('[');
+  const size_t close = holder.find(']', std::min(open, holder.size()));
+  const std::string before = holder.substr(0, open);
+  const bool is_item = close != std::string::npos && close + 1 < holder.size() &&
+                       !before.ends_with(".state") && !before.ends_with("_groups") &&
+                       holder.compare(open, 5, "[\xE2\x80\xA6]") != 0;
+  if (is_item) return {before, holder.substr(open, close - open)};
+  return {"", holder.substr(0, holder.find('.'))};
+}
+
+// A parameter that only an optimizer still holds is told as a part of its state.
+bool IsParameter(const HeldBlock& block) {
+  return block.role == "parameter" || (block.role == "optimizer_state" &&
+                                       block.about.find(", requires grad") != std::string::npos);
+}
+
+// By birth.
+std::vector<Model> ModelsOf(const Scene& scene) {
+  std::map<std::pair<std::string, std::string>, Model> by_owner;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr) continue;
+    const bool is_parameter = IsParameter(*block);
+    if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
+    const auto owner = OwnerOf(block->holder);
+    Model& model = by_owner[owner];
+    model.container = owner.first;
+    model.all.push_back(life);
+    if (is_parameter) model.parameters.push_back(life);
+  }
+  std::vector<Model> models;
+  for (auto& [owner, model] : by_owner) {
+    if (!model.parameters.empty()) models.push_back(std::move(model));
+  }
+  std::ranges::stable_sort(models, {}, &Model::begin);
+  return models;
+}
+
+bool IsWork(const Scene& scene, const Life& life) {
+  const SiteDetail& site = scene.site_of(life);
+  return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
+                         site.phase == Phase::kForward);
+}
+
+// Whether something was computed after the first was whole and before the second began. Layers of
+// one network, and members of an ensemble that are made together, have nothing between them.
+bool HasWorkBetween(const Scene& scene, const Model& first, const Model& second) {
+  const std::vector<Life>& lives = scene.detail().lives;
+  for (auto life = std::ranges::upper_bound(lives, first.end(), {}, &Life::birth);
+       life != lives.end() && life->birth < second.begin(); ++life) {
+    if (IsWork(scene, *life)) return true;
+  }
+  return false;
+}
+
+std::multiset<uint64_t> SizesOf(const Model& model) {
+  std::multiset<uint64_t> sizes;
+  for (const Life* life : model.parameters) {
+    if (life->size >= kLeastParameter) sizes.insert(life->size);
+  }
+  return sizes;
+}
+
+// Of the container that holds most: its models, of which each was made after work with the last
+// one. Behind them what has the same sizes and stands in no container: the newest item has a
+// variable of its own, too, and a census names that.
+std::vector<Model> Successive(const Scene& scene, const std::vector<Model>& models) {
+  std::map<std::string, std::vector<Model>> by_container;
+  for (const Model& model : models) {
+    if (!model.container.empty() && model.all.size() >= kLeastBlocks) {
+      by_container[model.container].push_back(model);
+    }
+  }
+  std::vector<Model> most;
+  uint64_t most_bytes = 0;
+  for (const auto& [container, items] : by_container) {
+    uint64_t bytes = 0;
+    bool is_row = true;
+    for (size_t i = 0; i < items.size(); ++i) {
+      bytes += BytesOf(items[i].all);
+      is_row &= i == 0 || HasWorkBetween(scene, items[i - 1], items[i]);
+    }
+    if (!is_row || bytes <= most_bytes) continue;
+    most = items;
+    most_bytes = bytes;
+  }
+  if (most.empty()) return most;
+  const Model last = most.back();
+  for (const Model& model : models) {
+    if (model.container.empty() && model.begin() > last.end() && SizesOf(model) == SizesOf(last)) {
+      most.push_back(model);
+    }
+  }
+  return most;
+}
+
+// How many of the newest stay: the one that is at work, and what a cache is to keep. What is being
+// made is no item yet.
+size_t Kept(const Scene& scene, const std::vector<Model>& row, const std::vector<Model>& all) {
+  const bool is_cache = row.front().container.find(kCache) != std::string::npos;
+  constexpr size_t kManyItems = 8;
+  constexpr size_t kKeptOfMany = 4;
+  if (is_cache && row.size() > kManyItems) return kKeptOfMany;
+  const bool is_newer = std::ranges::any_of(all, [&](const Model& model) {
+    return model.begin() > row.back().end() && model.container.empty() &&
+           HasWorkBetween(scene, row.back(), model);
+  });
+  return is_newer && !is_cache ? 0 : 1;
+}
+
+Found Find(const Scene& scene) {
+  if (!scene.holders().any()) return std::nullopt;
+  const std::vector<Model> models = ModelsOf(scene);
+  std::vector<Model> row = Successive(scene, models);
+  if (row.empty()) return std::nullopt;
+  const bool is_cache = row.front().container.find(kCache) != std::string::npos;
+  const size_t kept = Kept(scene, row, models);
+  if (row.size() <= kept || row.size() < 2) return std::nullopt;
+  row.resize(row.size() - kept);
+  Cause cause;
+  std::vector<const Life*> parameters;
+  for (const Model& model : row) {
+    cause.held.insert(cause.held.end(), model.all.begin(), model.all.end());
+    parameters.insert(parameters.end(), model.parameters.begin(), model.parameters.end());
+  }
+  cause.bytes = BytesOf(cause.held);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), cause.held);
+  cause.title = "Models of earlier turns are kept";
+  cause.place = PlaceInProgram(scene, parameters);
+  cause.evidence = std::to_string(row.size()) + (row.size() == 1 ? " model" : " models") +
+                   " that were made and used before the newest one hold " +
+                   AdviceText(cause.bytes) + ", of which " + AdviceText(BytesOf(parameters)) +
+                   " are parameters, and the rest gradients and state of optimizers.";
+  cause.cost = "None, if nothing uses them any more.";
+  cause.action =
+      "Keep numbers (a score, a learning rate), or move a model to the host (model.cpu()), and let "
+      "go of the rest before the next one is made: an optimizer, or its scheduler, holds the "
+      "parameters, their gradients and their state.";
+  if (is_cache) {
+    cause.action =
+        "The cache keeps a model for each set of arguments: bound it (lru_cache(maxsize=" +
+        std::to_string(kept) + ")), or let it keep models on the host.";
+    cause.cost = "A model that was dropped is loaded again.";
+  }
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kEarlierModels = {
+    .rank = Rank::kMistake,
+    .meaning = "models of earlier turns, with their gradients and their optimizers' state",
+    .help =
+        "One container or cache holds several models, of the same or of different sizes. Each was "
+        "made after work with the one before it. Keep the scores instead of the models, bound the "
+        "cache, or move a model to the host when its work is done.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

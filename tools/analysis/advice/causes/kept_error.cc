@@ -1,0 +1,56 @@
+// A cause: an exception that is over is kept, and with it what the variables of its frames hold.
+#include <string>
+#include <string_view>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr std::string_view kHandled = "exception being handled";
+
+Found Find(const Scene& scene) {
+  Cause cause;
+  bool is_last = false;  // the one that Python keeps for a debugger
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    // What is being handled may still be needed; a second try in its handler has a cause.
+    if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandled)) continue;
+    cause.held.push_back(life);
+    is_last |= block->holder.find("sys.last_") != std::string::npos;
+  }
+  cause.bytes = BytesOf(cause.held);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), cause.held);
+  cause.title = "An error that is over is kept, with what its frames hold";
+  cause.place = PlaceInProgram(scene, cause.held);
+  cause.evidence =
+      "The traceback of a kept exception holds the frames that it went through, and "
+      "their variables hold " +
+      AdviceText(cause.bytes) + ": " + LargestPlaces(scene.detail(), cause.held) + ".";
+  cause.cost = "None.";
+  cause.action = is_last ? "Forget the error before the next try: sys.last_value = "
+                           "sys.last_traceback = sys.last_exc = None, then gc.collect()."
+                         : "Keep the text of the error (str(error)), or "
+                           "error.with_traceback(None), instead of the error.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kKeptError = {
+    .rank = Rank::kMistake,
+    .meaning = "an exception that is over is kept, and with it what its frames hold",
+    .help =
+        "The census found tensors that only the traceback of an exception holds: it keeps the "
+        "frames that the exception went through, and frames keep their variables. A notebook keeps "
+        "the last error in sys.last_value; a list of errors or a future keeps them, too. Keep the "
+        "text of an error, or set sys.last_value and sys.last_traceback to None.",
+    .cause = Find,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,76 @@
+// A cause: a file of weights that was loaded to the card stays there beside the model.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+
+namespace vramstow {
+namespace {
+
+// torch.load, or load_file of safetensors.
+bool ReadsFile(const Scene& scene, const SiteDetail& site) {
+  return std::ranges::any_of(site.frames, [&](uint32_t number) {
+    const std::string& frame = scene.detail().frames[number];
+    return frame.ends_with(" load_file") ||
+           (frame.starts_with("serialization.py:") && frame.find("load") != std::string::npos);
+  });
+}
+
+Found Find(const Scene& scene) {
+  absl::flat_hash_map<uint32_t, bool> reads;  // by site
+  std::vector<const Life*> loaded;
+  std::set<uint64_t> sizes;  // of what else is there
+  for (const Life* life : scene.live()) {
+    if (!life->tensor) continue;
+    const auto [site, is_new] = reads.try_emplace(life->site, false);
+    if (is_new) site->second = ReadsFile(scene, scene.site_of(*life));
+    if (site->second) {
+      loaded.push_back(life);
+    } else {
+      sizes.insert(life->size);
+    }
+  }
+  // What became a part of a model or an optimizer is needed. Where nobody knows, what is there
+  // once.
+  std::erase_if(loaded, [&](const Life* life) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    return block == nullptr ? !sizes.contains(life->size) : block->role != "other";
+  });
+  Cause cause;
+  cause.held = loaded;
+  cause.bytes = BytesOf(loaded);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), loaded);
+  cause.title = "A loaded file stays on the card beside the model";
+  cause.place = PlaceInProgram(scene, loaded);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " were read from a file to the card, and are not what the model or an optimizer "
+                   "works with: " +
+                   LargestPlaces(scene.detail(), loaded) + ".";
+  cause.cost = "None: load_state_dict() copies to the card.";
+  cause.action =
+      "Load with map_location=\"cpu\" (device=\"cpu\" for safetensors), or del what was loaded "
+      "after "
+      "load_state_dict().";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kLoadedFile = {
+    .rank = Rank::kMistake,
+    .meaning = "a file of weights that was loaded to the card and stays beside the model",
+    .help =
+        "torch.load() put the tensors of a file on the card, and they are still there beside the "
+        "model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
+        "delete what was loaded after load_state_dict().",
+    .cause = Find,
+};
+
+}  // namespace vramstow
