@@ -142,7 +142,7 @@ size_t Kept(const Scene& scene, const std::vector<Model>& row, const std::vector
   return is_newer && !is_cache ? 0 : 1;
 }
 
-Found Find(const Scene& scene) {
+Found FindEarlierModels(const Scene& scene) {
   if (!scene.holders().any()) return std::nullopt;
   const std::vector<Model> models = ModelsOf(scene);
   std::vector<Model> row = Successive(scene, models);
@@ -189,7 +189,7 @@ constinit const Rule kEarlierModels = {
         "One container or cache holds several models, of the same or of different sizes. Each was "
         "made after work with the one before it. Keep the scores instead of the models, bound the "
         "cache, or move a model to the host when its work is done.",
-    .cause = Find,
+    .cause = FindEarlierModels,
 };
 
 }  // namespace vramstow

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kHandled = "exception being handled";
 
-Found Find(const Scene& scene) {
+Found FindKeptError(const Scene& scene) {
   Cause cause;
   bool is_last = false;  // the one that Python keeps for a debugger
   for (const Life* life : scene.live()) {
@@ -50,7 +50,7 @@ constinit const Rule kKeptError = {
         "frames that the exception went through, and frames keep their variables. A notebook keeps "
         "the last error in sys.last_value; a list of errors or a future keeps them, too. Keep the "
         "text of an error, or set sys.last_value and sys.last_traceback to None.",
-    .cause = Find,
+    .cause = FindKeptError,
 };
 
 }  // namespace vramstow

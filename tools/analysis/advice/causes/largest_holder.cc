@@ -28,7 +28,7 @@ std::vector<const Life*> LargestLine(const Scene& scene) {
   return largest == by_place.end() ? std::vector<const Life*>() : largest->second;
 }
 
-Found Find(const Scene& scene) {
+Found FindLargestHolder(const Scene& scene) {
   Cause cause;
   cause.held = LargestLine(scene);
   cause.bytes = BytesOf(cause.held);
@@ -61,7 +61,7 @@ constinit const Rule kLargestHolder = {
         "No other cause explains the failure. The advice names the line that made the largest part "
         "of what was live, and where there is a census, who holds it. Whether it is needed, only "
         "the program tells.",
-    .cause = Find,
+    .cause = FindLargestHolder,
 };
 
 }  // namespace vramstow

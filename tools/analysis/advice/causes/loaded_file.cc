@@ -22,7 +22,7 @@ bool ReadsFile(const Scene& scene, const SiteDetail& site) {
   });
 }
 
-Found Find(const Scene& scene) {
+Found FindLoadedFile(const Scene& scene) {
   absl::flat_hash_map<uint32_t, bool> reads;  // by site
   std::vector<const Life*> loaded;
   std::set<uint64_t> sizes;  // of what else is there
@@ -70,7 +70,7 @@ constinit const Rule kLoadedFile = {
         "torch.load() put the tensors of a file on the card, and they are still there beside the "
         "model and the optimizer that were made from them. Load with map_location=\"cpu\", or "
         "delete what was loaded after load_state_dict().",
-    .cause = Find,
+    .cause = FindLoadedFile,
 };
 
 }  // namespace vramstow
