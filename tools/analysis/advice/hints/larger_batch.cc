@@ -1,5 +1,5 @@
-// Advice: how much larger a batch would fit, at the moment that fills the card first (free pieces
-// count as if they grew).
+// Advice: how much of the card a job left, and how much larger a batch would fit (free pieces count
+// as if they grew).
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -13,6 +13,8 @@ namespace vramstow {
 namespace {
 
 constexpr double kLeastGrowth = 1.15;
+constexpr uint64_t kSmallShare =
+    20;  // a job below this part of the card says little of larger ones
 
 // One moment: what of it grows with the batch, and what does not.
 struct Load {
@@ -108,29 +110,34 @@ Hint FindLargerBatch(const Evidence& evidence) {
   }
   const double times = load.Times(capacity);
   if (times < kLeastGrowth) return std::nullopt;
-  char text[32];
-  std::snprintf(text, sizeof text, times < 10 ? "%.1f" : "%.0f", times);
-  return AdviceFacts{.title = std::string("A batch ") + text + " times as large would fit",
-                     .evidence = "The card has " + AdviceText(capacity) +
-                                 "; where memory grows most with the batch, " +
-                                 AdviceText(load.growing) + " do and " + AdviceText(load.fixed) +
-                                 " do not. Free pieces that were too small count as if they grew.",
-                     .cost = "More memory, up to all there is.",
-                     .action = std::string("Try batches up to ") + text +
-                               " times this one, or have vramstow fit rehearse them."};
+  const uint64_t used = std::max(facts.peak.reserved_bytes, facts.peak.allocated_bytes);
+  const uint64_t room = capacity - std::min(capacity, used);
+  AdviceFacts advice;
+  advice.title = AdviceText(room) + " of the card were never used";
+  advice.evidence = "The job can have " + AdviceText(capacity) + ", and used " + AdviceText(used) +
+                    " at the most.";
+  // Of a small job it is not known what else would grow.
+  if (used * kSmallShare >= capacity) {
+    char text[32];
+    std::snprintf(text, sizeof text, times < 10 ? "%.1f" : "%.0f", times);
+    advice.evidence += " At the moment that limits the batch, " + AdviceText(load.growing) +
+                       " scale with it and " + AdviceText(load.fixed) +
+                       " stay: by this, a batch up to " + text + " times as large fits.";
+  }
+  advice.cost = "More memory, up to all there is.";
+  advice.action = "Have vramstow fit rehearse larger batches before you use one.";
+  return advice;
 }
 
 }  // namespace
 
 constinit const Rule kLargerBatch = {
     .rank = Rank::kUsual,
-    .meaning =
-        "how much larger a batch would fit, at the moment that fills the card first (free "
-        "pieces count as if they grew)",
+    .meaning = "how much of the card was never used, and how much larger a batch would fit",
     .help =
-        "The job has room left. At the moment that would fill the card first, vramstow adds up "
-        "what grows with the batch and what stays, and says how many times as large a batch fits. "
-        "vramstow fit rehearses such a batch.",
+        "The job has room left. If it used a twentieth of the card or more, vramstow adds up what "
+        "scales with the batch and what stays, at the moment that would fill the card first, and "
+        "says how many times as large a batch fits. vramstow fit rehearses such a batch.",
     .advice = FindLargerBatch,
     .saves = false,
 };
