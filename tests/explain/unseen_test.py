@@ -1,5 +1,5 @@
-"""The jobs of unseen/: the first advice names a cause that is right, its line, who holds the memory,
-and how much is saved."""
+"""The jobs of unseen/: the first advice names a cause that is right, its line, who holds the
+memory, and how much is saved."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def wrong_in(job: Unseen, facts: dict[str, Any]) -> list[str]:
 
 def check(job: Unseen, folder: Path) -> None:
     card = f"--simulate=h200,memory={job.memory_mib}MiB"
+    options = [card, "--census=on", "--trace-dir", folder]
     done = subprocess.run(
-        [VRAMSTOW, "run", card, "--census=on", "--trace-dir", folder, "--", sys.executable]
-        + [str(job.script)],
+        [VRAMSTOW, "run", *options, "--", sys.executable, job.script],
         capture_output=True,
         text=True,
         timeout=600,

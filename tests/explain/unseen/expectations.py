@@ -85,6 +85,7 @@ HOLDER_WORDS = {
     "unfreeze": "optimizer.state",
 }
 
+
 @dataclass(frozen=True)
 class Unseen:
     """`kind`: of the mistake, in free words. `holder`: what holds the memory, as its user names it;

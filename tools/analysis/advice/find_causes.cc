@@ -93,7 +93,7 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
 
 // Whether a cause would have served the request, or accounts for much of what was live.
 bool IsExplained(const Scene& scene, const std::vector<RankedCause>& causes) {
-  constexpr uint64_t kMuch = 4;
+  constexpr uint64_t kMuch = 8;
   return std::ranges::any_of(causes, [&](const RankedCause& one) {
     return one.second.fits || one.second.bytes * kMuch >= scene.live_bytes();
   });

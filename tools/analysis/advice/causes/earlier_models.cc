@@ -16,11 +16,11 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastBlocks = 3;  // of a model
-constexpr std::string_view kCache = "kept by functools.lru_cache";
+constexpr size_t kLeastOfModel = 3;  // of a model
+constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 
 // What one owner holds of a model, and of the optimizer that trains it.
-struct Model {
+struct KeptModel {
   std::string container;  // empty: none holds it
   std::vector<const Life*> parameters;
   std::vector<const Life*> all;
@@ -43,34 +43,34 @@ std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
 }
 
 // A parameter that only an optimizer still holds is told as a part of its state.
-bool IsParameter(const HeldBlock& block) {
+bool IsParameterOfModel(const HeldBlock& block) {
   return block.role == "parameter" || (block.role == "optimizer_state" &&
                                        block.about.find(", requires grad") != std::string::npos);
 }
 
 // By birth.
-std::vector<Model> ModelsOf(const Scene& scene) {
-  std::map<std::pair<std::string, std::string>, Model> by_owner;
+std::vector<KeptModel> ModelsOf(const Scene& scene) {
+  std::map<std::pair<std::string, std::string>, KeptModel> by_owner;
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
     if (block == nullptr) continue;
-    const bool is_parameter = IsParameter(*block);
+    const bool is_parameter = IsParameterOfModel(*block);
     if (!is_parameter && block->role != "optimizer_state" && block->role != "gradient") continue;
     const auto owner = OwnerOf(block->holder);
-    Model& model = by_owner[owner];
+    KeptModel& model = by_owner[owner];
     model.container = owner.first;
     model.all.push_back(life);
     if (is_parameter) model.parameters.push_back(life);
   }
-  std::vector<Model> models;
+  std::vector<KeptModel> models;
   for (auto& [owner, model] : by_owner) {
     if (!model.parameters.empty()) models.push_back(std::move(model));
   }
-  std::ranges::stable_sort(models, {}, &Model::begin);
+  std::ranges::stable_sort(models, {}, &KeptModel::begin);
   return models;
 }
 
-bool IsWork(const Scene& scene, const Life& life) {
+bool Computes(const Scene& scene, const Life& life) {
   const SiteDetail& site = scene.site_of(life);
   return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
                          site.phase == Phase::kForward);
@@ -78,16 +78,16 @@ bool IsWork(const Scene& scene, const Life& life) {
 
 // Whether something was computed after the first was whole and before the second began. Layers of
 // one network, and members of an ensemble that are made together, have nothing between them.
-bool HasWorkBetween(const Scene& scene, const Model& first, const Model& second) {
+bool HasWorkBetween(const Scene& scene, const KeptModel& first, const KeptModel& second) {
   const std::vector<Life>& lives = scene.detail().lives;
   for (auto life = std::ranges::upper_bound(lives, first.end(), {}, &Life::birth);
        life != lives.end() && life->birth < second.begin(); ++life) {
-    if (IsWork(scene, *life)) return true;
+    if (Computes(scene, *life)) return true;
   }
   return false;
 }
 
-std::multiset<uint64_t> SizesOf(const Model& model) {
+std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
   std::multiset<uint64_t> sizes;
   for (const Life* life : model.parameters) {
     if (life->size >= kLeastParameter) sizes.insert(life->size);
@@ -98,14 +98,14 @@ std::multiset<uint64_t> SizesOf(const Model& model) {
 // Of the container that holds most: its models, of which each was made after work with the last
 // one. Behind them what has the same sizes and stands in no container: the newest item has a
 // variable of its own, too, and a census names that.
-std::vector<Model> Successive(const Scene& scene, const std::vector<Model>& models) {
-  std::map<std::string, std::vector<Model>> by_container;
-  for (const Model& model : models) {
-    if (!model.container.empty() && model.all.size() >= kLeastBlocks) {
+std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<KeptModel>& models) {
+  std::map<std::string, std::vector<KeptModel>> by_container;
+  for (const KeptModel& model : models) {
+    if (!model.container.empty() && model.all.size() >= kLeastOfModel) {
       by_container[model.container].push_back(model);
     }
   }
-  std::vector<Model> most;
+  std::vector<KeptModel> most;
   uint64_t most_bytes = 0;
   for (const auto& [container, items] : by_container) {
     uint64_t bytes = 0;
@@ -119,9 +119,10 @@ std::vector<Model> Successive(const Scene& scene, const std::vector<Model>& mode
     most_bytes = bytes;
   }
   if (most.empty()) return most;
-  const Model last = most.back();
-  for (const Model& model : models) {
-    if (model.container.empty() && model.begin() > last.end() && SizesOf(model) == SizesOf(last)) {
+  const KeptModel last = most.back();
+  for (const KeptModel& model : models) {
+    if (model.container.empty() && model.begin() > last.end() &&
+        ParameterSizes(model) == ParameterSizes(last)) {
       most.push_back(model);
     }
   }
@@ -130,12 +131,13 @@ std::vector<Model> Successive(const Scene& scene, const std::vector<Model>& mode
 
 // How many of the newest stay: the one that is at work, and what a cache is to keep. What is being
 // made is no item yet.
-size_t Kept(const Scene& scene, const std::vector<Model>& row, const std::vector<Model>& all) {
-  const bool is_cache = row.front().container.find(kCache) != std::string::npos;
+size_t CountKept(const Scene& scene, const std::vector<KeptModel>& row,
+                 const std::vector<KeptModel>& all) {
+  const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
   constexpr size_t kManyItems = 8;
   constexpr size_t kKeptOfMany = 4;
   if (is_cache && row.size() > kManyItems) return kKeptOfMany;
-  const bool is_newer = std::ranges::any_of(all, [&](const Model& model) {
+  const bool is_newer = std::ranges::any_of(all, [&](const KeptModel& model) {
     return model.begin() > row.back().end() && model.container.empty() &&
            HasWorkBetween(scene, row.back(), model);
   });
@@ -144,16 +146,16 @@ size_t Kept(const Scene& scene, const std::vector<Model>& row, const std::vector
 
 Found FindEarlierModels(const Scene& scene) {
   if (!scene.holders().any()) return std::nullopt;
-  const std::vector<Model> models = ModelsOf(scene);
-  std::vector<Model> row = Successive(scene, models);
+  const std::vector<KeptModel> models = ModelsOf(scene);
+  std::vector<KeptModel> row = SuccessiveModels(scene, models);
   if (row.empty()) return std::nullopt;
-  const bool is_cache = row.front().container.find(kCache) != std::string::npos;
-  const size_t kept = Kept(scene, row, models);
+  const bool is_cache = row.front().container.find(kCacheOfFunction) != std::string::npos;
+  const size_t kept = CountKept(scene, row, models);
   if (row.size() <= kept || row.size() < 2) return std::nullopt;
   row.resize(row.size() - kept);
   Cause cause;
   std::vector<const Life*> parameters;
-  for (const Model& model : row) {
+  for (const KeptModel& model : row) {
     cause.held.insert(cause.held.end(), model.all.begin(), model.all.end());
     parameters.insert(parameters.end(), model.parameters.begin(), model.parameters.end());
   }

@@ -11,7 +11,7 @@
 namespace vramstow {
 namespace {
 
-constexpr std::string_view kHandled = "exception being handled";
+constexpr std::string_view kHandledNow = "exception being handled";
 
 Found FindKeptError(const Scene& scene) {
   Cause cause;
@@ -19,7 +19,8 @@ Found FindKeptError(const Scene& scene) {
   for (const Life* life : scene.live()) {
     const HeldBlock* block = scene.holders().Of(*life);
     // What is being handled may still be needed; a second try in its handler has a cause.
-    if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandled)) continue;
+    if (block == nullptr || !IsHeldByError(*block) || block->holder.starts_with(kHandledNow))
+      continue;
     cause.held.push_back(life);
     is_last |= block->holder.find("sys.last_") != std::string::npos;
   }

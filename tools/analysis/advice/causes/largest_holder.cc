@@ -13,7 +13,7 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kMany = 3;
+constexpr size_t kManyBlocks = 3;
 
 // What one line made: of tensors, where there are any.
 std::vector<const Life*> LargestLine(const Scene& scene) {
@@ -43,7 +43,7 @@ Found FindLargestHolder(const Scene& scene) {
   cause.cost = "Depends on what needs it.";
   const std::vector<HolderFacts> holders = scene.holders().OfAll(cause.held);
   const std::string about = holders.empty() ? "" : WhatToDoAbout(holders.front().holder);
-  cause.action = cause.held.size() >= kMany
+  cause.action = cause.held.size() >= kManyBlocks
                      ? "Let go of those that nobody needs any more, keep a part of each, or move "
                        "them to the host (.cpu())."
                      : "Make it for a part of the data at a time, in a smaller type, or delete it "
