@@ -178,8 +178,8 @@ struct vramstow_framework {
 struct vramstow_framework_event {
   int32_t kind; /* one of the four below */
   int32_t device;
-  uint64_t address;
-  uint64_t size;      /* of the block; 0: not known */
+  uint64_t address; /* of OUT_OF_MEMORY: what the framework may take of the device; 0: not known */
+  uint64_t size;    /* of the block; 0: not known */
   uint64_t requested; /* as asked for */
   uint64_t stream;
 };

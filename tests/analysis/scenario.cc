@@ -176,6 +176,11 @@ class Runner {
       Allocate(words[1], Bytes(words[2], line), StackOf(words[4], line));
     } else if (verb == "driver" && words.size() == 5 && words[3] == "at") {
       AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line));
+    } else if (verb == "pinned" && words.size() == 5 && words[3] == "at") {
+      AllocateDriver(words[1], Bytes(words[2], line), StackOf(words[4], line), Layer::kDriver,
+                     MemoryKind::kHostPinned);
+    } else if (verb == "says" && words.size() == 3 && words[2] == "free") {
+      SayFree(Bytes(words[1], line));
     } else if (verb == "free" && words.size() == 2) {
       Free(words[1], line);
     } else if (verb == "cache" && words.size() == 2) {
@@ -230,6 +235,9 @@ class Runner {
     event.call = layer == Layer::kFramework ? kUnknownName : kDriverCall;
     return event;
   }
+  void SayFree(uint64_t bytes) {
+    source_.Add(DeviceMemoryInfo{.device = 0, .free_bytes = bytes}.ToEvent());
+  }
   // A tensor, in memory that PyTorch takes for it alone: what it takes from the driver is a part of
   // its pool, as the observer has it, so that these bytes are not live twice.
   void Allocate(const std::string& name, uint64_t size, uint32_t stack) {
@@ -238,11 +246,12 @@ class Runner {
     source_.Add(Allocation(address, size, Layer::kFramework), stack);
   }
   uint64_t AllocateDriver(const std::string& name, uint64_t size, uint32_t stack,
-                          Layer layer = Layer::kDriver) {
+                          Layer layer = Layer::kDriver, MemoryKind memory = MemoryKind::kDevice) {
     const uint64_t address = next_address_;
     next_address_ += (size + kMiB - 1) / kMiB * kMiB + kMiB;
     Event event = Allocation(address, size, layer);
     if (layer == Layer::kDriver) event.library = kLibrary + 1;
+    event.memory = memory;
     source_.Add(event, stack);
     blocks_[name] = {address, size, false};
     return address;

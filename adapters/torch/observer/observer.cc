@@ -72,7 +72,8 @@ class Observer {
   explicit Observer(const vramstow_framework_trace* trace) : trace_(trace) {}
 
   void OnEntry(const Entry& entry);
-  void OnOutOfMemory(int64_t device, uint64_t requested);
+  // `allowed`: what PyTorch may take of the device.
+  void OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed);
 
  private:
   struct Device {
@@ -143,8 +144,8 @@ void Observer::OnEntry(const Entry& entry) {
   }
 }
 
-void Observer::OnOutOfMemory(int64_t device, uint64_t requested) {
-  Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, 0, requested, requested, nullptr);
+void Observer::OnOutOfMemory(int64_t device, uint64_t requested, uint64_t allowed) {
+  Emit(VRAMSTOW_EVENT_OUT_OF_MEMORY, device, allowed, requested, requested, nullptr);
 }
 
 const char* Attach() {
@@ -172,8 +173,8 @@ const char* Attach() {
   allocator->attachAllocatorTraceTracker(
       [observer](const Entry& entry) { observer->OnEntry(entry); });
   allocator->attachOutOfMemoryObserver(
-      [observer](int64_t device, size_t requested, size_t, size_t) {
-        observer->OnOutOfMemory(device, requested);
+      [observer](int64_t device, size_t requested, size_t allowed, size_t) {
+        observer->OnOutOfMemory(device, requested, allowed);
       });
   attached = true;
   return nullptr;

@@ -2,6 +2,8 @@
 
 #include <cuda.h>
 
+#include <cstdio>
+
 #include "base/keep_errno.h"
 #include "interpose/core/framework/census.h"
 #include "interpose/core/framework/framework.h"
@@ -30,6 +32,15 @@ EventKind KindOf(int32_t kind) {
   }
 }
 
+// What a framework may take of a device is known when it refuses; the last refusal decides.
+void DescribeLimit(Trace* trace, const vramstow_framework_event& refused) {
+  char key[48];
+  char value[24];
+  std::snprintf(key, sizeof key, "device.%d.allowed_bytes", static_cast<int>(refused.device));
+  std::snprintf(value, sizeof value, "%llu", static_cast<unsigned long long>(refused.address));
+  trace->Describe(key, value);
+}
+
 int Emit(const vramstow_framework_event* observed) {
   const EventKind kind = KindOf(observed->kind);
   if (kind == EventKind::kNone) return VRAMSTOW_INVALID;
@@ -42,11 +53,13 @@ int Emit(const vramstow_framework_event* observed) {
   event.layer = Layer::kFramework;
   event.memory = MemoryKind::kDevice;
   event.device = static_cast<int16_t>(observed->device);
-  event.address = observed->address;
+  const bool is_refusal = observed->kind == VRAMSTOW_EVENT_OUT_OF_MEMORY;
+  if (is_refusal && observed->address != 0) DescribeLimit(&trace, *observed);
+  event.address = is_refusal ? 0 : observed->address;
   event.size = observed->size;
   event.requested = observed->requested;
   event.stream = observed->stream;
-  if (observed->kind == VRAMSTOW_EVENT_OUT_OF_MEMORY) event.result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (is_refusal) event.result = CUDA_ERROR_OUT_OF_MEMORY;
   event.stack = trace.CaptureStackQuietly(kind);
   const bool is_recorded = trace.RecordFor(kNoHook, library, &event) != 0;
   // PyTorch tells of these without its locks.

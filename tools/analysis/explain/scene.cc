@@ -1,12 +1,36 @@
 #include "tools/analysis/explain/scene.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string>
+
+#include "tools/analysis/facts/fact_numbers.h"
 
 namespace vramstow {
 namespace {
 
 constexpr uint64_t kLargePart = 20;  // of what was live
+
+// What PyTorch may take of the card, where that is less than all of it.
+std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
+  const std::string prefix = "device." + std::to_string(device) + ".";
+  const auto allowed = FactNumber<uint64_t>(facts.facts, prefix + "allowed_bytes");
+  const auto total = FactNumber<uint64_t>(facts.facts, prefix + "total_bytes");
+  return allowed.has_value() && total.has_value() && *allowed < *total ? allowed : std::nullopt;
+}
+
+// The driver had enough when PyTorch refused. Where PyTorch does not tell of a limit it had much
+// more than enough: a driver may need a little for itself.
+bool IsLimited(const OutOfMemoryFacts& failure, bool is_told) {
+  constexpr uint64_t kMuch = uint64_t{64} << 20;
+  constexpr uint64_t kSegment = uint64_t{2} << 20;
+  if (!failure.has_pool || failure.pool_movable_bytes.has_value() ||
+      failure.free_from != FreeKnownFrom::kMemoryInfo) {
+    return false;
+  }
+  return failure.free_bytes >= failure.requested_bytes + (is_told ? kSegment : kMuch);
+}
 
 }  // namespace
 
@@ -23,7 +47,15 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
     live_.push_back(&life);
     live_bytes_ += life.size;
   }
-  uint64_t available = failure.free_bytes;
+  const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
+  is_limited_ = IsLimited(failure, limit.has_value());
+  uint64_t takes = failure.free_bytes;  // that it may still take
+  if (is_limited_) {
+    uint64_t allowed = limit.value_or(0);
+    for (const Life* life : live_) allowed += life->tensor ? 0 : life->size;
+    takes = allowed - std::min(allowed, live_bytes_ + failure.pool_free_bytes);
+  }
+  uint64_t available = takes;
   if (failure.has_pool) {
     const uint64_t movable = failure.pool_movable_bytes.value_or(0);
     // A pool that moves chunks would have served it of these, were they not bound to graphs.
@@ -39,7 +71,7 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
   }
   const uint64_t requested = failure.requested_bytes;
   lacking_ = available < requested ? requested - available : requested;
-  room_ = live_bytes_ + failure.free_bytes + failure.pool_free_bytes;
+  room_ = live_bytes_ + takes + failure.pool_free_bytes;
   pass_ = passes.At(failure.event);
 }
 

@@ -52,6 +52,8 @@ class Scene {
   bool IsLarge(uint64_t bytes) const;
   // Whole chunks of the pool were free, and could not be moved: they belong to captured graphs.
   bool is_bound() const { return is_bound_; }
+  // PyTorch refused although the driver could have served it: the program limits itself.
+  bool is_limited() const { return is_limited_; }
 
  private:
   const Detail* detail_;
@@ -65,6 +67,7 @@ class Scene {
   uint64_t room_ = 0;
   int64_t pass_ = -1;
   bool is_bound_ = false;
+  bool is_limited_ = false;
 };
 
 // The same operator on the same lines of the program. A request that fails may come another way

@@ -65,6 +65,14 @@ bool IsSquare(const Scene& scene, const Made& made) {
   return false;
 }
 
+// A copy of each repetition. What a reshape or repeat_interleave() makes of an expanded view is a
+// clone that is much larger than anything that was there.
+bool IsRepetition(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> kNames = {"repeat", "repeat_interleave", "tile",
+                                                             "clone"};
+  return IsOneOf(name, kNames);
+}
+
 bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
   const SiteDetail& site = scene.detail().sites[made.site];
   const std::string_view name = OperatorName(site);
@@ -75,11 +83,22 @@ bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
     if (before.largest * kStretched <= made.size) return true;
   }
   if (is_product) return IsSquare(scene, made);
+  if (name == "clone") return site.is_own_call && before.largest * kStretched <= made.size;
   // A module may make what a vocabulary has room for; a distance is always one of pairs.
   if (is_distance || IsElementwise(name)) {
     return before.largest_of_pass > 0 && before.largest_of_pass * kStretched <= made.size;
   }
   return IsJoin(name) && before.all * 4 <= made.size;
+}
+
+void TellOfRepetition(const std::string& name, Cause* cause) {
+  cause->title = "A tensor is copied for each repetition";
+  cause->evidence += ": " + name + " copies its input once for each repetition.";
+  cause->cost = "None.";
+  cause->action =
+      "expand() instead of repeat(): it shows the same numbers without a copy, and operations "
+      "broadcast. For keys and values that heads share: scaled_dot_product_attention(..., "
+      "enable_gqa=True), or group the queries.";
 }
 
 Found FindBroadcast(const Scene& scene) {
@@ -105,6 +124,10 @@ Found FindBroadcast(const Scene& scene) {
   cause.evidence = name + (is_request ? " asked for " : " made ") + AdviceText(made->size);
   if (before.largest * kStretched <= made->size) {
     cause.evidence += ", and no tensor that was there has more than " + AdviceText(before.largest);
+  }
+  if (IsRepetition(name)) {
+    TellOfRepetition(name, &cause);
+    return cause;
   }
   cause.evidence += ": each of one input meets each of the other, as (n, 1) and (n) become (n, n).";
   if (family.size() > 1 || (!is_request && bytes > made->size)) {

@@ -13,6 +13,14 @@
 namespace vramstow {
 namespace {
 
+// Parameters or their gradients, which stay what they are.
+bool AreOfModel(const Scene& scene, const std::vector<const Life*>& lives) {
+  return std::ranges::all_of(lives, [&](const Life* life) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    return block != nullptr && (block->role == "parameter" || block->role == "gradient");
+  });
+}
+
 // cat() needs all of the old and all of the new at once.
 Found FindConcatenation(const Scene& scene) {
   const std::string_view name = OperatorName(scene.request_site());
@@ -55,7 +63,11 @@ Found FindConcatenation(const Scene& scene) {
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(scene.detail(), cause.held);
   cause.cost = "None, where the final size is known.";
-  cause.action = "Make the whole once, with its final size, and write each piece into it.";
+  cause.action =
+      AreOfModel(scene, cause.held)
+          ? "Compute of each tensor what is needed, instead of one vector of all: a norm "
+            "with torch.nn.utils.clip_grad_norm_() or torch.nn.utils.get_total_norm()."
+          : "Make the whole once, with its final size, and write each piece into it.";
   return cause;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/pile.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/testimony.h"
@@ -34,6 +35,14 @@ bool HasGraphOfGradients(const Scene& scene) {
   });
 }
 
+// An optimizer is there, and no backward pass has run yet: it may come, and what looks like turns
+// may be the layers of the first step.
+bool MayBeFirstStep(const Scene& scene) {
+  const ParameterWords parameters = ParametersOf(scene.holders(), scene.live());
+  return !scene.passes().is_sure() && !TrainsAnywhere(scene) && parameters.evaluating == 0 &&
+         parameters.untrained * 2 < parameters.all;
+}
+
 // A loop of the program's own, that calls no module, made one graph, which one variable holds: a
 // backward pass behind the loop may want all of it.
 bool IsUnrolledLoop(const Scene& scene, const std::vector<const Life*>& lives) {
@@ -60,7 +69,7 @@ void TellOfUnrolledLoop(Cause* cause) {
 
 Found FindHeldGraphs(const Scene& scene) {
   const Pile pile = PileOf(scene);
-  if (!pile.is_graph) return std::nullopt;
+  if (!pile.is_graph || MayBeFirstStep(scene)) return std::nullopt;
   Cause cause = OfPile(scene, pile);
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.title = "Graphs of earlier passes are kept";
@@ -78,6 +87,11 @@ Found FindHeldGraphs(const Scene& scene) {
                           "on into the next pass; no retain_graph."
                         : "Run it under torch.no_grad() or torch.inference_mode(); of a loss keep "
                           "loss.item().";
+  if (!trains && IsInferenceOnly(scene)) {
+    cause.title = "Graphs are recorded where nobody calls backward()";
+    cause.cost = "None.";
+    return cause;
+  }
   if (!trains && IsUnrolledLoop(scene, pile.lives)) {
     TellOfUnrolledLoop(&cause);
     return cause;

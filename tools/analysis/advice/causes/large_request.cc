@@ -6,6 +6,7 @@
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 
@@ -23,6 +24,19 @@ bool IsDecomposition(const Scene& scene, const SiteDetail& site) {
   return is_one(OperatorName(site)) || std::ranges::any_of(site.frames, [&](uint32_t frame) {
            return is_one(scene.detail().frames[frame]);
          });
+}
+
+// Scores of a vocabulary come from a product, or are made into a loss.
+std::string ForScores(const Scene& scene, const std::string& name) {
+  const bool is_product = name == "mm" || name == "addmm" || name == "linear" || name == "bmm";
+  if (is_product && !scene.request_site().is_own_call && IsInferenceOnly(scene)) {
+    return "; for the next word the head needs the last place only (hidden[:, -1:])";
+  }
+  if (is_product || name.find("softmax") != std::string::npos ||
+      name.find("nll_loss") != std::string::npos) {
+    return "; of a loss over a large vocabulary each piece's loss";
+  }
+  return "";
 }
 
 Found FindLargeRequest(const Scene& scene) {
@@ -74,8 +88,8 @@ Found FindLargeRequest(const Scene& scene) {
     return cause;
   }
   cause.action = "Do it in " + std::to_string(kPieces) +
-                 " pieces (split() the input), so that only one of them is there at a time; of a "
-                 "loss over a large vocabulary each piece's loss.";
+                 " pieces (split() the input), so that only one of them is there at a time" +
+                 ForScores(scene, name) + ".";
   return cause;
 }
 

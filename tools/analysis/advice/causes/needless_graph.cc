@@ -1,13 +1,12 @@
 // A cause: a graph without a backward pass: in eval(), without an optimizer, of a model that nobody
 // trains.
 #include <algorithm>
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/analysis/advice/advice_words.h"
 #include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/no_backward.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
 #include "tools/analysis/explain/testimony.h"
@@ -36,37 +35,18 @@ std::vector<const Life*> SavedNow(const Scene& scene) {
   return saved;
 }
 
-bool TrainsAnywhere(const Scene& scene) {
-  return std::ranges::any_of(scene.detail().lives, [&](const Life& life) {
-    return life.birth < scene.event() && life.tensor && scene.site_of(life).in_backward;
-  });
-}
-
-// "valid.py:28 Trainer.validate": the function's name says what it is for.
-bool SaysEvaluation(std::string_view line) {
-  static constexpr std::array<std::string_view, 6> kWords = {"valid",   "evaluat", "eval_",
-                                                             "predict", "infer",   "test_"};
-  const size_t space = line.find(' ');
-  if (space == std::string_view::npos) return false;
-  const std::string_view function = line.substr(space + 1);
-  return function == "eval" || function == "test" || std::ranges::any_of(kWords, [&](auto word) {
-           return function.find(word) != std::string_view::npos;
-         });
-}
-
-bool IsCalledEvaluation(const Scene& scene) {
-  return std::ranges::any_of(scene.request_site().own, [&](const CodeLine& line) {
-    return SaysEvaluation(scene.detail().lines[line.text]);
-  });
-}
-
 Sign SignOf(const Scene& scene, const std::vector<const Life*>& saved,
             const ParameterWords& parameters) {
   const uint64_t begin = scene.pass() < 0 ? saved.front()->birth : scene.pass_begin();
   const bool has_trained = TrainsAnywhere(scene);
   // Where the same lines had their backward pass before, this one will have it, too.
   const bool is_new = !has_trained || IsNewWork(scene, saved, begin);
-  if (is_new && parameters.evaluating * 2 > parameters.all) return Sign::kEvaluates;
+  // Where a head is trained, the backward pass comes, and goes through what stands before it.
+  const bool trains_part = parameters.untrained > 0 && parameters.untrained < parameters.all &&
+                           parameters.evaluating < parameters.all;
+  if (is_new && !trains_part && parameters.evaluating * 2 > parameters.all) {
+    return Sign::kEvaluates;
+  }
   if (parameters.all > 0 && parameters.untrained == parameters.all) {
     return has_trained ? Sign::kNone : Sign::kNoOptimizer;
   }

@@ -1,0 +1,77 @@
+// A cause: autocast keeps copies of the weights until its block ends.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastAutocastCopies = 3;
+
+// Weights of 32 bits, in bytes, by their size.
+std::map<uint64_t, uint64_t> WeightsOf(const Scene& scene) {
+  std::map<uint64_t, uint64_t> weights;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || block->role != "parameter") continue;
+    if (block->about.starts_with("float32")) weights[life->size] += life->size;
+  }
+  return weights;
+}
+
+// Autocast keeps its copies in C++, where no object of Python's holds them. Each is half as large
+// as a weight.
+Found FindAutocastCopies(const Scene& scene) {
+  const std::map<uint64_t, uint64_t> weights = WeightsOf(scene);
+  std::map<uint64_t, uint64_t> copied;  // by the weight's size
+  Cause cause;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (!life->tensor || OperatorName(site) != "_to_copy" || site.phase == Phase::kInit) continue;
+    if (scene.holders().Of(*life) != nullptr || !weights.contains(life->size * 2)) continue;
+    cause.held.push_back(life);
+    copied[life->size * 2] += life->size;
+  }
+  if (cause.held.size() < kLeastAutocastCopies) return std::nullopt;
+  const std::string places = LargestPlaces(scene.detail(), cause.held);
+  cause.place = PlaceInProgram(scene, cause.held);
+  const uint64_t copies = BytesOf(cause.held);
+  // The operation that comes next reads the last one.
+  cause.held.pop_back();
+  cause.bytes = BytesOf(cause.held);
+  if (!scene.IsLarge(cause.bytes)) return std::nullopt;
+  uint64_t all = 0;
+  for (const auto& [size, bytes] : copied) all += std::max(bytes, weights.at(size) / 2);
+  cause.change = Without(scene.detail(), cause.held);
+  cause.change.spared_later = all - std::min(all, copies);
+  cause.title = "autocast keeps a copy of each weight in 16 bits until its block ends";
+  cause.evidence = AdviceText(copies) +
+                   " are copies of weights that autocast made and keeps: " + places +
+                   ". All weights of these sizes would take " + AdviceText(all) + ".";
+  cause.cost = "Without the copies each weight is converted at each use.";
+  cause.action =
+      "Convert the model itself (model.bfloat16()) if it is not trained; else enter "
+      "torch.autocast(..., cache_enabled=False), or enter it anew for each model or batch.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kAutocastCopies = {
+    .rank = Rank::kMistake,
+    .meaning = "autocast keeps copies of the weights until its block ends",
+    .help =
+        "torch.autocast converts each weight once and keeps the copy until its block ends. Blocks "
+        "half as large as a weight, made by a conversion, that no object of Python's holds, are "
+        "such copies. Convert the model itself, or give cache_enabled=False.",
+    .cause = FindAutocastCopies,
+};
+
+}  // namespace vramstow

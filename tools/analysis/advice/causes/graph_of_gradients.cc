@@ -1,0 +1,93 @@
+// A cause: a backward pass records a graph of its own.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/last_backward.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastGradientsKept = 3;
+constexpr uint64_t kSmallFreedPart = 20;
+
+// What autograd has saved in the forward pass and still has, and what of it the backward pass has
+// freed. Bytes.
+struct ForwardSaved {
+  uint64_t kept = 0;
+  uint64_t freed = 0;
+  std::set<uint64_t> sizes;
+  std::vector<const Life*> saved;
+};
+
+ForwardSaved ForwardOf(const Scene& scene, uint64_t begin) {
+  ForwardSaved forward;
+  for (const Life& life : scene.detail().lives) {
+    if (life.birth >= begin) break;
+    const SiteDetail& site = scene.site_of(life);
+    if (!life.tensor || life.pending || site.in_backward || site.in_optimizer) continue;
+    if (life.birth < scene.pass_begin() || site.phase == Phase::kInit) continue;
+    if (!life.LivesAt(scene.event())) {
+      forward.freed += life.death >= begin ? life.size : 0;
+      continue;
+    }
+    const HeldBlock* block = scene.holders().Of(life);
+    if (block == nullptr || !IsInGraph(*block)) continue;
+    forward.kept += life.size;
+    forward.sizes.insert(life.size);
+    forward.saved.push_back(&life);
+  }
+  return forward;
+}
+
+// A backward pass makes a gradient of each result, and frees it with the next one.
+Found FindGraphOfGradients(const Scene& scene) {
+  const LastBackward backward = LastBackwardOf(scene);
+  if (backward.begin == 0 || backward.begin < scene.pass_begin()) return std::nullopt;
+  const ForwardSaved forward = ForwardOf(scene, backward.begin);
+  if (forward.freed * kSmallFreedPart > forward.kept || forward.kept == 0) return std::nullopt;
+  Cause cause;
+  for (const Life* life : scene.live()) {
+    const SiteDetail& site = scene.site_of(*life);
+    if (!life->tensor || !site.in_backward || !site.own.empty()) continue;
+    if (life->birth < backward.begin || !forward.sizes.contains(life->size)) continue;
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || IsInGraph(*block)) cause.held.push_back(life);
+  }
+  cause.bytes = BytesOf(cause.held);
+  if (cause.held.size() < kLeastGradientsKept || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  cause.change = Without(scene.detail(), cause.held);
+  cause.is_estimate = true;
+  cause.title = "The backward pass records a graph of its own";
+  cause.place = scene.passes().BackwardCall(scene.detail(), scene.event());
+  if (cause.place.empty()) cause.place = PlaceInProgram(scene, forward.saved);
+  cause.evidence = AdviceText(cause.bytes) + " of gradients of results were made and stay, and " +
+                   AdviceText(forward.kept) +
+                   " that the forward pass had saved stay, too: create_graph=True keeps both for a "
+                   "second derivative.";
+  cause.cost = "None, if nobody differentiates these gradients.";
+  cause.action =
+      "Leave create_graph=True out of backward() or torch.autograd.grad(): a norm, a log or a step "
+      "needs none. If a penalty on gradients needs it: compute that of a part of the batch.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kGraphOfGradients = {
+    .rank = Rank::kMistake,
+    .meaning = "a backward pass records a graph of its own",
+    .help =
+        "A backward pass frees what the forward pass saved as it goes, and gradients of results "
+        "with it. Here both stay: create_graph=True keeps them for a second derivative. Leave it "
+        "out where nobody differentiates the gradients.",
+    .cause = FindGraphOfGradients,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,45 @@
+// A cause: the program allows itself a part of the card only.
+#include <string>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/facts/fact_numbers.h"
+
+namespace vramstow {
+namespace {
+
+Found FindOwnLimit(const Scene& scene) {
+  if (!scene.is_limited()) return std::nullopt;
+  const OutOfMemoryFacts& failure = scene.failure();
+  const std::string free = AdviceText(failure.free_bytes);
+  const std::string request = AdviceText(failure.requested_bytes);
+  Cause cause;
+  cause.bytes = failure.free_bytes;
+  cause.place = "the program's own limit";
+  const auto allowed = FactNumber<uint64_t>(
+      scene.facts().facts, "device." + std::to_string(failure.device) + ".allowed_bytes");
+  cause.title = "The program allows itself a part of the card only";
+  if (allowed.has_value()) cause.title += ": " + AdviceText(*allowed);
+  cause.evidence =
+      "PyTorch refused " + request + " while " + free +
+      " of the card were free: the program's limit does not let it take them. It held " +
+      AdviceText(failure.reserved_bytes) + ".";
+  cause.cost = "None, if no other process needs that part of the card.";
+  cause.action =
+      "Give torch.cuda.set_per_process_memory_fraction() a larger fraction, or leave the call "
+      "out; the same of per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kOwnLimit = {
+    .rank = Rank::kMistake,
+    .meaning = "the program allows itself a part of the card only",
+    .help =
+        "PyTorch refused a request that the card could have served: the program has set a limit "
+        "for itself. Raise torch.cuda.set_per_process_memory_fraction(), or leave it out.",
+    .cause = FindOwnLimit,
+};
+
+}  // namespace vramstow

@@ -1,0 +1,86 @@
+// A cause: a graph stays although a backward pass has run since.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/last_backward.h"
+#include "tools/analysis/advice/pile.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr size_t kLeastRetained = 3;
+
+// "train: loss.grad_fn → saved by MulBackward0" is "train: loss".
+std::string VariableOf(const std::string& holder) {
+  return holder.substr(0, holder.find(".grad_fn"));
+}
+
+// What a graph has saved that one variable holds, and that was there before that backward pass. Of
+// several variables the one that holds most: what the others hold may be wanted yet.
+std::vector<const Life*> SavedBefore(const Scene& scene, uint64_t begin, std::string* variable) {
+  std::map<std::string, std::vector<const Life*>> saved;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || life->birth >= begin || !MayPileUp(scene, *life)) continue;
+    if (scene.site_of(*life).in_backward || !IsInGraph(*block)) continue;
+    const std::string name = VariableOf(block->holder);
+    if (name.size() < block->holder.size()) saved[PatternOf(name)].push_back(life);
+  }
+  std::vector<const Life*> most;
+  for (auto& [name, lives] : saved) {
+    if (BytesOf(lives) <= BytesOf(most)) continue;
+    *variable = name;
+    most = std::move(lives);
+  }
+  return most;
+}
+
+Found FindRetainedGraph(const Scene& scene) {
+  const SiteDetail& request = scene.request_site();
+  const LastBackward backward = LastBackwardOf(scene);
+  if (request.in_backward || request.in_optimizer || backward.begin == 0) return std::nullopt;
+  const Pile pile = PileOf(scene);
+  std::string variable;
+  Cause cause;
+  cause.held = SavedBefore(scene, backward.begin, &variable);
+  cause.bytes = BytesOf(cause.held);
+  if (cause.held.size() < kLeastRetained || !scene.IsLarge(cause.bytes)) return std::nullopt;
+  // Each of many passes left its graph: that is another story.
+  if (pile.is_graph && BytesOf(pile.lives) * 2 > cause.bytes) return std::nullopt;
+  cause.change = FreedBefore(scene.detail(), cause.held, backward.end + 1);
+  cause.title = "A graph is kept after its backward pass";
+  cause.place = CommonPlace(scene.detail(), cause.held, true);
+  if (cause.place.empty()) cause.place = PlaceInProgram(scene, cause.held);
+  cause.evidence = AdviceText(cause.bytes) +
+                   " that autograd had saved before the last backward pass were still there after "
+                   "it: " +
+                   LargestPlaces(scene.detail(), cause.held) +
+                   ". backward() frees what its graph saved, unless retain_graph=True.";
+  cause.cost = "None.";
+  cause.action =
+      "Leave retain_graph=True out. Where two losses share a graph: add them and call backward() "
+      "once, or detach() what one of them reads (fake.detach()). If " +
+      variable + " has no backward pass: make it under torch.no_grad(), or delete it.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kRetainedGraph = {
+    .rank = Rank::kMistake,
+    .meaning = "a graph stays although a backward pass has run since",
+    .help =
+        "What autograd saved before the last backward pass is still there: retain_graph=True keeps "
+        "it, as long as a variable holds the result. Leave retain_graph out, add losses that share "
+        "a graph, or detach() what one of them reads.",
+    .cause = FindRetainedGraph,
+};
+
+}  // namespace vramstow

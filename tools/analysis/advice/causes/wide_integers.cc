@@ -1,0 +1,79 @@
+// A cause: masks and one-hot classes are 64-bit integers.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/analysis/advice/advice_words.h"
+#include "tools/analysis/advice/changes.h"
+#include "tools/analysis/advice/places.h"
+#include "tools/analysis/advice/rule.h"
+#include "tools/analysis/explain/testimony.h"
+
+namespace vramstow {
+namespace {
+
+constexpr uint64_t kFlagIsNarrower = 8;  // times, as a bool
+
+// These results are places or numbers, which need their bits.
+bool MakesPlaces(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kNames = {"sort", "topk",   "nonzero", "arange",
+                                                             "rand", "argmax", "argmin",  "cumsum"};
+  return std::ranges::any_of(
+      kNames, [&](std::string_view one) { return name.find(one) != std::string_view::npos; });
+}
+
+Found FindWideIntegers(const Scene& scene) {
+  Cause cause;
+  const Life* largest = nullptr;
+  std::string type;
+  for (const Life* life : scene.live()) {
+    const HeldBlock* block = scene.holders().Of(*life);
+    if (block == nullptr || !life->tensor || life->size < (1 << 20)) continue;
+    const std::optional<TensorWords> words = ParseTensor(block->about);
+    if (!words.has_value() || words->type != "int64" || words->bytes * 2 < life->size) continue;
+    // A list of numbers is no mask: one-hot classes and masks have two extents or more.
+    if (words->shape.size() < 3 || MakesPlaces(OperatorName(scene.site_of(*life)))) continue;
+    cause.held.push_back(life);
+    if (largest != nullptr && largest->size >= life->size) continue;
+    largest = life;
+    type = block->about.substr(0, block->about.find(']')) + "]";
+  }
+  const uint64_t wide = BytesOf(cause.held);
+  cause.bytes = wide - wide / kFlagIsNarrower;
+  // Pictures and texts are integers, too, and are not most of what lives.
+  if (largest == nullptr || !scene.IsLarge(cause.bytes) || wide * 3 < scene.live_bytes()) {
+    return std::nullopt;
+  }
+  // What is made of them at the same line is as wide.
+  const bool asks_wide = scene.requested() == largest->size;
+  cause.change = InParts(scene.detail(), cause.held, kFlagIsNarrower);
+  if (asks_wide) {
+    cause.change.requested = scene.requested() / kFlagIsNarrower;
+    cause.bytes += scene.requested() - scene.requested() / kFlagIsNarrower;
+  }
+  cause.is_estimate = true;
+  cause.title = "Masks or classes are 64-bit integers";
+  cause.place = PlaceOf(scene.detail(), largest->site);
+  cause.evidence = AdviceText(wide) + " are int64, as " + type + ": " +
+                   LargestPlaces(scene.detail(), cause.held) + ". A bool takes an eighth of that.";
+  cause.cost = "None, if they are flags.";
+  cause.action =
+      "If they are flags (a mask, F.one_hot): keep them as bool (mask.bool(), "
+      "labels == class instead of one_hot), or do one class at a time.";
+  return cause;
+}
+
+}  // namespace
+
+constinit const Rule kWideIntegers = {
+    .rank = Rank::kMistake,
+    .meaning = "masks and one-hot classes are 64-bit integers",
+    .help =
+        "Most of what lives are tensors of 64-bit integers with three extents or more: masks, or "
+        "what F.one_hot makes. As bool they take an eighth.",
+    .cause = FindWideIntegers,
+};
+
+}  // namespace vramstow

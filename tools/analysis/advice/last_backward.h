@@ -1,0 +1,23 @@
+// LastBackward: the backward pass that ran last before a request failed.
+//
+// Ownership: values. Threads: pure functions. Errors: none. Units: events counted from 1.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAST_BACKWARD_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAST_BACKWARD_H_
+
+#include <cstdint>
+
+#include "tools/analysis/explain/scene.h"
+
+namespace vramstow {
+
+// The births of the first and of the last block that it made.
+struct LastBackward {
+  uint64_t begin = 0;  // 0: none has run
+  uint64_t end = 0;
+};
+
+LastBackward LastBackwardOf(const Scene& scene);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_LAST_BACKWARD_H_

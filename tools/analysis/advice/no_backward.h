@@ -1,0 +1,21 @@
+// NoBackward: what tells that no backward pass comes.
+//
+// Ownership: values. Threads: pure functions. Errors: none; false: it may come. Units: none.
+#ifndef VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
+#define VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
+
+#include "tools/analysis/explain/scene.h"
+
+namespace vramstow {
+
+// Whether one has run before the request.
+bool TrainsAnywhere(const Scene& scene);
+// Whether the names of the functions that made the request say that they do not train.
+bool IsCalledEvaluation(const Scene& scene);
+// No backward pass has run, and the model is in eval() or in no optimizer; where no census knows
+// its parameters, the names of functions say what they do.
+bool IsInferenceOnly(const Scene& scene);
+
+}  // namespace vramstow
+
+#endif  // VRAMSTOW_TOOLS_ANALYSIS_ADVICE_NO_BACKWARD_H_
