@@ -51,6 +51,7 @@ Found FindAutocastCopies(const Scene& scene) {
   for (const auto& [size, bytes] : copied) all += std::max(bytes, weights.at(size) / 2);
   cause.change = Without(scene.detail(), cause.held);
   cause.change.spared_later = all - std::min(all, copies);
+  cause.grows = true;
   cause.title = "autocast keeps a copy of each weight in 16 bits until its block ends";
   cause.evidence = AdviceText(copies) +
                    " are copies of weights that autocast made and keeps: " + places +
