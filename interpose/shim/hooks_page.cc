@@ -62,8 +62,8 @@ constexpr char kIntroduction[] =
     "of the\n"
     "function; *stream* says what a null stream means. Memory of "
     "cuMemAlloc comes from\n"
-    "[the pool](pool.md) where that is on; of all other memory the driver's answer is never "
-    "changed. In the event names,\n"
+    "[the pool](pool.md) where that is on; vramstow never changes the driver's answer about "
+    "other memory. In the event names,\n"
     "what comes after the comma is the kind of memory. Every call is counted, recorded or not.\n";
 
 std::string Version(int version) {
