@@ -124,7 +124,7 @@ std::string TextOf(const CardEstimate& estimate) {
       absl::StrAppendFormat(&text, ", %s more than %s%s", Bytes(static_cast<uint64_t>(-spare)),
                             Bytes(estimate.total_bytes), where);
     } else {
-      absl::StrAppendFormat(&text, "; of %s the rest is fragmented, or another process has it",
+      absl::StrAppendFormat(&text, "; the rest of %s is fragmented, or another process has it",
                             Bytes(estimate.total_bytes));
     }
     text += '\n';
@@ -133,7 +133,7 @@ std::string TextOf(const CardEstimate& estimate) {
     absl::StrAppendFormat(&text, "  %10s  %s\n", Bytes(part.bytes), Printable(part.name));
   }
   if (estimate.processes > 1) {
-    absl::StrAppendFormat(&text, "  of %d processes, this is the one that took most\n",
+    absl::StrAppendFormat(&text, "  this is the one of %d processes that took most\n",
                           estimate.processes);
   }
   return text;

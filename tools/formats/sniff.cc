@@ -101,7 +101,7 @@ Sniffed Sniff(std::string_view first_bytes) {
 
 std::string NotReadable(std::string_view path, const Sniffed& sniffed) {
   return Concat(path, " is ", sniffed.what,
-                "; what is read are vramstow traces (.stow), PyTorch memory snapshots, PyTorch "
+                "; vramstow reads its traces (.stow), PyTorch memory snapshots, PyTorch "
                 "profiler traces with memory events and memory timelines (JSON, also .gz), RMM "
                 "logs and minimalloc problems (CSV)");
 }

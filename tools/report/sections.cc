@@ -297,7 +297,7 @@ std::string FragmentationSection(const Facts& facts, const TextStyle& style) {
       "reserved ÷ allocated at the peak: ", Ratio(peak.reserved_bytes, peak.allocated_bytes), "\n");
   if (!fragmentation.any_ranges) {
     text +=
-        "No address range was reserved, so no free ranges can be seen: what is free inside the "
+        "No address range was reserved, so no free ranges can be seen: free memory inside the "
         "blocks that a framework divides itself is not visible at the driver.\n";
     return WrappedLines(text, style.width);
   }

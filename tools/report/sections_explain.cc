@@ -267,7 +267,7 @@ std::string IterationSection(const Facts& facts) {
   std::string text = absl::StrCat(Counted(iterations.count, "iteration"), ", by ");
   text += WayFound(iterations);
   if (!iterations.is_sure) text += " (not sure: they may be layers or parts of one)";
-  text += absl::StrFormat("; what is live between them changes by %s each\n",
+  text += absl::StrFormat("; memory that is live between them changes by %s each\n",
                           Signed(iterations.growth_bytes));
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});

@@ -148,7 +148,7 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   char path[PATH_MAX];
   if (!FindReady(kValues.variable, folder, path)) {
     if (only_sizes) return;  // nobody expects values
-    Log("the rehearsal computes nothing of PyTorch: what computes for this PyTorch is not ready: "
+    Log("the rehearsal computes nothing of PyTorch: the library that computes for it is not ready: "
         "build it with vramstow adapter build --values --torch '%.500s', and start the program by "
         "vramstow run.",
         folder);
