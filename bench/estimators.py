@@ -6,7 +6,7 @@ The jobs are those of tests/jobs/real_cards_test.py: what they do, real cards di
 snapshots of it in the corpus. The others are PyTorch's MemTracker on tensors without memory (in a
 rehearsal, because it wants a device for a backward pass), accelerate's estimate of a model, which
 is four times its parameters for training with Adam, and torchinfo's total, from a forward pass on
-the CPU. They need the packages torchinfo, accelerate and psutil. --python is that of the rehearsal.
+the CPU. They need the packages torchinfo, accelerate and psutil. --python is the rehearsal's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What an event costs memray, heaptrack and vramstow's recorder: the same loop of malloc and free.
+"""Measures what an event costs memray, heaptrack and vramstow's recorder: the same loop of malloc
+and free.
 
 Usage: host_tracers_cost.py [--rounds N] [--events N] [--memray PYTHON] [BUILD]. PYTHON is an
 interpreter that has memray. By turns, each in a process of its own; told is the least of all

@@ -1,4 +1,4 @@
-"""What the preload adds to `import torch`.
+"""Measures what the preload adds to `import torch`.
 
 python bench/import_torch_cost.py [--rounds 15] [--limit-percent 2]
 """

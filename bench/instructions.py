@@ -5,7 +5,7 @@ python bench/instructions.py BEFORE AFTER [--filter PATTERN] [--only BENCH]
 BEFORE and AFTER are trees whose build/ (--build) has pool_bench, recorder_bench and
 traced_pool_bench. Each is compiled once more with a fixed number of iterations, and runs under
 valgrind (cachegrind, without caches) with few and with many: the difference of the two counts, by
-the difference of the iterations, is what one iteration takes. What comes before and after the loop
+the difference of the iterations, is what one iteration takes. The code before and after the loop
 falls out, and so does how busy the machine is. All threads are counted; benchmarks of several
 threads are left out, because threads that wait for a lock count as they like.
 

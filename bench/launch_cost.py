@@ -1,4 +1,4 @@
-"""What --offload and --launches add to a launch with eight pointers.
+"""Measures what --offload and --launches add to a launch with eight pointers.
 
 With --offload: at rest, and while memory lies on the host.
 

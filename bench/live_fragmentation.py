@@ -1,12 +1,13 @@
-"""What PyTorch jobs reserve over what they allocate, live: natively, with expandable segments, with
+"""Measures what PyTorch jobs reserve over what they allocate, live: natively, with expandable
+segments, with
 the pool at tensor level.
 
 python bench/live_fragmentation.py [JOB or FILE.requests …]
 
 Five jobs whose sizes change: lengths and resolutions of training batches, training and generation
 by turns, caches of many requests that grow by a few tokens, or by one after a prompt. Or the
-requests that pool_jobs.py and pool_traces.py write. In a rehearsal, where no kernel runs. Of the
-pool the ratio is what `vramstow analyze` says of the trace, of the others PyTorch's peaks.
+requests that pool_jobs.py and pool_traces.py write. In a rehearsal, where no kernel runs. The
+pool's ratio is what `vramstow analyze` says of the trace, the others' come from PyTorch's peaks.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Cache:
         ]
 
     def step(self, tokens: int = 1) -> None:
-        """So many tokens more: each layer makes its keys, its values and its scores."""
+        """This number of tokens more: each layer makes its keys, its values and its scores."""
         import torch
 
         for layer, kept in enumerate(self.kept):
@@ -136,7 +137,9 @@ def answer(
     arrive: Callable[[], tuple[Cache, int]],
     tokens: int,
 ) -> None:
-    """Up to so many requests at once, each of which comes with the tokens at which it ends."""
+    """Up to this number of requests at once, each of which comes with the tokens at which it
+    ends.
+    """
     live: list[tuple[Cache, int]] = []
     for _ in range(rounds):
         if len(live) < most and chance.random() < share:

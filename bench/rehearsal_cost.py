@@ -1,4 +1,4 @@
-"""What a rehearsal costs: to begin with, and of a training loop's time.
+"""Measures what a rehearsal costs: to begin with, and of a training loop's time.
 
 python bench/rehearsal_cost.py --build build
 

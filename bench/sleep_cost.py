@@ -1,4 +1,5 @@
-"""What putting a region to sleep and waking it costs, beside plain copies of as many bytes.
+"""Measures what it costs to put a region to sleep and to wake it, beside plain copies of as many
+bytes.
 
 python bench/sleep_cost.py --gib 1 --rounds 5
 

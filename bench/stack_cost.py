@@ -1,4 +1,5 @@
-"""What an event costs with the stack of who asked: nanoseconds of the thread's processor time.
+"""Measures what an event costs with the stack of its caller: nanoseconds of the thread's processor
+time.
 
 Usage: stack_cost.py BUILD. Each figure is the least of 20 rounds of 20,000 events. A warm stack:
 all events have the same one, as those of a loop have.

@@ -1,4 +1,5 @@
-"""What the stacks of allocations cost a transformer whose kernels are too short to hide anything.
+"""Measures what the stacks of allocations cost a transformer whose kernels are too short to hide
+anything.
 
 Usage: stacks_cost.py [--rounds N] [--before BUILD] [MODE ...]
 

@@ -1,4 +1,5 @@
-"""What an allocation of PyTorch costs on the host: its own allocator beside the pool's adapter, and
+"""Measures what an allocation of PyTorch costs on the host: its own allocator beside the pool's
+adapter, and
 beside itself when it is observed.
 
 python bench/tensor_cost.py --rounds 5

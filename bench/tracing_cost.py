@@ -1,4 +1,5 @@
-"""What tracing costs a job: examples/run's training without a trace, with one, and with stacks.
+"""Measures what tracing costs a job: examples/run's training without a trace, with one, and with
+stacks.
 
 Usage: tracing_cost.py [--rounds N] [--steps N] [--pool] [BUILD]. A rehearsal whose kernels take
 10 µs, by turns in each round. Told are seconds for the steps from the third on, by the wall clock

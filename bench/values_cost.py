@@ -1,4 +1,5 @@
-"""What values cost a rehearsal: a step of the example transformer, with them and without, by turns.
+"""Measures what values cost a rehearsal: a step of the example transformer, with them and without,
+by turns.
 
 python bench/values_cost.py [--rounds 3] [--steps 8] [--limit 1.5]
 """
@@ -28,7 +29,7 @@ show("per step", *((last - first) / count for first, last in zip(told[1], told[-
 
 
 def step_seconds(card: str, steps: int) -> tuple[float, float]:
-    """Of one rehearsal: seconds and processor seconds per step, without the first two."""
+    """One rehearsal's figures: seconds and processor seconds per step, without the first two."""
     command = [
         ROOT / "build/bin/vramstow",
         "run",

@@ -36,7 +36,8 @@ def main() -> None:
         optimizer.step()
         return loss
 
-    # What is made lazily must exist before the capture: run a few steps on a stream of their own.
+    # Objects that are made lazily must exist before the capture: run a few steps on a stream of
+    # their own.
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -9,7 +9,7 @@ written over and over, elsewhere anew every 30 seconds. A build that has nothing
 How long it takes follows from what is to do: ninja says which steps those are, and a step weighs as
 much as the lines that it compiles, with some more for the headers that it reads.
 
-Exit status: that of the command.
+Exit status: the command's own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lines_in(path: Path) -> int:
 
 
 def weight(step: str, build: Path) -> int:
-    """Of a step, as ninja describes it, in lines."""
+    """The lines of a step, as ninja describes it."""
     found = COMPILED.search(step)
     if found is None:
         return OTHER_STEP
@@ -78,7 +78,7 @@ def duration(seconds: float) -> str:
 
 
 class Work:
-    """What a build has done, and what it has still to do."""
+    """The steps that a build has done, and those that it has still to do."""
 
     def __init__(self, build: Path, steps: list[str]) -> None:
         self._weights = {step: weight(step, build) for step in steps}

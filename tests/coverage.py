@@ -3,7 +3,7 @@
     python tests/coverage.py [--json] [BUILD]     BUILD: of the preset "coverage", build-coverage
 
 Builds nothing. `tests/run --coverage` configures, builds, runs the tests and ends with this report.
-What stands in headers is counted where any of the compiled files reached it. Crashes and kills on
+Code in headers is counted where any of the compiled files reached it. Crashes and kills on
 purpose leave no counts, so what only a killed child does is reported as not reached.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# What is reported, and the folder whose files count; objects may be compiled anywhere.
+# The rooms that are reported, and the folder whose files count; objects may be compiled anywhere.
 PARTS = {
     "pool": ("allocator/",),
     "tracer": ("tracer/",),
@@ -28,7 +28,7 @@ PARTS = {
 
 @dataclass
 class File:
-    """Of each line and branch how often it was reached, over all objects that have it."""
+    """The number of times that each line and branch was reached, over all objects that have it."""
 
     lines: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     branches: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))

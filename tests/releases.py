@@ -88,7 +88,9 @@ def read_list(text: str) -> list[Release]:
 
 
 def choose(known: list[Release], wanted: str) -> list[Release]:
-    """What the user named: 2.6 is it on all its Pythons, 2.6@3.11 on one. SystemExit: not known."""
+    """The releases that the user named: 2.6 is it on all its Pythons, 2.6@3.11 on one. SystemExit:
+    not known.
+    """
     if wanted == "all":
         return known
     chosen = []
@@ -174,7 +176,7 @@ def cache_folder() -> Path:
 
 
 def outcome_of(report: Path) -> Outcome:
-    """What pytest wrote into its XML report."""
+    """The results that pytest wrote into its XML report."""
     passed = failed = 0
     failures = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):

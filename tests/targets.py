@@ -1,4 +1,4 @@
-"""What has to be built before tests can run, for tests/run --only: targets of the build.
+"""Names what has to be built before tests can run, for tests/run --only: targets of the build.
 
 python tests/targets.py BUILD PATTERN prints the targets of the tests whose names match; nothing if
 none does. The build writes down what each test needs: cmake/VramstowTestTargets.cmake.

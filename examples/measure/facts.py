@@ -188,7 +188,7 @@ def _with_pool(run: Run) -> Facts:
         "between_steps_bytes": steps[-1] if top["iterations_found"]["by"] == "marks" else None,
         "at_end_bytes": top["leaks"]["device_bytes"],
         "offloaded_bytes": top["offload"]["out_bytes"],
-        # Of the ranks; torchrun, which started them, has a trace, too.
+        # The traces of the ranks; torchrun, which started them, has a trace, too.
         "ranks_allocated_bytes": [
             rank["peak"]["allocated_bytes"] for rank in ranks if rank["process"]["rank"] is not None
         ],

@@ -124,7 +124,7 @@ def _quote(which: str, advice: Facts) -> str:
 
 
 def _advice(before: Facts, after: Facts) -> str:
-    """What it says of `before` that `after` took most from; else what it says of `after` only."""
+    """The advice on `before` that `after` took most from; else the advice on `after` only."""
     old = {one["id"]: one for one in before.get("advice", []) if one["id"] not in _BESIDE}
     new = {one["id"]: one for one in after.get("advice", []) if one["id"] not in _BESIDE}
     gone = {key: one["bytes"] - new.get(key, {"bytes": 0})["bytes"] for key, one in old.items()}
@@ -212,7 +212,7 @@ def _row_lines(line: str) -> list[str]:
     cells = line[2:-2].split(" | ")
     which = len(cells) - 1
     if _COLUMNS - (len(line) - len(cells[which])) < _LEAST:
-        # A cell without a space, such as a link, cannot be wrapped.
+        # A cell without a space, for example a link, cannot be wrapped.
         which = max(range(len(cells)), key=lambda i: (" " in cells[i], len(cells[i])))
     left = _COLUMNS - (len(line) - len(cells[which]))
     start, *rest = _wrapped(cells[which], max(left, 1))

@@ -27,8 +27,8 @@ def _field_bytes(file: str, name: str) -> int:
 def _own_bytes(pid: int, is_shared: bool = False) -> int:
     """What the process and its children have written themselves; 0 of one that has gone.
 
-    What a child has of its parent since fork() counts once: each process has its share of it.
-    """
+    Memory that a child has of its parent since fork() counts once: each process has its share of
+    it."""
     try:
         children = _children(pid)
         if not children and not is_shared:

@@ -337,7 +337,7 @@ def _wants_collection() -> bool:
 
 
 def _wanted() -> "dict[str, tuple[str, ...]]":
-    """What has to be compiled for this run, and how."""
+    """The parts that have to be compiled for this run, and how."""
     wanted: dict[str, tuple[str, ...]] = {}
     if _wants_values():
         wanted[_FINISHED_VALUES] = ("--values",)

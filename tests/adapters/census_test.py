@@ -252,7 +252,7 @@ def test_by_default_what_is_not_compiled_is_compiled_while_the_program_goes_on(
 
 
 def test_of_a_release_that_it_does_not_know_nothing_is_compiled_or_said(tmp_path: Path) -> None:
-    """A PyTorch that says so of itself; everything else is that of the real one."""
+    """A PyTorch that says so of itself; everything else is as in the real one."""
     other = tmp_path / "torch"
     (other / "lib").mkdir(parents=True)
     (other / "lib/libc10_cuda.so").touch()

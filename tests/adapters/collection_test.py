@@ -1,4 +1,6 @@
-"""What only garbage holds is collected before an out-of-memory error, and nothing else changes."""
+"""Memory that only garbage holds is collected before an out-of-memory error, and nothing else
+changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the adapters' tests share: rehearsals as the jobs' tests have them, at a chosen level."""
+"""The adapters' tests share this: rehearsals as the jobs' tests have them, at a chosen level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do and wonder about: the job ends as it would, and the report says what it was."""
+"""People do this and wonder: the job ends as it would, and the report says what it was."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_emptying_the_cache_every_step_shows_as_churn(failure_mode: Job) -> None
     facts = failure_mode("empties_the_cache_every_step", steps)
     cache = facts["cache"]
     assert cache["flush_count"] == 6, cache
-    # What was given back is taken again in the next step, but for the last.
+    # Memory that was given back is taken again in the next step, but for the last.
     again = [flush["taken_again_bytes"] for flush in cache["flushes"]]
     assert all(taken >= MIB for taken in again[:-1]) and again[-1] == 0, cache
 

@@ -1,4 +1,5 @@
-"""What the observer has seen is in the trace, also where the process is killed, forks, runs in many
+"""All that the observer has seen is in the trace, also where the process is killed, forks, runs in
+many
 threads, or has no room on its disk; and the job goes on as without it."""
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ def observed(adapter_folder: str) -> dict[str, str]:
 
 
 def levels_at_marks(trace: Path) -> list[list[int]]:
-    """What the trace says at each iteration's mark, in the order of every_step.py's numbers."""
+    """The figures of the trace at each iteration's mark, in the order of every_step.py's
+    numbers.
+    """
     listing = subprocess.run(
         [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
     )

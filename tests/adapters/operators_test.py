@@ -126,5 +126,5 @@ def test_odd_modules_change_nothing(
     assert_served(job)
     assert job.out == "at the second call\n(1, 4) (1, 4)\n"
     modules = {module for _, _, module in said_of_tensors(job.traces[0])}
-    # What failed is over: what comes after it does not belong to it.
+    # A call that failed is over: what comes after it does not belong to it.
     assert "Linear" in modules and not any(name.startswith("Odd.inner.") for name in modules)

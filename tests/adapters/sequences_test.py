@@ -58,7 +58,7 @@ Requests = list[tuple[str, int]]
 
 @pytest.fixture
 def release(python: str) -> tuple[int, int]:
-    """Of the PyTorch that runs the jobs."""
+    """The release of the PyTorch that runs the jobs."""
     ask = "from importlib.metadata import version; print(version('torch'))"
     told = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout
     major, minor, *_ = told.split(".")
@@ -67,7 +67,7 @@ def release(python: str) -> tuple[int, int]:
 
 @pytest.fixture(scope="session")
 def native_requests() -> dict[Path, dict[tuple[str, ...], Requests]]:
-    """What each job asks of PyTorch's own allocator, once for all levels."""
+    """The requests of each job to PyTorch's own allocator, once for all levels."""
     return defaultdict(dict)
 
 
@@ -101,7 +101,7 @@ def test_a_job_makes_the_same_requests(
 
     known = native_requests[script]
     if arguments not in known:
-        # What a rehearsal computes changes no request, either: here it computes nothing.
+        # The values that a rehearsal computes change no request, either: here it computes nothing.
         known[arguments] = requests(NATIVE, ",values=off")
     native = known[arguments]
     seen = requests(LEVELS[level])

@@ -112,7 +112,7 @@ def test_a_network_learns_the_same_as_on_the_cpu(
 
 
 def told_by_trace(job: Rehearsal) -> list[dict[str, int]]:
-    """What the trace says at each iteration's mark, in the words of memory_stats."""
+    """The figures of the trace at each iteration's mark, in the words of memory_stats."""
     (trace,) = job.traces
     listing = subprocess.run(
         [VRAMSTOW, "export", trace, "--to", "csv"], check=True, capture_output=True, text=True
@@ -150,7 +150,8 @@ def test_every_number_agrees_with_every_other_the_call_log_and_the_trace_at_ever
     for step, (stats, trace) in enumerate(zip(said["steps"], traced, strict=True)):
         for key in ("allocation", "allocated_bytes", "reserved_bytes"):
             assert stats[key] == trace[key], (step, key)
-        # What is freed and still used by another stream is active, and its bytes are requested.
+        # A block that is freed and still used by another stream is active, and its bytes are
+        # requested.
         assert stats["requested_bytes"] >= trace["requested_bytes"], step
         assert stats["active_bytes"] >= trace["allocated_bytes"], step
     native = rehearse(python, OWN / "every_number.py", env=NATIVE | package)

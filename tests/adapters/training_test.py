@@ -18,7 +18,7 @@ Entries = list[list[object]]
 
 
 def requests(entries: Entries) -> Entries:
-    """What was asked for, in order; frees of one moment come in any order."""
+    """The requests, in order; frees of one moment come in any order."""
     return [entry for entry in entries if entry[0] != "free_requested"]
 
 

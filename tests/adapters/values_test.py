@@ -1,4 +1,4 @@
-"""What a rehearsal computes is what the CPU computes, and it changes no allocation."""
+"""A rehearsal computes what the CPU computes, and it changes no allocation."""
 
 from __future__ import annotations
 

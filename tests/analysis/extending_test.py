@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")).resolve()
 SECTION = "## A cause of an out-of-memory, or another advice"
 TABLE = "tools/analysis/facts/advice.def"
-# What the table's row changes, beside the new file: the rules' list, their order, and the test.
+# The places that the table's row changes, beside the new file: the rules' list, their order, and
+# the test.
 REBUILT = (
     "tools/analysis/advice/table.cc",
     "tools/analysis/advice/order.cc",

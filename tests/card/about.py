@@ -49,7 +49,9 @@ def system() -> str:
 
 
 def served(zeros: torch.Tensor) -> dict:
-    """What vramstow_get_stats says, and whether the tensor lies in one of the pool's blocks."""
+    """Prints what vramstow_get_stats says, and whether the tensor lies in one of the pool's
+    blocks.
+    """
     stats = vramstow.stats()
     address = zeros.data_ptr()
     inside = any(

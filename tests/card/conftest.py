@@ -13,7 +13,7 @@ import pytest
 import questions
 from vendor import HERE, NotToBeHad, Release, fetch, releases
 
-# What one question is answered with: results, numbers of status, names.
+# The answer to one question: results, numbers of status, names.
 Answer = list[int | str | None]
 
 ROOT = HERE.parents[1]
@@ -55,7 +55,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def ask(question: str, library: Path, *, preloaded: bool = False) -> dict[str, Answer]:
-    """What a process of its own is told (questions.py) by this driver library."""
+    """The answers that a process of its own gets (questions.py) by this driver library."""
     command = [sys.executable, str(HERE / "questions.py"), question, str(library)]
     more = {"VRAMSTOW_FUNCTIONS": str(FUNCTIONS)}
     if library == SIMULATED:

@@ -15,7 +15,7 @@ FORWARDED = re.compile(r"VRAMSTOW_FORWARDED\((\w+\*?), \w+, \"")
 
 
 def exported(release: Release) -> set[str]:
-    """What the dynamic linker sees of the library."""
+    """The names that the dynamic linker sees of the library."""
     folder = folder_of(release)
     assert isinstance(folder, Path)
     listed = subprocess.run(

@@ -18,7 +18,7 @@ from typing import Any
 
 ROW = re.compile(r"VRAMSTOW_DRIVER_FUNCTION\((\w+), (\w+), (\d+), (\w+)\)")
 FLAGS = (0, 1, 2, 3)
-# Of results and of versions, some that do not exist.
+# Some results and versions that do not exist.
 RESULTS = range(1100)
 ODD_VERSIONS = (0, 1000, 99990)
 
@@ -135,7 +135,7 @@ def in_child(path: str, symbol: str, failed_init: bool) -> int | None:
 
 
 def uninitialised(library: ctypes.CDLL) -> dict[str, list[int | None]]:
-    """What each function answers before cuInit, and after one that failed."""
+    """The answers of each function before cuInit, and after one that failed."""
     path = sys.argv[2]
     return {
         symbol: [in_child(path, symbol, False), in_child(path, symbol, True)]
@@ -157,7 +157,7 @@ def main() -> None:
         for question in (look_ups, files, shared_addresses, errors, uninitialised, start)
     }
     json.dump(questions[sys.argv[1]](ctypes.CDLL(sys.argv[2])), sys.stdout)
-    # Whoever compares answers wants to know that there was something to compare.
+    # A reader who compares answers wants to know that there was something to compare.
     if "libvramstow-core.so" in Path("/proc/self/maps").read_text():
         print("libvramstow-core.so is loaded", file=sys.stderr)
 

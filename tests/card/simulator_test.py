@@ -41,7 +41,7 @@ def test_results_have_the_same_names_and_texts(release: Release) -> None:
     answers = simulated("errors")
     known = {key: answer for key, answer in told("errors", release).items() if answer[0] == 0}
     assert len(known) > 70
-    # What the newer driver calls otherwise is listed here: nothing so far.
+    # The functions that the newer driver calls otherwise are listed here: nothing so far.
     assert known == {key: answers[key] for key in known}
 
 

@@ -1,9 +1,8 @@
 """The vendor's driver library, as Debian packs it, unpacked into a folder of the tests.
 
 apt fetches the package with a list of sources of its own, and dpkg unpacks it: nothing is
-installed. What was fetched stays in the user's cache for the next time. The library is only called:
-no byte of it is changed, and nothing of it is copied anywhere else.
-"""
+installed. The files that were fetched stay in the user's cache for the next time. The library is
+only called: no byte of it is changed, and nothing of it is copied anywhere else."""
 
 from __future__ import annotations
 

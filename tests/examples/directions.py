@@ -1,4 +1,4 @@
-"""What is certain of each technique, whatever the sizes: which figure falls, stays, or rises."""
+"""The certain effect of each technique, whatever the sizes: which figure falls, stays, or rises."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ OTHERS = (
 
 
 def wrong(name: str, variants: dict[str, Facts]) -> list[str]:
-    """What is not as it must be, in sentences. Figures that a quick run lacks are passed over."""
+    """The figures that are not as they must be, in sentences. Figures that a quick run lacks are
+    passed over.
+    """
     before, after = variants["before"], variants["after"]
     found = []
     change = after["allocated_bytes"] - before["allocated_bytes"]

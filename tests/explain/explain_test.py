@@ -22,7 +22,7 @@ SHORT = [job for job in EVERY if job.is_short]
 LONG = [job for job in EVERY if not job.is_short]
 
 
-# What the analysis cannot tell yet, with the reason; the test fails when it can.
+# The jobs that the analysis cannot explain yet, with the reason; the test fails when it can.
 NOT_YET = {
     "empty_cache": "events of the pool that gives memory back have no call stack",
 }
@@ -65,7 +65,7 @@ def analysis_of(folder: Path) -> dict[str, Any]:
     return json.loads(listing.stdout)
 
 
-# What was said of the jobs that have been run.
+# The output about the jobs that have been run.
 told_of: dict[str, dict[str, Any]] = {}
 
 
@@ -145,7 +145,7 @@ def test_the_first_advice_names_the_cause_and_the_place_of_others(job: Job, tmp_
 
 @pytest.fixture(scope="session")
 def compiled() -> None:
-    """What a user has after the first run: the census is compiled, and found by default."""
+    """This is what a user has after the first run: the census is compiled, and found by default."""
     torch = Path(sys.modules["torch"].__file__ or "").resolve().parent
     for kind in ("--observer", "--census"):
         subprocess.run([VRAMSTOW, "adapter", "build", kind, "--torch", torch], check=True)

@@ -1,4 +1,4 @@
-"""What the tests of whole snapshot files share."""
+"""The tests of whole snapshot files share this."""
 
 from __future__ import annotations
 

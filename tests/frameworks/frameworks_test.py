@@ -1,4 +1,4 @@
-"""What the analysis says of a framework's job is what the job's own objects say."""
+"""The analysis says of a framework's job what the job's own objects say."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def params() -> list[object]:
 
 
 def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
-    """What the job's objects say."""
+    """The figures that the job's objects tell."""
     missing = [name for name in kind.packages if find_spec(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}: setup/requirements-frameworks.txt")
@@ -50,7 +50,7 @@ def rehearse(kind: Kind, folder: Path) -> dict[str, int]:
 
 
 def analysis_of(folder: Path) -> dict[str, Any]:
-    """Of the process that used the card: compilers start others, which are idle."""
+    """The facts of the process that used the card: compilers start others, which are idle."""
     listing = subprocess.run(
         [VRAMSTOW, "analyze", "--json", folder], capture_output=True, text=True, check=True
     )

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 
 
 def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[str, Any]:
-    """What the job prints last."""
+    """The last line that the job prints."""
     for name in packages:
         if find_spec(name) is None:
             pytest.skip(f"needs {name}: setup/requirements-frameworks.txt")
@@ -44,7 +44,7 @@ def run(script: str, folder: Path, *packages: str, pool: bool = True) -> dict[st
 
 
 class Logged:
-    """What TensorBoard reads in a folder and those below."""
+    """The values that TensorBoard reads in a folder and those below."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -24,14 +24,14 @@ DIGESTS = Path(__file__).parent / "digests"
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 CORPUS = Path(os.environ.get("VRAMSTOW_CORPUS", ROOT.parent / "shared/corpus")).resolve()
 
-# What a section gives: one name and text after the other. The first argument is the build, the
+# The output of a section: one name and text after the other. The first argument is the build, the
 # second an empty folder to work in.
 Outputs = Iterator[tuple[str, str]]
 Section = Callable[[Path, Path], Outputs]
 
 
 class NotHereError(Exception):
-    """What a section needs is not on this machine; the text says what."""
+    """A thing that a section needs is not on this machine; the text says what."""
 
 
 def corpus() -> Path:

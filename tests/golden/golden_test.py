@@ -1,4 +1,4 @@
-"""What the code does with fixed inputs is what it did: tests/golden/README.md."""
+"""The code does with fixed inputs what it did before: tests/golden/README.md."""
 
 from __future__ import annotations
 

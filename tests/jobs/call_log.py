@@ -78,7 +78,9 @@ def read_call_log(path: Path) -> list[Step]:
 
 
 def read_trace(vramstow: Path, path: Path, pooled: bool = False) -> list[Step]:
-    """What reached the driver; with `pooled` also the blocks that the pool served itself."""
+    """The calls that reached the driver; with `pooled` also the blocks that the pool served
+    itself.
+    """
     listing = subprocess.run(
         [vramstow, "export", path, "--to", "csv"], check=True, capture_output=True, text=True
     )
@@ -127,7 +129,7 @@ def steps_of(rows: Iterable[dict[str, str]], with_pooled: bool = False) -> list[
 
 
 def differences(call_log: list[Step], trace: list[Step]) -> list[str]:
-    """What is in one and not in the other, or in another order at the same address.
+    """The lines that are in one and not in the other, or in another order at the same address.
 
     Between addresses the order may differ: driver and tracer number calls under different locks.
     """

@@ -102,8 +102,8 @@ def test_memory_that_must_not_leave_the_process_is_stitched_all_the_same(
     assert "plain driver" not in job.err
 
 
-# What a network card was told of stays behind its address, also when the block is freed, memory is
-# short and what is cached is given back.
+# Memory that a network card was told of stays behind its address, also when the block is freed,
+# memory is short and what is cached is given back.
 @pytest.mark.parametrize("pool", [POOL, EXPLICIT], ids=["pool", "offload"])
 @pytest.mark.parametrize("way", ["descriptor", "attribute"])
 def test_registered_memory_stays_behind_its_address(

@@ -1,4 +1,4 @@
-"""What the job tests share: the built program, and rehearsals with their traces and call logs."""
+"""The job tests share this: the built program, and rehearsals with their traces and call logs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rehearsal:
         return json.loads(listing.stdout)
 
     def replay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """What `vramstow replay --json` makes of the only trace."""
+        """The output that `vramstow replay --json` makes of the only trace."""
         (trace,) = self.traces
         return subprocess.run(
             [VRAMSTOW, "replay", "--json", trace, *arguments],

@@ -1,4 +1,4 @@
-"""What PyTorch's kernels compute on the simulated card is what the CPU computes."""
+"""PyTorch's kernels compute on the simulated card what the CPU computes."""
 
 from __future__ import annotations
 

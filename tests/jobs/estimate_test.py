@@ -54,7 +54,7 @@ def test_the_peak_of_a_training_and_its_parts(tmp_path: Path, python: str) -> No
     parts = told["parts"]
     assert told["peak_bytes"] == sum(parts.values())
     counted = int((tmp_path / "counted").read_text())
-    # What is not PyTorch's: workspaces that libraries take from the driver themselves.
+    # Memory that is not PyTorch's: workspaces that libraries take from the driver themselves.
     others = told["peak_bytes"] - parts["context"] - counted
     assert 0 <= others <= parts.get("workspaces", 0), (told, counted)
     assert parts["parameters"] == PARAMETERS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conftest import VRAMSTOW
 
-# What such a runtime does first, as far as the driver sees it.
+# The first calls of a static runtime, as far as the driver sees them.
 LIBRARY = """
 #include <dlfcn.h>
 int start(void) {

@@ -1,4 +1,4 @@
-"""What Triton's kernels give in a rehearsal: those of torch.compile and those of programs."""
+"""The results of Triton's kernels in a rehearsal: those of torch.compile and those of programs."""
 
 from __future__ import annotations
 

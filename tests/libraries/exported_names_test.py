@@ -1,4 +1,5 @@
-"""What the stand-ins export, against what the wheels want and what the real libraries have.
+"""Compares what the stand-ins export, against what the wheels want and what the real libraries
+have.
 
 Usage: exported_names_test.py SIMULATOR_FOLDER SITE_PACKAGES
 Checks that every symbol which a library of the wheels wants of a library with a stand-in is

@@ -14,7 +14,7 @@ root=$1; user=$2; shift 2
 mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
   mount -t tmpfs tmpfs "$root/dev/shm" && exec chroot --userspec="$user" "$root" "$@"
 """
-# What Python's package manager has from the machine, however that is set up.
+# The settings that Python's package manager has from the machine, however that is set up.
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS = ("/etc/pip.conf", str(CERTIFICATES), "/etc/resolv.conf", "/etc/hosts")
 

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 
-# What every system with glibc has. Since glibc 2.34 most of them are empty.
+# Libraries that every system with glibc has. Since glibc 2.34 most of them are empty.
 C_LIBRARY = {
     "libc.so.6",
     "libdl.so.2",
@@ -23,7 +23,7 @@ C_LIBRARY = {
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 }
-# What PyTorch brings along, or its process has: for what is loaded beside it.
+# Libraries that PyTorch brings along, or that its process has: for what is loaded beside it.
 BESIDE_TORCH = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libstdc++.so.6", "libgcc_s.so.1"}
 # Each of them is used where it is there, and done without where it is not.
 OPTIONAL = {"libvramstow-unwind.so": re.compile(r"liblzma(-\w+)?\.so\.5(\.\d+)*")}
@@ -90,7 +90,7 @@ def must(*command: str | Path, cwd: Path | None = None, **more: str) -> str:
 
 
 def binaries(tree: Path) -> Iterable[Path]:
-    """What the system would execute or load."""
+    """The files that the system would execute or load."""
     for path in sorted(tree.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
             yield path

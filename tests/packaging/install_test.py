@@ -63,7 +63,7 @@ def test_nothing_installed_knows_where_it_was_built(prefix: Path) -> None:
 
 
 def test_it_needs_the_c_library_only(prefix: Path) -> None:
-    # Of the machine that it was built on: setup/wheel builds for an older one.
+    # The C library of the machine that it was built on: setup/wheel builds for an older one.
     newest = os.confstr("CS_GNU_LIBC_VERSION")
     assert newest is not None
     check_needs(prefix, newest.replace("glibc ", "GLIBC_"))

@@ -1,4 +1,4 @@
-"""What the package's tests share: Python programs under `vramstow run`, with the package."""
+"""The package's tests share this: Python programs under `vramstow run`, with the package."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Runs clang-tidy over the sources that the build compiles; the exit status says the result.
 
 A file is checked again only when it, a header of the tree that it includes or the settings changed:
-the result is kept in the build folder under a hash of all of them. What a file includes is what the
-build noted when it compiled it.
-"""
+the result is kept in the build folder under a hash of all of them. The build noted what a file
+includes when it compiled it."""
 
 from __future__ import annotations
 

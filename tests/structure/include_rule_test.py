@@ -1,4 +1,4 @@
-"""Who may include whom: the table of docs/architecture.md, proved on every #include."""
+"""Tells who may include whom: the table of docs/architecture.md, proved on every #include."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ RULE: dict[str, set[str]] = {
         "tracer/format",
         "base",
     },
-    # The rooms of the analysis, along the data. What all of them fill is at the bottom.
+    # The rooms of the analysis, along the data. The room that all of them fill is at the bottom.
     "tools/analysis/facts": {"tools/base", "tracer/format", "base"},
     "tools/analysis/pass": {"tools/analysis/facts", "tools/base", "tracer/format", "base"},
     "tools/analysis/fidelity": {"tools/analysis/pass", "base"},

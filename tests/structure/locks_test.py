@@ -12,7 +12,7 @@ import tree
 
 ROOMS = ("allocator/", "interpose/", "simulator/", "tracer/")
 LOCK = re.compile(r"\b(?:Owner|Locked|Signal)?Mutex$|\bstd::(?:recursive_|shared_|timed_)?mutex$")
-# What is a lock there is the lock itself: what it guards is said where it is used.
+# The lock there is the lock itself: the code that uses it says what it guards.
 WRAPPER = "simulator/mutex.h"
 # Locks that no annotation of their own file names: LOCK: why.
 REASONS: dict[str, str] = {
@@ -31,7 +31,7 @@ class Lock:
     path: str
 
     def spellings(self) -> set[str]:
-        """What it may be called where it is the only one of that name."""
+        """The name by which it may be called where it is the only one of that name."""
         common = self.member in ("mutex", "mutex_", "lock", "lock_")
         return {self.name} if common else {self.name, self.member}
 

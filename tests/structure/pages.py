@@ -16,7 +16,7 @@ import tree
 
 MOST_COLUMNS = 140
 MARKER = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
-# What begins something else where it stands first on a line.
+# Signs that begin something else where they stand first on a line.
 NOT_FIRST = re.compile(r" (?=(?:[-+*>|=]|#+|\d+[.)])(?: |$))")
 CODE = re.compile(r"`[^`]*`")
 GLUE = "\0"

@@ -1,7 +1,7 @@
 """The list of rooms on docs/architecture.md. Run it to write anew what each may include.
 
-What a room is, is written by hand; what it may include comes from RULE in include_rule_test.py.
-"""
+The text about a room is written by hand; what the room may include comes from RULE in
+include_rule_test.py."""
 
 from __future__ import annotations
 

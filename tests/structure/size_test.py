@@ -8,7 +8,7 @@ import pytest
 import sizes
 import tree
 
-# Of a class: its body and all functions that are defined outside of it.
+# The lines of a class: its body and all functions that are defined outside of it.
 MOST_CLASS_LINES = 600
 MOST_SOURCES = 3
 MOST_PRIVATE_FUNCTIONS = 25

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tree
 
-# What the product is made of. Tests and benchmarks follow other rules: a fixture may be long.
+# The rooms of the product. Tests and benchmarks follow other rules: a fixture may be long.
 PRODUCT = ("adapters/", "allocator/", "base/", "include/", "interpose/", "simulator/", "tools/")
 PRODUCT += ("tracer/",)
 # Macros that are no part of a declaration: annotations of locks, of exported names, attributes.
@@ -82,7 +82,7 @@ def tags(
     kinds: str = "+p-d-e-g-l-m-t-v-x",
     fields: str = "+neaKsS",
 ) -> list[dict[str, object]]:
-    """What universal-ctags says of these files."""
+    """The tags that universal-ctags finds in these files."""
     program = shutil.which("ctags")
     if program is None:
         raise NoParserError("ctags is missing: tests/run installs universal-ctags")

@@ -196,7 +196,7 @@ def of_code(text: str) -> tuple[list[Piece], list[Piece]]:
 
 @cache
 def pieces(path: Path) -> tuple[list[Piece], list[Piece]]:
-    """What a user sees, and what only a reader of the code sees."""
+    """The pieces that a user sees, and those that only a reader of the code sees."""
     text = path.read_text()
     if path.suffix == ".md":
         return list(of_page(text)), []
@@ -224,7 +224,7 @@ def sources() -> list[Path]:
 
 
 def judged(paths: list[Path], kind: int) -> tuple[list[Found], int]:
-    """What stops a reader in the strings (0) or comments (1) of files, of how many sentences."""
+    """Sentences of strings (0) or comments (1) that stop a reader, and the number of all."""
     found: list[Found] = []
     count = 0
     for path in paths:

@@ -77,7 +77,7 @@ def training(folder: Path, name: str, kept: int) -> Path:
 
 
 def cells(line: str) -> list[str]:
-    """Of a row of a table: parted by bars that no backslash stands before."""
+    """The cells of a row of a table: parted by bars that no backslash stands before."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 

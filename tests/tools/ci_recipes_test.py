@@ -168,7 +168,7 @@ def test_they_are_as_their_schema_wants_them(file: Path, schema: str) -> None:
 
 
 class Action:
-    """What a runner makes of action.yml: expressions, steps, outputs."""
+    """Does what a runner makes of action.yml: expressions, steps, outputs."""
 
     def __init__(self, change: Change, event: str = "pull_request", **inputs: str) -> None:
         self.change = change
@@ -324,7 +324,9 @@ def notes_of_gitlab(notes: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def gitlab(change: Change, address: str, **more: str) -> tuple[int, str]:
-    """What GitLab's runner makes of the template: script lines in one shell, then after_script."""
+    """Does what GitLab's runner makes of the template: script lines in one shell, then
+    after_script.
+    """
     job = read(RECIPES / "gitlab.yml")[".vramstow"]
     given = {
         "CI_API_V4_URL": address,

@@ -335,7 +335,8 @@ def test_the_dataset_is_by_day_and_job_and_small(made: tuple[Path, Made]) -> Non
     files = list((folder / "fleet/ranks").rglob("*.parquet"))
     assert {file.parent.name.split("=")[0] for file in files} == {"job"}
     assert len({file.parent for file in files}) == JOBS * 15
-    # Of facts and not of events: some hundred bytes for each rank, and what a file costs.
+    # The size depends on facts and not on events: some hundred bytes for each rank, and what a file
+    # costs.
     every = [file for file in (folder / "fleet").rglob("*.parquet")]
     total = sum(file.stat().st_size for file in every)
     assert total < RANKS * 600 + len(every) * 8_000

@@ -29,7 +29,7 @@ def script_of(shell: str, folder: Path) -> Path:
 
 
 def ask(shell: str, script: Path, line: str, cwd: Path) -> set[str]:
-    """What the shell offers for the last word of the line."""
+    """The words that the shell offers for the last word of the line."""
     # As bash splits it: "=" is a word of its own.
     words = re.findall(r"=|[^\s=]+", line) + ([""] if line.endswith(" ") else [])
     offered = Path(tempfile.mkdtemp()) / "offered"

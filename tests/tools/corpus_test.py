@@ -114,7 +114,7 @@ def test_holes_and_used_memory_make_up_what_is_reserved() -> None:
         assert fragmentation["in_pool"]
         free = fragmentation["at_peak"]["free_bytes"]
         then = facts["peak"]["reserved_then_bytes"]
-        # What is on its way back is neither allocated nor free.
+        # Memory that is on its way back is neither allocated nor free.
         assert facts["peak"]["allocated_bytes"] + free <= then
         assert (
             then - facts["peak"]["allocated_bytes"] - free

@@ -49,7 +49,7 @@ def memory_viz() -> Path:
 
 
 def essence(of: dict[str, Any]) -> dict[str, Any]:
-    """What has to be the same again."""
+    """The fields that have to be the same again."""
     counts = {
         name: of["counts"][name]
         for name in ("allocations", "frees", "out_of_memory", "frees_of_unseen")

@@ -45,7 +45,7 @@ def fit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def largest(card: dict[str, Any]) -> int:
-    """What arithmetic says."""
+    """The bytes that arithmetic says."""
     return (card["capacity_bytes"] - 2**30) // (100 * 2**20)
 
 

@@ -30,7 +30,7 @@ def need(*modules: str) -> str:
 
 
 def run(code: str, *arguments: object, modules: tuple[str, ...] = ()) -> str:
-    """What the code prints there."""
+    """The output of the code there."""
     python = need(*modules) if modules else FORMATS_PYTHON
     result = subprocess.run(
         [python, "-c", code, *map(str, arguments)],

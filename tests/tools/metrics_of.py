@@ -59,7 +59,7 @@ class Job:
 
     @property
     def pid(self) -> int:
-        """Of the job itself: the one that has a control socket."""
+        """The process of the job itself: the one that has a control socket."""
         [path] = (self.folder / "control").glob("*.sock")
         return int(path.stem)
 

@@ -44,7 +44,7 @@ def answers(port: int, path: str = "/metrics") -> bool:
 
 
 def ask(port: int, query: str) -> list[dict]:
-    """What Prometheus answers."""
+    """The answer of Prometheus."""
     body = get(port, "/api/v1/query?" + urllib.parse.urlencode({"query": query}))[2]
     return json.loads(body)["data"]["result"]
 
@@ -164,7 +164,7 @@ def test_the_node_exporter_reads_the_file(tmp_path: Path) -> None:
         body = get(port)[2]
         assert "node_textfile_scrape_error 0" in body
         assert f'node_textfile_mtime_seconds{{file="{texts}/job-5.prom"}}' in body
-        # What is read while the file is written anew is whole.
+        # A text that is read while the file is written anew is whole.
         for _ in range(50):
             body = get(port)[2]
             assert "node_textfile_scrape_error 0" in body and wanted in body

@@ -73,7 +73,7 @@ def test_both_formats_have_the_numbers_of_ctl(tmp_path: Path) -> None:
     assert found["vramstow_hits_total"] + found["vramstow_misses_total"] == 104
     assert found["vramstow_hits_total"] >= 90
     assert found["vramstow_device_bytes"] == 1 << 30
-    # What is cached counts as free.
+    # Cached memory counts as free.
     assert 0 < found["vramstow_head_room_bytes"] < (1 << 30) - 64 * MEBI
 
 
@@ -89,7 +89,7 @@ def test_free_memory_in_small_pieces_is_unusable(tmp_path: Path) -> None:
         before = samples(get(port)[2])["vramstow_free_unusable_bytes"]
         for index in range(0, 16, 2):
             one.do(f"free {index}")
-        # What was freed waits for submitted work until the next request comes.
+        # Freed memory waits for submitted work until the next request comes.
         waiting = samples(get(port)[2])
         assert waiting["vramstow_pending_bytes"] == 8 * MEBI
         assert waiting["vramstow_free_unusable_bytes"] == before
@@ -101,7 +101,7 @@ def test_free_memory_in_small_pieces_is_unusable(tmp_path: Path) -> None:
         one.do(f"take {4 * MEBI}")
         found = samples(get(port)[2])
         assert found["vramstow_pending_bytes"] == 0
-        # What is left is the rest of the chunk with the 1000 bytes.
+        # The rest of the chunk with the 1000 bytes is left.
         assert found["vramstow_free_unusable_bytes"] < 2 * MEBI
         assert found["vramstow_reserved_bytes"] > 16 * MEBI
 

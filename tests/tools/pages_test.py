@@ -81,7 +81,7 @@ def test_every_command_has_a_page() -> None:
 
 
 def snippets(text: str) -> list[str]:
-    """What stands on a page as code: lines of blocks, and inline."""
+    """The code on a page: lines of blocks, and inline."""
     lines = re.findall(r"^(?:    |\t)(.+)$", text, flags=re.MULTILINE)
     for block in re.findall(r"```\w*\n(.*?)```", text, flags=re.DOTALL):
         lines += block.replace("\\\n", " ").splitlines()
@@ -109,7 +109,7 @@ def calls(text: str) -> list[list[str]]:
     return found
 
 
-# What vramstow asks of itself, which no help tells.
+# Commands that vramstow calls itself, which no help tells.
 HIDDEN = {"--probe"}
 # The file that docs/extending.md has its reader write.
 WRITTEN_BY_READERS = {"tools/analysis/advice/causes/workspaces.cc"}

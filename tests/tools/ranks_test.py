@@ -16,7 +16,7 @@ from report_page_test import look_up
 
 RANKS = 64
 STRAGGLER = 37
-# What a rank does: the same everywhere, but for one that keeps a cache beside its parameters. The
+# The job of a rank: the same everywhere, but for one that keeps a cache beside its parameters. The
 # cache is of another library's, so that it has a call site of its own.
 LIBRARY = r"""
 int keep(int (*take)(unsigned long long*, unsigned long), unsigned long bytes) {
@@ -128,7 +128,7 @@ def test_the_text_says_who_by_how_much_and_why(traces: Path) -> None:
     assert f"what rank {STRAGGLER} held at its peak above the median" in text
     assert re.search(r"\+160 MiB\s+libkeepcache", text)
     assert "The 8 with the highest peak of 64" in text
-    # Of the other 63 seven are shown; the report stays one that can be read.
+    # The text shows seven of the other 63; the report stays one that can be read.
     assert len(re.findall(r"^rank \d+ ", text, re.MULTILINE)) == 8
     section = text.partition("── Ranks compared")[2].partition("\n── ")[0]
     assert max(map(len, section.splitlines()[1:])) <= 80

@@ -19,7 +19,7 @@ BUILD = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build"))
 BEGIN = "<!-- made by tests/tools/readme_example.py -->\n\n"
 END = "\n<!-- end -->"
 JOB = "python examples/transformer.py --steps 3"
-# Of the analysis, in this order; the rest would fill another page.
+# Sections of the analysis, in this order; the rest would fill another page.
 SECTIONS = ("Device memory over time", "Peak", "Advice", "What it is for, at the peak")
 
 
@@ -48,7 +48,7 @@ def sections(report: str) -> dict[str, list[str]]:
 
 
 def first(count: int, advice: list[str]) -> list[str]:
-    """So many pieces of advice, and a sign where there are more."""
+    """This number of pieces of advice, and a sign where there are more."""
     starts = [at for at, line in enumerate(advice) if re.match(r"\d+\. ", line)]
     return advice if len(starts) <= count else [*advice[: starts[count]], "…", ""]
 
@@ -72,7 +72,7 @@ def example() -> str:
 
 
 def split(page: str) -> tuple[str, str, str]:
-    """What stands before the example, the example, and what stands behind it."""
+    """The text before the example, the example, and the text behind it."""
     before, found, rest = page.partition(BEGIN)
     old, found_end, after = rest.partition(END)
     assert found and found_end, "README.md has lost the marks of its example"

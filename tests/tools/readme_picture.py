@@ -14,7 +14,7 @@ from browser import Browser
 from readme_example import JOB, ROOT, run
 
 PICTURE = ROOT / "docs/report.png"
-# What fits into a page of text, and is still read.
+# A size that fits into a page of text, and is still read.
 WIDTH, HEIGHT = 1200, 760
 
 

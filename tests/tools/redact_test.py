@@ -74,7 +74,7 @@ class Recorded:
         return result.stdout
 
     def told(self, *text: str) -> list[str]:
-        """What of the user, the host and the folders is in the texts, as whole words."""
+        """The names of the user, the host and the folders that are in the texts, as whole words."""
         words = [*FOLDERS[1:], "birne", "komma", "holunder", "vogelbeere", "sanddorn"]
         words += [socket.gethostname(), str(self.home), str(self.folder), str(Path.cwd())]
         words += [str(folder) for folder in self.folder.parents if folder != Path("/")]
@@ -106,7 +106,7 @@ def page_of(recorded: Recorded, *flags: str) -> str:
 
 
 def test_the_page_names_no_host_user_or_folder(recorded: Recorded) -> None:
-    # What is looked for is there without the flag: the test can fail.
+    # The names are there without the flag: the test can fail.
     open_page = page_of(recorded)
     for word in (
         USER,

@@ -131,7 +131,7 @@ def test_it_opens_at_the_peak(browser: Browser, tmp_path: Path) -> None:
     assert at["allocated"] == facts["peak"]["allocated_bytes"]
     assert at["time"] == facts["peak"]["time_ns"]
     assert at["reserved"] == facts["peak"]["reserved_then_bytes"]
-    # What the map draws is all that was allocated then; what is free is what the facts say.
+    # The map draws all that was allocated then; what is free is what the facts say.
     drawn = browser.run(
         "window.vramstow.map.pieces.reduce((sum, p) => sum + (p.block && !p.block.pending"
         " ? p.block.size : 0), 0)"

@@ -60,7 +60,7 @@ def test_a_command_that_cannot_be_executed(vramstow: Installation, tmp_path: Pat
         assert result.stderr.count("\n") == 1
 
 
-# What the command is given.
+# The environment that the command is given.
 
 
 def test_standard_streams_are_the_commands(vramstow: Installation) -> None:
@@ -136,7 +136,7 @@ def test_the_folder_for_traces_is_made_absolute(vramstow: Installation, tmp_path
         assert json.loads(result.stdout)["VRAMSTOW_TRACE_DIR"] == str(folder)
 
 
-# What is refused, before anything is started.
+# The settings that are refused, before anything is started.
 
 
 def refused(place: Installation, *arguments: str | Path, **options: object) -> str:

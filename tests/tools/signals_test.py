@@ -101,7 +101,7 @@ def test_a_quick_stop_and_continue_leaves_nobody_behind(vramstow: Installation) 
     for _ in range(100):
         os.kill(job.child, signal.SIGSTOP)
         os.kill(job.child, signal.SIGCONT)
-    # Whoever stops a command by its own id continues the group in the end, as a shell does.
+    # A program that stops a command by its own id continues the group in the end, as a shell does.
     wait_until(lambda: state(job.child) == "S")
     os.killpg(job.process.pid, signal.SIGCONT)
     wait_until(lambda: state(job.process.pid) == "S")

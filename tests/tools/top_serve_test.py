@@ -62,7 +62,7 @@ def jobs(tmp_path: Path) -> Iterator[list[Job]]:
 
 
 def values(body: str, name: str, parser=text_parser) -> dict[str, float]:  # noqa: ANN001
-    """Of each process by its id, or of each card."""
+    """The numbers of each process by its id, or of each card."""
     return {
         sample.labels.get("pid", sample.labels.get("uuid", "")): sample.value
         for family in parser.text_string_to_metric_families(body)
@@ -92,7 +92,7 @@ def test_a_folder_is_told_by_process_and_together(jobs: list[Job], tmp_path: Pat
         # More is told when it is there.
         jobs[0].take(16)
         assert within(60, lambda: 19 * MEBI in values(get(port)[2], "allocated_bytes").values())
-        # Who has ended holds nothing.
+        # A process that has ended holds nothing.
         jobs[1].end()
         assert within(60, lambda: values(get(port)[2], "node_processes") == {"": 1})
         body = get(port)[2]
@@ -180,7 +180,7 @@ def test_other_questions_are_refused(tmp_path: Path) -> None:
             connection.request(method, path)
             assert connection.getresponse().status == status
             connection.close()
-        # Who says nothing does not keep the others from asking.
+        # A client that says nothing does not keep the others from asking.
         with socket.create_connection(("127.0.0.1", port)):
             assert get(port)[0] == 200
 

@@ -33,7 +33,7 @@ def interpreters() -> dict[str, str]:
 def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict, dict]:
-    """What Python said, and what the trace says; both by sequence."""
+    """The stacks of Python, and those of the trace; both by sequence."""
     python = interpreters().get(request.param)
     if python is None:
         pytest.skip(f"there is no Python {request.param} here")

@@ -78,7 +78,7 @@ def test_the_process_still_has_its_own_unwinder(stacks: str, tmp_path: Path) -> 
 
 
 def judged(tmp_path: Path, *command: str) -> dict[str, str]:
-    """What the judge wrote about a rehearsed job."""
+    """The lines that the judge wrote about a rehearsed job."""
     report = tmp_path / "report.txt"
     done = subprocess.run(
         [str(BUILD / "bin" / "vramstow"), "run", "--simulate=h200", "--no-trace", "--", *command],

@@ -52,7 +52,7 @@ def models(times: int) -> None:
 
 
 def old(times: int) -> None:
-    """What was collected once, in vain, is no longer young."""
+    """An object that was collected once, in vain, is no longer young."""
     kept: list[Holder] = []
     for _ in range(times // 20):
         kept.extend(Holder(empty) for _ in range(20))

@@ -16,7 +16,7 @@ TOLD = ("allocated_bytes", "requested_bytes", "active_bytes", "allocation", "res
 
 
 class CallLog:
-    """What the simulated driver has given by now, by its own account."""
+    """The bytes that the simulated driver has given by now, by its own account."""
 
     def __init__(self) -> None:
         _, _, path = os.environ["VRAMSTOW_SIMULATE"].partition("call-log=")

@@ -135,7 +135,7 @@ def alive() -> None:
 
 
 def too_large() -> None:
-    """What no card could hold is refused at once."""
+    """A request that no card could hold is refused at once."""
     phases: list[str] = []
     gc.callbacks.append(lambda phase, _: phases.append(phase))
     Holder()

@@ -1,1 +1,1 @@
-"""What the acceptance kit does, and how it says what came out."""
+"""The steps of the acceptance kit, and how it says what came out."""

@@ -2,7 +2,7 @@
 
 A card takes a good part of a second to make a context, so the rules of one process share one that
 is kept open. Where a rule fails, or its process dies or hangs, it is tried once more by itself: one
-before it may have left the context broken. What the rules behind it came to does not count, and
+before it may have left the context broken. The results of the rules behind it do not count, and
 they go on in a process of their own. Rules that say that they break their context run by themselves
 at once, and rules that fill the card not at all.
 """
@@ -26,7 +26,7 @@ SKIPPED_FOR = re.compile(r": Skipped\n(.+)")
 
 @dataclass
 class Rules:
-    """What became of each rule."""
+    """The result of each rule."""
 
     held: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)  # with the reason

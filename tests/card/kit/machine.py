@@ -43,7 +43,9 @@ class Ended:
 
 
 def without_vramstow(preload: str) -> list[str]:
-    """What the caller preloads, but for vramstow itself: natively there must be none."""
+    """The libraries that the caller preloads, but for vramstow itself: natively there must be
+    none.
+    """
     return [
         part for part in preload.replace(" ", ":").split(":") if part and "vramstow" not in part
     ]
@@ -152,7 +154,7 @@ class Machine:
             return child
 
     def run(self, command: list[str]) -> Ended:
-        """Runs it to its end, or to that of its time. Raises NoTimeError, OSError."""
+        """Runs it to its end, or until its time is over. Raises NoTimeError, OSError."""
         begin = time.monotonic()
         child = self._begin(command)
         try:

@@ -1,4 +1,4 @@
-"""What a step can come to: its goal was reached and something was proved, or not, or nothing shown.
+"""The outcomes of a step: its goal was reached and something was proved, or not, or nothing shown.
 
 A step returns what it proved. It raises FailedError where the goal was missed, and
 NothingShownError where the step ran and proved nothing: that is never taken for a success.

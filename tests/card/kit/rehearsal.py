@@ -49,7 +49,7 @@ def why_not() -> str:
 
 
 def environment(program: str) -> dict[str, str]:
-    """What every command of a rehearsal is given; without one nothing.
+    """The flags that every command of a rehearsal is given; without one nothing.
 
     PyTorch's operators are computed by a library that the bundle has for it, which Python's
     start-up hook loads.

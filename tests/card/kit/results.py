@@ -1,6 +1,6 @@
 """The folder of the results, whole after every step: results.json, results.md, and some logs.
 
-What is there may be taken away as it is: at most FILES files of MOST_BYTES in all, in one folder
+The results may be taken away as they are: at most FILES files of MOST_BYTES in all, in one folder
 below. Each file is written beside its place and moved there, so that nobody finds half of one.
 """
 

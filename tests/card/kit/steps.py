@@ -21,7 +21,7 @@ from kit.outcome import Costs, FailedError, NothingShownError
 MIB = 1 << 20
 TRAINING = (("train_like_cpu.py", "SGD"), ("train_like_cpu.py", "Adam"))
 SHORT_RUNS = 20
-# What costs are held to: see the goals of the steps.
+# The bounds of the costs: see the goals of the steps.
 MOST_OVER_NATIVE = 2.0  # of a training's whole process, with start and end
 MOST_OVER_HOOKS = 1.5
 MOST_OVER_COPY = 1.5
@@ -31,7 +31,7 @@ NOISE = 0.05
 
 @dataclass
 class Seen:
-    """What one step leaves for those after it."""
+    """The things that one step leaves for those after it."""
 
     about: dict = field(default_factory=dict)
     losses: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -47,7 +47,9 @@ def must(machine: Machine, command: list[str]) -> Ended:
 
 
 def natively(machine: Machine, command: list[str]) -> Ended:
-    """The run to compare with. What cannot be done without vramstow shows nothing of vramstow."""
+    """The run to compare with. A step that cannot be done without vramstow shows nothing of
+    vramstow.
+    """
     ended = machine.run(machine.native(command))
     if ended.failure_reason:
         raise NothingShownError(f"without vramstow it {ended.failure_reason}")
@@ -60,7 +62,7 @@ def last_json(text: str) -> dict:
 
 
 def judge_served(asked: dict, at_least: int = 1) -> dict:
-    """What the pool counted; a run that it did not serve proves nothing of it."""
+    """The counts of the pool; a run that it did not serve proves nothing of it."""
     stats = asked["stats"]
     if stats is None or stats["allocations"] < at_least or stats["peak_allocated_bytes"] == 0:
         counted = 0 if stats is None else stats["allocations"]

@@ -1,4 +1,4 @@
-"""What CuPy says of a driver without a card."""
+"""Prints what CuPy says of a driver without a card."""
 
 import cupy
 

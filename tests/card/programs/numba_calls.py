@@ -1,4 +1,4 @@
-"""What numba says of a driver without a card."""
+"""Prints what numba says of a driver without a card."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""What PyTorch says of a driver without a card."""
+"""Prints what PyTorch says of a driver without a card."""
 
 import torch
 

@@ -11,7 +11,7 @@ mended = sys.argv[1:] == ["mended"]
 
 
 def run_cell(cell: Callable[[], None]) -> None:
-    """What a notebook does: it shows the error, and keeps it for a debugger."""
+    """This is what a notebook does: it shows the error, and keeps it for a debugger."""
     try:
         cell()
     except ValueError as error:

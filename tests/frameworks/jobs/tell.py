@@ -1,4 +1,6 @@
-"""What a job's own objects say of themselves: one line of JSON, the last that the job prints."""
+"""Prints what a job's own objects say of themselves: one line of JSON, the last that the job
+prints.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def parameters_of(model: torch.nn.Module) -> int:
 
 
 def trained_of(model: torch.nn.Module) -> int:
-    """What all its gradients take."""
+    """The bytes of all its gradients."""
     return size_of(parameter for parameter in model.parameters() if parameter.requires_grad)
 
 

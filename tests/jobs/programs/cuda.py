@@ -76,7 +76,7 @@ class Location(ctypes.Structure):
 
 
 def access(location_type: int, address: int) -> int:
-    """What may be done at this location with mapped memory: 3 is reading and writing."""
+    """The access to mapped memory at this location: 3 is reading and writing."""
     flags = c_uint64()
     call("cuMemGetAccess", byref(flags), byref(Location(location_type, 0)), c_uint64(address))
     return flags.value
@@ -94,7 +94,7 @@ def enter(context: c_void_p) -> None:
 
 
 def new_stream() -> c_void_p:
-    """Of the current context, and ordered with no other."""
+    """A stream of the current context, ordered with no other."""
     stream = c_void_p()
     call("cuStreamCreate", byref(stream), 1)
     return stream

@@ -2,9 +2,8 @@
 
 python medium_decoder.py CONTEXT training|autocast|forward [SNAPSHOT]
 
-What it did on this card is written into SNAPSHOT. Its optimizer consists of single operations, each
-of which takes memory of its own.
-"""
+Its requests on this card are written into SNAPSHOT. Its optimizer consists of single operations,
+each of which takes memory of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the driver says of a block that vramstow has moved to the host: as of any other block."""
+"""Prints what the driver says of a block that vramstow has moved to the host: as of any other
+block.
+"""
 
 import ctypes
 

@@ -81,7 +81,9 @@ def find_again(block: int) -> int:
 
 
 def expect_untouched(card: Card | Attribute, block: int, size: int, registered: int) -> None:
-    """What the card writes changes nothing of a block, but where it was told of that address."""
+    """Bytes that the card writes change nothing of a block, but where it was told of that
+    address.
+    """
     fill(block, size, 0xEE)
     card.write()
     for at in range(0, size, MEBI):

@@ -46,7 +46,9 @@ def read(address: int) -> int:
 
 
 def load(parameters: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-    """A module with a kernel that takes so many addresses and does nothing, and the kernel."""
+    """A module with a kernel that takes this number of addresses and does nothing, and the
+    kernel.
+    """
     taken = ", ".join(f".param .u64 p{number}" for number in range(parameters))
     text = ".version 8.0\n.target sm_80\n.address_size 64\n"
     text += f".visible .entry kernel({taken}) {{ ret; }}\n"
@@ -80,7 +82,7 @@ def launch(kernel: ctypes.c_void_p, addresses: list[int]) -> None:
 
 
 def free_bytes() -> int:
-    """What the device has free, as cuMemGetInfo says it."""
+    """The bytes that the device has free, as cuMemGetInfo says it."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     _check(_driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
     return free.value

@@ -1,4 +1,6 @@
-"""What the simulator's tables are made of: the scripts of simulator/generate, on small headers."""
+"""Tests what the simulator's tables are made of: the scripts of simulator/generate, on small
+headers.
+"""
 
 from __future__ import annotations
 
