@@ -49,7 +49,7 @@ class Random {
   uint64_t state_ = 0x9E3779B97F4A7C15u;
 };
 
-// What events name.
+// The names that events have.
 struct Names {
   Names() {
     allocate = recorder.InternCall("cuMemAlloc");

@@ -87,8 +87,8 @@ class Native {
   std::vector<cudaStream_t> streams_;
 };
 
-// What one thread does; made once, so that both allocators serve the same requests. It begins anew
-// after `period` steps: later than anybody remembers, or so early that the pool sees a loop.
+// The calls of one thread; made once, so that both allocators serve the same requests. It begins
+// anew after `period` steps: later than anybody remembers, or so early that the pool sees a loop.
 struct Program {
   std::vector<uint64_t> sizes;
   std::vector<uint32_t> victims;

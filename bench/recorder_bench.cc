@@ -1,6 +1,6 @@
-// What recording costs: nanoseconds and bytes per event, by one thread and by two, and how fast a
-// trace is read. Each figure is of the recorder alone: what the benchmark itself does is told by
-// BM_MakingEvents and can be subtracted.
+// Measures what recording costs: nanoseconds and bytes per event, by one thread and by two, and how
+// fast a trace is read. Each figure is of the recorder alone: what the benchmark itself does is
+// told by BM_MakingEvents and can be subtracted.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

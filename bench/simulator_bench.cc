@@ -1,5 +1,5 @@
-// What the simulated driver costs the host: a pair of cuMemAlloc and cuMemFree, a launch, and what
-// a framework asks all the time; alone, and on a card that is shared with other processes.
+// Measures what the simulated driver costs the host: a pair of cuMemAlloc and cuMemFree, a launch,
+// and what a framework asks all the time; alone, and on a card that is shared with other processes.
 //
 // VRAMSTOW_TEST_DRIVER names the driver; the SPEC is VRAMSTOW_SIMULATE's, VRAMSTOW_RUN_ID set means
 // that the card is shared.

@@ -1,6 +1,6 @@
-// What the tracer adds to an allocation: the same pair of a hit and its free by a pool whose events
-// nobody takes, and by one whose events go into a trace. Differences within one run count;
-// recorder_bench tells of the recorder without the pool.
+// Measures what the tracer adds to an allocation: the same pair of a hit and its free by a pool
+// whose events nobody takes, and by one whose events go into a trace. Differences within one run
+// count; recorder_bench tells of the recorder without the pool.
 #include <benchmark/benchmark.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What a walk of the calling thread's native stack costs: our own walk and libunwind's, on the same
-// stacks in one run. The argument is how many frames the benchmark adds below its own.
+// Measures what a walk of the calling thread's native stack costs: our own walk and libunwind's, on
+// the same stacks in one run. The argument is how many frames the benchmark adds below its own.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -35,7 +35,7 @@ Compressor* Compressor::Create() {
 }
 
 uint32_t Compressor::Compress(const uint8_t* bytes, uint32_t size) {
-  // What is not shorter does not fit, and that is an error.
+  // A result that is not shorter does not fit, and that is an error.
   const size_t room = size < sizeof result_ ? size : sizeof result_;
   const size_t count =
       ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(context_), result_, room, bytes, size, kLevel);

@@ -72,7 +72,7 @@ bool NumberAfter(const char* text, const char* word, uint64_t* number) {
   return false;
 }
 
-// What a version of control groups calls its files.
+// The names that a version of control groups gives its files.
 struct GroupFiles {
   const char* line;  // before the group's path in /proc/self/cgroup
   const char* folder;

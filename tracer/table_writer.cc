@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
 constexpr size_t kMaxAnnotationBytes = 1024;
-// What fits into a chunk with room to spare.
+// A size that fits into a chunk with room to spare.
 constexpr size_t kMaxValueBytes = 48 * 1024;
 constexpr size_t kMaxRecordBytes = kMaxValueBytes + kMaxKeyBytes + 4 * kMaxVarintBytes;
 static_assert(kMaxRecordBytes + sizeof(ChunkHeader) <= kSlotBytes - kFileHeaderBytes);

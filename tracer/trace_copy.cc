@@ -118,7 +118,7 @@ class BlockCopier {
  private:
   uint64_t end() const { return end_.load(std::memory_order_acquire); }
 
-  // What is all zero stays a hole.
+  // A block of zeros stays a hole.
   int CopyBlock(uint64_t offset, ChunkHeader* header, ssize_t* got) {
     *got = ReadBlock(from_, offset, block_);
     if (*got < 0) return errno;
@@ -165,7 +165,7 @@ class BlockCopier {
   Slot* const slots_;
 };
 
-// The name of a copy: that of the trace with `-TAG` or, from the second on, `-TAG-N` behind it.
+// The name of a copy: the name of the trace with `-TAG` or, from the second on, `-TAG-N` behind it.
 int MakeName(const char* trace, const char* tag, unsigned number, char* name, size_t size) {
   constexpr int kEndBytes = 5;  // ".stow"
   const int stem = static_cast<int>(std::strlen(trace)) - kEndBytes;

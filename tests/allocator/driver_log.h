@@ -27,7 +27,7 @@ class DriverLog {
   // The table that writes down and then asks `below`. Valid as long as this object.
   const DriverTable* Over(const DriverTable* below);
 
-  // What the pool answered. `name` is what the one who asks calls the block.
+  // The answer of the pool. `name` is what the one who asks calls the block.
   void Allocated(std::string_view name, PoolError error, const Block& block);
   void Freed(std::string_view name, PoolError error);
   void Line(std::string_view line);

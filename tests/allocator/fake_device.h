@@ -54,7 +54,7 @@ class FakeDevice {
   void Submit(uint64_t stream, uint64_t address, uint64_t size);
   void Finish(uint64_t stream, uint64_t count = ~uint64_t{0});  // the oldest ones
   void FinishAll();
-  // What a pause does beside advancing the clock; by default nothing.
+  // The effect of a pause beside advancing the clock; by default nothing.
   void set_on_pause(std::function<void()> on_pause) { on_pause_ = std::move(on_pause); }
   // Whether unfinished work of a stream other than `except` touches the memory behind the range, by
   // whatever address.
@@ -67,7 +67,8 @@ class FakeDevice {
   // Memory that another process takes.
   void SetForeignBytes(uint64_t bytes);
 
-  // --- Contents: one word at an address that is mapped with access. What was never written is 0.
+  // --- Contents: one word at an address that is mapped with access. Memory that was never written
+  // is 0.
   void Write(uint64_t address, uint64_t word);
   uint64_t Read(uint64_t address) const;
   // Whether the byte at this address lies in host memory.
@@ -115,7 +116,7 @@ class FakeDevice {
   // True if this call is to fail, with the result to give.
   bool Fails(const char* call, DriverResult* result);
   void Violate(const std::string& what);
-  // What is mapped in the range.
+  // The chunks that are mapped in the range.
   std::vector<Piece> MemoryAt(uint64_t address, uint64_t size) const;
   static bool Share(const std::vector<Piece>& some, const std::vector<Piece>& others);
   bool Reached(const Reach& reach) const;

@@ -1,5 +1,6 @@
-// What a hit must not do: no driver call, no system call, no allocation from the process's heap.
-// And what is deferred in a heap of very many blocks is counted and refused as if it were not.
+// Tests what a hit must not do: no driver call, no system call, no allocation from the process's
+// heap. And what is deferred in a heap of very many blocks is counted and refused as if it were
+// not.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-// What somebody asks of an offloader, on a fake device: offload, pause and resume by tag, what is
-// idle, and what each failure leaves.
+// Tests what somebody asks of an offloader, on a fake device: offload, pause and resume by tag,
+// what is idle, and what each failure leaves.
 #include <gtest/gtest.h>
 
 #include <memory>

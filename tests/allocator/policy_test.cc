@@ -68,7 +68,7 @@ TEST(OffloadPolicy, ByNextUseTheLatestGoesFirst) {
   EXPECT_LT(late, soon) << "although it was touched a moment ago";
 }
 
-// What a policy does with a real pool: a loop over more than the device has.
+// The effect of a policy on a real pool: a loop over more than the device has.
 class LoopTest : public OffloadTest {
  protected:
   // How often a block was on the host when its turn came, after the loop has settled.

@@ -1,4 +1,4 @@
-// What scenarios cannot say: events, reports, the cost of a hit, odd arguments.
+// Tests what scenarios cannot say: events, reports, the cost of a hit, odd arguments.
 #include "allocator/pool/pool.h"
 
 #include <gmock/gmock.h>

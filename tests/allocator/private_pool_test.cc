@@ -1,4 +1,4 @@
-// What a framework's private pools rely on: memory that graphs write to stays where it is.
+// Tests what a framework's private pools rely on: memory that graphs write to stays where it is.
 #include <gtest/gtest.h>
 
 #include <memory>

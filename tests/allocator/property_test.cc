@@ -65,7 +65,7 @@ class Program {
   FakeDevice* device() { return &device_; }
   void set_forget_uses() { forget_uses_ = true; }
 
-  // What went wrong first, or nothing.
+  // The first error, or nothing.
   std::optional<std::string> Run(uint64_t steps) {
     if (pool_->Open(&table_, config_) != PoolError::kOk) return "the pool did not open";
     for (const uint64_t stream : names_) pool_->NoteStream(stream);
@@ -127,7 +127,7 @@ class Program {
     return memory == MemoryKind::kPhysical || memory == MemoryKind::kDevice;
   }
 
-  // What the events alone tell of reserved, allocated and pending memory.
+  // The figures that the events alone tell of reserved, allocated and pending memory.
   static uint64_t OnEvent(void* context, Event* event) {
     auto* self = static_cast<Program*>(context);
     const uint64_t sequence = ++self->heard_;

@@ -1,6 +1,6 @@
 // Streams come and go, more of them than the pool has timelines and heaps. The last one is served
 // like the first: from a heap of its own, whose memory it has again at once, and without an event
-// of the whole context. What work of a stream that is gone may still touch is nobody's.
+// of the whole context. Memory that work of a stream that is gone may still touch is nobody's.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -13,7 +13,7 @@
 
 namespace vramstow {
 
-// What a function writes with a PickleWriter, as bytes.
+// The bytes that a function writes with a PickleWriter.
 template <typename Write>
 std::string PickleOf(Write write) {
   std::ostringstream sink;

@@ -1,4 +1,4 @@
-// What is written is read back the same, and is what PyTorch's viewer needs.
+// A written snapshot is read back the same, and has what PyTorch's viewer needs.
 #include "tools/formats/snapshot_writer.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a file is, and the one sentence for what it is not.
+// Tests what a file is, and the one sentence for what it is not.
 #include "tools/formats/sniff.h"
 
 #include <gmock/gmock.h>

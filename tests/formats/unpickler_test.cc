@@ -1,4 +1,4 @@
-// What a pickle may hold, and everything by which a stranger's pickle could do harm.
+// Tests what a pickle may hold, and everything by which a stranger's pickle could do harm.
 #include "tools/formats/unpickler.h"
 
 #include <gmock/gmock.h>

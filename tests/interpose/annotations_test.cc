@@ -1,4 +1,4 @@
-// What a program says about itself is in its trace, between its allocations.
+// The marks of a program about itself are in its trace, between its allocations.
 #include <gmock/gmock.h>
 
 #include <string>

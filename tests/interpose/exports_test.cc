@@ -1,4 +1,5 @@
-// What the two libraries show and need, and that the table of hooks says what CUDA's headers say.
+// Tests what the two libraries show and need, and that the table of hooks says what CUDA's headers
+// say.
 #include <gmock/gmock.h>
 
 #include <cstdio>

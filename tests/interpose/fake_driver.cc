@@ -1,6 +1,6 @@
 // A driver library of a few hundred lines, to put in the place of libcuda.so.1: it hands out
-// numbers as memory, and writes down every call that reaches it. What the interposer passes on can
-// thus be compared with what the program asked for.
+// numbers as memory, and writes down every call that reaches it. The calls that the interposer
+// passes on can thus be compared with what the program asked for.
 //
 // FAKE_CALL_LOG names the file for the calls: one line "symbol result address bytes" each.
 // FAKE_RESULT makes every hooked call fail with that number. FAKE_PRIVATE=1: cuGetProcAddress gives

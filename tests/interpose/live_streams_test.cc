@@ -1,4 +1,4 @@
-// What is known of streams without asking the driver.
+// Tests what is known of streams without asking the driver.
 #include "interpose/core/pools/live_streams.h"
 
 #include <gtest/gtest.h>

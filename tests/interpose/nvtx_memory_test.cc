@@ -103,7 +103,7 @@ TEST_F(NvtxMemory, WhoDoesNotAskIsNotAnnounced) {
   EXPECT_FALSE(std::filesystem::exists(folder() + "/heard"));
 }
 
-// What is named in NVTX_INJECTION64_PATH and how it behaves; why nobody listens.
+// The library that is named in NVTX_INJECTION64_PATH and how it behaves; why nobody listens.
 struct Deaf {
   const char* name;
   std::string tool;

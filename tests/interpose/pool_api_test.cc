@@ -264,7 +264,7 @@ TEST_F(Control, HostileClientsAreDroppedAndOthersServed) {
   }
   const int silent = Connect();
   EXPECT_THAT(Ask("VRAMSTOW/1 stats\n"), StartsWith("VRAMSTOW/1 OK\n{"));
-  // Whoever says nothing is dropped in the end.
+  // A client that says nothing is dropped in the end.
   EXPECT_THAT(ReadAll(silent), IsEmpty());
   EXPECT_EQ(EndProcess(), 0);
 }

@@ -24,7 +24,7 @@ CUmemoryPool PoolNumber(uintptr_t number) {
   return reinterpret_cast<CUmemoryPool>(0x10000 + number * 0x100);
 }
 
-// What one thread saw of its own pools, which no other thread touches.
+// The results that one thread saw of its own pools, which no other thread touches.
 struct Seen {
   uint64_t looks = 0;
   uint64_t lost = 0;

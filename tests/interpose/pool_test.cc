@@ -104,7 +104,8 @@ TEST_F(PoolBehindCuMemAlloc, AnAdapterOfYesterdayWorksWithTheLibraryOfToday) {
             "of tomorrow: none\nno kind: none, no version: none\n");
 }
 
-// What the pool took of the plain driver, and how often; its cache is what makes the difference.
+// The memory that the pool took of the plain driver, and how often; its cache is what makes the
+// difference.
 struct Taken {
   uint64_t blocks = 0;
   uint64_t segments = 0;
@@ -174,7 +175,8 @@ TEST_F(PoolBehindCuMemAlloc, NothingIsSaidAndNoSocketIsLeftWhereAllIsWell) {
   for (const std::string& file : Files()) EXPECT_THAT(file, Not(HasSubstr(".sock")));
 }
 
-// What captures stacks asks the dynamic linker, and must not do so while others wait for the pool.
+// The code that captures stacks asks the dynamic linker, and must not do so while others wait for
+// the pool.
 TEST_F(PoolBehindCuMemAlloc, ConstructorsAllocateWhileOtherThreadsCaptureStacks) {
   for (const char* pool : {"on", "off"}) {
     const Outcome outcome =

@@ -1,4 +1,4 @@
-// What of a command line gets into a trace.
+// Tests what of a command line gets into a trace.
 #include "interpose/core/record/secrets.h"
 
 #include <gtest/gtest.h>

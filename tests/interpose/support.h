@@ -1,4 +1,4 @@
-// What the tests of the interposer share: running a program under the preload with the fake driver
+// The tests of the interposer share this: running a program under the preload with the fake driver
 // in the place of libcuda.so.1, and reading back what came of it.
 #ifndef VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
 #define VRAMSTOW_TESTS_INTERPOSE_SUPPORT_H_
@@ -77,7 +77,7 @@ class Interposed : public testing::Test {
   // The only one; a test failure if there is not exactly one.
   ReadTrace OnlyTrace() const;
 
-  // What reached the fake driver.
+  // The calls that reached the fake driver.
   std::vector<LoggedCall> CallLog() const;
 
   const std::string& folder() const { return folder_; }

@@ -1,4 +1,4 @@
-// What CUPTI's documentation says of callbacks, over the simulated driver and runtime.
+// Tests what CUPTI's documentation says of callbacks, over the simulated driver and runtime.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>

@@ -1,4 +1,4 @@
-// What the tests of the stand-ins share: a context on the simulated device, memory on it, and a
+// The tests of the stand-ins share this: a context on the simulated device, memory on it, and a
 // look at the kernels that a stand-in queues.
 #ifndef VRAMSTOW_TESTS_LIBRARIES_DEVICE_FIXTURE_H_
 #define VRAMSTOW_TESTS_LIBRARIES_DEVICE_FIXTURE_H_

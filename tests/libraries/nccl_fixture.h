@@ -1,4 +1,4 @@
-// What the tests of the NCCL stand-in share: ranks in one process, each with a device and a stream.
+// The tests of the NCCL stand-in share this: ranks in one process, each with a device and a stream.
 #ifndef VRAMSTOW_TESTS_LIBRARIES_NCCL_FIXTURE_H_
 #define VRAMSTOW_TESTS_LIBRARIES_NCCL_FIXTURE_H_
 

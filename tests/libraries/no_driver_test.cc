@@ -1,4 +1,4 @@
-// What the stand-ins say where there is no driver at all.
+// Tests what the stand-ins say where there is no driver at all.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cudnn.h>

@@ -1,4 +1,4 @@
-// What programs see on a machine without libcuda.so.1. The environment of this test has none.
+// Tests what programs see on a machine without libcuda.so.1. The environment of this test has none.
 #include <dlfcn.h>
 
 #include "tests/runtime/runtime_test.h"

@@ -1,4 +1,4 @@
-// What nvcc's code calls, called by hand: libraries with kernels come, are used, and go again.
+// Calls by hand what nvcc's code calls: libraries with kernels come, are used, and go again.
 #include <cuda_runtime_api.h>
 
 #include "simulator/runtime/cudart/hidden_api.h"

@@ -1,4 +1,4 @@
-// What the runtime's tests share. They use nothing but CUDA's public header, and run against the
+// The runtime's tests share this. They use nothing but CUDA's public header, and run against the
 // simulator's libcudart.so.13 on its libcuda.so.1 (CMakeLists.txt sets the environment).
 #ifndef VRAMSTOW_TESTS_RUNTIME_RUNTIME_TEST_H_
 #define VRAMSTOW_TESTS_RUNTIME_RUNTIME_TEST_H_

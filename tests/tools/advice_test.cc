@@ -245,7 +245,7 @@ TEST(Advice, OfAJobWithRoomOnlyWhatLargerBatchFits) {
   job.facts.devices.front().total_bytes = 2000 * kMega;
   EXPECT_NE(job.Find(AdviceId::kLargerBatch), nullptr);
   EXPECT_EQ(job.facts.advice.size(), 1u);
-  // Whoever ran out of memory had none to spare, whatever the rest of the trace says.
+  // A job that ran out of memory had none to spare, whatever the rest of the trace says.
   job.facts.out_of_memory.emplace_back();
   EXPECT_NE(job.Find(AdviceId::kCheckpointActivations), nullptr);
 }

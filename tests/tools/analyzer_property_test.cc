@@ -221,7 +221,7 @@ TEST_P(RandomHistory, GivesTheNumbersOfTheNaiveModel) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, testing::Range<uint64_t>(0, 20));
 
-// Whatever a file says, the analysis ends and says something.
+// The analysis ends and says something, whatever a file says.
 TEST(RandomEvents, OfAnyKindAndWithAnyNumbersDoNoHarm) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {

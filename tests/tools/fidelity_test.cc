@@ -43,7 +43,7 @@ class Builder {
   uint64_t level_ = 0;
 };
 
-// What both do is the same but for a block within each step.
+// Both do the same but for a block within each step.
 FidelityFacts Between(std::vector<uint64_t> card, std::vector<uint64_t> rehearsed,
                       uint64_t multiprocessors = 132) {
   const auto with = [](const std::vector<uint64_t>& sizes) {

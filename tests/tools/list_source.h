@@ -1,4 +1,4 @@
-// What the tests of the tools share: events from a list, and the makers of events.
+// The tests of the tools share this: events from a list, and the makers of events.
 #ifndef VRAMSTOW_TESTS_TOOLS_LIST_SOURCE_H_
 #define VRAMSTOW_TESTS_TOOLS_LIST_SOURCE_H_
 

@@ -33,7 +33,7 @@ class OffloadModelTest : public testing::Test {
         Touch(AddressOf(0));
         Touch(AddressOf(i) + 7);  // somewhere in it
         clock_ += 40;
-        // What the step needs for itself.
+        // The bytes that the step needs for itself.
         history_.Allocate(AddressOf(8), kBlock);
         history_.Free(AddressOf(8));
       }

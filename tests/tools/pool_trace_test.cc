@@ -1,5 +1,5 @@
-// What the analysis rebuilds from the events of a pool, held against the pool itself and against
-// the device that serves it: reserved and free memory, after every event.
+// Tests what the analysis rebuilds from the events of a pool, held against the pool itself and
+// against the device that serves it: reserved and free memory, after every event.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -41,7 +41,7 @@ class Listener {
     self->Follow(event);
     const uint64_t on_device = self->analyzer_.allocated() - self->away_;
     const FreeMemory free = self->analyzer_.free_ranges();
-    // Who asks seldom gets the same.
+    // A caller that asks seldom gets the same.
     self->seldom_asked_.Add(event);
     if (event.sequence % 61 == 0) {
       EXPECT_EQ(self->seldom_asked_.free_ranges(), free) << self->events_;

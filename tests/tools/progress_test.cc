@@ -1,4 +1,4 @@
-// What is shown while the program works, and when nothing is.
+// Tests what is shown while the program works, and when nothing is.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(ProgressBar, IsDrawnAndWipedOut) {
   {
     const ProgressBar bar(terminal.descriptor(), milliseconds(0));
     EXPECT_THAT(terminal.Read("50%"), StartsWith(std::string(kWipe) + "counting sheep  ["));
-    // What is written meanwhile begins on an empty line.
+    // Text that is written meanwhile begins on an empty line.
     ASSERT_TRUE(WriteAll(terminal.descriptor(), "result\n"));
     EXPECT_THAT(terminal.Read("result"), HasSubstr(std::string(kWipe) + "result"));
     EXPECT_THAT(terminal.Read("50%"), HasSubstr("counting sheep"));

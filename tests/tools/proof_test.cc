@@ -1,5 +1,5 @@
-// What replay says of advice: whether the request that failed would have been served, how much is
-// needed then, and in what order advice comes.
+// Tests what replay says of advice: whether the request that failed would have been served, how
+// much is needed then, and in what order advice comes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What lay in host memory, from when to when, and whose it was.
+// Tests what lay in host memory, from when to when, and whose it was.
 #include "tools/analysis/pass/residency.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whatever the system's clocks are set to, times in a trace go on. This program's clock_gettime is
+// Times in a trace go on, whatever the system's clocks are set to. This program's clock_gettime is
 // its own: it asks the kernel, and then steps.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

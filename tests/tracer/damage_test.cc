@@ -86,7 +86,7 @@ TEST_P(DamageOfTest, EveryTruncationReadsAsAPrefixAndSaysSo) {
     ASSERT_TRUE(IsPrefix(part.events, all.events)) << size;
     ASSERT_GE(part.events.size(), most) << "fewer events from more bytes, at " << size;
     most = part.events.size();
-    // Of a trace that says that it was closed it is known what is missing. (Its first 64 bytes are
+    // If a trace says that it was closed, it is known what is missing. (Its first 64 bytes are
     // there before that is said.)
     if (part.report.closed && part.events.size() < all.events.size()) {
       ASSERT_FALSE(IsUndamaged(part.report)) << size;

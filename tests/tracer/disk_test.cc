@@ -211,7 +211,7 @@ TEST_F(DiskTest, WithoutSharedMappingsAWholeTraceIsWritten) {
   recorder->Describe("a", "b");
   const uint16_t call = recorder->InternCall("cuMemAlloc");
   const uint64_t recorded = RecordAlot(recorder);
-  // What a kill would leave now: tables and full chunks.
+  // The bytes that a kill would leave now: tables and full chunks.
   const ReadTrace killed = ReadFile(file_);
   EXPECT_EQ(killed.facts.at("a"), "b");
   EXPECT_GT(killed.events.size(), recorded / 3);

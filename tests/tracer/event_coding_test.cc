@@ -151,7 +151,7 @@ TEST(EventCodingTest, ManyMoreAmountsThanNumbersForThemStillComeBack) {
   payload.Expect(written);
 }
 
-// What Record writes where it can, and Encode where it must, is to be one trace.
+// Record writes where it can, and Encode where it must: both are to make one trace.
 TEST(EventCodingTest, TheShortCutAndTheLongWayFillTheSameTables) {
   std::mt19937_64 random(7);
   EventMaker maker(8);

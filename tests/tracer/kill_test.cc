@@ -123,7 +123,7 @@ void CheckTrace(const std::string& file, const std::vector<uint64_t>& acknowledg
     if (event.object == 0) continue;
     ASSERT_LE(event.object, kThreads);
     uint64_t& count = counts[event.object - 1];
-    // Of a ring the beginning may be gone.
+    // The beginning of a ring may be gone.
     if (mode == Mode::kRing && count == 0) count = event.offset - 1;
     ASSERT_EQ(event.offset, ++count) << "a hole in the thread's events";
   }

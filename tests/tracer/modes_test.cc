@@ -1,4 +1,4 @@
-// What the recorder's own thread does, the ring, and annotations: seen through the reader.
+// Tests what the recorder's own thread does, the ring, and annotations: seen through the reader.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <limits.h>

@@ -23,7 +23,7 @@ namespace {
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// What one thread recorded, with the numbers that it got.
+// The events that one thread recorded, with the numbers that it got.
 std::vector<Event> RecordRandomly(Recorder* recorder, uint64_t seed, int count) {
   EventMaker maker(seed);
   std::vector<Event> recorded;

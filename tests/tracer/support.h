@@ -1,4 +1,4 @@
-// What the tests of the tracer share: a folder that goes away, a thread slot, made-up events.
+// The tests of the tracer share this: a folder that goes away, a thread slot, made-up events.
 #ifndef VRAMSTOW_TESTS_TRACER_SUPPORT_H_
 #define VRAMSTOW_TESTS_TRACER_SUPPORT_H_
 

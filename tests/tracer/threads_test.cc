@@ -275,7 +275,7 @@ TEST(ThreadsTest, CloseWhileOthersRecordKeepsAllThatCameBefore) {
     EXPECT_GE(trace.events.size(), certain);
     EXPECT_EQ(trace.report.damaged_bytes, 0u);
     EXPECT_EQ(trace.report.damaged_chunks, 0u);
-    // What was on its way when the recorder closed is the only thing that may be missing.
+    // Only events that were on their way when the recorder closed may be missing.
     EXPECT_LE(trace.report.missing_events, 4u);
   }
 }
@@ -297,7 +297,7 @@ TEST(ThreadsTest, ThreadsThatEndAfterCloseDoNoHarm) {
   EXPECT_EQ(ReadFile(recorder.File()).events.size(), 8u);
 }
 
-// What the signal handlers below work with.
+// The signal handlers below work with these.
 Recorder* g_recorder = nullptr;
 std::atomic<uint64_t> g_recorded_by_handler{0};
 

@@ -76,7 +76,7 @@ class TimelineVisitor : public JsonVisitor {
                                .category = static_cast<uint8_t>(row[3])});
   }
 
-  // Of the summed form: a zero, then the bytes by category.
+  // The row of the summed form: a zero, then the bytes by category.
   void AddLevel() {
     const size_t index = timeline_->levels.size();
     if (index >= first_.size() || row_.size() != kTimelineCategories + 1) {

@@ -26,7 +26,7 @@ uint64_t PoolNumber(PoolId pool) { return pool.first << 32 ^ pool.second; }
 
 }  // namespace
 
-// What the events have said of one address so far.
+// The state of one address after the events so far.
 struct SnapshotEvents::Life {
   enum State : uint8_t { kLive, kPending, kFreed };
   State state;
@@ -164,7 +164,7 @@ void SnapshotEvents::Prepare(Slot* slot) {
       [](const Ready& a, const Ready& b) { return a.event.address < b.event.address; });
 }
 
-// What became of each address, by the entries alone. Blocks that are freed without having been
+// The end of each address, by the entries alone. Blocks that are freed without having been
 // allocated were there from the beginning.
 SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
   Lives lives;
@@ -214,8 +214,8 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
   return lives;
 }
 
-// What is live at the end and was in no entry was there from the beginning, too. What agrees with
-// the entries tells their blocks' exact sizes.
+// A block that is live at the end and was in no entry was there from the beginning, too. What
+// agrees with the entries tells their blocks' exact sizes.
 void SnapshotEvents::CompareWithEnd(const Lives& lives, Slot* slot) {
   uint64_t live = 0;
   for (const auto& [address, life] : lives) live += life.state != Life::kFreed;

@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxForeignFrames = 6;
 constexpr int kMaxFrames = 16;
 
-// What the dynamic linker says about an address.
+// The dynamic linker's answer about an address.
 struct Mapping {
   const link_map* object;
   uintptr_t start;

@@ -186,7 +186,7 @@ void NativeStack::Walk(UnwindTable* table, const FramePlace& start, uint64_t epo
 // Puts the frames that were looked for before those that are known.
 void NativeStack::Join(size_t fresh, size_t known, uint64_t epoch) {
   if (fresh > known) {
-    // Of too many the outermost go.
+    // If there are too many, the outermost go.
     is_cut_ = true;
     known = kMaxStackFrames;
   }

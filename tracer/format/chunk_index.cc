@@ -24,7 +24,7 @@ bool HasMagic(const ChunkHeader& header) {
 // The part of a header that version 1 does not have.
 constexpr size_t kMoreBytes = offsetof(ChunkHeader, more_checksum) - offsetof(ChunkHeader, buffer);
 
-// What follows a header of version 1 is its payload.
+// The payload follows a header of version 1.
 void ForgetMore(ChunkHeader* header) {
   std::memset(&header->buffer, 0, sizeof *header - offsetof(ChunkHeader, buffer));
 }
@@ -34,7 +34,7 @@ bool IsMoreBelievable(const ChunkHeader& header) {
          header.more_checksum == Crc32c(&header.buffer, kMoreBytes);
 }
 
-// Whether its constant part can be believed. What it says may still make no sense.
+// Whether its constant part can be believed. Its fields may still make no sense.
 bool IsBelievable(const ChunkHeader& header, uint64_t trace_id) {
   return (trace_id == 0 || header.trace_id == trace_id) &&
          header.capacity >= kFirstChunkHeaderBytes && header.capacity <= kMaxChunkBytes &&

@@ -226,7 +226,7 @@ bool EventDecoder::DefineShape(const uint8_t* in, const uint8_t* end) {
   return DefineCaller(in, end, shape);
 }
 
-// What a shape ends with. Afterwards it is defined.
+// The end of a shape. Afterwards it is defined.
 bool EventDecoder::DefineCaller(const uint8_t* in, const uint8_t* end, Shape* shape) {
   uint64_t device, call, library, result, stream;
   in = ReadUpTo(in, end, 0xFFFF, &device);

@@ -310,9 +310,9 @@ uint64_t TraceReader::Impl::MissingNumbers() const {
   return numbers - std::min(numbers, explained);
 }
 
-// By the numbers that each buffer gave its events: what is missing between two chunks of one. What
-// is missing behind the last one is known where the trace was closed. What is missing before the
-// first one was overwritten, if the file is a ring.
+// By the numbers that each buffer gave its events: what is missing between two chunks of one. Where
+// the trace was closed, it is known what is missing behind the last one. Chunks that are missing
+// before the first one were overwritten, if the file is a ring.
 uint64_t TraceReader::Impl::MissingInBuffers() {
   const bool is_ring = header_.ring_bytes != 0;
   if (report.closed && !is_ring)

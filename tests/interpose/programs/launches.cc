@@ -1,5 +1,5 @@
-// Launches kernels: so many of each in each iteration, by several threads, some in ranges. The fake
-// driver's functions are texts: their names.
+// Launches kernels: a number of each in each iteration, by several threads, some in ranges. The
+// fake driver's functions are texts: their names.
 //
 // launches [wait]: waits to be killed at the end.
 #include <unistd.h>
@@ -60,7 +60,7 @@ int Main(bool waits) {
     for (std::thread& thread : threads) thread.join();
     HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
     launcher.Second(static_cast<int>(i));
-    // What the driver refuses is no launch.
+    // A launch that the driver refuses is none.
     launcher.launch(reinterpret_cast<CUfunction>(g_failing), 0xbad, 1, 1, 1, 1, 1, 0, nullptr,
                     nullptr, nullptr);
     // The same place holds another kernel from here on.

@@ -1,5 +1,6 @@
-// What a program can see of the memory that cuMemAlloc gave it, as told by its first argument. It
-// prints only what must not depend on who served the memory: the same with the pool and without.
+// Prints what a program can see of the memory that cuMemAlloc gave it, as told by its first
+// argument. It prints only what must not depend on who served the memory: the same with the pool
+// and without.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -31,7 +31,7 @@ class DriverFunction {
  public:
   void Find(void* library, const char* name);
   bool there() const { return found_ != nullptr; }
-  // What is called. Ends the test where the driver has none.
+  // The function that is called. Ends the test where the driver has none.
   operator Function() const {  // NOLINT(google-explicit-constructor): calls go through it
     if (found_ == nullptr) SkipForMissing(name_);
     return found_;

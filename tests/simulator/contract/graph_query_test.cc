@@ -1,4 +1,4 @@
-// What graphs and nodes say of themselves, whatever their kind.
+// Tests what graphs and nodes say of themselves, whatever their kind.
 #include "tests/simulator/contract/driver.h"
 
 namespace vramstow::simulator {

@@ -1,4 +1,4 @@
-// What the driver says of addresses, and managed memory's advice.
+// Tests what the driver says of addresses, and managed memory's advice.
 #include <stdlib.h>
 
 #include <type_traits>

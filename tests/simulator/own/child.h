@@ -13,7 +13,7 @@
 
 namespace vramstow::simulator {
 
-// What the child's body said: 0 is right; 128 + the signal if it died of one.
+// The text that the child's body said: 0 is right; 128 + the signal if it died of one.
 inline int InChild(const std::string& spec, const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// What a process may do to the simulated driver: fork, exit, wrong SPECs, faults, call logs,
+// Tests what a process may do to the simulated driver: fork, exit, wrong SPECs, faults, call logs,
 // limits.
 #include <dlfcn.h>
 #include <stdio.h>

@@ -58,7 +58,7 @@ int ValueIn(const std::string& spec, const std::string& body) {
   });
 }
 
-// What a child with kernels=list writes to stderr.
+// The text that a child with kernels=list writes to stderr.
 std::string Said(const std::string& spec, const std::string& body) {
   int ends[2];
   EXPECT_EQ(0, pipe(ends));

@@ -87,7 +87,7 @@ class Program {
     Must(driver_.cuStreamWaitEvent(streams_[stream], event, 0));
   }
 
-  // What a stream waits for before it reads, and before it writes.
+  // The events that a stream waits for before it reads, and before it writes.
   void BeforeRead(int stream, const TrackedBlock& block) {
     const bool wait = block.writer >= 0 && block.writer != stream;
     if (wait && mistake_ != Mistake::kNoEventWait) Wait(stream, block.written);

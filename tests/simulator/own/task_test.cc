@@ -56,7 +56,7 @@ int Add(void* user) {
   return addition->outcome;
 }
 
-// What every test has: a context, a stream and a block of 4 KiB that holds zeros.
+// Every test has this: a context, a stream and a block of 4 KiB that holds zeros.
 struct Scene {
   const Driver& driver = GetDriver();
   TaskApi api = {};

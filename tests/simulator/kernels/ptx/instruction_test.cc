@@ -1,4 +1,4 @@
-// What single instructions compute, on one thread: values from the PTX ISA's definitions.
+// Tests what single instructions compute, on one thread: values from the PTX ISA's definitions.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 namespace vramstow::simulator::ptx {
 namespace {
 
-// What a body stores at out[0].
+// The value that a body stores at out[0].
 uint64_t Result64(const std::string& body) {
   TestMemory memory(64 << 10);
   TestLaunch launch;
