@@ -63,13 +63,32 @@ DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
   return demand;
 }
 
+// A variable of a function that runs: "stitch: place".
+bool IsLocal(const std::string& holder) {
+  const size_t colon = holder.find(": ");
+  return colon != std::string::npos && holder.find_first_of(".[", colon) == std::string::npos &&
+         !holder.starts_with("global ");
+}
+
+// The one of the most bytes; where that is a variable of a function that runs, one that outlives
+// the call and has half as many.
+const HolderFacts& MainHolder(const std::vector<HolderFacts>& found) {
+  const HolderFacts& first = found.front();
+  if (!IsLocal(first.holder)) return first;
+  const auto other = std::ranges::find_if(found, [&](const HolderFacts& one) {
+    return !IsLocal(one.holder) && one.about == first.about &&
+           one.amount.bytes * 2 >= first.amount.bytes;
+  });
+  return other == found.end() ? first : *other;
+}
+
 // Adds who holds it, as a census found out.
 void NameHolder(const Holders& holders, Cause* cause) {
   constexpr size_t kMostNamed = 3;
   constexpr uint64_t kSmallPart = 20;
   const std::vector<HolderFacts> found = holders.OfAll(cause->held);
   if (found.empty()) return;
-  cause->holder = found.front().holder;
+  cause->holder = MainHolder(found).holder;
   std::string text;
   for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
     if (found[i].amount.bytes * kSmallPart < found.front().amount.bytes) break;
@@ -93,7 +112,7 @@ void FillHolders(const Scene& scene, const Holders& holders, OutOfMemoryFacts* f
 
 // Whether a cause would have served the request, or accounts for much of what was live.
 bool IsExplained(const Scene& scene, const std::vector<RankedCause>& causes) {
-  constexpr uint64_t kMuch = 8;
+  constexpr uint64_t kMuch = 4;
   return std::ranges::any_of(causes, [&](const RankedCause& one) {
     return one.second.fits || one.second.bytes * kMuch >= scene.live_bytes();
   });

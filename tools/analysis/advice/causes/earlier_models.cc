@@ -16,7 +16,8 @@
 namespace vramstow {
 namespace {
 
-constexpr size_t kLeastOfModel = 3;  // of a model
+constexpr size_t kLeastOfModel = 3;                        // of a model
+constexpr std::string_view kUnknownKey = "[\xE2\x80\xA6";  // of a container, as OwnerOf has it
 constexpr std::string_view kCacheOfFunction = "kept by functools.lru_cache";
 
 // What one owner holds of a model, and of the optimizer that trains it.
@@ -36,8 +37,7 @@ std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
   const size_t close = holder.find(']', std::min(open, holder.size()));
   const std::string before = holder.substr(0, open);
   const bool is_item = close != std::string::npos && close + 1 < holder.size() &&
-                       !before.ends_with(".state") && !before.ends_with("_groups") &&
-                       holder.compare(open, 5, "[\xE2\x80\xA6]") != 0;
+                       !before.ends_with(".state") && !before.ends_with("_groups");
   if (is_item) return {before, holder.substr(open, close - open)};
   return {"", holder.substr(0, holder.find('.'))};
 }
@@ -46,6 +46,41 @@ std::pair<std::string, std::string> OwnerOf(const std::string& holder) {
 bool IsParameterOfModel(const HeldBlock& block) {
   return block.role == "parameter" || (block.role == "optimizer_state" &&
                                        block.about.find(", requires grad") != std::string::npos);
+}
+
+bool Computes(const Scene& scene, const Life& life) {
+  const SiteDetail& site = scene.site_of(life);
+  return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
+                         site.phase == Phase::kForward);
+}
+
+// Whether something was computed between two events: after one model was whole, and before the next
+// began. Layers of one network, and members of an ensemble that are made together, have nothing
+// between them.
+bool HasWorkBetween(const Scene& scene, uint64_t begin, uint64_t end) {
+  const std::vector<Life>& lives = scene.detail().lives;
+  for (auto life = std::ranges::upper_bound(lives, begin, {}, &Life::birth);
+       life != lives.end() && life->birth < end; ++life) {
+    if (Computes(scene, *life)) return true;
+  }
+  return false;
+}
+
+// A census does not tell all keys apart ("[…]"): what was made after work is another model.
+std::vector<KeptModel> Split(const Scene& scene, const KeptModel& models) {
+  std::vector<KeptModel> parts;
+  for (const Life* life : models.parameters) {
+    if (parts.empty() || HasWorkBetween(scene, parts.back().end(), life->birth)) {
+      parts.emplace_back().container = models.container;
+    }
+    parts.back().parameters.push_back(life);
+  }
+  for (const Life* life : models.all) {
+    size_t part = parts.size() - 1;
+    while (part > 0 && parts[part].begin() > life->birth) --part;
+    parts[part].all.push_back(life);
+  }
+  return parts;
 }
 
 // By birth.
@@ -64,27 +99,15 @@ std::vector<KeptModel> ModelsOf(const Scene& scene) {
   }
   std::vector<KeptModel> models;
   for (auto& [owner, model] : by_owner) {
-    if (!model.parameters.empty()) models.push_back(std::move(model));
+    if (model.parameters.empty()) continue;
+    if (owner.second != kUnknownKey) {
+      models.push_back(std::move(model));
+      continue;
+    }
+    for (KeptModel& part : Split(scene, model)) models.push_back(std::move(part));
   }
   std::ranges::stable_sort(models, {}, &KeptModel::begin);
   return models;
-}
-
-bool Computes(const Scene& scene, const Life& life) {
-  const SiteDetail& site = scene.site_of(life);
-  return life.tensor && (site.in_backward || site.in_optimizer || !site.module.empty() ||
-                         site.phase == Phase::kForward);
-}
-
-// Whether something was computed after the first was whole and before the second began. Layers of
-// one network, and members of an ensemble that are made together, have nothing between them.
-bool HasWorkBetween(const Scene& scene, const KeptModel& first, const KeptModel& second) {
-  const std::vector<Life>& lives = scene.detail().lives;
-  for (auto life = std::ranges::upper_bound(lives, first.end(), {}, &Life::birth);
-       life != lives.end() && life->birth < second.begin(); ++life) {
-    if (Computes(scene, *life)) return true;
-  }
-  return false;
 }
 
 std::multiset<uint64_t> ParameterSizes(const KeptModel& model) {
@@ -112,7 +135,7 @@ std::vector<KeptModel> SuccessiveModels(const Scene& scene, const std::vector<Ke
     bool is_row = true;
     for (size_t i = 0; i < items.size(); ++i) {
       bytes += BytesOf(items[i].all);
-      is_row &= i == 0 || HasWorkBetween(scene, items[i - 1], items[i]);
+      is_row &= i == 0 || HasWorkBetween(scene, items[i - 1].end(), items[i].begin());
     }
     if (!is_row || bytes <= most_bytes) continue;
     most = items;
@@ -139,9 +162,9 @@ size_t CountKept(const Scene& scene, const std::vector<KeptModel>& row,
   if (is_cache && row.size() > kManyItems) return kKeptOfMany;
   const bool is_newer = std::ranges::any_of(all, [&](const KeptModel& model) {
     return model.begin() > row.back().end() && model.container.empty() &&
-           HasWorkBetween(scene, row.back(), model);
+           HasWorkBetween(scene, row.back().end(), model.begin());
   });
-  return is_newer && !is_cache ? 0 : 1;
+  return is_newer ? 0 : 1;
 }
 
 Found FindEarlierModels(const Scene& scene) {
@@ -176,7 +199,7 @@ Found FindEarlierModels(const Scene& scene) {
   if (is_cache) {
     cause.action =
         "The cache keeps a model for each set of arguments: bound it (lru_cache(maxsize=" +
-        std::to_string(kept) + ")), or let it keep models on the host.";
+        std::to_string(std::max<size_t>(kept, 1)) + ")), or let it keep models on the host.";
     cause.cost = "A model that was dropped is loaded again.";
   }
   return cause;

@@ -15,12 +15,16 @@ namespace {
 
 constexpr size_t kManyBlocks = 3;
 
-// What one line made: of tensors, where there are any.
-std::vector<const Life*> LargestLine(const Scene& scene) {
-  const bool any_tensor = std::ranges::any_of(scene.live(), &Life::tensor);
+// Parameters, gradients and state of an optimizer are what most programs need.
+bool IsOfTraining(const Scene& scene, const Life& life) {
+  const HeldBlock* block = scene.holders().Of(life);
+  return block != nullptr && (block->role == "parameter" || block->role == "gradient" ||
+                              block->role == "optimizer_state");
+}
+
+std::vector<const Life*> LargestLine(const Scene& scene, const std::vector<const Life*>& lives) {
   std::map<std::string, std::vector<const Life*>> by_place;
-  for (const Life* life : scene.live()) {
-    if (any_tensor && !life->tensor) continue;
+  for (const Life* life : lives) {
     by_place[PlaceOf(scene.detail(), life->site)].push_back(life);
   }
   const auto largest =
@@ -28,9 +32,26 @@ std::vector<const Life*> LargestLine(const Scene& scene) {
   return largest == by_place.end() ? std::vector<const Life*>() : largest->second;
 }
 
+// What one line made: of tensors, where there are any; of training only, where nothing else is
+// large.
+std::vector<const Life*> LargestOf(const Scene& scene) {
+  constexpr uint64_t kLeastShareOfLive = 8;
+  std::vector<const Life*> all;
+  std::vector<const Life*> others;
+  for (const Life* life : scene.live()) {
+    if (!life->tensor) continue;
+    all.push_back(life);
+    if (!IsOfTraining(scene, *life)) others.push_back(life);
+  }
+  if (all.empty()) return LargestLine(scene, scene.live());
+  std::vector<const Life*> largest = LargestLine(scene, others);
+  if (BytesOf(largest) * kLeastShareOfLive >= scene.live_bytes()) return largest;
+  return LargestLine(scene, all);
+}
+
 Found FindLargestHolder(const Scene& scene) {
   Cause cause;
-  cause.held = LargestLine(scene);
+  cause.held = LargestOf(scene);
   cause.bytes = BytesOf(cause.held);
   if (cause.bytes == 0) return std::nullopt;
   cause.change = Without(scene.detail(), cause.held);
