@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VRAMSTOW = Path(os.environ.get("VRAMSTOW_BUILD", ROOT / "build")) / "bin/vramstow"
 
 # One of each form of retention that only a census tells, and one without a holder.
-QUICK = ("tenant_models", "fold_trainers", "scan_states", "memory_bank")
+QUICK = ("tenant_models", "fold_trainers", "scan_states", "notebook_cells")
 SHORT = [job for job in EVERY if job.name in QUICK]
 LONG = [job for job in EVERY if job.name not in QUICK]
 

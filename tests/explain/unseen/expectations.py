@@ -937,7 +937,42 @@ EVERY = (
 
 
 # What is not yet told rightly, with the reason; the test fails when it is.
-NOT_YET: dict[str, str] = {}
+NOT_YET: dict[str, str] = {
+    "class_cache": "the twin keeps 8 grids, the analysis counts all of them",
+    "beam_caches": "the beams that are needed are counted with those that are not",
+    "smoothed_auxiliary": "the line of the model's call, not of the head whose graph is kept",
+    "retained_graph": "no cause knows of a graph that is retained",
+    "gan_losses": "no cause knows of a graph that is retained",
+    "gradient_norm_graph": "no cause knows of a graph of gradients within one pass",
+    "unfreeze": "the state that is to come is counted, too",
+    "tee_batches": "the line that reads, not the one that makes the batches; tee has no name",
+    "default_argument": "the twin keeps 8 examples, the analysis counts all of them",
+    "atexit_report": "a census does not reach what atexit holds",
+    "memory_bank": "the twin keeps a bank of a fixed size, the analysis counts the old copy",
+    "hidden_states": "the states of the step that runs are counted, too; the line of the call",
+    "diffusion_graph": "the last step is not counted",
+    "perplexity": "the line of the call, not of the append",
+    "mc_dropout": "a list that is being built has no name; the line of the layer",
+    "chat_window": "the twin keeps a window, the analysis counts all turns; the line of the call",
+    "one_checkpoint": "no cause knows of recomputation in one piece",
+    "autocast_copies": "no cause knows of autocast's copies",
+    "dice_score": "one of the three matrices is counted",
+    "upsampled_maps": "the eighth that stays is not saved",
+    "prompt_logits": "the eighth that stays is not saved",
+    "unfold_patches": "the eighth that stays is not saved",
+    "dense_adjacency": "the request is not counted",
+    "per_sample_gradients": "the line of the backward pass is unknown, the request not counted",
+    "save_in_float": "the copy that is being made is not known as one",
+    "adapters_not_frozen": "no cause knows of gradients that no optimizer uses",
+    "memory_fraction": "no cause knows of the limit",
+    "shared_card": "no cause knows of other processes",
+    "fragmented": "the results are blamed, not the pieces between them",
+    "large_batch": "half of the activations are counted, the twin does with a quarter",
+    "padded_batch": "half of the activations are counted; the line of the loss",
+    "triplets": "what is made of the result is counted, too",
+    "repeat_kv": "no cause knows of copies by repeat_interleave",
+    "hand_written_gelu": "layers of one pass are taken for passes",
+}
 
 
 @dataclass(frozen=True)
