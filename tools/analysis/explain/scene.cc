@@ -12,23 +12,29 @@ namespace {
 
 constexpr uint64_t kLargePart = 20;  // of what was live
 
+std::optional<uint64_t> OfDevice(const Facts& facts, int device, const char* what) {
+  return FactNumber<uint64_t>(facts.facts, "device." + std::to_string(device) + "." + what);
+}
+
 // What PyTorch may take of the card, where that is less than all of it.
 std::optional<uint64_t> LimitOf(const Facts& facts, int device) {
-  const std::string prefix = "device." + std::to_string(device) + ".";
-  const auto allowed = FactNumber<uint64_t>(facts.facts, prefix + "allowed_bytes");
-  const auto total = FactNumber<uint64_t>(facts.facts, prefix + "total_bytes");
+  const auto allowed = OfDevice(facts, device, "allowed_bytes");
+  const auto total = OfDevice(facts, device, "total_bytes");
   return allowed.has_value() && total.has_value() && *allowed < *total ? allowed : std::nullopt;
 }
 
 // The driver had enough when PyTorch refused. Where PyTorch does not tell of a limit it had much
 // more than enough: a driver may need a little for itself.
-bool IsLimited(const OutOfMemoryFacts& failure, bool is_told) {
+bool IsLimited(const Facts& facts, const OutOfMemoryFacts& failure, bool is_told) {
   constexpr uint64_t kMuch = uint64_t{64} << 20;
   constexpr uint64_t kSegment = uint64_t{2} << 20;
   if (!failure.has_pool || failure.pool_movable_bytes.has_value() ||
       failure.free_from != FreeKnownFrom::kMemoryInfo) {
     return false;
   }
+  // A call of the driver's own is refused by the driver.
+  const uint64_t total = OfDevice(facts, failure.device, "total_bytes").value_or(0);
+  if (failure.call.starts_with("cu") || failure.free_bytes > total) return false;
   return failure.free_bytes >= failure.requested_bytes + (is_told ? kSegment : kMuch);
 }
 
@@ -48,7 +54,7 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
     live_bytes_ += life.size;
   }
   const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
-  is_limited_ = IsLimited(failure, limit.has_value());
+  is_limited_ = IsLimited(facts, failure, limit.has_value());
   uint64_t takes = failure.free_bytes;  // that it may still take
   if (is_limited_) {
     uint64_t allowed = limit.value_or(0);

@@ -18,8 +18,9 @@ Found FindOwnLimit(const Scene& scene) {
   cause.place = "the program's own limit";
   const auto allowed = FactNumber<uint64_t>(
       scene.facts().facts, "device." + std::to_string(failure.device) + ".allowed_bytes");
-  cause.title = "The program allows itself a part of the card only";
-  if (allowed.has_value()) cause.title += ": " + AdviceText(*allowed);
+  cause.title = allowed.has_value()
+                    ? "The program allows itself " + AdviceText(*allowed) + " of the card"
+                    : "The program allows itself a part of the card only";
   cause.evidence =
       "PyTorch refused " + request + " while " + free +
       " of the card were free: the program's limit does not let it take them. It held " +
