@@ -94,7 +94,8 @@ Found FindNeedlessGraph(const Scene& scene) {
   if (!scene.IsLarge(cause.bytes)) return std::nullopt;
   cause.change = Without(scene.detail(), saved);
   cause.is_estimate = sign == Sign::kUntrained;
-  cause.title = "Graphs are recorded where nobody calls backward()";
+  cause.title = sign == Sign::kUntrained ? "Layers that no optimizer trains are not frozen"
+                                         : "Graphs are recorded where nobody calls backward()";
   cause.evidence = AdviceText(cause.bytes) + " were saved for a backward pass: " + places +
                    ". But " + Reason(sign, scene, parameters) + ".";
   cause.cost = "None.";
