@@ -88,10 +88,10 @@ int Stripper::FindStrippable(uint32_t before_epoch, const Plan& plan, bool own, 
   *waiting = 0;
   for (uint8_t zone = 0; zone < SpanTable::kZones && found < kBatch; ++zone) {
     spans.free(zone).VisitFrom(spans.slab(), spans.page_bytes(), [&](uint32_t index) {
+      kDeviceLock.AssertHeld();
       const Span& span = spans[index];
       if (plan.Touches(span) || span.epoch > before_epoch) return true;
-      // One page is enough to know.
-      const Run run = PagesThatMayGo(span, true, 1);
+      const Run run = PagesThatMayGo(span, true, ~uint64_t{0} / spans.page_bytes());
       if (run.first == run.last) return true;
       if (!unfenced && !heap_.IsUntouched(span)) {
         *waiting += (run.last - run.first) / spans.page_bytes();

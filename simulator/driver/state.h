@@ -99,6 +99,7 @@ struct Context {
   std::unique_ptr<Stream> legacy;
   std::unordered_map<uint64_t, std::unique_ptr<Stream>> per_thread;  // by thread
   std::unordered_set<Stream*> streams;                               // made by the application
+  std::vector<Mark> left_behind;  // work of streams that were destroyed before it was done
   std::unordered_set<Event*> events;
   std::unordered_set<Context*> peers;  // contexts whose memory may be used from here
   size_t limits[CU_LIMIT_MAX] = {};

@@ -78,7 +78,11 @@ Mark Submit(Call& call, Stream* stream, std::shared_ptr<Work> work) {
   return mark;
 }
 
+// The driver lets the stream's work end: who waits for the context waits for it, too.
 void EndStream(State* state, Stream* stream) {
+  std::vector<Mark>& left_behind = stream->context->left_behind;
+  std::erase_if(left_behind, [](const Mark& mark) { return mark.Reached(); });
+  if (!stream->queue->idle()) left_behind.push_back({stream->queue, stream->queue->enqueued()});
   stream->context->streams.erase(stream);
   state->streams.Remove(stream);
 }

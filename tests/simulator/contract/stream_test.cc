@@ -53,6 +53,7 @@ TEST_F(StreamTest, DestroyedStreamsAreRefusedAndTheirWorkEnds) {
   ASSERT_OK(driver_.cuMemsetD8Async(block, 8, kMiB, stream));
   ASSERT_OK(driver_.cuStreamDestroy(stream));
   ASSERT_OK(driver_.cuCtxSynchronize());
+  EXPECT_EQ(std::vector<unsigned char>(kMiB, 8), Read(block, kMiB));
 }
 
 TEST_F(StreamTest, LegacyStreamWaitsForBlockingStreams) {

@@ -313,12 +313,15 @@ TEST_F(VirtualMemoryTest, WithoutAccessOfTheOtherDeviceACopyHasToNameBothContext
   ASSERT_OK(driver_.cuMemsetD8(range, 77, unit_));
   ASSERT_OK(driver_.cuCtxSynchronize());
   ASSERT_OK(driver_.cuCtxSetCurrent(other));
-  const CUdeviceptr there = Allocate(unit_);
+  CUdeviceptr there = 0;
+  ASSERT_OK(driver_.cuMemAlloc(&there, unit_));
   EXPECT_NE(CUDA_SUCCESS, driver_.cuMemcpyDtoD(there, range, unit_));
   EXPECT_NE(CUDA_SUCCESS, driver_.cuMemcpyPeer(there, other, range, other, unit_));
   ASSERT_OK(driver_.cuMemcpyPeer(there, other, range, context_, unit_));
   EXPECT_EQ(std::vector<unsigned char>(unit_, 77), Read(there, unit_));
+  ASSERT_OK(driver_.cuMemFree(there));
   ASSERT_OK(driver_.cuCtxSetCurrent(context_));
+  EXPECT_OK(driver_.cuDevicePrimaryCtxRelease(1));
   EXPECT_OK(driver_.cuMemUnmap(range, unit_));
   EXPECT_OK(driver_.cuMemRelease(handle));
   EXPECT_OK(driver_.cuMemAddressFree(range, unit_));
