@@ -10,6 +10,7 @@
 #include "tools/analysis/advice/parameter_sites.h"
 #include "tools/analysis/advice/places.h"
 #include "tools/analysis/advice/rule.h"
+#include "tools/analysis/facts/census_log.h"
 
 namespace vramstow {
 namespace {
@@ -39,10 +40,11 @@ uint64_t FirstStep(const Scene& scene) {
   return LoadsOnly(scene) ? scene.event() : 0;
 }
 
-// Whether the program made it as data: not for a model, as far as is known.
+// Whether the program made it as data: not for a model, as far as is known. Nobody has placed what
+// only waits for the collector of garbage.
 bool MayBeData(const Scene& scene, const Life& life) {
   const HeldBlock* block = scene.holders().Of(life);
-  if (block != nullptr) return block->role == "other";
+  if (block != nullptr) return block->role == "other" && !block->holder.starts_with(kDeadCycle);
   return scene.site_of(life).phase != Phase::kInit;
 }
 
