@@ -162,6 +162,13 @@ void LoadValuesFor(const char* folder, bool only_sizes) {
   }
 }
 
+// The folder of the PyTorch that is loaded. False: there is none, and one may come later.
+bool FindTorch(char (&folder)[PATH_MAX], std::atomic<bool>* done) {
+  if (dl_iterate_phdr(FindLibrary, folder) != 0) return true;
+  done->store(false);
+  return false;
+}
+
 }  // namespace
 
 void LoadValues(const Options& options) {
@@ -173,10 +180,7 @@ void LoadValues(const Options& options) {
   }
   const KeepErrno keep_errno;
   char folder[PATH_MAX];
-  if (dl_iterate_phdr(FindLibrary, folder) == 0) {
-    done = false;  // PyTorch may come later
-    return;
-  }
+  if (!FindTorch(folder, &done)) return;
   LoadValuesFor(folder, HasOption(options.simulate, "values=off") ||
                             HasOption(options.simulate, "emulation=off") ||
                             HasOption(options.simulate, "effects=off"));
@@ -191,10 +195,7 @@ void LoadAdapter(const Options& options) {
   }
   const KeepErrno keep_errno;
   char folder[PATH_MAX];
-  if (dl_iterate_phdr(FindLibrary, folder) == 0) {
-    done = false;  // PyTorch may come later
-    return;
-  }
+  if (!FindTorch(folder, &done)) return;
   pooled ? LoadFor(folder) : LogWhyNotObserved();
 }
 

@@ -125,13 +125,10 @@ CUresult GreenCtxDestroy(const Call& call, CUgreenCtx context) {
 template <typename Call>
 CUresult CtxEnablePeerAccess(const Call& call, CUcontext peer, unsigned int flags) {
   const CUresult result = call.Forward(peer, flags);
-  int16_t owner = call.context().contexts.DeviceOf(peer);
-  if (owner == kNoDevice && result == CUDA_SUCCESS) {
-    owner = call.context().unseen_contexts.Recognise(peer);
-  }
-  // The number of the peer's device; all bits set if the context is not known.
-  const auto device = static_cast<uint64_t>(owner);
+  // The pools recognise a peer that no hooked call made.
   if (result == CUDA_SUCCESS) call.pools().PeerEnabled(peer, CurrentDevice(call));
+  // The number of the peer's device; all bits set if the context is not known.
+  const auto device = static_cast<uint64_t>(call.context().contexts.DeviceOf(peer));
   return RecordContext(call, EventKind::kPeerAccess, result, device,
                        result == CUDA_SUCCESS ? CurrentDevice(call) : kNoDevice);
 }
