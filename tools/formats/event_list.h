@@ -18,6 +18,7 @@ struct EventList {
   std::vector<Event> events;                  // sequence from 1, times that never go back
   std::vector<std::string> calls{"unknown"};  // by Event::call: the format's word for the action
   std::map<std::string, std::string> facts;   // as docs/architecture.md names them
+  std::vector<std::string> texts;             // of marks, by TextNumber
   std::vector<std::string> missing;           // one sentence each
   bool complete = true;                       // false: damaged, and this is what was readable
 

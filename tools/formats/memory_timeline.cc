@@ -101,7 +101,24 @@ class TimelineVisitor : public JsonVisitor {
   uint64_t bad_rows_ = 0;
 };
 
-void LevelsFromRows(MemoryTimeline* timeline) {
+void PeakOfLevels(MemoryTimeline* timeline) {
+  timeline->start_bytes = timeline->levels.front().total;
+  timeline->end_bytes = timeline->levels.back().total;
+  const auto peak = std::ranges::max_element(timeline->levels, {}, &TimelineLevel::total);
+  timeline->peak_bytes = peak->total;
+  timeline->peak_time_ns = peak->time_ns;
+}
+
+}  // namespace
+
+const char* TimelineCategoryName(size_t category) {
+  constexpr const char* kNames[kTimelineCategories] = {
+      "parameter",  "optimizer_state", "input",           "temporary",
+      "activation", "gradient",        "autograd_detail", "unknown"};
+  return category < kTimelineCategories ? kNames[category] : "unknown";
+}
+
+void FillLevels(MemoryTimeline* timeline) {
   TimelineLevel now;
   for (const TimelineRow& row : timeline->rows) {
     if (row.time_ns != now.time_ns && (now.total != 0 || !timeline->levels.empty())) {
@@ -118,23 +135,6 @@ void LevelsFromRows(MemoryTimeline* timeline) {
   }
   timeline->levels.push_back(now);
   timeline->end_bytes = now.total;
-}
-
-void PeakOfLevels(MemoryTimeline* timeline) {
-  timeline->start_bytes = timeline->levels.front().total;
-  timeline->end_bytes = timeline->levels.back().total;
-  const auto peak = std::ranges::max_element(timeline->levels, {}, &TimelineLevel::total);
-  timeline->peak_bytes = peak->total;
-  timeline->peak_time_ns = peak->time_ns;
-}
-
-}  // namespace
-
-const char* TimelineCategoryName(size_t category) {
-  constexpr const char* kNames[kTimelineCategories] = {
-      "parameter",  "optimizer_state", "input",           "temporary",
-      "activation", "gradient",        "autograd_detail", "unknown"};
-  return category < kTimelineCategories ? kNames[category] : "unknown";
 }
 
 absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input) {
@@ -161,7 +161,7 @@ absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input) {
         Concat(NumberOf(visitor.bad_rows(), "row"), " could not be used and left out"));
   }
   if (timeline.is_raw) {
-    LevelsFromRows(&timeline);
+    FillLevels(&timeline);
   } else {
     PeakOfLevels(&timeline);
   }

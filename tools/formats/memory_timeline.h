@@ -42,6 +42,12 @@ struct TimelineLevel {
   int64_t total = 0;
 };
 
+// The beginning of an iteration.
+struct TimelineStep {
+  int64_t time_ns = 0;
+  std::string name;
+};
+
 struct MemoryTimeline {
   bool is_raw = true;
   std::vector<TimelineRow> rows;      // of the raw form
@@ -50,9 +56,13 @@ struct MemoryTimeline {
   int64_t end_bytes = 0;
   int64_t peak_bytes = 0;  // within a moment, too
   int64_t peak_time_ns = 0;
+  std::vector<TimelineStep> steps;  // by time; of the profiler's trace only
   std::vector<std::string> missing;
   bool complete = true;
 };
+
+// Fills levels, start, end and peak from the rows.
+void FillLevels(MemoryTimeline* timeline);
 
 absl::StatusOr<MemoryTimeline> ReadMemoryTimeline(const Input& input);
 

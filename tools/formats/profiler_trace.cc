@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/driver_result.h"
+#include "base/typed_event.h"
 #include "tools/formats/text.h"
 #include "tools/formats/trace_events.h"
 
@@ -35,7 +36,9 @@ class TraceVisitor : public TraceEventsVisitor {
       if (depth() == 3 && key(1) == "deviceProperties" && key(3) == "name") device_name_ = text;
       return;
     }
+    if (within() == 1 && key(depth()) == "cat") is_on_device_ = text.starts_with("gpu_");
     if (within() != 1 || key(depth()) != "name") return;
+    if (text.starts_with("ProfilerStep#")) step_ = text;
     if (text == "[memory]") is_memory_ = true;
     if (text == "[OutOfMemory]") is_memory_ = sample_.out_of_memory = true;
   }
@@ -45,17 +48,26 @@ class TraceVisitor : public TraceEventsVisitor {
     sample_ = {};
     is_memory_ = false;
     has_bytes_ = false;
+    has_address_ = false;
+    is_on_device_ = false;
+    step_.clear();
     ++trace_->all_events;
   }
 
   void EventEnds() override {
-    if (is_memory_ && has_bytes_) trace_->samples.push_back(sample_);
+    // The profiler repeats each step for the card, with the card's times.
+    if (!step_.empty() && !is_on_device_) trace_->steps.push_back({sample_.time_ns, step_});
+    if (!is_memory_ || !has_bytes_) return;
+    trace_->samples.push_back(sample_);
+    trace_->lacks_addresses |=
+        !has_address_ && !sample_.out_of_memory && sample_.device_type != kCpuDeviceType;
   }
 
  private:
   void Argument(std::string_view name, const JsonNumber& number) {
     if (name == "Addr") {
       sample_.address = number.AsUnsigned();
+      has_address_ = true;
     } else if (name == "Bytes") {
       sample_.bytes = number.AsSigned();
       has_bytes_ = true;
@@ -88,9 +100,19 @@ class TraceVisitor : public TraceEventsVisitor {
   ProfilerSample sample_;
   bool is_memory_ = false;
   bool has_bytes_ = false;
+  bool has_address_ = false;
+  bool is_on_device_ = false;
+  std::string step_;
   uint64_t device_ = 0;
   std::string device_name_;
 };
+
+// By time, each name once.
+void SortSteps(std::vector<TimelineStep>* steps) {
+  std::ranges::stable_sort(*steps, {}, &TimelineStep::time_ns);
+  absl::flat_hash_set<std::string> seen;
+  std::erase_if(*steps, [&seen](const TimelineStep& one) { return !seen.insert(one.name).second; });
+}
 
 }  // namespace
 
@@ -117,6 +139,7 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input) {
     trace.missing.emplace_back(walked.message());
   }
   std::ranges::stable_sort(trace.samples, {}, &ProfilerSample::time_ns);
+  SortSteps(&trace.steps);
   trace.missing.emplace_back("no call stacks and no streams");
   trace.missing.emplace_back("no requested sizes: the profiler tells sizes after rounding");
   return trace;
@@ -146,7 +169,67 @@ Event EventOf(const ProfilerSample& sample, EventKind kind) {
   return event;
 }
 
+// Puts the iterations between the events, by time.
+void AddSteps(const ProfilerTrace& trace, int64_t start_ns, EventList* list) {
+  const uint16_t call = list->Call("ProfilerStep");
+  std::vector<Event> events;
+  events.reserve(list->events.size() + trace.steps.size());
+  auto event = list->events.begin();
+  for (const TimelineStep& step : trace.steps) {
+    const int64_t since = std::max<int64_t>(step.time_ns, start_ns);
+    const uint64_t time_ns = static_cast<uint64_t>(since) - static_cast<uint64_t>(start_ns);
+    while (event != list->events.end() && event->time_ns < time_ns) events.push_back(*event++);
+    Event mark = MarkEvent{MarkKind::kMoment, list->texts.size(), 0}.ToEvent();
+    mark.layer = Layer::kFramework;
+    mark.call = call;
+    mark.time_ns = time_ns;
+    list->texts.push_back(step.name);
+    events.push_back(mark);
+  }
+  events.insert(events.end(), event, list->events.end());
+  list->events = std::move(events);
+}
+
 }  // namespace
+
+MemoryTimeline ProfilerCurve(const ProfilerTrace& trace) {
+  MemoryTimeline curve;
+  curve.complete = trace.complete;
+  curve.missing = trace.missing;
+  curve.missing.emplace_back("no addresses, so that only the sum of all blocks is known");
+  curve.steps = trace.steps;
+  int64_t level = 0;
+  int64_t lowest = 0;
+  uint64_t cpu_samples = 0;
+  uint64_t refused = 0;
+  for (const ProfilerSample& sample : trace.samples) {
+    cpu_samples += sample.device_type == kCpuDeviceType;
+    refused += sample.out_of_memory;
+    if (sample.device_type == kCpuDeviceType || sample.out_of_memory) continue;
+    // Only a hostile file has sizes that do not add up.
+    if (__builtin_add_overflow(level, sample.bytes, &level)) continue;
+    lowest = std::min(lowest, level);
+    curve.rows.push_back(
+        {.time_ns = std::max<int64_t>(sample.time_ns, 0),
+         .bytes = sample.bytes,
+         .action = sample.bytes < 0 ? TimelineAction::kDestroy : TimelineAction::kCreate,
+         .category = kTimelineCategories - 1});
+  }
+  if (lowest < 0 && lowest != INT64_MIN) {
+    curve.rows.insert(curve.rows.begin(), {.time_ns = -1,
+                                           .bytes = -lowest,
+                                           .action = TimelineAction::kPreexisting,
+                                           .category = kTimelineCategories - 1});
+  }
+  if (cpu_samples != 0) {
+    curve.missing.push_back(Concat(NumberOf(cpu_samples, "event"), " of CPU memory left out"));
+  }
+  if (refused != 0) {
+    curve.missing.push_back(Concat(NumberOf(refused, "request"), " failed, and left out here"));
+  }
+  FillLevels(&curve);
+  return curve;
+}
 
 EventList ProfilerEvents(const ProfilerTrace& trace) {
   EventList list;
@@ -209,6 +292,7 @@ EventList ProfilerEvents(const ProfilerTrace& trace) {
     list.missing.push_back(
         Concat(NumberOf(contradictions, "event"), " contradict what was live before"));
   }
+  AddSteps(trace, start_ns, &list);
   list.events.insert(list.events.begin(), opening.begin(), opening.end());
   for (size_t i = 0; i < list.events.size(); ++i) list.events[i].sequence = i + 1;
   return list;

@@ -2,7 +2,8 @@
 //
 // Idea: profile_memory=True writes an instant event "[memory]" for each allocation and free, with
 // address, bytes (negative for a free) and the allocator's totals after it, and "[OutOfMemory]"
-// where one failed. They are written in no strict order and are sorted by time here.
+// where one failed. They are written in no strict order and are sorted by time here. Releases of
+// 2021 wrote no addresses: of those only the curve is known. "ProfilerStep#N" are iterations.
 //
 // Ownership: values. Threads: no shared state. Errors: kInvalidArgument for JSON without memory
 // events (it says how to record them); a damaged or cut trace gives what was readable. Units:
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "tools/formats/event_list.h"
 #include "tools/formats/input.h"
+#include "tools/formats/memory_timeline.h"
 
 namespace vramstow {
 
@@ -39,10 +41,13 @@ struct ProfilerSample {
 
 struct ProfilerTrace {
   std::vector<ProfilerSample> samples;  // by time
+  std::vector<TimelineStep> steps;      // by time, each name once
   std::map<std::string, std::string> facts;
   std::vector<std::string> missing;
   bool complete = true;
   uint64_t all_events = 0;  // of any kind
+  // Device memory came or went without an address, so that blocks are not known.
+  bool lacks_addresses = false;
 };
 
 absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
@@ -50,6 +55,9 @@ absl::StatusOr<ProfilerTrace> ReadProfilerTrace(const Input& input);
 // The samples of devices (not of the CPU) as events at the framework layer. Blocks that are freed
 // without having been allocated in the trace are allocated at time 0 under the call "window_start".
 EventList ProfilerEvents(const ProfilerTrace& trace);
+
+// The samples of devices as a curve. What is freed without having been allocated was there before.
+MemoryTimeline ProfilerCurve(const ProfilerTrace& trace);
 
 }  // namespace vramstow
 

@@ -60,7 +60,8 @@ SnapshotEvents::SnapshotEvents(const Snapshot* snapshot, int32_t device, Snapsho
     slots_.push_back(
         {.entries = has_entries ? &space_.traces[static_cast<size_t>(slot)] : &no_entries,
          .device = slot,
-         .exact_sizes = {}});
+         .exact_sizes = {},
+         .sudden_ends = {}});
   }
   if (!host_) {
     for (const Annotation& annotation : snapshot_.annotations) {
@@ -157,7 +158,7 @@ void SnapshotEvents::OpenBlock(int32_t device, const SnapshotBlock& block, uint6
 
 void SnapshotEvents::Prepare(Slot* slot) {
   const size_t first_opening = opening_.size();
-  const Lives lives = FollowEntries(*slot);
+  const Lives lives = FollowEntries(slot);
   CompareWithEnd(lives, slot);
   std::stable_sort(
       opening_.begin() + static_cast<std::ptrdiff_t>(first_opening), opening_.end(),
@@ -166,10 +167,14 @@ void SnapshotEvents::Prepare(Slot* slot) {
 
 // The end of each address, by the entries alone. Blocks that are freed without having been
 // allocated were there from the beginning.
-SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
+SnapshotEvents::Lives SnapshotEvents::FollowEntries(Slot* slot) {
   Lives lives;
+  // Some recordings tell of completed frees alone: there a free is complete at once.
+  const bool tells_requests = std::ranges::any_of(*slot->entries, [](const TraceEntry& entry) {
+    return entry.action == TraceAction::kFreeRequested;
+  });
   const auto open = [&](const TraceEntry& entry, BlockState state) {
-    OpenBlock(slot.device,
+    OpenBlock(slot->device,
               {.address = entry.address,
                .size = rounding_.Round(entry.size),
                .requested = entry.size,
@@ -177,8 +182,8 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
                .state = state},
               entry.stream);
   };
-  for (size_t i = 0; i < slot.entries->size(); ++i) {
-    const TraceEntry& entry = (*slot.entries)[i];
+  for (size_t i = 0; i < slot->entries->size(); ++i) {
+    const TraceEntry& entry = (*slot->entries)[i];
     ++counts_.entries[static_cast<size_t>(entry.action)];
     const auto known = lives.find(entry.address);
     const bool is_new = known == lives.end();
@@ -199,7 +204,12 @@ SnapshotEvents::Lives SnapshotEvents::FollowEntries(const Slot& slot) {
         break;
       }
       case TraceAction::kFreeCompleted: {
-        if (is_new) open(entry, BlockState::kActivePendingFree);
+        if (is_new) {
+          open(entry,
+               tells_requests ? BlockState::kActivePendingFree : BlockState::kActiveAllocated);
+        }
+        const bool is_sudden = is_new ? !tells_requests : known->second.state == Life::kLive;
+        if (is_sudden) slot->sudden_ends.insert(i);
         if (!is_new && known->second.state == Life::kFreed) ++counts_.freed_twice;
         Life& life = is_new ? lives[entry.address] : known->second;
         if (is_new) life.opened = true;
@@ -370,6 +380,7 @@ void SnapshotEvents::AddEntry(Slot* slot) {
     case TraceAction::kFreeRequested:
       return add(BlockEvent(EventKind::kFree, entry, size));
     case TraceAction::kFreeCompleted:
+      if (slot->sudden_ends.contains(index)) add(BlockEvent(EventKind::kFree, entry, size));
       return add(BlockEvent(EventKind::kFreeCompleted, entry, size));
     case TraceAction::kFree:
       add(BlockEvent(EventKind::kFree, entry, size));

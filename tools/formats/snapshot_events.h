@@ -14,8 +14,8 @@
 //   alloc             kAllocate  layer kFramework: requested, and size as the allocator rounds it
 //   free_requested    kFree      layer kFramework: the application gave it back
 //   free_completed    kFreeCompleted: it may be handed out again
-//   free              kFree and kFreeCompleted
-//   oom               kMemoryInfo (size: free on the device), kAllocate with result 2
+//   free              kFree and kFreeCompleted; free_completed of a block that nobody asked to
+//   free, too oom               kMemoryInfo (size: free on the device), kAllocate with result 2
 //   snapshot, annotate, external annotations   kMark; `object` is a TextId of the snapshot
 //
 // Event::call is a number for CallName(): PyTorch's word for the action. Sizes of blocks that live
@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/event.h"
 #include "tools/formats/rounding.h"
 #include "tools/formats/snapshot.h"
@@ -86,6 +87,7 @@ class SnapshotEvents {
     size_t next = 0;
     int64_t time_us = kNoTime;                          // of the last entry that has one
     absl::flat_hash_map<size_t, uint64_t> exact_sizes;  // by entry, where the block is still there
+    absl::flat_hash_set<size_t> sudden_ends;            // entries: completed, and never requested
   };
   struct Ready {
     Event event;
@@ -93,7 +95,7 @@ class SnapshotEvents {
   };
 
   void Prepare(Slot* slot);
-  Lives FollowEntries(const Slot& slot);
+  Lives FollowEntries(Slot* slot);
   void CompareWithEnd(const Lives& lives, Slot* slot);
   void OpenBlock(int32_t device, const SnapshotBlock& block, uint64_t stream);
   void OpenSegments(const Slot& slot);

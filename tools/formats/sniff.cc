@@ -67,6 +67,11 @@ Sniffed SniffText(std::string_view bytes) {
   const std::string_view text = Stripped(bytes);
   if (text.empty()) return {FileFormat::kForeign, "nothing but empty lines"};
   if (text.front() == '{') return {FileFormat::kProfilerTrace, "a JSON object"};
+  if (text.front() == '[' && text.substr(0, text.find('\n')).find(" RMM LOG ") != text.npos) {
+    return {FileFormat::kForeign,
+            "RMM's debug log, which tells of no memory: RMM's logging_resource_adaptor makes the "
+            "memory log"};
+  }
   if (text.front() == '[') {
     const std::string_view inner = Stripped(text.substr(1));
     if (inner.starts_with('{')) return {FileFormat::kProfilerTrace, "a JSON list of objects"};

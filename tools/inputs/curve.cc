@@ -55,10 +55,12 @@ void CountRows(const MemoryTimeline& timeline, Facts* facts) {
 
 }  // namespace
 
-Analysis AnalyzeCurve(const MemoryTimeline& timeline) {
+Analysis AnalyzeCurve(const LevelCurve& curve) {
+  const MemoryTimeline& timeline = curve.timeline;
   Analysis analysis;
   Facts& facts = analysis.facts;
-  facts.kind = "memory_timeline";
+  facts.kind = curve.kind;
+  facts.facts = curve.facts;
   facts.reserved_known = false;
   facts.report.events = timeline.is_raw ? timeline.rows.size() : timeline.levels.size();
   facts.report.closed = timeline.complete;
@@ -94,8 +96,17 @@ Analysis AnalyzeCurve(const MemoryTimeline& timeline) {
     at_peak = now;
     facts.peak.sequence = analysis.detail.levels.size();
   };
+  auto step = timeline.steps.begin();
+  // Iterations that begin up to here.
+  const auto mark = [&](int64_t time_ns) {
+    for (; step != timeline.steps.end() && step->time_ns <= time_ns; ++step) {
+      analysis.detail.marks.push_back(
+          {analysis.detail.levels.size() + 1, time_of(step->time_ns), step->name});
+    }
+  };
   if (timeline.is_raw) {
     for (const TimelineRow& row : timeline.rows) {
+      mark(row.time_ns);
       note(time_of(row.time_ns));
       now.by_category[row.category] += row.bytes;
       now.total += row.bytes;
@@ -112,7 +123,8 @@ Analysis AnalyzeCurve(const MemoryTimeline& timeline) {
   state.allocated_last = level;
   state.requested_last = level;
   facts.timeline = intervals.Finish(state);
-  FillCategories(at_peak, &facts);
+  // A trace of the profiler does not say what memory is for.
+  if (curve.kind == "memory_timeline") FillCategories(at_peak, &facts);
   analysis.detail.events = analysis.detail.levels.size();
   analysis.detail.peak_event = facts.peak.sequence;
   return analysis;

@@ -1,17 +1,26 @@
-// Curve: facts of the profiler's memory timeline, which has bytes by category over time and neither
-// addresses nor blocks.
+// Curve: facts of a file that has bytes over time and neither addresses nor blocks: the profiler's
+// memory timeline, by category, and the profiler's traces of 2021.
 //
 // Ownership: results are copies. Threads: pure functions. Errors: none. Units: bytes, nanoseconds
 // from the timeline's first moment.
 #ifndef VRAMSTOW_TOOLS_INPUTS_CURVE_H_
 #define VRAMSTOW_TOOLS_INPUTS_CURVE_H_
 
+#include <map>
+#include <string>
+
 #include "tools/analysis/facts/detail.h"
 #include "tools/formats/memory_timeline.h"
 
 namespace vramstow {
 
-Analysis AnalyzeCurve(const MemoryTimeline& timeline);
+struct LevelCurve {
+  std::string kind;                          // Facts::kind
+  std::map<std::string, std::string> facts;  // what the file says of process and device
+  MemoryTimeline timeline;
+};
+
+Analysis AnalyzeCurve(const LevelCurve& curve);
 
 }  // namespace vramstow
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/typed_event.h"
+
 namespace vramstow {
 
 EventListSource::EventListSource(std::string_view kind, EventList list,
@@ -21,10 +23,14 @@ EventListSource::EventListSource(std::string_view kind, EventList list,
 bool EventListSource::Next(Event* event) {
   if (next_ == list_.events.size()) return false;
   *event = list_.events[next_++];
-  if (next_ > opening_events_ && next_ - 1 - opening_events_ < reserved_.size()) {
-    reserved_now_ = reserved_[next_ - 1 - opening_events_];
-  }
+  const bool tells = next_ > opening_events_ && event->kind != EventKind::kMark;
+  if (tells && next_reserved_ < reserved_.size()) reserved_now_ = reserved_[next_reserved_++];
   return true;
+}
+
+std::string_view EventListSource::MarkText(const Event& mark) const {
+  const uint64_t number = TextNumber(mark);
+  return number < list_.texts.size() ? std::string_view(list_.texts[number]) : "";
 }
 
 ReadReport EventListSource::report() const {

@@ -17,12 +17,14 @@ namespace vramstow {
 
 class EventListSource : public EventSource {
  public:
-  // `reserved`: what is reserved after each event that is not an opening one; or empty.
+  // `reserved`: what is reserved after each event that is neither an opening one nor a mark; or
+  // empty.
   EventListSource(std::string_view kind, EventList list, std::vector<uint64_t> reserved = {});
 
   bool Next(Event* event) override;
   std::string_view CallName(uint16_t call) const override { return list_.CallName(call); }
   std::string_view LibraryPath(uint16_t) const override { return "unknown"; }
+  std::string_view MarkText(const Event& mark) const override;
   const std::map<std::string, std::string>& facts() const override { return list_.facts; }
   ReadReport report() const override;
   std::string_view Kind() const override { return kind_; }
@@ -39,6 +41,7 @@ class EventListSource : public EventSource {
   std::optional<uint64_t> reserved_now_;
   uint64_t opening_events_ = 0;
   size_t next_ = 0;
+  size_t next_reserved_ = 0;
 };
 
 }  // namespace vramstow

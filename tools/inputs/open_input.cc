@@ -57,6 +57,17 @@ absl::StatusOr<std::unique_ptr<EventSource>> ListOf(std::string_view kind, absl:
   }
 }
 
+absl::StatusOr<std::unique_ptr<EventSource>> OpenProfilerTrace(const Input& input) {
+  absl::StatusOr<ProfilerTrace> trace = ReadProfilerTrace(input);
+  if (trace.ok() && trace->lacks_addresses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(input.path(),
+                     " is a profiler trace without addresses, which releases of 2021 wrote: it "
+                     "has a curve and no events. Record it with a newer PyTorch."));
+  }
+  return ListOf("profiler_trace", std::move(trace));
+}
+
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
   switch (input.sniffed().format) {
     case FileFormat::kPickle: {
@@ -67,7 +78,7 @@ absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const Input& input) {
     case FileFormat::kRmmLog:
       return ListOf("rmm_log", ReadRmmLog(input));
     case FileFormat::kProfilerTrace:
-      return ListOf("profiler_trace", ReadProfilerTrace(input));
+      return OpenProfilerTrace(input);
     case FileFormat::kMinimalloc:
       return ListOf("minimalloc", ReadMinimalloc(input));
     case FileFormat::kMemoryTimeline:
@@ -101,7 +112,16 @@ absl::StatusOr<InputContent> OpenInput(const std::string& path) {
   if (input->sniffed().format == FileFormat::kMemoryTimeline) {
     absl::StatusOr<MemoryTimeline> timeline = ReadMemoryTimeline(*input);
     if (!timeline.ok()) return WithFullStop(timeline.status());
-    return *std::move(timeline);
+    return LevelCurve{"memory_timeline", {}, *std::move(timeline)};
+  }
+  if (input->sniffed().format == FileFormat::kProfilerTrace) {
+    absl::StatusOr<ProfilerTrace> read = ReadProfilerTrace(*input);
+    if (read.ok() && read->lacks_addresses) {
+      return LevelCurve{"profiler_trace", read->facts, ProfilerCurve(*read)};
+    }
+    auto source = ListOf("profiler_trace", std::move(read));
+    if (!source.ok()) return source.status();
+    return *std::move(source);
   }
   auto source = OpenEvents(*input);
   if (!source.ok()) return source.status();

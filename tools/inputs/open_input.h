@@ -13,18 +13,19 @@
 
 #include "absl/status/statusor.h"
 #include "tools/analysis/pass/event_source.h"
-#include "tools/formats/memory_timeline.h"
+#include "tools/inputs/curve.h"
 
 namespace vramstow {
 
 // Lets Progress know that a file is being read, one of several.
 void BeginReading(const std::string& path, size_t number = 0, size_t count = 1);
 
-// Events of a file. Not of a memory timeline, which has none.
+// Events of a file. Not of a memory timeline, nor of a profiler trace without addresses: these
+// have none.
 absl::StatusOr<std::unique_ptr<EventSource>> OpenEvents(const std::string& path);
 
-// The events; of a memory timeline its curve (curve.h).
-using InputContent = std::variant<std::unique_ptr<EventSource>, MemoryTimeline>;
+// The events; where the file has none, its curve.
+using InputContent = std::variant<std::unique_ptr<EventSource>, LevelCurve>;
 absl::StatusOr<InputContent> OpenInput(const std::string& path);
 
 // The path itself, or of a folder the files in it, by name.

@@ -36,8 +36,8 @@ absl::StatusOr<Analysis> AnalyzeWithin(const std::string& path, const std::strin
 absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
   absl::StatusOr<InputContent> content = OpenInput(path);
   if (!content.ok()) return content.status();
-  if (const auto* timeline = std::get_if<MemoryTimeline>(&*content)) {
-    Analysis analysis = AnalyzeCurve(*timeline);
+  if (const auto* curve = std::get_if<LevelCurve>(&*content)) {
+    Analysis analysis = AnalyzeCurve(*curve);
     analysis.facts.file = path;
     return analysis;
   }

@@ -139,12 +139,18 @@ std::string DemandStory(const OutOfMemoryFacts& failure) {
     }
     text += "\n";
   }
-  absl::StrAppend(&text, "  lacking: ", Bytes(demand.lacking_bytes), "\n");
+  const bool knows_room = demand.room_bytes != 0;
+  absl::StrAppend(&text,
+                  knows_room ? absl::StrCat("  lacking: ", Bytes(demand.lacking_bytes))
+                             : "  what it lacked is not known: the file does not say how "
+                               "much memory the card has",
+                  "\n");
   for (const WouldFitFacts& one : failure.would_fit) {
     absl::StrAppend(&text, "  cause: ", AdviceName(one.cause), " at ", Printable(one.place), ", ",
                     one.is_estimate ? "about " : "", Bytes(one.bytes),
-                    one.fits ? "; without it the request would fit"
-                             : "; without it the request would still not fit",
+                    !knows_room ? ""
+                    : one.fits  ? "; without it the request would fit"
+                                : "; without it the request would still not fit",
                     "\n");
   }
   absl::StrAppend(&text, HoldersInWords(failure));

@@ -60,6 +60,9 @@ void Advise(const Detail& detail, const Explanation& explanation, Facts* facts) 
   const std::vector<Cause> causes =
       ExplainOutOfMemory(detail, explanation.passes(), explanation.categories(), facts);
   facts->advice = FindAdvice(detail, explanation.categories(), *facts, causes);
+  // Where the card's memory is not known, nobody knows what would fit.
+  if (facts->out_of_memory.empty() || facts->out_of_memory.back().demand.room_bytes != 0) return;
+  for (AdviceFacts& advice : facts->advice) advice.fits.reset();
 }
 
 std::vector<AdviceFacts> FindAdvice(const Detail& detail, const CategoryFinder& categories,

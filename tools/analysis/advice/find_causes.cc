@@ -46,8 +46,10 @@ DemandFacts DemandOf(const Scene& scene, const CategoryFinder& categories) {
     Add(site.site, life->size, &by_site);
   }
   demand.live_bytes = scene.live_bytes();
-  demand.room_bytes = scene.room();
-  demand.lacking_bytes = scene.lacking();
+  if (scene.is_room_known()) {
+    demand.room_bytes = scene.room();
+    demand.lacking_bytes = scene.lacking();
+  }
   for (const DeviceFacts& device : scene.facts().devices) {
     if (device.device != failure.device || !device.total_bytes.has_value()) continue;
     demand.card_bytes = device.total_bytes;

@@ -49,10 +49,13 @@ Scene::Scene(const Detail& detail, const Facts& facts, const Passes& passes,
       holders_(detail, facts, failure) {
   for (const Life& life : detail.lives) {
     if (life.birth >= failure.event) break;
-    if (life.pending || !life.LivesAt(failure.event)) continue;
+    if (life.pending || life.device != failure.device) continue;
+    if (!life.LivesAt(failure.event)) continue;
     live_.push_back(&life);
     live_bytes_ += life.size;
   }
+  is_room_known_ = failure.free_from != FreeKnownFrom::kNothing ||
+                   OfDevice(facts, failure.device, "total_bytes").has_value();
   const std::optional<uint64_t> limit = LimitOf(facts, failure.device);
   is_limited_ = IsLimited(facts, failure, limit.has_value());
   uint64_t takes = failure.free_bytes;  // that it may still take

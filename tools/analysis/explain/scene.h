@@ -37,6 +37,8 @@ class Scene {
   uint64_t lacking() const { return lacking_; }
   // What this process can have of the card: live, plus what it may still take.
   uint64_t room() const { return room_; }
+  // False: neither the card's size nor what was free is known, so that room() is what was held.
+  bool is_room_known() const { return is_room_known_; }
   // Device memory that was live, by birth.
   const std::vector<const Life*>& live() const { return live_; }
   uint64_t live_bytes() const { return live_bytes_; }
@@ -66,6 +68,7 @@ class Scene {
   uint64_t lacking_ = 0;
   uint64_t room_ = 0;
   int64_t pass_ = -1;
+  bool is_room_known_ = true;
   bool is_bound_ = false;
   bool is_limited_ = false;
 };

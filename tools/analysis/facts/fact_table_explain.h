@@ -162,7 +162,7 @@ struct Described<DemandFacts> {
       Fact("not_pytorch_bytes", &S::not_pytorch_bytes, Merge::kOwn,
            "the part of them that is no tensors, where there are tensors"),
       Fact("room_bytes", &S::room_bytes, Merge::kOwn,
-           "what this process could have of the card: live, cached, and free"),
+           "what this process could have of the card: live, cached, and free; 0: not known"),
       Fact("lacking_bytes", &S::lacking_bytes, Merge::kOwn,
            "bytes that were lacking; the whole request where enough was free, and "
            "could not serve it"),

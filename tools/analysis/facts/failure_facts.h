@@ -31,7 +31,7 @@ struct DemandFacts {
   std::optional<uint64_t> outside_bytes;  // of the card: context, modules, other processes
   uint64_t live_bytes = 0;
   uint64_t not_pytorch_bytes = 0;  // of those, where there are tensors: what is none
-  uint64_t room_bytes = 0;         // what this process could have: live, cached, and free
+  uint64_t room_bytes = 0;  // what this process could have: live, cached, and free; 0: not known
   uint64_t lacking_bytes = 0;
   std::vector<ShareFacts> by_category;
   std::vector<ShareFacts> by_module;

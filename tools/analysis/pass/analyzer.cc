@@ -17,7 +17,7 @@ Analyzer::Analyzer(const EventSource& source)
     : accounts_(source),
       space_(&accounts_),
       segments_(&accounts_, &space_),
-      failures_(&accounts_, &space_, this),
+      failures_(&accounts_, &space_, &segments_, this),
       looks_(&accounts_, &space_),
       driver_(&accounts_, &space_, &segments_, &failures_, &looks_),
       pool_(&accounts_, &segments_, &looks_),
@@ -101,6 +101,14 @@ void Analyzer::ForEachPooled(const std::function<void(const LiveBlock&)>& visit)
   };
   ForEachLive(look);
   framework_.ForEachPending(look);
+}
+
+uint64_t Analyzer::PendingBytes(int16_t device) const {
+  uint64_t bytes = 0;
+  framework_.ForEachPending([&bytes, device](const LiveBlock& block) {
+    if (block.device == device) bytes += block.size;
+  });
+  return bytes;
 }
 
 Analysis Analyzer::Finish(const EventSource& source) {

@@ -83,7 +83,7 @@ class Analyzer : private PooledBlocks {
   void CloseInterval();
   void ForEachLive(const std::function<void(const LiveBlock&)>& visit) const;
   void ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const override;
-  uint64_t PendingBytes() const override { return framework_.pending_bytes(); }
+  uint64_t PendingBytes(int16_t device) const override;
 
   void FillLives(Detail* detail);
   void FillDetail(const EventSource& source, Detail* detail);

@@ -51,18 +51,39 @@ void Failures::FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts) {
   facts->free_bytes = then - std::min(then, device.reserved);
 }
 
+// What other devices hold is of no use to a request on this one.
+bool Failures::IsOnlyPool(int16_t device) const {
+  const std::vector<DeviceLevel>& devices = accounts_.levels().devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (static_cast<int64_t>(i) - 1 != device && devices[i].reserved != 0) return false;
+  }
+  return true;
+}
+
+void Failures::FillFree(const FreeMemory& free, uint64_t holes, OutOfMemoryFacts* facts) const {
+  facts->largest_free_range_bytes = free.largest_bytes;
+  facts->pool_free_bytes = free.free_bytes;
+  if (space_.pool().moves()) facts->pool_movable_bytes = free.movable_bytes;
+  facts->pool_free_ranges = holes;
+}
+
 void Failures::FillPool(OutOfMemory* failure) const {
   OutOfMemoryFacts& facts = failure->facts;
-  const PoolSpace& pool = space_.pool();
-  const FreeMemory free = pool.Free(0);
+  const auto device = static_cast<int16_t>(facts.device);
+  AddressRange hole;
   facts.has_pool = true;
-  facts.largest_free_range_bytes = free.largest_bytes;
-  facts.reserved_bytes = accounts_.levels().reserved();
-  facts.pool_free_bytes = free.free_bytes;
-  if (pool.moves()) facts.pool_movable_bytes = free.movable_bytes;
-  facts.pool_free_ranges = pool.hole_count();
-  facts.pending_bytes = blocks_.PendingBytes();
-  const AddressRange hole = pool.LargestHole();
+  facts.pending_bytes = blocks_.PendingBytes(device);
+  if (IsOnlyPool(device)) {
+    const PoolSpace& pool = space_.pool();
+    facts.reserved_bytes = accounts_.levels().reserved();
+    FillFree(pool.Free(0), pool.hole_count(), &facts);
+    hole = pool.LargestHole();
+  } else {
+    const PoolSegments::FreeOnDevice free = segments_.FreeOn(device);
+    facts.reserved_bytes = accounts_.levels().Device(device).reserved;
+    FillFree(free.holes.Free(0, free.unplaced_bytes), free.holes.count(), &facts);
+    hole = free.holes.Largest();
+  }
   if (hole.size() == 0) return;
   facts.largest_hole.address = hole.from;
   facts.largest_hole.size = hole.size();

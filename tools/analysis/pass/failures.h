@@ -15,6 +15,7 @@
 #include "tools/analysis/pass/accounts.h"
 #include "tools/analysis/pass/event_source.h"
 #include "tools/analysis/pass/free_space.h"
+#include "tools/analysis/pass/pool_segments.h"
 
 namespace vramstow {
 
@@ -24,13 +25,15 @@ class PooledBlocks {
   virtual ~PooledBlocks() = default;
   // Also those that are freed and may not be used again yet.
   virtual void ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const = 0;
-  virtual uint64_t PendingBytes() const = 0;
+  // On one device.
+  virtual uint64_t PendingBytes(int16_t device) const = 0;
 };
 
 class Failures {
  public:
-  Failures(Accounts* accounts, const FreeSpace* space, const PooledBlocks* blocks)
-      : accounts_(*accounts), space_(*space), blocks_(*blocks) {}
+  Failures(Accounts* accounts, const FreeSpace* space, const PoolSegments* segments,
+           const PooledBlocks* blocks)
+      : accounts_(*accounts), space_(*space), segments_(*segments), blocks_(*blocks) {}
 
   // A call that the driver or an allocator refused.
   void Add(const Event& event);
@@ -51,10 +54,13 @@ class Failures {
   };
 
   void FillPool(OutOfMemory* failure) const;
+  bool IsOnlyPool(int16_t device) const;
+  void FillFree(const FreeMemory& free, uint64_t holes, OutOfMemoryFacts* facts) const;
   static void FillDevice(const DeviceLevel& device, OutOfMemoryFacts* facts);
 
   Accounts& accounts_;
   const FreeSpace& space_;
+  const PoolSegments& segments_;
   const PooledBlocks& blocks_;
   std::vector<OutOfMemory> out_of_memory_;
 };

@@ -1,6 +1,7 @@
 #include "tools/analysis/pass/pool_segments.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -160,6 +161,29 @@ void PoolSegments::Place(const Event& event, const LiveBlock& block) {
   if (accounts_.levels().peak_event() != accounts_.events()) space_.KeepPeak();
   space_.pool().Put(block.address, block.size);
   FollowChunks(event);
+}
+
+PoolSegments::FreeOnDevice PoolSegments::FreeOn(int16_t device) const {
+  std::map<uint64_t, const Segment*> by_address;
+  for (const auto& [address, segment] : segments_) {
+    if (segment.device == device) by_address.emplace(address, &segment);
+  }
+  std::vector<AddressRange> parts;
+  bool grows = false;
+  for (const auto& [address, segment] : by_address) {
+    const uint64_t end = address + segment->size;
+    if (grows && segment->grows && parts.back().to == address) {
+      parts.back().to = end;
+    } else {
+      parts.push_back({address, end});
+    }
+    grows = segment->grows;
+  }
+  FreeOnDevice free = {space_.pool().HolesIn(parts)};
+  for (const auto& [handle, segment] : handles_) {
+    if (segment.device == device) free.unplaced_bytes += space_.pool().UnplacedBytes(handle);
+  }
+  return free;
 }
 
 Life PoolSegments::LifeOf(uint64_t address, uint64_t size, const Segment& segment) {

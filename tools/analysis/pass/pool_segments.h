@@ -34,6 +34,14 @@ class PoolSegments {
   // `block`, which is in the levels already, is put into a pool's memory.
   void Place(const Event& event, const LiveBlock& block);
 
+  // What is free of the memory on one device, and what of it lies in chunks that are mapped
+  // nowhere. Cost: a look at all segments.
+  struct FreeOnDevice {
+    RangeSet holes;
+    uint64_t unplaced_bytes = 0;
+  };
+  FreeOnDevice FreeOn(int16_t device) const;
+
   // The lives of all segments, also of those that are live still. At the end of the analysis.
   Lives TakeLives();
 

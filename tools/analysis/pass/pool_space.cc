@@ -68,7 +68,8 @@ void PoolSpace::Map(uint64_t address, uint64_t size, uint64_t handle) {
   if (host_handles_.contains(handle)) return;
   if (unit_ == 0) {
     unit_ = size;
-    ranges_.MovesUnits(unit_, address);
+    origin_ = address;
+    ranges_.MovesUnits(unit_, origin_);
   }
   any_ = true;
   Chunk& chunk = chunks_[handle];
@@ -187,6 +188,22 @@ void PoolSpace::Come(uint64_t address, uint64_t size) const {
 void PoolSpace::Go(uint64_t address, uint64_t size) const {
   ranges_.Clear(address, size);
   if (!used_outside_.empty()) used_outside_.Cut(address, address + size);
+}
+
+RangeSet PoolSpace::HolesIn(const std::vector<AddressRange>& parts) const {
+  RangeSet holes;
+  if (unit_ != 0) holes.MovesUnits(unit_, origin_);
+  for (const AddressRange& part : parts) {
+    for (const AddressRange& hole : Holes().Inside(part.from, part.to)) {
+      holes.Add(hole.from, hole.to, part.from, part.to);
+    }
+  }
+  return holes;
+}
+
+uint64_t PoolSpace::UnplacedBytes(uint64_t handle) const {
+  const auto known = chunks_.find(handle);
+  return known == chunks_.end() || known->second.has_place ? 0 : known->second.size;
 }
 
 FreeMemory PoolSpace::Free(uint64_t request) const {

@@ -59,6 +59,10 @@ class PoolSpace {
   FreeMemory Free(uint64_t request) const;
   uint64_t hole_count() const { return Holes().count(); }
   AddressRange LargestHole() const { return Holes().Largest(); }
+  // What is free in these parts of the memory only. Neighbouring parts are not joined.
+  RangeSet HolesIn(const std::vector<AddressRange>& parts) const;
+  // Of the chunk under this handle, what is mapped nowhere.
+  uint64_t UnplacedBytes(uint64_t handle) const;
 
  private:
   struct Page {
@@ -98,6 +102,7 @@ class PoolSpace {
   std::vector<Change> changes_;
   uint64_t unmapped_bytes_ = 0;
   uint64_t unit_ = 0;
+  uint64_t origin_ = 0;  // from where units are counted
   bool any_ = false;
 };
 

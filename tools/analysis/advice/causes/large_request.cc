@@ -71,8 +71,10 @@ Found FindLargeRequest(const Scene& scene) {
   cause.change.requested = requested / kPieces;
   cause.is_estimate = true;
   cause.place = PlaceOfRequest(scene);
-  cause.evidence = name + " asked for " + AdviceText(requested) + " at once, of " +
-                   AdviceText(scene.room()) + " that the job can have";
+  cause.evidence = name + " asked for " + AdviceText(requested) + " at once";
+  if (scene.is_room_known()) {
+    cause.evidence += ", of " + AdviceText(scene.room()) + " that the job can have";
+  }
   if (on_the_way > 0) {
     cause.evidence += "; the same line had made " + AdviceText(on_the_way) + " on the way";
   }
