@@ -93,6 +93,15 @@ void Accounts::CountAllocation(const LiveBlock& block) {
   sum.bytes += block.size;
 }
 
+void Accounts::Holds(const LiveBlock& block) {
+  levels_.Holds(block);
+  --counts_.allocations;
+  levels_.UncountAllocation(block);
+  SiteSum& sum = site_sums_[block.site];
+  --sum.allocations;
+  sum.bytes -= block.size;
+}
+
 LiveBlock Accounts::BlockOf(const Event& event) {
   LiveBlock block;
   block.site = SiteOf(event);
@@ -126,7 +135,7 @@ Life Accounts::LifeOf(const LiveBlock& block) {
 
 void Accounts::End(const LiveBlock& block, uint32_t free_site) {
   levels_.Died(block);
-  if (block.imported || !IsDeviceMemory(block.memory)) return;
+  if (block.imported || block.holds || !IsDeviceMemory(block.memory)) return;
   Life life = LifeOf(block);
   life.death = events_;
   life.death_ns = now_ns_;

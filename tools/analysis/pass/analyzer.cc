@@ -35,6 +35,7 @@ void Analyzer::Add(const Event& event, uint32_t stack) {
       break;
     case Layer::kFramework:
       pool_.cache().EndFlush();
+      if (event.kind == EventKind::kAllocate && event.result == 0) driver_.NoteTensor(event);
       framework_.Add(event);
       collections_.Note(event);
       break;
@@ -90,9 +91,12 @@ void Analyzer::CloseInterval() {
 }
 
 void Analyzer::ForEachLive(const std::function<void(const LiveBlock&)>& visit) const {
-  driver_.memory().ForEach(visit);
+  const auto unless_it_holds = [&visit](const LiveBlock& block) {
+    if (!block.holds) visit(block);
+  };
+  driver_.memory().ForEach(unless_it_holds);
   framework_.blocks().ForEach(visit);
-  driver_.memory().ForEachPhysical(visit);
+  driver_.memory().ForEachPhysical(unless_it_holds);
 }
 
 void Analyzer::ForEachPooled(const std::function<void(const LiveBlock&)>& visit) const {

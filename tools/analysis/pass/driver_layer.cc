@@ -99,6 +99,7 @@ void DriverLayer::AddAllocate(const Event& event) {
   if (IsHandleMemory(event.memory)) return AddHandle(event, block);
   memory_.At(DriverMemory::PlaceOf(event.memory)).Add(block, accounts_.Now(event));
   if (block.pooled) segments_.Place(event, block);
+  holding_.NoteBlock(event, block);
 }
 
 // `block` is physical memory; its address is the handle.
@@ -117,6 +118,8 @@ void DriverLayer::AddFree(const Event& event) {
     RemoveBlock(event, free);
   }
   if (event.kind != EventKind::kFree) return;
+  // Memory that holds a framework's blocks is no allocation, and its end no free.
+  if (free->Held()) return;
   accounts_.CountFree(event, free->memory);
   // Freeing nothing is legal.
   if (free->place == BlockPlace::kNowhere && event.address != 0) {
@@ -173,7 +176,8 @@ void DriverLayer::AddMap(const Event& event) {
     ForgetMapping(mapping, &displaced);
   }
   const Mapping mapping = {event.address, event.size, memory_.physical().Map(event.object)};
-  if (!space_.addresses().Map(mapping)) ForgetMapping(mapping, &displaced);
+  if (!space_.addresses().Map(mapping)) return ForgetMapping(mapping, &displaced);
+  holding_.NoteMapping(event, mapping.memory);
 }
 
 void DriverLayer::AddUnmap(const Event& event) {

@@ -14,6 +14,7 @@
 #include "tools/analysis/pass/driver_memory.h"
 #include "tools/analysis/pass/failures.h"
 #include "tools/analysis/pass/free_space.h"
+#include "tools/analysis/pass/holding_memory.h"
 #include "tools/analysis/pass/memory_looks.h"
 #include "tools/analysis/pass/pool_segments.h"
 #include "tools/analysis/pass/provisional_frees.h"
@@ -31,9 +32,13 @@ class DriverLayer {
         failures_(*failures),
         looks_(*looks),
         memory_(accounts, space),
+        holding_(accounts, &memory_),
         refusals_(accounts, space, segments, &memory_, &frees_) {}
 
   void Add(const Event& event);
+
+  // A framework allocates a block of device memory.
+  void NoteTensor(const Event& event) { holding_.NoteTensor(event); }
 
   // Whether a call of the driver was seen.
   bool any() const { return any_; }
@@ -61,6 +66,7 @@ class DriverLayer {
   Failures& failures_;
   MemoryLooks& looks_;
   DriverMemory memory_;
+  HoldingMemory holding_;
   ProvisionalFrees frees_;
   Refusals refusals_;
   absl::flat_hash_map<int16_t, int64_t> contexts_;  // device → how many live contexts were seen

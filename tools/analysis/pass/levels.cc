@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace vramstow {
 namespace {
@@ -46,6 +47,16 @@ void Levels::CountAllocation(const LiveBlock& block) {
   size_class.total_bytes += block.size;
 }
 
+void Levels::UncountAllocation(const LiveBlock& block) {
+  for (Tally* tally : {&Library(block.library), &Call(block.call), &Kind(block.memory)}) {
+    --tally->allocations;
+    tally->total_bytes -= block.size;
+  }
+  SizeClass& size_class = sizes_[static_cast<size_t>(std::bit_width(block.size))];
+  --size_class.allocations;
+  size_class.total_bytes -= block.size;
+}
+
 void Levels::Born(const LiveBlock& block, const Moment& now) {
   if (block.imported || !IsDeviceMemory(block.memory)) {
     BornElsewhere(block);
@@ -54,7 +65,39 @@ void Levels::Born(const LiveBlock& block, const Moment& now) {
   }
 }
 
+// A framework's blocks hold no others, so their births need not be remembered.
+void Levels::RememberBirth(const LiveBlock& block) {
+  last_birth_.event = block.tensor || block.pooled ? 0 : block.birth;
+  if (last_birth_.event == 0) return;
+  last_birth_.device_highest = Device(block.device).highest;
+  last_birth_.epoch = epoch_;
+  last_birth_.peak_event = peak_event_;
+  last_birth_.peak = peak_;
+}
+
+void Levels::UndoPeak(const LiveBlock& block) {
+  if (last_birth_.event != block.birth) return;
+  Device(block.device).highest = last_birth_.device_highest;
+  peak_.requested_bytes = last_birth_.peak.requested_bytes;
+  if (peak_event_ != block.birth) return;
+  // The levels have saved what they were at the peak before, under its number.
+  const uint64_t reserved = peak_.reserved_bytes;
+  peak_ = last_birth_.peak;
+  peak_.reserved_bytes = reserved;
+  epoch_ = last_birth_.epoch;
+  peak_event_ = last_birth_.peak_event;
+  peak_blocks_ = std::move(last_birth_.peak_blocks);
+}
+
+void Levels::Holds(const LiveBlock& block) {
+  UndoPeak(block);
+  Died(block);
+  Reserved(block.device, block.size);
+}
+
 void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
+  if (block.holds) return Reserved(block.device, block.size);
+  RememberBirth(block);
   Library(block.library).device.Add(block.size, epoch_);
   Call(block.call).device.Add(block.size, epoch_);
   Kind(block.memory).device.Add(block.size, epoch_);
@@ -76,6 +119,7 @@ void Levels::BornOnDevice(const LiveBlock& block, const Moment& now) {
   peak_.sequence = now.sequence;
   peak_event_ = now.event;
   ++epoch_;
+  if (last_birth_.event != 0) last_birth_.peak_blocks = peak_blocks_;
   peak_blocks_.Forget();
 }
 
@@ -132,6 +176,8 @@ void Levels::Died(const LiveBlock& block) {
     DiedElsewhere(block);
     return;
   }
+  if (block.holds) return Unreserved(block.device, block.size);
+  last_birth_.event = 0;
   Library(block.library).device.Remove(block.size, epoch_);
   Call(block.call).device.Remove(block.size, epoch_);
   Kind(block.memory).device.Remove(block.size, epoch_);

@@ -61,6 +61,10 @@ class Levels {
 
   // `block` becomes live.
   void Born(const LiveBlock& block, const Moment& now);
+  // `block`, which is live, turns out to hold a framework's blocks. From now on it is reserved
+  // only; `block` has to say so (LiveBlock::holds) when it dies. What it counted for until now is
+  // taken back, a peak too where nothing has changed since its birth.
+  void Holds(const LiveBlock& block);
   // `block` is not live any more.
   void Died(const LiveBlock& block);
   // `block` died at event `died`, but that turns out to be wrong: it is live. Returns the block as
@@ -76,6 +80,8 @@ class Levels {
 
   // Counts an allocation of `block`, born or (imported) only seen.
   void CountAllocation(const LiveBlock& block);
+  // Takes that back.
+  void UncountAllocation(const LiveBlock& block);
 
   // The tally of a site, of SiteTable's numbers.
   PeakLevel& Site(uint32_t site) {
@@ -115,7 +121,19 @@ class Levels {
     if (index >= tallies->size()) tallies->resize(index + size_t{1});
     return (*tallies)[index];
   }
+  // What the birth of a block changed for good, as long as nothing else has changed.
+  struct LastBirth {
+    uint64_t event = 0;  // 0: there is none, or something has changed since
+    uint64_t device_highest = 0;
+    uint64_t epoch = 0;
+    uint64_t peak_event = 0;
+    Peak peak;
+    PeakBlocks peak_blocks{0};
+  };
+
   void BornElsewhere(const LiveBlock& block);
+  void RememberBirth(const LiveBlock& block);
+  void UndoPeak(const LiveBlock& block);
   void DiedElsewhere(const LiveBlock& block);
   void BornOnDevice(const LiveBlock& block, const Moment& now);
 
@@ -140,6 +158,7 @@ class Levels {
   std::array<SizeClass, 65> sizes_;  // by the number of bits of the size
   std::vector<DeviceLevel> devices_;
   PeakBlocks peak_blocks_;
+  LastBirth last_birth_;
 };
 
 }  // namespace vramstow

@@ -25,7 +25,8 @@ struct alignas(64) LiveBlock {
   bool pooled = false;    // lies in memory that a pool has reserved, and reserves none itself
   bool opened = false;    // was there before the first event
   bool tensor = false;    // of a framework
-  uint32_t site = 0;      // who allocated it, a number of SiteTable's
+  bool holds = false;  // holds a framework's blocks: it is reserved, and they are what is allocated
+  uint32_t site = 0;   // who allocated it, a number of SiteTable's
 };
 static_assert(sizeof(LiveBlock) == 64);
 

@@ -88,6 +88,11 @@ bool PhysicalMemory::UndoUnmap(const PhysicalChange& change) {
   return revived;
 }
 
+LiveBlock* PhysicalMemory::Find(uint64_t memory) {
+  const auto object = objects_.find(memory);
+  return object == objects_.end() ? nullptr : &object->second.block;
+}
+
 void PhysicalMemory::Replace(uint64_t memory, const LiveBlock& block) {
   auto object = objects_.find(memory);
   if (object != objects_.end()) object->second.block = block;

@@ -49,6 +49,8 @@ class PhysicalMemory {
   // Undo Release and Unmap. True: `block` had died and lives again; it is kept as given.
   bool UndoRelease(const PhysicalChange& change, uint64_t handle);
   bool UndoUnmap(const PhysicalChange& change);
+  // The memory of this number, or null. Valid until the next change.
+  LiveBlock* Find(uint64_t memory);
   // Keeps `block` in place of what is known of the memory.
   void Replace(uint64_t memory, const LiveBlock& block);
 

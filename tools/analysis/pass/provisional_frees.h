@@ -40,6 +40,12 @@ struct ProvisionalFree {
   MemoryKind memory = MemoryKind::kNone;  // as the free was counted
   LiveBlock block;
   PhysicalChange physical;
+
+  // What was given back held a framework's blocks (LiveBlock::holds).
+  bool Held() const {
+    if (place == BlockPlace::kPhysical) return physical.block.holds;
+    return place != BlockPlace::kNowhere && block.holds;
+  }
 };
 
 class ProvisionalFrees {

@@ -27,7 +27,7 @@ void Refusals::Add(const Event& event) {
 }
 
 void Refusals::UndoFree(const Event& event, const ProvisionalFree& free) {
-  if (free.kind == EventKind::kFree) {
+  if (free.kind == EventKind::kFree && !free.Held()) {
     accounts_.UncountFree(free.library, free.call, free.memory);
     ++accounts_.counts().refused_frees;
     if (free.place == BlockPlace::kNowhere && free.address != 0) {

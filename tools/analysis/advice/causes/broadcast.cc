@@ -70,7 +70,7 @@ bool IsSquare(const Scene& scene, const Made& made) {
 bool IsRepetition(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"repeat", "repeat_interleave", "tile",
                                                              "clone"};
-  return IsOneOf(name, kNames);
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 bool MakesPairs(const Scene& scene, const Made& made, const Before& before) {
