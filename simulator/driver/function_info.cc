@@ -8,18 +8,17 @@ namespace vramstow::simulator {
 namespace {
 
 // CUDA_ERROR_NOT_SUPPORTED: nothing is known of the function's parameters.
-CUresult ParametersOf(const void* handle, std::vector<KernelParameter>* parameters) {
-  Function* function = FindFunctionHandle(handle);
+CUresult ParametersOf(Function* function, std::vector<KernelParameter>* parameters) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *parameters = function->parameters;
   if (function->parameters_known) return CUDA_SUCCESS;
   return FindEmulatedParameters(function, parameters) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult ParameterInfo(const void* handle, size_t index, size_t* offset, size_t* bytes) {
+CUresult ParameterInfo(Function* function, size_t index, size_t* offset, size_t* bytes) {
   if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<KernelParameter> parameters;
-  const CUresult result = ParametersOf(handle, &parameters);
+  const CUresult result = ParametersOf(function, &parameters);
   if (result != CUDA_SUCCESS) return result;
   if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = parameters[index].offset;
@@ -27,10 +26,10 @@ CUresult ParameterInfo(const void* handle, size_t index, size_t* offset, size_t*
   return CUDA_SUCCESS;
 }
 
-CUresult ParameterCount(const void* handle, size_t* count) {
+CUresult ParameterCount(Function* function, size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<KernelParameter> parameters;
-  const CUresult result = ParametersOf(handle, &parameters);
+  const CUresult result = ParametersOf(function, &parameters);
   if (result == CUDA_SUCCESS) *count = parameters.size();
   return result;
 }
@@ -43,23 +42,25 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 extern "C" {
 
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
-  return Serve("cuFuncGetParamInfo", Needs::kContext,
-               [&](Call&) { return ParameterInfo(function, index, offset, bytes); });
+  return Serve("cuFuncGetParamInfo", Needs::kContext, [&](Call&) {
+    return ParameterInfo(FindFunctionHandle(function), index, offset, bytes);
+  });
 }
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset, size_t* bytes) {
-  return Serve("cuKernelGetParamInfo", Needs::kInit,
-               [&](Call&) { return ParameterInfo(kernel, index, offset, bytes); });
+  return Serve("cuKernelGetParamInfo", Needs::kInit, [&](Call&) {
+    return ParameterInfo(FindKernelHandle(kernel), index, offset, bytes);
+  });
 }
 
 CUresult cuFuncGetParamCount(CUfunction function, size_t* count) {
   return Serve("cuFuncGetParamCount", Needs::kContext,
-               [&](Call&) { return ParameterCount(function, count); });
+               [&](Call&) { return ParameterCount(FindFunctionHandle(function), count); });
 }
 
 CUresult cuKernelGetParamCount(CUkernel kernel, size_t* count) {
   return Serve("cuKernelGetParamCount", Needs::kInit,
-               [&](Call&) { return ParameterCount(kernel, count); });
+               [&](Call&) { return ParameterCount(FindKernelHandle(kernel), count); });
 }
 
 }  // extern "C"

@@ -80,7 +80,8 @@ CUresult ReadKernel(Call& call, const Given* given, NodeParameters* parameters) 
   Launch launch;
   launch.function = FindFunctionHandle(given->func);
   if constexpr (requires { given->kern; }) {
-    if (given->func == nullptr) launch.function = FindFunctionHandle(given->kern);
+    launch.by_kernel = given->func == nullptr;
+    if (launch.by_kernel) launch.function = FindKernelHandle(given->kern);
   }
   if (launch.function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   launch.grid[0] = given->gridDimX;
@@ -103,6 +104,12 @@ template <typename Given>
 void WriteKernel(const KernelNode& node, Given* given) {
   *given = {};
   given->func = reinterpret_cast<CUfunction>(node.launch.function);
+  if constexpr (requires { given->kern; }) {
+    if (node.launch.by_kernel) {
+      given->func = nullptr;
+      given->kern = reinterpret_cast<CUkernel>(&node.launch.function->kernel);
+    }
+  }
   given->gridDimX = node.launch.grid[0];
   given->gridDimY = node.launch.grid[1];
   given->gridDimZ = node.launch.grid[2];

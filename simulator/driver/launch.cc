@@ -134,9 +134,10 @@ using namespace vramstow::simulator;  // NOLINT(google-build-using-namespace): t
 
 namespace {
 
-CUresult LaunchOn(const char* name, void* handle, Launch launch, CUstream stream_handle) {
+CUresult LaunchOn(const char* name, CUfunction handle, Launch launch, CUstream stream_handle) {
   return Serve(name, Needs::kContext, [&](Call& call) {
-    launch.function = FindFunctionHandle(handle);
+    launch.function = FindLaunched(handle);
+    launch.by_kernel = FindFunctionHandle(handle) == nullptr;
     Stream* stream = FindStream(call, stream_handle);
     if (launch.function == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult result = CheckLaunch(call, launch);
@@ -252,7 +253,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
                                                               unsigned int flags) {
   (void)flags;
   return Serve("cuOccupancyMaxActiveBlocksPerMultiprocessor", Needs::kContext, [&](Call& call) {
-    const Function* function = FindFunctionHandle(handle);
+    const Function* function = FindLaunched(handle);
     if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     *blocks = block_size > 1024 ? 0
@@ -273,7 +274,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunc
                                                    int limit, unsigned int flags) {
   (void)flags;
   return Serve("cuOccupancyMaxPotentialBlockSize", Needs::kContext, [&](Call& call) {
-    const Function* function = FindFunctionHandle(handle);
+    const Function* function = FindLaunched(handle);
     if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const Card& card = call.machine().card();
@@ -301,7 +302,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
                                                  int block_size) {
   (void)block_size;
   return Serve("cuOccupancyAvailableDynamicSMemPerBlock", Needs::kContext, [&](Call& call) {
-    const Function* function = FindFunctionHandle(handle);
+    const Function* function = FindLaunched(handle);
     if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const Card& card = call.machine().card();
@@ -317,7 +318,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction function,
   (void)config;
   return Serve("cuOccupancyMaxPotentialClusterSize", Needs::kContext, [&](Call& call) {
     if (size == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (FindFunctionHandle(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (FindLaunched(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     *size = call.machine().card().major >= 9 ? 8 : 1;
     return CUDA_SUCCESS;
   });
@@ -328,7 +329,7 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
   (void)config;
   return Serve("cuOccupancyMaxActiveClusters", Needs::kContext, [&](Call& call) {
     if (clusters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (FindFunctionHandle(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (FindLaunched(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     *clusters = call.machine().card().major >= 9 ? call.machine().card().multiprocessors / 8 : 0;
     return CUDA_SUCCESS;
   });

@@ -14,6 +14,7 @@ namespace {
 struct ModuleTables {
   Handles<Program> programs;
   Handles<Function> functions;
+  Handles<Kernel> kernels;  // parts of functions
 };
 ModuleTables& GlobalTables() {
   static ModuleTables* tables = new ModuleTables;
@@ -97,17 +98,29 @@ Function* MakeFunction(Call& call, Program* program, const std::string& name) {
   const auto known = program->image.kernels.find(name);
   if (known != program->image.kernels.end()) made->SetKnown(known->second);
   found = GlobalTables().functions.Add(std::move(made));
+  if (program->library) {
+    found->kernel.function = found;
+    GlobalTables().kernels.Note(&found->kernel);
+  }
   return found;
 }
 
-CUresult GetFunction(Call& call, const void* handle, const char* name, void** function) {
+void PutHandle(Function* function, CUfunction* handle) {
+  *handle = reinterpret_cast<CUfunction>(function);
+}
+void PutHandle(Function* function, CUkernel* handle) {
+  *handle = reinterpret_cast<CUkernel>(&function->kernel);
+}
+
+template <typename Handle>
+CUresult GetFunction(Call& call, const void* handle, const char* name, Handle* function) {
   if (function == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
   Program* program = FindProgram(handle);
   if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (program->image.complete && !program->image.kernels.contains(name)) {
     return CUDA_ERROR_NOT_FOUND;
   }
-  *function = MakeFunction(call, program, name);
+  PutHandle(MakeFunction(call, program, name), function);
   return CUDA_SUCCESS;
 }
 
@@ -117,6 +130,19 @@ unsigned CountFunctions(Call& call, Program* program) {
     for (const auto& [name, kernel] : program->image.kernels) MakeFunction(call, program, name);
   }
   return static_cast<unsigned>(program->functions.size());
+}
+
+template <typename Handle>
+CUresult EnumerateFunctions(Call& call, const void* handle, unsigned count, Handle* functions) {
+  Program* program = FindProgram(handle);
+  if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  CountFunctions(call, program);
+  for (const auto& [name, function] : program->functions) {
+    if (count-- == 0) break;
+    PutHandle(function, functions++);
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr* address,
@@ -136,7 +162,10 @@ CUresult GetGlobal(Call& call, const void* handle, const char* name, CUdeviceptr
 }
 
 void Unload(State* state, Program* program) {
-  for (const auto& [name, function] : program->functions) GlobalTables().functions.Remove(function);
+  for (const auto& [name, function] : program->functions) {
+    GlobalTables().kernels.Forget(&function->kernel);
+    GlobalTables().functions.Remove(function);
+  }
   for (const auto& [key, global] : program->globals) {
     if (Block* block = state->machine->memory.FindExact(global.address)) {
       state->machine->memory.Release(block);
@@ -153,8 +182,7 @@ CUresult UnloadHandle(Call& call, const void* handle, bool library) {
 }
 
 // Which attributes a program may set, and what they allow.
-CUresult SetAttribute(Call& call, void* handle, int attribute, int value) {
-  Function* function = FindFunctionHandle(handle);
+CUresult SetAttribute(Call& call, Function* function, int attribute, int value) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
       attribute >= CU_FUNC_ATTRIBUTE_MAX) {
@@ -172,8 +200,7 @@ CUresult SetAttribute(Call& call, void* handle, int attribute, int value) {
   return CUDA_SUCCESS;
 }
 
-CUresult GetAttribute(int* value, int attribute, const void* handle) {
-  const Function* function = FindFunctionHandle(handle);
+CUresult GetAttribute(int* value, int attribute, const Function* function) {
   if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -182,23 +209,40 @@ CUresult GetAttribute(int* value, int attribute, const void* handle) {
   return CUDA_SUCCESS;
 }
 
+CUresult GetName(const char** name, const Function* function) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *name = function->name.c_str();
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
-void Function::SetKnown(const KernelImage& kernel) {
-  parameters = kernel.parameters;
-  parameters_known = kernel.parameters_known;
-  attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = static_cast<int>(kernel.shared_bytes);
-  attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = static_cast<int>(kernel.local_bytes);
-  attributes[CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = static_cast<int>(kernel.const_bytes);
-  if (kernel.registers > 0) {
-    attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = static_cast<int>(kernel.registers);
+void Function::SetKnown(const KernelImage& known) {
+  parameters = known.parameters;
+  parameters_known = known.parameters_known;
+  attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = static_cast<int>(known.shared_bytes);
+  attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = static_cast<int>(known.local_bytes);
+  attributes[CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = static_cast<int>(known.const_bytes);
+  if (known.registers > 0) {
+    attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = static_cast<int>(known.registers);
   }
-  if (kernel.max_threads > 0) {
-    attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = static_cast<int>(kernel.max_threads);
+  if (known.max_threads > 0) {
+    attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = static_cast<int>(known.max_threads);
   }
 }
 
-Function* FindFunctionHandle(const void* handle) { return GlobalTables().functions.Find(handle); }
+Function* FindFunctionHandle(CUfunction handle) { return GlobalTables().functions.Find(handle); }
+
+Function* FindKernelHandle(CUkernel handle) {
+  const Kernel* kernel = GlobalTables().kernels.Find(handle);
+  return kernel == nullptr ? nullptr : kernel->function;
+}
+
+Function* FindLaunched(CUfunction handle) {
+  Function* function = FindFunctionHandle(handle);
+  return function != nullptr ? function : FindKernelHandle(reinterpret_cast<CUkernel>(handle));
+}
 
 void UnloadModules(State* state, Context* context) {
   std::vector<Program*> mine;
@@ -260,9 +304,8 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 }
 
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  return Serve("cuModuleGetFunction", Needs::kContext, [&](Call& call) {
-    return GetFunction(call, module, name, reinterpret_cast<void**>(function));
-  });
+  return Serve("cuModuleGetFunction", Needs::kContext,
+               [&](Call& call) { return GetFunction(call, module, name, function); });
 }
 
 CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
@@ -276,17 +319,8 @@ CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
 }
 
 CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int count, CUmodule module) {
-  return Serve("cuModuleEnumerateFunctions", Needs::kContext, [&](Call& call) {
-    Program* program = FindProgram(module);
-    if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    CountFunctions(call, program);
-    for (const auto& [name, function] : program->functions) {
-      if (count-- == 0) break;
-      *functions++ = reinterpret_cast<CUfunction>(function);
-    }
-    return CUDA_SUCCESS;
-  });
+  return Serve("cuModuleEnumerateFunctions", Needs::kContext,
+               [&](Call& call) { return EnumerateFunctions(call, module, count, functions); });
 }
 
 CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
@@ -322,9 +356,8 @@ CUresult cuLibraryUnload(CUlibrary library) {
 }
 
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  return Serve("cuLibraryGetKernel", Needs::kInit, [&](Call& call) {
-    return GetFunction(call, library, name, reinterpret_cast<void**>(kernel));
-  });
+  return Serve("cuLibraryGetKernel", Needs::kInit,
+               [&](Call& call) { return GetFunction(call, library, name, kernel); });
 }
 
 CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
@@ -338,17 +371,8 @@ CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
 }
 
 CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count, CUlibrary library) {
-  return Serve("cuLibraryEnumerateKernels", Needs::kInit, [&](Call& call) {
-    Program* program = FindProgram(library);
-    if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (program == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    CountFunctions(call, program);
-    for (const auto& [name, function] : program->functions) {
-      if (count-- == 0) break;
-      *kernels++ = reinterpret_cast<CUkernel>(function);
-    }
-    return CUDA_SUCCESS;
-  });
+  return Serve("cuLibraryEnumerateKernels", Needs::kInit,
+               [&](Call& call) { return EnumerateFunctions(call, library, count, kernels); });
 }
 
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
@@ -377,15 +401,16 @@ CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary libr
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   return Serve("cuKernelGetFunction", Needs::kContext, [&](Call&) {
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (FindFunctionHandle(kernel) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    *function = reinterpret_cast<CUfunction>(kernel);
+    Function* found = FindKernelHandle(kernel);
+    if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    PutHandle(found, function);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
   return Serve("cuKernelGetLibrary", Needs::kInit, [&](Call&) {
-    const Function* function = FindFunctionHandle(kernel);
+    const Function* function = FindKernelHandle(kernel);
     if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     *library = reinterpret_cast<CUlibrary>(function->program);
@@ -403,42 +428,40 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
   });
 }
 
-CUresult cuFuncGetName(const char** name, CUfunction handle) {
-  return Serve("cuFuncGetName", Needs::kInit, [&](Call&) {
-    const Function* function = FindFunctionHandle(handle);
-    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    *name = function->name.c_str();
-    return CUDA_SUCCESS;
-  });
+CUresult cuFuncGetName(const char** name, CUfunction function) {
+  return Serve("cuFuncGetName", Needs::kInit,
+               [&](Call&) { return GetName(name, FindFunctionHandle(function)); });
 }
 
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
-  return cuFuncGetName(name, reinterpret_cast<CUfunction>(kernel));
+  return Serve("cuKernelGetName", Needs::kInit,
+               [&](Call&) { return GetName(name, FindKernelHandle(kernel)); });
 }
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
   return Serve("cuFuncGetAttribute", Needs::kContext,
-               [&](Call&) { return GetAttribute(value, attribute, function); });
+               [&](Call&) { return GetAttribute(value, attribute, FindFunctionHandle(function)); });
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  return Serve("cuFuncSetAttribute", Needs::kContext,
-               [&](Call& call) { return SetAttribute(call, function, attribute, value); });
+  return Serve("cuFuncSetAttribute", Needs::kContext, [&](Call& call) {
+    return SetAttribute(call, FindFunctionHandle(function), attribute, value);
+  });
 }
 
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
                               CUdevice device) {
   (void)device;
   return Serve("cuKernelGetAttribute", Needs::kInit,
-               [&](Call&) { return GetAttribute(value, attribute, kernel); });
+               [&](Call&) { return GetAttribute(value, attribute, FindKernelHandle(kernel)); });
 }
 
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
                               CUdevice device) {
   (void)device;
-  return Serve("cuKernelSetAttribute", Needs::kInit,
-               [&](Call& call) { return SetAttribute(call, kernel, attribute, value); });
+  return Serve("cuKernelSetAttribute", Needs::kInit, [&](Call& call) {
+    return SetAttribute(call, FindKernelHandle(kernel), attribute, value);
+  });
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
@@ -451,7 +474,7 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
   (void)config, (void)device;
   return Serve("cuKernelSetCacheConfig", Needs::kInit, [&](Call&) {
-    return FindFunctionHandle(kernel) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    return FindKernelHandle(kernel) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
   });
 }
 

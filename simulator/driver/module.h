@@ -3,8 +3,12 @@
 // Idea: the simulator runs no machine code. An image tells which kernels and variables there are
 // (image.h); in one that is compressed a kernel of any name exists. Launching one takes time and
 // does nothing, unless somebody registered a host function under its name or kernel emulation
-// (kernel_emulation.h) can compute what it does. A module and a library are the same thing here, a
-// kernel and a function too: the driver lets one stand for the other.
+// (kernel_emulation.h) can compute what it does. A module and a library are the same thing here.
+//
+// A kernel of a library (CUkernel) and a function of a context (CUfunction) are handles of two
+// kinds that lead to one Function. As the documentation has it, launches, kernel nodes and
+// occupancy take both, all other calls only their own. A card's driver may crash where this one
+// refuses.
 //
 // Ownership: a program owns its functions and variables, launches share what they need of it.
 // Threads: the driver's lock. Errors: null for what is not there. Units: bytes.
@@ -23,16 +27,25 @@ namespace vramstow::simulator {
 
 struct Program;
 
+struct Function;
+
+// What a CUkernel points to.
+struct Kernel {
+  Function* function = nullptr;
+};
+
+// What a CUfunction points to.
 struct Function {
   std::string name;
   Program* program = nullptr;
+  Kernel kernel;  // its handle as a kernel, valid for functions of a library
   std::shared_ptr<EmulatedFunction> emulated;  // made by emulation when it needs it
   std::vector<KernelParameter> parameters;
   bool parameters_known = false;
   int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
 
   // Takes over what the image says.
-  void SetKnown(const KernelImage& kernel);
+  void SetKnown(const KernelImage& known);
 };
 
 struct Global {
@@ -60,6 +73,7 @@ struct RegisteredKernel {
 // One launch, ready to be enqueued or put into a graph.
 struct Launch {
   Function* function = nullptr;
+  bool by_kernel = false;  // it was named by its CUkernel
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
@@ -69,7 +83,11 @@ struct Launch {
 
 // Which images the cards can run; they are all alike.
 ImageTarget TargetOf(const Machine& machine);
-Function* FindFunctionHandle(const void* handle);
+// Null for a handle of the other kind.
+Function* FindFunctionHandle(CUfunction handle);
+Function* FindKernelHandle(CUkernel handle);
+// Of either kind, as launches take it.
+Function* FindLaunched(CUfunction handle);
 CUresult CheckLaunch(Call& call, const Launch& launch);
 std::shared_ptr<Work> MakeLaunchWork(State* state, Context* context, const Launch& launch);
 

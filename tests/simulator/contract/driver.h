@@ -128,6 +128,12 @@ class DriverFunction {
   X(cuLibraryLoadData) \
   X(cuLibraryUnload) \
   X(cuLibraryGetKernel) \
+  X(cuLibraryEnumerateKernels) \
+  X(cuKernelGetFunction) \
+  X(cuKernelGetLibrary) \
+  X(cuKernelGetName) \
+  X(cuKernelGetAttribute) \
+  X(cuKernelGetParamInfo) \
   X(cuFuncGetAttribute) \
   X(cuFuncSetAttribute) \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \

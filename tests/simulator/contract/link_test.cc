@@ -152,6 +152,45 @@ TEST_F(LinkTest, ParametersOfAFunctionAreCounted) {
   EXPECT_OK(driver_.cuModuleUnload(module));
 }
 
+// A kernel of a library is asked by the functions for kernels; launches and occupancy take its
+// handle as they take a function's.
+TEST_F(LinkTest, AKernelOfALibraryIsLaunchedAsAFunctionIs) {
+  NEEDS(cuKernelGetParamInfo);
+  NEEDS(cuKernelGetName);
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  ASSERT_OK(driver_.cuLibraryLoadData(&library, kFirst, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  ASSERT_OK(driver_.cuLibraryGetKernel(&kernel, library, "first"));
+  size_t offset = 0;
+  size_t bytes = 0;
+  int value = 0;
+  const char* name = nullptr;
+  CUlibrary owner = nullptr;
+  EXPECT_OK(driver_.cuKernelGetParamInfo(kernel, 1, &offset, &bytes));
+  EXPECT_EQ(8u, offset);
+  EXPECT_OK(driver_.cuKernelGetName(&name, kernel));
+  EXPECT_STREQ("first", name);
+  EXPECT_OK(driver_.cuKernelGetLibrary(&owner, kernel));
+  EXPECT_EQ(library, owner);
+  EXPECT_OK(driver_.cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel,
+                                         device_));
+  EXPECT_EQ(128, value);
+  CUfunction function = nullptr;
+  ASSERT_OK(driver_.cuKernelGetFunction(&function, kernel));
+  EXPECT_OK(driver_.cuFuncGetParamInfo(function, 1, &offset, &bytes));
+  unsigned a = 0;
+  CUdeviceptr b = 0;
+  void* parameters[] = {&a, &b};
+  for (const CUfunction launched : {function, reinterpret_cast<CUfunction>(kernel)}) {
+    EXPECT_OK(
+        driver_.cuLaunchKernel(launched, 1, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr));
+    EXPECT_OK(driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, launched, 128, 0));
+    EXPECT_GT(value, 0);
+  }
+  EXPECT_OK(driver_.cuCtxSynchronize());
+  EXPECT_OK(driver_.cuLibraryUnload(library));
+}
+
 // Where the attribute says that a device has no multicast, the functions say so too.
 TEST_F(LinkTest, MulticastIsSupportedWhereTheAttributeSaysSo) {
   int supported = 0;
