@@ -40,6 +40,7 @@
 #include "interpose/core/runtime/contexts.h"
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/handle_kinds.h"
 #include "interpose/core/runtime/kernel_arguments.h"
 #include "interpose/core/runtime/log.h"
 #include "interpose/core/runtime/process.h"
@@ -72,7 +73,8 @@ constinit Process process(AbandonAfterFork);
 constinit Driver driver;
 constinit Contexts contexts;
 constinit UnseenContexts unseen_contexts(driver, contexts);
-constinit KernelArguments kernel_arguments;
+constinit HandleKinds handle_kinds;
+constinit KernelArguments kernel_arguments(driver, handle_kinds);
 constinit Routing routing(process, driver, WrapperOf);
 
 // --- record
@@ -81,7 +83,7 @@ constinit InterceptionReport::Counters interception_counters;
 constinit InterceptionReport interception_report(process, driver, callers, interception_counters);
 constinit Trace trace(process, driver, callers, {RecordLaunches, StartService});
 constinit FreeBytes free_bytes(driver, trace);
-constinit Launches launches(process, driver, trace);
+constinit Launches launches(process, driver, handle_kinds, trace);
 constinit Activity activity(process, trace);
 constinit Annotations annotations(trace);
 constinit NvtxMemory nvtx_memory;
@@ -105,13 +107,13 @@ constinit Pools pools({process,
                        OnPoolOpened,
                        ForgetFunctions,
                        {CanCollect, CollectGarbage, nullptr}});
-constinit Offloading offloading(driver, pools, offloaders, kernel_arguments);
+constinit Offloading offloading(pools, offloaders, kernel_arguments);
 constinit Application application(pools);
 constinit Residency residency(process, pools, offloaders, regions);
 constinit Exports exports(driver, pools);
 constinit Imports imports(process, driver, pool_trace);
 constinit PoolService pool_service({process, driver, callers, trace, free_bytes, pools, offloaders,
-                                    offloading, kernel_arguments, exports, imports});
+                                    offloading, kernel_arguments, handle_kinds, exports, imports});
 
 // --- service
 constinit ControlVerbs control_verbs({application, residency, trace, exports, TakeCensusFor});
@@ -134,7 +136,10 @@ void OnPoolOpened() {
 }
 
 // A context ended, and its modules with it.
-void ForgetFunctions() { kernel_arguments.Forget(); }
+void ForgetFunctions() {
+  kernel_arguments.Forget();
+  handle_kinds.ForgetFunctions();
+}
 
 // By hand only: vramstow run switches the pool on.
 void ComplainOfMetrics() {
@@ -214,7 +219,7 @@ constexpr VramstowCore kCore = {Replace, Finish, &kApi, TableOf};
 // --- What functions without an argument of ours reach -------------------------------------------
 
 constinit const HandlerContext handler_context = {
-    process,    driver,   contexts, unseen_contexts,     routing,      trace,
+    process,    driver,   contexts, unseen_contexts,     handle_kinds, routing,          trace,
     free_bytes, launches, activity, interception_report, pool_service, OnCudaInitialised};
 
 constinit const FrameworkContext framework_context = {process, trace,      free_bytes,

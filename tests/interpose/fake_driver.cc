@@ -72,6 +72,36 @@ Served Give(Pointer* place, unsigned long long bytes) {
   return {CUDA_SUCCESS, kBytes == 4 ? address & 0xffffffffu : address, bytes};
 }
 
+// A handle is the name that was asked for. A question about a handle of the other kind, or about
+// one that was never handed out, ends the process, as it may with a real driver.
+struct Handles {
+  const char* kind;
+  std::atomic<const void*> known[8] = {};
+};
+Handles functions = {"function"};
+Handles kernels = {"kernel"};
+
+template <typename Handle>
+Served HandOut(Handles& handles, Handle* place, const char* name) {
+  if (place == nullptr) return {};
+  std::memcpy(place, &name, sizeof name);
+  for (auto& known : handles.known) {
+    const void* none = nullptr;
+    if (known == name || known.compare_exchange_strong(none, name)) break;
+  }
+  return {};
+}
+
+CUresult NameOf(const Handles& handles, const char** name, const void* handle) {
+  for (const auto& known : handles.known) {
+    if (known != handle) continue;
+    *name = static_cast<const char*>(handle);
+    return CUDA_SUCCESS;
+  }
+  std::fprintf(stderr, "the driver was asked about a %s that is none\n", handles.kind);
+  std::abort();
+}
+
 // Every function that has nothing of its own below: takes anything, does nothing.
 template <Id id, typename... Arguments>
 Served Serve(Tag<id>, Arguments...) {
@@ -146,6 +176,12 @@ Served Serve(Tag<Id::kcuDevicePrimaryCtxRelease_v2>, CUdevice) {
 Served Serve(Tag<Id::kcuLaunchKernel>, CUfunction, unsigned int x, unsigned int, unsigned int,
              unsigned int, unsigned int, unsigned int, unsigned int, CUstream, void**, void**) {
   return {x == 0xbad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, 0, 0};
+}
+Served Serve(Tag<Id::kcuModuleGetFunction>, CUfunction* function, CUmodule, const char* name) {
+  return HandOut(functions, function, name);
+}
+Served Serve(Tag<Id::kcuLibraryGetKernel>, CUkernel* kernel, CUlibrary, const char* name) {
+  return HandOut(kernels, kernel, name);
 }
 Served Serve(Tag<Id::kcuGetExportTable>, const void** table, const CUuuid*) {
   if (table != nullptr) *table = &next_address;
@@ -252,11 +288,13 @@ CUresult GetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t 
 }  // namespace
 
 extern "C" {
-// A function's handle is its name.
 __attribute__((visibility("default"))) CUresult CUDAAPI cuFuncGetName(const char** name,
                                                                       CUfunction function) {
-  *name = reinterpret_cast<const char*>(function);
-  return CUDA_SUCCESS;
+  return NameOf(functions, name, function);
+}
+__attribute__((visibility("default"))) CUresult CUDAAPI cuKernelGetName(const char** name,
+                                                                        CUkernel kernel) {
+  return NameOf(kernels, name, kernel);
 }
 __attribute__((visibility("default"))) CUresult CUDAAPI cuDriverGetVersion(int* version) {
   *version = 13000;

@@ -155,3 +155,15 @@ def test_a_trial_that_fails_leaves_nothing(rehearse: Rehearse, python: str, call
     assert (job.status, job.out) == (0, "done\n"), job.err[-3000:]
     assert "cannot map memory of the host (error 801;" in job.err
     job.assert_trace_equals_call_log()
+
+
+# A driver may crash where a function is asked about as a kernel, or a kernel as a function. That
+# the block stays shows that the arguments were looked at.
+def test_a_handle_is_asked_about_as_what_it_is(rehearse: Rehearse, python: str) -> None:
+    job = rehearse(
+        python, PROGRAMS / "launched_handles.py", env=EXPLICIT | {"VRAMSTOW_LAUNCHES": "count"}
+    )
+    assert job.status == 0, job.err[-3000:]
+    assert job.out == "on the host: 0 3\n"
+    launches = {row["kernel"]: row["launches"] for row in job.analysis()["launches"]["by_kernel"]}
+    assert launches == {"with_address": 12, "without": 12}

@@ -16,6 +16,7 @@ struct HandlerContext {
   Driver& driver;
   Contexts& contexts;
   UnseenContexts& unseen_contexts;
+  HandleKinds& handle_kinds;
   const Routing& routing;
   Trace& trace;
   FreeBytes& free_bytes;

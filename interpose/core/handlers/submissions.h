@@ -8,6 +8,8 @@
 
 #include "interpose/core/handlers/record.h"
 #include "interpose/core/record/launches.h"
+#include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/handle_kinds.h"
 
 namespace vramstow::handlers {
 
@@ -47,6 +49,13 @@ CUresult Submit(const Call& call, Arguments... arguments) {
   const PoolService::Submission submission(call.pools());
   if (submission.watched()) (NoteArgument(&submission.offloading(), arguments), ...);
   return call.Forward(arguments...);
+}
+
+template <typename Call, typename Handle>
+void NoteHandle(const Call& call, CUresult result, const Handle* handle, HandleKind kind,
+                const void* from) {
+  if (result != CUDA_SUCCESS || handle == nullptr) return;
+  call.context().handle_kinds.Note(*handle, kind, from);
 }
 
 template <typename Call>
@@ -101,11 +110,73 @@ CUresult LaunchKernelEx(const Call& call, const CUlaunchConfig* config, CUfuncti
                   call.Forward(config, function, arguments, extra));
 }
 
+// --- Which kind of handle a launch will be given
+
+template <typename Call>
+CUresult LibraryGetKernel(const Call& call, CUkernel* kernel, CUlibrary library, const char* name) {
+  const CUresult result = call.Forward(kernel, library, name);
+  NoteHandle(call, result, kernel, HandleKind::kKernel, library);
+  return result;
+}
+
+template <typename Call>
+CUresult LibraryGetModule(const Call& call, CUmodule* module, CUlibrary library) {
+  const CUresult result = call.Forward(module, library);
+  NoteHandle(call, result, module, HandleKind::kModule, library);
+  return result;
+}
+
+template <typename Call>
+CUresult ModuleGetFunction(const Call& call, CUfunction* function, CUmodule module,
+                           const char* name) {
+  const CUresult result = call.Forward(function, module, name);
+  NoteHandle(call, result, function, HandleKind::kFunction, module);
+  return result;
+}
+
+template <typename Call>
+CUresult KernelGetFunction(const Call& call, CUfunction* function, CUkernel kernel) {
+  const CUresult result = call.Forward(function, kernel);
+  const bool known = call.context().handle_kinds.KindOf(kernel) == HandleKind::kKernel;
+  NoteHandle(call, result, function, HandleKind::kFunction, known ? kernel : nullptr);
+  return result;
+}
+
+// There may be fewer than the caller has room for.
+template <typename Call, typename Handle, typename From>
+CUresult EnumerateHandles(const Call& call, Handle* handles, unsigned int room, From from,
+                          CUresult (*count)(unsigned int*, From), HandleKind kind) {
+  const CUresult result = call.Forward(handles, room, from);
+  unsigned int all = 0;
+  if (result != CUDA_SUCCESS || count == nullptr || count(&all, from) != CUDA_SUCCESS) {
+    return result;
+  }
+  for (unsigned int i = 0; i < room && i < all; ++i) {
+    NoteHandle(call, result, handles + i, kind, from);
+  }
+  return result;
+}
+
+template <typename Call>
+CUresult LibraryEnumerateKernels(const Call& call, CUkernel* kernels, unsigned int room,
+                                 CUlibrary library) {
+  return EnumerateHandles(call, kernels, room, library,
+                          call.context().driver.cuLibraryGetKernelCount(), HandleKind::kKernel);
+}
+
+template <typename Call>
+CUresult ModuleEnumerateFunctions(const Call& call, CUfunction* functions, unsigned int room,
+                                  CUmodule module) {
+  return EnumerateHandles(call, functions, room, module,
+                          call.context().driver.cuModuleGetFunctionCount(), HandleKind::kFunction);
+}
+
 // A module or library goes, and its functions with it.
 template <typename Call, typename Handle>
 CUresult Unload(const Call& call, Handle handle) {
   call.pools().FunctionsGone();
   call.context().launches.ForgetFunctions();
+  call.context().handle_kinds.ForgetOf(handle);
   return call.Forward(handle);
 }
 

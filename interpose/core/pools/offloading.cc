@@ -65,7 +65,7 @@ void Offloading::TouchWords(const void* memory, uint64_t size) {
 
 // Kernels that KernelArguments knows nothing of.
 void Offloading::AskForArguments(CUfunction function, void** arguments) {
-  ArgumentSizes sizes(driver_, function);
+  ArgumentSizes sizes = kernel_arguments_.Ask(function);
   constexpr size_t kMostArguments = 4096;
   size_t size = 0;
   for (size_t i = 0; i < kMostArguments && sizes.Next(&size); ++i) TouchWords(arguments[i], size);
@@ -73,7 +73,7 @@ void Offloading::AskForArguments(CUfunction function, void** arguments) {
 
 void Offloading::TouchArguments(CUfunction function, void** arguments, void** extra) {
   if (arguments != nullptr) {
-    const KernelArguments::Layout* layout = kernel_arguments_.Find(driver_, function);
+    const KernelArguments::Layout* layout = kernel_arguments_.Find(function);
     if (layout == nullptr) return AskForArguments(function, arguments);
     uint64_t found[KernelArguments::kMost];
     int count = 0;

@@ -19,12 +19,8 @@ namespace vramstow {
 
 class Offloading {
  public:
-  constexpr Offloading(const Driver& driver, Pools& pools, Offloaders& offloaders,
-                       KernelArguments& kernel_arguments)
-      : driver_(driver),
-        pools_(pools),
-        offloaders_(offloaders),
-        kernel_arguments_(kernel_arguments) {}
+  constexpr Offloading(Pools& pools, Offloaders& offloaders, KernelArguments& kernel_arguments)
+      : pools_(pools), offloaders_(offloaders), kernel_arguments_(kernel_arguments) {}
   Offloading(const Offloading&) = delete;
   Offloading& operator=(const Offloading&) = delete;
 
@@ -47,7 +43,6 @@ class Offloading {
   void AskForArguments(CUfunction function, void** arguments);
   void LogTrouble(const Offloader& offloader);
 
-  const Driver& driver_;
   Pools& pools_;
   Offloaders& offloaders_;
   KernelArguments& kernel_arguments_;

@@ -15,6 +15,7 @@
 #include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/handle_kinds.h"
 #include "interpose/core/runtime/kernel_arguments.h"
 #include "interpose/core/runtime/process.h"
 #include "tracer/capture/caller.h"
@@ -309,11 +310,13 @@ void PoolService::PrimaryRetained(CUcontext context, int device) const {
 
 void PoolService::ContextGone(CUcontext context) const {
   FunctionsGone();
+  links_.handle_kinds.ForgetFunctions();
   links_.pools.ContextGone(context);
 }
 
 void PoolService::PrimaryContextGone(int device) const {
   FunctionsGone();
+  links_.handle_kinds.ForgetFunctions();
   links_.pools.PrimaryContextGone(device);
 }
 

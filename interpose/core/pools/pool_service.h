@@ -76,6 +76,7 @@ class PoolService {
     Offloaders& offloaders;
     Offloading& offloading;
     KernelArguments& kernel_arguments;
+    HandleKinds& handle_kinds;
     Exports& exports;
     Imports& imports;
   };

@@ -4,6 +4,7 @@
 #include "base/typed_event.h"
 #include "interpose/core/record/trace.h"
 #include "interpose/core/runtime/driver.h"
+#include "interpose/core/runtime/handle_kinds.h"
 #include "interpose/core/runtime/process.h"
 #include "interpose/core/runtime/settings.h"
 #include "interpose/core/runtime/this_thread.h"
@@ -23,16 +24,20 @@ const void* Self() { return ThisThread(); }
 // What the kernel's source calls it, as the compiler wrote it; null where the driver does not say.
 const char* Launches::NameOf(CUfunction function) const {
   const char* name = nullptr;
-  if (driver_.cuFuncGetName() != nullptr &&
-      driver_.cuFuncGetName()(&name, function) == CUDA_SUCCESS) {
-    return name;
+  CUresult result = CUDA_ERROR_INVALID_HANDLE;
+  switch (kinds_.KindOf(function)) {
+    case HandleKind::kFunction:
+      if (driver_.cuFuncGetName() != nullptr) result = driver_.cuFuncGetName()(&name, function);
+      break;
+    case HandleKind::kKernel:
+      if (driver_.cuKernelGetName() != nullptr) {
+        result = driver_.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function));
+      }
+      break;
+    default:
+      break;
   }
-  // Launches take kernels of libraries, too.
-  if (driver_.cuKernelGetName() != nullptr &&
-      driver_.cuKernelGetName()(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS) {
-    return name;
-  }
-  return nullptr;
+  return result == CUDA_SUCCESS ? name : nullptr;
 }
 
 bool Launches::wanted() {

@@ -28,8 +28,9 @@ namespace vramstow {
 
 class Launches {
  public:
-  constexpr Launches(const Process& process, const Driver& driver, Trace& trace)
-      : process_(process), driver_(driver), trace_(trace) {}
+  constexpr Launches(const Process& process, const Driver& driver, const HandleKinds& kinds,
+                     Trace& trace)
+      : process_(process), driver_(driver), kinds_(kinds), trace_(trace) {}
   Launches(const Launches&) = delete;
   Launches& operator=(const Launches&) = delete;
 
@@ -70,6 +71,7 @@ class Launches {
 
   const Process& process_;
   const Driver& driver_;
+  const HandleKinds& kinds_;
   Trace& trace_;
   std::atomic<Mode> mode_{Mode::kUnknown};
   std::atomic<uint32_t> every_{0};

@@ -12,6 +12,7 @@ class CallerTable;  // tracer/capture
 // runtime
 class Contexts;
 class Driver;
+class HandleKinds;
 class KernelArguments;
 class Process;
 class Routing;

@@ -36,7 +36,8 @@ namespace vramstow {
               query(cuCtxGetDevice) query(cuCtxGetId) query(cuStreamIsCapturing)                 \
                   query(cuStreamIsCapturing_ptsz) query(cuThreadExchangeStreamCaptureMode)       \
                       query(cuFuncGetParamInfo) query(cuKernelGetParamInfo) query(cuFuncGetName) \
-                          query(cuKernelGetName) VRAMSTOW_POOL_FUNCTIONS(query)
+                          query(cuKernelGetName) query(cuModuleGetFunctionCount)                 \
+                              query(cuLibraryGetKernelCount) VRAMSTOW_POOL_FUNCTIONS(query)
 
 class Driver {
  public:

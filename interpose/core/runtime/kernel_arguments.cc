@@ -4,26 +4,30 @@
 
 namespace vramstow {
 
-ArgumentSizes::ArgumentSizes(const Driver& driver, CUfunction function)
-    : of_function_(driver.cuFuncGetParamInfo()),
-      of_kernel_(driver.cuKernelGetParamInfo()),
-      function_(function) {}
+ArgumentSizes::ArgumentSizes(const Driver& driver, HandleKind kind, CUfunction function)
+    : function_(function) {
+  if (kind == HandleKind::kFunction) of_function_ = driver.cuFuncGetParamInfo();
+  if (kind == HandleKind::kKernel) of_kernel_ = driver.cuKernelGetParamInfo();
+}
 
 bool ArgumentSizes::Next(size_t* size) {
-  if (of_function_ == nullptr) return false;
+  if (!known()) return false;
   size_t offset = 0;
-  if (!is_kernel_) {
-    if (of_function_(function_, index_, &offset, size) == CUDA_SUCCESS) return ++index_ != 0;
-    if (index_ != 0 || of_kernel_ == nullptr) return false;
-    is_kernel_ = true;
-  }
   const auto kernel = reinterpret_cast<CUkernel>(function_);
-  return of_kernel_(kernel, index_, &offset, size) == CUDA_SUCCESS && ++index_ != 0;
+  const CUresult result = of_function_ != nullptr ? of_function_(function_, index_, &offset, size)
+                                                  : of_kernel_(kernel, index_, &offset, size);
+  if (result != CUDA_SUCCESS) return false;
+  ++index_;
+  return true;
+}
+
+ArgumentSizes KernelArguments::Ask(CUfunction function) const {
+  return {driver_, kinds_.KindOf(function), function};
 }
 
 // False: the driver does not tell, or there are too many of them.
-bool KernelArguments::Describe(const Driver& driver, CUfunction function, Layout* layout) {
-  ArgumentSizes sizes(driver, function);
+bool KernelArguments::Describe(CUfunction function, Layout* layout) const {
+  ArgumentSizes sizes = Ask(function);
   layout->count = 0;
   size_t size = 0;
   for (size_t i = 0; sizes.Next(&size); ++i) {
@@ -36,7 +40,7 @@ bool KernelArguments::Describe(const Driver& driver, CUfunction function, Layout
   return sizes.known();
 }
 
-const KernelArguments::Layout* KernelArguments::Find(const Driver& driver, CUfunction function) {
+const KernelArguments::Layout* KernelArguments::Find(CUfunction function) {
   const auto handle = reinterpret_cast<uint64_t>(function);
   const uint64_t generation = generation_.load(std::memory_order_acquire);
   if (handle >> kAddressBits != 0 || generation >= kGenerations - 1) return nullptr;
@@ -49,7 +53,7 @@ const KernelArguments::Layout* KernelArguments::Find(const Driver& driver, CUfun
     if (found == key) return &entry.layout;
     if (found != 0) continue;
     Layout layout{};
-    if (!Describe(driver, function, &layout)) return nullptr;
+    if (!Describe(function, &layout)) return nullptr;
     if (!entry.key.compare_exchange_strong(found, kBeingWritten, std::memory_order_acq_rel)) {
       continue;  // another thread took the place
     }

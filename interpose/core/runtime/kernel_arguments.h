@@ -3,11 +3,12 @@
 // Idea: a launch names its kernel and an array of pointers to arguments. Only the driver knows how
 // large the arguments are. vramstow asks it once for each kernel and keeps the answer until
 // anything is unloaded: after that another kernel may have the same handle. Arguments that are
-// smaller than an address are left out.
+// smaller than an address are left out. A handle of an unknown kind (handle_kinds.h) is not asked
+// about.
 //
 // Ownership: static storage, constant-initialised; an entry is written once and never changed.
-// Threads: any, without a lock. Errors: null: the driver does not say, or there is no room for one
-// more kernel; then ask the driver. Units: bytes.
+// Threads: any, without a lock. Errors: null: nobody knows, or there is no room for one more
+// kernel; then ask the driver each time. Units: bytes.
 #ifndef VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 #define VRAMSTOW_INTERPOSE_CORE_RUNTIME_KERNEL_ARGUMENTS_H_
 
@@ -16,23 +17,24 @@
 
 #include "interpose/core/runtime/core.h"
 #include "interpose/core/runtime/cuda_abi.h"
+#include "interpose/core/runtime/handle_kinds.h"
 
 namespace vramstow {
 
 // The sizes of a kernel's arguments, one after the other, as the driver says now.
 class ArgumentSizes {
  public:
-  ArgumentSizes(const Driver& driver, CUfunction function);
+  ArgumentSizes(const Driver& driver, HandleKind kind, CUfunction function);
   // False: there is no further argument, or the driver does not say.
   bool Next(size_t* size);
-  bool known() const { return of_function_ != nullptr; }
+  bool known() const { return of_function_ != nullptr || of_kernel_ != nullptr; }
 
  private:
-  decltype(&cuFuncGetParamInfo) of_function_;
-  decltype(&cuKernelGetParamInfo) of_kernel_;
+  // One of them at most: a driver may crash if it is asked about a handle of the other kind.
+  decltype(&cuFuncGetParamInfo) of_function_ = nullptr;
+  decltype(&cuKernelGetParamInfo) of_kernel_ = nullptr;
   CUfunction function_;
   size_t index_ = 0;
-  bool is_kernel_ = false;  // a CUkernel, which launches take as well
 };
 
 class KernelArguments {
@@ -44,11 +46,13 @@ class KernelArguments {
     uint16_t sizes[kMost];
   };
 
-  constexpr KernelArguments() = default;
+  constexpr KernelArguments(const Driver& driver, const HandleKinds& kinds)
+      : driver_(driver), kinds_(kinds) {}
   KernelArguments(const KernelArguments&) = delete;
   KernelArguments& operator=(const KernelArguments&) = delete;
 
-  const Layout* Find(const Driver& driver, CUfunction function);
+  const Layout* Find(CUfunction function);
+  ArgumentSizes Ask(CUfunction function) const;
   // Before modules or contexts are unloaded. A program must not launch at the same time what it
   // unloads.
   void Forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
@@ -66,8 +70,10 @@ class KernelArguments {
     Layout layout{};
   };
 
-  static bool Describe(const Driver& driver, CUfunction function, Layout* layout);
+  bool Describe(CUfunction function, Layout* layout) const;
 
+  const Driver& driver_;
+  const HandleKinds& kinds_;
   std::atomic<uint64_t> generation_{1};
   Entry entries_[kPlaces] = {};
 };

@@ -1,5 +1,6 @@
 // Launches kernels: a number of each in each iteration, by several threads, some in ranges. The
-// fake driver's functions are texts: their names.
+// first is a function of a module, the second a kernel of a library; nobody saw where the others
+// come from. The fake driver's handles are texts: their names.
 //
 // launches [wait]: waits to be killed at the end.
 #include <unistd.h>
@@ -16,23 +17,26 @@ namespace {
 char g_first[] = "_Z5firstPf";
 char g_second[] = "second";
 char g_failing[] = "fails";
+char g_unseen[] = "unseen";
 
 struct Launcher {
   decltype(&cuLaunchKernel) launch;
   decltype(&cuLaunchKernelEx) launch_ex;
   decltype(&cuGraphLaunch) launch_graph;
+  CUfunction first = nullptr;
+  CUkernel second = nullptr;
 
   void First(int count) const {
     for (int i = 0; i < count; ++i) {
-      HOST_CHECK(launch(reinterpret_cast<CUfunction>(g_first), 1, 1, 1, 32, 1, 1, 0,
-                        reinterpret_cast<CUstream>(0x70), nullptr, nullptr) == CUDA_SUCCESS);
+      HOST_CHECK(launch(first, 1, 1, 1, 32, 1, 1, 0, reinterpret_cast<CUstream>(0x70), nullptr,
+                        nullptr) == CUDA_SUCCESS);
     }
   }
   void Second(int count) const {
     CUlaunchConfig config = {};
     config.hStream = reinterpret_cast<CUstream>(0x80);
     for (int i = 0; i < count; ++i) {
-      HOST_CHECK(launch_ex(&config, reinterpret_cast<CUfunction>(g_second), nullptr, nullptr) ==
+      HOST_CHECK(launch_ex(&config, reinterpret_cast<CUfunction>(second), nullptr, nullptr) ==
                  CUDA_SUCCESS);
     }
   }
@@ -40,15 +44,20 @@ struct Launcher {
 
 int Main(bool waits) {
   const Api api = LoadApi();
-  const Launcher launcher = {
+  Launcher launcher = {
       Look<decltype(&cuLaunchKernel)>(api.driver, "cuLaunchKernel"),
       Look<decltype(&cuLaunchKernelEx)>(api.driver, "cuLaunchKernelEx"),
       Look<decltype(&cuGraphLaunch)>(api.driver, "cuGraphLaunch"),
   };
-  auto* unload = Look<decltype(&cuModuleUnload)>(api.driver, "cuModuleUnload");
+  auto* get_function = Look<decltype(&cuModuleGetFunction)>(api.driver, "cuModuleGetFunction");
+  auto* get_kernel = Look<decltype(&cuLibraryGetKernel)>(api.driver, "cuLibraryGetKernel");
+  auto* unload = Look<decltype(&cuLibraryUnload)>(api.driver, "cuLibraryUnload");
+  const auto module = reinterpret_cast<CUmodule>(0x90);
+  const auto library = reinterpret_cast<CUlibrary>(0xa0);
   HOST_CHECK(api.init(0) == CUDA_SUCCESS);
   CUdeviceptr block = 0;
   HOST_CHECK(api.alloc(&block, 4096) == CUDA_SUCCESS);
+  HOST_CHECK(get_function(&launcher.first, module, g_first) == CUDA_SUCCESS);
   launcher.First(5);
   for (unsigned i = 1; i <= 3; ++i) {
     HOST_CHECK(vramstow_iteration(i) == VRAMSTOW_OK);
@@ -59,16 +68,19 @@ int Main(bool waits) {
     }
     for (std::thread& thread : threads) thread.join();
     HOST_CHECK(vramstow_range_pop() == VRAMSTOW_OK);
+    HOST_CHECK(get_kernel(&launcher.second, library, g_second) == CUDA_SUCCESS);
     launcher.Second(static_cast<int>(i));
     // A launch that the driver refuses is none.
     launcher.launch(reinterpret_cast<CUfunction>(g_failing), 0xbad, 1, 1, 1, 1, 1, 0, nullptr,
                     nullptr, nullptr);
-    // The same place holds another kernel from here on.
-    HOST_CHECK(unload(nullptr) == CUDA_SUCCESS);
+    // The same place holds another kernel from here on; the module stays.
+    HOST_CHECK(unload(library) == CUDA_SUCCESS);
     g_second[0] = static_cast<char>('s' + i);
   }
   HOST_CHECK(vramstow_mark("graphs") == VRAMSTOW_OK);
   for (int i = 0; i < 7; ++i) HOST_CHECK(launcher.launch_graph(nullptr, nullptr) == CUDA_SUCCESS);
+  HOST_CHECK(launcher.launch(reinterpret_cast<CUfunction>(g_unseen), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                             nullptr, nullptr) == CUDA_SUCCESS);
   if (waits) {
     std::puts("ready");
     std::fflush(stdout);
