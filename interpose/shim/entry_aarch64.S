@@ -51,6 +51,9 @@ dlopen:
         .cfi_offset x30, -24
         mov     x29, sp
         stp     x0, x1, [sp, #16]
+        bl      vramstow_shim_route_file
+        str     x0, [sp, #16]
+        ldr     x1, [sp, #24]
         tbz     w1, #3, 1f              // RTLD_DEEPBIND
         bl      vramstow_shim_route_deepbind
         str     x0, [sp, #24]

@@ -77,8 +77,12 @@ dlopen:
         .cfi_adjust_cfa_offset 8
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
+        call    vramstow_shim_route_file
+        movq    %rax, (%rsp)
+        movl    8(%rsp), %esi
         testl   $8, %esi                // RTLD_DEEPBIND
         jz      1f
+        movq    %rax, %rdi
         call    vramstow_shim_route_deepbind
         movl    %eax, 8(%rsp)
 1:      call    vramstow_shim_next_dlopen

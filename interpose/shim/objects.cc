@@ -139,6 +139,39 @@ void* LibcDefinition(const char* name) {
   return nullptr;
 }
 
+const char* FindPreloaded(const char* file, const char* symbol) {
+  for (const link_map* object = FirstObject(); object != nullptr; object = object->l_next) {
+    const char* name = BaseName(object->l_name);
+    if (StartsWith(name, "libc.so.")) return nullptr;
+    if (EqualText(name, file) && DefinitionIn(object, symbol) != nullptr) return object->l_name;
+  }
+  return nullptr;
+}
+
+namespace {
+
+// For dl_iterate_phdr, which takes the lock. 1: the object needs the file, so stop.
+int NeedsFile(dl_phdr_info* object, size_t, void* file) {
+  link_map map = {};  // as much of it as ReadDynamicSection looks at
+  map.l_addr = object->dlpi_addr;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_DYNAMIC) continue;
+    map.l_ld = reinterpret_cast<ElfW(Dyn)*>(object->dlpi_addr + header.p_vaddr);
+  }
+  const char* names = ReadDynamicSection(&map).names;
+  if (names == nullptr) return 0;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_NEEDED) continue;
+    if (EqualText(names + entry->d_un.d_val, static_cast<const char*>(file))) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool IsNeeded(const char* file) { return dl_iterate_phdr(NeedsFile, const_cast<char*>(file)) != 0; }
+
 bool IsDriverPath(const char* path) {
   const char* file = BaseName(path);
   if (!StartsWith(file, "libcuda.so")) return false;

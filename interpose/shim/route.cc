@@ -11,6 +11,7 @@
 #include "interpose/shim/core_loader.h"
 #include "interpose/shim/names.h"
 #include "interpose/shim/objects.h"
+#include "interpose/shim/runtime_copies.h"
 #include "interpose/shim/seam.h"
 
 namespace vramstow {
@@ -117,6 +118,12 @@ extern "C" __attribute__((visibility("hidden"))) Route vramstow_shim_route_dlvsy
   if (real == nullptr) return {nullptr, 1};
   if (real == vramstow_shim_stubs[hook]) return {FindGlobally(hook, caller), 1};
   return {Replace(hook, real, kVramstowDlsym, caller), 1};
+}
+
+// Returns the file to open.
+extern "C" __attribute__((visibility("hidden"))) const char* vramstow_shim_route_file(
+    const char* file) {
+  return FileToOpen(file);
 }
 
 // Called for RTLD_DEEPBIND only. Returns the mode to open the file with.

@@ -1,31 +1,77 @@
 #include "interpose/core/handlers/start.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #include <atomic>
+#include <cstring>
+#include <string_view>
 
 #include "interpose/core/runtime/log.h"
+#include "interpose/shim/runtime_copies.h"
+#include "interpose/shim/text.h"
 
 namespace vramstow::handlers {
 namespace {
 
-std::atomic<bool> told{false};
+// The files that a sentence has named, by where they begin in memory.
+std::atomic<const void*> told[16] = {};
+
+// True for the first caller with this file. Where there is no room, nobody is told any more.
+bool IsFirst(const void* file) {
+  for (auto& known : told) {
+    const void* none = nullptr;
+    if (known.compare_exchange_strong(none, file)) return true;
+    if (none == file) return false;
+  }
+  return false;
+}
+
+std::string_view FolderOf(const char* path) {
+  return {path, static_cast<size_t>(BaseName(path) - path)};
+}
+
+// NVRTC asks, too, and works without. What the simulator brings passes on what its callers ask.
+bool DoesWithout(const Driver& driver, const char* path) {
+  const char* name = BaseName(path);
+  if (StartsWith(name, "libnvrtc") && (name[8] == '.' || name[8] == '-')) return true;
+  return driver.path() != nullptr && FolderOf(driver.path()) == FolderOf(path);
+}
+
+// What the package of this file, found by a part of its path, can do without it.
+struct Remedy {
+  const char* part;
+  const char* text;
+};
+constexpr Remedy kRemedies[] = {
+    {"nvidia_cutlass_dsl",
+     " FlashInfer, and SGLang with it, needs it for norms: with FLASHINFER_USE_CUDA_NORM=1 it does "
+     "without."},
+};
+
+const char* RemedyFor(const char* path) {
+  for (const Remedy& remedy : kRemedies) {
+    if (std::strstr(path, remedy.part) != nullptr) return remedy.text;
+  }
+  return "";
+}
 
 }  // namespace
 
-void TellOfStaticRuntime(const void* caller) {
+void TellOfForeignRuntime(const Driver& driver, const void* caller) {
   Dl_info library = {};
   if (dladdr(caller, &library) == 0 || library.dli_fname == nullptr) return;
-  const char* slash = strrchr(library.dli_fname, '/');
-  const char* name = slash == nullptr ? library.dli_fname : slash + 1;
-  // The simulator's own runtime passes on what its callers may do without.
-  constexpr char kRuntime[] = "libcudart.so";
-  if (strncmp(name, kRuntime, sizeof(kRuntime) - 1) == 0) return;
-  if (told.exchange(true)) return;
+  const char* const path = library.dli_fname;
+  if (DoesWithout(driver, path) || !IsFirst(library.dli_fbase)) return;
+  if (RuntimeFamily(path) != kNoRuntime) {
+    Log("%s is a CUDA runtime beside the simulated one, and it was called: it asks the driver for "
+        "private tables; a simulated driver has none, so what calls it cannot be rehearsed. It "
+        "works on a card.",
+        path);
+    return;
+  }
   Log("%s has a CUDA runtime linked into it, which asks the driver for private tables; a simulated "
-      "driver has none, so it cannot be rehearsed. It works on a card.",
-      name);
+      "driver has none, so it cannot be rehearsed. It works on a card.%s",
+      BaseName(path), RemedyFor(path));
 }
 
 }  // namespace vramstow::handlers

@@ -5,6 +5,7 @@
 #define VRAMSTOW_INTERPOSE_CORE_HANDLERS_START_H_
 
 #include "interpose/core/handlers/record.h"
+#include "interpose/core/runtime/driver.h"
 #include "interpose/core/runtime/routing.h"
 
 namespace vramstow::handlers {
@@ -35,15 +36,15 @@ CUresult GetProcAddress(const Call& call, const char* symbol, void** pfn, int ve
   return result;
 }
 
-// In a rehearsal: who asks for a private table is a CUDA runtime that was linked statically, and
-// will not work without. Says so once, with the library's name.
-void TellOfStaticRuntime(const void* caller);
+// In a rehearsal: who asks for a private table is a CUDA runtime of NVIDIA's, which will not work
+// without. Says so once for each file, with a remedy where one is known.
+void TellOfForeignRuntime(const Driver& driver, const void* caller);
 
 template <typename Call>
 CUresult GetExportTable(const Call& call, const void** table, const CUuuid* id) {
   const CUresult result = call.Forward(table, id);
   if (result != CUDA_SUCCESS && call.context().driver.simulator_description() != nullptr) {
-    TellOfStaticRuntime(call.site().return_address);
+    TellOfForeignRuntime(call.context().driver, call.site().return_address);
   }
   return result;
 }

@@ -260,3 +260,7 @@ cudaError_t SetValidDevices(const int* chosen, int count) {
 }
 
 }  // namespace vramstow::simulator::cudart
+
+// A process may have several copies of the runtime, all of the same name. An interposer looks which
+// of them exports this.
+extern "C" __attribute__((visibility("default"))) int vramstowSimulatedRuntime() { return 1; }
