@@ -113,6 +113,22 @@ TEST_F(NvmlTest, CardsOfAnNvlinkMachineReachEachOther) {
   EXPECT_EQ(Nvml("nvmlDeviceGetNvLinkState", device_, 18u, &active), NVML_ERROR_INVALID_ARGUMENT);
 }
 
+TEST_F(NvmlTest, TellsThatThereIsNoConfidentialComputing) {
+  nvmlConfComputeSystemState_t state = {1, 1, 1};
+  ASSERT_EQ(Nvml("nvmlSystemGetConfComputeState", &state), NVML_SUCCESS);
+  EXPECT_EQ(state.ccFeature, 0u);
+  nvmlSystemConfComputeSettings_t settings = {0, 1, 1, 1, 1};
+  EXPECT_EQ(Nvml("nvmlSystemGetConfComputeSettings", &settings),
+            NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+  settings.version = 0x1000014;  // as NVIDIA's bindings for Python have it
+  ASSERT_EQ(Nvml("nvmlSystemGetConfComputeSettings", &settings), NVML_SUCCESS);
+  EXPECT_EQ(settings.version, 0x1000014u);
+  EXPECT_EQ(settings.environment, 0u);
+  EXPECT_EQ(settings.ccFeature, 0u);
+  EXPECT_EQ(settings.devToolsMode, 0u);
+  EXPECT_EQ(settings.multiGpuMode, 0u);
+}
+
 TEST_F(NvmlTest, AnswersInAForkedChild) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -137,6 +137,15 @@ typedef struct {
   unsigned devToolsMode;
 } nvmlConfComputeSystemState_t;
 
+// All 0: no environment for it, the feature and the tools' mode off, no mode of several cards.
+typedef struct {
+  unsigned version;
+  unsigned environment;
+  unsigned ccFeature;
+  unsigned devToolsMode;
+  unsigned multiGpuMode;
+} nvmlSystemConfComputeSettings_t;
+
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming)
 

@@ -104,3 +104,14 @@ VRAMSTOW_NVML nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char* name, un
 VRAMSTOW_NVML nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t* state) {
   return IsInitialized() ? Store(state, nvmlConfComputeSystemState_t{}) : NVML_ERROR_UNINITIALIZED;
 }
+
+VRAMSTOW_NVML nvmlReturn_t
+nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t* settings) {
+  if (!IsInitialized()) return NVML_ERROR_UNINITIALIZED;
+  if (settings == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  constexpr unsigned kVersion = sizeof(nvmlSystemConfComputeSettings_t) | 1u << 24;
+  if (settings->version != kVersion) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  *settings = {};
+  settings->version = kVersion;
+  return NVML_SUCCESS;
+}
