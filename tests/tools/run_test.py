@@ -136,6 +136,24 @@ def test_the_folder_for_traces_is_made_absolute(vramstow: Installation, tmp_path
         assert json.loads(result.stdout)["VRAMSTOW_TRACE_DIR"] == str(folder)
 
 
+@pytest.mark.parametrize("name", ["traces", "traces/", "a/b/traces", "./a//b"])
+def test_a_folder_for_traces_that_is_not_there_is_made(
+    vramstow: Installation, tmp_path: Path, name: str
+) -> None:
+    options = {"cwd": tmp_path, "env": {"VRAMSTOW_TRACE_DIR": ""}}
+    for _ in range(2):
+        result = vramstow.run("run", "--trace-dir", name, "--", WRITE_TRACE, **options)
+        assert result.returncode == 0, result.stderr
+    assert len(list((tmp_path / name).glob("*.stow"))) == 2
+    # By the variable, too; but not where nothing is started, or nothing written.
+    options["env"] = {"VRAMSTOW_TRACE_DIR": "other"}
+    vramstow.run("run", "--simulate=no-such-card", "--", "true", **options)
+    vramstow.run("run", "--no-trace", "--", "true", **options)
+    assert not (tmp_path / "other").exists()
+    assert vramstow.run("run", "--", WRITE_TRACE, **options).returncode == 0
+    assert len(list((tmp_path / "other").glob("*.stow"))) == 1
+
+
 # The settings that are refused, before anything is started.
 
 
@@ -153,7 +171,8 @@ def test_wrong_flags(vramstow: Installation) -> None:
     assert "--simulat" in refused(vramstow, "--simulat=h200", *echo)
     assert "--trace-dir" in refused(vramstow, "--trace-dir", *echo)
     assert "--trace-dir= has no value" in refused(vramstow, "--trace-dir=", *echo)
-    assert "--trace-dir is '/no/where'" in refused(vramstow, "--trace-dir=/no/where", *echo)
+    assert "--trace-dir is '/dev/null'" in refused(vramstow, "--trace-dir=/dev/null", *echo)
+    assert "--trace-dir is '/dev/null'" in refused(vramstow, "--trace-dir=/dev/null/a", *echo)
     assert "no command" in refused(vramstow)
     assert "no command" in refused(vramstow, "--no-trace", "--")
     env = {"VRAMSTOW_COVERAGE": "perhaps"}

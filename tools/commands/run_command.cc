@@ -44,7 +44,8 @@ constexpr char kHelpAll[] = "--help-all";
 constexpr char kHelp[] = "help";  // the SPEC that lists the cards
 
 constexpr char kRunFooter[] =
-    "Each flag has an environment variable, which docs/configuration.md names; the flag wins.\n"
+    "Each flag has an environment variable, which vramstow help configuration.md names; the flag "
+    "wins.\n"
     "\n"
     "Examples:\n"
     "  vramstow run -- python train.py\n"
@@ -150,7 +151,7 @@ absl::Status CheckNoEmptyValue(const std::vector<std::string>& flags) {
   return absl::OkStatus();
 }
 
-// A folder of the job's own is made when all else is right; until then the flag says where.
+// A folder that is not there is made when all else is right; until then the flag says where.
 absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
   constexpr char kVariable[] = "VRAMSTOW_TRACE_DIR";
   const auto flag = flags->find(kVariable);
@@ -158,7 +159,7 @@ absl::StatusOr<JobFolder> TakeJobFolder(FlagValues* flags) {
   std::string directory = variable == nullptr ? "" : variable;
   if (flag != flags->end()) directory = flag->second;
   auto folder = FindJobFolder(directory);
-  if (folder.ok() && !folder->name.empty()) (*flags)[kVariable] = folder->parent;
+  if (folder.ok() && !folder->parent.empty()) (*flags)[kVariable] = folder->parent;
   return folder;
 }
 

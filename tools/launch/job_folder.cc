@@ -2,13 +2,14 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -60,36 +61,52 @@ absl::StatusOr<std::string> JobName() {
                          parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, getpid());
 }
 
+// Takes a path apart into what is there, and what is to be made below it.
+JobFolder ToBeMade(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::path there = path;
+  std::filesystem::path below;
+  while (!there.empty() && !std::filesystem::exists(there, ignored) &&
+         !std::filesystem::is_symlink(there, ignored)) {
+    if (there.has_filename()) below = there.filename() / below;
+    if (there.parent_path() == there) break;
+    there = there.parent_path();
+  }
+  std::string name = below.string();
+  while (name.ends_with('/')) name.pop_back();
+  return {there.empty() ? "." : there.string(), std::move(name)};
+}
+
 }  // namespace
 
 absl::StatusOr<JobFolder> FindJobFolder(const std::string& directory) {
-  if (directory.find("%j") == std::string::npos) return JobFolder{directory, ""};
+  if (directory.empty()) return JobFolder{directory, ""};
+  if (directory.find("%j") == std::string::npos) return ToBeMade(directory);
   std::string_view whole = directory;
   while (whole.size() > 1 && whole.ends_with('/')) whole.remove_suffix(1);
   const size_t slash = whole.rfind('/');
   const std::string_view last = slash == std::string_view::npos ? whole : whole.substr(slash + 1);
-  std::string parent = ".";
+  std::filesystem::path parent = ".";
   if (slash != std::string_view::npos) parent = whole.substr(0, std::max<size_t>(slash, 1));
-  if (parent.find("%j") != std::string::npos) {
+  if (parent.string().find("%j") != std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--trace-dir is '", directory, "': %j, the job, may be in its last part only."));
   }
   const auto job = JobName();
   if (!job.ok()) return job.status();
-  return JobFolder{std::move(parent),
-                   absl::StrReplaceAll(std::string(last), {{"%j", std::string(*job)}})};
+  const std::filesystem::path name =
+      absl::StrReplaceAll(std::string(last), {{"%j", std::string(*job)}});
+  return ToBeMade(slash == std::string_view::npos ? name : parent / name);
 }
 
 absl::Status MakeJobFolder(const JobFolder& folder, std::string* directory) {
   if (folder.name.empty()) return absl::OkStatus();
   const std::string path = absl::StrCat(*directory, "/", folder.name);
-  struct stat status = {};
-  const bool made = mkdir(path.c_str(), 0777) == 0;
-  const int error = errno;
-  const bool there = stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  if (!made && !there) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot make the folder for the job's traces, '",
-                                                   path, "' (", strerror(error), ")."));
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot make the folder for traces, '", path, "' (", error.message(), ")."));
   }
   if (access(path.c_str(), W_OK | X_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write traces into ", path, " (",
