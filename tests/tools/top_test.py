@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -106,6 +107,22 @@ def test_what_a_process_holds_is_seen_while_it_runs(job: Job) -> None:
     process = seen(job.traces)
     assert not process["runs"]
     assert process["peak_reserved_bytes"] == 64 << 20
+
+
+def test_without_a_target_all_processes_of_the_host_are_shown(job: Job) -> None:
+    job.take(48)
+    for flags in ([], ["--once"]):
+        page = top(*flags)
+        assert (page.returncode, page.stderr) == (0, "")
+        assert re.search(rf"^ *{job.pid} +- runs +48.0 MiB", page.stdout, re.MULTILINE)
+    assert job.pid in [one["pid"] for one in json.loads(top("--json").stdout)["processes"]]
+    job.end()
+    after = top()
+    # Other jobs of this host may run.
+    if after.returncode != 0:
+        assert (after.returncode, after.stdout) == (2, "")
+        assert "runs under vramstow on this host: start one with" in after.stderr
+    assert str(job.pid) not in after.stdout
 
 
 def test_a_terminal_is_kept_up_to_date_and_given_back(job: Job) -> None:

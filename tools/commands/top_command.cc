@@ -27,6 +27,7 @@ constexpr char kTopFooter[] =
     "has one.\n"
     "\n"
     "Examples:\n"
+    "  vramstow top\n"
     "  vramstow top 4711\n"
     "  vramstow top runs/ --interval 5\n"
     "  vramstow top runs/ --json | jq '.processes[].reserved_bytes'\n"
@@ -122,8 +123,7 @@ int TopCommand(const std::vector<std::string>& arguments) {
       .footer = kTopFooter,
       .options = {
           {"PID|DIR", &target,
-           "The id of a process, or a folder with traces; with --serve also nothing: all "
-           "processes"},
+           "The id of a process, or a folder with traces; nothing: all processes of this host"},
           {"--interval",
            &interval,
            "Seconds between two pages (1)",
@@ -137,15 +137,17 @@ int TopCommand(const std::vector<std::string>& arguments) {
   if (const auto status = ReadArguments(line, arguments)) return *status;
   TopView view(target);
   if (!serve.empty()) return ServeMetrics(&view, serve, static_cast<uint64_t>(interval * 1000));
-  if (target.empty()) {
-    Complain("top", "name a process or a folder with traces; --serve tells of all processes.");
-    return kExitUsage;
-  }
   if (const absl::Status status = view.Look(); !status.ok()) {
     Complain("top", std::string(status.message()));
     return kExitUsage;
   }
   if (json) return PrintResult("top", view.Json());
+  if (view.is_empty()) {
+    Complain("top",
+             "no process that you may look at runs under vramstow on this host: start one with "
+             "vramstow run -- COMMAND, or name a folder with traces.");
+    return kExitUsage;
+  }
   if (once || isatty(STDOUT_FILENO) == 0) {
     return PrintResult("top", view.Text(kRowsElsewhere, kColumnsElsewhere));
   }

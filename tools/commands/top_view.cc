@@ -222,6 +222,14 @@ std::string TopView::Text(size_t rows, size_t columns) const {
                                     Bytes(facts.peak.reserved_bytes), facts.counts.out_of_memory,
                                     Count(facts.report.events), Printable(process.program)));
   }
+  if (!processes_.empty()) AddHolders(columns, &lines);
+  if (lines.size() > rows) lines.resize(rows);
+  for (std::string& line : lines) line = Shortened(line, columns, false);
+  return absl::StrJoin(lines, "\n") + "\n";
+}
+
+void TopView::AddHolders(size_t columns, std::vector<std::string>* page) const {
+  std::vector<std::string>& lines = *page;
   const TopProcess& first = processes_.front();
   const Facts& facts = first.facts;
   lines.emplace_back();
@@ -244,9 +252,6 @@ std::string TopView::Text(size_t rows, size_t columns) const {
                                     Counted(sites[i].at_end.blocks, "block"),
                                     Printable(sites[i].site), Printable(sites[i].operation)));
   }
-  if (lines.size() > rows) lines.resize(rows);
-  for (std::string& line : lines) line = Shortened(line, columns, false);
-  return absl::StrJoin(lines, "\n") + "\n";
 }
 
 std::string TopView::Json() const {

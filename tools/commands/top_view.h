@@ -44,6 +44,7 @@ class TopView {
   // The processes, those that run first, who holds most first.
   const std::vector<TopProcess>& processes() const { return processes_; }
   bool any_runs() const;
+  bool is_empty() const { return processes_.empty(); }
   // How long the last look took.
   uint64_t cost_ms() const { return cost_ms_; }
 
@@ -52,6 +53,8 @@ class TopView {
   std::string Json() const;
 
  private:
+  // Of the first process: its level over time, and who holds its memory.
+  void AddHolders(size_t columns, std::vector<std::string>* page) const;
   absl::Status FindFiles(std::vector<std::string>* files) const;
 
   std::string target_;
