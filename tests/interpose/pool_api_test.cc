@@ -228,6 +228,12 @@ TEST_F(Control, WhatIsWrongGetsOneSentence) {
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
   }
+  // Who asks a process without a pool is told how to get one, and what does without.
+  EXPECT_THAT(Ctl({pid, "empty-cache", "7"}).error,
+              AllOf(HasSubstr("vramstow run --pool=on"), HasSubstr("torch.cuda.empty_cache()")));
+  EXPECT_THAT(Ctl({pid, "limit", "1GiB", "7"}).error,
+              AllOf(HasSubstr("vramstow run --pool=on"),
+                    HasSubstr("torch.cuda.set_per_process_memory_fraction()")));
 }
 
 TEST_F(Control, NobodyThereIsToldApartFromAProcessWithoutASocketAndADeadOnesLeftover) {

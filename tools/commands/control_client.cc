@@ -43,8 +43,8 @@ absl::Status CannotReach(pid_t process, const std::string& path, int error) {
   if (error == ENOENT) {
     return absl::NotFoundError(absl::StrCat(
         "process ", process, " has no control socket (", Printable(path),
-        "): it has to run under vramstow with --pool=on, and to have allocated device "
-        "memory; or with --trace-size; or to have started CUDA in a PyTorch that has a census."));
+        "): start it with vramstow run --pool=on, which opens one at the first allocation. So do "
+        "--trace-size, and a PyTorch of which a census can be taken."));
   }
   if (error == ECONNREFUSED) {
     return absl::NotFoundError(absl::StrCat(Printable(path),

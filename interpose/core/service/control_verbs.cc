@@ -108,6 +108,11 @@ void Stats(const Links& links, std::string_view arguments, Answer* answer) {
   answer->Add("]}\n");
 }
 
+constexpr char kNoPool[] =
+    "this process has no pool on this device: start it with vramstow run --pool=on, which opens "
+    "one "
+    "at the first allocation";
+
 void GiveBack(const Links& links, std::string_view arguments, Answer* answer) {
   int device = VRAMSTOW_ALL_DEVICES;
   uint64_t released = 0;
@@ -115,7 +120,10 @@ void GiveBack(const Links& links, std::string_view arguments, Answer* answer) {
   if (!ReadDevice(NextWord(&arguments), &device)) {
     answer->Add("%sERROR empty-cache takes the number of a device, or nothing\n", kControlGreeting);
   } else if (links.application.EmptyCache(device, &released, &duration) != VRAMSTOW_OK) {
-    answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
+    answer->Add(
+        "%sERROR %s; without the pool the program itself gives PyTorch's cache back, by "
+        "torch.cuda.empty_cache()\n",
+        kControlGreeting, kNoPool);
   } else {
     answer->Ok();
     answer->Add("{\"released_bytes\":%llu,\"duration_ns\":%llu}\n", Number(released),
@@ -133,7 +141,10 @@ void Limit(const Links& links, std::string_view arguments, Answer* answer) {
         "device\n",
         kControlGreeting);
   } else if (links.application.SetLimit(device, bytes) != VRAMSTOW_OK) {
-    answer->Add("%sERROR the process has no pool on this device\n", kControlGreeting);
+    answer->Add(
+        "%sERROR %s; without the pool the program itself limits PyTorch, by "
+        "torch.cuda.set_per_process_memory_fraction()\n",
+        kControlGreeting, kNoPool);
   } else {
     answer->Ok();
     answer->Add("{\"limit_bytes\":%llu}\n", Number(bytes));
