@@ -319,8 +319,13 @@ def test_an_adapter_that_cannot_be_had_is_told(
     assert told.verdict("python.adapter") == "broken"
     assert words in told.said("python.adapter")
     assert "segments" in told.findings["python.adapter"]["remedy"]
-    assert told.features["tensors"]["works"] == "no"
+    assert told.features["pooled-tensors"]["works"] == "no"
     assert told.features["pool"]["works"] == "yes"
+    # Tensors are seen without the pool, of more releases.
+    seen = told.features["tensors"]
+    assert seen["command"] == "vramstow run --simulate=h200 -- python train.py"
+    assert told.verdict("python.observer") == ("good" if compiler == "g++" else "broken")
+    assert seen["works"] == ("yes" if compiler == "g++" else "no")
     assert told.status == 1
 
 
@@ -339,6 +344,14 @@ def test_folders_and_limits_that_will_not_do_are_told(tmp_path: Path) -> None:
     assert told.verdict("host.address_space") == "broken"
     assert "ulimit -v" in told.findings["host.address_space"]["remedy"]
     assert told.features["trace"]["works"] == "no"
+
+
+def test_a_folder_for_traces_that_vramstow_run_makes_is_good(tmp_path: Path) -> None:
+    place = tmp_path / "not/there"
+    told = ask(tmp_path, "--simulate=h200,memory=1GiB", VRAMSTOW_TRACE_DIR=str(place))
+    assert told.said("host.traces") == f"traces go into {place}, which vramstow run makes"
+    assert told.features["trace"]["works"] == "yes"
+    assert not place.parent.exists()
 
 
 def test_a_folder_for_sockets_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

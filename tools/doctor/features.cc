@@ -90,14 +90,17 @@ std::vector<Feature> FeaturesOf(const Findings& findings, const std::string& sim
   constexpr char kNoDriver[] = "it needs a driver that works";
   const Needs driver = Needs(WithDriver(findings)).Tried("preload.trace", kNoDriver);
   add(Needs(driver).All({"host.traces"}), "trace", "vramstow run -- COMMAND");
+  add(Needs(driver).All({"host.traces", "python.program", "python.torch", "python.observer"}),
+      "tensors", "vramstow run -- python train.py");
   const Needs pool = Needs(driver)
                          .Tried("preload.pool", kNoDriver)
                          .Capability("virtual_memory")
                          .Capability("context_event");
   add(pool, "pool", "vramstow run --pool=on -- COMMAND");
-  add(Needs(pool).All({"python."}), "tensors", "vramstow run --pool=on -- python train.py");
+  add(Needs(pool).All({"python.program", "python.torch", "python.adapter"}), "pooled-tensors",
+      "vramstow run --pool=on -- python train.py");
   add(Needs(pool).Capability("host_mapping").All({"host.memory"}), "offload",
-      "vramstow run --pool=on --offload=auto -- COMMAND");
+      "vramstow run --offload -- COMMAND");
   add(Needs(driver).All({"host.control"}), "control", "vramstow ctl PID stats");
   add(Needs(driver).Capability("ipc").All({"host.control", "host.shm"}), "ranks",
       "vramstow run -- torchrun --nproc-per-node 2 train.py");

@@ -12,7 +12,7 @@ namespace vramstow {
 namespace {
 
 constexpr size_t kIndent = 10;
-constexpr size_t kNameWidth = 10;
+constexpr size_t kNameWidth = 14;
 constexpr size_t kLeastWidth = 40;
 
 // "Driver" for "driver.library".

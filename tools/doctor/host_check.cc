@@ -23,6 +23,7 @@
 #include "base/units.h"
 #include "tools/base/words.h"
 #include "tools/doctor/checks.h"
+#include "tools/launch/job_folder.h"
 
 namespace vramstow {
 namespace {
@@ -66,13 +67,18 @@ bool TryTraceFile(const std::string& folder, bool* mapped) {
 
 Finding CheckTraceFolder() {
   const char* chosen = std::getenv("VRAMSTOW_TRACE_DIR");
-  const std::string folder = chosen == nullptr || *chosen == '\0' ? "." : chosen;
-  const std::string said = absl::StrCat("traces go into ", folder == "." ? "this folder" : folder);
+  const std::string wanted = chosen == nullptr || *chosen == '\0' ? "." : chosen;
+  // One that is not there is made by vramstow run, below the nearest that is.
+  const auto place = FindJobFolder(wanted);
+  const bool is_made = place.ok() && !place->name.empty();
+  const std::string folder = is_made ? place->parent : wanted;
+  const std::string said = absl::StrCat("traces go into ", wanted == "." ? "this folder" : wanted,
+                                        is_made ? ", which vramstow run makes" : "");
   constexpr char kElsewhere[] = "name another folder with --trace-dir or VRAMSTOW_TRACE_DIR";
   bool mapped = false;
   if (!TryTraceFile(folder, &mapped)) {
     return {"host.traces", Verdict::kBroken,
-            absl::StrCat("no trace can be written into ", folder == "." ? "this folder" : folder,
+            absl::StrCat("no trace can be written into ", wanted == "." ? "this folder" : wanted,
                          Why()),
             kElsewhere};
   }

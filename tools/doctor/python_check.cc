@@ -1,4 +1,5 @@
-// python.*: the interpreter of this shell, its PyTorch, and whether an adapter for it can be built.
+// python.*: the interpreter of this shell, its PyTorch, and whether what sees and serves its
+// tensors is there or can be built.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -20,22 +21,45 @@ constexpr char kSource[] =
     "#include <concepts>\n#include <cuda_runtime_api.h>\n"
     "template <std::integral T> T Same(T value) { return value; }\n"
     "int main() { return Same(0); }\n";
-constexpr char kSegments[] =
-    "until then --pool=on serves PyTorch's segments: its own allocator keeps its caches";
 
-Finding Broken(std::string said, std::string remedy) {
-  return {"python.adapter", Verdict::kBroken, std::move(said), std::move(remedy)};
+// One kind of adapter, as this page tells of it.
+struct Looked {
+  const char* id;
+  AdapterKind kind;
+  const char* able;       // what it makes possible
+  const char* subject;    // what it is
+  const char* build;      // the command that makes it now
+  const char* otherwise;  // what is left without it
+};
+constexpr Looked kObserverLooked = {
+    "python.observer",
+    AdapterKind::kObserver,
+    "tensors are seen",
+    "observer",
+    "vramstow adapter build --observer",
+    "until then PyTorch's segments are seen, and who asked for them"};
+constexpr Looked kAllocatorLooked = {
+    "python.adapter",
+    AdapterKind::kAllocator,
+    "the pool can serve tensors",
+    "adapter",
+    "vramstow adapter build",
+    "until then --pool=on serves PyTorch's segments: its own allocator keeps its caches"};
+
+Finding Broken(const Looked& looked, std::string said, std::string remedy) {
+  return {looked.id, Verdict::kBroken, std::move(said), std::move(remedy)};
 }
 
 // "sentence: remedy." as the commands say it.
-Finding BrokenBy(const absl::Status& status) {
+Finding BrokenBy(const Looked& looked, const absl::Status& status) {
   const std::string said(status.message());
-  return Broken(said.substr(0, said.size() - (said.ends_with('.') ? 1 : 0)), kSegments);
+  return Broken(looked, said.substr(0, said.size() - (said.ends_with('.') ? 1 : 0)),
+                looked.otherwise);
 }
 
 // Whether the compiler takes a small program with what the adapter includes beside PyTorch.
-Finding TryCompiler(const TorchInstallation& torch, const std::string& compiler,
-                    uint64_t patience_ms) {
+Finding TryCompiler(const Looked& looked, const TorchInstallation& torch,
+                    const std::string& compiler, uint64_t patience_ms) {
   std::vector<std::string> command = {"sh",
                                       "-c",
                                       "printf '%s' \"$0\" | \"$@\"",
@@ -51,42 +75,45 @@ Finding TryCompiler(const TorchInstallation& torch, const std::string& compiler,
   }
   const ProbeEnd end = RunProbe(command, Environment(), patience_ms);
   if (end.ok()) {
-    return {
-        "python.adapter", Verdict::kGood,
-        absl::StrCat("tensors can be served: the adapter will be compiled at the first use, by ",
-                     compiler, " (vramstow adapter build does it now)"),
-        ""};
+    return {looked.id, Verdict::kGood,
+            absl::StrCat(looked.able, ": the ", looked.subject,
+                         " will be compiled at the first use, by ", compiler, " (", looked.build,
+                         " does it now)"),
+            ""};
   }
   const std::string first = end.errors.substr(0, end.errors.find('\n'));
-  return Broken(absl::StrCat("the adapter cannot be compiled: ", compiler, " ", end.Words(),
-                             first.empty() ? "" : ", " + Printable(first)),
+  return Broken(looked,
+                absl::StrCat("the ", looked.subject, " cannot be compiled: ", compiler, " ",
+                             end.Words(), first.empty() ? "" : ", " + Printable(first)),
                 absl::StrCat("install a compiler for C++20 (g++ 10 or newer) and CUDA's runtime "
                              "headers, or name one in CXX; ",
-                             kSegments));
+                             looked.otherwise));
 }
 
-Finding CheckAdapter(const DoctorPlan& plan, const PythonHere& python) {
+Finding CheckAdapter(const Looked& looked, const DoctorPlan& plan, const PythonHere& python) {
   const auto torch = FindTorch(python.torch_folder);
-  if (!torch.ok()) return BrokenBy(torch.status());
+  if (!torch.ok()) return BrokenBy(looked, torch.status());
   const char* chosen = std::getenv("VRAMSTOW_ADAPTER_DIR");
   const auto folder = AdapterFolder::Make(chosen == nullptr ? "" : chosen);
-  if (!folder.ok()) return BrokenBy(folder.status());
-  const Adapters allocators(
-      plan.installation.adapter_sources,
-      {AdapterKind::kAllocator, WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"))});
+  if (!folder.ok()) return BrokenBy(looked, folder.status());
+  const Adapters allocators(plan.installation.adapter_sources,
+                            {looked.kind, WantsNewerTried(std::getenv("VRAMSTOW_ADAPTER_TRY"))});
   const auto adapter = allocators.Find(*torch, *folder);
   if (!adapter.ok()) {
     if (absl::StrContains(adapter.status().message(), "no C++ compiler")) {
-      return Broken("there is no C++ compiler to build the adapter with (c++, g++ or clang++)",
-                    absl::StrCat("install one (apt-get install g++); ", kSegments));
+      return Broken(looked,
+                    absl::StrCat("there is no C++ compiler to build the ", looked.subject,
+                                 " with (c++, g++ or clang++)"),
+                    absl::StrCat("install one (apt-get install g++); ", looked.otherwise));
     }
-    return BrokenBy(adapter.status());
+    return BrokenBy(looked, adapter.status());
   }
   if (adapter->built) {
-    return {"python.adapter", Verdict::kGood,
-            absl::StrCat("tensors can be served: the adapter is compiled, ", adapter->path), ""};
+    return {looked.id, Verdict::kGood,
+            absl::StrCat(looked.able, ": the ", looked.subject, " is compiled, ", adapter->path),
+            ""};
   }
-  return TryCompiler(*torch, adapter->compiler, plan.patience_ms);
+  return TryCompiler(looked, *torch, adapter->compiler, plan.patience_ms);
 }
 
 }  // namespace
@@ -110,7 +137,8 @@ Findings CheckPython(const DoctorPlan& plan) {
   findings.push_back({"python.torch", Verdict::kGood,
                       absl::StrCat("PyTorch ", python->torch_version, ", ", python->torch_folder),
                       ""});
-  findings.push_back(CheckAdapter(plan, *python));
+  findings.push_back(CheckAdapter(kObserverLooked, plan, *python));
+  findings.push_back(CheckAdapter(kAllocatorLooked, plan, *python));
   return findings;
 }
 
