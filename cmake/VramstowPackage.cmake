@@ -20,12 +20,17 @@ foreach(_linked libabsl-dev libbz2-dev libcli11-dev libdw-dev libelf-dev liblzma
   endif()
 endforeach()
 
+# What `vramstow help PAGE` prints, in the wheel, too; the program that was built here finds it as
+# an installed one does.
+install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/doc/vramstow)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs ${PROJECT_BINARY_DIR}/share/doc/vramstow/docs SYMBOLIC)
+
 # Where a Debian package must have its licence. The wheel has it elsewhere.
 set(VRAMSTOW_INSTALL_DOCS ON CACHE BOOL "Install the documentation and the licence")
 if(VRAMSTOW_INSTALL_DOCS)
   install(FILES LICENSE DESTINATION share/doc/vramstow RENAME copyright)
   install(FILES README.md DESTINATION share/doc/vramstow)
-  install(DIRECTORY docs/ DESTINATION share/doc/vramstow/docs)
   # Where shells look for the scripts that packages bring.
   # Of another machine's program none could be asked for.
   if(NOT CMAKE_CROSSCOMPILING)

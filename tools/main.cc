@@ -14,6 +14,7 @@
 #include "tools/commands/advice_page.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/likely_name.h"
+#include "tools/commands/pages.h"
 #include "tools/commands/topics.h"
 #include "tools/terminal/exit_status.h"
 #include "tools/terminal/output.h"
@@ -40,8 +41,9 @@ constexpr char kHelpEnds[] =
     "  vramstow report python-4711.stow -o report.html\n"
     "  vramstow export python-4711.stow --to csv\n"
     "\n"
-    "For more: vramstow help COMMAND, help ID (of a cause or advice: held_graphs), or of a "
-    "TOPIC:\n";
+    "For more: vramstow help COMMAND, help PAGE (README.md lists them), help ID (of a cause or "
+    "advice:\n"
+    "held_graphs), or of a TOPIC:\n";
 
 std::string Help() {
   std::string help = kHelpBegins;
@@ -76,7 +78,15 @@ int RefuseName(const std::string& name) {
   return kExitUsage;
 }
 
+int PrintPage(const std::string& name) {
+  const auto page = ReadPage(name);
+  if (page.ok()) return PrintResult("", *page);
+  Complain("", std::string(page.status().message()));
+  return kExitUsage;
+}
+
 int PrintHelpOn(const std::string& name) {
+  if (IsPageName(name)) return PrintPage(name);
   if (const Topic* topic = FindTopic(name); topic != nullptr) return PrintResult("", topic->text);
   if (const std::string text = HelpOnAdvice(name); !text.empty()) return PrintResult("", text);
   std::vector<std::string> names;

@@ -48,7 +48,7 @@ std::string Message(const Device& device, uint64_t size,
           FormatSize(shortage.largest_free_bytes) + ", " + FormatSize(shortage.pending_bytes) +
           " wait for submitted work.";
   return text + Holders(shortage) +
-         " vramstow analyze says where the memory went (docs/analyze.md).";
+         " vramstow analyze says where the memory went (vramstow help analyze.md).";
 }
 
 }  // namespace

@@ -42,8 +42,10 @@ def test_a_topic_names_flags_and_pages_that_are_there(topic: str) -> None:
     told = vramstow("help", topic)
     assert (told.returncode, told.stderr) == (0, "")
     assert max(len(line) for line in told.stdout.splitlines()) <= 100
-    pages = re.findall(r"docs/[a-z-]+\.md", told.stdout)
-    assert pages and all((ROOT / page).is_file() for page in pages)
+    pages = re.findall(r"vramstow help ([a-z-]+\.md)", told.stdout.replace("\n", " "))
+    assert pages and "docs/" not in told.stdout
+    for page in pages:
+        assert vramstow("help", page).stdout == (ROOT / "docs" / page).read_text()
     everything = vramstow("run", "--help-all").stdout
     for line in told.stdout.splitlines():
         found = re.match(r"  vramstow (\w+)", line)
@@ -62,6 +64,18 @@ def test_a_misspelt_topic_gets_its_likely_meaning() -> None:
         "vramstow: there is no command, topic or advice 'offlaod', did you mean offload? "
         "See vramstow --help.\n"
     )
+
+
+def test_help_points_at_nothing_that_an_installation_lacks() -> None:
+    """A wheel has the program and its pages, but no folder docs/ where the user is."""
+    everything = vramstow("--help").stdout
+    for command in commands():
+        everything += vramstow(command, "--help").stdout
+    assert "docs/" not in everything + vramstow("run", "--help-all").stdout
+    for page in re.findall(r"help ([\w-]+\.md)", everything):
+        assert vramstow("help", page).stdout == (ROOT / "docs" / page).read_text()
+    assert "help README.md" in vramstow("help", "analyse.md").stderr
+    assert "did you mean analyze.md?" in vramstow("help", "docs/analyse.md").stderr
 
 
 @pytest.mark.parametrize("command", commands())

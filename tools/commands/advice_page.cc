@@ -53,7 +53,7 @@ std::string HelpOnAdvice(std::string_view id) {
     absl::StrAppend(&help, help.empty() ? "" : "\n", Wrapped(title, kTerminalColumns), "\n\n",
                     Wrapped(row.rule->help, kTerminalColumns), "\n");
   }
-  return help.empty() ? "" : help + "\nMore: docs/analyze.md.\n";
+  return help.empty() ? "" : help + "\nMore: vramstow help analyze.md.\n";
 }
 
 std::string CausesList() { return PageListOf(true); }

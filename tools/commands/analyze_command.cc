@@ -51,7 +51,7 @@ int AnalyzeCommand(const std::vector<std::string>& arguments) {
            {.takes_no_file = true}},
           {"--redact", &redact,
            "Leave out hosts, users, folders and arguments, so that the report can be shown"},
-          {"--json", &json, "Print JSON on one line; docs/analyze.md has the keys"}}};
+          {"--json", &json, "Print JSON on one line; vramstow help metrics.md has the keys"}}};
   if (const auto status = ReadArguments(line, arguments)) return *status;
 
   if (!TakeDefaultInput("analyze", &files)) return kExitUsage;

@@ -18,7 +18,7 @@ constexpr Topic kTopics[] = {
      "  vramstow run --offload -- python …      lives where more is needed than the card has\n"
      "  vramstow fit --simulate=h200 -- …       finds the largest batch that fits\n"
      "\n"
-     "More: docs/analyze.md, docs/troubleshooting.md.\n"},
+     "More: vramstow help analyze.md, vramstow help troubleshooting.md.\n"},
     {"traces",
      "A trace holds each call that allocated or freed device memory, with time and call stack:\n"
      "\n"
@@ -29,7 +29,7 @@ constexpr Topic kTopics[] = {
      "  vramstow run --no-trace -- …            writes none\n"
      "\n"
      "Only their owner can read them. Values that look like secrets are left out of the command\n"
-     "line. More: docs/run.md, docs/trace-format.md.\n"},
+     "line. More: vramstow help run.md, vramstow help trace-format.md.\n"},
     {"stacks",
      "Call stacks say which line of the program allocated:\n"
      "\n"
@@ -38,7 +38,7 @@ constexpr Topic kTopics[] = {
      "  --stacks=all      of every event\n"
      "  --stacks=off      none\n"
      "\n"
-     "More: docs/run.md; what they cost: docs/measurements.md.\n"},
+     "More: vramstow help run.md; what they cost: vramstow help measurements.md.\n"},
     {"census",
      "When PyTorch runs out of memory, a census looks up which variable, list, graph or frame\n"
      "holds each tensor. vramstow analyze names it beside the line that allocated.\n"
@@ -47,7 +47,7 @@ constexpr Topic kTopics[] = {
      "  --census=on|off   compile it first, or never look\n"
      "  vramstow ctl PID census                 asks a process that runs\n"
      "\n"
-     "More: docs/census.md.\n"},
+     "More: vramstow help census.md.\n"},
     {"garbage",
      "Python's collector does not know that the card is full. With --pool=on, dead reference\n"
      "cycles that hold tensors are collected before a request fails.\n"
@@ -55,7 +55,7 @@ constexpr Topic kTopics[] = {
      "  --collect=auto    with the pool, unless the program switched the collector off\n"
      "  --collect=on|off  always, or never\n"
      "\n"
-     "More: docs/census.md.\n"},
+     "More: vramstow help census.md.\n"},
     {"pool",
      "The pool serves cudaMalloc, cuMemAlloc and PyTorch's tensors from memory that it moves\n"
      "together when free pieces are too small. PyTorch's own allocator is set aside.\n"
@@ -65,7 +65,7 @@ constexpr Topic kTopics[] = {
      "  vramstow replay TRACE                   compares it with PyTorch's settings beforehand\n"
      "  vramstow ctl PID empty-cache            gives back what is free\n"
      "\n"
-     "More: docs/pool.md.\n"},
+     "More: vramstow help pool.md.\n"},
     {"offload",
      "When the device is full, memory that nothing touched for long moves to the host, at the\n"
      "same address, and comes back when it is used. The job goes on, slower.\n"
@@ -74,7 +74,7 @@ constexpr Topic kTopics[] = {
      "  vramstow run --offload=explicit -- python …        only on request\n"
      "  vramstow ctl PID offload                           now, and resume brings it back\n"
      "\n"
-     "More: docs/offload.md.\n"},
+     "More: vramstow help offload.md.\n"},
     {"simulate",
      "A rehearsal runs the unchanged program on a simulated card: no GPU is needed, and memory\n"
      "is allocated as on a real one.\n"
@@ -84,8 +84,8 @@ constexpr Topic kTopics[] = {
      "  vramstow run --simulate=help            lists the cards and their options\n"
      "  vramstow fit --simulate=h100 -- …       finds the largest batch\n"
      "\n"
-     "Small tensors are computed; what is too large reads as zero. More: docs/values.md,\n"
-     "docs/simulated-driver.md; how true it is: docs/fidelity.md.\n"},
+     "Small tensors are computed; what is too large reads as zero. More: vramstow help values.md,\n"
+     "vramstow help simulated-driver.md; how true it is: vramstow help fidelity.md.\n"},
     {"metrics",
      "Figures of a running job, for Prometheus and a terminal (--metrics switches the pool on):\n"
      "\n"
@@ -94,7 +94,7 @@ constexpr Topic kTopics[] = {
      "  vramstow top                            all processes of this host, in the terminal\n"
      "  vramstow top --serve=9401               sums them up for Prometheus\n"
      "\n"
-     "More: docs/prometheus.md, docs/metrics.md.\n"},
+     "More: vramstow help prometheus.md, vramstow help metrics.md.\n"},
     {"ranks",
      "Each process of a distributed job writes a trace of its own, in one folder:\n"
      "\n"
@@ -102,14 +102,14 @@ constexpr Topic kTopics[] = {
      "  vramstow analyze traces                 all of them together; differences between ranks\n"
      "  vramstow collect DIR --to PATH          many jobs in one data set\n"
      "\n"
-     "More: docs/clusters.md, docs/fleet.md.\n"},
+     "More: vramstow help clusters.md, vramstow help fleet.md.\n"},
     {"variables",
      "Each flag of vramstow run has an environment variable; the flag wins. With them a job is\n"
      "watched without the program vramstow: LD_PRELOAD=…/libvramstow.so python train.py.\n"
      "\n"
      "  VRAMSTOW_POOL=on, VRAMSTOW_TRACE_DIR=DIR, VRAMSTOW_STACKS=sites, …\n"
      "\n"
-     "All of them: docs/configuration.md.\n"},
+     "All of them: vramstow help configuration.md.\n"},
 };
 
 }  // namespace

@@ -24,14 +24,15 @@ constexpr const char* kSimulatorPreloads[] = {
 }  // namespace
 
 Installation InstallationOf(const std::string& program) {
-  const std::filesystem::path lib =
-      std::filesystem::path(program).parent_path().parent_path() / "lib";
+  const std::filesystem::path prefix = std::filesystem::path(program).parent_path().parent_path();
+  const std::filesystem::path lib = prefix / "lib";
   return {lib / "libvramstow.so",
           lib / "vramstow/simulator",
           lib / "vramstow/adapters",
           lib / "vramstow/python",
           program,
-          lib / "vramstow/export"};
+          lib / "vramstow/export",
+          prefix / "share/doc/vramstow/docs"};
 }
 
 absl::StatusOr<Installation> FindInstallation() {

@@ -20,6 +20,7 @@ struct Installation {
   std::string python_start;         // lib/vramstow/python: the start-up hook
   std::string program;              // bin/vramstow
   std::string export_parts;         // lib/vramstow/export
+  std::string pages;                // share/doc/vramstow/docs
 };
 
 // Of the running program. Nothing is checked but that the program knows where it is.
