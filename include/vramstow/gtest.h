@@ -93,7 +93,7 @@ class MemoryTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  // PROGRAM-PID.stow, where vramstow run said that traces go.
+  // SCRIPT-MMDD-HHMM-PID.stow, where vramstow run said that traces go.
   static std::string TraceOfProcess() {
     const char* set = getenv("VRAMSTOW_TRACE_DIR");
     const std::string folder = set == nullptr || *set == '\0' ? "." : set;

@@ -29,6 +29,7 @@
 #include "interpose/core/pools/residency.h"
 #include "interpose/core/record/activity.h"
 #include "interpose/core/record/annotations.h"
+#include "interpose/core/record/facts.h"
 #include "interpose/core/record/free_bytes.h"
 #include "interpose/core/record/interception_report.h"
 #include "interpose/core/record/launches.h"
@@ -231,6 +232,7 @@ extern "C" __attribute__((visibility("default"))) const VramstowCore* vramstow_c
     const VramstowShim* shim) {
   if (shim->hooks_fingerprint != vramstow::HooksFingerprint()) return nullptr;
   vramstow::SetShim(shim);
+  vramstow::FindUtcOffset();
   // Also where no look-up follows: the report at exit needs the settings.
   vramstow::process.Start();
   const vramstow::Options& options = vramstow::process.options();

@@ -166,3 +166,16 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         assert result.returncode == 2
         assert result.stdout == ""
         assert result.stderr.count("\n") == 1
+
+
+def test_a_trace_is_a_baseline_too(tmp_path: Path) -> None:
+    before, after = write(tmp_path), write(tmp_path, "many")
+    good = subprocess.run(
+        [VRAMSTOW, "check", before, "--baseline", before], capture_output=True, text=True
+    )
+    assert (good.returncode, good.stdout) == (0, "passed\n")
+    worse = subprocess.run(
+        [VRAMSTOW, "check", after, "--baseline", before], capture_output=True, text=True
+    )
+    assert worse.returncode == 1
+    assert "counts.allocations rose from 2 to" in worse.stdout

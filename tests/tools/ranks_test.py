@@ -91,7 +91,7 @@ def facts(traces: Path) -> dict[str, Any]:
 
 
 def test_every_rank_has_its_trace_and_all_add_up(traces: Path, facts: dict[str, Any]) -> None:
-    assert len(list(traces.glob("rank-rank*.stow"))) == RANKS
+    assert len(list(traces.glob("rank-*-rank*.stow"))) == RANKS
     assert [rank["process"]["rank"] for rank in facts["ranks"]] == list(range(RANKS))
     assert facts["input"]["traces"] == RANKS
     expected = sum(256 + (192 if rank == STRAGGLER else 32) + 64 + rank % 2 * 4

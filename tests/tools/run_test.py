@@ -395,3 +395,60 @@ def test_a_rank_of_no_known_job_is_refused(vramstow: Installation, tmp_path: Pat
     result = vramstow.run("run", f"--trace-dir={tmp_path}/%j", "--simulate=nothing", "--", "true")
     assert result.returncode == 2
     assert list(tmp_path.iterdir()) == [], "nothing is made where nothing is started"
+
+
+# What of a folder belongs together.
+
+
+def taken(place: Installation, *inputs: object) -> tuple[int, list[str]]:
+    told = json.loads(place.run("analyze", "--json", *map(str, inputs)).stdout)
+    return told["input"]["traces"], told["left_out"]
+
+
+def test_runs_that_do_not_belong_together_are_not_added_up(vramstow: Installation) -> None:
+    folder = vramstow.traces
+    for processes in (2, 3, 1, 2):
+        before = set(folder.glob("*.stow"))
+        script = f"for i in $(seq {processes}); do {WRITE_TRACE} & done; wait"
+        assert vramstow.run("run", "--", "sh", "-c", script).returncode == 0
+        newest = set(folder.glob("*.stow")) - before
+        # The clock of a file system is coarse.
+        for trace in before:
+            os.utime(trace, (1, trace.stat().st_mtime - 10))
+        count, left_out = taken(vramstow, folder)
+        assert count == len(newest) == processes
+        told = " ".join(left_out)
+        assert not any(trace.name in told for trace in newest)
+        assert bool(left_out) == bool(before)
+        assert taken(vramstow, *newest, *before)[0] == len(newest | before), "named is named"
+    assert left_out[-1] == "The newest of 4 runs is taken; name the files of another to have that."
+    assert " and 1 more." in told
+    # A page of HTML that was written last is no run, and commands without a list say it on stderr.
+    (folder / "report.html").write_text("<!DOCTYPE html>")
+    checked = vramstow.run("check", folder, "--assert", "allocations == 4")
+    assert checked.returncode == 0, checked.stdout
+    assert "because it is of another run" in checked.stderr
+    assert "report.html" in checked.stderr
+
+
+def test_ranks_with_a_run_of_their_own_are_one_job(vramstow: Installation) -> None:
+    def start_job(ranks: int) -> None:
+        for rank in range(ranks):
+            result = vramstow.run("run", "--", WRITE_TRACE, env={"RANK": str(rank)})
+            assert result.returncode == 0
+
+    start_job(3)
+    assert taken(vramstow, vramstow.traces) == (3, [])
+    start_job(2)
+    assert taken(vramstow, vramstow.traces)[0] == 2
+
+
+def test_a_copy_is_not_added_to_what_it_is_a_copy_of(vramstow: Installation) -> None:
+    assert vramstow.run("run", "--", WRITE_TRACE).returncode == 0
+    [trace] = vramstow.traces.glob("*.stow")
+    for end in ("-dump", "-dump-2", "-oom"):
+        shutil.copy(trace, trace.with_name(trace.stem + end + ".stow"))
+    count, left_out = taken(vramstow, vramstow.traces)
+    assert (count, len(left_out)) == (1, 3)
+    trace.unlink()
+    assert taken(vramstow, vramstow.traces)[0] == 1

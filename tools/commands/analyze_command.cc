@@ -24,7 +24,7 @@ constexpr char kAnalyzeFooter[] =
     "\n"
     "Examples:\n"
     "  vramstow analyze\n"
-    "  vramstow analyze python-4711.stow\n"
+    "  vramstow analyze train-1125-2303-4711.stow\n"
     "  vramstow analyze snapshot.pickle\n"
     "  vramstow analyze --json runs/ | jq .peak.allocated_bytes\n"
     "\n"

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/compare.h"
+#include "tools/commands/default_input.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -25,11 +27,13 @@ namespace vramstow {
 namespace {
 
 constexpr char kCheckFooter[] =
-    "A baseline is the output of vramstow analyze --json. Compared with the baseline, these "
-    "figures may\n"
-    "not rise by more than the tolerance: the peaks, the memory that was free but unusable, the "
-    "memory\n"
-    "that was live at the end, and the number of allocations. An assertion compares figures:\n"
+    "A baseline is the output of vramstow analyze --json, or what it reads. Compared with the "
+    "baseline,\n"
+    "these figures may not rise by more than the tolerance: the peaks, the memory that was free "
+    "but\n"
+    "unusable, the memory that was live at the end, and the number of allocations. An assertion "
+    "compares\n"
+    "figures:\n"
     "peak_allocated, peak_reserved, peak_requested, allocations, frees, out_of_memory, "
     "fragmentation,\n"
     "unusable, iterations, growth, live_at_end, or any path of the JSON.\n"
@@ -105,8 +109,17 @@ std::string Told(const Verdict& verdict, bool json) {
   return text;
 }
 
-// Reads a baseline. An empty text: it is one; else a sentence.
-std::string ReadBaseline(const std::string& path, JsonValue* baseline) {
+// Reads a baseline: facts, or what they can be made of. An empty text: it is one; else a sentence.
+std::string ReadBaseline(const std::string& path, const std::string& within, JsonValue* baseline) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    auto inputs = AnalyzePaths({path}, within);
+    if (inputs.ok()) {
+      TellLeftOut("check", *inputs);
+      *baseline = *JsonValue::Parse(JsonReport(Together(*std::move(inputs))));
+      return "";
+    }
+  }
   std::ifstream file(path);
   std::stringstream text;
   if (file) {
@@ -147,7 +160,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
       .footer = kCheckFooter,
       .options = {
           {"INPUT", &input, "A file or folder, as for vramstow analyze", {.required = true}},
-          {"--baseline", &baseline_path, "The facts of an earlier run, a file"},
+          {"--baseline", &baseline_path, "The facts of an earlier run, or its trace"},
           {"--tolerance",
            &tolerance_text,
            "The rise that is accepted: 5%, 0.05 or 20MiB (0)",
@@ -174,6 +187,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   }
   auto inputs = AnalyzePaths({input}, within);
   if (!inputs.ok()) return CheckIsWrong(std::string(inputs.status().message()));
+  TellLeftOut("check", *inputs);
   const std::string text = JsonReport(Together(*std::move(inputs)));
   JsonValue facts = *JsonValue::Parse(text);
   AddSteadyState({}, &facts);
@@ -185,7 +199,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     }
   } else if (!baseline_path.empty()) {
     JsonValue baseline;
-    const std::string problem = ReadBaseline(baseline_path, &baseline);
+    const std::string problem = ReadBaseline(baseline_path, within, &baseline);
     if (!problem.empty()) return CheckIsWrong(problem);
     AddSteadyState({}, &baseline);
     CheckBaseline(baseline, facts, tolerance, &verdict);

@@ -21,4 +21,8 @@ bool TakeDefaultInput(const std::string& command, std::vector<std::string>* file
   return true;
 }
 
+void TellLeftOut(const std::string& command, const InputSet& inputs) {
+  for (const std::string& sentence : inputs.left_out) Complain(command, Printable(sentence));
+}
+
 }  // namespace vramstow

@@ -10,6 +10,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/command_line.h"
 #include "tools/commands/compare.h"
+#include "tools/commands/default_input.h"
 #include "tools/json/json_value.h"
 #include "tools/pipeline/analyze.h"
 #include "tools/report/json.h"
@@ -162,6 +163,7 @@ int DiffCommand(const std::vector<std::string>& arguments) {
       Complain("diff", std::string(inputs.status().message()));
       return kExitUsage;
     }
+    TellLeftOut("diff", *inputs);
     std::vector<Detail> details;
     for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
     std::vector<const Detail*> pointers;

@@ -142,11 +142,11 @@ std::string Footer() {
   }
   return text +
          "\nExamples:\n"
-         "  vramstow export python-4711.stow --to csv | head\n"
+         "  vramstow export train-1125-2303-4711.stow --to csv | head\n"
          "  vramstow export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
-         "  vramstow export python-4711.stow --to snapshot -o snapshot.pickle\n"
+         "  vramstow export train-1125-2303-4711.stow --to snapshot -o snapshot.pickle\n"
          "  vramstow export runs/ --to parquet -o job/\n"
-         "  vramstow export python-4711.stow --merge profile.json -o both.json\n\n"
+         "  vramstow export train-1125-2303-4711.stow --merge profile.json -o both.json\n\n"
          "Exit status: 0; 1 if the result could not be written; 2 if the input cannot be read.";
 }
 

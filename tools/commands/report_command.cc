@@ -33,8 +33,8 @@ constexpr char kReportFooter[] =
     "\n"
     "Examples:\n"
     "  vramstow report --open\n"
-    "  vramstow report python-4711.stow -o report.html\n"
-    "  vramstow report python-4711.stow --redact -o for-the-forum.html\n"
+    "  vramstow report train-1125-2303-4711.stow -o report.html\n"
+    "  vramstow report train-1125-2303-4711.stow --redact -o for-the-forum.html\n"
     "  vramstow report before.pickle after.pickle -o both.html\n"
     "\n"
     "Exit status: 0; 1 if the page could not be written or opened; 2 if an input cannot be read.";
@@ -94,6 +94,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     Complain("report", std::string(inputs.status().message()));
     return kExitUsage;
   }
+  TellLeftOut("report", *inputs);
   std::vector<Detail> details;
   for (Analysis& analysis : inputs->analyses) details.push_back(std::move(analysis.detail));
   FactSet set = Together(*std::move(inputs));

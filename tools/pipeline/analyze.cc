@@ -15,6 +15,7 @@
 #include "tools/analysis/pass/analyzer.h"
 #include "tools/inputs/curve.h"
 #include "tools/inputs/open_input.h"
+#include "tools/inputs/runs.h"
 #include "tools/inputs/snapshot_source.h"
 #include "tools/inputs/within_source.h"
 #include "tools/replay/proof.h"
@@ -49,6 +50,47 @@ absl::StatusOr<Analysis> AnalyzeAll(const std::string& path) {
   return analysis;
 }
 
+// "a.stow, b.stow and 3 more".
+std::string NamesOf(const std::vector<std::string>& files) {
+  constexpr size_t kMost = 2;
+  std::string names;
+  for (size_t i = 0; i < std::min(kMost, files.size()); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", files[i].substr(files[i].rfind('/') + 1));
+  }
+  return files.size() <= kMost ? names
+                               : absl::StrCat(names, " and ", files.size() - kMost, " more");
+}
+
+// Strangers are not added up: what else lies there is named.
+std::vector<std::string> FilesOfNewestRun(const std::string& folder,
+                                          std::vector<std::string>* left_out) {
+  constexpr size_t kMostRuns = 10;
+  std::vector<std::string> files = FilesOf(folder);
+  for (const std::string& copy : TakeCopies(&files)) {
+    left_out->push_back(absl::StrCat("Left out: ", copy, ", a copy of what is in another file."));
+  }
+  std::vector<TraceOrigin> origins;
+  for (const std::string& file : files) origins.push_back(OriginOf(file));
+  const std::vector<Run> runs = RunsOf(origins);
+  if (runs.size() <= 1) return files;
+  for (size_t i = 1; i < std::min(runs.size(), kMostRuns + 1); ++i) {
+    left_out->push_back(
+        absl::StrCat("Left out, because it is of another run: ", NamesOf(runs[i].files), "."));
+  }
+  if (runs.size() > kMostRuns + 1) {
+    left_out->push_back(
+        absl::StrCat("Left out: ", runs.size() - kMostRuns - 1, " runs that are older still."));
+  }
+  left_out->push_back(absl::StrCat("The newest of ", runs.size(),
+                                   " runs is taken; name the files of another to have that."));
+  std::vector<std::string> taken = runs.front().files;
+  // What cannot be read is told where it is tried.
+  for (const TraceOrigin& origin : origins) {
+    if (origin.kind == TraceOrigin::Kind::kNotRead) taken.push_back(origin.file);
+  }
+  return taken;
+}
+
 }  // namespace
 
 void ExplainAndProve(Analysis* analysis) {
@@ -78,7 +120,7 @@ absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,
       continue;
     }
     const size_t before = set.analyses.size();
-    const std::vector<std::string> files = FilesOf(path);
+    const std::vector<std::string> files = FilesOfNewestRun(path, &set.left_out);
     for (const std::string& file : files) {
       BeginReading(file, static_cast<size_t>(&file - files.data()), files.size());
       absl::StatusOr<Analysis> analysis = AnalyzeFile(file, within);

@@ -23,10 +23,11 @@ void ExplainAndProve(Analysis* analysis);
 // `within`: only what lies in ranges (marks) of this name; "" for all of it.
 absl::StatusOr<Analysis> AnalyzeFile(const std::string& path, const std::string& within = "");
 
-// Analyses several paths: files, and folders, of which all files of a known kind are taken.
+// Analyses several paths: files, and folders, of which the files of the newest run are taken
+// (tools/inputs/runs.h).
 struct InputSet {
   std::vector<Analysis> analyses;
-  std::vector<std::string> left_out;  // files of folders that could not be used, one sentence each
+  std::vector<std::string> left_out;  // what of folders is not in it, one sentence each
 };
 // An error: a named file cannot be used, or a folder has nothing that can.
 absl::StatusOr<InputSet> AnalyzePaths(const std::vector<std::string>& paths,

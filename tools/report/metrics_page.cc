@@ -205,7 +205,9 @@ std::string MetricsTables() {
   page.Rows<SteadyFacts>("steady.", "");
   page.Begin("ranks",
              "the same object, without `schema` and `ranks`, for each trace, in order of rank");
-  page.Begin("left_out", "files of folders that could not be used, one sentence each");
+  page.Begin(
+      "left_out",
+      "files of folders that are of another run, or that could not be used, one sentence each");
   return page.Take();
 }
 

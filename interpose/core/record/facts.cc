@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,9 +13,12 @@
 
 #include "base/host_mapping.h"
 #include "interpose/core/record/secrets.h"
+#include "interpose/core/record/trace_name.h"
 
 namespace vramstow {
 namespace {
+
+std::atomic<int64_t> utc_offset{0};  // seconds
 
 // /proc/self/exe, filled by the first who asks. Two threads would write the same bytes.
 char program_path[512];
@@ -115,6 +119,29 @@ constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WOR
 constexpr const char* kLocalRankVariables[] = {"LOCAL_RANK", "SLURM_LOCALID",
                                                "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"};
 
+// What the launcher calls the job, of which each rank may have a vramstow run of its own. Where
+// torchrun names none, its meeting place does.
+void DescribeJob(Recorder* recorder) {
+  const auto value_of = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value == nullptr || std::strcmp(value, "none") == 0 ? "" : value;
+  };
+  if (*value_of("SLURM_JOB_ID") != '\0') {
+    DescribeFormatted(recorder, "run.job", "%.60s.%.60s", value_of("SLURM_JOB_ID"),
+                      value_of("SLURM_STEP_ID"));
+    return;
+  }
+  for (const char* variable : {"TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "PBS_JOBID", "LSB_JOBID",
+                               "FLUX_JOB_ID", "JOB_ID"}) {
+    if (*value_of(variable) == '\0') continue;
+    DescribeFormatted(recorder, "run.job", "%.120s", value_of(variable));
+    return;
+  }
+  if (*value_of("MASTER_ADDR") == '\0') return;
+  DescribeFormatted(recorder, "run.job", "%.90s:%.20s", value_of("MASTER_ADDR"),
+                    value_of("MASTER_PORT"));
+}
+
 // Null: it is no number.
 const char* NumberOf(const char* text) {
   constexpr size_t kMostDigits = 9;
@@ -176,6 +203,27 @@ const char* ProgramName() {
   return slash == nullptr ? path : slash + 1;
 }
 
+void FindUtcOffset() {
+  const time_t now = time(nullptr);
+  tm parts = {};
+  if (localtime_r(&now, &parts) != nullptr) {
+    utc_offset.store(parts.tm_gmtoff, std::memory_order_relaxed);
+  }
+}
+
+void NameTrace(bool is_shown, char* stem, size_t size) {
+  char arguments[4096];
+  const size_t length = ReadWhole("/proc/self/cmdline", arguments, sizeof arguments);
+  constexpr int64_t kSecond = 1'000'000'000;
+  WriteTraceName({.program = ProgramName(),
+                  .is_shown = is_shown,
+                  .rank = RankText(),
+                  .time = Nanoseconds(CLOCK_REALTIME) / kSecond,
+                  .utc_offset = utc_offset.load(std::memory_order_relaxed),
+                  .process = static_cast<long>(getpid())},
+                 {arguments, length}, stem, size);
+}
+
 const char* RankText() { return NumberOf(FirstOf(kRankVariables)); }
 
 const char* LocalRankText() { return NumberOf(FirstOf(kLocalRankVariables)); }
@@ -198,6 +246,7 @@ void DescribeProcess(Recorder* recorder, const Options& options) {
   DescribeEnvironment(recorder, "process.rank", kRankVariables);
   DescribeEnvironment(recorder, "process.local_rank", kLocalRankVariables);
   DescribeEnvironment(recorder, "run.id", {kRunIdVariable});
+  DescribeJob(recorder);
 #define VRAMSTOW_OPTION(field, type, default_value, flag, metavar, environment, help) \
   DescribeOption(recorder, "option." #field, options.field);
 #include "base/options.def"

@@ -28,6 +28,12 @@ const char* LocalRankText();
 // When a process began, in clock ticks since boot; 0 where that cannot be read.
 uint64_t ProcessStart(pid_t process);
 
+// Asks the C library for the time zone, which reads files and takes its lock: once, at the start.
+void FindUtcOffset();
+// What the trace of this process is called, without ".stow" (trace_name.h). `is_shown`: whether it
+// may say what the program runs.
+void NameTrace(bool is_shown, char* stem, size_t size);
+
 void DescribeProcess(Recorder* recorder, const Options& options);
 void DescribeDriver(Recorder* recorder, const Driver& driver);
 

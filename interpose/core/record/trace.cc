@@ -70,10 +70,8 @@ void Trace::OpenAs(State* state) {
     state_.store(State::kOff, std::memory_order_release);
     return;
   }
-  char stem[300];
-  const char* rank = RankText();
-  std::snprintf(stem, sizeof stem, "%.240s%s%s-%ld", ProgramName(), rank == nullptr ? "" : "-rank",
-                rank == nullptr ? "" : rank, static_cast<long>(getpid()));
+  char stem[200];
+  NameTrace(options.command, stem, sizeof stem);
   uint64_t ring_bytes = 0;
   ParseBytes(options.trace_size, &ring_bytes);
   const RecorderError error = recorder_.Open({.directory = options.trace_dir,
